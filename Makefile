@@ -1,0 +1,106 @@
+# Dragoman is built with GNU make and pkg-config; see CONTRIBUTING.md for the targets.
+#
+#   make            build/dragoman                   make test      everything, as ./test does
+#   make check      formatting, static analysis, include direction
+#   make sanitize   the tests under ASan and UBSan, the store under TSan
+#   make fuzz       each fuzzer for FUZZ_SECONDS      make fault     the long fault run
+#   make bench      the benchmarks                    make install   into PREFIX
+
+VERSION     := 0.1.0
+PREFIX      ?= /usr/local
+BUILD       ?= build
+CC          ?= gcc
+PKGS        := libuv libcurl libmicrohttpd jansson sqlite3 libmd4c openssl libedit libpcre2-8
+FUZZ_SECONDS ?= 60
+
+# A different set of flags never shares objects: each VARIANT builds in its own folder.
+#   plain (default), asan, tsan, fault, fuzz
+VARIANT     ?= plain
+O           := $(if $(filter plain,$(VARIANT)),$(BUILD),$(BUILD)/$(VARIANT))
+
+WARNINGS    := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 \
+               -Wundef -Wwrite-strings -Wno-missing-field-initializers
+HARDENING   := -fstack-protector-strong -fPIE
+DEFINES     := -D_GNU_SOURCE -DDRAGOMAN_VERSION='"$(VERSION)"'
+OPT_plain   := -O2 -g -D_FORTIFY_SOURCE=2 -fstack-clash-protection -fcf-protection
+OPT_fault   := -O1 -g -DDRAGOMAN_FAULTS
+OPT_asan    := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all -DDRAGOMAN_FAULTS
+OPT_tsan    := -O1 -g -fsanitize=thread
+OPT_fuzz    := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+LINK_asan   := -fsanitize=address,undefined
+LINK_tsan   := -fsanitize=thread
+LINK_fuzz   := -fsanitize=fuzzer,address,undefined
+
+PKG_CFLAGS  := $(shell pkg-config --cflags $(PKGS))
+PKG_LIBS    := $(shell pkg-config --libs $(PKGS)) -lpthread -lm
+# Reproducible: no build path and no time in the objects.
+CFLAGS_ALL  := -std=gnu17 $(OPT_$(VARIANT)) $(HARDENING) $(WARNINGS) $(DEFINES) -Isrc $(PKG_CFLAGS) \
+               -ffile-prefix-map=$(CURDIR)/= $(CFLAGS)
+LDFLAGS_ALL := -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(LINK_$(VARIANT)) $(LDFLAGS)
+
+# Rooms, from the one that knows everybody to the one that knows nobody. A room may use those after it.
+ROOMS       := cli api agent platform dispatch road bus store net base
+room_srcs    = $(sort $(wildcard src/$(1)/*.c src/$(1)/*/*.c))
+LIBS        := $(ROOMS:%=$(O)/lib%.a)
+ALL_SRCS    := $(foreach r,$(ROOMS),$(call room_srcs,$(r))) src/main.c
+
+.PHONY: all
+all: $(O)/dragoman
+
+$(O)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
+
+define room_lib
+$(O)/lib$(1).a: $$(patsubst %.c,$(O)/%.o,$$(call room_srcs,$(1)))
+	@rm -f $$@
+	ar rcsD $$@ $$^
+endef
+$(foreach r,$(ROOMS),$(eval $(call room_lib,$(r))))
+
+$(O)/dragoman: $(O)/src/main.o $(LIBS)
+	$(CC) $(LDFLAGS_ALL) -o $@ $< $(LIBS) $(PKG_LIBS)
+
+# tests/<room>/test_<subject>.c is one cmocka program, linked with its room and those it may use.
+TEST_SRCS   := $(sort $(wildcard tests/*/test_*.c))
+TEST_BINS   := $(TEST_SRCS:%.c=$(O)/%)
+TEST_SHARED := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard tests/lib/*.c)))
+rooms_from   = $(if $(filter $(1),$(ROOMS)),$(shell echo '$(ROOMS)' | sed 's/.*\b$(1)\b/$(1)/'),$(ROOMS))
+
+define test_bin
+$(O)/$(1:%.c=%): $(O)/$(1:%.c=%.o) $(TEST_SHARED) $(addsuffix .a,$(addprefix $(O)/lib,$(call rooms_from,$(word 2,$(subst /, ,$(1))))))
+	$(CC) $(LDFLAGS_ALL) -o $$@ $$< $(TEST_SHARED) $$(filter %.a,$$^) -lcmocka $(PKG_LIBS)
+endef
+$(foreach t,$(TEST_SRCS),$(eval $(call test_bin,$(t))))
+
+.PHONY: test-bins
+test-bins: $(TEST_BINS)
+
+# fuzz/fuzz_<subject>.c is one libFuzzer program (VARIANT=fuzz CC=clang).
+FUZZ_BINS   := $(patsubst %.c,$(O)/%,$(sort $(wildcard fuzz/fuzz_*.c)))
+$(O)/fuzz/fuzz_%: $(O)/fuzz/fuzz_%.o $(LIBS)
+	$(CC) $(LDFLAGS_ALL) -o $@ $< $(LIBS) $(PKG_LIBS)
+.PHONY: fuzz-bins
+fuzz-bins: $(FUZZ_BINS)
+
+.PHONY: test check sanitize fuzz fault bench install clean
+test:
+	./test
+check:
+	tools/check
+sanitize:
+	tools/sanitize
+fuzz:
+	FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz
+fault:
+	tests/fault/run --full
+bench:
+	bench/run
+install: $(O)/dragoman
+	install -D -m 755 $(O)/dragoman $(DESTDIR)$(PREFIX)/bin/dragoman
+	install -D -m 644 docs/dragoman.1 $(DESTDIR)$(PREFIX)/share/man/man1/dragoman.1
+	install -D -m 644 packaging/dragoman.service $(DESTDIR)$(PREFIX)/lib/systemd/system/dragoman.service
+clean:
+	rm -rf $(BUILD)
+
+-include $(shell test -d $(O) && find $(O) -name '*.d')

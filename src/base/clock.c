@@ -1,0 +1,118 @@
+#include "base/clock.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/fault.h"
+
+int64_t clock_wall_ms(void)
+{
+        struct timespec ts;
+
+        clock_gettime(CLOCK_REALTIME, &ts);
+        return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000 + fault_clock_offset_ms();
+}
+
+uint64_t clock_mono_ns(void)
+{
+        struct timespec ts;
+
+        clock_gettime(CLOCK_MONOTONIC, &ts);
+        return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+int64_t clock_mono_ms(void)
+{
+        return (int64_t)(clock_mono_ns() / 1000000u);
+}
+
+char *clock_iso(int64_t wall_ms, char out[CLOCK_ISO_SIZE])
+{
+        time_t seconds = (time_t)(wall_ms / 1000);
+        int ms = (int)(wall_ms % 1000);
+        struct tm tm;
+
+        if (ms < 0) {
+                ms += 1000;
+                seconds--;
+        }
+        gmtime_r(&seconds, &tm);
+        /* strftime first: it knows how to stay inside the buffer for any year */
+        if (strftime(out, CLOCK_ISO_SIZE, "%Y-%m-%dT%H:%M:%S", &tm) == 19)
+                snprintf(out + 19, CLOCK_ISO_SIZE - 19, ".%03uZ", (unsigned)ms % 1000);
+        else
+                snprintf(out, CLOCK_ISO_SIZE, "9999-12-31T23:59:59.999Z");
+        return out;
+}
+
+/* Exactly n digits at *p; moves *p behind them. */
+static bool digits(const char **p, int n, int *value)
+{
+        *value = 0;
+        for (int i = 0; i < n; i++, (*p)++) {
+                if (!isdigit((unsigned char)**p))
+                        return false;
+                *value = *value * 10 + (**p - '0');
+        }
+        return true;
+}
+
+static bool literal(const char **p, const char *choices)
+{
+        if (**p == '\0' || !strchr(choices, **p))
+                return false;
+        (*p)++;
+        return true;
+}
+
+/* "Z", "+02:00" or "-0530" as minutes east of UTC. */
+static bool zone(const char **p, int *minutes)
+{
+        int sign = **p == '-' ? -1 : 1;
+        int h, m;
+
+        *minutes = 0;
+        if (literal(p, "Zz"))
+                return true;
+        if (!literal(p, "+-") || !digits(p, 2, &h))
+                return false;
+        if (**p == ':')
+                (*p)++;
+        if (!digits(p, 2, &m) || h > 23 || m > 59)
+                return false;
+        *minutes = sign * (h * 60 + m);
+        return true;
+}
+
+int clock_parse_iso(const char *text, int64_t *wall_ms)
+{
+        struct tm tm = { 0 };
+        const char *p = text;
+        int ms = 0, offset;
+
+        if (!digits(&p, 4, &tm.tm_year) || !literal(&p, "-") || !digits(&p, 2, &tm.tm_mon) ||
+            !literal(&p, "-") || !digits(&p, 2, &tm.tm_mday) || !literal(&p, "Tt ") ||
+            !digits(&p, 2, &tm.tm_hour) || !literal(&p, ":") || !digits(&p, 2, &tm.tm_min) ||
+            !literal(&p, ":") || !digits(&p, 2, &tm.tm_sec))
+                return -1;
+        if (tm.tm_mon < 1 || tm.tm_mon > 12 || tm.tm_mday < 1 || tm.tm_mday > 31 || tm.tm_hour > 23 ||
+            tm.tm_min > 59 || tm.tm_sec > 60)
+                return -1;
+        if (literal(&p, ".")) {
+                int scale = 100;
+
+                if (!isdigit((unsigned char)*p))
+                        return -1;
+                for (; isdigit((unsigned char)*p); p++, scale /= 10)
+                        ms += (*p - '0') * scale;
+        }
+        if (!zone(&p, &offset) || *p != '\0')
+                return -1;
+        tm.tm_year -= 1900;
+        tm.tm_mon -= 1;
+        *wall_ms = ((int64_t)timegm(&tm) - (int64_t)offset * 60) * 1000 + ms;
+        return 0;
+}

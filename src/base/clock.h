@@ -1,0 +1,22 @@
+/*
+ * clock: what time it is.
+ *
+ * Durations are measured with the monotonic clock, which never jumps; the wall clock is for what is
+ * stored, shown or compared across restarts.
+ */
+#ifndef BASE_CLOCK_H
+#define BASE_CLOCK_H
+
+#include <stdint.h>
+
+#define CLOCK_ISO_SIZE 25 /* 2026-11-15T06:19:41.123Z and the NUL */
+
+int64_t clock_wall_ms(void);
+int64_t clock_mono_ms(void);
+uint64_t clock_mono_ns(void);
+/* RFC 3339 in UTC with milliseconds. Returns out. */
+char *clock_iso(int64_t wall_ms, char out[CLOCK_ISO_SIZE]);
+/* Accepts RFC 3339 with Z or an offset; fraction optional. Returns 0, or -1 when it is not a time. */
+int clock_parse_iso(const char *text, int64_t *wall_ms);
+
+#endif

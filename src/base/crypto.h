@@ -1,0 +1,21 @@
+/*
+ * crypto: the few primitives we need, from OpenSSL, with algorithms fetched once.
+ */
+#ifndef BASE_CRYPTO_H
+#define BASE_CRYPTO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define SHA256_SIZE     32
+#define SHA256_HEX_SIZE 65
+
+void crypto_sha256(const void *data, size_t n, unsigned char out[SHA256_SIZE]);
+char *crypto_sha256_hex(const void *data, size_t n, char out[SHA256_HEX_SIZE]);
+void crypto_hmac_sha256(const void *key, size_t key_n, const void *data, size_t n, unsigned char out[SHA256_SIZE]);
+/* Lower-case hex; out needs 2 * n + 1 bytes. */
+char *crypto_hex(const void *data, size_t n, char *out);
+/* Same length and same bytes, without telling by its duration where they differ. */
+bool crypto_equal(const void *a, size_t a_n, const void *b, size_t b_n);
+
+#endif

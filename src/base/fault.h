@@ -1,0 +1,46 @@
+/*
+ * fault: named instants at which a test may kill the process or make a system call fail.
+ *
+ * In ordinary builds every call is nothing. Test builds (-DDRAGOMAN_FAULTS) read
+ *     DRAGOMAN_FAULT=name@n     raise SIGKILL the n-th time the named point is passed
+ *     DRAGOMAN_FAULT_FILE=path  a mapped struct fault_control that a test may change at any time
+ * so that the road is tested exactly as it is built: the points stand in the real code.
+ */
+#ifndef BASE_FAULT_H
+#define BASE_FAULT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Layout of DRAGOMAN_FAULT_FILE; a test writes it, the daemon only reads it. */
+struct fault_control {
+        int64_t clock_offset_ms; /* added to the wall clock */
+        uint32_t fsync_fails;    /* 1: fsync of the store fails */
+        uint32_t disk_full;      /* 1: writes of the store find no space */
+};
+
+#ifdef DRAGOMAN_FAULTS
+void fault_point(const char *name);
+int64_t fault_clock_offset_ms(void);
+bool fault_fsync_fails(void);
+bool fault_disk_full(void);
+#else
+static inline void fault_point(const char *name)
+{
+        (void)name;
+}
+static inline int64_t fault_clock_offset_ms(void)
+{
+        return 0;
+}
+static inline bool fault_fsync_fails(void)
+{
+        return false;
+}
+static inline bool fault_disk_full(void)
+{
+        return false;
+}
+#endif
+
+#endif

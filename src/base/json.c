@@ -1,0 +1,75 @@
+#include "base/json.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+
+/*
+ * jansson's own depth limit is 2048, which is too deep for code that walks values recursively:
+ * brackets outside of strings are counted before the parser sees the text.
+ */
+static bool too_deep(const char *text, size_t n)
+{
+        bool in_string = false;
+        int depth = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                char c = text[i];
+
+                if (in_string) {
+                        if (c == '\\')
+                                i++;
+                        else if (c == '"')
+                                in_string = false;
+                } else if (c == '"') {
+                        in_string = true;
+                } else if (c == '{' || c == '[') {
+                        if (++depth > JSON_MAX_DEPTH)
+                                return true;
+                } else if (c == '}' || c == ']') {
+                        depth--;
+                }
+        }
+        return false;
+}
+
+json_t *json_read(const char *text, size_t n, struct error *err)
+{
+        json_error_t e;
+        json_t *value;
+
+        if (too_deep(text, n)) {
+                error_set(err, ERR_INVALID, "JSON nested deeper than %d levels", JSON_MAX_DEPTH);
+                return NULL;
+        }
+        value = json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &e);
+        if (!value)
+                error_set(err, ERR_INVALID, "malformed JSON at line %d, column %d: %s", e.line, e.column, e.text);
+        return value;
+}
+
+const char *json_str(const json_t *object, const char *key, const char *fallback)
+{
+        const json_t *v = json_object_get(object, key);
+
+        return json_is_string(v) ? json_string_value(v) : fallback;
+}
+
+int64_t json_int(const json_t *object, const char *key, int64_t fallback)
+{
+        const json_t *v = json_object_get(object, key);
+
+        return json_is_integer(v) ? json_integer_value(v) : fallback;
+}
+
+bool json_flag(const json_t *object, const char *key, bool fallback)
+{
+        const json_t *v = json_object_get(object, key);
+
+        return json_is_boolean(v) ? json_is_true(v) : fallback;
+}
+
+char *json_text(const json_t *value)
+{
+        return json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+}

@@ -1,0 +1,32 @@
+/*
+ * json: reading JSON with jansson, in our manner.
+ *
+ * Getters never fail: a missing or wrongly typed member gives the fallback. Where a mistake must be
+ * told to somebody, use settings.h (configuration) or body.h (API bodies) instead.
+ */
+#ifndef BASE_JSON_H
+#define BASE_JSON_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+#define JSON_MAX_DEPTH 64
+
+/*
+ * Strict parse of foreign text: UTF-8, no duplicate keys, depth at most JSON_MAX_DEPTH, no NUL inside
+ * strings. NULL with an error that names line and column.
+ */
+json_t *json_read(const char *text, size_t n, struct error *err);
+
+/* Borrowed members; the fallback (may be NULL) when absent or of another type. */
+const char *json_str(const json_t *object, const char *key, const char *fallback);
+int64_t json_int(const json_t *object, const char *key, int64_t fallback);
+bool json_flag(const json_t *object, const char *key, bool fallback);
+/* Compact text, keys in their order of insertion; yours to free. */
+char *json_text(const json_t *value);
+
+#endif

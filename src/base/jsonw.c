@@ -1,0 +1,147 @@
+#include "base/jsonw.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+/* A comma, unless this is the first thing inside its bracket or after a key. */
+static void separate(struct buf *b)
+{
+        char last = b->len > 0 ? b->data[b->len - 1] : '\0';
+
+        if (last != '\0' && last != '{' && last != '[' && last != ':')
+                buf_addch(b, ',');
+}
+
+static void begin(struct buf *b, const char *key)
+{
+        separate(b);
+        if (key) {
+                jsonw_quote(b, key, strlen(key));
+                buf_addch(b, ':');
+        }
+}
+
+void jsonw_open(struct buf *b, char bracket)
+{
+        separate(b);
+        buf_addch(b, bracket);
+}
+
+void jsonw_open_member(struct buf *b, const char *key, char bracket)
+{
+        begin(b, key);
+        buf_addch(b, bracket);
+}
+
+void jsonw_close(struct buf *b, char bracket)
+{
+        buf_addch(b, bracket);
+}
+
+void jsonw_str(struct buf *b, const char *key, const char *text)
+{
+        if (text)
+                jsonw_strn(b, key, text, strlen(text));
+        else
+                jsonw_null(b, key);
+}
+
+void jsonw_strn(struct buf *b, const char *key, const char *text, size_t n)
+{
+        begin(b, key);
+        jsonw_quote(b, text, n);
+}
+
+void jsonw_opt(struct buf *b, const char *key, const char *text)
+{
+        if (text)
+                jsonw_str(b, key, text);
+}
+
+void jsonw_int(struct buf *b, const char *key, int64_t n)
+{
+        begin(b, key);
+        buf_addf(b, "%lld", (long long)n);
+}
+
+void jsonw_real(struct buf *b, const char *key, double x)
+{
+        char text[40];
+
+        begin(b, key);
+        if (!isfinite(x)) {
+                buf_addstr(b, "null");
+                return;
+        }
+        /* the program never calls setlocale for LC_NUMERIC, so the point is a point */
+        snprintf(text, sizeof(text), "%.17g", x);
+        buf_addstr(b, text);
+}
+
+void jsonw_bool(struct buf *b, const char *key, bool yes)
+{
+        begin(b, key);
+        buf_addstr(b, yes ? "true" : "false");
+}
+
+void jsonw_null(struct buf *b, const char *key)
+{
+        begin(b, key);
+        buf_addstr(b, "null");
+}
+
+void jsonw_raw(struct buf *b, const char *key, const char *json)
+{
+        begin(b, key);
+        buf_addstr(b, json);
+}
+
+/* Bytes that stand for themselves inside a JSON string and need no look at their neighbours. */
+static bool is_literal(unsigned char c)
+{
+        return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
+static void add_escaped(struct buf *b, unsigned char c)
+{
+        static const char shorts[] = "\bb\tt\nn\ff\rr\"\"\\\\";
+        const char *s = c ? strchr(shorts, c) : NULL;
+
+        if (s && (s - shorts) % 2 == 0) {
+                buf_addch(b, '\\');
+                buf_addch(b, s[1]);
+        } else {
+                buf_addf(b, "\\u%04x", c);
+        }
+}
+
+void jsonw_quote(struct buf *b, const char *text, size_t n)
+{
+        size_t i = 0;
+
+        buf_addch(b, '"');
+        while (i < n) {
+                size_t run = i;
+                uint32_t cp;
+
+                while (run < n && is_literal((unsigned char)text[run]))
+                        run++;
+                buf_add(b, text + i, run - i);
+                i = run;
+                if (i >= n)
+                        break;
+                if ((unsigned char)text[i] < 0x80) {
+                        add_escaped(b, (unsigned char)text[i++]);
+                } else {
+                        char utf8[4];
+                        size_t len = utf8_decode(text + i, n - i, &cp);
+
+                        buf_add(b, utf8, utf8_encode(cp, utf8));
+                        i += len;
+                }
+        }
+        buf_addch(b, '"');
+}

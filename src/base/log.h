@@ -1,0 +1,46 @@
+/*
+ * log: one line an event, on standard error, as text or JSON.
+ *
+ *     log_info("adapter connected", LOG_S("adapter", name), LOG_I("attempt", 3));
+ *
+ * The message is a constant sentence, the fields are who, which conversation, which attempt. Every
+ * line leaves through one writer, which replaces each registered secret by stars.
+ * May be called from any thread.
+ */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
+enum log_format { LOG_TEXT, LOG_JSON };
+
+struct log_field {
+        const char *key; /* NULL ends the list */
+        const char *text;
+        int64_t number; /* used when text is NULL */
+};
+
+#define LOG_S(key, text) ((struct log_field){ (key), (text) ? (text) : "", 0 })
+#define LOG_I(key, n)    ((struct log_field){ (key), NULL, (int64_t)(n) })
+#define LOG_END          ((struct log_field){ NULL, NULL, 0 })
+
+#define log_debug(...) log_write(LOG_DEBUG, __VA_ARGS__, LOG_END)
+#define log_info(...)  log_write(LOG_INFO, __VA_ARGS__, LOG_END)
+#define log_warn(...)  log_write(LOG_WARN, __VA_ARGS__, LOG_END)
+#define log_error(...) log_write(LOG_ERROR, __VA_ARGS__, LOG_END)
+
+void log_setup(enum log_format format, enum log_level least);
+/* Variadic arguments are struct log_field by value, the last one LOG_END: use the macros. */
+void log_write(enum log_level level, const char *what, ...);
+
+/* From now on these bytes never leave in a log line. Short ones (under 6 bytes) are ignored. */
+void log_hide(const char *secret, size_t n);
+void log_unhide(const char *secret, size_t n);
+/* Replaces every hidden secret in text by stars, in place; for text that leaves by another door. */
+void log_redact(char *text);
+/* For tests: lines go to this function instead of standard error; NULL restores. */
+void log_divert(void (*sink)(const char *line, void *arg), void *arg);
+
+#endif

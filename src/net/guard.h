@@ -1,0 +1,25 @@
+/*
+ * guard: refuses requests that two programs could read in two ways.
+ *
+ * libmicrohttpd at our version accepts requests that can be smuggled past a proxy; here they are recognised
+ * from the parsed header list and answered with 400 and a closed connection.
+ */
+#ifndef NET_GUARD_H
+#define NET_GUARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct guard_header {
+        const char *name;
+        size_t name_n;
+        const char *value;
+        size_t value_n;
+        bool folded; /* the value was continued on a further line */
+};
+
+/* NULL when the request is fine, else the reason, a constant sentence for the answer. */
+const char *guard_check(const char *method, const char *target, const char *version, const struct guard_header *headers,
+                        size_t count);
+
+#endif

@@ -1,0 +1,97 @@
+/*
+ * http_client: HTTP(S) requests on the loop, by libcurl.
+ *
+ * Bodies stream or are collected up to a cap; four deadlines guard each call; connections are kept
+ * alive and shared. A call that fails says how far it got: only when not a single byte can have reached the peer may
+ * somebody else decide to try again without an idempotency mark.
+ */
+#ifndef NET_HTTP_CLIENT_H
+#define NET_HTTP_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "net/loop.h"
+
+struct http_client;
+struct http_call;
+
+struct http_client_options {
+        const char *proxy;       /* NULL: the environment decides (https_proxy, no_proxy) */
+        const char *ca_file;     /* NULL: the system's certificates */
+        const char *user_agent;  /* NULL: "dragoman/VERSION" */
+        long max_connections;    /* 0: 256 */
+};
+
+/* One part of a multipart/form-data body. Either bytes or a file. */
+struct http_part {
+        const char *name;
+        const char *data;
+        size_t data_n;
+        const char *file_path;
+        const char *file_name;    /* sent as filename="..." */
+        const char *content_type; /* NULL: none for bytes, application/octet-stream for files */
+};
+
+/* Everything is copied by http_start except the files themselves. */
+struct http_request {
+        const char *method; /* NULL: GET, or POST when there is a body */
+        const char *url;
+        const char *const *headers; /* "Name: value", NULL-terminated; may be NULL */
+        const char *body;
+        size_t body_n;
+        const struct http_part *parts; /* instead of body */
+        size_t part_count;
+        int64_t connect_ms;    /* 0: 10 s; name resolution, TCP and TLS together */
+        int64_t first_byte_ms; /* 0: none; from the request's start to the first byte of the answer */
+        int64_t silence_ms;    /* 0: none; the longest pause between bytes of the answer */
+        int64_t total_ms;      /* 0: none */
+        size_t max_body;       /* 0: 8 MiB; more is an error (ERR_LIMIT) */
+        bool repeatable;       /* asking twice does no harm: a stale kept-alive connection is retried once */
+        bool follow;           /* follow up to 5 redirects (GET only), never with credentials to another host */
+};
+
+/* How far a failed call got. */
+enum http_reach {
+        HTTP_NOT_SENT, /* no byte of the request can have reached the peer */
+        HTTP_UNSURE,   /* it may have been received and acted upon */
+        HTTP_ANSWERED, /* a status line came */
+};
+
+struct http_result {
+        int status; /* 0 when no answer came */
+        enum http_reach reach;
+        enum error_kind kind; /* ERR_NONE when a whole answer came, whatever its status */
+        const char *why;      /* the sentence that goes with kind */
+        const char *body;     /* collected body when there is no on_data; NUL-terminated, borrowed */
+        size_t body_n;
+        int64_t retry_after_ms; /* from Retry-After (seconds or a date); -1 when absent */
+        int64_t elapsed_ms;
+};
+
+struct http_handlers {
+        /* All optional but on_done. The status line and headers are in. */
+        void (*on_head)(void *arg, struct http_call *call, int status);
+        /* A piece of the body; when set, nothing is collected (a status >= 400 is still collected, for the message). */
+        void (*on_data)(void *arg, const char *bytes, size_t n);
+        /* Exactly once, unless the call was aborted. The call is gone afterwards. */
+        void (*on_done)(void *arg, const struct http_result *result);
+};
+
+struct http_client *http_client_new(struct loop *l, const struct http_client_options *options, struct error *err);
+/* Aborts what is left. */
+void http_client_free(struct http_client *c);
+/* Never fails at once: every problem arrives as on_done, later. */
+struct http_call *http_start(struct http_client *c, const struct http_request *request,
+                             const struct http_handlers *handlers, void *arg);
+/* Stops the call; no callback follows. Allowed inside callbacks. NULL is fine. */
+void http_abort(struct http_call *call);
+/* A header of the answer, borrowed until on_done returns, or NULL. Case does not matter. */
+const char *http_answer_header(const struct http_call *call, const char *name);
+/* Percent-encoded copy of a path or query part, yours to free. */
+char *http_escape(const char *text);
+size_t http_client_active(const struct http_client *c);
+
+#endif

@@ -1,0 +1,254 @@
+#include "net/loop.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/queue.h>
+
+#include "base/mem.h"
+
+/* A call that waits for its turn. */
+struct call {
+        loop_fn *fn;
+        void *arg;
+        STAILQ_ENTRY(call) next;
+};
+STAILQ_HEAD(calls, call);
+
+struct loop {
+        uv_loop_t uv;
+        uv_async_t wake;   /* other threads knock here */
+        uv_check_t after;  /* runs deferred calls once the events of a round are done */
+        uv_idle_t hurry;   /* active while calls wait, so that the poll does not block */
+        struct calls deferred;
+        pthread_mutex_t lock; /* guards posted only */
+        struct calls posted;
+};
+
+struct timer {
+        uv_timer_t uv;
+        loop_fn *fn;
+        void *arg;
+        bool freed; /* fn may free its own timer */
+};
+
+struct work {
+        uv_work_t uv;
+        loop_fn *work, *done;
+        void *arg;
+};
+
+static void run_calls(struct calls *calls)
+{
+        struct call *c;
+
+        while ((c = STAILQ_FIRST(calls))) {
+                STAILQ_REMOVE_HEAD(calls, next);
+                c->fn(c->arg);
+                free(c);
+        }
+}
+
+static void on_wake(uv_async_t *a)
+{
+        struct loop *l = a->data;
+        struct calls calls = STAILQ_HEAD_INITIALIZER(calls);
+
+        /* uv_async_send coalesces: take everything there is */
+        pthread_mutex_lock(&l->lock);
+        STAILQ_CONCAT(&calls, &l->posted);
+        pthread_mutex_unlock(&l->lock);
+        run_calls(&calls);
+}
+
+static void on_hurry(uv_idle_t *i)
+{
+        (void)i;
+}
+
+static void on_after(uv_check_t *c)
+{
+        struct loop *l = c->data;
+        struct calls calls = STAILQ_HEAD_INITIALIZER(calls);
+
+        /* calls made from here on wait for the next round, so that nobody can starve the sockets */
+        STAILQ_CONCAT(&calls, &l->deferred);
+        uv_idle_stop(&l->hurry);
+        run_calls(&calls);
+}
+
+struct loop *loop_new(void)
+{
+        struct loop *l = mem_zalloc(sizeof(*l));
+
+        uv_loop_init(&l->uv);
+        STAILQ_INIT(&l->deferred);
+        STAILQ_INIT(&l->posted);
+        pthread_mutex_init(&l->lock, NULL);
+        uv_async_init(&l->uv, &l->wake, on_wake);
+        l->wake.data = l;
+        uv_unref((uv_handle_t *)&l->wake);
+        uv_check_init(&l->uv, &l->after);
+        l->after.data = l;
+        uv_check_start(&l->after, on_after);
+        uv_unref((uv_handle_t *)&l->after);
+        uv_idle_init(&l->uv, &l->hurry);
+        return l;
+}
+
+void loop_free(struct loop *l)
+{
+        if (!l)
+                return;
+        on_wake(&l->wake);
+        run_calls(&l->deferred);
+        uv_close((uv_handle_t *)&l->wake, NULL);
+        uv_close((uv_handle_t *)&l->after, NULL);
+        uv_close((uv_handle_t *)&l->hurry, NULL);
+        uv_run(&l->uv, UV_RUN_DEFAULT);
+        run_calls(&l->deferred);
+        uv_loop_close(&l->uv);
+        pthread_mutex_destroy(&l->lock);
+        free(l);
+}
+
+uv_loop_t *loop_uv(struct loop *l)
+{
+        return &l->uv;
+}
+
+void loop_run(struct loop *l)
+{
+        uv_run(&l->uv, UV_RUN_DEFAULT);
+}
+
+bool loop_step(struct loop *l, bool wait)
+{
+        return uv_run(&l->uv, wait ? UV_RUN_ONCE : UV_RUN_NOWAIT) != 0;
+}
+
+void loop_stop(struct loop *l)
+{
+        uv_stop(&l->uv);
+}
+
+int64_t loop_now_ms(const struct loop *l)
+{
+        return (int64_t)uv_now(&l->uv);
+}
+
+static struct call *call_new(loop_fn *fn, void *arg)
+{
+        struct call *c = mem_alloc(sizeof(*c));
+
+        c->fn = fn;
+        c->arg = arg;
+        return c;
+}
+
+void loop_defer(struct loop *l, loop_fn *fn, void *arg)
+{
+        struct call *c = call_new(fn, arg);
+
+        STAILQ_INSERT_TAIL(&l->deferred, c, next);
+        uv_idle_start(&l->hurry, on_hurry);
+}
+
+void loop_post(struct loop *l, loop_fn *fn, void *arg)
+{
+        struct call *c = call_new(fn, arg);
+
+        pthread_mutex_lock(&l->lock);
+        STAILQ_INSERT_TAIL(&l->posted, c, next);
+        pthread_mutex_unlock(&l->lock);
+        uv_async_send(&l->wake);
+}
+
+static void on_work(uv_work_t *uv)
+{
+        struct work *w = uv->data;
+
+        w->work(w->arg);
+}
+
+static void on_worked(uv_work_t *uv, int status)
+{
+        struct work *w = uv->data;
+
+        (void)status; /* we never cancel */
+        w->done(w->arg);
+        free(w);
+}
+
+void loop_work(struct loop *l, loop_fn *work, loop_fn *done, void *arg)
+{
+        struct work *w = mem_zalloc(sizeof(*w));
+
+        w->uv.data = w;
+        w->work = work;
+        w->done = done;
+        w->arg = arg;
+        uv_queue_work(&l->uv, &w->uv, on_work, on_worked);
+}
+
+static void on_timer(uv_timer_t *uv)
+{
+        struct timer *t = uv->data;
+
+        if (!t->freed)
+                t->fn(t->arg);
+}
+
+struct timer *timer_new(struct loop *l, loop_fn *fn, void *arg)
+{
+        struct timer *t = mem_zalloc(sizeof(*t));
+
+        uv_timer_init(&l->uv, &t->uv);
+        t->uv.data = t;
+        t->fn = fn;
+        t->arg = arg;
+        return t;
+}
+
+static uint64_t not_negative(int64_t ms)
+{
+        return ms > 0 ? (uint64_t)ms : 0;
+}
+
+void timer_start(struct timer *t, int64_t ms)
+{
+        uv_timer_start(&t->uv, on_timer, not_negative(ms), 0);
+}
+
+void timer_repeat(struct timer *t, int64_t ms)
+{
+        uv_timer_start(&t->uv, on_timer, not_negative(ms), not_negative(ms));
+}
+
+void timer_stop(struct timer *t)
+{
+        uv_timer_stop(&t->uv);
+}
+
+bool timer_active(const struct timer *t)
+{
+        return uv_is_active((const uv_handle_t *)&t->uv) != 0;
+}
+
+void timer_unref(struct timer *t)
+{
+        uv_unref((uv_handle_t *)&t->uv);
+}
+
+static void on_timer_closed(uv_handle_t *h)
+{
+        free(h->data);
+}
+
+void timer_free(struct timer *t)
+{
+        if (!t)
+                return;
+        t->freed = true;
+        uv_timer_stop(&t->uv);
+        uv_close((uv_handle_t *)&t->uv, on_timer_closed);
+}

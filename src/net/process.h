@@ -1,0 +1,54 @@
+/*
+ * process: child programs with pipes, in a process group of their own, with limits.
+ *
+ * A child gets exactly the environment it is given, nothing inherited. Output is delivered as it comes, up to a cap.
+ * process_stop ends the whole group: TERM, then KILL after the grace period.
+ */
+#ifndef NET_PROCESS_H
+#define NET_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "net/loop.h"
+
+struct process;
+
+struct process_options {
+        const char *const *argv; /* NULL-terminated; argv[0] is looked up in PATH of this process */
+        const char *const *env;  /* "NAME=value", NULL-terminated; NULL: PATH, HOME, LANG, TZ only */
+        const char *cwd;         /* NULL: ours */
+        size_t max_output;       /* 0: 16 MiB over stdout and stderr together; more ends the child (ERR_LIMIT) */
+        int64_t timeout_ms;      /* 0: none */
+        int64_t grace_ms;        /* 0: 2000 */
+        bool inherit_stderr;     /* stderr goes where ours goes instead of on_output */
+        bool keep_stdin;         /* process_write will be used; otherwise stdin is /dev/null */
+};
+
+struct process_result {
+        int exit_code;        /* -1 when ended by a signal */
+        int signal;
+        enum error_kind kind; /* ERR_NONE, ERR_TIMEOUT, ERR_LIMIT, ERR_CANCELLED */
+};
+
+struct process_handlers {
+        void (*on_output)(void *arg, int fd /* 1 or 2 */, const char *bytes, size_t n); /* may be NULL */
+        /* Once, after the child has ended and all its output has been delivered. The process is gone afterwards. */
+        void (*on_exit)(void *arg, const struct process_result *result);
+};
+
+/* NULL with an error when the program cannot be started. */
+struct process *process_start(struct loop *l, const struct process_options *options, const struct process_handlers *handlers,
+                              void *arg, struct error *err);
+/* Queues bytes for the child's stdin (copied). ERR_LIMIT when more than 1 MiB waits. */
+int process_write(struct process *p, const char *bytes, size_t n, struct error *err);
+void process_close_stdin(struct process *p);
+/* Asks the group to end; on_exit follows. */
+void process_stop(struct process *p);
+/* Kills the group; no callback follows. */
+void process_abandon(struct process *p);
+int process_pid(const struct process *p);
+
+#endif

@@ -1,0 +1,30 @@
+/*
+ * sse_reader: understands text/event-stream, fed in pieces of any size.
+ *
+ * As the HTML standard says: CR, LF or CRLF end a line, data lines join with LF, unknown fields and comments are
+ * skipped, a UTF-8 byte order mark at the start is ignored.
+ */
+#ifndef NET_SSE_READER_H
+#define NET_SSE_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+
+typedef void sse_event_fn(void *arg, const char *event, const char *id, const char *data, size_t n);
+
+struct sse_reader {
+        struct buf line, event, data, id;
+        bool after_cr, at_start, has_data;
+        sse_event_fn *on_event;
+        void *arg;
+};
+
+/* max bounds one event; feeding more in one event makes sse_reader_feed fail. */
+void sse_reader_init(struct sse_reader *r, size_t max, sse_event_fn *on_event, void *arg);
+void sse_reader_release(struct sse_reader *r);
+/* 0, or -1 when an event is larger than the limit. on_event is called for each complete event ("" event = "message"). */
+int sse_reader_feed(struct sse_reader *r, const char *bytes, size_t n);
+
+#endif

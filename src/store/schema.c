@@ -1,0 +1,62 @@
+/*
+ * The schema: all tables of the product in one place, as numbered steps.
+ *
+ * A step that has been released is never edited; a change is a new step. Times are wall-clock milliseconds. `fence` grows with every
+ * claim of a row; whoever finishes the work names the fence it was given, so a late finisher changes nothing.
+ */
+#include "store/store.h"
+
+const struct store_migration store_schema[] = {
+        { 1, "the road",
+          "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL);"
+
+          /* bus: everything that happened; (adapter, key) decides what is new */
+          "CREATE TABLE journal("
+          " seq AUTOKEY, type TEXT NOT NULL, stream BIGINT NOT NULL, time_ms BIGINT NOT NULL,"
+          " adapter TEXT, channel TEXT, thread TEXT, trace TEXT, key TEXT, payload TEXT NOT NULL);"
+          "CREATE UNIQUE INDEX journal_key ON journal(adapter, key) WHERE key IS NOT NULL;"
+          "CREATE TABLE cursors(name TEXT PRIMARY KEY, seq BIGINT NOT NULL, updated_ms BIGINT NOT NULL);"
+
+          /* road: conversations are lanes; a turn's inputs are event numbers joined by commas */
+          "CREATE TABLE conversations("
+          " id AUTOKEY, lane TEXT NOT NULL UNIQUE, adapter TEXT NOT NULL, channel TEXT NOT NULL, thread TEXT,"
+          " agent TEXT NOT NULL, created_ms BIGINT NOT NULL, active_ms BIGINT NOT NULL,"
+          " history_from BIGINT NOT NULL DEFAULT 0);"
+          "CREATE TABLE turns("
+          " id INTKEY, conversation BIGINT NOT NULL, agent TEXT NOT NULL, rule TEXT, state TEXT NOT NULL,"
+          " inputs TEXT NOT NULL, trace TEXT NOT NULL, attempt BIGINT NOT NULL, fence BIGINT NOT NULL,"
+          " owner TEXT, lease_ms BIGINT NOT NULL DEFAULT 0, due_ms BIGINT NOT NULL, created_ms BIGINT NOT NULL,"
+          " started_ms BIGINT, ended_ms BIGINT, error_kind TEXT, error TEXT,"
+          " tokens_in BIGINT NOT NULL DEFAULT 0, tokens_out BIGINT NOT NULL DEFAULT 0,"
+          " cost_microusd BIGINT NOT NULL DEFAULT 0);"
+          "CREATE INDEX turns_open ON turns(id) WHERE state IN ('queued', 'running');"
+          "CREATE INDEX turns_dead ON turns(id) WHERE state = 'failed';"
+          "CREATE TABLE transcript("
+          " id AUTOKEY, conversation BIGINT NOT NULL, turn BIGINT NOT NULL, role TEXT NOT NULL, name TEXT,"
+          " text TEXT NOT NULL, time_ms BIGINT NOT NULL);"
+          "CREATE INDEX transcript_by_conversation ON transcript(conversation, id);"
+
+          /* dispatch: what was decided about each inbound event, and why */
+          "CREATE TABLE trigger_log("
+          " event INTKEY, time_ms BIGINT NOT NULL, event_type TEXT NOT NULL, adapter TEXT NOT NULL, channel TEXT,"
+          " thread TEXT, sender TEXT, sender_name TEXT, agent TEXT, rule TEXT, turn BIGINT, trace TEXT NOT NULL,"
+          " status TEXT NOT NULL, reason TEXT, duration_ms BIGINT, tokens_in BIGINT, tokens_out BIGINT,"
+          " cost_microusd BIGINT, error TEXT);"
+          "CREATE INDEX trigger_log_trace ON trigger_log(trace);"
+
+          /* outbox */
+          "CREATE TABLE deliveries("
+          " id INTKEY, turn BIGINT, adapter TEXT NOT NULL, channel TEXT NOT NULL, thread TEXT, kind TEXT NOT NULL,"
+          " class BIGINT NOT NULL, payload TEXT NOT NULL, state TEXT NOT NULL, attempt BIGINT NOT NULL DEFAULT 0,"
+          " fence BIGINT NOT NULL DEFAULT 0, owner TEXT, lease_ms BIGINT NOT NULL DEFAULT 0, due_ms BIGINT NOT NULL,"
+          " expires_ms BIGINT NOT NULL DEFAULT 0, created_ms BIGINT NOT NULL, ended_ms BIGINT, platform_id TEXT,"
+          " error_kind TEXT, error TEXT, trace TEXT NOT NULL, request_key TEXT);"
+          "CREATE INDEX deliveries_open ON deliveries(id) WHERE state IN ('queued', 'sending');"
+          "CREATE INDEX deliveries_dead ON deliveries(id) WHERE state IN ('failed', 'unknown');"
+          "CREATE INDEX deliveries_turn ON deliveries(turn) WHERE turn IS NOT NULL;"
+          "CREATE UNIQUE INDEX deliveries_request ON deliveries(request_key) WHERE request_key IS NOT NULL;"
+          "CREATE TABLE attempts("
+          " delivery BIGINT NOT NULL, attempt BIGINT NOT NULL, time_ms BIGINT NOT NULL, outcome TEXT NOT NULL,"
+          " detail TEXT, PRIMARY KEY (delivery, attempt));" },
+        { 0, NULL, NULL },
+};
