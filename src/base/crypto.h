@@ -12,7 +12,8 @@
 
 void crypto_sha256(const void *data, size_t n, unsigned char out[SHA256_SIZE]);
 char *crypto_sha256_hex(const void *data, size_t n, char out[SHA256_HEX_SIZE]);
-void crypto_hmac_sha256(const void *key, size_t key_n, const void *data, size_t n, unsigned char out[SHA256_SIZE]);
+void crypto_hmac_sha256(const void *key, size_t key_n, const void *data, size_t n,
+                        unsigned char out[SHA256_SIZE]);
 /* Lower-case hex; out needs 2 * n + 1 bytes. */
 char *crypto_hex(const void *data, size_t n, char *out);
 /* Same length and same bytes, without telling by its duration where they differ. */

@@ -21,7 +21,8 @@ struct secret;
  * Text that is no handle is taken as the secret itself (*literal set, so that the operator can be warned).
  * Relative paths are relative to dir (NULL: the current directory).
  */
-int secret_resolve(const char *handle, const char *dir, struct secret **out, bool *literal, struct error *err);
+int secret_resolve(const char *handle, const char *dir, struct secret **out, bool *literal,
+                   struct error *err);
 struct secret *secret_new(const char *bytes, size_t n);
 struct secret *secret_dup(const struct secret *s);
 void secret_free(struct secret *s);

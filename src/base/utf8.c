@@ -139,7 +139,7 @@ static bool is_mark(uint32_t cp)
         static const struct {
                 uint32_t first, last;
         } marks[] = {
-#include "base/utf8_marks.h"
+#include "base/utf8_marks.inc"
         };
         size_t low = 0, high = COUNT(marks);
 

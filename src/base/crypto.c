@@ -1,0 +1,90 @@
+#include "base/crypto.h"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SHA256_BLOCK 64
+
+/* OpenSSL 3 looks algorithms up by name at each use unless they are fetched; that lookup is the slow part. */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static EVP_MD *sha256;
+
+static void fetch(void)
+{
+        sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
+}
+
+/* Without SHA-256 there is no signature and no key check: nothing could go on safely. */
+static void no_crypto(void)
+{
+        fprintf(stderr, "dragoman: OpenSSL has no SHA-256\n");
+        abort();
+}
+
+/* The digest of two pieces, one behind the other. */
+static void digest(const void *a, size_t a_n, const void *b, size_t b_n, unsigned char out[SHA256_SIZE])
+{
+        EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+
+        pthread_once(&once, fetch);
+        if (!ctx || !sha256 || !EVP_DigestInit_ex(ctx, sha256, NULL) || !EVP_DigestUpdate(ctx, a, a_n) ||
+            !EVP_DigestUpdate(ctx, b, b_n) || !EVP_DigestFinal_ex(ctx, out, NULL))
+                no_crypto();
+        EVP_MD_CTX_free(ctx);
+}
+
+void crypto_sha256(const void *data, size_t n, unsigned char out[SHA256_SIZE])
+{
+        digest(data, n, NULL, 0, out);
+}
+
+char *crypto_sha256_hex(const void *data, size_t n, char out[SHA256_HEX_SIZE])
+{
+        unsigned char sum[SHA256_SIZE];
+
+        crypto_sha256(data, n, sum);
+        return crypto_hex(sum, sizeof(sum), out);
+}
+
+/* RFC 2104 over the fetched digest: OpenSSL's one-call HMAC() fetches by name each time. */
+void crypto_hmac_sha256(const void *key, size_t key_n, const void *data, size_t n,
+                        unsigned char out[SHA256_SIZE])
+{
+        unsigned char inner_pad[SHA256_BLOCK] = { 0 }, outer_pad[SHA256_BLOCK];
+        unsigned char inner[SHA256_SIZE];
+
+        if (key_n > SHA256_BLOCK)
+                crypto_sha256(key, key_n, inner_pad);
+        else if (key_n > 0)
+                memcpy(inner_pad, key, key_n);
+        for (size_t i = 0; i < SHA256_BLOCK; i++) {
+                outer_pad[i] = inner_pad[i] ^ 0x5c;
+                inner_pad[i] ^= 0x36;
+        }
+        digest(inner_pad, sizeof(inner_pad), data, n, inner);
+        digest(outer_pad, sizeof(outer_pad), inner, sizeof(inner), out);
+        OPENSSL_cleanse(inner_pad, sizeof(inner_pad));
+        OPENSSL_cleanse(outer_pad, sizeof(outer_pad));
+}
+
+char *crypto_hex(const void *data, size_t n, char *out)
+{
+        static const char digits[] = "0123456789abcdef";
+        const unsigned char *p = data;
+
+        for (size_t i = 0; i < n; i++) {
+                out[2 * i] = digits[p[i] >> 4];
+                out[2 * i + 1] = digits[p[i] & 15];
+        }
+        out[2 * n] = '\0';
+        return out;
+}
+
+bool crypto_equal(const void *a, size_t a_n, const void *b, size_t b_n)
+{
+        return a_n == b_n && (a_n == 0 || CRYPTO_memcmp(a, b, a_n) == 0);
+}

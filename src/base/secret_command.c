@@ -1,0 +1,253 @@
+#include "base/secret_command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+/* Adds the word at *p to word, without its quotes; moves *p behind it. -1: a quote is left open. */
+static int take_word(const char **p, struct buf *word)
+{
+        while (**p && **p != ' ') {
+                char c = *(*p)++;
+                const char *end;
+
+                if (c != '\'' && c != '"') {
+                        buf_addch(word, c);
+                        continue;
+                }
+                end = strchr(*p, c);
+                if (!end)
+                        return -1;
+                buf_add(word, *p, (size_t)(end - *p));
+                *p = end + 1;
+        }
+        return 0;
+}
+
+char **secret_command_split(const char *line, struct error *err)
+{
+        char **words = mem_array(strlen(line) / 2 + 2, sizeof(*words));
+        size_t count = 0;
+        const char *p = line;
+
+        for (;;) {
+                struct buf word;
+
+                p += strspn(p, " ");
+                if (*p == '\0')
+                        break;
+                buf_init(&word, 0);
+                if (take_word(&p, &word) < 0) {
+                        buf_release(&word);
+                        secret_command_free(words);
+                        error_set(err, ERR_INVALID, "'cmd:' has a quote that is not closed");
+                        return NULL;
+                }
+                words[count++] = buf_take(&word);
+        }
+        if (count > 0)
+                return words;
+        free(words);
+        error_set(err, ERR_INVALID, "'cmd:' needs a program to run");
+        return NULL;
+}
+
+void secret_command_free(char **words)
+{
+        for (size_t i = 0; words && words[i]; i++)
+                free(words[i]);
+        free(words);
+}
+
+/* What the child needs, made before fork: between fork and exec only async-signal-safe calls are allowed. */
+struct child {
+        char **words;
+        char *environment[3];
+        const char *dir;
+        int out;    /* its standard output */
+        int failed; /* tells errno when the program cannot be started; closed by exec */
+};
+
+static void run_child(const struct child *c)
+{
+        struct sigaction normal = { .sa_handler = SIG_DFL };
+        sigset_t none;
+        int null, e;
+
+        setpgid(0, 0);
+        for (int sig = 1; sig < NSIG; sig++)
+                sigaction(sig, &normal, NULL);
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        null = open("/dev/null", O_RDWR | O_CLOEXEC);
+        if (null >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(null, STDERR_FILENO) >= 0 &&
+            dup2(c->out, STDOUT_FILENO) >= 0 && (!c->dir || chdir(c->dir) == 0))
+                execvpe(c->words[0], c->words, c->environment);
+        e = errno;
+        if (write(c->failed, &e, sizeof(e)) < 0)
+                _exit(126);
+        _exit(127);
+}
+
+static pid_t start(const struct child *c)
+{
+        pid_t pid = fork();
+
+        if (pid == 0)
+                run_child(c);
+        if (pid > 0)
+                setpgid(pid,
+                        pid); /* also here: whoever comes first, the group exists before it may be killed */
+        return pid;
+}
+
+/* The errno that kept the program from starting, 0 when it runs. */
+static int start_failure(int fd)
+{
+        int e = 0;
+        ssize_t n;
+
+        do {
+                n = read(fd, &e, sizeof(e));
+        } while (n < 0 && errno == EINTR);
+        return n == (ssize_t)sizeof(e) ? e : 0;
+}
+
+/* Output until its end. -1: the time is over, or it is too much. */
+static int collect_into(char *chunk, size_t size, int fd, int64_t deadline, struct buf *out,
+                        struct error *err)
+{
+        for (;;) {
+                struct pollfd p = { .fd = fd, .events = POLLIN };
+                int64_t left = deadline - clock_mono_ms();
+                int ready = left > 0 ? poll(&p, 1, (int)left) : 0;
+                ssize_t n;
+
+                if (ready < 0 && errno == EINTR)
+                        continue;
+                if (ready == 0)
+                        return error_set(err, ERR_TIMEOUT, "it did not end within %d s",
+                                         SECRET_COMMAND_MS / 1000);
+                n = ready < 0 ? -1 : read(fd, chunk, size);
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return error_set(err, ERR_IO, "cannot read its output: %s", strerror(errno));
+                if (n == 0)
+                        return 0;
+                if (buf_add(out, chunk, (size_t)n) < 0)
+                        return error_set(err, ERR_INVALID, "it writes more than %zu bytes", out->max);
+        }
+}
+
+static int collect(int fd, int64_t deadline, struct buf *out, struct error *err)
+{
+        char chunk[1024];
+        int rc = collect_into(chunk, sizeof(chunk), fd, deadline, out, err);
+
+        explicit_bzero(chunk, sizeof(chunk));
+        return rc;
+}
+
+/*
+ * Waits for the end of pid until the deadline, then kills its group. A program may close its output and
+ * go on; there is no portable wait with a deadline that leaves SIGCHLD alone, so this looks again now and then.
+ */
+static int reap(pid_t pid, int64_t deadline)
+{
+        siginfo_t info = { 0 };
+        int status = -1;
+
+        /* WNOWAIT keeps the process id ours until the group has been killed */
+        while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0 &&
+               clock_mono_ms() < deadline)
+                poll(NULL, 0, 5);
+        kill(-pid, SIGKILL);
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+                continue;
+        return status;
+}
+
+static int finish(pid_t pid, int out_fd, int failed_fd, struct buf *out, struct error *err)
+{
+        int64_t deadline = clock_mono_ms() + SECRET_COMMAND_MS;
+        int e = start_failure(failed_fd);
+        int rc = e ? error_set(err, e == ENOENT ? ERR_MISSING : ERR_IO, "%s", strerror(e))
+                   : collect(out_fd, deadline, out, err);
+        int status = reap(pid, rc < 0 ? 0 : deadline);
+
+        if (rc < 0)
+                return -1;
+        if (WIFSIGNALED(status))
+                return error_set(err, ERR_IO, "it was killed by signal %d", WTERMSIG(status));
+        if (WEXITSTATUS(status) != 0)
+                return error_set(err, ERR_IO, "it ended with status %d", WEXITSTATUS(status));
+        return 0;
+}
+
+static void close_pair(int pair[2])
+{
+        if (pair[0] >= 0)
+                close(pair[0]);
+        if (pair[1] >= 0)
+                close(pair[1]);
+}
+
+static char *inherited(const char *name, const char *fallback)
+{
+        const char *value = getenv(name);
+
+        return mem_printf("%s=%s", name, value ? value : fallback);
+}
+
+static int run_words(char **words, const char *dir, struct buf *out, struct error *err)
+{
+        int output[2] = { -1, -1 }, failure[2] = { -1, -1 };
+        struct child c = { .words = words, .dir = dir };
+        pid_t pid = -1;
+        int rc = -1;
+
+        c.environment[0] = inherited("PATH", "/usr/local/bin:/usr/bin:/bin");
+        c.environment[1] = inherited("HOME", "/");
+        if (pipe2(output, O_CLOEXEC) == 0 && pipe2(failure, O_CLOEXEC) == 0) {
+                c.out = output[1];
+                c.failed = failure[1];
+                pid = start(&c);
+        }
+        if (pid < 0) {
+                error_set(err, ERR_IO, "%s", strerror(errno));
+        } else {
+                close(output[1]);
+                close(failure[1]);
+                output[1] = failure[1] = -1;
+                rc = finish(pid, output[0], failure[0], out, err);
+        }
+        close_pair(output);
+        close_pair(failure);
+        free(c.environment[0]);
+        free(c.environment[1]);
+        return rc;
+}
+
+int secret_command_run(const char *line, const char *dir, struct buf *out, struct error *err)
+{
+        char **words = secret_command_split(line, err);
+        int rc;
+
+        if (!words)
+                return -1;
+        rc = run_words(words, dir, out, err);
+        if (rc < 0)
+                error_prefix(err, "cannot get a secret from command '%s'", words[0]);
+        secret_command_free(words);
+        return rc;
+}
