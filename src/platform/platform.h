@@ -1,0 +1,122 @@
+/*
+ * platform: a kind of place where people chat; an adapter is one configured connection to it.
+ *
+ * Three contracts kept apart: platform_ops is what the road may ask of a platform; the adapter_* functions are what a platform
+ * may tell the road; the registry (adapters_*) is what the rest of the program sees. An adapter translates; it does not decide. Waiting, retrying,
+ * pacing and splitting live once, on the road and in this room's shared code.
+ */
+#ifndef PLATFORM_PLATFORM_H
+#define PLATFORM_PLATFORM_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/settings.h"
+#include "base/utf8.h"
+#include "net/http_client.h"
+#include "net/http_server.h"
+#include "net/loop.h"
+#include "platform/markdown.h"
+#include "road/road.h"
+
+struct adapter;
+
+/* Settings every adapter has besides its own. */
+struct adapter_common {
+        bool enabled;
+        char *agent;              /* who answers when no rule says otherwise; NULL: the only agent */
+        int64_t debounce_ms;      /* -1: the platform's default */
+        int64_t debounce_max_ms;
+        int64_t max_age_seconds;  /* older backlog is stored and marked expired; 0: no limit */
+        struct {
+                double per_second, per_chat_per_second, per_group_per_minute; /* -1: the platform's default */
+        } pace;
+};
+extern const struct setting adapter_common_settings[];
+
+struct platform_ops {
+        const char *name;               /* "telegram" */
+        const char *help;
+        unsigned can;                   /* ADAPTER_* of road.h; an adapter may narrow it by its settings */
+        struct markdown_limits text;    /* dialect, unit and longest message */
+        int64_t debounce_ms;            /* default */
+        struct pace_limits pace;        /* default */
+        bool trusted;                   /* whoever can write here has shown a key already: no access rules, no mention needed */
+        const struct setting *settings; /* own keys, into a struct of conf_size bytes */
+        size_t conf_size;
+        int (*check)(struct settings_source *src, const char *path, const void *conf, struct error *err); /* optional */
+        int (*open)(struct adapter *a, struct error *err); /* begins; adapter_ready or adapter_lost follow */
+        void (*close)(struct adapter *a);
+        void (*send)(struct adapter *a, const struct delivery *d);      /* NULL with ADAPTER_JOURNALED */
+        void (*reconcile)(struct adapter *a, const struct delivery *d); /* with ADAPTER_READBACK */
+        unsigned (*abilities)(const struct adapter *a);                 /* NULL: `can` */
+};
+
+extern const struct platform_ops *const platform_kinds[]; /* NULL-terminated: the table of platforms */
+
+enum adapter_state { ADAPTER_OFF, ADAPTER_CONNECTING, ADAPTER_UP, ADAPTER_LOST, ADAPTER_STOPPED };
+
+struct adapter {
+        const struct platform_ops *ops;
+        const char *name;
+        const struct adapter_common *common;
+        const void *conf;
+        struct adapters *all;
+        struct loop *loop;
+        struct http_client *http;
+        struct road *road;
+        const char *dir;
+        enum adapter_state state;
+        char why[200];        /* of LOST and STOPPED, for a person */
+        int64_t since_ms;     /* wall clock of the last change of state */
+        void *self;           /* the platform's own */
+};
+
+/* ---- what a platform may tell ---- */
+
+void adapter_ready(struct adapter *a);
+/* The connection is gone; the platform tries again by itself. */
+void adapter_lost(struct adapter *a, const char *why);
+/* It makes no sense to go on (bad token): the operator has to act. */
+void adapter_stopped(struct adapter *a, const char *why);
+/* Hands over an event; adapter and platform are filled in. */
+void adapter_received(struct adapter *a, struct incoming *in, inbox_ack_fn *ack, void *arg);
+
+/* ---- configuration ---- */
+
+struct adapter_conf {
+        char *name;
+        const struct platform_ops *ops;
+        struct adapter_common common;
+        void *conf;
+        json_t *raw;
+};
+struct adapter_conf *adapter_conf_read(struct settings_source *src, const char *name, const json_t *object, struct error *err);
+struct adapter_conf *adapter_conf_make(const char *name, const char *type, const char *json, struct error *err);
+void adapter_conf_free(struct adapter_conf *c);
+
+/* ---- the registry: implements the road's adapter hooks ---- */
+
+struct adapters;
+struct adapters *adapters_new(struct loop *l, struct http_client *http, const char *dir);
+/* The road comes later: it needs our hooks to be opened. */
+void adapters_set_road(struct adapters *as, struct road *r);
+void adapters_free(struct adapters *as);
+/* Reconciles: starts what is new, stops what is gone, restarts what changed, leaves the rest connected. Takes the confs over. */
+int adapters_apply(struct adapters *as, struct adapter_conf **confs, size_t count, struct error *err);
+struct adapter *adapters_find(struct adapters *as, const char *name);
+void adapters_each(struct adapters *as, void (*fn)(void *arg, struct adapter *a), void *arg);
+
+unsigned adapters_abilities(void *adapters, const char *adapter);
+bool adapters_ready(void *adapters, const char *adapter);
+void adapters_limits(void *adapters, const char *adapter, struct pace_limits *out);
+bool adapters_channel_is_group(void *adapters, const char *adapter, const char *channel);
+int adapters_render(void *adapters, const char *adapter, const char *text, struct rendered *out, struct error *err);
+void adapters_send(void *adapters, const struct delivery *d);
+void adapters_reconcile(void *adapters, const struct delivery *d);
+
+const char *adapter_state_name(enum adapter_state s);
+
+#endif

@@ -1,0 +1,80 @@
+/*
+ * event: what a platform hands over, in the one shape all platforms share.
+ *
+ * Adapters fill a struct incoming; the inbox turns it into a journal event whose payload is the unified message
+ * (id, channelId, sender, text, attachments, ...). Both directions are here, so that a restart reads back exactly what was handed over.
+ */
+#ifndef ROAD_EVENT_H
+#define ROAD_EVENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "bus/bus.h"
+
+#define EVENT_MESSAGE_RECEIVED  "message.received"
+#define EVENT_MESSAGE_SENT      "message.sent"
+#define EVENT_MESSAGE_FAILED    "message.failed"
+#define EVENT_MESSAGE_EDITED    "message.edited"
+#define EVENT_MESSAGE_DELETED   "message.deleted"
+#define EVENT_REACTION_RECEIVED "reaction.received"
+#define EVENT_REACTION_REMOVED  "reaction.removed"
+
+enum chat_kind { CHAT_DM, CHAT_GROUP, CHAT_BROADCAST };
+
+struct attachment {
+        const char *kind; /* "image", "audio", "voice", "video", "document", "sticker", "location", "contact" */
+        const char *name;
+        const char *mime;
+        const char *url;  /* where the platform has it; may need credentials */
+        const char *path; /* where we have it, relative to the workspace; NULL until downloaded */
+        int64_t size;     /* 0 when unknown */
+};
+
+/* All strings are borrowed by whoever receives the struct; NULL means the platform does not say. */
+struct incoming {
+        const char *type;    /* an inbound EVENT_*; NULL: message.received */
+        const char *adapter; /* name of the configured connection */
+        const char *platform;
+        const char *key;     /* unique per adapter for this happening; required */
+        const char *id;      /* the platform's message id */
+        const char *channel; /* required */
+        const char *thread;
+        enum chat_kind chat;
+        const char *chat_name;
+        const char *guild;
+        const char *sender_id;
+        const char *sender_username;
+        const char *sender_name;
+        bool sender_is_bot;
+        const char *text;     /* as an agent should read it: mentions of the bot removed */
+        const char *raw_text; /* as it was written; NULL: same as text */
+        bool is_mention;      /* addresses the bot */
+        bool is_reply;        /* answers one of the bot's messages */
+        const char *reply_to; /* platform id of the message it answers */
+        const char *emoji;    /* reactions */
+        const char *emoji_name;
+        bool emoji_custom;
+        int64_t time_ms;      /* when it happened, by the platform's clock; 0: now */
+        const char *trace;    /* continue this trace; NULL: a new one */
+        int hops;             /* how many bots it has passed through */
+        const struct attachment *attachments;
+        size_t attachment_count;
+        const char *metadata; /* JSON object text with what only this platform knows */
+        int64_t event;        /* journal sequence number, once stored */
+};
+
+/* The payload as JSON object text, appended to out. */
+void incoming_payload(const struct incoming *in, struct buf *out);
+/* Back from the journal; yours to incoming_free. NULL with an error when the payload makes no sense. */
+struct incoming *incoming_parse(const struct bus_event *e, struct error *err);
+/* A deep copy; valid UTF-8 whatever the original was. */
+struct incoming *incoming_dup(const struct incoming *in);
+void incoming_free(struct incoming *in);
+/* Is this event type one that dispatch must look at? */
+bool event_is_inbound(const char *type);
+
+#endif

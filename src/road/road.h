@@ -1,0 +1,259 @@
+/*
+ * road: the way of a message, from the inbox over lanes and turns to the outbox.
+ *
+ *     inbox_receive ──► decide ──► lane ──► turn ──► outbox ──► send
+ *
+ * Everything is a row before it is an action. The road knows neither platforms nor agents: it asks the hooks below. All functions run on
+ * the loop thread; results of transactions come back as callbacks.
+ *
+ * Three promises are kept here and nowhere else:
+ *  - an inbound event is acknowledged by the completion of its commit, and decided exactly once (unique adapter and key);
+ *  - a lane (adapter, channel, thread, agent) has at most one running turn; what arrives meanwhile waits in its mailbox;
+ *  - a turn's end and its deliveries are one transaction, guarded by the turn's fence.
+ */
+#ifndef ROAD_ROAD_H
+#define ROAD_ROAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/settings.h"
+#include "bus/bus.h"
+#include "net/loop.h"
+#include "net/pace.h"
+#include "road/event.h"
+#include "store/store.h"
+
+struct road;
+
+/* ---- decisions (dispatch answers) ---- */
+
+struct decision {
+        bool trigger;
+        bool expired;        /* stored, but too old to answer */
+        const char *agent;   /* borrowed; the road copies what it needs before it returns to the loop */
+        const char *rule;
+        const char *reason;  /* why not; for the trigger log, a sentence for a person */
+        int64_t debounce_ms; /* 0: at once */
+        int64_t debounce_max_ms;
+};
+
+/* ---- turns (agents answer) ---- */
+
+enum agent_ability {
+        AGENT_REPEATABLE = 1 << 0, /* running a turn twice has no effect beyond its cost: an interrupted one is run again */
+        AGENT_BATCHES = 1 << 1,    /* takes several messages in one turn */
+        AGENT_HISTORY = 1 << 2,    /* wants the conversation so far */
+        AGENT_STREAMS = 1 << 3,    /* calls turn_delta */
+        AGENT_CANCELS = 1 << 4,    /* can be stopped half-way */
+};
+
+struct transcript_line {
+        const char *role; /* "user" or "assistant" */
+        const char *name; /* who said it, when known */
+        const char *text;
+        int64_t time_ms;
+};
+
+/* One run of an agent, as the agent sees it. Valid until turn_finish or the cancel hook returns. */
+struct turn_run {
+        int64_t id;
+        int64_t fence;
+        int attempt;              /* 1 for the first */
+        int64_t conversation;     /* number; shown as "conv-N" */
+        const char *agent;
+        const char *key;          /* the same for every attempt: the idempotency key for the agent's side */
+        const char *trace;
+        const char *adapter, *channel, *thread;
+        const struct incoming *const *inputs; /* oldest first, at least one */
+        unsigned input_count;
+        const struct transcript_line *history; /* oldest first; only with AGENT_HISTORY */
+        unsigned history_count;
+        void *agent_data;         /* the agent's own */
+};
+
+struct turn_reply {
+        enum error_kind kind; /* ERR_NONE: an answer; else it failed */
+        const char *text;     /* what the user gets: the answer, or a short notice; NULL or "": nothing */
+        const char *error;    /* the full record of a failure, for the operator */
+        int64_t tokens_in, tokens_out, cost_microusd;
+};
+
+/* Agents call these, never before the start hook has returned. */
+void turn_delta(struct turn_run *run, const char *text, size_t n);       /* a further piece of the answer */
+void turn_progress(struct turn_run *run, const char *label);             /* "reading the manual" */
+void turn_finish(struct turn_run *run, const struct turn_reply *reply);  /* once; run is gone afterwards */
+
+/* ---- deliveries (platforms answer) ---- */
+
+enum adapter_ability {
+        ADAPTER_JOURNALED = 1 << 0,  /* the journal is the delivery: done when committed (terminal, API) */
+        ADAPTER_IDEMPOTENT = 1 << 1, /* repeating a send with the same delivery id does no harm */
+        ADAPTER_READBACK = 1 << 2,   /* can find out whether an unsure send arrived (reconcile hook) */
+        ADAPTER_EDITS = 1 << 3,
+        ADAPTER_TYPING = 1 << 4,
+        ADAPTER_THREADS = 1 << 5,
+        ADAPTER_REACTIONS = 1 << 6,
+        ADAPTER_FILES = 1 << 7,
+};
+
+struct delivery {
+        int64_t id;      /* shown as "dlv-N" */
+        int64_t fence;
+        int attempt;
+        int64_t turn;    /* 0 when it belongs to none */
+        const char *adapter, *channel, *thread;
+        const char *kind; /* "send", "edit", "delete", "react", "type", "upload" */
+        enum pace_class class;
+        const char *payload; /* JSON object text: {"text": ..., "replyTo": ..., "messageId": ...} */
+        const char *trace;
+        int64_t created_ms;
+};
+
+enum send_outcome {
+        SEND_DONE,     /* platform_id says where it is */
+        SEND_RETRY,    /* it certainly did not arrive; trying again makes sense (retry_after_ms when told) */
+        SEND_REJECTED, /* it certainly did not arrive and never will */
+        SEND_UNSURE,   /* it may have arrived */
+};
+
+struct send_result {
+        enum send_outcome outcome;
+        const char *platform_id;
+        enum error_kind kind;    /* ERR_LIMIT with SEND_RETRY: the platform's rate limit; not counted as an attempt */
+        const char *why;
+        int64_t retry_after_ms;  /* -1: not told */
+        bool freeze_adapter;     /* the rate limit is the adapter's, not only the channel's */
+};
+
+/* Adapters call this for each delivery they were given, never before the send hook has returned. Late or repeated calls are harmless. */
+void outbox_sent(struct road *r, int64_t delivery, int64_t fence, const struct send_result *result);
+/* An adapter became able to send (connected), or its limits changed. */
+void outbox_wake(struct road *r, const char *adapter);
+
+/* Text cut into what the platform takes. */
+struct rendered_part {
+        char *text;  /* in the platform's markup */
+        char *plain; /* without markup, for when the platform refuses it; NULL: same as text */
+};
+struct rendered {
+        struct rendered_part *parts;
+        size_t count;
+};
+void rendered_release(struct rendered *r);
+
+/* ---- what the road asks of the others ---- */
+
+struct road_hooks {
+        void *ctx;
+        void (*decide)(void *ctx, const struct incoming *in, struct decision *out);
+
+        unsigned (*agent_abilities)(void *ctx, const char *agent); /* 0 for an unknown agent */
+        void (*agent_start)(void *ctx, struct turn_run *run);
+        void (*agent_cancel)(void *ctx, struct turn_run *run); /* no callback for this run follows */
+
+        unsigned (*adapter_abilities)(void *ctx, const char *adapter);
+        bool (*adapter_ready)(void *ctx, const char *adapter); /* may deliveries go now? */
+        void (*adapter_limits)(void *ctx, const char *adapter, struct pace_limits *out);
+        bool (*channel_is_group)(void *ctx, const char *adapter, const char *channel);
+        int (*render)(void *ctx, const char *adapter, const char *text, struct rendered *out, struct error *err);
+        void (*send)(void *ctx, const struct delivery *d); /* answer with outbox_sent */
+        void (*reconcile)(void *ctx, const struct delivery *d); /* ADAPTER_READBACK: find out, answer with outbox_sent */
+
+        /* Transient news for whoever watches (streamed text, progress); not journaled. */
+        void (*live)(void *ctx, const char *type, const char *adapter, const char *channel, const char *json);
+};
+
+struct road_limits {
+        int64_t queued_events;     /* stored but not yet decided; beyond it the inbox refuses */
+        int64_t open_turns;        /* queued and running */
+        int64_t running_turns;
+        int64_t mailbox;           /* messages waiting in one lane */
+        int64_t turn_seconds;      /* the longest a turn may run */
+        int64_t turn_attempts;     /* interrupted runs of one turn before it is given up */
+        int64_t open_deliveries;   /* beyond it no further turn is started */
+        int64_t delivery_attempts;
+        int64_t delivery_seconds;  /* the longest one send may take */
+        int64_t delivery_expiry_seconds; /* an answer older than this is not sent any more; 0: never */
+        int64_t retry_base_ms, retry_cap_ms;
+        int64_t history_messages;
+        int64_t text_bytes;        /* the longest text of one inbound message */
+};
+extern const struct setting road_settings[]; /* the "limits" section, into struct road_limits */
+
+/* Reads what is open and resumes it. Hooks may be called from the first turn of the loop on. Blocks while reading. */
+struct road *road_open(struct loop *l, struct store *s, struct bus *b, const struct road_limits *limits, const struct road_hooks *hooks,
+                       struct error *err);
+void road_set_limits(struct road *r, const struct road_limits *limits);
+/* No new turns and sends are started; calls drained(arg) when those in flight have ended, or after ms. */
+void road_drain(struct road *r, int64_t ms, void (*drained)(void *arg), void *arg);
+/* Forgets everything in memory; open rows are resumed by the next road_open. */
+void road_close(struct road *r);
+
+/* ---- inbox ---- */
+
+enum inbox_outcome { INBOX_STORED, INBOX_DUPLICATE, INBOX_FAILED };
+struct inbox_receipt {
+        enum inbox_outcome outcome;
+        int64_t event;      /* of the stored one, also for a duplicate */
+        const char *trace;
+        struct error error; /* with INBOX_FAILED: ERR_LIMIT, ERR_FULL, ERR_IO, ERR_INVALID */
+};
+typedef void inbox_ack_fn(void *arg, const struct inbox_receipt *receipt);
+/* Stores, then acknowledges: `ack` runs after the commit, never before this call has returned. Copies what it needs. */
+void inbox_receive(struct road *r, const struct incoming *in, inbox_ack_fn *ack, void *arg);
+
+/* ---- outbox ---- */
+
+struct outgoing {
+        const char *adapter, *channel, *thread;
+        const char *kind;        /* NULL: "send" */
+        const char *text;        /* Markdown; rendered and split for "send" and "edit" */
+        const char *reply_to;    /* platform id */
+        const char *message_id;  /* platform id of the target of edit, delete, react */
+        const char *emoji;
+        const char *trace;       /* NULL: a new one */
+        const char *request_key; /* the caller's idempotency key; the same key gives the same delivery */
+        enum pace_class class;
+        int64_t expires_ms;      /* wall clock; 0: the configured expiry */
+};
+struct outbox_receipt {
+        int64_t delivery; /* the first one when the text was split */
+        unsigned count;
+        bool duplicate;   /* the request key was seen before */
+        char trace[33];
+        struct error error; /* kind ERR_NONE when stored */
+};
+typedef void outbox_ack_fn(void *arg, const struct outbox_receipt *receipt);
+/* Stores the delivery (or deliveries), then tells; sending follows by itself. */
+void outbox_put(struct road *r, const struct outgoing *out, outbox_ack_fn *ack, void *arg);
+/* Puts a dead delivery back: failed always, unknown only with `force` because it may have arrived. */
+void outbox_retry(struct road *r, int64_t delivery, bool force, store_done_fn *done, void *arg);
+/* Puts a failed turn back into its lane. */
+void turn_retry(struct road *r, int64_t turn, store_done_fn *done, void *arg);
+/* Stops a queued or running turn. done gets ERR_MISSING when it is neither. */
+void turn_cancel(struct road *r, int64_t turn, const char *why, store_done_fn *done, void *arg);
+
+/* ---- what is going on ---- */
+
+struct road_stats {
+        uint64_t received, duplicates, refused;
+        uint64_t turns_done, turns_failed, turns_cancelled;
+        uint64_t sent, failed, unknown, retried;
+        size_t events_waiting, turns_queued, turns_running, lanes, deliveries_open;
+};
+void road_stats(const struct road *r, struct road_stats *out);
+
+struct adapter_stats {
+        int64_t last_inbound_ms;  /* wall clock of the last committed event; 0: none yet */
+        int64_t last_sent_ms;     /* last success, end to end */
+        int64_t oldest_open_ms;   /* creation of the oldest undelivered delivery; 0: none */
+        size_t open;
+        int64_t last_failure_ms;
+        char last_failure[160];
+};
+void road_adapter_stats(const struct road *r, const char *adapter, struct adapter_stats *out);
+
+#endif
