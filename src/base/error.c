@@ -4,22 +4,34 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
+/* A sentence that was cut off must not end in half a character: what receives it may insist on UTF-8. */
+static void end_whole(char *text, size_t size, int wanted)
+{
+        if (wanted >= 0 && (size_t)wanted >= size)
+                text[utf8_prefix(text, size - 1, UTF8_BYTES, size - 4)] = '\0';
+}
+
 int error_set(struct error *err, enum error_kind kind, const char *fmt, ...)
 {
         va_list ap;
+        int n;
 
         if (!err)
                 return -1;
         err->kind = kind;
         va_start(ap, fmt);
-        vsnprintf(err->text, sizeof(err->text), fmt, ap);
+        n = vsnprintf(err->text, sizeof(err->text), fmt, ap);
         va_end(ap);
+        end_whole(err->text, sizeof(err->text), n);
         return -1;
 }
 
 int error_prefix(struct error *err, const char *fmt, ...)
 {
         char old[sizeof(err->text)];
+        char prefix[sizeof(err->text)];
         va_list ap;
         int n;
 
@@ -27,11 +39,10 @@ int error_prefix(struct error *err, const char *fmt, ...)
                 return -1;
         memcpy(old, err->text, sizeof(old));
         va_start(ap, fmt);
-        n = vsnprintf(err->text, sizeof(err->text), fmt, ap);
+        n = vsnprintf(prefix, sizeof(prefix), fmt, ap);
         va_end(ap);
-        if (n >= 0 && (size_t)n < sizeof(err->text))
-                snprintf(err->text + n, sizeof(err->text) - (size_t)n, ": %s", old);
-        return -1;
+        end_whole(prefix, sizeof(prefix), n);
+        return error_set(err, err->kind, "%s: %s", prefix, old);
 }
 
 void error_clear(struct error *err)
@@ -45,11 +56,21 @@ void error_clear(struct error *err)
 const char *error_kind_name(enum error_kind kind)
 {
         static const char *const names[] = {
-                [ERR_NONE] = "none",           [ERR_INVALID] = "invalid",   [ERR_MISSING] = "missing",
-                [ERR_REFUSED] = "refused",     [ERR_CONFLICT] = "conflict", [ERR_LIMIT] = "limit",
-                [ERR_TIMEOUT] = "timeout",     [ERR_NET] = "net",           [ERR_PROTOCOL] = "protocol",
-                [ERR_FULL] = "full",           [ERR_IO] = "io",             [ERR_BUSY] = "busy",
-                [ERR_CORRUPT] = "corrupt",     [ERR_CANCELLED] = "cancelled", [ERR_INTERNAL] = "internal",
+                [ERR_NONE] = "none",
+                [ERR_INVALID] = "invalid",
+                [ERR_MISSING] = "missing",
+                [ERR_REFUSED] = "refused",
+                [ERR_CONFLICT] = "conflict",
+                [ERR_LIMIT] = "limit",
+                [ERR_TIMEOUT] = "timeout",
+                [ERR_NET] = "net",
+                [ERR_PROTOCOL] = "protocol",
+                [ERR_FULL] = "full",
+                [ERR_IO] = "io",
+                [ERR_BUSY] = "busy",
+                [ERR_CORRUPT] = "corrupt",
+                [ERR_CANCELLED] = "cancelled",
+                [ERR_INTERNAL] = "internal",
         };
 
         return names[kind];

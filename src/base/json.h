@@ -21,6 +21,8 @@
  * strings. NULL with an error that names line and column.
  */
 json_t *json_read(const char *text, size_t n, struct error *err);
+/* The same, with the line of a mistake apart from the sentence. */
+json_t *json_read_line(const char *text, size_t n, int *line, struct error *err);
 
 /* Borrowed members; the fallback (may be NULL) when absent or of another type. */
 const char *json_str(const json_t *object, const char *key, const char *fallback);

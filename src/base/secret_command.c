@@ -160,7 +160,7 @@ static int collect(int fd, int64_t deadline, struct buf *out, struct error *err)
 
 /*
  * Waits for the end of pid until the deadline, then kills its group. A program may close its output and
- * go on; there is no portable wait with a deadline that leaves SIGCHLD alone, so this looks again now and then.
+ * go on; no wait with a deadline leaves SIGCHLD alone, so this looks again now and then.
  */
 static int reap(pid_t pid, int64_t deadline)
 {

@@ -26,14 +26,14 @@
 enum setting_type {
         SETTING_NONE,    /* ends a table */
         SETTING_BOOL,    /* bool */
-        SETTING_INT,     /* int64_t; min and max inclusive, checked unless both are 0 */
+        SETTING_INT,     /* int64_t; min to max, unless both are 0; max below min: no upper limit */
         SETTING_NUMBER,  /* double; min and max as above */
         SETTING_STRING,  /* char *, NULL when null or absent; min/max are lengths in bytes */
         SETTING_URL,     /* char *: an absolute http(s) URL without user info */
         SETTING_CHOICE,  /* char *: one of `choices` */
         SETTING_SECRET,  /* struct secret *, from a handle; NULL when null or absent */
         SETTING_STRINGS, /* struct setting_list: a list of strings, or one string */
-        SETTING_GROUP,   /* an embedded struct with its own table `group` */
+        SETTING_GROUP,   /* an embedded struct with the table `group`; "{}": its defaults, "null": zeroes */
 };
 
 struct setting_list {
@@ -53,7 +53,10 @@ struct setting {
         size_t at;        /* offsetof the value in the owner's struct */
 };
 
-#define SETTING_END { NULL, SETTING_NONE, NULL, 0, 0, NULL, NULL, NULL, 0 }
+#define SETTING_END                                                 \
+        {                                                           \
+                NULL, SETTING_NONE, NULL, 0, 0, NULL, NULL, NULL, 0 \
+        }
 
 /*
  * A configuration text with comments, kept with its line numbers.
@@ -81,8 +84,8 @@ void settings_warn(struct settings_source *src, const char *path, const char *fm
  * fill what is absent. The first mistake is reported as
  *     config.json:12: adapters.tg.debounceMs: 90000 is too large (0 to 60000)
  *     config.json:12: adapters.tg: unknown key 'bottoken' (did you mean 'botToken'?)
- * ERR_INVALID; on error *out is released. Keys in `also` (NULL-terminated, may be NULL) are permitted and skipped: they are read
- * by somebody else ("type").
+ * ERR_INVALID; on error *out is released. Keys in `also` (NULL-terminated, may be NULL) are permitted and
+ * skipped: they are read by somebody else ("type").
  */
 int settings_read(struct settings_source *src, const char *path, const json_t *object,
                   const struct setting *const *tables, const char *const *also, void *out, struct error *err);
@@ -90,8 +93,8 @@ int settings_read(struct settings_source *src, const char *path, const json_t *o
 void settings_release(const struct setting *const *tables, void *out);
 
 /* Reports a mistake the tables cannot express, with file and line. Returns -1. */
-int settings_error(const struct settings_source *src, const char *path, struct error *err, const char *fmt, ...)
-        __attribute__((format(printf, 4, 5)));
+int settings_error(const struct settings_source *src, const char *path, struct error *err, const char *fmt,
+                   ...) __attribute__((format(printf, 4, 5)));
 /* The candidate nearest to `word`, or NULL when none is near. candidates is NULL-terminated. */
 const char *settings_nearest(const char *word, const char *const *candidates);
 

@@ -1,0 +1,398 @@
+/*
+ * One value, by its row: is it of the right type and in range, and where does it go.
+ */
+#include <assert.h>
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/mem.h"
+#include "base/settings_source.h"
+#include "base/utf8.h"
+
+/* Where a value stands and where complaints about it go. */
+struct place {
+        struct settings_source *src;
+        const char *path;
+        struct error *err;
+};
+
+bool settings_nullable(const struct setting *row)
+{
+        return row->fallback && strcmp(row->fallback, "null") == 0;
+}
+
+json_t *settings_fallback(const struct setting *row)
+{
+        json_t *value;
+
+        if (!row->fallback)
+                return NULL;
+        value = json_loads(row->fallback, JSON_DECODE_ANY, NULL);
+        assert(value); /* a default that is no JSON is a mistake in the table */
+        return value;
+}
+
+bool settings_range(const struct setting *row, int64_t *min, int64_t *max)
+{
+        *min = row->min;
+        *max = row->max >= row->min ? row->max : INT64_MAX;
+        return row->min != 0 || row->max != 0;
+}
+
+static void add_range(const struct setting *row, struct buf *b)
+{
+        int64_t min, max;
+
+        if (!settings_range(row, &min, &max))
+                return;
+        if (max == INT64_MAX)
+                buf_addf(b, " (at least %lld)", (long long)min);
+        else
+                buf_addf(b, " (%lld to %lld)", (long long)min, (long long)max);
+}
+
+static void add_choices(const struct setting *row, struct buf *b)
+{
+        for (const char *const *c = row->choices; *c; c++) {
+                const char *between = c == row->choices ? "" : c[1] ? ", " : " or ";
+
+                buf_addf(b, "%s'%s'", between, *c);
+        }
+}
+
+/* What a row accepts, in words. */
+static void add_accepted(const struct setting *row, struct buf *b)
+{
+        static const char *const words[] = {
+                [SETTING_NONE] = "nothing",
+                [SETTING_BOOL] = "true or false",
+                [SETTING_INT] = "a whole number",
+                [SETTING_NUMBER] = "a number",
+                [SETTING_STRING] = "a string",
+                [SETTING_URL] = "an http:// or https:// URL",
+                [SETTING_CHOICE] = "one of ",
+                [SETTING_SECRET] = "a string such as \"env:NAME\", \"file:PATH\" or \"cmd:PROGRAM ARG\"",
+                [SETTING_STRINGS] = "a string or a list of strings",
+                [SETTING_GROUP] = "an object",
+        };
+
+        buf_addstr(b, words[row->type]);
+        if (row->type == SETTING_INT || row->type == SETTING_NUMBER)
+                add_range(row, b);
+        if (row->type == SETTING_CHOICE)
+                add_choices(row, b);
+        if (settings_nullable(row))
+                buf_addstr(b, " or null");
+}
+
+static const char *kind_of(const json_t *value)
+{
+        switch (json_typeof(value)) {
+        case JSON_OBJECT:
+                return "an object";
+        case JSON_ARRAY:
+                return "a list";
+        case JSON_STRING:
+                return "a string";
+        case JSON_INTEGER:
+        case JSON_REAL:
+                return "a number";
+        case JSON_TRUE:
+        case JSON_FALSE:
+                return "true or false";
+        case JSON_NULL:
+                break;
+        }
+        return "null";
+}
+
+static int wrong_type(const struct place *p, const struct setting *row, const json_t *value)
+{
+        bool fraction = row->type == SETTING_INT && json_is_real(value);
+        struct buf text;
+
+        buf_init(&text, 0);
+        add_accepted(row, &text);
+        settings_error(p->src, p->path, p->err, "expected %s, not %s", text.data,
+                       fraction ? "a fraction" : kind_of(value));
+        buf_release(&text);
+        return -1;
+}
+
+static int out_of_range(const struct place *p, const struct setting *row, const char *value, const char *how)
+{
+        struct buf range;
+
+        buf_init(&range, 0);
+        add_range(row, &range);
+        settings_error(p->src, p->path, p->err, "%s is %s%s", value, how, range.data);
+        buf_release(&range);
+        return -1;
+}
+
+static int read_bool(const struct place *p, const struct setting *row, const json_t *value, void *at)
+{
+        if (!json_is_boolean(value))
+                return wrong_type(p, row, value);
+        *(bool *)at = json_is_true(value);
+        return 0;
+}
+
+static int read_int(const struct place *p, const struct setting *row, const json_t *value, void *at)
+{
+        int64_t n, min, max;
+        char text[32];
+
+        if (!json_is_integer(value))
+                return wrong_type(p, row, value);
+        n = json_integer_value(value);
+        if (settings_range(row, &min, &max) && (n < min || n > max)) {
+                snprintf(text, sizeof(text), "%lld", (long long)n);
+                return out_of_range(p, row, text, n < min ? "too small" : "too large");
+        }
+        *(int64_t *)at = n;
+        return 0;
+}
+
+static int read_number(const struct place *p, const struct setting *row, const json_t *value, void *at)
+{
+        int64_t min, max;
+        char text[32];
+        double x;
+
+        if (!json_is_number(value))
+                return wrong_type(p, row, value);
+        x = json_number_value(value);
+        if (settings_range(row, &min, &max) && (x < (double)min || x > (double)max)) {
+                snprintf(text, sizeof(text), "%g", x);
+                return out_of_range(p, row, text, x < (double)min ? "too small" : "too large");
+        }
+        *(double *)at = x;
+        return 0;
+}
+
+static int read_string(const struct place *p, const struct setting *row, const json_t *value, void *at)
+{
+        int64_t n, min, max;
+
+        if (!json_is_string(value))
+                return wrong_type(p, row, value);
+        n = (int64_t)json_string_length(value);
+        if (settings_range(row, &min, &max)) {
+                if (n == 0 && min > 0)
+                        return settings_error(p->src, p->path, p->err, "must not be empty");
+                if (n < min)
+                        return settings_error(p->src, p->path, p->err, "is too short (at least %lld bytes)",
+                                              (long long)min);
+                if (n > max)
+                        return settings_error(p->src, p->path, p->err, "is too long (at most %lld bytes)",
+                                              (long long)max);
+        }
+        *(char **)at = mem_strdup(json_string_value(value));
+        return 0;
+}
+
+static bool has_control_or_space(const char *s)
+{
+        for (; *s; s++) {
+                if ((unsigned char)*s <= ' ' || *s == 0x7f || *s == '\\')
+                        return true;
+        }
+        return false;
+}
+
+/* "host", "host:8080", "[::1]:8080". */
+static bool is_authority(const char *s, size_t n)
+{
+        const char *bracket = *s == '[' ? memchr(s, ']', n) : NULL;
+        const char *host_end = bracket ? bracket + 1 : memchr(s, ':', n);
+        const char *end = s + n;
+        long port = 0;
+
+        if (!host_end)
+                return n > 0 && *s != '[';
+        if (host_end == s)
+                return false;
+        if (host_end == end)
+                return true;
+        if (*host_end != ':' || host_end + 1 == end)
+                return false;
+        for (const char *d = host_end + 1; d < end && port <= 65535; d++) {
+                if (!isdigit((unsigned char)*d))
+                        return false;
+                port = port * 10 + (*d - '0');
+        }
+        return port > 0 && port <= 65535;
+}
+
+/* URLs are not repeated in messages: a path or a query may carry a token. */
+static int read_url(const struct place *p, const struct setting *row, const json_t *value, void *at)
+{
+        const char *url = json_string_value(value);
+        const char *authority;
+        size_t n;
+
+        if (!url)
+                return wrong_type(p, row, value);
+        if (strncasecmp(url, "http://", 7) != 0 && strncasecmp(url, "https://", 8) != 0)
+                return settings_error(p->src, p->path, p->err, "must start with http:// or https://");
+        authority = strstr(url, "//") + 2;
+        n = strcspn(authority, "/?#");
+        if (memchr(authority, '@', n))
+                return settings_error(p->src, p->path, p->err, "must not contain a user name or password");
+        if (has_control_or_space(url) || !is_authority(authority, n))
+                return settings_error(p->src, p->path, p->err, "is not a URL such as https://host:port/path");
+        *(char **)at = mem_strdup(url);
+        return 0;
+}
+
+static int unknown_choice(const struct place *p, const struct setting *row, const char *word)
+{
+        const char *near = settings_nearest(word, row->choices);
+        struct buf text;
+
+        buf_init(&text, 0);
+        buf_addf(&text, "unknown value '%.*s'", (int)utf8_prefix(word, strlen(word), UTF8_BYTES, 60), word);
+        if (near)
+                buf_addf(&text, " (did you mean '%s'?)", near);
+        buf_addstr(&text, "; expected ");
+        add_accepted(row, &text);
+        settings_error(p->src, p->path, p->err, "%s", text.data);
+        buf_release(&text);
+        return -1;
+}
+
+static int read_choice(const struct place *p, const struct setting *row, const json_t *value, void *at)
+{
+        const char *word = json_string_value(value);
+
+        if (!word)
+                return wrong_type(p, row, value);
+        for (const char *const *c = row->choices; *c; c++) {
+                if (strcmp(*c, word) == 0) {
+                        *(char **)at = mem_strdup(word);
+                        return 0;
+                }
+        }
+        return unknown_choice(p, row, word);
+}
+
+static int read_secret(const struct place *p, const struct setting *row, const json_t *value, void *at)
+{
+        struct error cause;
+        bool literal;
+
+        if (!json_is_string(value))
+                return wrong_type(p, row, value);
+        if (secret_resolve(json_string_value(value), p->src->dir, at, &literal, &cause) < 0)
+                return settings_error(p->src, p->path, p->err, "%s", cause.text);
+        if (literal)
+                settings_warn(
+                        p->src, p->path,
+                        "a secret is written in clear; use \"env:NAME\", \"file:PATH\" or \"cmd:PROGRAM\"");
+        return 0;
+}
+
+static int read_strings(const struct place *p, const struct setting *row, const json_t *value, void *at)
+{
+        struct setting_list *list = at;
+        size_t n = json_array_size(value);
+
+        if (json_is_string(value)) {
+                list->items = mem_array(1, sizeof(*list->items));
+                list->items[list->count++] = mem_strdup(json_string_value(value));
+                return 0;
+        }
+        if (!json_is_array(value))
+                return wrong_type(p, row, value);
+        list->items = mem_array(n, sizeof(*list->items));
+        for (size_t i = 0; i < n; i++) {
+                const json_t *item = json_array_get(value, i);
+
+                if (!json_is_string(item)) {
+                        char *path = mem_printf("%s[%zu]", p->path, i);
+
+                        settings_error(p->src, path, p->err, "expected a string, not %s", kind_of(item));
+                        free(path);
+                        return -1;
+                }
+                list->items[list->count++] = mem_strdup(json_string_value(item));
+        }
+        return 0;
+}
+
+static int read_group(const struct place *p, const struct setting *row, const json_t *value, void *at)
+{
+        const struct setting *const tables[] = { row->group, NULL };
+
+        if (!json_is_object(value))
+                return wrong_type(p, row, value);
+        return settings_read(p->src, p->path, value, tables, NULL, at, p->err);
+}
+
+int settings_value_read(struct settings_source *src, const char *path, const struct setting *row,
+                        const json_t *value, bool given, void *out, struct error *err)
+{
+        static int (*const readers[])(const struct place *, const struct setting *, const json_t *,
+                                      void *) = {
+                [SETTING_BOOL] = read_bool,     [SETTING_INT] = read_int,
+                [SETTING_NUMBER] = read_number, [SETTING_STRING] = read_string,
+                [SETTING_URL] = read_url,       [SETTING_CHOICE] = read_choice,
+                [SETTING_SECRET] = read_secret, [SETTING_STRINGS] = read_strings,
+                [SETTING_GROUP] = read_group,
+        };
+        const struct place place = { src, path, err };
+        char *at = (char *)out + row->at;
+
+        if (json_is_null(value) && settings_nullable(row))
+                return 0;
+        if (row->type == SETTING_STRINGS)
+                ((struct setting_list *)(void *)at)->set = given;
+        return readers[row->type](&place, row, value, at);
+}
+
+static void release_list(struct setting_list *list)
+{
+        for (size_t i = 0; i < list->count; i++)
+                free(list->items[i]);
+        free(list->items);
+        *list = (struct setting_list){ 0 };
+}
+
+void settings_value_release(const struct setting *row, void *out)
+{
+        const struct setting *const tables[] = { row->group, NULL };
+        void *at = (char *)out + row->at;
+
+        switch (row->type) {
+        case SETTING_NONE:
+                break;
+        case SETTING_BOOL:
+                *(bool *)at = false;
+                break;
+        case SETTING_INT:
+                *(int64_t *)at = 0;
+                break;
+        case SETTING_NUMBER:
+                *(double *)at = 0;
+                break;
+        case SETTING_STRING:
+        case SETTING_URL:
+        case SETTING_CHOICE:
+                free(*(char **)at);
+                *(char **)at = NULL;
+                break;
+        case SETTING_SECRET:
+                secret_free(*(struct secret **)at);
+                *(struct secret **)at = NULL;
+                break;
+        case SETTING_STRINGS:
+                release_list(at);
+                break;
+        case SETTING_GROUP:
+                settings_release(tables, at);
+                break;
+        }
+}
