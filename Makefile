@@ -10,7 +10,7 @@ VERSION     := 0.1.0
 PREFIX      ?= /usr/local
 BUILD       ?= build
 CC          ?= gcc
-PKGS        := libuv libcurl libmicrohttpd jansson sqlite3 libmd4c openssl libedit libpcre2-8
+PKGS        := libuv libcurl libmicrohttpd jansson sqlite3 md4c openssl libedit libpcre2-8
 FUZZ_SECONDS ?= 60
 
 # A different set of flags never shares objects: each VARIANT builds in its own folder.
