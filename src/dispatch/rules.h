@@ -1,0 +1,23 @@
+/*
+ * rules: the conditions of a rule, each a row of one table.
+ *
+ * A further condition (reaction, pattern, role, hours) is a field of struct rule, a row of rule_when_settings, and a row of the
+ * table in rules.c; the evaluator and the explanations follow by themselves.
+ */
+#ifndef DISPATCH_RULES_H
+#define DISPATCH_RULES_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "dispatch/dispatch.h"
+
+/* Does the text match the pattern? `*` stands for any run of bytes, everything else for itself. */
+bool glob_match(const char *pattern, const char *text);
+
+/* Do all conditions hold? When not and `why` is given, the first that does not is explained there. */
+bool rule_matches(const struct rule *r, const struct incoming *in, struct buf *why);
+/* Do the conditions about the connection (adapter, platform) hold, whatever the event is? */
+bool rule_concerns(const struct rule *r, const char *adapter, const char *platform);
+
+#endif
