@@ -64,12 +64,17 @@ $(O)/dragoman: $(O)/src/main.o $(LIBS)
 # tests/<room>/test_<subject>.c is one cmocka program, linked with its room and those it may use.
 TEST_SRCS   := $(sort $(wildcard tests/*/test_*.c))
 TEST_BINS   := $(TEST_SRCS:%.c=$(O)/%)
-TEST_SHARED := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard tests/lib/*.c)))
+# An archive: a test of a low room does not pull in helpers that need higher ones.
+TEST_SHARED := $(O)/libtestlib.a
+$(TEST_SHARED): $(patsubst %.c,$(O)/%.o,$(sort $(wildcard tests/lib/*.c)))
+	@mkdir -p $(@D)
+	@rm -f $@
+	ar rcsD $@ $^
 rooms_from   = $(if $(filter $(1),$(ROOMS)),$(shell echo '$(ROOMS)' | sed 's/.*\b$(1)\b/$(1)/'),$(ROOMS))
 
 define test_bin
 $(O)/$(1:%.c=%): $(O)/$(1:%.c=%.o) $(TEST_SHARED) $(addsuffix .a,$(addprefix $(O)/lib,$(call rooms_from,$(word 2,$(subst /, ,$(1))))))
-	$(CC) $(LDFLAGS_ALL) -o $$@ $$< $(TEST_SHARED) $$(filter %.a,$$^) -lcmocka $(PKG_LIBS)
+	$(CC) $(LDFLAGS_ALL) -o $$@ $$< $$(filter %.a,$$^) -lcmocka $(PKG_LIBS)
 endef
 $(foreach t,$(TEST_SRCS),$(eval $(call test_bin,$(t))))
 
