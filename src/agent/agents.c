@@ -1,0 +1,439 @@
+/*
+ * The registry of configured agents.
+ *
+ * An instance is one opened agent. A reload that changes it puts a new instance into the map and retires the old one,
+ * which stays open while turns or health checks hold it. What must not happen inside the caller's callback (closing an
+ * instance, refusing a turn, answering a check at once) is done by one timer, so that freeing the registry forgets it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "agent/agent.h"
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/mem.h"
+
+struct instance {
+        struct agent agent; /* first: kinds know only this part */
+        struct agents *all;
+        struct agent_conf *conf;
+        struct agent_health health;
+        unsigned holds; /* running turns and open checks */
+        bool retired;
+        LIST_ENTRY(instance) next; /* among the retired */
+};
+
+/* A turn an instance works on; without an instance, one that is about to be refused. */
+struct running {
+        struct turn_run *run;
+        struct instance *on;
+        LIST_ENTRY(running) next;
+};
+
+struct check {
+        struct instance *on;
+        agents_checked_fn *fn;
+        void *arg;
+        bool at_once; /* the kind has nothing to ask */
+        LIST_ENTRY(check) next;
+};
+
+struct agents {
+        struct loop *loop;
+        struct http_client *http;
+        char *dir;
+        struct map live; /* name -> struct instance */
+        LIST_HEAD(, instance) retired;
+        LIST_HEAD(, running) running;
+        LIST_HEAD(, check) checks;
+        struct timer *chores;
+};
+
+/* ---- instances ---- */
+
+static void instance_free(struct instance *in)
+{
+        if (!in)
+                return;
+        if (in->agent.ops->close)
+                in->agent.ops->close(&in->agent);
+        agent_conf_free(in->conf);
+        free(in);
+}
+
+/* Takes the conf over in any case. */
+static struct instance *instance_open(struct agents *as, struct agent_conf *conf, struct error *err)
+{
+        struct instance *in = mem_zalloc(sizeof(*in));
+
+        in->all = as;
+        in->conf = conf;
+        in->agent = (struct agent){
+                .ops = conf->ops,
+                .name = conf->name,
+                .conf = conf->conf,
+                .loop = as->loop,
+                .http = as->http,
+                .dir = as->dir,
+        };
+        if (!conf->ops->open || conf->ops->open(&in->agent, err) == 0)
+                return in;
+        error_prefix(err, "agent '%s'", conf->name);
+        agent_conf_free(conf);
+        free(in);
+        return NULL;
+}
+
+static void retire(struct instance *in)
+{
+        in->retired = true;
+        LIST_INSERT_HEAD(&in->all->retired, in, next);
+        timer_start(in->all->chores, 0);
+}
+
+static void let_go(struct instance *in)
+{
+        in->holds--;
+        if (in->retired && in->holds == 0)
+                timer_start(in->all->chores, 0);
+}
+
+/* ---- chores: what waits for the loop ---- */
+
+static void refuse_unknown(struct agents *as)
+{
+        struct running *r, *following;
+
+        for (r = LIST_FIRST(&as->running); r; r = following) {
+                struct turn_run *run = r->run;
+                char *record;
+
+                following = LIST_NEXT(r, next);
+                if (r->on)
+                        continue;
+                LIST_REMOVE(r, next);
+                free(r);
+                record = mem_printf("there is no agent '%s'", run->agent);
+                turn_finish(run, &(struct turn_reply){
+                                         .kind = ERR_MISSING,
+                                         .text = "Nobody is there to answer: the agent is not configured.",
+                                         .error = record });
+                free(record);
+                following = LIST_FIRST(&as->running); /* the road may have started or cancelled others */
+        }
+}
+
+static void answer_checks(struct agents *as)
+{
+        struct check *c;
+
+again:
+        LIST_FOREACH(c, &as->checks, next)
+        {
+                if (!c->at_once)
+                        continue;
+                agent_health_told(c, true, 0, "");
+                goto again; /* the list may have changed */
+        }
+}
+
+static void close_retired(struct agents *as)
+{
+        struct instance *in, *following;
+
+        for (in = LIST_FIRST(&as->retired); in; in = following) {
+                following = LIST_NEXT(in, next);
+                if (in->holds)
+                        continue;
+                LIST_REMOVE(in, next);
+                instance_free(in);
+        }
+}
+
+static void on_chores(void *arg)
+{
+        struct agents *as = arg;
+
+        refuse_unknown(as);
+        answer_checks(as);
+        close_retired(as);
+}
+
+struct agents *agents_new(struct loop *l, struct http_client *http, const char *dir)
+{
+        struct agents *as = mem_zalloc(sizeof(*as));
+
+        as->loop = l;
+        as->http = http;
+        as->dir = mem_strdup(dir);
+        map_init(&as->live);
+        LIST_INIT(&as->retired);
+        LIST_INIT(&as->running);
+        LIST_INIT(&as->checks);
+        as->chores = timer_new(l, on_chores, as);
+        return as;
+}
+
+static void drop_running(struct agents *as)
+{
+        struct running *r;
+
+        while ((r = LIST_FIRST(&as->running))) {
+                LIST_REMOVE(r, next);
+                if (r->on)
+                        r->on->agent.ops->cancel(&r->on->agent, r->run);
+                free(r);
+        }
+}
+
+void agents_free(struct agents *as)
+{
+        struct instance *in;
+        struct check *c;
+        void *value;
+
+        if (!as)
+                return;
+        timer_free(as->chores);
+        drop_running(as);
+        while ((in = LIST_FIRST(&as->retired))) {
+                LIST_REMOVE(in, next);
+                instance_free(in);
+        }
+        for (size_t i = 0; map_each(&as->live, &i, NULL, &value);)
+                instance_free(value);
+        while ((c = LIST_FIRST(&as->checks))) {
+                LIST_REMOVE(c, next);
+                free(c);
+        }
+        map_release(&as->live);
+        free(as->dir);
+        free(as);
+}
+
+/* ---- reconciling ---- */
+
+/* A handle may stand for another secret than before although it reads the same. */
+static bool same_secrets(const struct setting *table, const void *a, const void *b)
+{
+        for (const struct setting *row = table; row->type != SETTING_NONE; row++) {
+                const struct secret *old, *new;
+
+                if (row->type != SETTING_SECRET)
+                        continue;
+                memcpy(&old, (const char *)a + row->at, sizeof(const struct secret *));
+                memcpy(&new, (const char *)b + row->at, sizeof(const struct secret *));
+                if (!old || !new) {
+                        if (old != new)
+                                return false;
+                } else if (!secret_equals(old, secret_reveal(new), secret_length(new))) {
+                        return false;
+                }
+        }
+        return true;
+}
+
+static bool same_conf(const struct agent_conf *a, const struct agent_conf *b)
+{
+        return a->ops == b->ops && json_equal(a->raw, b->raw) &&
+               same_secrets(a->ops->settings, a->conf, b->conf);
+}
+
+/* Opens what is new or changed; opened[i] stays NULL where the running instance may stay. */
+static int open_changed(struct agents *as, struct agent_conf **confs, size_t count, struct instance **opened,
+                        struct error *err)
+{
+        for (size_t i = 0; i < count; i++) {
+                struct agent_conf *conf = confs[i];
+                struct instance *old = map_get(&as->live, conf->name);
+
+                if (old && same_conf(old->conf, conf))
+                        continue;
+                confs[i] = NULL;
+                opened[i] = instance_open(as, conf, err);
+                if (!opened[i])
+                        return -1;
+        }
+        return 0;
+}
+
+/* Fills `next` with the instances that are to run from now on. */
+static void put_together(struct agents *as, struct agent_conf **confs, size_t count, struct instance **opened,
+                         struct map *next)
+{
+        for (size_t i = 0; i < count; i++) {
+                struct instance *in = opened[i] ? opened[i] : map_get(&as->live, confs[i]->name);
+
+                map_put(next, in->agent.name, in);
+        }
+}
+
+static void switch_to(struct agents *as, struct map *next)
+{
+        const char *name;
+        void *value;
+
+        for (size_t i = 0; map_each(&as->live, &i, &name, &value);) {
+                struct instance *old = value, *new = map_get(next, name);
+
+                if (new == old)
+                        continue;
+                if (new) {
+                        new->health.turns = old->health.turns;
+                        new->health.failures = old->health.failures;
+                }
+                retire(old);
+        }
+        map_release(&as->live);
+        as->live = *next;
+}
+
+int agents_apply(struct agents *as, struct agent_conf **confs, size_t count, struct error *err)
+{
+        struct instance **opened = mem_array(count ? count : 1, sizeof(struct instance *));
+        int rc = open_changed(as, confs, count, opened, err);
+        struct map next;
+
+        if (rc == 0) {
+                map_init(&next);
+                put_together(as, confs, count, opened, &next);
+                switch_to(as, &next);
+        } else {
+                for (size_t i = 0; i < count; i++)
+                        instance_free(opened[i]);
+        }
+        for (size_t i = 0; i < count; i++) {
+                agent_conf_free(confs[i]);
+                confs[i] = NULL;
+        }
+        free(opened);
+        return rc;
+}
+
+/* ---- turns ---- */
+
+bool agents_has(struct agents *as, const char *name)
+{
+        return map_get(&as->live, name) != NULL;
+}
+
+unsigned agents_abilities(void *agents, const char *agent)
+{
+        const struct agents *as = agents;
+        const struct instance *in = map_get(&as->live, agent);
+
+        return in ? in->agent.ops->can : 0;
+}
+
+void agents_start(void *agents, struct turn_run *run)
+{
+        struct agents *as = agents;
+        struct running *r = mem_zalloc(sizeof(*r));
+
+        r->run = run;
+        r->on = map_get(&as->live, run->agent);
+        LIST_INSERT_HEAD(&as->running, r, next);
+        if (!r->on) {
+                timer_start(as->chores, 0);
+                return;
+        }
+        r->on->holds++;
+        r->on->agent.ops->start(&r->on->agent, run);
+}
+
+/* Forgets that the turn runs. Returns the instance it ran on, still held; NULL when there is none. */
+static struct instance *take_running(struct agents *as, const struct turn_run *run)
+{
+        struct instance *on = NULL;
+        struct running *r;
+
+        LIST_FOREACH(r, &as->running, next)
+        {
+                if (r->run == run)
+                        break;
+        }
+        if (r) {
+                on = r->on;
+                LIST_REMOVE(r, next);
+                free(r);
+        }
+        return on;
+}
+
+void agents_cancel(void *agents, struct turn_run *run)
+{
+        struct instance *in = take_running(agents, run);
+
+        if (!in)
+                return;
+        in->agent.ops->cancel(&in->agent, run);
+        let_go(in);
+}
+
+void agent_finish(struct agent *a, struct turn_run *run, const struct turn_reply *reply)
+{
+        struct instance *in = (struct instance *)a;
+
+        take_running(in->all, run);
+        in->health.turns++;
+        if (reply->kind != ERR_NONE)
+                in->health.failures++;
+        let_go(in);
+        turn_finish(run, reply);
+}
+
+/* ---- health ---- */
+
+void agents_each(struct agents *as,
+                 void (*fn)(void *arg, const struct agent *a, const struct agent_health *h), void *arg)
+{
+        void *value;
+
+        for (size_t i = 0; map_each(&as->live, &i, NULL, &value);) {
+                const struct instance *in = value;
+
+                fn(arg, &in->agent, &in->health);
+        }
+}
+
+int agents_check(struct agents *as, const char *name, agents_checked_fn *fn, void *arg, struct error *err)
+{
+        struct instance *in = map_get(&as->live, name);
+        struct check *c;
+
+        if (!in)
+                return error_set(err, ERR_MISSING, "there is no agent '%s'", name);
+        c = mem_zalloc(sizeof(*c));
+        c->on = in;
+        c->fn = fn;
+        c->arg = arg;
+        c->at_once = in->agent.ops->check_health == NULL;
+        LIST_INSERT_HEAD(&as->checks, c, next);
+        in->holds++;
+        if (c->at_once)
+                timer_start(as->chores, 0);
+        else
+                in->agent.ops->check_health(&in->agent, c);
+        return 0;
+}
+
+void agent_health_told(void *token, bool healthy, int64_t latency_ms, const char *why)
+{
+        struct check *c = token;
+        struct instance *in = c->on;
+        struct agent_health *h = &in->health;
+        struct agent_health told;
+
+        h->known = true;
+        h->healthy = healthy;
+        h->latency_ms = latency_ms;
+        h->checked_ms = clock_wall_ms();
+        snprintf(h->why, sizeof(h->why), "%s", why ? why : "");
+        told = *h;
+        LIST_REMOVE(c, next);
+        let_go(in);
+        c->fn(c->arg, &told);
+        free(c);
+}

@@ -1,0 +1,55 @@
+/*
+ * echo: answers with what was said. For tests, and to see that a platform is connected.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/kinds.h"
+#include "agent/play.h"
+#include "base/mem.h"
+
+struct echo_conf {
+        char *prefix;
+        int64_t delay_ms;
+        bool stream;
+};
+
+static const struct setting settings[] = {
+        {"prefix",                                                      SETTING_STRING, "\"\"", 0, 200,                                                                   .help = "Text put before what is repeated.",
+         .at = offsetof(struct echo_conf, prefix) },
+        { "delayMs",                                                      SETTING_INT,                                                                   "0",                                                                0, 600000,
+         .help = "How long to wait before answering, in milliseconds.",
+         .at = offsetof(struct echo_conf, delay_ms) },
+        { "stream", SETTING_BOOL,                                               "false",                                            .help = "Say the answer word by word.",
+         .at = offsetof(struct echo_conf,                                                                                                         stream)                                                                                                                                                            },
+        SETTING_END
+};
+
+static void start(struct agent *a, struct turn_run *run)
+{
+        const struct echo_conf *conf = a->conf;
+        struct play *p = play_new(a, run);
+        char *heard = play_heard(run);
+        char *text = mem_printf("%s%s", conf->prefix ? conf->prefix : "", heard);
+
+        play_wait(p, conf->delay_ms);
+        if (conf->stream) {
+                play_say_words(p, text, 0);
+        } else {
+                play_quietly(p);
+                play_say(p, text, strlen(text));
+        }
+        play_begin(p);
+        free(text);
+        free(heard);
+}
+
+const struct agent_ops echo_agent = {
+        .type = "echo",
+        .help = "Repeats what is said; for trying out a connection.",
+        .can = AGENT_REPEATABLE | AGENT_STREAMS | AGENT_CANCELS,
+        .settings = settings,
+        .conf_size = sizeof(struct echo_conf),
+        .start = start,
+        .cancel = play_cancel,
+};

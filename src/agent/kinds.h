@@ -1,0 +1,16 @@
+/*
+ * kinds: the agents there are, one row each in kinds.c.
+ */
+#ifndef AGENT_KINDS_H
+#define AGENT_KINDS_H
+
+#include "agent/agent.h"
+
+extern const struct agent_ops echo_agent;
+extern const struct agent_ops demo_agent;
+extern const struct agent_ops script_agent;
+extern const struct agent_ops openai_agent;
+extern const struct agent_ops anthropic_agent;
+extern const struct agent_ops builtin_agent;
+
+#endif

@@ -1,0 +1,133 @@
+/*
+ * fake_turn: the road as an agent sees it, for one test program at a time.
+ *
+ * Defines the turn_* functions, so nothing else of the road's turns may be linked. Everything an agent tells is noted
+ * down; telling anything about a turn that has ended or was cancelled fails the test.
+ */
+#ifndef TESTS_AGENT_FAKE_TURN_H
+#define TESTS_AGENT_FAKE_TURN_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "base/buf.h"
+#include "base/mem.h"
+
+#define ROUNDS 200000 /* of the loop, before a test is given up */
+
+struct fake_turn {
+        struct turn_run run; /* first */
+        struct incoming input;
+        const struct incoming *inputs[4];
+        bool open, starting;
+        int finished, deltas, progresses;
+        struct buf streamed, progress;
+        struct turn_reply reply; /* text and error are ours */
+        char *text, *error;
+};
+
+static inline void fake_turn_init(struct fake_turn *t, const char *agent, const char *text)
+{
+        *t = (struct fake_turn){ 0 };
+        buf_init(&t->streamed, 0);
+        buf_init(&t->progress, 0);
+        t->input = (struct incoming){
+                .adapter = "test",
+                .key = "k1",
+                .channel = "c1",
+                .sender_id = "7",
+                .sender_name = "Ann",
+                .text = text,
+        };
+        t->inputs[0] = &t->input;
+        t->run = (struct turn_run){
+                .id = 1,
+                .attempt = 1,
+                .conversation = 12,
+                .agent = agent,
+                .key = "turn-1",
+                .trace = "0af7651916cd43dd8448eb211c80319c",
+                .adapter = "test",
+                .channel = "c1",
+                .inputs = t->inputs,
+                .input_count = 1,
+        };
+        t->open = true;
+}
+
+static inline void fake_turn_release(struct fake_turn *t)
+{
+        buf_release(&t->streamed);
+        buf_release(&t->progress);
+        free(t->text);
+        free(t->error);
+}
+
+static inline void fake_turn_start(struct fake_turn *t, struct agents *as)
+{
+        t->starting = true;
+        agents_start(as, &t->run);
+        t->starting = false;
+}
+
+static inline void fake_turn_cancel(struct fake_turn *t, struct agents *as)
+{
+        agents_cancel(as, &t->run);
+        t->open = false;
+}
+
+/* Until the turn has ended; fails the test when it does not. */
+static inline void fake_turn_await(struct fake_turn *t, struct loop *l)
+{
+        for (int i = 0; i < ROUNDS && !t->finished; i++)
+                loop_step(l, true);
+        assert_int_equal(t->finished, 1);
+}
+
+static inline struct fake_turn *fake_turn_told(struct turn_run *run)
+{
+        struct fake_turn *t = (struct fake_turn *)run;
+
+        assert_true(t->open);
+        assert_false(t->starting);
+        return t;
+}
+
+void turn_delta(struct turn_run *run, const char *text, size_t n)
+{
+        struct fake_turn *t = fake_turn_told(run);
+
+        t->deltas++;
+        buf_add(&t->streamed, text, n);
+}
+
+void turn_progress(struct turn_run *run, const char *label)
+{
+        struct fake_turn *t = fake_turn_told(run);
+
+        t->progresses++;
+        buf_addf(&t->progress, "%s\n", label);
+}
+
+void turn_finish(struct turn_run *run, const struct turn_reply *reply)
+{
+        struct fake_turn *t = fake_turn_told(run);
+
+        t->finished++;
+        t->open = false;
+        t->reply = *reply;
+        t->text = mem_strdup(reply->text ? reply->text : "");
+        t->error = mem_strdup(reply->error ? reply->error : "");
+}
+
+/* The registry is made equal to one agent; returns what agents_apply says. */
+static inline int fake_apply(struct agents *as, const char *name, const char *type, const char *json,
+                             struct error *err)
+{
+        struct agent_conf *conf = agent_conf_make(name, type, json, err);
+
+        return conf ? agents_apply(as, &conf, 1, err) : -1;
+}
+
+#endif

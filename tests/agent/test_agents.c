@@ -1,0 +1,327 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "fake_turn.h"
+
+struct bench {
+        struct loop *loop;
+        struct agents *agents;
+};
+
+static int setup(void **state)
+{
+        struct bench *b = mem_zalloc(sizeof(*b));
+
+        b->loop = loop_new();
+        b->agents = agents_new(b->loop, NULL, "/nonexistent");
+        *state = b;
+        return 0;
+}
+
+static int teardown(void **state)
+{
+        struct bench *b = *state;
+
+        agents_free(b->agents);
+        loop_free(b->loop);
+        free(b);
+        return 0;
+}
+
+static void apply(struct bench *b, const char *name, const char *type, const char *json)
+{
+        struct error err = { 0 };
+
+        if (fake_apply(b->agents, name, type, json, &err) < 0)
+                fail_msg("%s", err.text);
+}
+
+static void echo_answers_with_the_text_of_the_message(void **state)
+{
+        struct bench *b = *state;
+        struct fake_turn t;
+
+        apply(b, "e", "echo", "{\"prefix\": \"> \"}");
+        fake_turn_init(&t, "e", "hello");
+        fake_turn_start(&t, b->agents);
+        fake_turn_await(&t, b->loop);
+        assert_int_equal(t.reply.kind, ERR_NONE);
+        assert_string_equal(t.text, "> hello");
+        assert_int_equal(t.deltas, 0);
+        fake_turn_release(&t);
+}
+
+static void a_streaming_echo_says_the_same_word_by_word(void **state)
+{
+        struct bench *b = *state;
+        struct fake_turn t;
+
+        apply(b, "e", "echo", "{\"stream\": true}");
+        fake_turn_init(&t, "e", "one two  three");
+        fake_turn_start(&t, b->agents);
+        fake_turn_await(&t, b->loop);
+        assert_int_equal(t.deltas, 3);
+        assert_string_equal(t.streamed.data, "one two  three");
+        assert_string_equal(t.text, "one two  three");
+        fake_turn_release(&t);
+}
+
+static void the_demo_agent_says_that_it_is_one_and_what_to_do(void **state)
+{
+        struct bench *b = *state;
+        struct transcript_line before = { "user", "Ann", "hi", 0 };
+        struct fake_turn t;
+
+        apply(b, "d", "demo", "{\"wordMs\": 0, \"toolMs\": 1}");
+        fake_turn_init(&t, "d", "good morning");
+        fake_turn_start(&t, b->agents);
+        fake_turn_await(&t, b->loop);
+        assert_non_null(strstr(t.text, "demo agent"));
+        assert_non_null(strstr(t.text, "You said: good morning"));
+        assert_string_equal(t.text, t.streamed.data);
+        fake_turn_release(&t);
+
+        fake_turn_init(&t, "d", "again");
+        t.run.history = &before;
+        t.run.history_count = 1;
+        fake_turn_start(&t, b->agents);
+        fake_turn_await(&t, b->loop);
+        assert_string_equal(t.text, "[demo] You said: again");
+        fake_turn_release(&t);
+
+        fake_turn_init(&t, "d", "help");
+        fake_turn_start(&t, b->agents);
+        fake_turn_await(&t, b->loop);
+        assert_non_null(strstr(t.text, "ANTHROPIC_API_KEY"));
+        assert_non_null(strstr(t.text, "config.json"));
+        fake_turn_release(&t);
+}
+
+static void the_demo_agent_shows_progress_when_asked(void **state)
+{
+        struct bench *b = *state;
+        struct fake_turn t;
+
+        apply(b, "d", "demo", "{\"wordMs\": 0, \"toolMs\": 1}");
+        fake_turn_init(&t, "d", "show me progress please");
+        fake_turn_start(&t, b->agents);
+        fake_turn_await(&t, b->loop);
+        assert_int_equal(t.progresses, 3);
+        assert_non_null(strstr(t.text, "counted 4 words"));
+        fake_turn_release(&t);
+}
+
+static void a_cancelled_turn_is_heard_of_no_more(void **state)
+{
+        struct bench *b = *state;
+        struct fake_turn t;
+
+        apply(b, "e", "echo", "{\"delayMs\": 5}");
+        fake_turn_init(&t, "e", "hello");
+        fake_turn_start(&t, b->agents);
+        fake_turn_cancel(&t, b->agents);
+        for (int i = 0; i < 100 && loop_step(b->loop, true); i++)
+                ;
+        assert_int_equal(t.finished, 0);
+        fake_turn_release(&t);
+}
+
+static void a_turn_for_an_unknown_agent_fails_later(void **state)
+{
+        struct bench *b = *state;
+        struct fake_turn t, gone;
+
+        assert_int_equal(agents_abilities(b->agents, "nobody"), 0);
+        fake_turn_init(&gone, "nobody", "hello");
+        fake_turn_init(&t, "nobody", "hello");
+        fake_turn_start(&gone, b->agents);
+        fake_turn_start(&t, b->agents);
+        fake_turn_cancel(&gone, b->agents);
+        fake_turn_await(&t, b->loop);
+        assert_int_equal(t.reply.kind, ERR_MISSING);
+        assert_non_null(strstr(t.error, "nobody"));
+        assert_int_equal(gone.finished, 0);
+        fake_turn_release(&t);
+        fake_turn_release(&gone);
+}
+
+static void a_reload_replaces_the_agent_while_its_turn_finishes_on_the_old_one(void **state)
+{
+        struct bench *b = *state;
+        struct fake_turn old, new;
+
+        apply(b, "e", "echo", "{\"prefix\": \"old \", \"delayMs\": 30}");
+        fake_turn_init(&old, "e", "a");
+        fake_turn_start(&old, b->agents);
+        apply(b, "e", "echo", "{\"prefix\": \"new \"}");
+        fake_turn_init(&new, "e", "b");
+        fake_turn_start(&new, b->agents);
+        fake_turn_await(&new, b->loop);
+        fake_turn_await(&old, b->loop);
+        assert_string_equal(new.text, "new b");
+        assert_string_equal(old.text, "old a");
+        fake_turn_release(&old);
+        fake_turn_release(&new);
+}
+
+static void a_turn_on_a_replaced_agent_can_be_cancelled(void **state)
+{
+        struct bench *b = *state;
+        struct fake_turn t;
+
+        apply(b, "e", "echo", "{\"delayMs\": 60000}");
+        fake_turn_init(&t, "e", "a");
+        fake_turn_start(&t, b->agents);
+        assert_int_equal(agents_apply(b->agents, NULL, 0, NULL), 0);
+        assert_false(agents_has(b->agents, "e"));
+        fake_turn_cancel(&t, b->agents);
+        for (int i = 0; i < 100 && loop_step(b->loop, false); i++)
+                ;
+        assert_int_equal(t.finished, 0);
+        fake_turn_release(&t);
+}
+
+static void a_running_turn_is_dropped_with_the_registry(void **state)
+{
+        struct bench *b = *state;
+        struct fake_turn t, unknown;
+
+        apply(b, "e", "echo", "{\"delayMs\": 60000}");
+        fake_turn_init(&t, "e", "a");
+        fake_turn_start(&t, b->agents);
+        fake_turn_init(&unknown, "nobody", "a");
+        fake_turn_start(&unknown, b->agents);
+        agents_free(b->agents);
+        b->agents = NULL;
+        assert_int_equal(t.finished, 0);
+        fake_turn_release(&t);
+        fake_turn_release(&unknown);
+}
+
+static void note_agent(void *arg, const struct agent *a, const struct agent_health *h)
+{
+        struct agent_health *out = arg;
+
+        assert_string_equal(a->name, "e");
+        *out = *h;
+}
+
+static void counters_survive_a_reload_and_an_unchanged_agent_stays(void **state)
+{
+        struct bench *b = *state;
+        struct agent_health h = { 0 };
+        struct fake_turn t;
+
+        apply(b, "e", "echo", "{}");
+        fake_turn_init(&t, "e", "a");
+        fake_turn_start(&t, b->agents);
+        fake_turn_await(&t, b->loop);
+        fake_turn_release(&t);
+        apply(b, "e", "echo", "{}");
+        apply(b, "e", "echo", "{\"prefix\": \"x\"}");
+        agents_each(b->agents, note_agent, &h);
+        assert_int_equal(h.turns, 1);
+        assert_int_equal(h.failures, 0);
+        assert_false(h.known);
+}
+
+static void note_health(void *arg, const struct agent_health *h)
+{
+        *(struct agent_health *)arg = *h;
+}
+
+static void an_agent_with_nothing_to_ask_is_healthy(void **state)
+{
+        struct bench *b = *state;
+        struct agent_health h = { 0 };
+        struct error err = { 0 };
+
+        apply(b, "e", "echo", "{}");
+        assert_int_equal(agents_check(b->agents, "nobody", note_health, &h, &err), -1);
+        assert_int_equal(err.kind, ERR_MISSING);
+        assert_int_equal(agents_check(b->agents, "e", note_health, &h, &err), 0);
+        assert_false(h.known);
+        for (int i = 0; i < ROUNDS && !h.known; i++)
+                loop_step(b->loop, true);
+        assert_true(h.known);
+        assert_true(h.healthy);
+        assert_true(h.checked_ms > 0);
+}
+
+static struct agent_conf *read_conf(const char *json, struct error *err)
+{
+        struct settings_source *src = settings_source_new("config.json", NULL, json, strlen(json), err);
+        struct agent_conf *conf;
+        const json_t *agents;
+
+        assert_non_null(src);
+        agents = json_object_get(settings_source_root(src), "agents");
+        conf = agent_conf_read(src, "e", json_object_get(agents, "e"), err);
+        settings_source_free(src);
+        return conf;
+}
+
+static void a_mistake_in_the_configuration_is_told_with_its_line(void **state)
+{
+        static const struct {
+                const char *json, *told;
+        } rows[] = {
+                {"{\"agents\": {\n\"e\": {\"type\": \"ehco\"}}}",
+                 "config.json:2: agents.e.type: unknown type 'ehco'"                                  },
+                { "{\"agents\": {\n\"e\": {\"type\": \"zzzzzz\"}}}",             "one of echo, demo"  },
+                { "{\"agents\": {\n\"e\": {}}}",                                 "needs a \"type\""   },
+                { "{\"agents\": {\n\"e\": 7}}",                                  "must be an object"  },
+                { "{\"agents\": {\n\"e\": {\"type\": \"echo\", \"delay\": 7}}}", "unknown key 'delay'"},
+        };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct error err = { 0 };
+
+                assert_null(read_conf(rows[i].json, &err));
+                if (!strstr(err.text, rows[i].told))
+                        fail_msg("got '%s', expected '%s'", err.text, rows[i].told);
+        }
+}
+
+static void a_correct_configuration_is_read(void **state)
+{
+        struct error err = { 0 };
+        struct agent_conf *conf =
+                read_conf("{\"agents\": {\"e\": {\"type\": \"echo\", \"stream\": true}}}", &err);
+
+        (void)state;
+        assert_non_null(conf);
+        assert_string_equal(conf->name, "e");
+        assert_string_equal(conf->ops->type, "echo");
+        agent_conf_free(conf);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(echo_answers_with_the_text_of_the_message, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_streaming_echo_says_the_same_word_by_word, setup, teardown),
+                cmocka_unit_test_setup_teardown(the_demo_agent_says_that_it_is_one_and_what_to_do, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(the_demo_agent_shows_progress_when_asked, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_cancelled_turn_is_heard_of_no_more, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_turn_for_an_unknown_agent_fails_later, setup, teardown),
+                cmocka_unit_test_setup_teardown(
+                        a_reload_replaces_the_agent_while_its_turn_finishes_on_the_old_one, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_turn_on_a_replaced_agent_can_be_cancelled, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_running_turn_is_dropped_with_the_registry, setup, teardown),
+                cmocka_unit_test_setup_teardown(counters_survive_a_reload_and_an_unchanged_agent_stays, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(an_agent_with_nothing_to_ask_is_healthy, setup, teardown),
+                cmocka_unit_test(a_mistake_in_the_configuration_is_told_with_its_line),
+                cmocka_unit_test(a_correct_configuration_is_read),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
