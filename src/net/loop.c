@@ -1,6 +1,7 @@
 #include "net/loop.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/queue.h>
 
@@ -16,9 +17,9 @@ STAILQ_HEAD(calls, call);
 
 struct loop {
         uv_loop_t uv;
-        uv_async_t wake;   /* other threads knock here */
-        uv_check_t after;  /* runs deferred calls once the events of a round are done */
-        uv_idle_t hurry;   /* active while calls wait, so that the poll does not block */
+        uv_async_t wake;  /* other threads knock here */
+        uv_check_t after; /* runs deferred calls once the events of a round are done */
+        uv_idle_t hurry;  /* active while calls wait, so that the poll does not block */
         struct calls deferred;
         pthread_mutex_t lock; /* guards posted only */
         struct calls posted;
@@ -28,7 +29,6 @@ struct timer {
         uv_timer_t uv;
         loop_fn *fn;
         void *arg;
-        bool freed; /* fn may free its own timer */
 };
 
 struct work {
@@ -37,54 +37,61 @@ struct work {
         void *arg;
 };
 
-static void run_calls(struct calls *calls)
+static void on_hurry(uv_idle_t *i)
 {
-        struct call *c;
+        (void)i;
+}
 
-        while ((c = STAILQ_FIRST(calls))) {
-                STAILQ_REMOVE_HEAD(calls, next);
-                c->fn(c->arg);
-                free(c);
-        }
+/* Posted calls join the deferred ones: one queue, one order, one place where calls run. */
+static void take_posted(struct loop *l)
+{
+        /* uv_async_send coalesces: take everything there is */
+        pthread_mutex_lock(&l->lock);
+        STAILQ_CONCAT(&l->deferred, &l->posted);
+        pthread_mutex_unlock(&l->lock);
+        if (!STAILQ_EMPTY(&l->deferred))
+                uv_idle_start(&l->hurry, on_hurry);
 }
 
 static void on_wake(uv_async_t *a)
 {
-        struct loop *l = a->data;
-        struct calls calls = STAILQ_HEAD_INITIALIZER(calls);
-
-        /* uv_async_send coalesces: take everything there is */
-        pthread_mutex_lock(&l->lock);
-        STAILQ_CONCAT(&calls, &l->posted);
-        pthread_mutex_unlock(&l->lock);
-        run_calls(&calls);
-}
-
-static void on_hurry(uv_idle_t *i)
-{
-        (void)i;
+        take_posted(a->data);
 }
 
 static void on_after(uv_check_t *c)
 {
         struct loop *l = c->data;
         struct calls calls = STAILQ_HEAD_INITIALIZER(calls);
+        struct call *call;
 
         /* calls made from here on wait for the next round, so that nobody can starve the sockets */
         STAILQ_CONCAT(&calls, &l->deferred);
         uv_idle_stop(&l->hurry);
-        run_calls(&calls);
+        while ((call = STAILQ_FIRST(&calls))) {
+                STAILQ_REMOVE_HEAD(&calls, next);
+                call->fn(call->arg);
+                free(call);
+        }
+}
+
+/* Without descriptors for its loop a program cannot even say so in an orderly way. */
+static void must(int rc)
+{
+        if (rc == 0)
+                return;
+        fprintf(stderr, "dragoman: cannot make the event loop: %s\n", uv_strerror(rc));
+        abort();
 }
 
 struct loop *loop_new(void)
 {
         struct loop *l = mem_zalloc(sizeof(*l));
 
-        uv_loop_init(&l->uv);
+        must(uv_loop_init(&l->uv));
         STAILQ_INIT(&l->deferred);
         STAILQ_INIT(&l->posted);
         pthread_mutex_init(&l->lock, NULL);
-        uv_async_init(&l->uv, &l->wake, on_wake);
+        must(uv_async_init(&l->uv, &l->wake, on_wake));
         l->wake.data = l;
         uv_unref((uv_handle_t *)&l->wake);
         uv_check_init(&l->uv, &l->after);
@@ -95,18 +102,27 @@ struct loop *loop_new(void)
         return l;
 }
 
+/* uv_run returns early after a forgotten loop_stop; ask until it has nothing left. */
+static void run_out(struct loop *l)
+{
+        do {
+                take_posted(l);
+        } while (uv_run(&l->uv, UV_RUN_DEFAULT) != 0);
+}
+
 void loop_free(struct loop *l)
 {
         if (!l)
                 return;
-        on_wake(&l->wake);
-        run_calls(&l->deferred);
+        /* close callbacks may still defer, so our own handles go last */
+        run_out(l);
         uv_close((uv_handle_t *)&l->wake, NULL);
         uv_close((uv_handle_t *)&l->after, NULL);
         uv_close((uv_handle_t *)&l->hurry, NULL);
-        uv_run(&l->uv, UV_RUN_DEFAULT);
-        run_calls(&l->deferred);
-        uv_loop_close(&l->uv);
+        while (uv_run(&l->uv, UV_RUN_DEFAULT) != 0)
+                ;
+        if (uv_loop_close(&l->uv) != 0)
+                return; /* somebody forgot a handle: a leak is better than a use after free */
         pthread_mutex_destroy(&l->lock);
         free(l);
 }
@@ -118,11 +134,13 @@ uv_loop_t *loop_uv(struct loop *l)
 
 void loop_run(struct loop *l)
 {
+        take_posted(l);
         uv_run(&l->uv, UV_RUN_DEFAULT);
 }
 
 bool loop_step(struct loop *l, bool wait)
 {
+        take_posted(l);
         return uv_run(&l->uv, wait ? UV_RUN_ONCE : UV_RUN_NOWAIT) != 0;
 }
 
@@ -194,8 +212,7 @@ static void on_timer(uv_timer_t *uv)
 {
         struct timer *t = uv->data;
 
-        if (!t->freed)
-                t->fn(t->arg);
+        t->fn(t->arg);
 }
 
 struct timer *timer_new(struct loop *l, loop_fn *fn, void *arg)
@@ -209,19 +226,26 @@ struct timer *timer_new(struct loop *l, loop_fn *fn, void *arg)
         return t;
 }
 
-static uint64_t not_negative(int64_t ms)
+/*
+ * libuv counts from the start of the round: after a long callback or a slow start-up the timer would fire early, so
+ * look at the clock. At least 1 ms: a timer that restarts itself with 0 never lets libuv reach the sockets.
+ */
+static void start(struct timer *t, int64_t ms, bool again)
 {
-        return ms > 0 ? (uint64_t)ms : 0;
+        uint64_t wait = ms > 0 ? (uint64_t)ms : 1;
+
+        uv_update_time(t->uv.loop);
+        uv_timer_start(&t->uv, on_timer, wait, again ? wait : 0);
 }
 
 void timer_start(struct timer *t, int64_t ms)
 {
-        uv_timer_start(&t->uv, on_timer, not_negative(ms), 0);
+        start(t, ms, false);
 }
 
 void timer_repeat(struct timer *t, int64_t ms)
 {
-        uv_timer_start(&t->uv, on_timer, not_negative(ms), not_negative(ms));
+        start(t, ms, true);
 }
 
 void timer_stop(struct timer *t)
@@ -248,7 +272,5 @@ void timer_free(struct timer *t)
 {
         if (!t)
                 return;
-        t->freed = true;
-        uv_timer_stop(&t->uv);
         uv_close((uv_handle_t *)&t->uv, on_timer_closed);
 }

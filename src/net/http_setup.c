@@ -1,0 +1,251 @@
+#include "net/http_setup.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/mem.h"
+#include "net/http_text.h"
+
+/* Where a request goes: what browsers call an origin. Strings are curl's. */
+struct origin {
+        char *scheme, *host, *port;
+};
+
+static void origin_release(struct origin *o)
+{
+        curl_free(o->scheme);
+        curl_free(o->host);
+        curl_free(o->port);
+}
+
+static int origin_init(struct origin *o, CURLU *url, struct error *err)
+{
+        memset(o, 0, sizeof(*o));
+        if (curl_url_get(url, CURLUPART_SCHEME, &o->scheme, 0) ||
+            curl_url_get(url, CURLUPART_HOST, &o->host, 0) ||
+            curl_url_get(url, CURLUPART_PORT, &o->port, CURLU_DEFAULT_PORT))
+                return error_set(err, ERR_INVALID, "the URL has no host");
+        if (strcmp(o->scheme, "http") != 0 && strcmp(o->scheme, "https") != 0)
+                return error_set(err, ERR_INVALID, "'%s' is not a scheme we speak (http, https)", o->scheme);
+        return 0;
+}
+
+static bool same_origin(const struct origin *a, const struct origin *b)
+{
+        return strcmp(a->scheme, b->scheme) == 0 && strcasecmp(a->host, b->host) == 0 &&
+               strcmp(a->port, b->port) == 0;
+}
+
+static int set_url(struct http_setup *s, const char *text, struct error *err)
+{
+        CURLU *url = curl_url();
+        struct origin origin = { NULL, NULL, NULL };
+        CURLUcode code = curl_url_set(url, CURLUPART_URL, text ? text : "", 0);
+        int rc = -1;
+
+        if (code)
+                error_set(err, ERR_INVALID, "the URL cannot be used: %s", curl_url_strerror(code));
+        else
+                rc = origin_init(&origin, url, err);
+        if (rc == 0) {
+                s->host = mem_strdup(origin.host);
+                curl_easy_setopt(s->easy, CURLOPT_URL, text);
+        }
+        origin_release(&origin);
+        curl_url_cleanup(url);
+        return rc;
+}
+
+static void add_header(struct http_setup *s, const char *line)
+{
+        struct curl_slist *grown = curl_slist_append(s->headers, line);
+
+        if (!grown)
+                abort(); /* as every other allocation of ours */
+        s->headers = grown;
+}
+
+static int set_headers(struct http_setup *s, const struct http_request *r, struct error *err)
+{
+        bool typed = false;
+
+        for (const char *const *h = r->headers; h && *h; h++) {
+                if (!http_header_ok(*h))
+                        return error_set(err, ERR_INVALID, "a request header is malformed");
+                typed = typed || http_header_is(*h, "Content-Type");
+                add_header(s, *h);
+        }
+        /* curl would wait a second for "100 Continue", and name a form where there is none */
+        add_header(s, "Expect:");
+        if (r->body && !typed)
+                add_header(s, "Content-Type:");
+        curl_easy_setopt(s->easy, CURLOPT_HTTPHEADER, s->headers);
+        return 0;
+}
+
+static int add_part(struct http_setup *s, const struct http_part *part, struct error *err)
+{
+        curl_mimepart *p = curl_mime_addpart(s->mime);
+        const char *type = part->content_type;
+        CURLcode code;
+
+        curl_mime_name(p, part->name);
+        if (part->file_path)
+                code = curl_mime_filedata(p, part->file_path);
+        else
+                code = curl_mime_data(p, part->data ? part->data : "", part->data_n);
+        if (code)
+                return error_set(err, ERR_IO, "cannot read file '%s' to send it",
+                                 part->file_path ? part->file_path : "");
+        if (!type && part->file_path)
+                type = "application/octet-stream";
+        curl_mime_type(p, type);
+        if (part->file_name)
+                curl_mime_filename(p, part->file_name);
+        return 0;
+}
+
+static int set_parts(struct http_setup *s, const struct http_request *r, struct error *err)
+{
+        s->mime = curl_mime_init(s->easy);
+        for (size_t i = 0; i < r->part_count; i++) {
+                if (add_part(s, &r->parts[i], err))
+                        return -1;
+        }
+        curl_easy_setopt(s->easy, CURLOPT_MIMEPOST, s->mime);
+        return 0;
+}
+
+static void set_body(struct http_setup *s, const char *body, size_t n)
+{
+        curl_easy_setopt(s->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)n);
+        curl_easy_setopt(s->easy, CURLOPT_COPYPOSTFIELDS, body);
+}
+
+static int set_method(struct http_setup *s, const struct http_request *r, struct error *err)
+{
+        bool has_body = r->body || r->part_count > 0;
+        const char *method = r->method ? r->method : has_body ? "POST" : "GET";
+
+        if (!http_method_ok(method))
+                return error_set(err, ERR_INVALID, "the request method is malformed");
+        if (r->part_count > 0) {
+                if (set_parts(s, r, err))
+                        return -1;
+        } else if (r->body) {
+                set_body(s, r->body, r->body_n);
+        } else if (strcmp(method, "POST") == 0 || strcmp(method, "PUT") == 0 ||
+                   strcmp(method, "PATCH") == 0) {
+                set_body(s, "", 0);
+        } else if (strcmp(method, "HEAD") == 0) {
+                curl_easy_setopt(s->easy, CURLOPT_NOBODY, 1L);
+        }
+        curl_easy_setopt(s->easy, CURLOPT_CUSTOMREQUEST, method);
+        return 0;
+}
+
+int http_setup_init(struct http_setup *s, const struct http_request *request, struct error *err)
+{
+        memset(s, 0, sizeof(*s));
+        s->easy = curl_easy_init();
+        if (!s->easy)
+                return error_set(err, ERR_INTERNAL, "libcurl cannot make a handle");
+        curl_easy_setopt(s->easy, CURLOPT_PROTOCOLS_STR, "http,https");
+        curl_easy_setopt(s->easy, CURLOPT_SSL_VERIFYPEER, 1L);
+        curl_easy_setopt(s->easy, CURLOPT_SSL_VERIFYHOST, 2L);
+        curl_easy_setopt(s->easy, CURLOPT_NOSIGNAL, 1L);
+        /* an abort during a slow name lookup must not wait for the lookup's thread */
+        curl_easy_setopt(s->easy, CURLOPT_QUICK_EXIT, 1L);
+        curl_easy_setopt(s->easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+        curl_easy_setopt(s->easy, CURLOPT_TCP_KEEPALIVE, 1L);
+        if (set_url(s, request->url, err) || set_headers(s, request, err))
+                return -1;
+        return set_method(s, request, err);
+}
+
+void http_setup_release(struct http_setup *s)
+{
+        if (s->easy)
+                curl_easy_cleanup(s->easy);
+        curl_mime_free(s->mime);
+        curl_slist_free_all(s->headers);
+        free(s->host);
+        memset(s, 0, sizeof(*s));
+}
+
+/* Headers that say nothing about who is asking. */
+static bool anonymous(const char *header)
+{
+        static const char *const names[] = { "Accept", "Accept-Language", "Range", "Expect" };
+
+        for (size_t i = 0; i < COUNT(names); i++) {
+                if (http_header_is(header, names[i]))
+                        return true;
+        }
+        return false;
+}
+
+static void drop_credentials(struct http_setup *s, CURLU *url)
+{
+        struct curl_slist *old = s->headers;
+
+        s->headers = NULL;
+        for (const struct curl_slist *h = old; h; h = h->next) {
+                if (anonymous(h->data))
+                        add_header(s, h->data);
+        }
+        curl_easy_setopt(s->easy, CURLOPT_HTTPHEADER, s->headers);
+        curl_slist_free_all(old);
+        curl_url_set(url, CURLUPART_USER, NULL, 0);
+        curl_url_set(url, CURLUPART_PASSWORD, NULL, 0);
+}
+
+/* url holds the place we were; afterwards the place to go. */
+static int follow(struct http_setup *s, CURLU *url, const char *location, struct error *err)
+{
+        struct origin here = { NULL, NULL, NULL }, there = { NULL, NULL, NULL };
+        char *text = NULL;
+        int rc = -1;
+
+        if (origin_init(&here, url, err))
+                goto out;
+        if (curl_url_set(url, CURLUPART_URL, location, 0) || origin_init(&there, url, NULL)) {
+                error_set(err, ERR_PROTOCOL, "'%s' redirects to a place that makes no sense", s->host);
+                goto out;
+        }
+        if (strcmp(here.scheme, "https") == 0 && strcmp(there.scheme, "http") == 0) {
+                error_set(err, ERR_PROTOCOL, "'%s' redirects from https to http", s->host);
+                goto out;
+        }
+        if (!same_origin(&here, &there))
+                drop_credentials(s, url);
+        if (curl_url_get(url, CURLUPART_URL, &text, 0)) {
+                error_set(err, ERR_PROTOCOL, "'%s' redirects to a place that makes no sense", s->host);
+                goto out;
+        }
+        curl_easy_setopt(s->easy, CURLOPT_URL, text);
+        free(s->host);
+        s->host = mem_strdup(there.host);
+        rc = 0;
+out:
+        curl_free(text);
+        origin_release(&here);
+        origin_release(&there);
+        return rc;
+}
+
+int http_setup_redirect(struct http_setup *s, const char *location, struct error *err)
+{
+        CURLU *url = curl_url();
+        char *here = NULL;
+        int rc = -1;
+
+        curl_easy_getinfo(s->easy, CURLINFO_EFFECTIVE_URL, &here);
+        if (curl_url_set(url, CURLUPART_URL, here ? here : "", 0))
+                error_set(err, ERR_INTERNAL, "the redirecting URL is lost");
+        else
+                rc = follow(s, url, location, err);
+        curl_url_cleanup(url);
+        return rc;
+}

@@ -1,0 +1,123 @@
+#include "net/http_text.h"
+
+#include <ctype.h>
+#include <curl/curl.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/buf.h"
+#include "net/http_client.h"
+
+/* Longer waits are told as this one: nobody waits a year, and the arithmetic stays safe. */
+#define RETRY_AFTER_MAX_S (366LL * 86400)
+
+static bool is_digit(char c)
+{
+        return c >= '0' && c <= '9';
+}
+
+/* "12" or "0.25"; -1 when it is something else. */
+static int64_t seconds_as_ms(const char *value)
+{
+        int64_t seconds = 0, ms = 0, scale = 100;
+
+        if (!is_digit(*value))
+                return -1;
+        for (; is_digit(*value); value++) {
+                if (seconds < RETRY_AFTER_MAX_S)
+                        seconds = seconds * 10 + (*value - '0');
+        }
+        if (*value == '.')
+                value++;
+        for (; is_digit(*value); value++, scale /= 10)
+                ms += (*value - '0') * scale;
+        while (*value == ' ' || *value == '\t')
+                value++;
+        if (*value)
+                return -1;
+        return (seconds < RETRY_AFTER_MAX_S ? seconds : RETRY_AFTER_MAX_S) * 1000 + ms;
+}
+
+int64_t http_retry_after_ms(const char *value, int64_t wall_now_ms)
+{
+        int64_t ms;
+        time_t date;
+
+        if (!value)
+                return -1;
+        while (*value == ' ' || *value == '\t')
+                value++;
+        ms = seconds_as_ms(value);
+        if (ms >= 0)
+                return ms;
+        date = isalpha((unsigned char)*value) ? curl_getdate(value, NULL) : -1;
+        if (date < 0)
+                return -1;
+        ms = (int64_t)date * 1000 - wall_now_ms;
+        if (ms < 0)
+                return 0;
+        return ms < RETRY_AFTER_MAX_S * 1000 ? ms : RETRY_AFTER_MAX_S * 1000;
+}
+
+int http_status_of_line(const char *line, size_t n)
+{
+        const char *space;
+        size_t left;
+
+        if (n < 5 || memcmp(line, "HTTP/", 5) != 0)
+                return 0;
+        space = memchr(line, ' ', n);
+        if (!space)
+                return 0;
+        left = n - (size_t)(space + 1 - line);
+        if (left < 3 || !is_digit(space[1]) || !is_digit(space[2]) || !is_digit(space[3]))
+                return 0;
+        return (space[1] - '0') * 100 + (space[2] - '0') * 10 + (space[3] - '0');
+}
+
+bool http_method_ok(const char *method)
+{
+        size_t n = strspn(method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-");
+
+        return n > 0 && n <= 32 && method[n] == '\0';
+}
+
+bool http_header_ok(const char *header)
+{
+        const char *colon = strchr(header, ':');
+
+        if (!colon || colon == header)
+                return false;
+        for (const char *p = header; p < colon; p++) {
+                if (!isalnum((unsigned char)*p) && !strchr("!#$%&'*+-.^_`|~", *p))
+                        return false;
+        }
+        for (const char *p = colon + 1; *p; p++) {
+                if ((unsigned char)*p < ' ' && *p != '\t')
+                        return false;
+        }
+        return true;
+}
+
+bool http_header_is(const char *header, const char *name)
+{
+        size_t n = strlen(name);
+
+        return strncasecmp(header, name, n) == 0 && header[n] == ':';
+}
+
+char *http_escape(const char *text)
+{
+        struct buf b;
+
+        buf_init(&b, 0);
+        for (; *text; text++) {
+                unsigned char c = (unsigned char)*text;
+
+                if (c < 128 && (isalnum(c) || strchr("-._~", c)))
+                        buf_addch(&b, *text);
+                else
+                        buf_addf(&b, "%%%02X", c);
+        }
+        return buf_take(&b);
+}

@@ -1,0 +1,168 @@
+#include "fake_tls.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+struct fake_tls {
+        SSL_CTX *ctx;
+        int listener, port;
+        size_t connections;
+        unsigned served;
+        pthread_t thread;
+        bool joined;
+        char ca_file[40];
+};
+
+static void add_extension(X509 *cert, int nid, const char *value)
+{
+        X509V3_CTX ctx;
+        X509_EXTENSION *ext;
+
+        X509V3_set_ctx_nodb(&ctx);
+        X509V3_set_ctx(&ctx, cert, cert, NULL, NULL, 0);
+        ext = X509V3_EXT_conf_nid(NULL, &ctx, nid, value);
+        assert(ext && X509_add_ext(cert, ext, -1) == 1);
+        X509_EXTENSION_free(ext);
+}
+
+static X509 *make_certificate(EVP_PKEY *key)
+{
+        X509 *cert = X509_new();
+        X509_NAME *name = X509_get_subject_name(cert);
+
+        X509_set_version(cert, X509_VERSION_3);
+        ASN1_INTEGER_set(X509_get_serialNumber(cert), 1);
+        X509_gmtime_adj(X509_getm_notBefore(cert), -3600);
+        X509_gmtime_adj(X509_getm_notAfter(cert), 86400);
+        X509_set_pubkey(cert, key);
+        X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)"test", -1, -1, 0);
+        X509_set_issuer_name(cert, name);
+        add_extension(cert, NID_basic_constraints, "critical,CA:TRUE");
+        add_extension(cert, NID_subject_alt_name, "DNS:localhost");
+        assert(X509_sign(cert, key, EVP_sha256()) > 0);
+        return cert;
+}
+
+static void write_ca_file(struct fake_tls *t, X509 *cert)
+{
+        FILE *f;
+        int fd;
+
+        snprintf(t->ca_file, sizeof(t->ca_file), "/tmp/fake_tls.XXXXXX");
+        fd = mkstemp(t->ca_file);
+        assert(fd >= 0);
+        f = fdopen(fd, "w");
+        assert(f && PEM_write_X509(f, cert) == 1);
+        fclose(f);
+}
+
+static void listen_somewhere(struct fake_tls *t)
+{
+        struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+        socklen_t n = sizeof(at);
+
+        t->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (bind(t->listener, (struct sockaddr *)&at, n) || listen(t->listener, 8) ||
+            getsockname(t->listener, (struct sockaddr *)&at, &n))
+                abort();
+        t->port = ntohs(at.sin_port);
+}
+
+static void serve_one(struct fake_tls *t, int fd)
+{
+        static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello";
+        struct timeval patience = { .tv_sec = 10 };
+        SSL *ssl = SSL_new(t->ctx);
+        char request[4096];
+
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+        SSL_set_fd(ssl, fd);
+        if (SSL_accept(ssl) == 1 && SSL_read(ssl, request, sizeof(request)) > 0) {
+                t->served++;
+                SSL_write(ssl, answer, (int)sizeof(answer) - 1);
+                SSL_shutdown(ssl);
+        }
+        SSL_free(ssl);
+}
+
+static void *serve(void *arg)
+{
+        struct fake_tls *t = arg;
+        struct pollfd p = { .fd = t->listener, .events = POLLIN };
+
+        for (size_t i = 0; i < t->connections && poll(&p, 1, 10000) == 1; i++) {
+                int fd = accept4(t->listener, NULL, NULL, SOCK_CLOEXEC);
+
+                if (fd < 0)
+                        break;
+                serve_one(t, fd);
+                close(fd);
+        }
+        return NULL;
+}
+
+struct fake_tls *fake_tls_new(size_t connections)
+{
+        struct fake_tls *t = mem_zalloc(sizeof(*t));
+        EVP_PKEY *key = EVP_EC_gen("P-256");
+        X509 *cert = make_certificate(key);
+
+        signal(SIGPIPE, SIG_IGN);
+        t->connections = connections;
+        t->ctx = SSL_CTX_new(TLS_server_method());
+        if (SSL_CTX_use_certificate(t->ctx, cert) != 1 || SSL_CTX_use_PrivateKey(t->ctx, key) != 1)
+                abort();
+        write_ca_file(t, cert);
+        X509_free(cert);
+        EVP_PKEY_free(key);
+        listen_somewhere(t);
+        if (pthread_create(&t->thread, NULL, serve, t))
+                abort();
+        return t;
+}
+
+static void join(struct fake_tls *t)
+{
+        if (!t->joined)
+                pthread_join(t->thread, NULL);
+        t->joined = true;
+}
+
+void fake_tls_free(struct fake_tls *t)
+{
+        join(t);
+        close(t->listener);
+        unlink(t->ca_file);
+        SSL_CTX_free(t->ctx);
+        free(t);
+}
+
+int fake_tls_port(const struct fake_tls *t)
+{
+        return t->port;
+}
+
+const char *fake_tls_ca_file(const struct fake_tls *t)
+{
+        return t->ca_file;
+}
+
+unsigned fake_tls_served(struct fake_tls *t)
+{
+        join(t);
+        return t->served;
+}
