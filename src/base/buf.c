@@ -1,5 +1,6 @@
 #include "base/buf.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,7 @@ char *buf_take(struct buf *b)
 
 char *buf_reserve(struct buf *b, size_t n)
 {
-        size_t want = b->len + n + 1;
+        size_t want = n < SIZE_MAX / 2 - b->len ? b->len + n + 1 : SIZE_MAX / 2; /* the latter ends in mem */
 
         if (b->max > 0 && (n > b->max || b->len > b->max - n)) {
                 b->overflow = true;

@@ -87,6 +87,22 @@ static bool zone(const char **p, int *minutes)
         return true;
 }
 
+static int days_in_month(int year, int month)
+{
+        static const int days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+        bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+
+        return month == 2 && leap ? 29 : days[month - 1];
+}
+
+/* Years and months as written, not yet as struct tm counts them. */
+static bool is_date_and_time(const struct tm *tm)
+{
+        return tm->tm_mon >= 1 && tm->tm_mon <= 12 && tm->tm_mday >= 1 &&
+               tm->tm_mday <= days_in_month(tm->tm_year, tm->tm_mon) && tm->tm_hour <= 23 &&
+               tm->tm_min <= 59 && tm->tm_sec <= 60;
+}
+
 int clock_parse_iso(const char *text, int64_t *wall_ms)
 {
         struct tm tm = { 0 };
@@ -98,8 +114,7 @@ int clock_parse_iso(const char *text, int64_t *wall_ms)
             !digits(&p, 2, &tm.tm_hour) || !literal(&p, ":") || !digits(&p, 2, &tm.tm_min) ||
             !literal(&p, ":") || !digits(&p, 2, &tm.tm_sec))
                 return -1;
-        if (tm.tm_mon < 1 || tm.tm_mon > 12 || tm.tm_mday < 1 || tm.tm_mday > 31 || tm.tm_hour > 23 ||
-            tm.tm_min > 59 || tm.tm_sec > 60)
+        if (!is_date_and_time(&tm))
                 return -1;
         if (literal(&p, ".")) {
                 int scale = 100;

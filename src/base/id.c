@@ -1,5 +1,6 @@
 #include "base/id.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -13,6 +14,8 @@ void id_random_bytes(void *out, size_t n)
         while (n > 0) {
                 ssize_t got = getrandom(p, n, 0);
 
+                if (got < 0 && errno == EINTR)
+                        continue;
                 if (got < 0) {
                         perror("dragoman: no random numbers");
                         abort();

@@ -6,12 +6,15 @@
 
 #include "base/utf8.h"
 
-/* A comma, unless this is the first thing inside its bracket or after a key. */
+/*
+ * A comma, unless this is the first thing inside its bracket or after a key. No value we write ends in white
+ * space: there, something new begins (the next line of NDJSON, the JSON behind "data: ").
+ */
 static void separate(struct buf *b)
 {
         char last = b->len > 0 ? b->data[b->len - 1] : '\0';
 
-        if (last != '\0' && last != '{' && last != '[' && last != ':')
+        if (last != '\0' && !strchr("{[: \n", last))
                 buf_addch(b, ',');
 }
 
@@ -95,8 +98,12 @@ void jsonw_null(struct buf *b, const char *key)
 
 void jsonw_raw(struct buf *b, const char *key, const char *json)
 {
+        size_t n = strlen(json);
+
+        while (n > 0 && strchr(" \t\r\n", json[n - 1]))
+                n--;
         begin(b, key);
-        buf_addstr(b, json);
+        buf_add(b, json, n);
 }
 
 /* Bytes that stand for themselves inside a JSON string and need no look at their neighbours. */
@@ -139,7 +146,10 @@ void jsonw_quote(struct buf *b, const char *text, size_t n)
                         char utf8[4];
                         size_t len = utf8_decode(text + i, n - i, &cp);
 
-                        buf_add(b, utf8, utf8_encode(cp, utf8));
+                        if (cp < 0xa0) /* C1 controls move a terminal's cursor as escape sequences do */
+                                buf_addf(b, "\\u%04x", (unsigned)cp);
+                        else
+                                buf_add(b, utf8, utf8_encode(cp, utf8));
                         i += len;
                 }
         }

@@ -5,7 +5,8 @@
  *     jsonw_str(b, "text", text);
  *     jsonw_close(b, '}');
  *
- * Commas are put where they belong; the text is valid by construction. Strings are copied as UTF-8
+ * Commas are put where they belong; the text is valid by construction. Behind white space a new text begins,
+ * so that lines of JSON can share a buf. Strings are copied as UTF-8
  * with invalid bytes replaced by U+FFFD. Inside arrays the key is NULL.
  */
 #ifndef BASE_JSONW_H
@@ -17,9 +18,9 @@
 
 #include "base/buf.h"
 
-void jsonw_open(struct buf *b, char bracket);                    /* '{' or '[' as an array element or the root */
+void jsonw_open(struct buf *b, char bracket); /* "{" or "[" as an array element or the root */
 void jsonw_open_member(struct buf *b, const char *key, char bracket);
-void jsonw_close(struct buf *b, char bracket);                   /* '}' or ']' */
+void jsonw_close(struct buf *b, char bracket);                    /* '}' or ']' */
 void jsonw_str(struct buf *b, const char *key, const char *text); /* NULL text writes null */
 void jsonw_strn(struct buf *b, const char *key, const char *text, size_t n);
 void jsonw_opt(struct buf *b, const char *key, const char *text); /* NULL text writes nothing */

@@ -1,5 +1,6 @@
 #include "base/log.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -15,28 +16,27 @@
 
 #define HIDE_AT_LEAST 6
 
-/* One lock serves settings, secrets and the writer: a line is written whole or not at all. */
+/* One lock serves secrets and the writer: a line is written whole or not at all. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static enum log_format log_format = LOG_TEXT;
-static enum log_level log_least = LOG_INFO;
+static _Atomic enum log_format log_format = LOG_TEXT;
+static _Atomic enum log_level log_least = LOG_INFO;
 static void (*divert_sink)(const char *line, void *arg);
 static void *divert_arg;
 
 static struct hidden {
         char *bytes;
+        char *quoted; /* as it looks inside a JSON string; NULL when that is the same */
         size_t n;
         unsigned uses;
-} *hidden;
+} * hidden;
 static size_t hidden_count;
 
 static const char *const level_names[] = { "debug", "info", "warn", "error" };
 
 void log_setup(enum log_format format, enum log_level least)
 {
-        pthread_mutex_lock(&lock);
         log_format = format;
         log_least = least;
-        pthread_mutex_unlock(&lock);
 }
 
 void log_divert(void (*sink)(const char *line, void *arg), void *arg)
@@ -56,6 +56,28 @@ static struct hidden *find_hidden(const char *secret, size_t n)
         return NULL;
 }
 
+static void wipe(char *text)
+{
+        if (text)
+                explicit_bzero(text, strlen(text));
+        free(text);
+}
+
+/* The secret as jsonw_quote writes it, without the quotes; NULL when it looks the same. */
+static char *quoted_form(const char *secret, size_t n)
+{
+        struct buf b;
+
+        buf_init(&b, 0);
+        jsonw_quote(&b, secret, n);
+        buf_truncate(&b, b.len - 1);
+        buf_consume(&b, 1);
+        if (b.len != n || memcmp(b.data, secret, n) != 0)
+                return buf_take(&b);
+        wipe(buf_take(&b));
+        return NULL;
+}
+
 void log_hide(const char *secret, size_t n)
 {
         struct hidden *h;
@@ -67,7 +89,9 @@ void log_hide(const char *secret, size_t n)
         if (!h) {
                 hidden = mem_realloc(hidden, (hidden_count + 1) * sizeof(*hidden));
                 h = &hidden[hidden_count++];
-                *h = (struct hidden){ .bytes = mem_strndup(secret, n), .n = n };
+                *h = (struct hidden){ .bytes = mem_strndup(secret, n),
+                                      .quoted = quoted_form(secret, n),
+                                      .n = n };
         }
         h->uses++;
         pthread_mutex_unlock(&lock);
@@ -80,8 +104,8 @@ void log_unhide(const char *secret, size_t n)
         pthread_mutex_lock(&lock);
         h = find_hidden(secret, n);
         if (h && --h->uses == 0) {
-                explicit_bzero(h->bytes, h->n);
-                free(h->bytes);
+                wipe(h->bytes);
+                wipe(h->quoted);
                 *h = hidden[--hidden_count];
                 if (hidden_count == 0) {
                         free(hidden);
@@ -91,14 +115,29 @@ void log_unhide(const char *secret, size_t n)
         pthread_mutex_unlock(&lock);
 }
 
+/* Stars over every place in text where `secret` stands in original. */
+static void star_out(char *text, const char *original, const char *secret)
+{
+        size_t n = strlen(secret);
+
+        for (const char *p = strstr(original, secret); p; p = strstr(p + 1, secret))
+                memset(text + (p - original), '*', n);
+}
+
 static void redact_locked(char *text)
 {
+        char *original;
+
+        if (hidden_count == 0)
+                return;
+        /* searched in an untouched copy: secrets may overlap or contain each other */
+        original = mem_strdup(text);
         for (size_t i = 0; i < hidden_count; i++) {
-                for (char *p = strstr(text, hidden[i].bytes); p; p = strstr(p, hidden[i].bytes)) {
-                        memset(p, '*', hidden[i].n);
-                        p += hidden[i].n;
-                }
+                star_out(text, original, hidden[i].bytes);
+                if (hidden[i].quoted)
+                        star_out(text, original, hidden[i].quoted);
         }
+        wipe(original);
 }
 
 void log_redact(char *text)
@@ -114,7 +153,7 @@ static bool is_plain(const char *s)
         if (*s == '\0')
                 return false;
         for (; *s; s++) {
-                if ((unsigned char)*s <= ' ' || *s == '"' || *s == '=' || *s == 0x7f)
+                if ((unsigned char)*s <= ' ' || (unsigned char)*s >= 0x7f || *s == '"' || *s == '=')
                         return false;
         }
         return true;
@@ -142,49 +181,71 @@ static void add_json_field(struct buf *b, const struct log_field *f)
                 buf_addf(b, "%lld", (long long)f->number);
 }
 
-void log_write(enum log_level level, const char *what, ...)
+static void begin_line(struct buf *line, enum log_format format, enum log_level level, const char *what)
 {
         char iso[CLOCK_ISO_SIZE];
+
+        clock_iso(clock_wall_ms(), iso);
+        if (format == LOG_TEXT) {
+                buf_addf(line, "%s %-5s %s", iso, level_names[level], what);
+                return;
+        }
+        buf_addf(line, "{\"time\":\"%s\",\"level\":\"%s\",\"msg\":", iso, level_names[level]);
+        jsonw_quote(line, what, strlen(what));
+}
+
+/* Nobody is left to complain to when standard error is gone. */
+static void write_all(const char *text, size_t n)
+{
+        while (n > 0) {
+                ssize_t written = write(STDERR_FILENO, text, n);
+
+                if (written < 0 && errno == EINTR)
+                        continue;
+                if (written <= 0)
+                        return;
+                text += written;
+                n -= (size_t)written;
+        }
+}
+
+static void emit(struct buf *line)
+{
+        pthread_mutex_lock(&lock);
+        redact_locked(line->data);
+        if (divert_sink) {
+                divert_sink(line->data, divert_arg);
+        } else {
+                buf_addch(line, '\n');
+                write_all(line->data, line->len);
+        }
+        pthread_mutex_unlock(&lock);
+}
+
+void log_write(enum log_level level, const char *what, ...)
+{
+        enum log_format format = log_format;
         struct buf line;
         va_list ap;
 
         if (level < log_least)
                 return;
         buf_init(&line, 0);
-        clock_iso(clock_wall_ms(), iso);
-        if (log_format == LOG_JSON)
-                buf_addf(&line, "{\"time\":\"%s\",\"level\":\"%s\",\"msg\":", iso, level_names[level]);
-        else
-                buf_addf(&line, "%s %-5s ", iso, level_names[level]);
-        if (log_format == LOG_JSON)
-                jsonw_quote(&line, what, strlen(what));
-        else
-                buf_addstr(&line, what);
+        begin_line(&line, format, level, what);
         va_start(ap, what);
         for (;;) {
                 struct log_field f = va_arg(ap, struct log_field);
 
                 if (!f.key)
                         break;
-                if (log_format == LOG_JSON)
+                if (format == LOG_JSON)
                         add_json_field(&line, &f);
                 else
                         add_text_field(&line, &f);
         }
         va_end(ap);
-        if (log_format == LOG_JSON)
+        if (format == LOG_JSON)
                 buf_addch(&line, '}');
-
-        pthread_mutex_lock(&lock);
-        redact_locked(line.data);
-        if (divert_sink) {
-                divert_sink(line.data, divert_arg);
-        } else {
-                buf_addch(&line, '\n');
-                if (write(STDERR_FILENO, line.data, line.len) < 0) {
-                        /* nowhere left to complain */
-                }
-        }
-        pthread_mutex_unlock(&lock);
+        emit(&line);
         buf_release(&line);
 }

@@ -1,0 +1,196 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/id.h"
+#include "base/json.h"
+#include "base/jsonw.h"
+#include "base/utf8.h"
+
+static void members_and_elements_get_their_commas(void **state)
+{
+        struct buf b;
+
+        (void)state;
+        buf_init(&b, 0);
+        jsonw_open(&b, '{');
+        jsonw_str(&b, "a", "x:");
+        jsonw_str(&b, "b", NULL);
+        jsonw_opt(&b, "left out", NULL);
+        jsonw_open_member(&b, "list", '[');
+        jsonw_int(&b, NULL, INT64_MIN);
+        jsonw_bool(&b, NULL, true);
+        jsonw_real(&b, NULL, 0.5);
+        jsonw_real(&b, NULL, NAN);
+        jsonw_open(&b, '[');
+        jsonw_close(&b, ']');
+        jsonw_open(&b, '{');
+        jsonw_close(&b, '}');
+        jsonw_close(&b, ']');
+        jsonw_raw(&b, "raw", "{\"q\":1}\n");
+        jsonw_strn(&b, "n", "abcdef", 3);
+        jsonw_close(&b, '}');
+        assert_string_equal(b.data,
+                            "{\"a\":\"x:\",\"b\":null,\"list\":[-9223372036854775808,true,0.5,null,[],{}],"
+                            "\"raw\":{\"q\":1},\"n\":\"abc\"}");
+        buf_release(&b);
+}
+
+static void lines_of_json_share_a_buf(void **state)
+{
+        struct buf b;
+
+        (void)state;
+        buf_init(&b, 0);
+        buf_addstr(&b, "data: ");
+        jsonw_open(&b, '[');
+        jsonw_close(&b, ']');
+        buf_addch(&b, '\n');
+        jsonw_open(&b, '{');
+        jsonw_close(&b, '}');
+        assert_string_equal(b.data, "data: []\n{}");
+        buf_release(&b);
+}
+
+static void control_characters_are_escaped(void **state)
+{
+        struct buf b;
+
+        (void)state;
+        buf_init(&b, 0);
+        jsonw_quote(&b, "\"\\\b\f\n\r\t\x01\0\x7f\xc2\x9b", 12);
+        assert_string_equal(b.data, "\"\\\"\\\\\\b\\f\\n\\r\\t\\u0001\\u0000\\u007f\\u009b\"");
+        buf_release(&b);
+}
+
+/* Bytes of which many are halves of characters, quotes and backslashes. */
+static size_t random_bytes(char *out, size_t max)
+{
+        static const char spice[] = "\"\\\n\xc3\xe2\x80\xf0\x9f\xff\xed\xa0";
+        size_t n = (size_t)random() % max;
+
+        for (size_t i = 0; i < n; i++) {
+                out[i] = (char)(random() % 255 + 1);
+                if (random() % 2)
+                        out[i] = spice[random() % (long)(sizeof(spice) - 1)];
+        }
+        return n;
+}
+
+static void any_bytes_become_a_json_string_that_parses(void **state)
+{
+        unsigned seed = (unsigned)id_random_below(UINT32_MAX);
+
+        (void)state;
+        print_message("seed %u\n", seed);
+        srandom(seed);
+        for (int i = 0; i < 2000; i++) {
+                char bytes[64];
+                size_t n = random_bytes(bytes, sizeof(bytes));
+                char *clean = utf8_clean(bytes, n);
+                struct error err;
+                struct buf b;
+                json_t *value;
+
+                buf_init(&b, 0);
+                jsonw_quote(&b, bytes, n);
+                value = json_read(b.data, b.len, &err);
+                if (!value)
+                        fail_msg("%s", err.text);
+                assert_string_equal(json_string_value(value), clean);
+                json_decref(value);
+                buf_release(&b);
+                free(clean);
+        }
+}
+
+static void reading_is_strict(void **state)
+{
+        static const char *const rows[] = {
+                "",   "{",   "{\"a\":1,}", "[1] x", "{\"a\":1,\"a\":2}", "\"\xff\"", "\"a\\u0000b\"",
+                "01", "nul", "'a'",
+        };
+        struct error err;
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                if (json_read(rows[i], strlen(rows[i]), &err))
+                        fail_msg("accepted '%s'", rows[i]);
+                assert_int_equal(err.kind, ERR_INVALID);
+                assert_non_null(strstr(err.text, "line 1"));
+        }
+}
+
+static void a_mistake_is_told_without_quoting_the_text(void **state)
+{
+        const char *text = "{\n\"token\": \"hunter2hunter2\n}";
+        struct error err;
+        int line = 0;
+
+        (void)state;
+        assert_null(json_read_line(text, strlen(text), &line, &err));
+        assert_int_equal(line, 2);
+        assert_null(strstr(err.text, "hunter2"));
+}
+
+static void depth_has_a_limit(void **state)
+{
+        char text[2 * JSON_MAX_DEPTH + 2];
+        struct error err;
+        json_t *value;
+
+        (void)state;
+        memset(text, '[', JSON_MAX_DEPTH);
+        memset(text + JSON_MAX_DEPTH, ']', JSON_MAX_DEPTH);
+        value = json_read(text, 2 * JSON_MAX_DEPTH, &err);
+        assert_non_null(value);
+        json_decref(value);
+        memset(text, '[', JSON_MAX_DEPTH + 1);
+        memset(text + JSON_MAX_DEPTH + 1, ']', JSON_MAX_DEPTH + 1);
+        assert_null(json_read(text, 2 * JSON_MAX_DEPTH + 2, &err));
+        value = json_read("\"[[[\\\"[[\"", 9, &err);
+        assert_non_null(value);
+        json_decref(value);
+}
+
+static void getters_fall_back(void **state)
+{
+        const char *text = "{\"s\":\"x\",\"n\":7,\"b\":true}";
+        json_t *o = json_read(text, strlen(text), NULL);
+        char *again = json_text(o);
+
+        (void)state;
+        assert_string_equal(again, text);
+        assert_string_equal(json_str(o, "s", "-"), "x");
+        assert_string_equal(json_str(o, "n", "-"), "-");
+        assert_int_equal(json_int(o, "n", 1), 7);
+        assert_int_equal(json_int(o, "s", 1), 1);
+        assert_true(json_flag(o, "b", false));
+        assert_true(json_flag(o, "none", true));
+        assert_string_equal(json_str(NULL, "s", "-"), "-");
+        free(again);
+        json_decref(o);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(members_and_elements_get_their_commas),
+                cmocka_unit_test(lines_of_json_share_a_buf),
+                cmocka_unit_test(control_characters_are_escaped),
+                cmocka_unit_test(any_bytes_become_a_json_string_that_parses),
+                cmocka_unit_test(reading_is_strict),
+                cmocka_unit_test(a_mistake_is_told_without_quoting_the_text),
+                cmocka_unit_test(depth_has_a_limit),
+                cmocka_unit_test(getters_fall_back),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
