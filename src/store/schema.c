@@ -6,9 +6,10 @@
  */
 #include "store/store.h"
 
+/* clang-format off: a line of SQL is a line */
 const struct store_migration store_schema[] = {
-        { 1, "the road",
-          "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL);"
+        {1,  "the road",
+         "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL);"
 
           /* bus: everything that happened; (adapter, key) decides what is new */
           "CREATE TABLE journal("
@@ -25,7 +26,8 @@ const struct store_migration store_schema[] = {
           "CREATE TABLE turns("
           " id INTKEY, conversation BIGINT NOT NULL, agent TEXT NOT NULL, rule TEXT, state TEXT NOT NULL,"
           " inputs TEXT NOT NULL, trace TEXT NOT NULL, attempt BIGINT NOT NULL, fence BIGINT NOT NULL,"
-          " owner TEXT, lease_ms BIGINT NOT NULL DEFAULT 0, due_ms BIGINT NOT NULL, created_ms BIGINT NOT NULL,"
+          " owner TEXT, lease_ms BIGINT NOT NULL DEFAULT 0, due_ms BIGINT NOT NULL, created_ms BIGINT NOT "
+          "NULL,"
           " started_ms BIGINT, ended_ms BIGINT, error_kind TEXT, error TEXT,"
           " tokens_in BIGINT NOT NULL DEFAULT 0, tokens_out BIGINT NOT NULL DEFAULT 0,"
           " cost_microusd BIGINT NOT NULL DEFAULT 0);"
@@ -38,25 +40,33 @@ const struct store_migration store_schema[] = {
 
           /* dispatch: what was decided about each inbound event, and why */
           "CREATE TABLE trigger_log("
-          " event INTKEY, time_ms BIGINT NOT NULL, event_type TEXT NOT NULL, adapter TEXT NOT NULL, channel TEXT,"
-          " thread TEXT, sender TEXT, sender_name TEXT, agent TEXT, rule TEXT, turn BIGINT, trace TEXT NOT NULL,"
+          " event INTKEY, time_ms BIGINT NOT NULL, event_type TEXT NOT NULL, adapter TEXT NOT NULL, channel "
+          "TEXT,"
+          " thread TEXT, sender TEXT, sender_name TEXT, agent TEXT, rule TEXT, turn BIGINT, trace TEXT NOT "
+          "NULL,"
           " status TEXT NOT NULL, reason TEXT, duration_ms BIGINT, tokens_in BIGINT, tokens_out BIGINT,"
           " cost_microusd BIGINT, error TEXT);"
           "CREATE INDEX trigger_log_trace ON trigger_log(trace);"
 
           /* outbox */
           "CREATE TABLE deliveries("
-          " id INTKEY, turn BIGINT, adapter TEXT NOT NULL, channel TEXT NOT NULL, thread TEXT, kind TEXT NOT NULL,"
-          " class BIGINT NOT NULL, payload TEXT NOT NULL, state TEXT NOT NULL, attempt BIGINT NOT NULL DEFAULT 0,"
-          " fence BIGINT NOT NULL DEFAULT 0, owner TEXT, lease_ms BIGINT NOT NULL DEFAULT 0, due_ms BIGINT NOT NULL,"
-          " expires_ms BIGINT NOT NULL DEFAULT 0, created_ms BIGINT NOT NULL, ended_ms BIGINT, platform_id TEXT,"
+          " id INTKEY, turn BIGINT, adapter TEXT NOT NULL, channel TEXT NOT NULL, thread TEXT, kind TEXT NOT "
+          "NULL,"
+          " class BIGINT NOT NULL, payload TEXT NOT NULL, state TEXT NOT NULL, attempt BIGINT NOT NULL "
+          "DEFAULT 0,"
+          " fence BIGINT NOT NULL DEFAULT 0, owner TEXT, lease_ms BIGINT NOT NULL DEFAULT 0, due_ms BIGINT "
+          "NOT NULL,"
+          " expires_ms BIGINT NOT NULL DEFAULT 0, created_ms BIGINT NOT NULL, ended_ms BIGINT, platform_id "
+          "TEXT,"
           " error_kind TEXT, error TEXT, trace TEXT NOT NULL, request_key TEXT);"
           "CREATE INDEX deliveries_open ON deliveries(id) WHERE state IN ('queued', 'sending');"
           "CREATE INDEX deliveries_dead ON deliveries(id) WHERE state IN ('failed', 'unknown');"
           "CREATE INDEX deliveries_turn ON deliveries(turn) WHERE turn IS NOT NULL;"
           "CREATE UNIQUE INDEX deliveries_request ON deliveries(request_key) WHERE request_key IS NOT NULL;"
           "CREATE TABLE attempts("
-          " delivery BIGINT NOT NULL, attempt BIGINT NOT NULL, time_ms BIGINT NOT NULL, outcome TEXT NOT NULL,"
-          " detail TEXT, PRIMARY KEY (delivery, attempt));" },
-        { 0, NULL, NULL },
+          " delivery BIGINT NOT NULL, attempt BIGINT NOT NULL, time_ms BIGINT NOT NULL, outcome TEXT NOT "
+          "NULL,"
+          " detail TEXT, PRIMARY KEY (delivery, attempt));"},
+        { 0, NULL,       NULL                              },
 };
+/* clang-format on */

@@ -8,50 +8,66 @@
 #ifndef STORE_STORE_DRIVER_H
 #define STORE_STORE_DRIVER_H
 
+#include <sys/queue.h>
+
 #include "store/store.h"
 
-/* The driver's connection and statement begin with these. */
+/* The driver's connection begins with this. */
 struct store_conn {
         const struct store_driver *driver;
+};
+
+/* The driver's statement begins with this; prepare sets `driver`, the rest is the front end's and starts as zero. */
+struct store_stmt {
+        const struct store_driver *driver;
+        struct store_tx *tx;
+        const char *sql;              /* its address is the key of the cache */
+        bool touched;                 /* has bindings or a row: must be reset before it is used again */
+        LIST_ENTRY(store_stmt) entry; /* among the touched statements of tx */
 };
 
 enum store_mode { STORE_READ, STORE_WRITE };
 
 struct store_driver {
-        const char *scheme; /* "sqlite", "postgres": what store.url starts with */
+        const char *scheme;   /* "sqlite", "postgres": what store.url starts with */
         const char *auto_key; /* "INTEGER PRIMARY KEY AUTOINCREMENT" */
         const char *int_key;  /* "INTEGER PRIMARY KEY" */
 
-        struct store_conn *(*open)(const struct store_options *options, enum store_mode mode, struct error *err);
+        /* STORE_WRITE also makes what is missing and keeps other writers out (ERR_BUSY). */
+        struct store_conn *(*open)(const struct store_options *options, enum store_mode mode,
+                                   struct error *err);
         void (*close)(struct store_conn *c);
-        int (*check)(struct store_conn *c, struct error *err); /* integrity; ERR_CORRUPT */
-        int (*script)(struct store_conn *c, const char *sql, struct error *err); /* several statements, no parameters */
+        /* Integrity; ERR_CORRUPT. A database of more than max_bytes (0: no such bound) is only sampled. */
+        int (*check)(struct store_conn *c, int64_t max_bytes, struct error *err);
+        int (*script)(struct store_conn *c, const char *sql,
+                      struct error *err); /* several statements, no parameters */
 
         int (*begin)(struct store_conn *c, struct error *err);
         int (*commit)(struct store_conn *c, struct error *err);
-        void (*rollback)(struct store_conn *c);
+        void (*rollback)(struct store_conn *c); /* also fine when the database has done so by itself */
 
         struct store_stmt *(*prepare)(struct store_conn *c, const char *sql, struct error *err);
         void (*finalize)(struct store_stmt *s);
         void (*bind_int)(struct store_stmt *s, int at, int64_t value);
         void (*bind_real)(struct store_stmt *s, int at, double value);
         void (*bind_text)(struct store_stmt *s, int at, const char *text, size_t n); /* text NULL: null */
-        int (*step)(struct store_stmt *s, struct error *err);
-        void (*reset)(struct store_stmt *s);
+        int (*step)(struct store_stmt *s, struct error *err); /* 1: a row, 0: the end, -1 */
+        void (*reset)(struct store_stmt *s);                  /* and forgets the bindings */
         int64_t (*changes)(struct store_conn *c);
         int64_t (*col_int)(struct store_stmt *s, int at);
         double (*col_real)(struct store_stmt *s, int at);
-        const char *(*col_text)(struct store_stmt *s, int at, size_t *n);
+        const char *(*col_text)(struct store_stmt *s, int at, size_t *n); /* NULL for null */
 
-        /* Copies the whole database; called repeatedly on its own connection until it returns 0 (1: more to do, *percent set; -1). NULL: not offered. */
-        int (*backup_step)(struct store_conn *c, const char *to_path, void **state, int *percent, struct error *err);
+        /*
+         * Copies the whole database; called repeatedly on its own connection until it returns 0 (1: more to do, *percent set; -1).
+         * *state is NULL at first; after 0 or -1 it is gone. NULL: not offered.
+         */
+        int (*backup_step)(struct store_conn *c, const char *to_path, void **state, int *percent,
+                           struct error *err);
+        /* Gives up between two steps: frees *state and removes what was written. */
+        void (*backup_abort)(struct store_conn *c, void **state);
 };
 
 extern const struct store_driver store_sqlite;
-
-/* Every statement begins with this. */
-struct store_stmt_base {
-        const struct store_driver *driver;
-};
 
 #endif

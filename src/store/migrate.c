@@ -1,0 +1,171 @@
+#include "store/migrate.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+static int info_get(struct store_tx *tx, const char *key, int *value, struct error *err)
+{
+        struct store_stmt *s =
+                store_prepare(tx, "SELECT CAST(value AS BIGINT) FROM store_info WHERE key = ?1");
+        int rc;
+
+        store_bind_text(s, 1, key);
+        rc = store_step(s, err);
+        if (rc == 1)
+                *value = (int)store_col_int(s, 0);
+        store_reset(s);
+        return rc;
+}
+
+static int info_set(struct store_tx *tx, const char *key, int value, struct error *err)
+{
+        struct store_stmt *s = store_prepare(tx, "INSERT INTO store_info(key, value) VALUES(?1, ?2) "
+                                                 "ON CONFLICT(key) DO UPDATE SET value = excluded.value");
+        char text[16];
+
+        snprintf(text, sizeof(text), "%d", value);
+        store_bind_text(s, 1, key);
+        store_bind_text(s, 2, text);
+        return store_run(s, err);
+}
+
+static int read_state(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct store_state *state = arg;
+        int clean = 1;
+
+        state->version = 0;
+        if (info_get(tx, "version", &state->version, err) < 0 || info_get(tx, "clean", &clean, err) < 0)
+                return -1;
+        state->unclean = clean == 0;
+        return 0;
+}
+
+static int make_and_read_state(struct store_tx *tx, void *arg, struct error *err)
+{
+        if (tx->driver->script(
+                    tx->conn,
+                    "CREATE TABLE IF NOT EXISTS store_info(key TEXT PRIMARY KEY, value TEXT NOT NULL)",
+                    err) != 0)
+                return -1;
+        return read_state(tx, arg, err);
+}
+
+int store_state_read(struct store_tx *tx, struct store_state *state, struct error *err)
+{
+        return store_tx_run(tx, make_and_read_state, state, err);
+}
+
+int store_state_peek(struct store_tx *tx, struct store_state *state, struct error *err)
+{
+        if (store_tx_run(tx, read_state, state, err) == 0)
+                return 0;
+        if (err && err->kind == ERR_INTERNAL)
+                return error_set(err, ERR_MISSING,
+                                 "the database holds no store of ours: run the daemon once");
+        return -1;
+}
+
+static int mark(struct store_tx *tx, void *arg, struct error *err)
+{
+        return info_set(tx, "clean", *(const bool *)arg ? 1 : 0, err);
+}
+
+int store_state_mark(struct store_tx *tx, bool clean, struct error *err)
+{
+        return store_tx_run(tx, mark, &clean, err);
+}
+
+static int last_version(const struct store_migration *steps)
+{
+        int last = 0;
+
+        for (; steps->version; steps++)
+                last = steps->version;
+        return last;
+}
+
+int store_migrate_check(const struct store_migration *steps, int version, struct error *err)
+{
+        if (version <= last_version(steps))
+                return 0;
+        return error_set(
+                err, ERR_INVALID,
+                "the store was written by a newer version of the program (schema %d, this one knows %d): "
+                "use that version, or restore an older backup",
+                version, last_version(steps));
+}
+
+bool store_migrate_pending(const struct store_migration *steps, int version)
+{
+        return version < last_version(steps);
+}
+
+static bool is_word(char c)
+{
+        return isalnum((unsigned char)c) || c == '_';
+}
+
+char *store_migrate_spell(const struct store_driver *driver, const char *sql)
+{
+        const struct {
+                const char *word, *spelling;
+        } words[] = {
+                {"AUTOKEY", driver->auto_key},
+                { "INTKEY", driver->int_key }
+        };
+        struct buf out;
+
+        buf_init(&out, 0);
+        while (*sql) {
+                size_t n = 0;
+                const char *text = sql;
+
+                while (is_word(sql[n]))
+                        n++;
+                if (n == 0)
+                        n = 1;
+                sql += n;
+                for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+                        if (strlen(words[i].word) != n || memcmp(words[i].word, text, n) != 0)
+                                continue;
+                        text = words[i].spelling;
+                        n = strlen(text);
+                        break;
+                }
+                buf_add(&out, text, n);
+        }
+        return buf_take(&out);
+}
+
+static int apply(struct store_tx *tx, void *arg, struct error *err)
+{
+        const struct store_migration *step = arg;
+        char *sql = store_migrate_spell(tx->driver, step->sql);
+        int rc = tx->driver->script(tx->conn, sql, err);
+
+        free(sql);
+        if (rc != 0)
+                return -1;
+        return info_set(tx, "version", step->version, err);
+}
+
+int store_migrate(struct store_tx *tx, const struct store_migration *steps, int version, struct error *err)
+{
+        for (int i = 0; steps[i].version; i++) {
+                struct store_migration step = steps[i];
+
+                assert(step.version == i + 1);
+                if (step.version <= version)
+                        continue;
+                if (store_tx_run(tx, apply, &step, err) != 0)
+                        return error_prefix(err, "cannot bring the store to schema %d '%s'", step.version,
+                                            step.name);
+        }
+        return 0;
+}

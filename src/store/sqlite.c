@@ -1,0 +1,450 @@
+/*
+ * The SQLite driver: one file in WAL mode with synchronous=FULL, so a commit is on the disk when it returns.
+ *
+ * The daemon holds a lock on `lock` beside the database. SQLite's own locks would let two daemons take turns on one store, which is
+ * correct for the file and wrong for everything the daemon keeps in memory.
+ */
+#include "store/sqlite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+#define BUSY_MS 2000 /* somebody may be looking into the file with another tool */
+
+struct sqlite_stmt {
+        struct store_stmt base;
+        sqlite3_stmt *raw;
+        struct sqlite *conn;
+};
+
+static struct sqlite *conn_of(struct store_conn *c)
+{
+        return (struct sqlite *)c;
+}
+
+static sqlite3_stmt *raw_of(struct store_stmt *s)
+{
+        return ((struct sqlite_stmt *)s)->raw;
+}
+
+/* --- errors --- */
+
+static enum error_kind kind_of(sqlite3 *db)
+{
+        switch (sqlite3_errcode(db)) {
+        case SQLITE_FULL:
+                return ERR_FULL;
+        case SQLITE_IOERR:
+        case SQLITE_CANTOPEN:
+                return sqlite3_system_errno(db) == ENOSPC ? ERR_FULL : ERR_IO;
+        case SQLITE_BUSY:
+        case SQLITE_LOCKED:
+                return ERR_BUSY;
+        case SQLITE_CORRUPT:
+        case SQLITE_NOTADB:
+                return ERR_CORRUPT;
+        case SQLITE_CONSTRAINT:
+                return ERR_CONFLICT;
+        case SQLITE_READONLY:
+        case SQLITE_PERM:
+                return ERR_REFUSED;
+        default:
+                return ERR_INTERNAL;
+        }
+}
+
+int sqlite_fail_at(sqlite3 *db, const char *path, const char *doing, struct error *err)
+{
+        enum error_kind kind = kind_of(db);
+
+        if (kind == ERR_CORRUPT)
+                return error_set(
+                        err, kind,
+                        "store '%s' is damaged: %s: restore it from a backup, or move it away to start empty",
+                        path, sqlite3_errmsg(db));
+        return error_set(err, kind, "cannot %s store '%s': %s", doing, path, sqlite3_errmsg(db));
+}
+
+int sqlite_fail(struct sqlite *c, const char *doing, struct error *err)
+{
+        return sqlite_fail_at(c->db, c->path, doing, err);
+}
+
+/* --- opening --- */
+
+static void set_up_library(void)
+{
+        /* nobody reads SQLite's memory statistics, and keeping them takes a lock around every allocation */
+        sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+        sqlite3_initialize();
+}
+
+const char *sqlite_vfs(void)
+{
+#ifdef DRAGOMAN_FAULTS
+        return sqlite_fault_vfs();
+#else
+        return NULL;
+#endif
+}
+
+int sqlite_sync_folder(const char *path)
+{
+        char *copy = mem_strdup(path);
+        int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        int rc = fd >= 0 ? fsync(fd) : -1;
+
+        if (fd >= 0)
+                close(fd);
+        free(copy);
+        return rc;
+}
+
+static int refuse_second_writer(int fd, const char *dir, struct error *err)
+{
+        char pid[24];
+        ssize_t n = pread(fd, pid, sizeof(pid) - 1, 0);
+
+        pid[n > 0 ? n : 0] = '\0';
+        pid[strcspn(pid, "\n")] = '\0';
+        return error_set(err, ERR_BUSY,
+                         "the store in '%s' is in use by process %s: only one daemon may run on it", dir,
+                         pid[0] ? pid : "(unknown)");
+}
+
+/* The lock goes with the process, however it ends. The number inside is for the sentence above only. */
+static int take_lock(struct sqlite *c, const char *dir, struct error *err)
+{
+        char *path = mem_printf("%s/lock", dir);
+        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+        free(path);
+        if (fd < 0)
+                return error_set(err, errno == ENOSPC ? ERR_FULL : ERR_IO,
+                                 "cannot lock the store in '%s': %s", dir, strerror(errno));
+        if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+                refuse_second_writer(fd, dir, err);
+                close(fd);
+                return -1;
+        }
+        c->lock_fd = fd;
+        if (ftruncate(fd, 0) == 0)
+                dprintf(fd, "%d\n", (int)getpid());
+        return 0;
+}
+
+/* The file is made by us, not by SQLite, so that it is private from its first instant; SQLite gives its WAL the same mode. */
+static int make_file(struct sqlite *c, const char *dir, struct error *err)
+{
+        int fd;
+
+        if (mkdir(dir, 0700) != 0 && errno != EEXIST)
+                return error_set(err, ERR_IO, "cannot make folder '%s': %s", dir, strerror(errno));
+        if (take_lock(c, dir, err) != 0)
+                return -1;
+        fd = open(c->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (fd < 0 && errno == EEXIST)
+                return 0;
+        if (fd < 0)
+                return error_set(err, errno == ENOSPC ? ERR_FULL : ERR_IO, "cannot make store '%s': %s",
+                                 c->path, strerror(errno));
+        close(fd);
+        if (sqlite_sync_folder(c->path) != 0)
+                return error_set(err, ERR_IO, "cannot sync folder '%s': %s", dir, strerror(errno));
+        return 0;
+}
+
+static int set_up(struct sqlite *c, enum store_mode mode, struct error *err)
+{
+        static const char *const common = "PRAGMA temp_store=MEMORY; PRAGMA mmap_size=0;";
+        static const char *const reader = "PRAGMA query_only=1; PRAGMA cache_size=-1024;";
+        /* Debian's build overwrites deleted rows with zeros unless told otherwise */
+        static const char *const writer =
+                "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA secure_delete=OFF;"
+                "PRAGMA journal_size_limit=16777216; PRAGMA cache_size=-2048;";
+
+        sqlite3_busy_timeout(c->db, BUSY_MS);
+        sqlite3_extended_result_codes(c->db, 0);
+        sqlite3_db_config(c->db, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
+        sqlite3_db_config(c->db, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
+        sqlite3_db_config(c->db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
+        sqlite3_db_config(c->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+        if (sqlite3_exec(c->db, common, NULL, NULL, NULL) != SQLITE_OK ||
+            sqlite3_exec(c->db, mode == STORE_WRITE ? writer : reader, NULL, NULL, NULL) != SQLITE_OK)
+                return sqlite_fail(c, "set up", err);
+        /* IMMEDIATE: a writer that finds the file busy says so at once, not in the middle of a batch */
+        if (sqlite3_prepare_v3(c->db, mode == STORE_WRITE ? "BEGIN IMMEDIATE" : "BEGIN", -1,
+                               SQLITE_PREPARE_PERSISTENT, &c->begin, NULL) != SQLITE_OK ||
+            sqlite3_prepare_v3(c->db, "COMMIT", -1, SQLITE_PREPARE_PERSISTENT, &c->commit, NULL) != SQLITE_OK)
+                return sqlite_fail(c, "set up", err);
+        return 0;
+}
+
+static void sqlite_close(struct store_conn *conn)
+{
+        struct sqlite *c = conn_of(conn);
+
+        sqlite3_finalize(c->begin);
+        sqlite3_finalize(c->commit);
+        sqlite3_close(c->db);
+        if (c->lock_fd >= 0)
+                close(c->lock_fd);
+        free(c->path);
+        free(c);
+}
+
+static int open_file(struct sqlite *c, const struct store_options *o, enum store_mode mode, struct error *err)
+{
+        /* even a reader of WAL files writes to the shared index, unless it must not */
+        int flags = SQLITE_OPEN_NOMUTEX | (o->read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE);
+
+        if (mode == STORE_WRITE && make_file(c, o->dir, err) != 0)
+                return -1;
+        if (access(c->path, F_OK) != 0)
+                return error_set(err, ERR_MISSING, "there is no store '%s'", c->path);
+        if (sqlite3_open_v2(c->path, &c->db, flags, sqlite_vfs()) != SQLITE_OK)
+                return sqlite_fail(c, "open", err);
+        return set_up(c, mode, err);
+}
+
+static struct store_conn *sqlite_open(const struct store_options *options, enum store_mode mode,
+                                      struct error *err)
+{
+        static pthread_once_t once = PTHREAD_ONCE_INIT;
+        struct sqlite *c = mem_zalloc(sizeof(*c));
+
+        pthread_once(&once, set_up_library);
+        c->base.driver = &store_sqlite;
+        c->lock_fd = -1;
+        c->path = mem_printf("%s/main.db", options->dir);
+        if (open_file(c, options, mode, err) == 0)
+                return &c->base;
+        sqlite_close(&c->base);
+        return NULL;
+}
+
+/* --- integrity --- */
+
+int sqlite_verify(sqlite3 *db, const char *path, const char *pragma, struct error *err)
+{
+        sqlite3_stmt *s = NULL;
+        int rc = 0;
+
+        if (sqlite3_prepare_v2(db, pragma, -1, &s, NULL) != SQLITE_OK || sqlite3_step(s) != SQLITE_ROW)
+                rc = sqlite_fail_at(db, path, "check", err);
+        else if (strcmp((const char *)sqlite3_column_text(s, 0), "ok") != 0)
+                rc = error_set(
+                        err, ERR_CORRUPT,
+                        "store '%s' is damaged: %s: restore it from a backup, or move it away to start empty",
+                        path, (const char *)sqlite3_column_text(s, 0));
+        sqlite3_finalize(s);
+        return rc;
+}
+
+static int64_t ask_number(struct sqlite *c, const char *sql)
+{
+        sqlite3_stmt *s = NULL;
+        int64_t n = -1;
+
+        if (sqlite3_prepare_v2(c->db, sql, -1, &s, NULL) == SQLITE_OK && sqlite3_step(s) == SQLITE_ROW)
+                n = sqlite3_column_int64(s, 0);
+        sqlite3_finalize(s);
+        return n;
+}
+
+/* Reads the newest rows of one table: what was being written when the process or the machine died. */
+static int look_at_table(struct sqlite *c, const char *table, struct error *err)
+{
+        char *sql = sqlite3_mprintf("SELECT * FROM \"%w\" ORDER BY rowid DESC LIMIT 64", table);
+        int rc = sqlite3_exec(c->db, sql, NULL, NULL, NULL);
+
+        sqlite3_free(sql);
+        return rc == SQLITE_OK ? 0 : sqlite_fail(c, "read", err);
+}
+
+static int sample(struct sqlite *c, struct error *err)
+{
+        sqlite3_stmt *s = NULL;
+        int rc = 0;
+
+        if (sqlite3_prepare_v2(c->db, "SELECT name FROM sqlite_schema WHERE type = 'table'", -1, &s, NULL) !=
+            SQLITE_OK)
+                return sqlite_fail(c, "read", err);
+        while (rc == 0 && sqlite3_step(s) == SQLITE_ROW)
+                rc = look_at_table(c, (const char *)sqlite3_column_text(s, 0), err);
+        if (sqlite3_finalize(s) != SQLITE_OK && rc == 0)
+                rc = sqlite_fail(c, "read", err);
+        return rc;
+}
+
+static int sqlite_check(struct store_conn *conn, int64_t max_bytes, struct error *err)
+{
+        struct sqlite *c = conn_of(conn);
+        int64_t pages = ask_number(c, "PRAGMA page_count");
+        int64_t page_size = ask_number(c, "PRAGMA page_size");
+
+        if (pages < 0 || page_size < 0)
+                return sqlite_fail(c, "read", err);
+        if (max_bytes > 0 && pages * page_size > max_bytes)
+                return sample(c, err);
+        return sqlite_verify(c->db, c->path, "PRAGMA quick_check(1)", err);
+}
+
+/* --- transactions --- */
+
+static int sqlite_script(struct store_conn *conn, const char *sql, struct error *err)
+{
+        struct sqlite *c = conn_of(conn);
+
+        return sqlite3_exec(c->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : sqlite_fail(c, "change", err);
+}
+
+static int run_once(struct sqlite *c, sqlite3_stmt *s, const char *doing, struct error *err)
+{
+        int rc = sqlite3_step(s) == SQLITE_DONE ? 0 : sqlite_fail(c, doing, err);
+
+        sqlite3_reset(s);
+        return rc;
+}
+
+static int sqlite_begin(struct store_conn *conn, struct error *err)
+{
+        return run_once(conn_of(conn), conn_of(conn)->begin, "begin a transaction in", err);
+}
+
+static int sqlite_commit(struct store_conn *conn, struct error *err)
+{
+        struct sqlite *c = conn_of(conn);
+
+        /* after some errors SQLite has rolled back by itself, and COMMIT would then commit nothing and say it is fine */
+        if (sqlite3_get_autocommit(c->db))
+                return error_set(err, ERR_IO, "cannot commit to store '%s': the transaction was undone",
+                                 c->path);
+        return run_once(c, c->commit, "commit to", err);
+}
+
+static void sqlite_rollback(struct store_conn *conn)
+{
+        struct sqlite *c = conn_of(conn);
+
+        if (!sqlite3_get_autocommit(c->db))
+                sqlite3_exec(c->db, "ROLLBACK", NULL, NULL, NULL);
+}
+
+/* --- statements --- */
+
+static struct store_stmt *sqlite_prepare(struct store_conn *conn, const char *sql, struct error *err)
+{
+        struct sqlite *c = conn_of(conn);
+        struct sqlite_stmt *s = mem_zalloc(sizeof(*s));
+
+        if (sqlite3_prepare_v3(c->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &s->raw, NULL) != SQLITE_OK) {
+                sqlite_fail(c, "prepare a statement for", err);
+                free(s);
+                return NULL;
+        }
+        s->base.driver = &store_sqlite;
+        s->conn = c;
+        return &s->base;
+}
+
+static void sqlite_finalize(struct store_stmt *s)
+{
+        sqlite3_finalize(raw_of(s));
+        free(s);
+}
+
+static void sqlite_bind_int(struct store_stmt *s, int at, int64_t value)
+{
+        sqlite3_bind_int64(raw_of(s), at, value);
+}
+
+static void sqlite_bind_real(struct store_stmt *s, int at, double value)
+{
+        sqlite3_bind_double(raw_of(s), at, value);
+}
+
+static void sqlite_bind_text(struct store_stmt *s, int at, const char *text, size_t n)
+{
+        if (text)
+                sqlite3_bind_text64(raw_of(s), at, text, n, SQLITE_STATIC, SQLITE_UTF8);
+        else
+                sqlite3_bind_null(raw_of(s), at);
+}
+
+static int sqlite_step(struct store_stmt *s, struct error *err)
+{
+        switch (sqlite3_step(raw_of(s))) {
+        case SQLITE_ROW:
+                return 1;
+        case SQLITE_DONE:
+                return 0;
+        default:
+                return sqlite_fail(((struct sqlite_stmt *)s)->conn, "use", err);
+        }
+}
+
+static void sqlite_reset(struct store_stmt *s)
+{
+        sqlite3_reset(raw_of(s));
+        sqlite3_clear_bindings(raw_of(s));
+}
+
+static int64_t sqlite_changes(struct store_conn *conn)
+{
+        return sqlite3_changes64(conn_of(conn)->db);
+}
+
+static int64_t sqlite_col_int(struct store_stmt *s, int at)
+{
+        return sqlite3_column_int64(raw_of(s), at);
+}
+
+static double sqlite_col_real(struct store_stmt *s, int at)
+{
+        return sqlite3_column_double(raw_of(s), at);
+}
+
+static const char *sqlite_col_text(struct store_stmt *s, int at, size_t *n)
+{
+        const char *text = (const char *)sqlite3_column_text(raw_of(s), at);
+
+        *n = (size_t)sqlite3_column_bytes(raw_of(s), at);
+        return text;
+}
+
+const struct store_driver store_sqlite = {
+        .scheme = "sqlite",
+        .auto_key = "INTEGER PRIMARY KEY AUTOINCREMENT",
+        .int_key = "INTEGER PRIMARY KEY",
+        .open = sqlite_open,
+        .close = sqlite_close,
+        .check = sqlite_check,
+        .script = sqlite_script,
+        .begin = sqlite_begin,
+        .commit = sqlite_commit,
+        .rollback = sqlite_rollback,
+        .prepare = sqlite_prepare,
+        .finalize = sqlite_finalize,
+        .bind_int = sqlite_bind_int,
+        .bind_real = sqlite_bind_real,
+        .bind_text = sqlite_bind_text,
+        .step = sqlite_step,
+        .reset = sqlite_reset,
+        .changes = sqlite_changes,
+        .col_int = sqlite_col_int,
+        .col_real = sqlite_col_real,
+        .col_text = sqlite_col_text,
+        .backup_step = sqlite_backup_step,
+        .backup_abort = sqlite_backup_abort,
+};

@@ -1,0 +1,154 @@
+/*
+ * A copy of a SQLite store while it is written to.
+ *
+ * One read transaction is held from the first page to the last: SQLite starts a copy over whenever another connection commits
+ * between two steps, which on a busy store would be for ever. The copy gets its name only when it is complete, checked and on
+ * the disk.
+ */
+#include "store/sqlite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+#define PAGES_PER_STEP 256
+
+struct copy {
+        char *part; /* the file while it is incomplete */
+        sqlite3 *to;
+        sqlite3_backup *pages;
+        bool holds_snapshot;
+};
+
+static void copy_free(struct sqlite *c, struct copy *copy)
+{
+        sqlite3_backup_finish(copy->pages);
+        sqlite3_close(copy->to);
+        if (copy->holds_snapshot)
+                sqlite3_exec(c->db, "COMMIT", NULL, NULL, NULL);
+        unlink(copy->part);
+        free(copy->part);
+        free(copy);
+}
+
+static int system_fail(const char *doing, const char *path, struct error *err)
+{
+        enum error_kind kind = errno == ENOSPC ? ERR_FULL : errno == EEXIST ? ERR_CONFLICT : ERR_IO;
+
+        return error_set(err, kind, "cannot %s backup '%s': %s", doing, path, strerror(errno));
+}
+
+static int make_part(const struct copy *copy, struct error *err)
+{
+        int fd = open(copy->part, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+        if (fd < 0)
+                return system_fail("make", copy->part, err);
+        close(fd);
+        return 0;
+}
+
+static int copy_start(struct sqlite *c, struct copy *copy, const char *to_path, struct error *err)
+{
+        if (access(to_path, F_OK) == 0) {
+                errno = EEXIST;
+                return system_fail("write", to_path, err);
+        }
+        if (make_part(copy, err) != 0)
+                return -1;
+        if (sqlite3_exec(c->db, "BEGIN; SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL) != SQLITE_OK)
+                return sqlite_fail(c, "read", err);
+        copy->holds_snapshot = true;
+        if (sqlite3_open_v2(copy->part, &copy->to, SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_READWRITE,
+                            sqlite_vfs()) != SQLITE_OK ||
+            sqlite3_exec(copy->to, "PRAGMA synchronous=OFF", NULL, NULL, NULL) != SQLITE_OK)
+                return sqlite_fail_at(copy->to, copy->part, "open", err);
+        copy->pages = sqlite3_backup_init(copy->to, "main", c->db, "main");
+        return copy->pages ? 0 : sqlite_fail_at(copy->to, copy->part, "write to", err);
+}
+
+/* Still a part file: out of WAL mode, so that it is one file, then looked through as a whole. */
+static int copy_check(struct copy *copy, struct error *err)
+{
+        int rc = sqlite3_backup_finish(copy->pages);
+
+        copy->pages = NULL;
+        if (rc != SQLITE_OK ||
+            sqlite3_exec(copy->to, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL) != SQLITE_OK)
+                return sqlite_fail_at(copy->to, copy->part, "write to", err);
+        if (sqlite_verify(copy->to, copy->part, "PRAGMA integrity_check(1)", err) != 0)
+                return -1;
+        sqlite3_close(copy->to);
+        copy->to = NULL;
+        return 0;
+}
+
+static int copy_publish(const struct copy *copy, const char *to_path, struct error *err)
+{
+        int fd = open(copy->part, O_RDWR | O_CLOEXEC);
+        int rc = fd >= 0 ? fsync(fd) : -1;
+
+        if (fd >= 0)
+                close(fd);
+        /* link, unlike rename, refuses to replace a file that has appeared meanwhile */
+        if (rc != 0 || link(copy->part, to_path) != 0 || sqlite_sync_folder(to_path) != 0)
+                return system_fail("write", to_path, err);
+        return 0;
+}
+
+static int copy_step(struct copy *copy, const char *to_path, int *percent, struct error *err)
+{
+        int total;
+
+        switch (sqlite3_backup_step(copy->pages, PAGES_PER_STEP)) {
+        case SQLITE_OK:
+        case SQLITE_BUSY:
+        case SQLITE_LOCKED:
+                total = sqlite3_backup_pagecount(copy->pages);
+                *percent = total > 0 ? (int)(100LL * (total - sqlite3_backup_remaining(copy->pages)) / total)
+                                     : 0;
+                return 1;
+        case SQLITE_DONE:
+                *percent = 100;
+                if (copy_check(copy, err) != 0)
+                        return -1;
+                return copy_publish(copy, to_path, err);
+        default:
+                sqlite3_backup_finish(copy->pages); /* moves the error to the connection */
+                copy->pages = NULL;
+                return sqlite_fail_at(copy->to, copy->part, "write to", err);
+        }
+}
+
+int sqlite_backup_step(struct store_conn *conn, const char *to_path, void **state, int *percent,
+                       struct error *err)
+{
+        struct sqlite *c = (struct sqlite *)conn;
+        struct copy *copy = *state;
+        int rc;
+
+        if (!copy) {
+                copy = mem_zalloc(sizeof(*copy));
+                copy->part = mem_printf("%s.part-%d", to_path, (int)getpid());
+                *state = copy;
+                rc = copy_start(c, copy, to_path, err) == 0 ? 1 : -1;
+                *percent = 0;
+        } else {
+                rc = copy_step(copy, to_path, percent, err);
+        }
+        if (rc <= 0)
+                sqlite_backup_abort(conn,
+                                    state); /* the part file goes in either case: the copy has its name now */
+        return rc;
+}
+
+void sqlite_backup_abort(struct store_conn *conn, void **state)
+{
+        if (*state)
+                copy_free((struct sqlite *)conn, *state);
+        *state = NULL;
+}
