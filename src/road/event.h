@@ -26,7 +26,8 @@
 enum chat_kind { CHAT_DM, CHAT_GROUP, CHAT_BROADCAST };
 
 struct attachment {
-        const char *kind; /* "image", "audio", "voice", "video", "document", "sticker", "location", "contact" */
+        const char
+                *kind; /* "image", "audio", "voice", "video", "document", "sticker", "location", "contact" */
         const char *name;
         const char *mime;
         const char *url;  /* where the platform has it; may need credentials */
@@ -58,9 +59,9 @@ struct incoming {
         const char *emoji;    /* reactions */
         const char *emoji_name;
         bool emoji_custom;
-        int64_t time_ms;      /* when it happened, by the platform's clock; 0: now */
-        const char *trace;    /* continue this trace; NULL: a new one */
-        int hops;             /* how many bots it has passed through */
+        int64_t time_ms;   /* when it happened, by the platform's clock; 0: now */
+        const char *trace; /* continue this trace; NULL: a new one */
+        int hops;          /* how many bots it has passed through */
         const struct attachment *attachments;
         size_t attachment_count;
         const char *metadata; /* JSON object text with what only this platform knows */

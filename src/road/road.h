@@ -32,8 +32,8 @@ struct road;
 
 struct decision {
         bool trigger;
-        bool expired;        /* stored, but too old to answer */
-        const char *agent;   /* borrowed; the road copies what it needs before it returns to the loop */
+        bool expired;      /* stored, but too old to answer */
+        const char *agent; /* borrowed; the road copies what it needs before it returns to the loop */
         const char *rule;
         const char *reason;  /* why not; for the trigger log, a sentence for a person */
         int64_t debounce_ms; /* 0: at once */
@@ -43,11 +43,13 @@ struct decision {
 /* ---- turns (agents answer) ---- */
 
 enum agent_ability {
-        AGENT_REPEATABLE = 1 << 0, /* running a turn twice has no effect beyond its cost: an interrupted one is run again */
-        AGENT_BATCHES = 1 << 1,    /* takes several messages in one turn */
-        AGENT_HISTORY = 1 << 2,    /* wants the conversation so far */
-        AGENT_STREAMS = 1 << 3,    /* calls turn_delta */
-        AGENT_CANCELS = 1 << 4,    /* can be stopped half-way */
+        AGENT_REPEATABLE =
+                1
+                << 0, /* running a turn twice has no effect beyond its cost: an interrupted one is run again */
+        AGENT_BATCHES = 1 << 1, /* takes several messages in one turn */
+        AGENT_HISTORY = 1 << 2, /* wants the conversation so far */
+        AGENT_STREAMS = 1 << 3, /* calls turn_delta */
+        AGENT_CANCELS = 1 << 4, /* can be stopped half-way */
 };
 
 struct transcript_line {
@@ -61,17 +63,17 @@ struct transcript_line {
 struct turn_run {
         int64_t id;
         int64_t fence;
-        int attempt;              /* 1 for the first */
-        int64_t conversation;     /* number; shown as "conv-N" */
+        int attempt;          /* 1 for the first */
+        int64_t conversation; /* number; shown as "conv-N" */
         const char *agent;
-        const char *key;          /* the same for every attempt: the idempotency key for the agent's side */
+        const char *key; /* the same for every attempt: the idempotency key for the agent's side */
         const char *trace;
         const char *adapter, *channel, *thread;
         const struct incoming *const *inputs; /* oldest first, at least one */
         unsigned input_count;
         const struct transcript_line *history; /* oldest first; only with AGENT_HISTORY */
         unsigned history_count;
-        void *agent_data;         /* the agent's own */
+        void *agent_data; /* the agent's own */
 };
 
 struct turn_reply {
@@ -82,9 +84,9 @@ struct turn_reply {
 };
 
 /* Agents call these, never before the start hook has returned. */
-void turn_delta(struct turn_run *run, const char *text, size_t n);       /* a further piece of the answer */
-void turn_progress(struct turn_run *run, const char *label);             /* "reading the manual" */
-void turn_finish(struct turn_run *run, const struct turn_reply *reply);  /* once; run is gone afterwards */
+void turn_delta(struct turn_run *run, const char *text, size_t n);      /* a further piece of the answer */
+void turn_progress(struct turn_run *run, const char *label);            /* "reading the manual" */
+void turn_finish(struct turn_run *run, const struct turn_reply *reply); /* once; run is gone afterwards */
 
 /* ---- deliveries (platforms answer) ---- */
 
@@ -100,10 +102,10 @@ enum adapter_ability {
 };
 
 struct delivery {
-        int64_t id;      /* shown as "dlv-N" */
+        int64_t id; /* shown as "dlv-N" */
         int64_t fence;
         int attempt;
-        int64_t turn;    /* 0 when it belongs to none */
+        int64_t turn; /* 0 when it belongs to none */
         const char *adapter, *channel, *thread;
         const char *kind; /* "send", "edit", "delete", "react", "type", "upload" */
         enum pace_class class;
@@ -122,10 +124,11 @@ enum send_outcome {
 struct send_result {
         enum send_outcome outcome;
         const char *platform_id;
-        enum error_kind kind;    /* ERR_LIMIT with SEND_RETRY: the platform's rate limit; not counted as an attempt */
+        enum error_kind
+                kind; /* ERR_LIMIT with SEND_RETRY: the platform's rate limit; not counted as an attempt */
         const char *why;
-        int64_t retry_after_ms;  /* -1: not told */
-        bool freeze_adapter;     /* the rate limit is the adapter's, not only the channel's */
+        int64_t retry_after_ms; /* -1: not told */
+        bool freeze_adapter;    /* the rate limit is the adapter's, not only the channel's */
 };
 
 /* Adapters call this for each delivery they were given, never before the send hook has returned. Late or repeated calls are harmless. */
@@ -158,34 +161,38 @@ struct road_hooks {
         bool (*adapter_ready)(void *ctx, const char *adapter); /* may deliveries go now? */
         void (*adapter_limits)(void *ctx, const char *adapter, struct pace_limits *out);
         bool (*channel_is_group)(void *ctx, const char *adapter, const char *channel);
-        int (*render)(void *ctx, const char *adapter, const char *text, struct rendered *out, struct error *err);
+        int (*render)(void *ctx, const char *adapter, const char *text, struct rendered *out,
+                      struct error *err);
         void (*send)(void *ctx, const struct delivery *d); /* answer with outbox_sent */
-        void (*reconcile)(void *ctx, const struct delivery *d); /* ADAPTER_READBACK: find out, answer with outbox_sent */
+        void (*reconcile)(void *ctx,
+                          const struct delivery *d); /* ADAPTER_READBACK: find out, answer with outbox_sent */
 
         /* Transient news for whoever watches (streamed text, progress); not journaled. */
         void (*live)(void *ctx, const char *type, const char *adapter, const char *channel, const char *json);
 };
 
 struct road_limits {
-        int64_t queued_events;     /* stored but not yet decided; beyond it the inbox refuses */
-        int64_t open_turns;        /* queued and running */
+        int64_t queued_events; /* stored but not yet decided; beyond it the inbox refuses */
+        int64_t open_turns;    /* queued and running */
         int64_t running_turns;
-        int64_t mailbox;           /* messages waiting in one lane */
-        int64_t turn_seconds;      /* the longest a turn may run */
-        int64_t turn_attempts;     /* interrupted runs of one turn before it is given up */
-        int64_t open_deliveries;   /* beyond it no further turn is started */
+        int64_t mailbox;         /* messages waiting in one lane */
+        int64_t turn_seconds;    /* the longest a turn may run */
+        int64_t turn_attempts;   /* interrupted runs of one turn before it is given up */
+        int64_t open_deliveries; /* beyond it no further turn is started */
         int64_t delivery_attempts;
-        int64_t delivery_seconds;  /* the longest one send may take */
+        int64_t delivery_seconds;        /* the longest one send may take */
         int64_t delivery_expiry_seconds; /* an answer older than this is not sent any more; 0: never */
         int64_t retry_base_ms, retry_cap_ms;
         int64_t history_messages;
-        int64_t text_bytes;        /* the longest text of one inbound message */
+        int64_t text_bytes;  /* the longest text of one inbound message */
+        int64_t record_days; /* finished turns, deliveries, trigger log */
+        int64_t transcript_days;
 };
 extern const struct setting road_settings[]; /* the "limits" section, into struct road_limits */
 
 /* Reads what is open and resumes it. Hooks may be called from the first turn of the loop on. Blocks while reading. */
-struct road *road_open(struct loop *l, struct store *s, struct bus *b, const struct road_limits *limits, const struct road_hooks *hooks,
-                       struct error *err);
+struct road *road_open(struct loop *l, struct store *s, struct bus *b, const struct road_limits *limits,
+                       const struct road_hooks *hooks, struct error *err);
 void road_set_limits(struct road *r, const struct road_limits *limits);
 /* No new turns and sends are started; calls drained(arg) when those in flight have ended, or after ms. */
 void road_drain(struct road *r, int64_t ms, void (*drained)(void *arg), void *arg);
@@ -197,7 +204,7 @@ void road_close(struct road *r);
 enum inbox_outcome { INBOX_STORED, INBOX_DUPLICATE, INBOX_FAILED };
 struct inbox_receipt {
         enum inbox_outcome outcome;
-        int64_t event;      /* of the stored one, also for a duplicate */
+        int64_t event; /* of the stored one, also for a duplicate */
         const char *trace;
         struct error error; /* with INBOX_FAILED: ERR_LIMIT, ERR_FULL, ERR_IO, ERR_INVALID */
 };
@@ -209,20 +216,20 @@ void inbox_receive(struct road *r, const struct incoming *in, inbox_ack_fn *ack,
 
 struct outgoing {
         const char *adapter, *channel, *thread;
-        const char *kind;        /* NULL: "send" */
-        const char *text;        /* Markdown; rendered and split for "send" and "edit" */
-        const char *reply_to;    /* platform id */
-        const char *message_id;  /* platform id of the target of edit, delete, react */
+        const char *kind;       /* NULL: "send" */
+        const char *text;       /* Markdown; rendered and split for "send" and "edit" */
+        const char *reply_to;   /* platform id */
+        const char *message_id; /* platform id of the target of edit, delete, react */
         const char *emoji;
         const char *trace;       /* NULL: a new one */
         const char *request_key; /* the caller's idempotency key; the same key gives the same delivery */
         enum pace_class class;
-        int64_t expires_ms;      /* wall clock; 0: the configured expiry */
+        int64_t expires_ms; /* wall clock; 0: the configured expiry */
 };
 struct outbox_receipt {
         int64_t delivery; /* the first one when the text was split */
         unsigned count;
-        bool duplicate;   /* the request key was seen before */
+        bool duplicate; /* the request key was seen before */
         char trace[33];
         struct error error; /* kind ERR_NONE when stored */
 };
@@ -247,9 +254,9 @@ struct road_stats {
 void road_stats(const struct road *r, struct road_stats *out);
 
 struct adapter_stats {
-        int64_t last_inbound_ms;  /* wall clock of the last committed event; 0: none yet */
-        int64_t last_sent_ms;     /* last success, end to end */
-        int64_t oldest_open_ms;   /* creation of the oldest undelivered delivery; 0: none */
+        int64_t last_inbound_ms; /* wall clock of the last committed event; 0: none yet */
+        int64_t last_sent_ms;    /* last success, end to end */
+        int64_t oldest_open_ms;  /* creation of the oldest undelivered delivery; 0: none */
         size_t open;
         int64_t last_failure_ms;
         char last_failure[160];

@@ -1,0 +1,163 @@
+/*
+ * inbox: stores an event, then acknowledges it.
+ *
+ * The acknowledgement is the completion of the commit and nothing else; whether the event is new is decided by the unique key in the same
+ * insert.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/mem.h"
+#include "road/road_private.h"
+
+struct arrival {
+        struct road *road;
+        struct incoming *in;
+        struct buf payload;
+        char trace[ID_TRACE_SIZE]; /* of the stored event; for a duplicate, of the first one */
+        int64_t now_ms;
+        struct bus_batch batch;
+        inbox_ack_fn *ack;
+        void *arg;
+        struct inbox_receipt receipt;
+};
+
+static void arrival_free(struct arrival *a)
+{
+        incoming_free(a->in);
+        buf_release(&a->payload);
+        bus_batch_release(&a->batch);
+        free(a);
+}
+
+static int find_trace(struct store_tx *tx, struct arrival *a, struct error *err)
+{
+        struct store_stmt *s = store_prepare(tx, "SELECT trace FROM journal WHERE seq = ?1");
+        int rc;
+
+        store_bind_int(s, 1, a->receipt.event);
+        rc = store_step(s, err);
+        if (rc == 1) {
+                const char *trace = store_col_text(s, 0);
+
+                snprintf(a->trace, sizeof(a->trace), "%s", trace ? trace : "");
+                store_reset(s);
+        }
+        return rc < 0 ? -1 : 0;
+}
+
+static int write_arrival(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct arrival *a = arg;
+        struct bus_event e = {
+                .type = a->in->type,
+                .time_ms = a->now_ms,
+                .adapter = a->in->adapter,
+                .channel = a->in->channel,
+                .thread = a->in->thread,
+                .trace = a->trace,
+                .key = a->in->key,
+                .payload = a->payload.data,
+        };
+        int rc;
+
+        bus_batch_reset(&a->batch);
+        rc = bus_append(tx, &a->batch, &e, &a->receipt.event, err);
+        if (rc < 0)
+                return -1;
+        a->receipt.outcome = rc == 1 ? INBOX_STORED : INBOX_DUPLICATE;
+        return rc == 1 ? 0 : find_trace(tx, a, err);
+}
+
+static void on_stored(struct arrival *a)
+{
+        struct road *r = a->road;
+
+        r->stats.received++;
+        outbox_adapter(r, a->in->adapter)->stats.last_inbound_ms = a->now_ms;
+        a->in->event = a->receipt.event;
+        bus_publish(r->bus, &a->batch);
+        lane_push_pending(r, a->in);
+        a->in = NULL;
+        lane_decide(r);
+}
+
+static void on_written(void *arg, const struct error *err)
+{
+        struct arrival *a = arg;
+        struct road *r = a->road;
+
+        r->writes--;
+        fault_point("inbox.committed");
+        a->receipt.trace = a->trace;
+        if (err) {
+                a->receipt.outcome = INBOX_FAILED;
+                a->receipt.error = *err;
+                r->stats.refused++;
+        }
+        a->ack(a->arg, &a->receipt);
+        fault_point("inbox.acked");
+        if (a->receipt.outcome == INBOX_STORED)
+                on_stored(a);
+        else if (a->receipt.outcome == INBOX_DUPLICATE)
+                r->stats.duplicates++;
+        arrival_free(a);
+}
+
+static void on_refused(void *arg)
+{
+        struct arrival *a = arg;
+
+        a->receipt.outcome = INBOX_FAILED;
+        a->receipt.trace = a->trace;
+        a->ack(a->arg, &a->receipt);
+        arrival_free(a);
+}
+
+/* What cannot be taken is refused before it costs anything. 0 when the event may pass. */
+static int check(const struct road *r, const struct incoming *in, struct error *err)
+{
+        if (!in->adapter || !in->channel || !in->key || in->key[0] == '\0' || in->channel[0] == '\0')
+                return error_set(err, ERR_INVALID, "an event needs adapter, channel and key");
+        if (in->text && strlen(in->text) > (size_t)r->limits.text_bytes)
+                return error_set(err, ERR_INVALID, "text is longer than %lld bytes (limits.textBytes)",
+                                 (long long)r->limits.text_bytes);
+        if ((int64_t)r->pending_count >= r->limits.queued_events)
+                return error_set(err, ERR_LIMIT, "%zu events wait to be looked at (limits.queuedEvents)",
+                                 r->pending_count);
+        if ((int64_t)r->turn_count >= r->limits.open_turns)
+                return error_set(err, ERR_LIMIT, "%zu turns are open (limits.openTurns)", r->turn_count);
+        return 0;
+}
+
+void inbox_receive(struct road *r, const struct incoming *in, inbox_ack_fn *ack, void *arg)
+{
+        struct arrival *a = mem_zalloc(sizeof(*a));
+        struct incoming filled = *in;
+
+        a->road = r;
+        a->ack = ack;
+        a->arg = arg;
+        buf_init(&a->payload, 0);
+        if (check(r, in, &a->receipt.error) < 0) {
+                r->stats.refused++;
+                loop_defer(r->loop, on_refused, a);
+                return;
+        }
+        a->now_ms = clock_wall_ms();
+        if (in->trace && strlen(in->trace) == ID_TRACE_SIZE - 1)
+                memcpy(a->trace, in->trace, ID_TRACE_SIZE);
+        else
+                id_trace(a->trace);
+        filled.trace = a->trace;
+        if (filled.time_ms == 0)
+                filled.time_ms = a->now_ms;
+        a->in = incoming_dup(&filled);
+        incoming_payload(a->in, &a->payload);
+        r->writes++;
+        fault_point("inbox.before_write");
+        store_write(r->store, write_arrival, on_written, a);
+}

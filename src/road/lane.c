@@ -1,0 +1,475 @@
+/*
+ * lane: puts decided events into conversations.
+ *
+ * Events are decided in the order of their commit. Decisions that gather while one write is under way go into the next, so a flood of events
+ * costs few transactions. A decision is made once, in memory; its write is repeated until it is stored, and until then the cursor "dispatch" has not
+ * moved: after a crash the events are simply decided again.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "road/road_private.h"
+
+#define MAX_DECISIONS 512 /* per transaction */
+#define CURSOR        "dispatch"
+
+enum placing { SKIPPED, EXPIRED, NEW_TURN, JOINED };
+
+/* One event's decision, with everything the store's thread needs to write it. */
+struct placed {
+        enum placing placing;
+        struct incoming *in; /* SKIPPED: ours; else the turn's */
+        struct turn *turn;
+        char *reason;
+        char *agent, *rule;   /* of the decision, also for skipped ones */
+        char *inputs;         /* the turn's input numbers after this event */
+        int64_t due_ms;       /* wall clock */
+        int64_t conversation; /* result */
+};
+
+struct decisions {
+        struct road *road;
+        struct placed *items;
+        unsigned count;
+        int64_t now_ms;
+        int64_t cursor;
+        struct bus_batch batch;
+};
+
+void lane_push_pending(struct road *r, struct incoming *in)
+{
+        struct pending *p = mem_zalloc(sizeof(*p));
+
+        p->in = in;
+        STAILQ_INSERT_TAIL(&r->pending, p, next);
+        r->pending_count++;
+}
+
+/* ---- lanes ---- */
+
+struct lane *lane_get(struct road *r, const char *adapter, const char *channel, const char *thread,
+                      const char *agent)
+{
+        char *key =
+                mem_printf("%s/%s%s%s|%s", adapter, channel, thread ? "/" : "", thread ? thread : "", agent);
+        struct lane *lane = map_get(&r->lanes, key);
+
+        if (lane) {
+                free(key);
+                return lane;
+        }
+        lane = mem_zalloc(sizeof(*lane));
+        lane->key = key;
+        TAILQ_INIT(&lane->waiting);
+        map_put(&r->lanes, key, lane);
+        return lane;
+}
+
+static void lane_free_if_idle(struct road *r, struct lane *lane)
+{
+        if (lane->running || lane->leaving > 0 || !TAILQ_EMPTY(&lane->waiting))
+                return;
+        map_remove(&r->lanes, lane->key);
+        free(lane->key);
+        free(lane);
+}
+
+void lane_append(struct lane *lane, struct turn *t)
+{
+        TAILQ_INSERT_TAIL(&lane->waiting, t, in_lane);
+        lane->mailbox += t->input_count;
+}
+
+void lane_take(struct turn *t)
+{
+        struct lane *lane = t->lane;
+
+        TAILQ_REMOVE(&lane->waiting, t, in_lane);
+        lane->mailbox -= t->input_count;
+        if (lane->running) {
+                lane->leaving++;
+        } else {
+                lane->running = t;
+                t->road->running_count++;
+        }
+}
+
+void lane_give_back(struct turn *t)
+{
+        struct lane *lane = t->lane;
+
+        if (lane->running == t) {
+                lane->running = NULL;
+                t->road->running_count--;
+        } else {
+                lane->leaving--;
+        }
+}
+
+static void on_due(void *arg)
+{
+        struct turn *t = arg;
+
+        lane_pump(t->road, t->lane);
+}
+
+static void wait_until_due(struct turn *t, int64_t ms)
+{
+        if (!t->timer)
+                t->timer = timer_new(t->road->loop, on_due, t);
+        timer_start(t->timer, ms);
+}
+
+void lane_pump(struct road *r, struct lane *lane)
+{
+        struct turn *t = TAILQ_FIRST(&lane->waiting);
+        int64_t wait;
+
+        if (lane->running)
+                return;
+        if (!t) {
+                lane_free_if_idle(r, lane);
+                return;
+        }
+        if (t->state != TURN_QUEUED || t->in_ready)
+                return;
+        wait = t->due_mono - loop_now_ms(r->loop);
+        if (wait > 0) {
+                wait_until_due(t, wait);
+                return;
+        }
+        if (!turn_may_start(r)) {
+                t->in_ready = true;
+                TAILQ_INSERT_TAIL(&r->ready, t, in_ready_list);
+                return;
+        }
+        turn_claim(t);
+}
+
+void lane_pump_ready(struct road *r)
+{
+        struct turn *t;
+
+        while (turn_may_start(r) && (t = TAILQ_FIRST(&r->ready))) {
+                TAILQ_REMOVE(&r->ready, t, in_ready_list);
+                t->in_ready = false;
+                lane_pump(r, t->lane);
+        }
+}
+
+/* ---- placing an event ---- */
+
+/* A waiting turn takes another message while its window is open, or when its agent reads several at once. */
+static bool may_join(const struct road *r, const struct turn *t, int64_t now)
+{
+        if (!t || (t->state != TURN_QUEUED && t->state != TURN_STORING) || t->in_ready)
+                return false;
+        if (t->due_mono > now)
+                return true;
+        return (r->hooks.agent_abilities(r->hooks.ctx, t->agent) & AGENT_BATCHES) != 0;
+}
+
+static void join(struct turn *t, struct placed *p, const struct decision *d, int64_t now)
+{
+        int64_t due = now + d->debounce_ms;
+
+        turn_add_input(t, p->in);
+        t->lane->mailbox++;
+        t->due_mono = due < t->due_limit ? due : t->due_limit;
+        p->placing = JOINED;
+        p->turn = t;
+}
+
+static void begin_turn(struct road *r, struct lane *lane, struct placed *p, const struct decision *d,
+                       int64_t now)
+{
+        struct turn *t = turn_new(r, lane, d->agent, d->rule, p->in->trace);
+
+        turn_add_input(t, p->in);
+        t->due_mono = now + d->debounce_ms;
+        t->due_limit = now + (d->debounce_max_ms > d->debounce_ms ? d->debounce_max_ms : d->debounce_ms);
+        t->starts_now =
+                d->debounce_ms == 0 && !lane->running && TAILQ_EMPTY(&lane->waiting) && turn_may_start(r);
+        if (t->starts_now) {
+                lane->running = t;
+                r->running_count++;
+                t->run.attempt = 1;
+                t->run.fence = 1;
+        } else {
+                lane_append(lane, t);
+        }
+        p->placing = NEW_TURN;
+        p->turn = t;
+}
+
+static void place_in_lane(struct road *r, struct placed *p, const struct decision *d)
+{
+        struct lane *lane = lane_get(r, p->in->adapter, p->in->channel, p->in->thread, d->agent);
+        struct turn *last = TAILQ_LAST(&lane->waiting, turn_list);
+        int64_t now = loop_now_ms(r->loop);
+        struct buf inputs;
+
+        if (lane->mailbox >= r->limits.mailbox) {
+                p->reason = mem_printf("%lld messages already wait in this conversation (limits.mailbox)",
+                                       (long long)lane->mailbox);
+                return;
+        }
+        if (may_join(r, last, now))
+                join(last, p, d, now);
+        else
+                begin_turn(r, lane, p, d, now);
+        p->conversation = lane->conversation;
+        buf_init(&inputs, 0);
+        turn_inputs_text(p->turn, &inputs);
+        p->inputs = buf_take(&inputs);
+        p->due_ms = clock_wall_ms() + (p->turn->due_mono - now);
+}
+
+static void place(struct road *r, struct placed *p, struct incoming *in)
+{
+        struct decision d = { 0 };
+
+        p->in = in;
+        p->placing = SKIPPED;
+        r->hooks.decide(r->hooks.ctx, in, &d);
+        p->agent = mem_strdup(d.agent);
+        p->rule = mem_strdup(d.rule);
+        if (d.trigger && d.agent)
+                place_in_lane(r, p, &d);
+        else
+                p->reason = mem_strdup(d.reason);
+        if (p->placing == SKIPPED && d.expired)
+                p->placing = EXPIRED;
+}
+
+/* ---- writing decisions ---- */
+
+static int write_conversation(struct store_tx *tx, struct placed *p, int64_t now_ms, struct error *err)
+{
+        struct store_stmt *s;
+        int rc;
+
+        if (p->conversation > 0)
+                return 0;
+        s = store_prepare(
+                tx, "INSERT INTO conversations(lane, adapter, channel, thread, agent, created_ms, active_ms)"
+                    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?6)"
+                    " ON CONFLICT(lane) DO UPDATE SET active_ms = excluded.active_ms RETURNING id");
+        store_bind_text(s, 1, p->turn->lane->key);
+        store_bind_text(s, 2, p->turn->adapter);
+        store_bind_text(s, 3, p->turn->channel);
+        store_bind_text(s, 4, p->turn->thread);
+        store_bind_text(s, 5, p->turn->agent);
+        store_bind_int(s, 6, now_ms);
+        rc = store_step(s, err);
+        if (rc != 1)
+                return rc < 0 ? -1
+                              : error_set(err, ERR_INTERNAL, "no number for conversation '%s'",
+                                          p->turn->lane->key);
+        p->conversation = store_col_int(s, 0);
+        store_reset(s);
+        return 0;
+}
+
+static int write_started(struct store_tx *tx, struct decisions *ds, const struct placed *p, struct error *err)
+{
+        struct buf payload;
+        struct bus_event e = {
+                .type = "turn.started",
+                .time_ms = ds->now_ms,
+                .adapter = p->turn->adapter,
+                .channel = p->turn->channel,
+                .thread = p->turn->thread,
+                .trace = p->turn->trace,
+        };
+        int rc;
+
+        buf_init(&payload, 0);
+        jsonw_open(&payload, '{');
+        jsonw_str(&payload, "turnId", p->turn->key);
+        jsonw_str(&payload, "agent", p->turn->agent);
+        jsonw_int(&payload, "attempt", 1);
+        jsonw_close(&payload, '}');
+        e.payload = payload.data;
+        rc = bus_append(tx, &ds->batch, &e, NULL, err);
+        buf_release(&payload);
+        return rc < 0 ? -1 : 0;
+}
+
+static int write_turn(struct store_tx *tx, struct decisions *ds, struct placed *p, struct error *err)
+{
+        struct turn *t = p->turn;
+        struct store_stmt *s;
+
+        if (write_conversation(tx, p, ds->now_ms, err) < 0)
+                return -1;
+        s = store_prepare(tx, "INSERT INTO turns(id, conversation, agent, rule, state, inputs, trace, "
+                              "attempt, fence, owner,"
+                              " due_ms, created_ms, started_ms)"
+                              " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?9, ?10, ?11, ?12)");
+        store_bind_int(s, 1, t->run.id);
+        store_bind_int(s, 2, p->conversation);
+        store_bind_text(s, 3, t->agent);
+        store_bind_text(s, 4, t->rule);
+        store_bind_text(s, 5, t->starts_now ? "running" : "queued");
+        store_bind_text(s, 6, p->inputs);
+        store_bind_text(s, 7, t->trace);
+        store_bind_int(s, 8, t->starts_now ? 1 : 0);
+        store_bind_text(s, 9, t->starts_now ? t->road->owner : NULL);
+        store_bind_int(s, 10, p->due_ms);
+        store_bind_int(s, 11, ds->now_ms);
+        if (t->starts_now)
+                store_bind_int(s, 12, ds->now_ms);
+        else
+                store_bind_null(s, 12);
+        if (store_run(s, err) < 0)
+                return -1;
+        return t->starts_now ? write_started(tx, ds, p, err) : 0;
+}
+
+static int write_join(struct store_tx *tx, const struct placed *p, struct error *err)
+{
+        struct store_stmt *s = store_prepare(tx, "UPDATE turns SET inputs = ?2, due_ms = ?3 WHERE id = ?1");
+
+        store_bind_int(s, 1, p->turn->run.id);
+        store_bind_text(s, 2, p->inputs);
+        store_bind_int(s, 3, p->due_ms);
+        return store_run(s, err);
+}
+
+static int write_log(struct store_tx *tx, const struct decisions *ds, const struct placed *p,
+                     struct error *err)
+{
+        struct store_stmt *s = store_prepare(
+                tx, "INSERT INTO trigger_log(event, time_ms, event_type, adapter, channel, thread, sender,"
+                    " sender_name, agent, rule, turn, trace, status, reason)"
+                    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
+                    " ON CONFLICT(event) DO NOTHING");
+
+        store_bind_int(s, 1, p->in->event);
+        store_bind_int(s, 2, ds->now_ms);
+        store_bind_text(s, 3, p->in->type);
+        store_bind_text(s, 4, p->in->adapter);
+        store_bind_text(s, 5, p->in->channel);
+        store_bind_text(s, 6, p->in->thread);
+        store_bind_text(s, 7, p->in->sender_id);
+        store_bind_text(s, 8, p->in->sender_name ? p->in->sender_name : p->in->sender_username);
+        store_bind_text(s, 9, p->agent);
+        store_bind_text(s, 10, p->rule);
+        if (p->turn)
+                store_bind_int(s, 11, p->turn->run.id);
+        else
+                store_bind_null(s, 11);
+        store_bind_text(s, 12, p->in->trace);
+        store_bind_text(s, 13, p->turn ? "queued" : p->placing == EXPIRED ? "expired" : "skipped");
+        store_bind_text(s, 14, p->reason);
+        return store_run(s, err);
+}
+
+static int write_decisions(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct decisions *ds = arg;
+
+        bus_batch_reset(&ds->batch);
+        for (unsigned i = 0; i < ds->count; i++) {
+                struct placed *p = &ds->items[i];
+                int rc = 0;
+
+                if (p->placing == NEW_TURN)
+                        rc = write_turn(tx, ds, p, err);
+                else if (p->placing == JOINED)
+                        rc = write_join(tx, p, err);
+                if (rc < 0 || write_log(tx, ds, p, err) < 0)
+                        return -1;
+        }
+        return bus_cursor_set(tx, CURSOR, ds->cursor, err);
+}
+
+/* ---- after the commit ---- */
+
+static void on_placed(struct placed *p)
+{
+        struct turn *t = p->turn;
+
+        if (!t) {
+                incoming_free(p->in);
+                return;
+        }
+        if (p->placing != NEW_TURN)
+                return;
+        t->lane->conversation = p->conversation;
+        t->run.conversation = p->conversation;
+        if (t->starts_now) {
+                turn_begin(t);
+                return;
+        }
+        t->state = TURN_QUEUED;
+        turn_check_cancel(t);
+}
+
+static void decisions_free(struct decisions *ds)
+{
+        for (unsigned i = 0; i < ds->count; i++) {
+                free(ds->items[i].reason);
+                free(ds->items[i].agent);
+                free(ds->items[i].rule);
+                free(ds->items[i].inputs);
+        }
+        free(ds->items);
+        bus_batch_release(&ds->batch);
+        free(ds);
+}
+
+static void on_decided(void *arg)
+{
+        struct decisions *ds = arg;
+        struct road *r = ds->road;
+
+        fault_point("lane.committed");
+        r->deciding = false;
+        bus_publish(r->bus, &ds->batch);
+        for (unsigned i = 0; i < ds->count; i++)
+                on_placed(&ds->items[i]);
+        /* joins may have moved a due time and new turns may be first in their lanes */
+        for (unsigned i = 0; i < ds->count; i++) {
+                struct turn *t = ds->items[i].placing == NEW_TURN && !ds->items[i].turn->starts_now
+                                         ? ds->items[i].turn
+                                         : NULL;
+
+                if (t)
+                        lane_pump(r, t->lane);
+        }
+        decisions_free(ds);
+        lane_decide(r);
+}
+
+void lane_decide(struct road *r)
+{
+        struct decisions *ds;
+        unsigned n;
+
+        if (r->deciding || r->pending_count == 0 || r->draining)
+                return;
+        n = r->pending_count < MAX_DECISIONS ? (unsigned)r->pending_count : MAX_DECISIONS;
+        ds = mem_zalloc(sizeof(*ds));
+        ds->road = r;
+        ds->items = mem_array(n, sizeof(*ds->items));
+        ds->now_ms = clock_wall_ms();
+        for (; ds->count < n; ds->count++) {
+                struct pending *p = STAILQ_FIRST(&r->pending);
+
+                STAILQ_REMOVE_HEAD(&r->pending, next);
+                r->pending_count--;
+                ds->cursor = p->in->event;
+                place(r, &ds->items[ds->count], p->in);
+                free(p);
+        }
+        r->deciding = true;
+        fault_point("lane.before_write");
+        road_write(r, "decisions", write_decisions, on_decided, ds);
+}

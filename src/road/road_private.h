@@ -1,0 +1,200 @@
+/*
+ * road_private: the road's own structures. For the files of this room only.
+ *
+ * Three kinds of things live in memory, each rebuilt from rows at start: lanes with their waiting and running turns, the outbox's channels with
+ * their deliveries, and events that are committed but not yet decided. Everything idle lives in the store alone, so that a hundred
+ * thousand known conversations cost nothing.
+ *
+ * A write that fails (disk full, I/O error) is repeated until it works: what it says has happened in memory already. struct retry keeps such a write.
+ */
+#ifndef ROAD_ROAD_PRIVATE_H
+#define ROAD_ROAD_PRIVATE_H
+
+#include <sys/queue.h>
+
+#include "base/arena.h"
+#include "base/id.h"
+#include "base/map.h"
+#include "road/road.h"
+
+#define TURN_KEY_SIZE 24 /* "trn-" and a number */
+
+enum turn_state {
+        TURN_STORING,  /* its row is on the way to the disk */
+        TURN_QUEUED,   /* waits for its time, its lane or a free place */
+        TURN_STARTING, /* its claim is on the way to the disk */
+        TURN_RUNNING,  /* the agent has it */
+        TURN_ENDING,   /* its end and its deliveries are on the way to the disk */
+};
+
+struct turn {
+        struct turn_run run; /* what the agent sees; first, so that run and turn convert */
+        struct road *road;
+        struct lane *lane;
+        enum turn_state state;
+        bool starts_now; /* stored as running at once: the lane was free */
+        bool in_ready;   /* waits in road.ready for a free place */
+        char *agent, *rule, *adapter, *channel, *thread;
+        char trace[ID_TRACE_SIZE];
+        char key[TURN_KEY_SIZE];
+        struct incoming **inputs;
+        unsigned input_count, input_cap;
+        int64_t created_ms; /* wall clock */
+        int64_t started_ms;
+        int64_t due_mono;    /* not before */
+        int64_t due_limit;   /* debounce may not push due_mono beyond this */
+        struct timer *timer; /* debounce while queued, deadline while running */
+        struct arena history;
+        char *cancel_why; /* somebody asked to stop it before that was possible */
+        store_done_fn *cancel_done;
+        void *cancel_arg;
+        TAILQ_ENTRY(turn) in_lane;
+        TAILQ_ENTRY(turn) in_ready_list;
+};
+TAILQ_HEAD(turn_list, turn);
+
+/* A conversation while something is going on in it. */
+struct lane {
+        char *key;            /* adapter, channel, thread and agent */
+        int64_t conversation; /* 0 until its row is known */
+        struct turn *running; /* STARTING, RUNNING or ENDING; also STORING when it starts now */
+        struct turn_list waiting;
+        int64_t mailbox;  /* messages in waiting turns */
+        unsigned leaving; /* cancelled turns whose end is being stored while another one runs */
+};
+
+/* An event that is committed and waits for its decision. */
+struct pending {
+        struct incoming *in;
+        STAILQ_ENTRY(pending) next;
+};
+STAILQ_HEAD(pending_list, pending);
+
+enum out_state {
+        OUT_QUEUED,
+        OUT_CLAIMING, /* its claim is on the way to the disk */
+        OUT_SENDING,  /* the adapter has it */
+        OUT_SETTLING, /* its outcome is on the way to the disk */
+};
+
+/* A delivery while it is open. */
+struct out {
+        struct delivery d; /* strings owned by this struct */
+        struct out_channel *channel;
+        enum out_state state;
+        bool unsure; /* claimed by an earlier life of this process: it may have arrived */
+        bool reconciling;
+        int64_t due_mono;
+        int64_t expires_ms; /* wall clock; 0: never */
+        struct timer *deadline;
+        TAILQ_ENTRY(out) next;
+};
+TAILQ_HEAD(out_list, out);
+
+/* One ordered row of deliveries: a channel, or a thread in it. */
+struct out_channel {
+        struct out_adapter *adapter;
+        char *key; /* channel and thread */
+        struct out_list queue;
+        struct timer *timer;
+};
+
+struct out_adapter {
+        struct road *road;
+        char *name;
+        struct pace *pace;
+        struct map channels;
+        struct adapter_stats stats;
+};
+
+struct road {
+        struct loop *loop;
+        struct store *store;
+        struct bus *bus;
+        struct road_limits limits;
+        struct road_hooks hooks;
+        char owner[17]; /* this life of the process */
+        int64_t next_turn, next_delivery;
+
+        /* inbox and decisions */
+        struct pending_list pending;
+        size_t pending_count;
+        bool deciding; /* a write with decisions is under way */
+
+        /* lanes and turns */
+        struct map lanes;
+        struct map turns; /* by number, for cancelling */
+        struct turn_list ready;
+        size_t running_count, turn_count;
+
+        /* outbox */
+        struct map adapters;
+        struct map outs; /* by number, for answers of adapters */
+        size_t out_count, sending_count;
+
+        struct timer *prune;
+        struct road_stats stats;
+
+        bool draining; /* nothing new is started */
+        bool closing;  /* what cannot be written now is left to the next life */
+        struct timer *drain_timer;
+        void (*drained)(void *arg);
+        void *drained_arg;
+
+        unsigned writes; /* under way; road_close waits for them */
+};
+
+/* Number → "trn-12" etc. */
+char *road_key(const char *prefix, int64_t n, char out[TURN_KEY_SIZE]);
+
+/*
+ * A write that must succeed in the end. fn and done are as in store.h; on an error the write is repeated with growing pauses, and done is
+ * only called once it is committed. `what` is for the log.
+ */
+void road_write(struct road *r, const char *what, store_fn *fn, void (*done)(void *arg), void *arg);
+
+/* lane.c */
+void lane_decide(struct road *r);                            /* looks at pending events, if nobody does */
+void lane_push_pending(struct road *r, struct incoming *in); /* takes in over */
+struct lane *lane_get(struct road *r, const char *adapter, const char *channel, const char *thread,
+                      const char *agent);
+void lane_pump(struct road *r, struct lane *lane); /* starts the next turn if it may; may free the lane */
+void lane_pump_ready(struct road *r);              /* a place became free */
+void lane_append(struct lane *lane, struct turn *t);
+void lane_take(struct turn *t);      /* out of the waiting ones; the lane's running turn if there is none */
+void lane_give_back(struct turn *t); /* undoes lane_take when the turn leaves */
+
+/* turn.c */
+struct turn *turn_new(struct road *r, struct lane *lane, const char *agent, const char *rule,
+                      const char *trace);
+void turn_free(struct turn *t);
+void turn_add_input(struct turn *t, struct incoming *in); /* takes in over */
+bool turn_may_start(const struct road *r);
+void turn_claim(struct turn *t); /* QUEUED → STARTING */
+void turn_begin(struct turn *t); /* its row says running: hand it to the agent */
+void turn_give_up(struct turn *t,
+                  const char *why); /* a run that was interrupted too often, or may not be repeated */
+void turn_check_cancel(struct turn *t);
+void turn_inputs_text(const struct turn *t, struct buf *out);
+
+/* recover.c */
+int recover_turns(struct road *r, struct error *err);
+int recover_events(struct road *r, struct error *err);
+
+/* outbox.c */
+struct out *out_new(int64_t id, int64_t turn, const char *adapter, const char *channel, const char *thread,
+                    const char *kind, enum pace_class class, const char *payload, const char *trace);
+void out_free(struct out *o);
+void outbox_enqueue(struct road *r, struct out *o); /* takes o over; its row exists */
+int out_insert(struct store_tx *tx, const struct out *o, const char *state, const char *request_key,
+               struct error *err);
+void out_sent_event(const struct out *o, const char *platform_id, int64_t time_ms, struct buf *payload);
+struct out_adapter *outbox_adapter(struct road *r, const char *name); /* made on demand */
+void outbox_pump_all(struct road *r);
+int recover_deliveries(struct road *r, struct error *err);
+void outbox_release(struct road *r);
+
+/* road.c */
+void road_check_drained(struct road *r);
+
+#endif

@@ -1,0 +1,45 @@
+/*
+ * show: rows of the road as JSON, the same wherever they are shown.
+ *
+ * A SHOW_* text is the beginning of a query whose columns the function of the same name writes. Inside store
+ * functions only.
+ */
+#ifndef ROAD_SHOW_H
+#define ROAD_SHOW_H
+
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "store/store.h"
+
+/* clang-format off */
+#define SHOW_TURN \
+        "SELECT t.id, t.conversation, t.agent, t.rule, t.state, t.inputs, t.trace, t.attempt, t.due_ms," \
+        " t.created_ms, t.started_ms, t.ended_ms, t.error_kind, t.error, t.tokens_in, t.tokens_out," \
+        " t.cost_microusd, c.adapter, c.channel, c.thread" \
+        " FROM turns t LEFT JOIN conversations c ON c.id = t.conversation "
+#define SHOW_DELIVERY \
+        "SELECT d.id, d.turn, d.adapter, d.channel, d.thread, d.kind, d.payload, d.state, d.attempt," \
+        " d.due_ms, d.expires_ms, d.created_ms, d.ended_ms, d.platform_id, d.error_kind, d.error, d.trace" \
+        " FROM deliveries d "
+#define SHOW_DECISION \
+        "SELECT l.event, l.time_ms, l.event_type, l.adapter, l.channel, l.thread, l.sender, l.sender_name," \
+        " l.agent, l.rule, l.turn, l.trace, l.status, l.reason, l.duration_ms, l.tokens_in, l.tokens_out," \
+        " l.cost_microusd, l.error FROM trigger_log l "
+/* clang-format on */
+
+/* Each adds one object, as the member `key` or, with NULL, as an element. */
+void show_turn(struct buf *b, const char *key, struct store_stmt *s);
+void show_decision(struct buf *b, const char *key, struct store_stmt *s);
+/* Without its last bracket, so that attempts may follow: close with show_delivery_end. */
+void show_delivery_begin(struct buf *b, const char *key, struct store_stmt *s);
+void show_delivery_end(struct buf *b);
+/* The member "attempts" of a delivery. */
+int show_attempts(struct store_tx *tx, struct buf *b, int64_t delivery, struct error *err);
+
+/* "trn-12": a number as it is shown. */
+void show_id(struct buf *b, const char *key, const char *prefix, int64_t n);
+/* RFC 3339; null for 0. */
+void show_time(struct buf *b, const char *key, int64_t wall_ms);
+
+#endif
