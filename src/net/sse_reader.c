@@ -1,0 +1,119 @@
+#include "net/sse_reader.h"
+
+#include <string.h>
+
+#define BOM "\xef\xbb\xbf"
+
+void sse_reader_init(struct sse_reader *r, size_t max, sse_event_fn *on_event, void *arg)
+{
+        memset(r, 0, sizeof(*r));
+        buf_init(&r->line, max);
+        buf_init(&r->event, max);
+        buf_init(&r->data, max);
+        buf_init(&r->id, max);
+        r->at_start = true;
+        r->on_event = on_event;
+        r->arg = arg;
+}
+
+void sse_reader_release(struct sse_reader *r)
+{
+        buf_release(&r->line);
+        buf_release(&r->event);
+        buf_release(&r->data);
+        buf_release(&r->id);
+}
+
+/* An empty line ends an event. The id stays: it is the last one seen, as the standard says. */
+static void dispatch(struct sse_reader *r)
+{
+        if (r->has_data)
+                r->on_event(r->arg, r->event.data, r->id.data, r->data.data, r->data.len);
+        r->has_data = false;
+        buf_clear(&r->event);
+        buf_clear(&r->data);
+}
+
+static int replace(struct buf *b, struct slice value)
+{
+        buf_clear(b);
+        return buf_add(b, value.p, value.n);
+}
+
+static int add_data(struct sse_reader *r, struct slice value)
+{
+        if (r->has_data && buf_addch(&r->data, '\n'))
+                return -1;
+        r->has_data = true;
+        return buf_add(&r->data, value.p, value.n);
+}
+
+static int take_field(struct sse_reader *r, struct slice name, struct slice value)
+{
+        if (slice_is(name, "data"))
+                return add_data(r, value);
+        if (slice_is(name, "event"))
+                return replace(&r->event, value);
+        if (slice_is(name, "id") && !memchr(value.p, '\0', value.n))
+                return replace(&r->id, value);
+        return 0;
+}
+
+static int take_line(struct sse_reader *r, struct slice line)
+{
+        const char *colon;
+        struct slice name, value;
+
+        if (r->at_start && line.n >= 3 && memcmp(line.p, BOM, 3) == 0)
+                line = (struct slice){ line.p + 3, line.n - 3 };
+        r->at_start = false;
+        if (line.n == 0) {
+                dispatch(r);
+                return 0;
+        }
+        colon = memchr(line.p, ':', line.n);
+        if (!colon)
+                return take_field(r, line, (struct slice){ "", 0 });
+        name = (struct slice){ line.p, (size_t)(colon - line.p) };
+        value = (struct slice){ colon + 1, line.n - name.n - 1 };
+        if (value.n > 0 && value.p[0] == ' ')
+                value = (struct slice){ value.p + 1, value.n - 1 };
+        return take_field(r, name, value); /* a comment is a field without a name, which nobody knows */
+}
+
+/* How many bytes stand before the end of the line. */
+static size_t line_length(const char *bytes, size_t n)
+{
+        size_t i = 0;
+
+        while (i < n && bytes[i] != '\n' && bytes[i] != '\r')
+                i++;
+        return i;
+}
+
+int sse_reader_feed(struct sse_reader *r, const char *bytes, size_t n)
+{
+        if (r->line.overflow || r->data.overflow)
+                return -1; /* the end of an event that was too large cannot be trusted */
+        while (n > 0) {
+                size_t piece;
+
+                if (r->after_cr && *bytes == '\n') {
+                        bytes++;
+                        n--;
+                }
+                r->after_cr = false;
+                piece = line_length(bytes, n);
+                if (buf_add(&r->line, bytes, piece))
+                        return -1;
+                if (piece == n)
+                        break;
+                r->after_cr = bytes[piece] == '\r';
+                bytes += piece + 1;
+                n -= piece + 1;
+                if (take_line(r, (struct slice){ r->line.data, r->line.len }))
+                        return -1;
+                buf_clear(&r->line);
+        }
+        return 0;
+}
