@@ -24,19 +24,19 @@ struct http_route {
         const char *method; /* "GET", "POST", ... ; a GET route also answers HEAD */
         const char *path;   /* "/api/v2/turns/:id"; literals win over parameters */
         void (*run)(struct http_exchange *x);
-        size_t max_body;    /* 0: the server's default */
-        const void *more;   /* for the owner of the table (scope, documentation) */
+        size_t max_body;  /* 0: the server's default */
+        const void *more; /* for the owner of the table (scope, documentation) */
 };
 
 struct http_server_options {
-        const char *listen;         /* "127.0.0.1:8420", "[::1]:0" */
-        const char *tls_cert_file;  /* PEM; both or none */
+        const char *listen;        /* "127.0.0.1:8420", "[::1]:0" */
+        const char *tls_cert_file; /* PEM; both or none */
         const char *tls_key_file;
-        size_t max_body;            /* 0: 1 MiB */
-        unsigned max_connections;   /* 0: 20000 */
-        unsigned max_per_address;   /* 0: no limit */
-        unsigned idle_seconds;      /* 0: 75; a connection with nothing in flight */
-        unsigned request_seconds;   /* 0: 30; from the first byte of a request to its last */
+        size_t max_body;          /* 0: 1 MiB */
+        unsigned max_connections; /* 0: 20000 */
+        unsigned max_per_address; /* 0: no limit */
+        unsigned idle_seconds;    /* 0: 75; a connection with nothing in flight */
+        unsigned request_seconds; /* 0: 30; from the first byte of a request to its last */
 };
 
 struct http_server_hooks {
@@ -64,13 +64,18 @@ const char *http_method(const struct http_exchange *x);
 const char *http_path(const struct http_exchange *x);
 const struct http_route *http_route_of(const struct http_exchange *x); /* NULL before routing */
 void *http_server_arg(const struct http_exchange *x);
-const char *http_param(const struct http_exchange *x, const char *name);  /* ":id" without the colon; decoded */
-const char *http_query(const struct http_exchange *x, const char *name);  /* decoded; NULL when absent, "" when empty */
+/* ":id" without the colon; decoded. */
+const char *http_param(const struct http_exchange *x, const char *name);
+/* Decoded; NULL when absent, "" when empty. Of a repeated one the first. */
+const char *http_query(const struct http_exchange *x, const char *name);
 /* Calls fn for each query parameter, so that unknown ones can be refused. */
-void http_query_each(const struct http_exchange *x, void (*fn)(void *arg, const char *name, const char *value), void *arg);
+void http_query_each(const struct http_exchange *x,
+                     void (*fn)(void *arg, const char *name, const char *value), void *arg);
+/* The first of that name, without blanks around it; NULL when absent, or when the client has gone meanwhile. */
 const char *http_header(const struct http_exchange *x, const char *name);
 const char *http_body(const struct http_exchange *x, size_t *n);
-const char *http_peer(const struct http_exchange *x); /* "127.0.0.1", from the connection, never from a header */
+/* "127.0.0.1", from the connection, never from a header. */
+const char *http_peer(const struct http_exchange *x);
 /* A place for the gate to leave who is asking; freed with free_fn when the exchange ends. */
 void http_set_identity(struct http_exchange *x, void *identity, void (*free_fn)(void *));
 void *http_identity(const struct http_exchange *x);

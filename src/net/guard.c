@@ -1,0 +1,151 @@
+#include "net/guard.h"
+
+#include <stdint.h>
+#include <string.h>
+#include <strings.h>
+
+/* tchar of RFC 9110, 5.6.2 */
+static bool is_token_byte(unsigned char c)
+{
+        if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'))
+                return true;
+        return c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL;
+}
+
+static bool is_token(const char *p, size_t n)
+{
+        for (size_t i = 0; i < n; i++) {
+                if (!is_token_byte((unsigned char)p[i]))
+                        return false;
+        }
+        return n > 0;
+}
+
+static bool has_control(const char *p, size_t n)
+{
+        for (size_t i = 0; i < n; i++) {
+                unsigned char c = (unsigned char)p[i];
+
+                if ((c < 0x20 && c != '\t') || c == 0x7f)
+                        return true;
+        }
+        return false;
+}
+
+static bool named(const struct guard_header *h, const char *name)
+{
+        return h->name_n == strlen(name) && strncasecmp(h->name, name, h->name_n) == 0;
+}
+
+static bool value_is(const struct guard_header *h, const char *text)
+{
+        size_t n = h->value_n;
+
+        while (n > 0 && (h->value[n - 1] == ' ' || h->value[n - 1] == '\t'))
+                n--;
+        return n == strlen(text) && strncasecmp(h->value, text, n) == 0;
+}
+
+/* Digits only, and few enough that no program's integer overflows. */
+static bool is_length(const struct guard_header *h)
+{
+        if (h->value_n == 0 || h->value_n > 18)
+                return false;
+        for (size_t i = 0; i < h->value_n; i++) {
+                if (h->value[i] < '0' || h->value[i] > '9')
+                        return false;
+        }
+        return true;
+}
+
+/* A host and port, or nothing; anything else makes proxies disagree about whose request it is. */
+static bool is_host(const struct guard_header *h)
+{
+        for (size_t i = 0; i < h->value_n; i++) {
+                unsigned char c = (unsigned char)h->value[i];
+
+                if (c <= ' ' || c >= 0x7f || strchr("\"#,/<>?@\\^`{|}", c))
+                        return false;
+        }
+        return true;
+}
+
+static const char *check_target(const char *target)
+{
+        if (target[0] != '/')
+                return "the request target must be a path";
+        for (const char *p = target; *p; p++) {
+                unsigned char c = (unsigned char)*p;
+
+                if (c <= ' ' || c == 0x7f || c == '#')
+                        return "the request target holds a character that does not belong there";
+        }
+        return NULL;
+}
+
+static const char *check_line(const char *method, const char *target, const char *version)
+{
+        if (!is_token(method, strlen(method)))
+                return "the method is not a token";
+        if (strcmp(version, "HTTP/1.1") != 0 && strcmp(version, "HTTP/1.0") != 0)
+                return "only HTTP/1.0 and HTTP/1.1 are spoken here";
+        return check_target(target);
+}
+
+static const char *check_header(const struct guard_header *h)
+{
+        if (h->folded)
+                return "a header is continued on a further line, broken by a NUL, or not ended by CRLF";
+        if (!is_token(h->name, h->name_n))
+                return "a header name is not a token";
+        if (has_control(h->value, h->value_n))
+                return "a header value holds a control character";
+        return NULL;
+}
+
+/* What decides where the body ends, and for whom the request is. */
+struct framing {
+        unsigned lengths, encodings, hosts;
+};
+
+static const char *check_framing_header(struct framing *f, const struct guard_header *h, bool old)
+{
+        if (named(h, "content-length")) {
+                if (f->lengths++ > 0)
+                        return "Content-Length is repeated";
+                if (!is_length(h))
+                        return "Content-Length is not a plain number";
+        } else if (named(h, "transfer-encoding")) {
+                if (f->encodings++ > 0)
+                        return "Transfer-Encoding is repeated";
+                if (old || !value_is(h, "chunked"))
+                        return "this Transfer-Encoding is not understood";
+        } else if (named(h, "host")) {
+                if (f->hosts++ > 0)
+                        return "Host is repeated";
+                if (!is_host(h))
+                        return "Host is malformed";
+        }
+        return NULL;
+}
+
+const char *guard_check(const char *method, const char *target, const char *version,
+                        const struct guard_header *headers, size_t count)
+{
+        struct framing f = { 0 };
+        const char *why = check_line(method, target, version);
+        bool old = strcmp(version, "HTTP/1.0") == 0;
+
+        for (size_t i = 0; !why && i < count; i++) {
+                why = check_header(&headers[i]);
+                if (!why)
+                        why = check_framing_header(&f, &headers[i], old);
+        }
+        if (why)
+                return why;
+        if (f.lengths > 0 && f.encodings > 0)
+                return "Content-Length and Transfer-Encoding exclude each other";
+        if (f.hosts == 0 && !old)
+                return "Host is missing";
+        return NULL;
+}

@@ -1,0 +1,138 @@
+/*
+ * http_exchange: what the files of the HTTP server know of each other. Nobody else includes this.
+ *
+ *     http_server.c    the daemon in the loop, connections and their deadlines
+ *     http_head.c      a request's head: guard, route, gate
+ *     http_exchange.c  what was asked, and the answer
+ */
+#ifndef NET_HTTP_EXCHANGE_H
+#define NET_HTTP_EXCHANGE_H
+
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <sys/queue.h>
+
+#include "base/buf.h"
+#include "net/http_route.h"
+#include "net/http_server.h"
+#include "net/http_stream.h"
+
+/*
+ * A connection is always in one of these lists, or in none while the program thinks about the answer or a stream
+ * runs. All members of a list have the same time allowed and join at the end, so the sweep only looks at the heads: an
+ * idle connection costs nothing.
+ */
+enum http_phase {
+        HTTP_WAITING, /* no complete request line yet */
+        HTTP_READING, /* the request is on its way */
+        HTTP_WRITING, /* the answer is on its way */
+        HTTP_PHASES,
+        HTTP_UNTIMED = HTTP_PHASES,
+};
+
+struct http_conn {
+        struct http_server *server;
+        struct MHD_Connection *mhd;
+        int fd;
+        enum http_phase phase;
+        int64_t since_ms;
+        uint64_t taken;               /* bytes the peer had taken when the writing deadline was set */
+        struct http_exchange *parked; /* suspended with this exchange */
+        TAILQ_ENTRY(http_conn) next;
+        LIST_ENTRY(http_conn) all;
+};
+TAILQ_HEAD(http_conns, http_conn);
+
+struct http_server {
+        struct loop *loop;
+        struct MHD_Daemon *mhd;
+        uv_poll_t *poll;     /* on MHD's epoll descriptor */
+        struct timer *again; /* MHD has more to do */
+        struct timer *sweep; /* runs while there are connections */
+        int64_t sweep_ms;
+        char *address;
+        const struct http_route *routes;
+        size_t route_count;
+        struct http_server_hooks hooks;
+        void *arg;
+        size_t max_body;
+        int64_t allowed_ms[HTTP_PHASES];
+        struct http_conns in[HTTP_PHASES];
+        LIST_HEAD(, http_conn) conns;
+        unsigned count;
+        uint64_t calls;     /* MHD called us: it makes progress */
+        unsigned fruitless; /* rounds in which it wanted to run again but did nothing */
+        bool closed;        /* a connection has ended since MHD last ran */
+        bool tls;
+        struct http_kick *kick;
+        LIST_HEAD(, http_exchange) orphans; /* their clients are gone, their answers still to come */
+};
+
+/* One run of MHD that is due in this round of the loop. Outlives the server when it must. */
+struct http_kick {
+        struct http_server *server; /* NULL: gone meanwhile */
+        bool due;
+};
+
+enum http_state {
+        HTTP_HEAD,   /* only the request line is known */
+        HTTP_BODY,   /* accepted, the body is being collected */
+        HTTP_ASKED,  /* the route's function has been called, or somebody refused */
+        HTTP_QUEUED, /* MHD has the answer */
+};
+
+struct http_extra {
+        struct http_extra *next;
+        char *name, *value;
+};
+
+struct http_stream {
+        const struct http_stream_ops *ops; /* NULL: the exchange is not a stream */
+        void *arg;
+        bool parked;
+};
+
+struct http_exchange {
+        struct http_server *server; /* NULL: the server has been freed */
+        struct http_conn *conn;     /* NULL: the client is gone */
+        enum http_state state;
+        bool answered;
+        bool close; /* this is the connection's last answer */
+        bool body_to_come;
+        bool chunked;
+        int status;
+        struct MHD_Response *response;
+        struct http_match match;
+        struct http_pair *queries;
+        size_t query_count;
+        struct buf body;
+        struct http_extra *headers; /* of the answer, in reverse */
+        struct http_extra *cleaned; /* request headers that had to be trimmed */
+        void *identity;
+        void (*free_identity)(void *);
+        uint64_t started_ns;
+        char method[24];
+        char peer[INET6_ADDRSTRLEN];
+        struct http_stream stream;
+        LIST_ENTRY(http_exchange) orphan;
+        size_t target_n;
+        char *work;    /* a second copy of the target, taken apart */
+        char target[]; /* as it came; the query is cut off once the head is accepted */
+};
+
+/* http_exchange.c */
+struct http_exchange *http_exchange_new(struct http_conn *c, const char *target);
+void http_exchange_free(struct http_exchange *x);
+/* MHD is done with the exchange; it stays while somebody still has to answer it. */
+void http_exchange_detach(struct http_exchange *x);
+/* Hands the answer to MHD. Only inside on_request. */
+enum MHD_Result http_exchange_queue(struct http_exchange *x);
+
+/* http_head.c: guard, route, gate and limits. Either x is answered afterwards, or its body may be collected. */
+void http_head_accept(struct http_exchange *x, const char *method, const char *url, const char *version);
+
+/* http_server.c */
+void http_server_kick(struct http_server *s);
+void http_conn_enter(struct http_conn *c, enum http_phase phase);
+
+#endif

@@ -1,0 +1,213 @@
+/*
+ * The head of a request, as libmicrohttpd 0.9.75 leaves it in its receive buffer.
+ *
+ * The library parses in place and forgivingly: it ends names at the first colon and values at the first NUL, takes a bare
+ * LF for a line end, takes a line that begins with NUL for the end of the head, and of a folded header it moves
+ * the *name* to other memory and appends the continuation to it ("Transfer-Encoding:\r\n chunked" becomes a header
+ * "Transfer-Encodingchunked" with no value). None of this is visible in the list of headers it hands out. But
+ * it copies nothing as long as a line is well-formed: the request line and the headers lie in the buffer as they came, with
+ * NUL in the places of colon, CR and LF. So the pointers must follow each other exactly:
+ *
+ *     method target SP version CR LF  name : OWS value CR LF  name : ...  CR LF
+ *     ^method  ^url     ^version      ^name      ^value                        ^method + header size
+ *
+ * Any gap, overlap or other memory means that the library understood something else than what was sent. Such requests are
+ * refused, whatever the reason. If another version of the library copies headers, everything is refused and the first
+ * test says so.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "net/guard.h"
+#include "net/http_exchange.h"
+
+#define MAX_HEADERS 100
+
+struct head {
+        struct guard_header headers[MAX_HEADERS];
+        size_t count;
+        bool too_many;
+};
+
+static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char *name, size_t name_n,
+                                 const char *value, size_t value_n)
+{
+        struct head *h = cls;
+
+        (void)kind;
+        if (h->count == MAX_HEADERS) {
+                h->too_many = true;
+                return MHD_NO;
+        }
+        h->headers[h->count++] = (struct guard_header){
+                .name = name, .name_n = name_n, .value = value ? value : "", .value_n = value_n
+        };
+        return MHD_YES;
+}
+
+/* Only blanks between the colon (NUL now) behind the name and the value? Both lie in the head when this is called. */
+static bool only_blanks(const char *colon, const char *value)
+{
+        if (value <= colon)
+                return false;
+        for (const char *p = colon + 1; p < value; p++) {
+                if (*p != ' ' && *p != '\t')
+                        return false;
+        }
+        return true;
+}
+
+/* Marks the header at which the memory stops being what the client sent. Comparing addresses as numbers: the pointers
+ * may belong to different objects. */
+static void find_folds(struct head *h, const char *first, const char *end)
+{
+        uintptr_t expected = (uintptr_t)first, limit = (uintptr_t)end;
+
+        for (size_t i = 0; i < h->count; i++) {
+                struct guard_header *g = &h->headers[i];
+                uintptr_t name = (uintptr_t)g->name, value = (uintptr_t)g->value;
+
+                if (name != expected || value < name || value + g->value_n > limit ||
+                    !only_blanks(g->name + g->name_n, g->value)) {
+                        g->folded = true;
+                        return;
+                }
+                expected = value + g->value_n + 2;
+        }
+        if (h->count > 0 && expected + 2 != limit)
+                h->headers[h->count - 1].folded = true;
+}
+
+/* NULL, or why the request must be refused. */
+static const char *read_head(struct head *h, struct http_exchange *x, const char *method, const char *url,
+                             const char *version)
+{
+        struct MHD_Connection *mhd = x->conn->mhd;
+        const union MHD_ConnectionInfo *info;
+        const char *end;
+
+        MHD_get_connection_values_n(mhd, MHD_HEADER_KIND, on_header, h);
+        info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+        if (!info)
+                return "the head of the request is malformed";
+        end = method + info->header_size;
+        /* exactly one blank between method, target and version, and no NUL inside the target */
+        if (url != method + strlen(method) + 1 || version != url + x->target_n + 1)
+                return "the request line is malformed";
+        find_folds(h, version + strlen(version) + 2, end);
+        if (h->count == 0 && version + strlen(version) + 4 != end)
+                return "the head of the request is malformed";
+        return guard_check(method, x->target, version, h->headers, h->count);
+}
+
+static bool named(const struct guard_header *g, const char *name)
+{
+        return g->name_n == strlen(name) && strncasecmp(g->name, name, g->name_n) == 0;
+}
+
+/* After the guard: at most one of the two headers, and a plain number. */
+static uint64_t announced_body(const struct head *h, bool *chunked)
+{
+        uint64_t length = 0;
+
+        *chunked = false;
+        for (size_t i = 0; i < h->count; i++) {
+                if (named(&h->headers[i], "content-length"))
+                        length = strtoull(h->headers[i].value, NULL, 10);
+                else if (named(&h->headers[i], "transfer-encoding"))
+                        *chunked = true;
+        }
+        return length;
+}
+
+/* Splits target and query, finds the route. False when x has been answered. */
+static bool route(struct http_exchange *x)
+{
+        struct http_server *s = x->server;
+        char *query = strchr(x->work, '?');
+        struct http_segments segments;
+        struct buf allow;
+        int found;
+
+        x->target[strcspn(x->target, "?")] = '\0';
+        if (query)
+                *query++ = '\0';
+        found = http_segments_init(&segments, x->work);
+        if (found < 0 || http_query_parse(query, &x->queries, &x->query_count) != 0) {
+                http_refuse(x, 400, "bad_request", "the percent-encoding of the request target is broken");
+                return false;
+        }
+        buf_init(&allow, 0);
+        if (found > 0)
+                found = http_route_find(s->routes, s->route_count, x->method, &segments, &x->match, &allow);
+        if (found < 0) {
+                http_add_header(x, "Allow", allow.data);
+                http_refuse(x, 405, "method_not_allowed", "'%s' does not answer %s; it answers %s", x->target,
+                            x->method, allow.data);
+        } else if (found == 0) {
+                http_refuse(x, 404, "not_found", "there is nothing at '%s'", x->target);
+        }
+        buf_release(&allow);
+        return found > 0;
+}
+
+static size_t body_limit(const struct http_exchange *x)
+{
+        return x->match.route->max_body ? x->match.route->max_body : x->server->max_body;
+}
+
+static bool expect_body(struct http_exchange *x, uint64_t length)
+{
+        size_t limit = body_limit(x);
+
+        buf_init(&x->body, limit);
+        if (length > limit) {
+                http_refuse(x, 413, "too_large", "the body may have %zu bytes", limit);
+                return false;
+        }
+        if (length > 0)
+                buf_reserve(&x->body, (size_t)length);
+        return true;
+}
+
+void http_head_accept(struct http_exchange *x, const char *method, const char *url, const char *version)
+{
+        struct http_server *s = x->server;
+        struct head h; /* its array is not cleared: that would cost more than the rest */
+        const char *why;
+        uint64_t length;
+        size_t n = strlen(method);
+
+        h.count = 0;
+        h.too_many = false;
+        if (n >= sizeof(x->method))
+                n = sizeof(x->method) - 1; /* no such method; 405 says so with its first letters */
+        memcpy(x->method, method, n);
+        x->method[n] = '\0';
+        why = read_head(&h, x, method, url, version);
+        if (why || h.too_many) {
+                x->close = true;
+                x->body_to_come = true; /* nobody knows what follows: answer and close at once */
+                if (h.too_many)
+                        http_refuse(x, 431, "too_many_headers", "a request may have %d headers", MAX_HEADERS);
+                else
+                        http_refuse(x, 400, "bad_request", "%s", why);
+                return;
+        }
+        length = announced_body(&h, &x->chunked);
+        x->body_to_come = length > 0 || x->chunked;
+        /*
+         * The library reads trailers as forgivingly as headers, and there is no telling from outside what it
+         * skipped. So nothing that follows a chunked body on the same connection is believed.
+         */
+        if (x->chunked)
+                x->close = true;
+        if (!route(x))
+                return;
+        if (s->hooks.gate && !s->hooks.gate(s->arg, x))
+                return;
+        if (!expect_body(x, length))
+                return;
+        x->state = HTTP_BODY;
+}

@@ -1,0 +1,47 @@
+/*
+ * http_route: from a request target to a row of the route table.
+ *
+ * The path is split at its slashes first and decoded afterwards, so an encoded slash stays inside its parameter. For
+ * net/http_*.c only.
+ */
+#ifndef NET_HTTP_ROUTE_H
+#define NET_HTTP_ROUTE_H
+
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "net/http_server.h"
+
+#define HTTP_MAX_SEGMENTS 16
+#define HTTP_MAX_PARAMS   6
+
+struct http_pair {
+        const char *name, *value;
+};
+
+/* A path taken apart; points into the text given to http_segments_init. */
+struct http_segments {
+        const char *part[HTTP_MAX_SEGMENTS];
+        size_t count;
+};
+
+struct http_match {
+        const struct http_route *route;
+        struct http_pair params[HTTP_MAX_PARAMS];
+        size_t param_count;
+};
+
+/* Takes "/a/b%20c" apart, in place. 1, 0 when it has too many segments, -1 when the percent-encoding is bad. */
+int http_segments_init(struct http_segments *s, char *path);
+/*
+ * Finds the row for method and path; a literal segment wins over a parameter. 1 found; 0 no row has this path; -1 the
+ * path is there but not for this method: then `allow` (cleared first) lists the methods that are.
+ */
+int http_route_find(const struct http_route *routes, size_t count, const char *method,
+                    const struct http_segments *s, struct http_match *m, struct buf *allow);
+/*
+ * Takes "a=1&b" apart, in place; *pairs (yours to free) points into it. -1 when the percent-encoding is bad.
+ */
+int http_query_parse(char *query, struct http_pair **pairs, size_t *count);
+
+#endif

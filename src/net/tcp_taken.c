@@ -1,0 +1,17 @@
+#include "net/tcp_taken.h"
+
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+
+uint64_t tcp_taken(int fd)
+{
+        struct tcp_info info;
+        socklen_t n = sizeof(info);
+
+        memset(&info, 0, sizeof(info));
+        if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) != 0)
+                return 0;
+        return info.tcpi_bytes_acked;
+}
