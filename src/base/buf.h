@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 struct buf {
-        char *data;    /* never NULL after buf_init; "" when empty */
+        char *data; /* never NULL after buf_init; "" when empty */
         size_t len;
         size_t cap;    /* 0 while data is the shared empty string */
         size_t max;    /* 0: no maximum */

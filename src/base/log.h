@@ -22,14 +22,20 @@ struct log_field {
         int64_t number; /* used when text is NULL */
 };
 
-#define LOG_S(key, text) ((struct log_field){ (key), (text) ? (text) : "", 0 })
+/* NULL is written as an empty text. */
+static inline const char *log_text(const char *text)
+{
+        return text ? text : "";
+}
+
+#define LOG_S(key, text) ((struct log_field){ (key), log_text(text), 0 })
 #define LOG_I(key, n)    ((struct log_field){ (key), NULL, (int64_t)(n) })
 #define LOG_END          ((struct log_field){ NULL, NULL, 0 })
 
-#define log_debug(...) log_write(LOG_DEBUG, __VA_ARGS__, LOG_END)
-#define log_info(...)  log_write(LOG_INFO, __VA_ARGS__, LOG_END)
-#define log_warn(...)  log_write(LOG_WARN, __VA_ARGS__, LOG_END)
-#define log_error(...) log_write(LOG_ERROR, __VA_ARGS__, LOG_END)
+#define log_debug(...)   log_write(LOG_DEBUG, __VA_ARGS__, LOG_END)
+#define log_info(...)    log_write(LOG_INFO, __VA_ARGS__, LOG_END)
+#define log_warn(...)    log_write(LOG_WARN, __VA_ARGS__, LOG_END)
+#define log_error(...)   log_write(LOG_ERROR, __VA_ARGS__, LOG_END)
 
 void log_setup(enum log_format format, enum log_level least);
 /* Variadic arguments are struct log_field by value, the last one LOG_END: use the macros. */

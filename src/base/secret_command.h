@@ -11,8 +11,8 @@
 
 /*
  * Splits line into words at spaces ('...' and "..." keep a word together; nothing else is special: there is
- * no shell), runs it in dir (NULL: here) with no standard input and only PATH and HOME in its environment, and
- * collects at most out->max bytes of its output. Blocks until it ends or SECRET_COMMAND_MS have passed; then
+ * no shell), runs it in dir (NULL: here) with no standard input and only PATH and HOME in its environment,
+ * and collects at most out->max bytes of its output. Blocks until it ends or SECRET_COMMAND_MS have passed; then
  * it and what it started are killed. -1 unless it ends with status 0.
  */
 int secret_command_run(const char *line, const char *dir, struct buf *out, struct error *err);

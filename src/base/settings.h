@@ -7,8 +7,10 @@
  *
  *     struct echo_conf { bool progress; int64_t delay_ms; };
  *     static const struct setting echo_settings[] = {
- *             { "progress", SETTING_BOOL, "false", .help = "Show ...", .at = offsetof(struct echo_conf, progress) },
- *             { "delayMs", SETTING_INT, "0", 0, 60000, .help = "Wait ...", .at = offsetof(struct echo_conf, delay_ms) },
+ *             { "progress", SETTING_BOOL, "false", .help = "Show ...",
+ *               .at = offsetof(struct echo_conf, progress) },
+ *             { "delayMs", SETTING_INT, "0", 0, 60000, .help = "Wait ...",
+ *               .at = offsetof(struct echo_conf, delay_ms) },
  *             SETTING_END };
  */
 #ifndef BASE_SETTINGS_H

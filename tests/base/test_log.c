@@ -91,12 +91,8 @@ static void lower_levels_are_left_out(void **state)
 static void a_hidden_secret_never_leaves_in_any_format(void **state)
 {
         static const char *const secrets[] = {
-                "plain-token-123",
-                "with \"quotes\" and \\back",
-                "caf\xc3\xa9-s\xc3\xa9same",
-                "line\nbreak\tsecret",
-                "bad\xff"
-                "byte-secret",
+                "plain-token-123",     "with \"quotes\" and \\back", "caf\xc3\xa9-s\xc3\xa9same",
+                "line\nbreak\tsecret", "bad\xff-byte-secret",
         };
 
         (void)state;
