@@ -1,0 +1,253 @@
+#include "platform/md_dialect.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+static bool is_word(char c)
+{
+        return isalnum((unsigned char)c) || (c & 0x80);
+}
+
+static bool has_scheme(struct slice url, const char *scheme)
+{
+        size_t n = strlen(scheme);
+
+        return url.n > n && strncasecmp(url.p, scheme, n) == 0;
+}
+
+static bool is_web(struct slice url)
+{
+        return has_scheme(url, "http://") || has_scheme(url, "https://");
+}
+
+void md_dialect_add_url(struct buf *out, struct slice url)
+{
+        for (size_t i = 0; i < url.n; i++) {
+                unsigned char c = (unsigned char)url.p[i];
+
+                if (c <= ' ' || c == 0x7f || strchr("<>\"|`()*~\\@[]", c))
+                        buf_addf(out, "%%%02X", c);
+                else
+                        buf_addch(out, (char)c);
+        }
+}
+
+/* Plain: what is written is what is seen. */
+
+static void plain_text(struct buf *out, char c, char before, char after)
+{
+        (void)before;
+        (void)after;
+        buf_addch(out, c);
+}
+
+static void plain_code(struct buf *out, char c, char before)
+{
+        (void)before;
+        buf_addch(out, c);
+}
+
+static bool plain_link(struct buf *open, struct buf *close, struct slice url)
+{
+        (void)open;
+        (void)close;
+        (void)url;
+        return false;
+}
+
+/* HTML and mrkdwn share three entities. */
+static void add_entity(struct buf *out, char c)
+{
+        if (c == '&')
+                buf_addstr(out, "&amp;");
+        else if (c == '<')
+                buf_addstr(out, "&lt;");
+        else if (c == '>')
+                buf_addstr(out, "&gt;");
+        else
+                buf_addch(out, c);
+}
+
+/* Discord: any punctuation can be escaped with a backslash, but not in code. */
+
+static void discord_text(struct buf *out, char c, char before, char after)
+{
+        (void)before;
+        if (strchr("\\*_~`|<>#[]", c) || (c == '-' && (after == ' ' || after == '#' || after == '\n')))
+                buf_addch(out, '\\');
+        buf_addch(out, c);
+}
+
+/* A code block ends at three backticks wherever they are, and inline code at the number it began with. */
+static void discord_code(struct buf *out, char c, char before)
+{
+        if (c == '`' && before == '`')
+                buf_addstr(out, MD_ZERO_WIDTH);
+        buf_addch(out, c);
+}
+
+static bool discord_link(struct buf *open, struct buf *close, struct slice url)
+{
+        if (!is_web(url))
+                return false;
+        buf_addch(open, '[');
+        buf_addstr(close, "](");
+        md_dialect_add_url(close, url);
+        buf_addch(close, ')');
+        return true;
+}
+
+/* Slack: no escape for marks; a zero-width space after one that could open a span takes its power away. */
+
+static void slack_text(struct buf *out, char c, char before, char after)
+{
+        if (c == '>' && before == '\n')
+                buf_addstr(out, MD_ZERO_WIDTH);
+        add_entity(out, c);
+        if (c == '`' || (strchr("*_~", c) && !is_word(before) && after != ' ' && after != '\n'))
+                buf_addstr(out, MD_ZERO_WIDTH);
+}
+
+static void slack_code(struct buf *out, char c, char before)
+{
+        if (c == '`' && before == '`')
+                buf_addstr(out, MD_ZERO_WIDTH);
+        add_entity(out, c);
+}
+
+static bool slack_link(struct buf *open, struct buf *close, struct slice url)
+{
+        if (!is_web(url) && !has_scheme(url, "mailto:"))
+                return false;
+        buf_addch(open, '<');
+        for (size_t i = 0; i < url.n; i++) {
+                unsigned char c = (unsigned char)url.p[i];
+
+                if (c <= ' ' || c == 0x7f || strchr("<>|", c))
+                        buf_addf(open, "%%%02X", c);
+                else
+                        add_entity(open, (char)c);
+        }
+        buf_addch(open, '|');
+        buf_addch(close, '>');
+        return true;
+}
+
+/* Telegram: a few tags, everything else is text. https://core.telegram.org/bots/api#html-style */
+
+static void telegram_text(struct buf *out, char c, char before, char after)
+{
+        (void)before;
+        (void)after;
+        add_entity(out, c);
+}
+
+static void telegram_code(struct buf *out, char c, char before)
+{
+        (void)before;
+        add_entity(out, c);
+}
+
+static bool telegram_link(struct buf *open, struct buf *close, struct slice url)
+{
+        if (!is_web(url) && !has_scheme(url, "mailto:") && !has_scheme(url, "tg://"))
+                return false;
+        buf_addstr(open, "<a href=\"");
+        for (size_t i = 0; i < url.n; i++) {
+                unsigned char c = (unsigned char)url.p[i];
+
+                if (c <= ' ' || c == 0x7f)
+                        buf_addf(open, "%%%02X", c);
+                else if (c == '"')
+                        buf_addstr(open, "&quot;");
+                else
+                        add_entity(open, (char)c);
+        }
+        buf_addstr(open, "\">");
+        buf_addstr(close, "</a>");
+        return true;
+}
+
+static const struct md_dialect dialects[] = {
+        [MARKDOWN_PLAIN] = {
+                .quote_line = "> ",
+                .quote_depth = 4,
+                .quote_code = true,
+                .bullet = "-",
+                .todo = "- [ ]",
+                .done = "- [x]",
+                .rule = "----------",
+                .text = plain_text,
+                .code = plain_code,
+                .link = plain_link,
+        },
+        [MARKDOWN_DISCORD] = {
+                .bold = { "**", "**" },
+                .italic = { "*", "*" },
+                .strike = { "~~", "~~" },
+                .mono = { "`", "`" },
+                .mono_ticks = { "``" MD_ZERO_WIDTH, MD_ZERO_WIDTH "``" },
+                .pre = { "```\n", "\n```" },
+                .pre_lang = { "```%s\n", "\n```" },
+                .quote_line = "> ",
+                .quote_depth = 1,
+                .quote_code = true,
+                .headings = true,
+                .line_marks = true,
+                .broadcast = true,
+                .joint = MD_JOINT_MARKS,
+                .bullet = "-",
+                .todo = "- ☐",
+                .done = "- ☑",
+                .rule = "──────────",
+                .text = discord_text,
+                .code = discord_code,
+                .link = discord_link,
+                .bare_links = true,
+        },
+        [MARKDOWN_SLACK] = {
+                .bold = { "*", "*" },
+                .italic = { "_", "_" },
+                .strike = { "~", "~" },
+                .mono = { "`", "`" },
+                .pre = { "```\n", "\n```" },
+                .quote_line = "> ",
+                .quote_depth = 1,
+                .line_marks = true,
+                .broadcast = true,
+                .joint = MD_JOINT_WORDS,
+                .bullet = "•",
+                .todo = "☐",
+                .done = "☑",
+                .rule = "──────────",
+                .text = slack_text,
+                .code = slack_code,
+                .link = slack_link,
+        },
+        [MARKDOWN_TELEGRAM_HTML] = {
+                .bold = { "<b>", "</b>" },
+                .italic = { "<i>", "</i>" },
+                .strike = { "<s>", "</s>" },
+                .mono = { "<code>", "</code>" },
+                .mono_ticks = { "<code>", "</code>" },
+                .pre = { "<pre>", "</pre>" },
+                .pre_lang = { "<pre><code class=\"language-%s\">", "</code></pre>" },
+                .quote = { "<blockquote>", "</blockquote>" },
+                .quote_depth = 1,
+                .quote_code = true,
+                .mono_alone = true,
+                .bullet = "•",
+                .todo = "☐",
+                .done = "☑",
+                .rule = "──────────",
+                .text = telegram_text,
+                .code = telegram_code,
+                .link = telegram_link,
+        },
+};
+
+const struct md_dialect *md_dialect_get(enum markdown_dialect dialect)
+{
+        return &dialects[dialect];
+}

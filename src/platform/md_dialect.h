@@ -1,0 +1,50 @@
+/*
+ * md_dialect: how each platform writes markup, and what it would mistake for markup.
+ *
+ * A new platform is a row in md_dialect.c and an escape function if it has a syntax of its own.
+ */
+#ifndef PLATFORM_MD_DIALECT_H
+#define PLATFORM_MD_DIALECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "platform/markdown.h"
+#include "platform/md_atoms.h"
+
+struct md_pair {
+        const char *open, *close; /* NULL: the dialect has no such markup */
+};
+
+struct md_dialect {
+        struct md_pair bold, italic, strike, mono;
+        struct md_pair mono_ticks; /* for code that contains a backtick; NULL: it is written as text */
+        struct md_pair pre;        /* a code block; \n in its markup begins a new, quoted, line */
+        struct md_pair pre_lang;   /* with "%s" for the language; NULL: the dialect names none */
+        struct md_pair quote;
+        const char *quote_line; /* begins each quoted line; NULL: the quote is a span */
+        unsigned quote_depth;   /* deepest nesting the platform can show */
+        bool quote_code;        /* a code block may stand in a quote */
+        bool headings;          /* "# " to "### "; else headings are bold */
+        bool mono_alone;        /* code cannot be bold */
+        bool line_marks;        /* markup does not reach over a line end */
+        bool broadcast;         /* @everyone would ping */
+        enum md_joint joint;
+        const char *bullet, *todo, *done, *rule;
+
+        /* Adds one ASCII character of text; `before` and `after` are its neighbours, '\n' at a line's edge. */
+        void (*text)(struct buf *out, char c, char before, char after);
+        /* The same in code. */
+        void (*code)(struct buf *out, char c, char before);
+        /* Adds the markup around a link's label for an address; false when the platform cannot link to it. */
+        bool (*link)(struct buf *open, struct buf *close, struct slice url);
+        /* The platform makes links of bare addresses itself, and dislikes them as labels. */
+        bool bare_links;
+};
+
+const struct md_dialect *md_dialect_get(enum markdown_dialect dialect);
+/* Adds an address with everything percent-encoded that is white space or could be markup. */
+void md_dialect_add_url(struct buf *out, struct slice url);
+
+#endif

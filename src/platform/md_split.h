@@ -1,0 +1,18 @@
+/*
+ * md_split: atoms become messages of limited length.
+ */
+#ifndef PLATFORM_MD_SPLIT_H
+#define PLATFORM_MD_SPLIT_H
+
+#include <stddef.h>
+
+#include "platform/markdown.h"
+#include "platform/md_atoms.h"
+
+/*
+ * Fills *out. `max` is in the atoms' unit, 0 for no limit. Whoever made the atoms promises that from any allowed cut
+ * to the next one everything fits into a part of its own, markup included.
+ */
+void md_split(const struct md_atoms *atoms, size_t max, struct markdown_parts *out);
+
+#endif

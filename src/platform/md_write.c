@@ -1,0 +1,743 @@
+#include "platform/md_write.h"
+
+#include <ctype.h>
+#include <stdint.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/mem.h"
+#include "platform/md_dialect.h"
+#include "platform/md_table.h"
+
+/*
+ * The bounds that keep the splitter's promise: open spans (a quote, three styles, a link), a marker, an indentation
+ * and one glyph together are shorter than MARKDOWN_PART_MIN, whatever the text is.
+ */
+enum {
+        GLYPH_MAX = 24,  /* bytes of source in one glyph */
+        INDENT_MAX = 64, /* columns in front of a line of code */
+        DEPTH_MAX = 8,   /* list levels that are indented */
+        NAME_MAX_BYTES = 64,
+        URL_MAX = 2048, /* where there is no limit */
+};
+
+enum link_form {
+        LINK_NONE,
+        LINK_SPAN,  /* markup around the label */
+        LINK_BARE,  /* the address instead of the label */
+        LINK_LABEL, /* the label alone says it */
+        LINK_BOTH,  /* the label, then the address in parentheses */
+};
+
+/* One open inline span: a style bit, or a link. */
+struct level {
+        unsigned style; /* 0: the link */
+        uint32_t span;
+};
+
+struct writer {
+        const struct md_doc *doc;
+        const struct markdown_limits *limits;
+        const struct md_dialect *dialect;
+        struct md_atoms *a;
+        const struct md_block *previous;
+        struct buf scratch, open, close;
+
+        uint32_t container; /* span of the quote the block is in; 0: none */
+        size_t quote;       /* which quote and depth that is */
+        unsigned quote_depth;
+
+        struct level levels[5]; /* a link and four styles */
+        size_t level_count;
+        unsigned given; /* styles the block has anyway: a heading is bold */
+        size_t link;    /* the link we are in and how it is written */
+        enum link_form form;
+        bool in_address; /* not at the first glyph of a link or address */
+        bool one_line;   /* line breaks are spaces: headings */
+
+        size_t indent;    /* of the block's further lines */
+        enum md_cut next; /* before the next glyph */
+        char before;      /* last character of source, '\n' at the start of a line */
+        uint32_t last;    /* last code point */
+};
+
+static bool is_name_char(char c)
+{
+        return isalnum((unsigned char)c) || c == '_' || c == '.' || c == '-';
+}
+
+/* East Asian text has no spaces: a line may be broken between most characters. */
+static bool is_wide(uint32_t cp)
+{
+        return (cp >= 0x3040 && cp <= 0x9fff) || (cp >= 0xac00 && cp <= 0xd7a3) ||
+               (cp >= 0x20000 && cp <= 0x3fffd);
+}
+
+static bool ends_sentence(uint32_t cp)
+{
+        return cp == '.' || cp == '!' || cp == '?' || cp == 0x2026 || cp == 0x3002 || cp == 0xff01 ||
+               cp == 0xff1f;
+}
+
+static enum md_cut cut_before(const struct writer *w, uint32_t cp)
+{
+        if (w->in_address)
+                return w->next == MD_CUT_NEVER ? MD_CUT_NEVER : MD_CUT_LINK;
+        if (w->next != MD_CUT_CLUSTER || !is_wide(cp))
+                return w->next;
+        return w->last >= 0x3001 && ends_sentence(w->last) ? MD_CUT_SENTENCE : MD_CUT_WORD;
+}
+
+/* Adds what is in the scratch buffer as one glyph; `cp` is the character it shows. */
+static void add_glyph(struct writer *w, uint32_t span, uint32_t cp)
+{
+        md_atoms_add(w->a, MD_GLYPH, w->scratch.data, w->scratch.len, span, cut_before(w, cp));
+        w->next = MD_CUT_CLUSTER;
+        w->last = cp;
+        w->in_address = w->form != LINK_NONE;
+}
+
+static void add_space(struct writer *w)
+{
+        md_atoms_add(w->a, MD_SPACE, " ", 1, 0, MD_CUT_NEVER);
+        if (w->next > MD_CUT_NEVER && w->next < MD_CUT_LINE)
+                w->next = ends_sentence(w->last) ? MD_CUT_SENTENCE : MD_CUT_WORD;
+        w->before = ' ';
+}
+
+static void add_spaces(struct writer *w, size_t n)
+{
+        while (n-- > 0)
+                add_space(w);
+}
+
+static void add_break(struct writer *w, uint32_t span)
+{
+        md_atoms_add(w->a, MD_BREAK, "\n", 1, span, MD_CUT_NEVER);
+        if (w->next != MD_CUT_NEVER)
+                w->next = MD_CUT_LINE;
+        w->before = '\n';
+}
+
+/* The bytes of the first character as people see it. */
+static size_t cluster_length(const char *p, size_t n)
+{
+        char window[1 + GLYPH_MAX + 4] = "\n"; /* utf8_prefix compares with what stands before */
+        size_t room = n < sizeof(window) - 1 ? n : sizeof(window) - 1;
+        uint32_t cp;
+        size_t len;
+
+        if (!(p[0] & 0x80) && (n == 1 || !(p[1] & 0x80)))
+                return 1;
+        memcpy(window + 1, p, room);
+        len = utf8_decode(p, n, &cp);
+        for (size_t points = 1; len < room; points++) {
+                size_t more = utf8_decode(p + len, n - len, &cp);
+
+                if (len + more > GLYPH_MAX)
+                        break;
+                if (utf8_prefix(window, 1 + len + more, UTF8_CODE_POINTS, 1 + points) == 1 + len)
+                        break;
+                len += more;
+        }
+        return len;
+}
+
+static bool is_control(uint32_t cp)
+{
+        return cp < 0x20 || (cp >= 0x7f && cp < 0xa0);
+}
+
+enum glyph_kind { GLYPH_TEXT, GLYPH_CODE, GLYPH_ADDRESS };
+
+/* Writes the character at p and returns its length. */
+static size_t write_glyph(struct writer *w, const char *p, size_t n, uint32_t span, enum glyph_kind kind)
+{
+        size_t len = cluster_length(p, n);
+        char after = len < n ? p[len] : '\n';
+        size_t head;
+        uint32_t cp;
+
+        buf_clear(&w->scratch);
+        head = utf8_decode(p, len, &cp);
+        if (is_control(cp))
+                buf_addstr(&w->scratch, "\xef\xbf\xbd");
+        else if (head > 1 || kind == GLYPH_ADDRESS)
+                buf_add(&w->scratch, p, head);
+        else if (kind == GLYPH_CODE)
+                w->dialect->code(&w->scratch, *p, w->before);
+        else
+                w->dialect->text(&w->scratch, *p, w->before, after);
+        buf_add(&w->scratch, p + head, len - head);
+        add_glyph(w, span, cp);
+        w->before = p[len - 1];
+        return len;
+}
+
+/* Code blocks and tables */
+
+/* The indentation belongs to the code: it must come after the opening markup, and with the text behind it. */
+static size_t write_indent(struct writer *w, const char *p, size_t n, uint32_t span)
+{
+        size_t len = 0;
+
+        while (len < n && (p[len] == ' ' || p[len] == '\t'))
+                len++;
+        for (size_t i = 0; len < n && i < len && i < INDENT_MAX; i++) {
+                buf_clear(&w->scratch);
+                buf_addch(&w->scratch, p[i]);
+                add_glyph(w, span, ' ');
+                w->next = MD_CUT_NEVER;
+        }
+        return len;
+}
+
+static void write_code_line(struct writer *w, const char *p, size_t n, uint32_t span)
+{
+        size_t i = write_indent(w, p, n, span);
+
+        while (i < n) {
+                if (p[i] == ' ' || p[i] == '\t') {
+                        add_space(w);
+                        i++;
+                } else {
+                        i += write_glyph(w, p + i, n - i, span, GLYPH_CODE);
+                }
+        }
+}
+
+static void add_expanded(struct buf *out, const char *markup, const char *lang, struct slice line)
+{
+        for (; *markup; markup++) {
+                if (markup[0] == '%' && markup[1] == 's') {
+                        buf_addstr(out, lang);
+                        markup++;
+                        continue;
+                }
+                buf_addch(out, *markup);
+                if (*markup == '\n')
+                        buf_add(out, line.p, line.n);
+        }
+}
+
+static uint32_t code_span(struct writer *w, const char *lang)
+{
+        struct md_piece line = w->a->spans[w->container].line;
+        const char *prefix = line.len > 0 ? w->dialect->quote_line : "";
+        struct slice slice = { prefix, strlen(prefix) };
+        bool named = *lang && w->dialect->pre_lang.open;
+        struct md_pair pair = named ? w->dialect->pre_lang : w->dialect->pre;
+
+        if (!pair.open)
+                return w->container;
+        buf_clear(&w->open);
+        buf_clear(&w->close);
+        add_expanded(&w->open, pair.open, lang, slice);
+        add_expanded(&w->close, pair.close, lang, slice);
+        return md_atoms_span(w->a, w->container, false, w->open.data, w->close.data, line);
+}
+
+static void write_code(struct writer *w, struct slice code, const char *lang)
+{
+        uint32_t span = code_span(w, lang);
+
+        while (code.n > 0 && code.p[0] == '\n') {
+                code.p++;
+                code.n--;
+        }
+        while (code.n > 0) {
+                const char *nl = memchr(code.p, '\n', code.n);
+                size_t len = nl ? (size_t)(nl - code.p) : code.n;
+
+                write_code_line(w, code.p, len, span);
+                if (!nl || len + 1 == code.n)
+                        return;
+                add_break(w, w->container);
+                code.p += len + 1;
+                code.n -= len + 1;
+        }
+}
+
+static void write_table(struct writer *w, const struct md_block *b)
+{
+        struct buf table;
+
+        buf_init(&table, 0);
+        md_table_add(&table, w->doc, b);
+        write_code(w, (struct slice){ table.data, table.len }, "");
+        buf_release(&table);
+}
+
+/* Inline markup */
+
+static struct md_pair style_pair(const struct writer *w, unsigned style)
+{
+        switch (style) {
+        case MD_BOLD:
+                return w->dialect->bold;
+        case MD_ITALIC:
+                return w->dialect->italic;
+        case MD_STRIKE:
+                return w->dialect->strike;
+        default:
+                return w->dialect->mono;
+        }
+}
+
+static uint32_t innermost(const struct writer *w)
+{
+        return w->level_count ? w->levels[w->level_count - 1].span : w->container;
+}
+
+static void push_level(struct writer *w, unsigned style, struct md_pair pair)
+{
+        struct md_piece line = w->a->spans[w->container].line;
+        uint32_t span = md_atoms_span(w->a, innermost(w), style != 0, pair.open, pair.close, line);
+
+        w->levels[w->level_count++] = (struct level){ .style = style, .span = span };
+}
+
+/* Levels that stay open are those before the first that is no longer wanted. */
+static void keep_levels(struct writer *w, unsigned style, bool in_link)
+{
+        for (size_t i = 0; i < w->level_count; i++) {
+                if (w->levels[i].style ? !(w->levels[i].style & style) : !in_link) {
+                        w->level_count = i;
+                        return;
+                }
+        }
+}
+
+static bool has_level(const struct writer *w, unsigned style)
+{
+        for (size_t i = 0; i < w->level_count; i++) {
+                if (w->levels[i].style == style)
+                        return true;
+        }
+        return false;
+}
+
+/* The innermost span for a run of this style; opens and reuses levels as needed. w->open/close hold the link. */
+static uint32_t enter_style(struct writer *w, unsigned style, struct md_pair mono)
+{
+        bool in_link = w->form == LINK_SPAN;
+
+        keep_levels(w, style, in_link);
+        if (in_link && !has_level(w, 0))
+                push_level(w, 0, (struct md_pair){ w->open.data, w->close.data });
+        for (unsigned bit = MD_BOLD; bit <= MD_MONO; bit <<= 1) {
+                struct md_pair pair = bit == MD_MONO ? mono : style_pair(w, bit);
+
+                if ((style & bit) && pair.open && !has_level(w, bit))
+                        push_level(w, bit, pair);
+        }
+        return innermost(w);
+}
+
+static struct slice doc_url(const struct writer *w, size_t link)
+{
+        const struct md_link *l = &w->doc->links[link - 1];
+
+        return (struct slice){ w->doc->urls.data + l->url, l->url_len };
+}
+
+static struct slice doc_label(const struct writer *w, size_t link)
+{
+        const struct md_link *l = &w->doc->links[link - 1];
+
+        return (struct slice){ w->doc->text.data + l->label, l->label_len };
+}
+
+/* Is the label the address itself, perhaps without its scheme? */
+static bool label_is_address(struct slice label, struct slice url)
+{
+        static const char *const schemes[] = { "", "mailto:", "http://" };
+
+        for (size_t i = 0; i < COUNT(schemes); i++) {
+                size_t n = strlen(schemes[i]);
+
+                if (url.n == n + label.n && strncmp(url.p, schemes[i], n) == 0 &&
+                    memcmp(url.p + n, label.p, label.n) == 0)
+                        return true;
+        }
+        return false;
+}
+
+static enum link_form choose_form(struct writer *w, size_t link)
+{
+        struct slice url = doc_url(w, link), label = doc_label(w, link);
+        size_t max = w->limits->max ? w->limits->max / 4 : URL_MAX;
+        bool same = label_is_address(label, url);
+
+        if (url.n == 0)
+                return LINK_LABEL;
+        buf_clear(&w->open);
+        buf_clear(&w->close);
+        if (w->dialect->link(&w->open, &w->close, url)) {
+                if (w->dialect->bare_links && same)
+                        return LINK_BARE;
+                if (w->dialect->bare_links && memmem(label.p, label.n, "://", 3))
+                        return LINK_BOTH;
+                if (w->open.len + w->close.len <= max)
+                        return LINK_SPAN;
+        }
+        return same ? LINK_LABEL : LINK_BOTH;
+}
+
+/* An address as text. Where the platform turns it into a link itself, it must not be escaped. */
+static void write_address(struct writer *w, size_t link, uint32_t span)
+{
+        struct slice url = doc_url(w, link);
+        enum glyph_kind kind = GLYPH_TEXT;
+        struct buf encoded;
+
+        buf_init(&encoded, 0);
+        buf_clear(&w->open);
+        buf_clear(&w->close);
+        if (w->dialect->bare_links && w->dialect->link(&w->open, &w->close, url)) {
+                md_dialect_add_url(&encoded, url);
+                url = (struct slice){ encoded.data, encoded.len };
+                kind = GLYPH_ADDRESS;
+        }
+        for (size_t i = 0; i < url.n;)
+                i += write_glyph(w, url.p + i, url.n - i, span, kind);
+        buf_release(&encoded);
+}
+
+static void leave_link(struct writer *w)
+{
+        if (w->form == LINK_BOTH) {
+                keep_levels(w, 0, false);
+                w->in_address = false;
+                add_space(w);
+                write_glyph(w, "(", 1, w->container, GLYPH_TEXT);
+                write_address(w, w->link, w->container);
+                write_glyph(w, ")", 1, w->container, GLYPH_TEXT);
+        }
+        w->link = 0;
+        w->form = LINK_NONE;
+        w->in_address = false;
+}
+
+static void enter_link(struct writer *w, size_t link)
+{
+        if (w->link == link)
+                return;
+        if (w->link)
+                leave_link(w);
+        keep_levels(w, MD_BOLD | MD_ITALIC | MD_STRIKE | MD_MONO, false);
+        w->link = link;
+        w->form = link ? choose_form(w, link) : LINK_NONE;
+        w->in_address = false;
+        if (w->form == LINK_BARE) {
+                keep_levels(w, 0, false);
+                write_address(w, link, w->container);
+        }
+}
+
+/* Text */
+
+/* The length of the name that pings a whole room, if this begins with one. */
+static size_t broadcast_length(const char *name, size_t n)
+{
+        static const char *const names[] = { "everyone", "here", "channel" };
+
+        for (size_t i = 0; i < COUNT(names); i++) {
+                if (n >= strlen(names[i]) && strncasecmp(name, names[i], strlen(names[i])) == 0)
+                        return strlen(names[i]);
+        }
+        return 0;
+}
+
+/* At an '@': writes the mention and returns its length in the source, or 0 when it is just text. */
+static size_t write_mention(struct writer *w, const char *p, size_t n, uint32_t span)
+{
+        size_t max = w->limits->max ? w->limits->max / 4 : UINT16_MAX;
+        size_t len = 1;
+
+        if (!w->limits->mention || w->link || isalnum((unsigned char)w->before) || (w->before & 0x80))
+                return 0;
+        while (len < n && len <= NAME_MAX_BYTES && is_name_char(p[len]))
+                len++;
+        while (len > 1 && (p[len - 1] == '.' || p[len - 1] == '-'))
+                len--;
+        if (len == 1 || len > NAME_MAX_BYTES || broadcast_length(p + 1, len - 1) == len - 1)
+                return 0;
+        buf_clear(&w->scratch);
+        if (!w->limits->mention(w->limits->mention_arg, (struct slice){ p + 1, len - 1 }, &w->scratch))
+                return 0;
+        if (w->scratch.len == 0 || w->scratch.len > max)
+                return 0;
+        add_glyph(w, span, 'x');
+        w->before = p[len - 1];
+        return len;
+}
+
+static void write_line_end(struct writer *w)
+{
+        if (w->one_line || w->link) {
+                add_space(w);
+                return;
+        }
+        add_break(w, w->container);
+        add_spaces(w, w->indent);
+        w->before = '\n';
+        if (w->dialect->line_marks)
+                w->level_count = 0;
+}
+
+static void write_run(struct writer *w, const struct md_run *run)
+{
+        const char *text = w->doc->text.data + run->off;
+        bool ticks = (run->style & MD_MONO) && memchr(text, '`', run->len);
+        struct md_pair mono = ticks ? w->dialect->mono_ticks : w->dialect->mono;
+        enum glyph_kind kind = (run->style & MD_MONO) && mono.open ? GLYPH_CODE : GLYPH_TEXT;
+        unsigned style = run->style & ~w->given;
+
+        enter_link(w, run->link);
+        if (w->form == LINK_BARE)
+                return;
+        if (kind == GLYPH_CODE && w->dialect->mono_alone)
+                style = w->form == LINK_SPAN ? style & ~(unsigned)MD_MONO : MD_MONO;
+        keep_levels(w, style & ~(unsigned)MD_MONO, w->form == LINK_SPAN); /* code is always innermost */
+        for (size_t i = 0; i < run->len;) {
+                uint32_t span = enter_style(w, style, mono);
+                size_t len = 1;
+
+                if (text[i] == '\n') {
+                        write_line_end(w);
+                } else if (text[i] == ' ' || text[i] == '\t') {
+                        add_space(w);
+                } else {
+                        len = text[i] == '@' && kind == GLYPH_TEXT
+                                      ? write_mention(w, text + i, run->len - i, span)
+                                      : 0;
+                        if (len == 0)
+                                len = write_glyph(w, text + i, run->len - i, span, kind);
+                }
+                i += len;
+        }
+}
+
+static void write_runs(struct writer *w, const struct md_block *b)
+{
+        for (size_t i = 0; i < b->count; i++)
+                write_run(w, &w->doc->runs[b->first + i]);
+        if (w->link)
+                leave_link(w);
+}
+
+/* Blocks */
+
+/* A heading is a span around the block, so that a cut repeats it; bold inside it says nothing new. */
+static void write_heading(struct writer *w, const struct md_block *b)
+{
+        static const char *const open[] = { "# ", "## ", "### " };
+        bool native = w->dialect->headings && b->level <= COUNT(open) && !b->list_depth;
+        struct md_pair pair = native ? (struct md_pair){ open[b->level - 1], "" } : w->dialect->bold;
+        uint32_t outer = w->container;
+
+        if (pair.open)
+                w->container =
+                        md_atoms_span(w->a, outer, !native, pair.open, pair.close, w->a->spans[outer].line);
+        w->given = MD_BOLD;
+        w->one_line = true;
+        write_runs(w, b);
+        w->one_line = false;
+        w->given = 0;
+        w->container = outer;
+}
+
+static void write_marker(struct writer *w, const struct md_block *b)
+{
+        const struct md_dialect *d = w->dialect;
+
+        buf_clear(&w->scratch);
+        if (b->ordered)
+                buf_addf(&w->scratch, "%u.%s", b->ordinal, !b->task ? "" : b->task == 'x' ? " ☑" : " ☐");
+        else
+                buf_addstr(&w->scratch, !b->task ? d->bullet : b->task == 'x' ? d->done : d->todo);
+        w->indent += b->ordered ? strcspn(w->scratch.data, ".") + 2 : 2;
+        add_glyph(w, w->container, 'x');
+        w->next = MD_CUT_NEVER;
+        add_space(w);
+        w->before = '\n';
+}
+
+/* The span of the quote a block is in: the same as before while it is the same quote. */
+static uint32_t quote_span(struct writer *w, const struct md_block *b)
+{
+        const struct md_dialect *d = w->dialect;
+        unsigned depth = b->quote_depth < d->quote_depth ? b->quote_depth : d->quote_depth;
+        bool code = b->kind == MD_CODE || b->kind == MD_TABLE;
+        struct md_piece line;
+
+        if (depth == 0 || (code && !d->quote_code)) {
+                w->quote = 0;
+                return 0;
+        }
+        if (w->quote == b->quote && w->quote_depth == depth)
+                return w->container;
+        w->quote = b->quote;
+        w->quote_depth = depth;
+        buf_clear(&w->scratch);
+        for (unsigned i = 0; i < depth && d->quote_line; i++)
+                buf_addstr(&w->scratch, d->quote_line);
+        line = md_atoms_piece(w->a, w->scratch.data, w->scratch.len);
+        return md_atoms_span(w->a, 0, false, d->quote.open ? d->quote.open : "",
+                             d->quote.close ? d->quote.close : "", line);
+}
+
+/* Whose line prefix an empty line between two blocks has: what both are in. */
+static uint32_t shared_container(const struct writer *w, uint32_t next, const struct md_block *b)
+{
+        if (next == w->container)
+                return next;
+        if (w->previous->quote != b->quote || !b->quote)
+                return 0;
+        return w->a->spans[next].line.len < w->a->spans[w->container].line.len ? next : w->container;
+}
+
+/* Line breaks between the previous block and this one, and how good a place for a cut that is. */
+static void begin_block(struct writer *w, const struct md_block *b)
+{
+        uint32_t container = quote_span(w, b);
+        unsigned depth = b->list_depth < DEPTH_MAX ? b->list_depth : DEPTH_MAX;
+        bool code = b->kind == MD_CODE || b->kind == MD_TABLE;
+
+        if (w->previous) {
+                w->next = MD_CUT_LINE;
+                if (b->blank)
+                        add_break(w, shared_container(w, container, b));
+                add_break(w, container);
+                w->next = b->blank && w->previous->kind != MD_HEADING ? MD_CUT_BLOCK : MD_CUT_LINE;
+        }
+        w->container = container;
+        w->level_count = 0;
+        w->indent = depth > 0 ? 2 * (size_t)(depth - 1) : 0;
+        w->before = '\n';
+        if (depth > 0 && !b->item)
+                w->indent += 2;
+        if (b->item || !code)
+                add_spaces(w, w->indent);
+        w->before = '\n';
+        if (!b->item)
+                return;
+        write_marker(w, b);
+        if (!code)
+                return;
+        add_break(w, w->container);
+        w->next = MD_CUT_LINE;
+}
+
+static bool shows_nothing(const struct md_doc *doc, const struct md_block *b)
+{
+        if (b->item || b->kind == MD_RULE || b->kind == MD_TABLE)
+                return false;
+        for (size_t i = 0; i < b->count; i++) {
+                const struct md_run *run = &doc->runs[b->first + i];
+
+                for (size_t k = 0; k < run->len; k++) {
+                        if (!strchr(" \t\n", doc->text.data[run->off + k]))
+                                return false;
+                }
+        }
+        return true;
+}
+
+static void write_code_block(struct writer *w, const struct md_block *b)
+{
+        const struct md_run *run = &w->doc->runs[b->first];
+
+        if (b->count > 0) /* one style: one run */
+                write_code(w, (struct slice){ w->doc->text.data + run->off, run->len }, b->lang);
+}
+
+static void write_block(struct writer *w, const struct md_block *b)
+{
+        if (shows_nothing(w->doc, b))
+                return;
+        begin_block(w, b);
+        switch (b->kind) {
+        case MD_PARAGRAPH:
+                write_runs(w, b);
+                break;
+        case MD_HEADING:
+                write_heading(w, b);
+                break;
+        case MD_CODE:
+                write_code_block(w, b);
+                break;
+        case MD_TABLE:
+                write_table(w, b);
+                break;
+        case MD_RULE:
+                buf_clear(&w->scratch);
+                buf_addstr(&w->scratch, w->dialect->rule);
+                add_glyph(w, w->container, 'x');
+                break;
+        }
+        w->previous = b;
+}
+
+/* Nothing the model writes pings everybody, or anybody by number */
+
+static bool spells_broadcast(const struct md_atoms *a, size_t i)
+{
+        char name[10];
+        size_t n = 0;
+
+        while (n < sizeof(name) && i + n < a->count && a->items[i + n].kind == MD_GLYPH &&
+               a->items[i + n].len == 1) {
+                name[n] = a->bytes.data[a->items[i + n].off];
+                n++;
+        }
+        return broadcast_length(name, n) > 0;
+}
+
+/*
+ * After writing, because the letters of "@everyone" may come from several runs whose markup the dialect left out.
+ */
+static void defuse(struct md_atoms *a)
+{
+        for (size_t i = 0; i < a->count; i++) {
+                struct md_atom *atom = &a->items[i];
+                struct md_piece piece;
+                bool by_number;
+
+                if (atom->len != 1 || a->bytes.data[atom->off] != '@')
+                        continue;
+                by_number = i > 0 && atom[-1].kind == MD_GLYPH &&
+                            a->bytes.data[atom[-1].off + atom[-1].len - 1] == '<';
+                if (!by_number && !spells_broadcast(a, i + 1))
+                        continue;
+                piece = md_atoms_piece(a, "@" MD_ZERO_WIDTH, strlen("@" MD_ZERO_WIDTH));
+                atom->off = piece.off;
+                atom->len = (uint16_t)piece.len;
+                atom->units = (uint16_t)piece.units;
+        }
+}
+
+void md_write(const struct md_doc *doc, const struct markdown_limits *limits, struct md_atoms *atoms)
+{
+        struct writer w = {
+                .doc = doc,
+                .limits = limits,
+                .dialect = md_dialect_get(limits->dialect),
+                .a = atoms,
+                .next = MD_CUT_BLOCK,
+                .before = '\n',
+        };
+
+        md_atoms_init(atoms, limits->unit, w.dialect->joint);
+        buf_init(&w.scratch, 0);
+        buf_init(&w.open, 0);
+        buf_init(&w.close, 0);
+        for (size_t i = 0; i < doc->block_count; i++)
+                write_block(&w, &doc->blocks[i]);
+        if (w.dialect->broadcast)
+                defuse(atoms);
+        buf_release(&w.scratch);
+        buf_release(&w.open);
+        buf_release(&w.close);
+}
