@@ -42,7 +42,7 @@ LDFLAGS_ALL := -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(LINK_$(VARIANT)) $(LDF
 ROOMS       := cli api config agent platform dispatch road bus store net base
 room_srcs    = $(sort $(wildcard src/$(1)/*.c src/$(1)/*/*.c))
 LIBS        := $(ROOMS:%=$(O)/lib%.a)
-ALL_SRCS    := $(foreach r,$(ROOMS),$(call room_srcs,$(r))) src/main.c
+ALL_SRCS    := $(foreach r,$(ROOMS),$(call room_srcs,$(r))) src/main.c src/daemon.c
 
 .PHONY: all
 all: $(O)/dragoman
@@ -58,8 +58,8 @@ $(O)/lib$(1).a: $$(patsubst %.c,$(O)/%.o,$$(call room_srcs,$(1)))
 endef
 $(foreach r,$(ROOMS),$(eval $(call room_lib,$(r))))
 
-$(O)/dragoman: $(O)/src/main.o $(LIBS)
-	$(CC) $(LDFLAGS_ALL) -o $@ $< $(LIBS) $(PKG_LIBS)
+$(O)/dragoman: $(O)/src/main.o $(O)/src/daemon.o $(LIBS)
+	$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) $(LIBS) $(PKG_LIBS)
 
 # tests/<room>/test_<subject>.c is one cmocka program, linked with its room and those it may use.
 TEST_SRCS   := $(sort $(wildcard tests/*/test_*.c))

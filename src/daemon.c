@@ -1,0 +1,482 @@
+#include "daemon.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "api/api.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "config/config.h"
+
+#define DRAIN_MS 10000
+
+struct daemon {
+        const struct daemon_options *options;
+        int64_t started_ms;
+        struct config *config;
+        struct loop *loop;
+        struct store *store;
+        struct bus *bus;
+        struct http_client *http;
+        struct agents *agents;
+        struct adapters *adapters;
+        struct dispatch *dispatch;
+        struct road *road;
+        struct api *api;
+        uv_signal_t term, interrupt, hangup;
+        bool stopping;
+        bool reloading, reload_again;
+};
+
+/* ---- the road's hooks: each question goes to whoever can answer it ---- */
+
+static void hook_decide(void *ctx, const struct incoming *in, struct decision *out)
+{
+        dispatch_decide(((struct daemon *)ctx)->dispatch, in, out);
+}
+
+static unsigned hook_agent_abilities(void *ctx, const char *agent)
+{
+        return agents_abilities(((struct daemon *)ctx)->agents, agent);
+}
+
+static void hook_agent_start(void *ctx, struct turn_run *run)
+{
+        agents_start(((struct daemon *)ctx)->agents, run);
+}
+
+static void hook_agent_cancel(void *ctx, struct turn_run *run)
+{
+        agents_cancel(((struct daemon *)ctx)->agents, run);
+}
+
+static unsigned hook_adapter_abilities(void *ctx, const char *adapter)
+{
+        return adapters_abilities(((struct daemon *)ctx)->adapters, adapter);
+}
+
+static bool hook_adapter_ready(void *ctx, const char *adapter)
+{
+        return adapters_ready(((struct daemon *)ctx)->adapters, adapter);
+}
+
+static void hook_adapter_limits(void *ctx, const char *adapter, struct pace_limits *out)
+{
+        adapters_limits(((struct daemon *)ctx)->adapters, adapter, out);
+}
+
+static bool hook_channel_is_group(void *ctx, const char *adapter, const char *channel)
+{
+        return adapters_channel_is_group(((struct daemon *)ctx)->adapters, adapter, channel);
+}
+
+static int hook_render(void *ctx, const char *adapter, const char *text, struct rendered *out, struct error *err)
+{
+        return adapters_render(((struct daemon *)ctx)->adapters, adapter, text, out, err);
+}
+
+static void hook_send(void *ctx, const struct delivery *d)
+{
+        adapters_send(((struct daemon *)ctx)->adapters, d);
+}
+
+static void hook_reconcile(void *ctx, const struct delivery *d)
+{
+        adapters_reconcile(((struct daemon *)ctx)->adapters, d);
+}
+
+static void hook_live(void *ctx, const char *type, const char *adapter, const char *channel, const char *json)
+{
+        struct daemon *d = ctx;
+
+        if (d->api)
+                api_live(d->api, type, adapter, channel, json);
+}
+
+static const struct road_hooks hooks = {
+        .decide = hook_decide,
+        .agent_abilities = hook_agent_abilities,
+        .agent_start = hook_agent_start,
+        .agent_cancel = hook_agent_cancel,
+        .adapter_abilities = hook_adapter_abilities,
+        .adapter_ready = hook_adapter_ready,
+        .adapter_limits = hook_adapter_limits,
+        .channel_is_group = hook_channel_is_group,
+        .render = hook_render,
+        .send = hook_send,
+        .reconcile = hook_reconcile,
+        .live = hook_live,
+};
+
+/* ---- configuration ---- */
+
+/* Dispatch learns what it must know of adapters without knowing platforms. */
+static void apply_rules(struct daemon *d, struct config *c)
+{
+        struct dispatch_adapter *known = mem_array(c->adapter_count, sizeof(*known));
+
+        for (size_t i = 0; i < c->adapter_count; i++) {
+                const struct adapter_conf *a = c->adapters[i];
+                int64_t debounce = a->common.debounce_ms;
+
+                known[i] = (struct dispatch_adapter){
+                        .name = mem_strdup(a->name),
+                        .platform = mem_strdup(a->ops->name),
+                        .agent = mem_strdup(a->common.agent),
+                        .trusted = a->ops->trusted,
+                        .debounce_ms = debounce >= 0 ? debounce : a->ops->debounce_ms,
+                        .debounce_max_ms = a->common.debounce_max_ms,
+                        .max_age_seconds = a->common.max_age_seconds,
+                };
+        }
+        dispatch_set(d->dispatch, known, c->adapter_count, c->rules, c->rule_count, c->default_agent);
+        c->rules = NULL;
+        c->rule_count = 0;
+}
+
+static void free_agent_confs(struct config *c)
+{
+        free(c->agents);
+        c->agents = NULL;
+        c->agent_count = 0;
+}
+
+static void free_adapter_confs(struct config *c)
+{
+        free(c->adapters);
+        c->adapters = NULL;
+        c->adapter_count = 0;
+}
+
+/* Makes the running program equal to the configuration. The registries take their parts over. */
+static int apply(struct daemon *d, struct config *c, struct error *err)
+{
+        if (agents_apply(d->agents, c->agents, c->agent_count, err) < 0)
+                return -1;
+        free_agent_confs(c);
+        apply_rules(d, c);
+        if (adapters_apply(d->adapters, c->adapters, c->adapter_count, err) < 0)
+                return -1;
+        free_adapter_confs(c);
+        road_set_limits(d->road, &c->limits);
+        bus_set_retention(d->bus, c->retention_ms);
+        return 0;
+}
+
+static void log_warnings(const struct config *c)
+{
+        char *lines = mem_strdup(config_warnings(c)), *rest = lines, *line;
+
+        while ((line = strsep(&rest, "\n"))) {
+                if (*line)
+                        log_warn(line);
+        }
+        free(lines);
+}
+
+/* ---- reload ---- */
+
+struct reload {
+        struct daemon *daemon;
+        struct config *config;
+        struct error err;
+        int rc;
+};
+
+static void reload(struct daemon *d);
+
+/* On a pool thread: a secret may come from a command. */
+static void load_config(void *arg)
+{
+        struct reload *l = arg;
+
+        l->rc = config_load(l->daemon->options->dir, &l->config, &l->err);
+}
+
+static bool same(const char *a, const char *b)
+{
+        return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+static void warn_of_restart(const struct config *old, const struct config *new)
+{
+        if (!same(old->http.listen, new->http.listen) || !same(old->http.tls_cert, new->http.tls_cert) ||
+            !same(old->store_url, new->store_url) || !same(old->bus_url, new->bus_url))
+                log_warn("changes of http.listen, http.tls*, store and bus take effect after a restart");
+}
+
+static void on_config(void *arg)
+{
+        struct reload *l = arg;
+        struct daemon *d = l->daemon;
+        bool again = d->reload_again;
+
+        d->reloading = d->reload_again = false;
+        if (l->rc == 0 && !d->stopping) {
+                log_warnings(l->config);
+                warn_of_restart(d->config, l->config);
+                l->rc = apply(d, l->config, &l->err);
+        }
+        if (l->rc < 0) {
+                log_error("the new configuration is not used; the old one stays in force", LOG_S("why", l->err.text));
+                config_free(l->config);
+        } else {
+                log_info("configuration reloaded");
+                config_free(d->config);
+                d->config = l->config;
+        }
+        free(l);
+        if (again)
+                reload(d);
+}
+
+static void reload(struct daemon *d)
+{
+        struct reload *l;
+
+        if (d->reloading || d->stopping) {
+                d->reload_again = true;
+                return;
+        }
+        d->reloading = true;
+        l = mem_zalloc(sizeof(*l));
+        l->daemon = d;
+        loop_work(d->loop, load_config, on_config, l);
+}
+
+/* ---- signals ---- */
+
+static void on_drained(void *arg)
+{
+        loop_stop(((struct daemon *)arg)->loop);
+}
+
+static void stop(struct daemon *d, const char *why)
+{
+        if (d->stopping) {
+                loop_stop(d->loop); /* asked twice: do not wait for the slow ones */
+                return;
+        }
+        d->stopping = true;
+        log_info("stopping", LOG_S("why", why));
+        api_quiesce(d->api);
+        road_drain(d->road, DRAIN_MS, on_drained, d);
+}
+
+static void on_signal(uv_signal_t *s, int number)
+{
+        struct daemon *d = s->data;
+
+        if (number == SIGHUP)
+                reload(d);
+        else
+                stop(d, strsignal(number));
+}
+
+static void watch_signal(struct daemon *d, uv_signal_t *s, int number)
+{
+        uv_signal_init(loop_uv(d->loop), s);
+        s->data = d;
+        uv_signal_start(s, on_signal, number);
+}
+
+/* ---- systemd ---- */
+
+/* The notification protocol is one datagram; a library for it would cost more memory than the daemon's own state. */
+static void notify_systemd(const char *state)
+{
+        const char *path = getenv("NOTIFY_SOCKET");
+        struct sockaddr_un to = { .sun_family = AF_UNIX };
+        int fd;
+
+        if (!path || strlen(path) >= sizeof(to.sun_path))
+                return;
+        memcpy(to.sun_path, path, strlen(path));
+        if (to.sun_path[0] == '@')
+                to.sun_path[0] = '\0';
+        fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        if (fd < 0)
+                return;
+        (void)!sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&to,
+                      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path)));
+        close(fd);
+}
+
+/* ---- start ---- */
+
+static int make_dir(const char *base, const char *name, mode_t mode, struct error *err)
+{
+        char *path = name ? mem_printf("%s/%s", base, name) : mem_strdup(base);
+        int rc = 0;
+
+        if (mkdir(path, mode) < 0 && errno != EEXIST)
+                rc = error_set(err, ERR_IO, "cannot make directory '%s': %s", path, strerror(errno));
+        free(path);
+        return rc;
+}
+
+static int make_dirs(const char *dir, struct error *err)
+{
+        if (make_dir(dir, NULL, 0755, err) < 0 || make_dir(dir, "workspace", 0755, err) < 0)
+                return -1;
+        return make_dir(dir, "state", 0700, err);
+}
+
+static int open_store(struct daemon *d, struct error *err)
+{
+        char *dir = mem_printf("%s/state", d->options->dir);
+        struct store_options store = { .url = d->config->store_url, .dir = dir, .migrations = store_schema };
+        struct bus_options bus = { .url = d->config->bus_url };
+
+        memcpy(bus.retention_ms, d->config->retention_ms, sizeof(bus.retention_ms));
+        d->store = store_open(d->loop, &store, err);
+        free(dir);
+        if (!d->store)
+                return -1;
+        d->bus = bus_open(d->loop, d->store, &bus, err);
+        return d->bus ? 0 : -1;
+}
+
+static int open_road(struct daemon *d, struct error *err)
+{
+        struct http_client_options options = { 0 };
+        struct road_hooks mine = hooks;
+
+        mine.ctx = d;
+        d->http = http_client_new(d->loop, &options, err);
+        if (!d->http)
+                return -1;
+        d->agents = agents_new(d->loop, d->http, d->options->dir);
+        d->adapters = adapters_new(d->loop, d->http, d->options->dir);
+        adapters_set_journal(d->adapters, d->store, d->bus);
+        d->dispatch = dispatch_new();
+        d->road = road_open(d->loop, d->store, d->bus, &d->config->limits, &mine, err);
+        if (!d->road)
+                return -1;
+        adapters_set_road(d->adapters, d->road);
+        return apply(d, d->config, err);
+}
+
+static int open_api(struct daemon *d, struct error *err)
+{
+        struct api_env env = {
+                .loop = d->loop,
+                .store = d->store,
+                .bus = d->bus,
+                .road = d->road,
+                .agents = d->agents,
+                .adapters = d->adapters,
+                .dispatch = d->dispatch,
+                .dir = d->options->dir,
+                .started_ms = d->started_ms,
+        };
+
+        if (d->options->listen) {
+                free(d->config->http.listen);
+                d->config->http.listen = mem_strdup(d->options->listen);
+        }
+        d->api = api_open(&env, &d->config->http, err);
+        return d->api ? 0 : -1;
+}
+
+static int start(struct daemon *d, struct error *err)
+{
+        if (make_dirs(d->options->dir, err) < 0)
+                return -1;
+        d->loop = loop_new();
+        if (open_store(d, err) < 0 || open_road(d, err) < 0 || open_api(d, err) < 0)
+                return -1;
+        watch_signal(d, &d->term, SIGTERM);
+        watch_signal(d, &d->interrupt, SIGINT);
+        watch_signal(d, &d->hangup, SIGHUP);
+        return 0;
+}
+
+static void finish(struct daemon *d)
+{
+        api_close(d->api);
+        d->api = NULL;
+        road_close(d->road);
+        adapters_free(d->adapters);
+        agents_free(d->agents);
+        http_client_free(d->http);
+        bus_close(d->bus);
+        store_close(d->store);
+        dispatch_free(d->dispatch);
+        if (d->term.data) {
+                uv_close((uv_handle_t *)&d->term, NULL);
+                uv_close((uv_handle_t *)&d->interrupt, NULL);
+                uv_close((uv_handle_t *)&d->hangup, NULL);
+        }
+        loop_free(d->loop);
+        config_free(d->config);
+}
+
+/* Few threads, little memory: see ARCHITECTURE.md, "Threads". */
+static void tune_process(void)
+{
+        setenv("UV_THREADPOOL_SIZE", "2", 0);
+        mallopt(M_ARENA_MAX, 2);
+        signal(SIGPIPE, SIG_IGN);
+}
+
+static void follow_parent(void)
+{
+        pid_t parent = getppid();
+
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        if (getppid() != parent || parent == 1)
+                raise(SIGTERM);
+}
+
+static int exit_code(const struct error *err)
+{
+        return err->kind == ERR_INVALID || err->kind == ERR_REFUSED ? CLI_CONFIG : CLI_FAILED;
+}
+
+int daemon_run(const struct daemon_options *options)
+{
+        struct daemon d = { .options = options, .started_ms = clock_wall_ms() };
+        struct error err = { 0 };
+        uint64_t began = clock_mono_ns();
+        int rc;
+
+        log_setup(options->log_format, options->log_level);
+        if (config_load(options->dir, &d.config, &err) < 0) {
+                fprintf(stderr, "dragoman: %s\n", err.text);
+                return CLI_CONFIG;
+        }
+        if (options->check_only) {
+                fputs(config_warnings(d.config), stderr);
+                config_free(d.config);
+                return CLI_OK;
+        }
+        tune_process();
+        if (options->parent_watch)
+                follow_parent();
+        log_warnings(d.config);
+        rc = start(&d, &err);
+        if (rc < 0) {
+                fprintf(stderr, "dragoman: %s\n", err.text);
+                finish(&d);
+                return exit_code(&err);
+        }
+        log_info("ready", LOG_S("address", api_address(d.api)), LOG_S("data", options->dir),
+                 LOG_S("agent", d.config->agent_note), LOG_I("micros", (clock_mono_ns() - began) / 1000));
+        notify_systemd("READY=1");
+        loop_run(d.loop);
+        notify_systemd("STOPPING=1");
+        finish(&d);
+        log_info("stopped");
+        return CLI_OK;
+}
