@@ -9,43 +9,39 @@ static const char *const rule_modes[] = { "reply", "off", NULL };
 
 #define AT(field) offsetof(struct rule, field)
 
+/* clang-format off */
 const struct setting rule_when_settings[] = {
-        {"adapter",   SETTING_STRINGS, "[]",    .help = "Names of adapters; `*` globs.",                    .at = AT(adapter)},
-        { "platform", SETTING_STRINGS, "[]",    .help = "Kinds of platform, such as `telegram`.",
-         .at = AT(platform)                                                                                                  },
-        { "channel",  SETTING_STRINGS, "[]",    .help = "Ids of channels or chats; `*` globs.",
-         .at = AT(channel)                                                                                                   },
-        { "thread",   SETTING_STRINGS, "[]",    .help = "Ids of threads; `*` means any thread.",
-         .at = AT(thread)                                                                                                    },
-        { "event",    SETTING_STRINGS, "[]",    .help = "Event types; without it only `message.received`.",
-         .at = AT(event)                                                                                                     },
-        { "sender",   SETTING_STRINGS, "[]",
-         .help = "Ids of people; `*` globs. A bot is heard only when its id is written here in full.",
-         .at = AT(sender)                                                                                                    },
-        { "dm",       SETTING_BOOL,    "false",
-         .help = "A direct message to the bot. `dm`, `mention` and `reply` are alternatives: any of them is "
-                  "enough.",                                                                                .at = AT(dm)     },
-        { "mention",  SETTING_BOOL,    "false", .help = "The message addresses the bot.",                   .at = AT(mention)},
-        { "reply",    SETTING_BOOL,    "false", .help = "The message answers one of the bot's messages.",
-         .at = AT(reply)                                                                                                     },
+        { "adapter", SETTING_STRINGS, "[]", .at = AT(adapter), .help = "Names of adapters; `*` globs." },
+        { "platform", SETTING_STRINGS, "[]", .at = AT(platform), .help = "Kinds of platform, such as `telegram`." },
+        { "channel", SETTING_STRINGS, "[]", .at = AT(channel), .help = "Ids of channels or chats; `*` globs." },
+        { "thread", SETTING_STRINGS, "[]", .at = AT(thread), .help = "Ids of threads; `*` means any thread." },
+        { "event", SETTING_STRINGS, "[]", .at = AT(event),
+          .help = "Event types; without it only `message.received`." },
+        { "sender", SETTING_STRINGS, "[]", .at = AT(sender),
+          .help = "Ids of people; `*` globs. A bot is heard only when its id is written here in full." },
+        { "dm", SETTING_BOOL, "false", .at = AT(dm),
+          .help = "A direct message. `dm`, `mention` and `reply` are alternatives: any of them is enough." },
+        { "mention", SETTING_BOOL, "false", .at = AT(mention), .help = "The message addresses the bot." },
+        { "reply", SETTING_BOOL, "false", .at = AT(reply),
+          .help = "The message answers one of the bot's messages." },
         SETTING_END,
 };
 
 /* The conditions are fields of struct rule itself, hence the group at offset 0. */
 const struct setting rule_settings[] = {
-        {"name",          SETTING_STRING, "null",                1,                                200,
-         .help = "Shown in logs and explanations; without it the rule's number.",                                                                                   .at = AT(name)},
-        { "when",         SETTING_GROUP,  "{}",                  .group = rule_when_settings,
-         .help = "Conditions that must hold together; a list means any of its members.",                                                                   .at = 0},
-        { "agent", SETTING_STRING,         "null",                     1,                              100, .help = "Who answers; without it the adapter's agent.",
-         .at = AT(agent)              },
-        { "mode", SETTING_CHOICE,    "\"reply\"", .choices = rule_modes,
-         .help = "`reply` answers; `off` stays silent and ends the search.",                                                               .at = AT(mode)      },
-        { "debounceMs",           SETTING_INT,                       "-1",                -1, 600000,
-         .help = "Wait this long for further messages before answering; -1: as the adapter says.",
-         .at = AT(debounce_ms)                                                                                                                                          },
+        { "name", SETTING_STRING, "null", 1, 200, .at = AT(name),
+          .help = "Shown in logs and explanations; without it the rule's number." },
+        { "when", SETTING_GROUP, "{}", .group = rule_when_settings, .at = 0,
+          .help = "Conditions that must hold together; a list means any of its members." },
+        { "agent", SETTING_STRING, "null", 1, 100, .at = AT(agent),
+          .help = "Who answers; without it the adapter's agent." },
+        { "mode", SETTING_CHOICE, "\"reply\"", .choices = rule_modes, .at = AT(mode),
+          .help = "`reply` answers; `off` stays silent and ends the search." },
+        { "debounceMs", SETTING_INT, "-1", -1, 600000, .at = AT(debounce_ms),
+          .help = "Wait this long for further messages before answering; -1: as the adapter says." },
         SETTING_END,
 };
+/* clang-format on */
 
 static const struct setting *const rule_tables[] = { rule_settings, NULL };
 
@@ -239,15 +235,17 @@ static void address_explain(const struct condition *c, const struct rule *r, con
 }
 
 /* In the order in which a person would ask. */
+/* clang-format off */
 static const struct condition conditions[] = {
-        {"adapter",             list_holds,    list_explain,    AT(adapter),  adapter_of },
-        { "platform",           list_holds,    list_explain,    AT(platform), platform_of},
-        { "event",              event_holds,   event_explain,   AT(event),    event_of   },
-        { "channel",            list_holds,    list_explain,    AT(channel),  channel_of },
-        { "thread",             list_holds,    list_explain,    AT(thread),   thread_of  },
-        { "sender",             sender_holds,  sender_explain,  AT(sender),   sender_of  },
-        { "dm, mention, reply", address_holds, address_explain, 0,            NULL       },
+        { "adapter", list_holds, list_explain, AT(adapter), adapter_of },
+        { "platform", list_holds, list_explain, AT(platform), platform_of },
+        { "event", event_holds, event_explain, AT(event), event_of },
+        { "channel", list_holds, list_explain, AT(channel), channel_of },
+        { "thread", list_holds, list_explain, AT(thread), thread_of },
+        { "sender", sender_holds, sender_explain, AT(sender), sender_of },
+        { "dm, mention, reply", address_holds, address_explain, 0, NULL },
 };
+/* clang-format on */
 
 bool rule_matches(const struct rule *r, const struct incoming *in, struct buf *why)
 {

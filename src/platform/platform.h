@@ -41,6 +41,7 @@ struct platform_ops {
         const char *help;
         unsigned can;                   /* ADAPTER_* of road.h; an adapter may narrow it by its settings */
         struct markdown_limits text;    /* dialect, unit and longest message */
+        bool as_written;                /* whoever reads here renders Markdown: the text passes unchanged, in one part */
         int64_t debounce_ms;            /* default */
         struct pace_limits pace;        /* default */
         bool trusted;                   /* whoever can write here has shown a key already: no access rules, no mention needed */
@@ -52,6 +53,7 @@ struct platform_ops {
         void (*send)(struct adapter *a, const struct delivery *d);      /* NULL with ADAPTER_JOURNALED */
         void (*reconcile)(struct adapter *a, const struct delivery *d); /* with ADAPTER_READBACK */
         unsigned (*abilities)(const struct adapter *a);                 /* NULL: `can` */
+        bool (*is_group)(const struct adapter *a, const char *channel); /* for pacing; NULL: never */
 };
 
 extern const struct platform_ops *const platform_kinds[]; /* NULL-terminated: the table of platforms */
@@ -101,10 +103,17 @@ void adapter_conf_free(struct adapter_conf *c);
 
 struct adapters;
 struct adapters *adapters_new(struct loop *l, struct http_client *http, const char *dir);
-/* The road comes later: it needs our hooks to be opened. */
+/* The road comes later: it needs our hooks to be opened. Before adapters_apply; NULL when the road is about to close. */
 void adapters_set_road(struct adapters *as, struct road *r);
+/* Where changes of state are journaled (adapter.connected, adapter.lost, adapter.stopped); both outlive the adapters. Without it they are only logged. */
+void adapters_set_journal(struct adapters *as, struct store *s, struct bus *b);
+/* Closes the connections. Sends in flight are not reported: the next road_open resumes them. */
 void adapters_free(struct adapters *as);
-/* Reconciles: starts what is new, stops what is gone, restarts what changed, leaves the rest connected. Takes the confs over. */
+/*
+ * Reconciles: starts what is new, stops what is gone, restarts what changed, leaves the rest connected. Takes the confs over: each
+ * element is NULL afterwards. An adapter that cannot be opened is STOPPED and says why; the others are not harmed. -1, with nothing
+ * changed: a name is there twice.
+ */
 int adapters_apply(struct adapters *as, struct adapter_conf **confs, size_t count, struct error *err);
 struct adapter *adapters_find(struct adapters *as, const char *name);
 void adapters_each(struct adapters *as, void (*fn)(void *arg, struct adapter *a), void *arg);

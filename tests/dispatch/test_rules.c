@@ -59,29 +59,20 @@ static struct incoming message(void)
 
 static void a_star_matches_any_run_of_bytes(void **state)
 {
+        /* clang-format off */
         static const struct {
                 const char *pattern, *text;
                 bool match;
         } rows[] = {
-                {"",            "",                                     true },
-                { "",           "a",                                    false},
-                { "*",          "",                                     true },
-                { "*",          "anything",                             true },
-                { "a*",         "abc",                                  true },
-                { "a*",         "ba",                                   false},
-                { "*c",         "abc",                                  true },
-                { "*c",         "abcd",                                 false},
-                { "a*c",        "ac",                                   true },
-                { "a*c",        "abcabc",                               true },
-                { "a**c",       "abc",                                  true },
-                { "a*b*c",      "a-c-b-c",                              true },
-                { "a*b*c",      "acb",                                  false},
-                { "discord-*",  "discord-",                             true },
-                { "*a*a*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", false},
-                { "?",          "x",                                    false},
-                { "[a]",        "a",                                    false},
-                { "ü*",        "über",                                true },
+                { "", "", true },          { "", "a", false },      { "*", "", true },
+                { "*", "anything", true }, { "a*", "abc", true },   { "a*", "ba", false },
+                { "*c", "abc", true },     { "*c", "abcd", false }, { "a*c", "ac", true },
+                { "a*c", "abcabc", true }, { "a**c", "abc", true }, { "a*b*c", "a-c-b-c", true },
+                { "a*b*c", "acb", false }, { "?", "x", false },     { "[a]", "a", false },
+                { "ü*", "über", true },    { "discord-*", "discord-", true },
+                { "*a*a*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", false },
         };
+        /* clang-format on */
 
         (void)state;
         for (size_t i = 0; i < COUNT(rows); i++)

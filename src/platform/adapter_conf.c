@@ -1,0 +1,196 @@
+/*
+ * One member of "adapters": the keys every adapter has, and those of its platform. The two go into two structs, so the object is
+ * read twice; each reading permits the other's keys.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "platform/kinds.h"
+
+#define AT(field) offsetof(struct adapter_common, field)
+
+/* clang-format off */
+static const struct setting pace_settings[] = {
+        { "perSecond", SETTING_NUMBER, "-1", -1, 10000, .at = AT(pace.per_second) - AT(pace),
+          .help = "Calls per second of the whole adapter; 0: no limit, -1: as the platform permits." },
+        { "perChatPerSecond", SETTING_NUMBER, "-1", -1, 10000, .at = AT(pace.per_chat_per_second) - AT(pace),
+          .help = "Calls per second in one chat; 0: no limit, -1: as the platform permits." },
+        { "perGroupPerMinute", SETTING_NUMBER, "-1", -1, 100000,
+          .at = AT(pace.per_group_per_minute) - AT(pace),
+          .help = "Calls per minute in one group; 0: no limit, -1: as the platform permits." },
+        SETTING_END,
+};
+
+const struct setting adapter_common_settings[] = {
+        { "enabled", SETTING_BOOL, "true", .at = AT(enabled),
+          .help = "An adapter that is not enabled is known but not connected." },
+        { "agent", SETTING_STRING, "null", 1, 100, .at = AT(agent),
+          .help = "Who answers where no rule says otherwise; without it `defaultAgent`, or the only agent." },
+        { "debounceMs", SETTING_INT, "-1", -1, 600000, .at = AT(debounce_ms),
+          .help = "Wait this long for further messages before answering; -1: the platform's default." },
+        { "debounceMaxMs", SETTING_INT, "15000", 0, 3600000, .at = AT(debounce_max_ms),
+          .help = "However many messages follow, the answer is not put off longer than this." },
+        { "maxAgeSeconds", SETTING_INT, "0", 0, 31536000, .at = AT(max_age_seconds),
+          .help = "Messages older than this when they arrive are stored and marked expired, not answered; 0: "
+                  "no limit." },
+        { "pace", SETTING_GROUP, "{}", .group = pace_settings, .help = "How fast we may send.",
+          .at = AT(pace) },
+        SETTING_END,
+};
+/* clang-format on */
+
+static const struct setting no_settings[] = { SETTING_END };
+static const struct setting *const common_tables[] = { adapter_common_settings, NULL };
+
+static const struct setting *own_settings(const struct platform_ops *ops)
+{
+        return ops->settings ? ops->settings : no_settings;
+}
+
+/* "type" and the keys of a table, NULL-terminated; free the array, not the words. */
+static const char **type_and_keys(const struct setting *table)
+{
+        size_t n = 0;
+        const char **keys;
+
+        while (table[n].key)
+                n++;
+        keys = mem_array(n + 2, sizeof(*keys));
+        keys[0] = "type";
+        for (size_t i = 0; i < n; i++)
+                keys[i + 1] = table[i].key;
+        return keys;
+}
+
+static int unknown_type(const struct settings_source *src, const char *path, const char *type,
+                        struct error *err)
+{
+        const char *names[32] = { NULL };
+        struct buf text;
+        const char *near;
+
+        buf_init(&text, 0);
+        buf_addf(&text, "there is no platform '%.60s'", type);
+        for (size_t i = 0; platform_kinds[i] && i + 1 < COUNT(names); i++)
+                names[i] = platform_kinds[i]->name;
+        near = settings_nearest(type, names);
+        if (near)
+                buf_addf(&text, " (did you mean '%s'?)", near);
+        buf_addstr(&text, "; this version has ");
+        for (size_t i = 0; names[i]; i++)
+                buf_addf(&text, "%s'%s'", i == 0 ? "" : names[i + 1] ? ", " : " and ", names[i]);
+        settings_error(src, path, err, "%s", text.data);
+        buf_release(&text);
+        return -1;
+}
+
+static const struct platform_ops *read_type(const struct settings_source *src, const char *path,
+                                            const json_t *object, struct error *err)
+{
+        const json_t *type = json_object_get(object, "type");
+        const struct platform_ops *ops = json_is_string(type) ? platform_find(json_string_value(type)) : NULL;
+        char *at;
+
+        if (ops)
+                return ops;
+        if (!type) {
+                settings_error(src, path, err, "missing key 'type'");
+                return NULL;
+        }
+        at = *path ? mem_printf("%s.type", path) : mem_strdup("type");
+        if (json_is_string(type))
+                unknown_type(src, at, json_string_value(type), err);
+        else
+                settings_error(src, at, err, "expected a string");
+        free(at);
+        return NULL;
+}
+
+static int read_common(struct settings_source *src, const char *path, const json_t *object,
+                       struct adapter_conf *c, struct error *err)
+{
+        const char **also = type_and_keys(own_settings(c->ops));
+        int rc = settings_read(src, path, object, common_tables, also, &c->common, err);
+
+        free(also);
+        return rc;
+}
+
+static int read_own(struct settings_source *src, const char *path, const json_t *object,
+                    struct adapter_conf *c, struct error *err)
+{
+        const struct setting *const tables[] = { own_settings(c->ops), NULL };
+        const char **also = type_and_keys(adapter_common_settings);
+        int rc = settings_read(src, path, object, tables, also, c->conf, err);
+
+        free(also);
+        if (rc < 0 || !c->ops->check)
+                return rc;
+        return c->ops->check(src, path, c->conf, err);
+}
+
+static struct adapter_conf *read_at(struct settings_source *src, const char *path, const char *name,
+                                    const struct platform_ops *ops, const json_t *object, struct error *err)
+{
+        struct adapter_conf *c = mem_zalloc(sizeof(*c));
+
+        c->name = mem_strdup(name);
+        c->ops = ops;
+        c->conf = mem_zalloc(ops->conf_size);
+        c->raw = json_deep_copy(object);
+        if (read_common(src, path, object, c, err) == 0 && read_own(src, path, object, c, err) == 0)
+                return c;
+        adapter_conf_free(c);
+        return NULL;
+}
+
+struct adapter_conf *adapter_conf_read(struct settings_source *src, const char *name, const json_t *object,
+                                       struct error *err)
+{
+        char *path = mem_printf("adapters.%s", name);
+        struct adapter_conf *c = NULL;
+        const struct platform_ops *ops;
+
+        if (!json_is_object(object)) {
+                settings_error(src, path, err, "expected an object such as { \"type\": \"cli\" }");
+        } else {
+                ops = read_type(src, path, object, err);
+                if (ops)
+                        c = read_at(src, path, name, ops, object, err);
+        }
+        free(path);
+        return c;
+}
+
+struct adapter_conf *adapter_conf_make(const char *name, const char *type, const char *json,
+                                       struct error *err)
+{
+        const struct platform_ops *ops = platform_find(type);
+        const char *text = json ? json : "{}";
+        struct settings_source *src;
+        struct adapter_conf *c = NULL;
+
+        if (!ops) {
+                error_set(err, ERR_INVALID, "there is no platform '%s'", type);
+                return NULL;
+        }
+        src = settings_source_new(name, NULL, text, strlen(text), err);
+        if (src)
+                c = read_at(src, "", name, ops, settings_source_root(src), err);
+        settings_source_free(src);
+        return c;
+}
+
+void adapter_conf_free(struct adapter_conf *c)
+{
+        if (!c)
+                return;
+        settings_release(common_tables, &c->common);
+        settings_release((const struct setting *const[]){ own_settings(c->ops), NULL }, c->conf);
+        free(c->conf);
+        json_decref(c->raw);
+        free(c->name);
+        free(c);
+}

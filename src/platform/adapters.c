@@ -1,0 +1,348 @@
+/*
+ * The registry of adapters: what the configuration names, connected, and what the road may ask of it.
+ */
+#include "platform/adapters.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+/* ---- answers that must wait for the loop ---- */
+
+static void on_refuse(void *arg)
+{
+        struct adapters *as = arg;
+        struct refusal *f;
+
+        while ((f = STAILQ_FIRST(&as->refusals))) {
+                STAILQ_REMOVE_HEAD(&as->refusals, next);
+                if (as->road)
+                        outbox_sent(as->road, f->delivery, f->fence, &f->result);
+                free(f);
+        }
+}
+
+static void refuse(struct adapters *as, const struct delivery *d, enum send_outcome outcome, const char *why)
+{
+        struct refusal *f = mem_zalloc(sizeof(*f));
+
+        snprintf(f->why, sizeof(f->why), "adapter '%s' %s", d->adapter, why);
+        f->delivery = d->id;
+        f->fence = d->fence;
+        f->result = (struct send_result){
+                .outcome = outcome, .kind = ERR_NET, .why = f->why, .retry_after_ms = -1
+        };
+        STAILQ_INSERT_TAIL(&as->refusals, f, next);
+        timer_start(as->refuse, 0);
+}
+
+/* ---- life ---- */
+
+struct adapters *adapters_new(struct loop *l, struct http_client *http, const char *dir)
+{
+        struct adapters *as = mem_zalloc(sizeof(*as));
+
+        as->loop = l;
+        as->http = http;
+        as->dir = mem_strdup(dir);
+        map_init(&as->by_name);
+        STAILQ_INIT(&as->refusals);
+        as->refuse = timer_new(l, on_refuse, as);
+        return as;
+}
+
+void adapters_set_road(struct adapters *as, struct road *r)
+{
+        as->road = r;
+        for (size_t i = 0; i < as->count; i++)
+                as->slots[i]->adapter.road = r;
+}
+
+void adapters_set_journal(struct adapters *as, struct store *s, struct bus *b)
+{
+        as->store = s;
+        as->bus = b;
+}
+
+static void slot_close(struct slot *s)
+{
+        if (s->open && s->adapter.ops->close)
+                s->adapter.ops->close(&s->adapter);
+        s->open = false;
+        s->adapter.self = NULL;
+}
+
+static void slot_free(struct slot *s)
+{
+        slot_close(s);
+        adapter_conf_free(s->conf);
+        free(s);
+}
+
+void adapters_free(struct adapters *as)
+{
+        struct refusal *f;
+
+        if (!as)
+                return;
+        adapters_set_journal(as, NULL, NULL);
+        adapters_set_road(as, NULL);
+        for (size_t i = 0; i < as->count; i++)
+                slot_free(as->slots[i]);
+        while ((f = STAILQ_FIRST(&as->refusals))) {
+                STAILQ_REMOVE_HEAD(&as->refusals, next);
+                free(f);
+        }
+        timer_free(as->refuse);
+        map_release(&as->by_name);
+        free(as->slots);
+        free(as->dir);
+        free(as);
+}
+
+/* ---- reconciling ---- */
+
+/* Takes the conf over; the adapter must be closed. */
+static void slot_use(struct slot *s, struct adapters *as, struct adapter_conf *conf)
+{
+        struct adapter_conf *old = s->conf;
+
+        s->conf = conf;
+        s->adapter.ops = conf->ops;
+        s->adapter.name = conf->name;
+        s->adapter.common = &conf->common;
+        s->adapter.conf = conf->conf;
+        s->adapter.all = as;
+        s->adapter.loop = as->loop;
+        s->adapter.http = as->http;
+        s->adapter.road = as->road;
+        s->adapter.dir = as->dir;
+        adapter_conf_free(old);
+}
+
+static void slot_open(struct slot *s)
+{
+        struct adapter *a = &s->adapter;
+        struct error err = { 0 };
+
+        if (!a->common->enabled) {
+                adapter_enter(a, ADAPTER_OFF, "not enabled");
+                return;
+        }
+        adapter_enter(a, ADAPTER_CONNECTING, NULL);
+        if (a->ops->open(a, &err) == 0)
+                s->open = true;
+        else
+                adapter_stopped(a, err.text);
+}
+
+/* A handle may stay the same while the secret behind it was rotated. */
+static bool same_secrets(const struct adapter_conf *a, const struct adapter_conf *b)
+{
+        for (const struct setting *row = a->ops->settings; row && row->key; row++) {
+                const struct secret *x, *y;
+
+                if (row->type != SETTING_SECRET)
+                        continue;
+                x = *(struct secret *const *)((const char *)a->conf + row->at);
+                y = *(struct secret *const *)((const char *)b->conf + row->at);
+                if (!secret_equals(x, y ? secret_reveal(y) : NULL, y ? secret_length(y) : 0))
+                        return false;
+        }
+        return true;
+}
+
+static bool same_conf(const struct adapter_conf *a, const struct adapter_conf *b)
+{
+        return a->ops == b->ops && json_equal(a->raw, b->raw) && same_secrets(a, b);
+}
+
+/* The confs by name; -1 when a name is there twice. */
+static int index_confs(struct map *names, struct adapter_conf *const *confs, size_t count, struct error *err)
+{
+        for (size_t i = 0; i < count; i++) {
+                if (map_put(names, confs[i]->name, confs[i]))
+                        return error_set(err, ERR_INVALID, "adapter '%s' is there twice", confs[i]->name);
+        }
+        return 0;
+}
+
+static void drop_unwanted(struct adapters *as, const struct map *wanted)
+{
+        size_t kept = 0;
+
+        for (size_t i = 0; i < as->count; i++) {
+                struct slot *s = as->slots[i];
+
+                if (map_get(wanted, s->conf->name)) {
+                        as->slots[kept++] = s;
+                        continue;
+                }
+                map_remove(&as->by_name, s->conf->name);
+                slot_close(s);
+                adapter_stopped(&s->adapter, "it is not configured any more");
+                slot_free(s);
+        }
+        as->count = kept;
+}
+
+/* Makes one adapter what the conf says. It is in the map before it opens: the road may ask for it at once. */
+static struct slot *settle(struct adapters *as, struct adapter_conf *conf)
+{
+        struct slot *s = map_get(&as->by_name, conf->name);
+
+        if (s && same_conf(s->conf, conf)) {
+                adapter_conf_free(conf);
+                return s;
+        }
+        if (s) {
+                slot_close(s);
+                adapter_enter(&s->adapter, ADAPTER_OFF, "its configuration changed");
+        } else {
+                s = mem_zalloc(sizeof(*s));
+                map_put(&as->by_name, conf->name, s);
+        }
+        slot_use(s, as, conf);
+        slot_open(s);
+        return s;
+}
+
+static void settle_all(struct adapters *as, struct adapter_conf **confs, size_t count)
+{
+        struct slot **slots = mem_array(count, sizeof(*slots));
+
+        for (size_t i = 0; i < count; i++) {
+                slots[i] = settle(as, confs[i]);
+                confs[i] = NULL;
+        }
+        free(as->slots);
+        as->slots = slots;
+        as->count = count;
+}
+
+int adapters_apply(struct adapters *as, struct adapter_conf **confs, size_t count, struct error *err)
+{
+        struct map wanted;
+        int rc;
+
+        map_init(&wanted);
+        rc = index_confs(&wanted, confs, count, err);
+        if (rc == 0) {
+                drop_unwanted(as, &wanted);
+                settle_all(as, confs, count);
+        }
+        for (size_t i = 0; i < count; i++) {
+                adapter_conf_free(confs[i]);
+                confs[i] = NULL;
+        }
+        map_release(&wanted);
+        return rc;
+}
+
+struct adapter *adapters_find(struct adapters *as, const char *name)
+{
+        struct slot *s = map_get(&as->by_name, name);
+
+        return s ? &s->adapter : NULL;
+}
+
+void adapters_each(struct adapters *as, void (*fn)(void *arg, struct adapter *a), void *arg)
+{
+        for (size_t i = 0; i < as->count; i++)
+                fn(arg, &as->slots[i]->adapter);
+}
+
+/* ---- the road's hooks ---- */
+
+unsigned adapters_abilities(void *adapters, const char *adapter)
+{
+        const struct adapter *a = adapters_find(adapters, adapter);
+
+        if (!a)
+                return 0;
+        return a->ops->abilities ? a->ops->abilities(a) : a->ops->can;
+}
+
+bool adapters_ready(void *adapters, const char *adapter)
+{
+        const struct adapter *a = adapters_find(adapters, adapter);
+
+        return a && a->state == ADAPTER_UP;
+}
+
+static double chosen(double configured, double platform)
+{
+        return configured < 0 ? platform : configured;
+}
+
+void adapters_limits(void *adapters, const char *adapter, struct pace_limits *out)
+{
+        const struct adapter *a = adapters_find(adapters, adapter);
+
+        *out = (struct pace_limits){ 0 };
+        if (!a)
+                return;
+        *out = a->ops->pace;
+        out->per_second = chosen(a->common->pace.per_second, out->per_second);
+        out->per_channel_second = chosen(a->common->pace.per_chat_per_second, out->per_channel_second);
+        out->per_channel_minute = chosen(a->common->pace.per_group_per_minute, out->per_channel_minute);
+}
+
+bool adapters_channel_is_group(void *adapters, const char *adapter, const char *channel)
+{
+        const struct adapter *a = adapters_find(adapters, adapter);
+
+        return a && a->ops->is_group && a->ops->is_group(a, channel);
+}
+
+int adapters_render(void *adapters, const char *adapter, const char *text, struct rendered *out,
+                    struct error *err)
+{
+        const struct adapter *a = adapters_find(adapters, adapter);
+        struct markdown_parts parts;
+
+        *out = (struct rendered){ 0 };
+        if (!a)
+                return error_set(err, ERR_MISSING, "there is no adapter '%s'", adapter);
+        if (a->ops->as_written) {
+                out->parts = mem_array(1, sizeof(*out->parts));
+                out->parts[0].text = mem_strdup(text);
+                out->count = 1;
+                return 0;
+        }
+        if (markdown_render(text, strlen(text), &a->ops->text, &parts, err) < 0)
+                return -1;
+        out->parts = mem_array(parts.count, sizeof(*out->parts));
+        for (; out->count < parts.count; out->count++) {
+                out->parts[out->count].text = parts.items[out->count];
+                parts.items[out->count] = NULL;
+        }
+        markdown_parts_release(&parts);
+        return 0;
+}
+
+void adapters_send(void *adapters, const struct delivery *d)
+{
+        struct adapter *a = adapters_find(adapters, d->adapter);
+
+        if (!a)
+                refuse(adapters, d, SEND_RETRY, "is not configured");
+        else if (a->state != ADAPTER_UP)
+                refuse(adapters, d, SEND_RETRY, "is not connected");
+        else if (!a->ops->send)
+                refuse(adapters, d, SEND_REJECTED, "cannot send");
+        else
+                a->ops->send(a, d);
+}
+
+void adapters_reconcile(void *adapters, const struct delivery *d)
+{
+        struct adapter *a = adapters_find(adapters, d->adapter);
+
+        if (a && a->state == ADAPTER_UP && a->ops->reconcile)
+                a->ops->reconcile(a, d);
+        else
+                refuse(adapters, d, SEND_UNSURE, "cannot find out whether the message arrived");
+}

@@ -1,0 +1,44 @@
+/*
+ * adapters: the inside of the registry, for the files of this room that implement it.
+ */
+#ifndef PLATFORM_ADAPTERS_H
+#define PLATFORM_ADAPTERS_H
+
+#include <sys/queue.h>
+
+#include "base/map.h"
+#include "platform/platform.h"
+
+/* A delivery we could not even begin; its answer waits for the loop. */
+struct refusal {
+        int64_t delivery, fence;
+        struct send_result result;
+        char why[160];
+        STAILQ_ENTRY(refusal) next;
+};
+
+struct adapters {
+        struct loop *loop;
+        struct http_client *http;
+        struct road *road;
+        struct store *store;
+        struct bus *bus;
+        char *dir;
+        struct slot **slots; /* in the order of the configuration */
+        size_t count;
+        struct map by_name; /* → struct slot */
+        STAILQ_HEAD(, refusal) refusals;
+        struct timer *refuse;
+};
+
+/* One configured adapter. */
+struct slot {
+        struct adapter adapter; /* first: platforms know only this part */
+        struct adapter_conf *conf;
+        bool open; /* ops->open worked, ops->close is due */
+};
+
+/* The one door to another state: logs the move and journals it. why may be NULL. */
+void adapter_enter(struct adapter *a, enum adapter_state state, const char *why);
+
+#endif

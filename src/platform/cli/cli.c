@@ -1,0 +1,21 @@
+/*
+ * The terminal as a platform. Terminals attach over the HTTP API: they post messages and read the answers from the journal, so an
+ * answer is delivered when it is committed. They render Markdown themselves.
+ */
+#include "platform/kinds.h"
+
+static int cli_open(struct adapter *a, struct error *err)
+{
+        (void)err;
+        adapter_ready(a);
+        return 0;
+}
+
+const struct platform_ops cli_platform = {
+        .name = "cli",
+        .help = "Terminals: `dragoman chat` and whoever else attaches over the HTTP API.",
+        .can = ADAPTER_JOURNALED | ADAPTER_THREADS,
+        .as_written = true,
+        .trusted = true,
+        .open = cli_open,
+};

@@ -1,0 +1,77 @@
+/*
+ * fake_road: the four functions of the road that platforms call, written down for the test instead of acted upon.
+ *
+ * Include it in one file of a test program; it takes the place of the real ones.
+ */
+#ifndef TESTS_FAKE_ROAD_H
+#define TESTS_FAKE_ROAD_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "road/road.h"
+
+#define FAKE_ROAD ((struct road *)&fake_road)
+
+struct fake_sent {
+        int64_t delivery, fence;
+        struct send_result result;
+        char platform_id[100], why[300];
+};
+
+static struct {
+        struct fake_sent sent[16];
+        size_t count;
+        unsigned wakes;
+        char woken[100];
+        struct incoming received; /* only its borrowed pointers */
+        unsigned received_count;
+} fake_road;
+
+static void fake_road_reset(void)
+{
+        memset(&fake_road, 0, sizeof(fake_road));
+}
+
+void outbox_sent(struct road *r, int64_t delivery, int64_t fence, const struct send_result *result)
+{
+        struct fake_sent *s = &fake_road.sent[fake_road.count++];
+
+        assert_ptr_equal(r, FAKE_ROAD);
+        assert_true(fake_road.count < COUNT(fake_road.sent));
+        s->delivery = delivery;
+        s->fence = fence;
+        s->result = *result;
+        snprintf(s->platform_id, sizeof(s->platform_id), "%s",
+                 result->platform_id ? result->platform_id : "");
+        snprintf(s->why, sizeof(s->why), "%s", result->why ? result->why : "");
+}
+
+void outbox_wake(struct road *r, const char *adapter)
+{
+        assert_ptr_equal(r, FAKE_ROAD);
+        fake_road.wakes++;
+        snprintf(fake_road.woken, sizeof(fake_road.woken), "%s", adapter);
+}
+
+void inbox_receive(struct road *r, const struct incoming *in, inbox_ack_fn *ack, void *arg)
+{
+        (void)ack;
+        (void)arg;
+        assert_ptr_equal(r, FAKE_ROAD);
+        fake_road.received = *in;
+        fake_road.received_count++;
+}
+
+void rendered_release(struct rendered *r)
+{
+        for (size_t i = 0; i < r->count; i++) {
+                free(r->parts[i].text);
+                free(r->parts[i].plain);
+        }
+        free(r->parts);
+        *r = (struct rendered){ 0 };
+}
+
+#endif

@@ -1,0 +1,347 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+
+#include "../lib/scratch.h"
+#include "base/json.h"
+#include "bus/bus.h"
+#include "fake_road.h"
+#include "platform/kinds.h"
+#include "platform/platform.h"
+#include "store/store.h"
+
+struct fixture {
+        struct loop *loop;
+        struct adapters *adapters;
+};
+
+static int begin(void **state)
+{
+        struct fixture *f = mem_zalloc(sizeof(*f));
+
+        fake_road_reset();
+        f->loop = loop_new();
+        f->adapters = adapters_new(f->loop, NULL, "data");
+        adapters_set_road(f->adapters, FAKE_ROAD);
+        *state = f;
+        return 0;
+}
+
+static int end(void **state)
+{
+        struct fixture *f = *state;
+
+        adapters_free(f->adapters);
+        loop_free(f->loop);
+        free(f);
+        return 0;
+}
+
+static struct adapter_conf *conf(const char *name, const char *type, const char *json)
+{
+        struct error err = { 0 };
+        struct adapter_conf *c = adapter_conf_make(name, type, json, &err);
+
+        if (!c)
+                fail_msg("%s", err.text);
+        return c;
+}
+
+static void apply(struct fixture *f, struct adapter_conf *one, struct adapter_conf *two)
+{
+        struct adapter_conf *confs[] = { one, two };
+        struct error err;
+
+        assert_int_equal(adapters_apply(f->adapters, confs, two ? 2 : one ? 1 : 0, &err), 0);
+        assert_null(confs[0]);
+}
+
+static void count_one(void *arg, struct adapter *a)
+{
+        (void)a;
+        ++*(size_t *)arg;
+}
+
+static void adapters_connect_and_wake_the_outbox(void **state)
+{
+        struct fixture *f = *state;
+        size_t n = 0;
+
+        apply(f, conf("terminal", "cli", NULL), conf("api", "api", NULL));
+        assert_true(adapters_ready(f->adapters, "terminal"));
+        assert_true(adapters_ready(f->adapters, "api"));
+        assert_false(adapters_ready(f->adapters, "other"));
+        assert_int_equal(fake_road.wakes, 2);
+        assert_string_equal(fake_road.woken, "api");
+        adapters_each(f->adapters, count_one, &n);
+        assert_int_equal(n, 2);
+}
+
+static void a_reload_leaves_what_did_not_change(void **state)
+{
+        struct fixture *f = *state;
+        struct adapter *terminal;
+        int64_t since;
+
+        apply(f, conf("terminal", "cli", NULL), conf("api", "api", NULL));
+        terminal = adapters_find(f->adapters, "terminal");
+        since = terminal->since_ms;
+        apply(f, conf("api", "api", "{\"callbackUrl\": \"http://localhost/x\"}"),
+              conf("terminal", "cli", NULL));
+        assert_ptr_equal(adapters_find(f->adapters, "terminal"), terminal);
+        assert_int_equal(terminal->since_ms, since);
+        assert_int_equal(fake_road.wakes, 3); /* api again, terminal not */
+        assert_int_equal(adapters_abilities(f->adapters, "api") & ADAPTER_JOURNALED, 0);
+        apply(f, conf("terminal", "cli", NULL), NULL);
+        assert_null(adapters_find(f->adapters, "api"));
+        assert_int_equal(adapters_abilities(f->adapters, "api"), 0);
+        assert_ptr_equal(adapters_find(f->adapters, "terminal"), terminal);
+}
+
+static void a_secret_rotated_behind_its_handle_restarts_the_adapter(void **state)
+{
+        static const char text[] =
+                "{\"callbackUrl\": \"http://localhost/x\", \"callbackSecret\": \"env:DRAGOMAN_TEST_SECRET\"}";
+        struct fixture *f = *state;
+
+        setenv("DRAGOMAN_TEST_SECRET", "first-secret", 1);
+        apply(f, conf("api", "api", text), NULL);
+        apply(f, conf("api", "api", text), NULL);
+        assert_int_equal(fake_road.wakes, 1);
+        setenv("DRAGOMAN_TEST_SECRET", "second-secret", 1);
+        apply(f, conf("api", "api", text), NULL);
+        assert_int_equal(fake_road.wakes, 2);
+        unsetenv("DRAGOMAN_TEST_SECRET");
+}
+
+static void a_disabled_adapter_is_known_but_off(void **state)
+{
+        struct fixture *f = *state;
+
+        apply(f, conf("terminal", "cli", "{\"enabled\": false}"), NULL);
+        assert_int_equal(adapters_find(f->adapters, "terminal")->state, ADAPTER_OFF);
+        assert_false(adapters_ready(f->adapters, "terminal"));
+        apply(f, conf("terminal", "cli", NULL), NULL);
+        assert_true(adapters_ready(f->adapters, "terminal"));
+        apply(f, conf("terminal", "cli", "{\"enabled\": false}"), NULL);
+        assert_int_equal(adapters_find(f->adapters, "terminal")->state, ADAPTER_OFF);
+}
+
+static void a_name_that_is_there_twice_changes_nothing(void **state)
+{
+        struct fixture *f = *state;
+        struct adapter_conf *confs[] = { conf("a", "cli", NULL), conf("a", "api", NULL) };
+        struct error err;
+
+        apply(f, conf("terminal", "cli", NULL), NULL);
+        assert_int_equal(adapters_apply(f->adapters, confs, 2, &err), -1);
+        assert_string_equal(err.text, "adapter 'a' is there twice");
+        assert_null(confs[1]);
+        assert_true(adapters_ready(f->adapters, "terminal"));
+}
+
+static void an_adapter_says_why_it_is_lost_or_stopped(void **state)
+{
+        struct fixture *f = *state;
+        struct adapter *a;
+
+        apply(f, conf("terminal", "cli", NULL), NULL);
+        a = adapters_find(f->adapters, "terminal");
+        adapter_lost(a, "connection reset");
+        assert_int_equal(a->state, ADAPTER_LOST);
+        assert_string_equal(a->why, "connection reset");
+        assert_false(adapters_ready(f->adapters, "terminal"));
+        adapter_ready(a);
+        assert_string_equal(a->why, "");
+        adapter_stopped(a, "the token was refused");
+        assert_string_equal(adapter_state_name(a->state), "stopped");
+}
+
+static void what_is_received_carries_the_names_of_adapter_and_platform(void **state)
+{
+        struct fixture *f = *state;
+        struct incoming in = { .key = "k", .channel = "c" };
+
+        apply(f, conf("shell", "cli", NULL), NULL);
+        adapter_received(adapters_find(f->adapters, "shell"), &in, NULL, NULL);
+        assert_int_equal(fake_road.received_count, 1);
+        assert_string_equal(fake_road.received.adapter, "shell");
+        assert_string_equal(fake_road.received.platform, "cli");
+}
+
+static void a_send_to_nobody_is_answered_later_and_may_be_repeated(void **state)
+{
+        struct fixture *f = *state;
+
+        adapters_send(f->adapters, &(struct delivery){ .id = 7, .fence = 3, .adapter = "gone" });
+        adapters_reconcile(f->adapters, &(struct delivery){ .id = 8, .fence = 4, .adapter = "gone" });
+        assert_int_equal(fake_road.count, 0);
+        for (int i = 0; i < 100 && fake_road.count < 2; i++)
+                loop_step(f->loop, true);
+        assert_int_equal(fake_road.count, 2);
+        assert_int_equal(fake_road.sent[0].delivery, 7);
+        assert_int_equal(fake_road.sent[0].fence, 3);
+        assert_int_equal(fake_road.sent[0].result.outcome, SEND_RETRY);
+        assert_string_equal(fake_road.sent[0].why, "adapter 'gone' is not configured");
+        assert_int_equal(fake_road.sent[1].result.outcome, SEND_UNSURE);
+}
+
+static void a_refusal_that_is_still_waiting_dies_with_the_registry(void **state)
+{
+        struct fixture *f = *state;
+
+        adapters_send(f->adapters, &(struct delivery){ .id = 7, .fence = 3, .adapter = "gone" });
+        assert_int_equal(fake_road.count, 0);
+}
+
+static void terminals_and_software_get_the_text_as_it_was_written(void **state)
+{
+        struct fixture *f = *state;
+        struct rendered out;
+        struct error err;
+
+        apply(f, conf("terminal", "cli", NULL), conf("api", "api", NULL));
+        assert_int_equal(adapters_render(f->adapters, "api", "**bold**\n\n- <x>", &out, &err), 0);
+        assert_int_equal(out.count, 1);
+        assert_string_equal(out.parts[0].text, "**bold**\n\n- <x>");
+        assert_null(out.parts[0].plain);
+        rendered_release(&out);
+        assert_int_equal(adapters_render(f->adapters, "other", "x", &out, &err), -1);
+        assert_int_equal(err.kind, ERR_MISSING);
+}
+
+static void limits_are_the_platforms_unless_the_adapter_sets_them(void **state)
+{
+        struct fixture *f = *state;
+        struct pace_limits limits;
+
+        apply(f, conf("terminal", "cli", NULL), conf("api", "api", "{\"pace\": {\"perSecond\": 2.5}}"));
+        adapters_limits(f->adapters, "api", &limits);
+        assert_true(limits.per_second > 2.4 && limits.per_second < 2.6);
+        assert_true(limits.per_channel_second < 0.1);
+        adapters_limits(f->adapters, "terminal", &limits);
+        assert_true(limits.per_second < 0.1);
+        assert_false(adapters_channel_is_group(f->adapters, "api", "c"));
+}
+
+/* ---- the journal ---- */
+
+static void note_type(void *arg, const struct bus_event *e)
+{
+        struct buf *types = arg;
+
+        buf_addf(types, "%s %s %s\n", e->type, e->adapter, e->payload);
+}
+
+static void changes_of_state_are_journaled(void **state)
+{
+        struct fixture *f = *state;
+        char *dir = scratch_new();
+        struct error err = { 0 };
+        struct store *s = store_open(
+                f->loop, &(struct store_options){ .url = "sqlite", .dir = dir, .migrations = store_schema },
+                &err);
+        struct bus *b = s ? bus_open(f->loop, s, &(struct bus_options){ .url = "local" }, &err) : NULL;
+        struct bus_listener *listener;
+        struct buf types;
+
+        if (!b)
+                fail_msg("%s", err.text);
+        buf_init(&types, 0);
+        listener = bus_listen(b, BUS_ALL_STREAMS, note_type, &types);
+        adapters_set_journal(f->adapters, s, b);
+        apply(f, conf("terminal", "cli", NULL), NULL);
+        adapter_lost(adapters_find(f->adapters, "terminal"), "reset");
+        adapter_lost(adapters_find(f->adapters, "terminal"), "refused");
+        apply(f, NULL, NULL);
+        adapters_set_journal(f->adapters, NULL, NULL);
+        for (int i = 0; i < 1000 && !strstr(types.data, "adapter.stopped"); i++)
+                loop_step(f->loop, true);
+        assert_string_equal(
+                types.data,
+                "adapter.connected terminal {\"platform\":\"cli\",\"state\":\"connected\"}\n"
+                "adapter.lost terminal {\"platform\":\"cli\",\"state\":\"lost\",\"why\":\"reset\"}\n"
+                "adapter.stopped terminal {\"platform\":\"cli\",\"state\":\"stopped\","
+                "\"why\":\"it is not configured any more\"}\n");
+        bus_unlisten(b, listener);
+        store_close(s);
+        bus_close(b);
+        buf_release(&types);
+        scratch_free(dir);
+}
+
+/* ---- configuration ---- */
+
+static void mistakes_in_an_adapter_are_told_with_their_line(void **state)
+{
+        /* clang-format off */
+        static const struct {
+                const char *text, *error;
+        } rows[] = {
+                { "{\n\"a\": 7}", "config.json:2: adapters.a: expected an object such as { \"type\": \"cli\" }" },
+                { "{\"a\":\n{}}", "config.json:1: adapters.a: missing key 'type'" },
+                { "{\"a\": {\n\"type\": 3}}", "config.json:2: adapters.a.type: expected a string" },
+                { "{\"a\": {\n\"type\": \"telegram\"}}",
+                  "config.json:2: adapters.a.type: there is no platform 'telegram'; this version has 'api' and 'cli'" },
+                { "{\"a\": {\n\"type\": \"clii\"}}",
+                  "config.json:2: adapters.a.type: there is no platform 'clii' (did you mean 'cli'?); "
+                  "this version has 'api' and 'cli'" },
+                { "{\"a\": {\"type\": \"api\",\n\"callbackURL\": \"\"}}",
+                  "config.json:2: adapters.a: unknown key 'callbackURL' (did you mean 'callbackUrl'?)" },
+                { "{\"a\": {\"type\": \"api\",\n\"debounceMS\": 1}}",
+                  "config.json:2: adapters.a: unknown key 'debounceMS' (did you mean 'debounceMs'?)" },
+                { "{\"a\": {\"type\": \"cli\",\n\"debounceMs\": 700000}}",
+                  "config.json:2: adapters.a.debounceMs: 700000 is too large (-1 to 600000)" },
+                { "{\"a\": {\"type\": \"api\",\n\n\"timeoutMs\": 1}}",
+                  "config.json:3: adapters.a.timeoutMs: 1 is too small (100 to 600000)" },
+                { "{\"a\": {\"type\": \"api\", \"callbackSecret\": \"abcdefgh\"}}",
+                  "config.json:1: adapters.a: 'callbackSecret' has no use without 'callbackUrl'" },
+        };
+        /* clang-format on */
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                char *text = mem_printf("{\"adapters\": %s}", rows[i].text);
+                struct error err = { 0 };
+                struct settings_source *src =
+                        settings_source_new("config.json", NULL, text, strlen(text), &err);
+                const json_t *adapters = json_object_get(settings_source_root(src), "adapters");
+
+                assert_null(adapter_conf_read(src, "a", json_object_get(adapters, "a"), &err));
+                assert_int_equal(err.kind, ERR_INVALID);
+                assert_string_equal(err.text, rows[i].error);
+                settings_source_free(src);
+                free(text);
+        }
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(adapters_connect_and_wake_the_outbox, begin, end),
+                cmocka_unit_test_setup_teardown(a_reload_leaves_what_did_not_change, begin, end),
+                cmocka_unit_test_setup_teardown(a_secret_rotated_behind_its_handle_restarts_the_adapter,
+                                                begin, end),
+                cmocka_unit_test_setup_teardown(a_disabled_adapter_is_known_but_off, begin, end),
+                cmocka_unit_test_setup_teardown(a_name_that_is_there_twice_changes_nothing, begin, end),
+                cmocka_unit_test_setup_teardown(an_adapter_says_why_it_is_lost_or_stopped, begin, end),
+                cmocka_unit_test_setup_teardown(what_is_received_carries_the_names_of_adapter_and_platform,
+                                                begin, end),
+                cmocka_unit_test_setup_teardown(a_send_to_nobody_is_answered_later_and_may_be_repeated, begin,
+                                                end),
+                cmocka_unit_test_setup_teardown(a_refusal_that_is_still_waiting_dies_with_the_registry, begin,
+                                                end),
+                cmocka_unit_test_setup_teardown(terminals_and_software_get_the_text_as_it_was_written, begin,
+                                                end),
+                cmocka_unit_test_setup_teardown(limits_are_the_platforms_unless_the_adapter_sets_them, begin,
+                                                end),
+                cmocka_unit_test_setup_teardown(changes_of_state_are_journaled, begin, end),
+                cmocka_unit_test(mistakes_in_an_adapter_are_told_with_their_line),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
