@@ -1,0 +1,190 @@
+#include "net/pace.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+
+/*
+ * A bucket's level may rise one above its capacity. That extra token is never spent: it measures that nothing was sent for
+ * a while. Lesser classes need a level of two, so with a capacity of one they still get their turn, but only after a pause
+ * in which a final answer could have gone. What is spent is always counted from the capacity.
+ *
+ * Long windows are strict: a quarter of the minute's budget may go at once and the rest comes back evenly over the
+ * minute, so that any minute holds at most the limit. A plain bucket would let through nearly twice as much.
+ */
+
+#define MINUTE_MS   60000.0
+#define AT_ONCE     0.25 /* of a minute's budget */
+#define IDLE_EXTRA  1.0
+#define FINAL_NEED  1.0
+#define LESSER_NEED 2.0
+#define ROUNDING    1e-9
+
+struct rate {
+        double per_ms; /* 0: no limit */
+        double capacity;
+};
+
+struct bucket {
+        double level;
+        int64_t at_ms;
+};
+
+struct channel {
+        struct bucket second, minute;
+        int64_t frozen_until_ms;
+};
+
+struct pace {
+        struct rate adapter_rate, second_rate, minute_rate;
+        struct bucket adapter;
+        int64_t frozen_until_ms;
+        struct map channels;
+};
+
+static struct rate rate_of_second(double per_second, double burst)
+{
+        double capacity = burst > 0 ? burst : per_second;
+
+        return (struct rate){ fmax(per_second, 0) / 1000.0, fmax(capacity, 1) };
+}
+
+static struct rate rate_of_minute(double per_minute)
+{
+        double capacity = fmax(per_minute * AT_ONCE, 1);
+        double spread = per_minute >= 2 ? per_minute - capacity : per_minute;
+
+        return (struct rate){ fmax(spread, 0) / MINUTE_MS, capacity };
+}
+
+static double full(const struct rate *r)
+{
+        return r->capacity + IDLE_EXTRA;
+}
+
+static void refill(struct bucket *b, const struct rate *r, int64_t now_ms)
+{
+        if (now_ms > b->at_ms) {
+                b->level += (double)(now_ms - b->at_ms) * r->per_ms;
+                b->at_ms = now_ms;
+        }
+        b->level = fmin(b->level, full(r));
+}
+
+/* How long until the bucket holds `need`; it has been refilled. */
+static int64_t wait_for(const struct bucket *b, const struct rate *r, double need)
+{
+        if (r->per_ms <= 0 || b->level + ROUNDING >= need)
+                return 0;
+        return (int64_t)fmax(ceil((need - b->level) / r->per_ms), 1);
+}
+
+static void spend(struct bucket *b, const struct rate *r)
+{
+        if (r->per_ms > 0)
+                b->level = fmin(b->level, r->capacity) - 1;
+}
+
+static struct channel *channel_get(struct pace *p, const char *name, int64_t now_ms)
+{
+        struct channel *c = map_get(&p->channels, name);
+
+        if (c)
+                return c;
+        c = mem_zalloc(sizeof(*c));
+        c->second = (struct bucket){ full(&p->second_rate), now_ms };
+        c->minute = (struct bucket){ full(&p->minute_rate), now_ms };
+        map_put(&p->channels, name, c);
+        return c;
+}
+
+struct pace *pace_new(const struct pace_limits *limits)
+{
+        struct pace *p = mem_zalloc(sizeof(*p));
+
+        map_init(&p->channels);
+        pace_set_limits(p, limits);
+        p->adapter.level = full(&p->adapter_rate);
+        return p;
+}
+
+void pace_free(struct pace *p)
+{
+        const char *name;
+        void *channel;
+
+        if (!p)
+                return;
+        for (size_t i = 0; map_each(&p->channels, &i, &name, &channel);)
+                free(channel);
+        map_release(&p->channels);
+        free(p);
+}
+
+/* Levels stay as they are; those above the new capacity are cut when they are next looked at. */
+void pace_set_limits(struct pace *p, const struct pace_limits *limits)
+{
+        p->adapter_rate = rate_of_second(limits->per_second, limits->burst);
+        p->second_rate = rate_of_second(limits->per_channel_second, limits->burst);
+        p->minute_rate = rate_of_minute(limits->per_channel_minute);
+}
+
+static int64_t later(int64_t a, int64_t b)
+{
+        return a > b ? a : b;
+}
+
+int64_t pace_take(struct pace *p, const char *channel, bool group, enum pace_class class, int64_t now_ms)
+{
+        struct channel *c = channel_get(p, channel, now_ms);
+        double need = class >= PACE_APPROVAL ? FINAL_NEED : LESSER_NEED;
+        int64_t wait = later(p->frozen_until_ms, c->frozen_until_ms) - now_ms;
+
+        refill(&p->adapter, &p->adapter_rate, now_ms);
+        refill(&c->second, &p->second_rate, now_ms);
+        refill(&c->minute, &p->minute_rate, now_ms);
+        wait = later(wait, wait_for(&p->adapter, &p->adapter_rate, need));
+        wait = later(wait, wait_for(&c->second, &p->second_rate, need));
+        if (group)
+                wait = later(wait, wait_for(&c->minute, &p->minute_rate, need));
+        if (wait > 0)
+                return wait;
+        spend(&p->adapter, &p->adapter_rate);
+        spend(&c->second, &p->second_rate);
+        if (group)
+                spend(&c->minute, &p->minute_rate);
+        return 0;
+}
+
+void pace_freeze(struct pace *p, const char *channel, int64_t ms, int64_t now_ms)
+{
+        int64_t *until = channel ? &channel_get(p, channel, now_ms)->frozen_until_ms : &p->frozen_until_ms;
+
+        *until = later(*until, now_ms + later(ms, 0));
+}
+
+/* Nothing would be different if the channel were new? */
+static bool forgettable(const struct pace *p, struct channel *c, int64_t now_ms)
+{
+        refill(&c->second, &p->second_rate, now_ms);
+        refill(&c->minute, &p->minute_rate, now_ms);
+        return c->frozen_until_ms <= now_ms &&
+               (p->second_rate.per_ms <= 0 || c->second.level >= full(&p->second_rate)) &&
+               (p->minute_rate.per_ms <= 0 || c->minute.level >= full(&p->minute_rate));
+}
+
+unsigned pace_sweep(struct pace *p, int64_t now_ms)
+{
+        const char *name;
+        void *channel;
+
+        for (size_t i = 0; map_each(&p->channels, &i, &name, &channel);) {
+                if (!forgettable(p, channel, now_ms))
+                        continue;
+                map_remove(&p->channels, name);
+                free(channel);
+        }
+        return (unsigned)p->channels.count;
+}
