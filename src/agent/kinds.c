@@ -1,7 +1,11 @@
 #include "agent/kinds.h"
 
 const struct agent_ops *const agent_kinds[] = {
-        &echo_agent,
-        &demo_agent,
+        &echo_agent,      /* repeats */
+        &demo_agent,      /* when there is no model */
+        &script_agent,    /* from a file */
+        &openai_agent,    /* chat completions */
+        &anthropic_agent, /* messages */
+        &builtin_agent,   /* either, by the model's name */
         NULL,
 };

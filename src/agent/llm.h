@@ -1,0 +1,126 @@
+/*
+ * llm: one call to a language model per turn, whichever service speaks.
+ *
+ * Two halves, so that the second can be tested and fuzzed without a network:
+ *  - llm_call.c has the life of a request: headers, deadlines, retries, failures told to the user, cancel, health;
+ *  - llm_reader.c understands an answer, streamed or whole, with the help of the service's wire.
+ * A wire is what a service says differently: paths, headers, the request's body, the shape of its answers. openai.c and
+ * anthropic.c each have one; builtin.c only chooses between them.
+ */
+#ifndef AGENT_LLM_H
+#define AGENT_LLM_H
+
+#include <sys/queue.h>
+
+#include "agent/agent.h"
+#include "base/buf.h"
+#include "base/secret.h"
+#include "net/sse_reader.h"
+
+#define LLM_ANSWER_MAX  (256 * 1024)      /* bytes of text; more is cut */
+#define LLM_EVENT_MAX   (2 * 1024 * 1024) /* one event of a stream, or a whole answer */
+#define LLM_STREAM_MAX  (64 * 1024 * 1024)
+#define LLM_MESSAGE_MAX 400 /* bytes kept of what a service says about a failure */
+
+struct llm_conf {
+        char *base_url; /* NULL: the wire's */
+        char *model;
+        struct secret *key;
+        bool stream;
+        char *system;
+        int64_t max_tokens;
+        double temperature; /* below 0: not sent */
+        int64_t timeout_ms, first_byte_ms, silence_ms;
+        int64_t retries;
+        double price_in, price_out; /* US dollars per million tokens */
+};
+extern const struct setting llm_settings[];
+
+struct llm_wire;
+
+/* An opened agent: a->self. */
+struct llm {
+        struct agent *agent;
+        const struct llm_conf *conf;
+        const struct llm_wire *wire;
+        const char *model;             /* without "anthropic/" or the like */
+        char *base;                    /* without a slash at its end */
+        LIST_HEAD(, llm_check) checks; /* health questions under way */
+};
+
+/* ---- reading answers ---- */
+
+struct llm_failure {
+        enum error_kind kind; /* ERR_NONE: none */
+        bool account;         /* no credit, quota used up: waiting does not help */
+        bool too_long;        /* the conversation does not fit into the model */
+        char text[LLM_MESSAGE_MAX + 1];
+};
+
+enum llm_stop { LLM_GOES_ON, LLM_STOPPED, LLM_LENGTH, LLM_FILTERED };
+
+struct llm_reader {
+        const struct llm_wire *wire;
+        void (*on_text)(void *arg, const char *text, size_t n); /* a piece of a streamed answer */
+        void *arg;
+        struct sse_reader sse;
+        struct buf body; /* of an answer that is not streamed */
+        struct buf text; /* the answer so far */
+        enum llm_stop stop;
+        bool ended; /* the service said that nothing follows */
+        bool too_large;
+        int64_t tokens_in, tokens_out;
+        struct llm_failure failure;
+};
+
+void llm_reader_init(struct llm_reader *r, const struct llm_wire *wire,
+                     void (*on_text)(void *arg, const char *text, size_t n), void *arg);
+void llm_reader_release(struct llm_reader *r);
+/* More bytes of a stream. 0; -1 when reading on makes no sense (failure or too_large says why). */
+int llm_reader_stream(struct llm_reader *r, const char *bytes, size_t n);
+/* More bytes of a whole answer. As above. */
+int llm_reader_body(struct llm_reader *r, const char *bytes, size_t n);
+/* The whole answer is in: understands it. */
+int llm_reader_body_end(struct llm_reader *r);
+
+/* What wires call while they read. */
+void llm_reader_text(struct llm_reader *r, const char *text); /* NULL is fine */
+/* Fails; the text is clipped and secrets are taken out. The first failure counts. */
+void llm_reader_fail(struct llm_reader *r, enum error_kind kind, const char *text);
+/* Parses an event's data; fails the reader when it is no JSON object. Yours to decref. */
+json_t *llm_reader_json(struct llm_reader *r, const char *data, size_t n);
+/* Understands {"error": {"type", "code", "message"}}, which both services use, or whatever text it is. */
+void llm_failure_read(struct llm_failure *f, enum error_kind kind, const char *body, size_t n);
+
+/* ---- wires ---- */
+
+struct llm_wire {
+        const char *name;
+        const char *base;       /* default of baseUrl */
+        const char *path;       /* of the call, behind baseUrl */
+        const char *health;     /* of a harmless question, behind baseUrl */
+        const char *key_header; /* "Authorization: Bearer " */
+        const char *header;     /* a further one; NULL: none */
+        void (*body)(const struct llm *m, const struct turn_run *run, struct buf *out);
+        void (*event)(struct llm_reader *r, const char *event, const char *data, size_t n);
+        void (*answer)(struct llm_reader *r, const json_t *answer);
+};
+extern const struct llm_wire openai_wire;
+extern const struct llm_wire anthropic_wire;
+
+/* Writes the conversation as members of an open array: {"role", "content"}, neighbours of the same role joined. */
+void llm_write_messages(struct buf *out, const struct turn_run *run);
+
+/* ---- the hooks of an agent that makes one call ---- */
+
+int llm_check_conf(struct settings_source *src, const char *path, const void *settings, struct error *err);
+/* For open: `model` is borrowed from the conf. Returns 0. */
+int llm_open(struct agent *a, const struct llm_wire *wire, const char *model);
+void llm_close(struct agent *a);
+void llm_start(struct agent *a, struct turn_run *run);
+void llm_cancel(struct agent *a, struct turn_run *run);
+void llm_check_health(struct agent *a, void *token);
+
+#define LLM_ABILITIES (AGENT_REPEATABLE | AGENT_BATCHES | AGENT_HISTORY | AGENT_STREAMS | AGENT_CANCELS)
+
+#endif

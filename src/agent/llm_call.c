@@ -1,0 +1,625 @@
+/*
+ * The life of a call to a language model.
+ *
+ *     ASKING ──► (an answer, or a failure) ──► agent_finish
+ *       ▲  └───► WAITING, when the service certainly has not worked on the request: refused by its rate limit or never sent
+ *       └────────────┘
+ *     ASKING ──► LEAVING, when the stream said its last word but the connection is still open
+ *
+ * One timer serves both waits. The struct lives in run->agent_data and ends with the turn.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/llm.h"
+#include "base/id.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#define RETRY_BASE_MS 500
+#define RETRY_MAX_MS  30000 /* who asks us to wait longer gets no second try */
+#define JITTER_MS     250
+#define LEAVE_MS      1000
+#define HEALTH_MS     10000
+
+#define AT(field)     offsetof(struct llm_conf, field)
+const struct setting llm_settings[] = {
+        {"model",            SETTING_STRING, NULL,     1,   200,     .at = AT(model),
+         .help = "The model's name, as its service writes it."                                     },
+        { "baseUrl",         SETTING_URL,    "null",   0,   0,       .at = AT(base_url),
+         .help = "Where the service is; `null` is its public address (`https://api.openai.com/v1` or "
+                  "`https://api.anthropic.com`)."                                                  },
+        { "apiKey",          SETTING_SECRET, "null",   0,   0,       .at = AT(key),
+         .help = "The key; a local server may need none."                                          },
+        { "stream",          SETTING_BOOL,   "true",   0,   0,       .at = AT(stream),
+         .help = "Show the answer while it is being written."                                      },
+        { "system",          SETTING_STRING, "null",   0,   65536,   .at = AT(system),
+         .help = "What the model is told before the conversation."                                 },
+        { "maxTokens",       SETTING_INT,    "0",      0,   1000000, .at = AT(max_tokens),
+         .help = "The longest answer, in tokens; 0 leaves it to the service (Anthropic: 8192)."    },
+        { "temperature",     SETTING_NUMBER, "-1",     -1,  2,       .at = AT(temperature),
+         .help = "How freely the model chooses its words; -1 leaves it to the service."            },
+        { "timeoutMs",       SETTING_INT,    "300000", 100, 3600000, .at = AT(timeout_ms),
+         .help = "The longest a whole answer may take, with retries."                              },
+        { "firstByteMs",     SETTING_INT,    "120000", 100, 3600000, .at = AT(first_byte_ms),
+         .help = "The longest a streamed answer may take to begin."                                },
+        { "silenceMs",       SETTING_INT,    "60000",  100, 3600000, .at = AT(silence_ms),
+         .help = "The longest pause within a streamed answer."                                     },
+        { "retries",         SETTING_INT,    "2",      0,   5,       .at = AT(retries),
+         .help = "How often a request is tried again that the service has certainly not worked on."},
+        { "pricePerMTokIn",  SETTING_NUMBER, "0",      0,   100000,  .at = AT(price_in),
+         .help = "US dollars per million tokens read; 0: not counted."                             },
+        { "pricePerMTokOut", SETTING_NUMBER, "0",      0,   100000,  .at = AT(price_out),
+         .help = "US dollars per million tokens written; 0: not counted."                          },
+        SETTING_END
+};
+
+enum call_state { CALL_ASKING, CALL_WAITING, CALL_LEAVING };
+
+struct llm_call {
+        const struct llm *llm;
+        struct turn_run *run;
+        enum call_state state;
+        struct http_call *http;
+        struct timer *timer;
+        struct llm_reader reader;
+        bool streaming; /* the answer in hand is a stream */
+        int status;
+        char request_id[80]; /* the service's, for its support */
+        int tries;
+        int64_t deadline_ms;
+};
+
+static void ask(struct llm_call *c);
+
+static void call_free(struct llm_call *c)
+{
+        http_abort(c->http);
+        timer_free(c->timer);
+        llm_reader_release(&c->reader);
+        free(c);
+}
+
+/* ---- ends ---- */
+
+static int64_t cost_of(const struct llm_call *c)
+{
+        /* dollars per million tokens are millionths of a dollar per token */
+        return (int64_t)((double)c->reader.tokens_in * c->llm->conf->price_in +
+                         (double)c->reader.tokens_out * c->llm->conf->price_out + 0.5);
+}
+
+static void finish(struct llm_call *c, enum error_kind kind, const char *text, const char *record)
+{
+        struct turn_reply reply = {
+                .kind = kind,
+                .text = text,
+                .error = record,
+                .tokens_in = c->reader.tokens_in,
+                .tokens_out = c->reader.tokens_out,
+                .cost_microusd = cost_of(c),
+        };
+
+        http_abort(c->http);
+        c->http = NULL;
+        agent_finish(c->llm->agent, c->run, &reply);
+        call_free(c);
+}
+
+static const char *try_again(char out[64], int64_t retry_after_ms)
+{
+        if (retry_after_ms > 0)
+                snprintf(out, 64, "Please try again in %" PRId64 " s.", (retry_after_ms + 999) / 1000);
+        else
+                snprintf(out, 64, "Please try again later.");
+        return out;
+}
+
+/* What the user reads. */
+static void write_notice(const struct llm_call *c, const struct llm_failure *f, int64_t retry_after_ms,
+                         struct buf *out)
+{
+        char again[64];
+
+        try_again(again, retry_after_ms);
+        if (f->account)
+                buf_addstr(out, "The model's account has no credit left. Please tell the operator.");
+        else if (f->too_long)
+                buf_addstr(out,
+                           "This conversation has become too long for the model. Please start a new one.");
+        else if (f->kind == ERR_LIMIT)
+                buf_addf(out, "The model is busy right now (%s). %s",
+                         c->status == 429 ? "rate limit" : "overloaded", again);
+        else if (f->kind == ERR_REFUSED)
+                buf_addstr(out, "The model's service refused our key. Please tell the operator.");
+        else if (f->kind == ERR_MISSING)
+                buf_addstr(out, "The model was not found at its service. Please tell the operator.");
+        else if (f->kind == ERR_INVALID)
+                buf_addstr(out, "The model's service did not accept the request. Please tell the operator.");
+        else if (f->kind == ERR_TIMEOUT)
+                buf_addstr(out, "The model took too long to answer. Please try again.");
+        else if (f->kind == ERR_PROTOCOL)
+                buf_addstr(out, "The model's answer could not be understood. Please try again.");
+        else if (c->status >= 500)
+                buf_addf(out, "The model's service has a problem right now (HTTP %d). %s", c->status, again);
+        else if (c->reader.text.len)
+                buf_addstr(out, "The connection to the model was lost.");
+        else
+                buf_addf(out, "The model cannot be reached right now. %s", again);
+}
+
+/* What the operator reads. */
+static void write_record(const struct llm_call *c, const struct llm_failure *f, struct buf *out)
+{
+        buf_addf(out, "%s %s at %s: ", c->llm->wire->name, c->llm->model, c->llm->base);
+        if (c->status)
+                buf_addf(out, "HTTP %d", c->status);
+        else
+                buf_addstr(out, "no answer");
+        if (c->tries > 1)
+                buf_addf(out, " after %d tries", c->tries);
+        if (c->reader.text.len)
+                buf_addf(out, " and %zu bytes of text", c->reader.text.len);
+        if (*c->request_id)
+                buf_addf(out, " (request %s)", c->request_id);
+        buf_addf(out, ": %s", *f->text ? f->text : error_kind_name(f->kind));
+        log_redact(out->data);
+}
+
+/* Ends with a failure; what was already said is kept. */
+static void fail(struct llm_call *c, const struct llm_failure *f, int64_t retry_after_ms)
+{
+        struct buf text, record;
+
+        buf_init(&text, 0);
+        buf_init(&record, 0);
+        if (c->reader.text.len) {
+                buf_add(&text, c->reader.text.data, c->reader.text.len);
+                buf_addstr(&text, "\n\n(The answer breaks off here. ");
+                write_notice(c, f, retry_after_ms, &text);
+                buf_addch(&text, ')');
+        } else {
+                write_notice(c, f, retry_after_ms, &text);
+        }
+        write_record(c, f, &record);
+        finish(c, f->kind, text.data, record.data);
+        buf_release(&text);
+        buf_release(&record);
+}
+
+static void fail_with(struct llm_call *c, enum error_kind kind, const char *why)
+{
+        struct llm_failure f = { .kind = kind };
+
+        snprintf(f.text, sizeof(f.text), "%s", why);
+        fail(c, &f, -1);
+}
+
+static void end_too_large(struct llm_call *c)
+{
+        struct buf text, record;
+
+        buf_init(&text, 0);
+        buf_init(&record, 0);
+        if (c->reader.text.len)
+                buf_addf(&text, "%s\n\n", c->reader.text.data);
+        buf_addf(&text, "(The answer breaks off here: it is longer than %d KB.)", LLM_ANSWER_MAX / 1024);
+        write_record(c, &(struct llm_failure){ .kind = ERR_LIMIT, .text = "the answer is too large" },
+                     &record);
+        finish(c, ERR_LIMIT, text.data, record.data);
+        buf_release(&text);
+        buf_release(&record);
+}
+
+static void end_empty(struct llm_call *c)
+{
+        struct buf record;
+        const char *why = "the answer is empty", *text = "The model gave an empty answer. Please try again.";
+
+        if (c->reader.stop == LLM_LENGTH) {
+                why = "the answer is empty: its tokens were used up before the first word";
+                text = "The model reached its length limit before it answered. Please tell the operator.";
+        } else if (c->reader.stop == LLM_FILTERED) {
+                why = "the answer is empty: withheld by the service's filter";
+                text = "The model's service withheld the answer (content filter).";
+        }
+        buf_init(&record, 0);
+        write_record(c, &(struct llm_failure){ .kind = ERR_PROTOCOL }, &record);
+        buf_addf(&record, ": %s", why);
+        finish(c, ERR_PROTOCOL, text, record.data);
+        buf_release(&record);
+}
+
+static void end_answered(struct llm_call *c)
+{
+        struct buf text;
+
+        if (c->reader.stop != LLM_LENGTH) {
+                finish(c, ERR_NONE, c->reader.text.data, NULL);
+                return;
+        }
+        buf_init(&text, 0);
+        buf_addf(&text, "%s\n\n(The answer reached its length limit.)", c->reader.text.data);
+        finish(c, ERR_NONE, text.data, NULL);
+        buf_release(&text);
+}
+
+/* Everything the service has to say is in. */
+static void conclude(struct llm_call *c)
+{
+        struct llm_reader *r = &c->reader;
+
+        if (r->failure.kind != ERR_NONE)
+                fail(c, &r->failure, -1);
+        else if (r->too_large)
+                end_too_large(c);
+        else if (!r->ended && r->stop == LLM_GOES_ON)
+                fail_with(c, ERR_NET, "the stream ended before the answer did");
+        else if (r->text.len == 0)
+                end_empty(c);
+        else
+                end_answered(c);
+}
+
+/* ---- failures that may be tried again ---- */
+
+static enum error_kind kind_of_status(int status)
+{
+        switch (status) {
+        case 401:
+        case 403:
+                return ERR_REFUSED;
+        case 404:
+                return ERR_MISSING;
+        case 408:
+        case 504:
+                return ERR_TIMEOUT;
+        case 429:
+        case 503:
+        case 529:
+                return ERR_LIMIT;
+        }
+        if (status >= 500)
+                return ERR_NET;
+        return status >= 400 ? ERR_INVALID : ERR_PROTOCOL;
+}
+
+/* Has the service certainly not worked on the request, and may it do so next time? */
+static bool worth_another_try(const struct llm_call *c, const struct http_result *result,
+                              const struct llm_failure *f)
+{
+        if (f->account || c->tries > c->llm->conf->retries)
+                return false;
+        if (result->reach == HTTP_NOT_SENT)
+                return f->kind == ERR_NET || f->kind == ERR_TIMEOUT;
+        return result->reach == HTTP_ANSWERED && f->kind == ERR_LIMIT;
+}
+
+static int64_t pause_ms(const struct llm_call *c, int64_t told_ms)
+{
+        int64_t ms = told_ms >= 0 ? told_ms : (int64_t)RETRY_BASE_MS << (c->tries - 1);
+
+        return ms + (int64_t)id_random_below(JITTER_MS + (uint64_t)ms / 4);
+}
+
+static bool try_later(struct llm_call *c, const struct http_result *result, const struct llm_failure *f)
+{
+        int64_t wait = pause_ms(c, result->retry_after_ms);
+        char label[100];
+
+        if (!worth_another_try(c, result, f) || result->retry_after_ms > RETRY_MAX_MS ||
+            loop_now_ms(c->llm->agent->loop) + wait >= c->deadline_ms)
+                return false;
+        snprintf(label, sizeof(label), "%s, trying again in %" PRId64 " s",
+                 f->kind == ERR_LIMIT ? "the model is busy" : "the model cannot be reached",
+                 (wait + 999) / 1000);
+        c->state = CALL_WAITING;
+        timer_start(c->timer, wait);
+        turn_progress(c->run, label);
+        return true;
+}
+
+static void give_up_or_retry(struct llm_call *c, const struct http_result *result)
+{
+        struct llm_failure f = { 0 };
+
+        if (result->status >= 300)
+                llm_failure_read(&f, kind_of_status(result->status), result->body ? result->body : "",
+                                 result->body_n);
+        else
+                llm_failure_read(&f, result->kind, result->why ? result->why : "",
+                                 result->why ? strlen(result->why) : 0);
+        if (!try_later(c, result, &f))
+                fail(c, &f, result->retry_after_ms);
+}
+
+/* ---- the request ---- */
+
+static void on_text(void *arg, const char *text, size_t n)
+{
+        const struct llm_call *c = arg;
+
+        turn_delta(c->run, text, n);
+}
+
+/* Some servers stream when they are not asked, others do not although they are. */
+static void on_head(void *arg, struct http_call *call, int status)
+{
+        struct llm_call *c = arg;
+        const char *type = http_answer_header(call, "content-type");
+        const char *id = http_answer_header(call, "x-request-id");
+
+        if (!id)
+                id = http_answer_header(call, "request-id");
+        snprintf(c->request_id, sizeof(c->request_id), "%s", id ? id : "");
+        c->status = status;
+        c->streaming = type ? strstr(type, "event-stream") != NULL : c->llm->conf->stream;
+}
+
+static void on_data(void *arg, const char *bytes, size_t n)
+{
+        struct llm_call *c = arg;
+        int rc;
+
+        if (c->status >= 300)
+                return;
+        rc = c->streaming ? llm_reader_stream(&c->reader, bytes, n) : llm_reader_body(&c->reader, bytes, n);
+        if (rc < 0) {
+                conclude(c);
+        } else if (c->reader.ended && c->state == CALL_ASKING) {
+                /* usually the end of the body follows at once, and the connection can be kept */
+                c->state = CALL_LEAVING;
+                timer_start(c->timer, LEAVE_MS);
+        }
+}
+
+static void on_done(void *arg, const struct http_result *result)
+{
+        struct llm_call *c = arg;
+
+        c->http = NULL;
+        timer_stop(c->timer);
+        if (result->status >= 300) {
+                give_up_or_retry(c, result);
+                return;
+        }
+        if (result->kind == ERR_NONE) {
+                if (!c->streaming)
+                        llm_reader_body_end(&c->reader);
+                conclude(c);
+        } else if (c->reader.ended || c->reader.stop != LLM_GOES_ON) {
+                conclude(c);
+        } else if (result->kind == ERR_LIMIT) {
+                c->reader.too_large = true;
+                conclude(c);
+        } else {
+                give_up_or_retry(c, result);
+        }
+}
+
+static void on_time(void *arg)
+{
+        struct llm_call *c = arg;
+
+        if (c->state == CALL_LEAVING)
+                conclude(c);
+        else
+                ask(c);
+}
+
+/* Headers of a request, with room for the list http_start wants. */
+struct headers {
+        char trace[80], idempotency[200];
+        char *key;
+        const char *list[8];
+        size_t count;
+};
+
+static void headers_init(struct headers *h, const struct llm *m)
+{
+        *h = (struct headers){ 0 };
+        if (m->conf->key) {
+                h->key = mem_printf("%s%s", m->wire->key_header, secret_reveal(m->conf->key));
+                h->list[h->count++] = h->key;
+        }
+        if (m->wire->header)
+                h->list[h->count++] = m->wire->header;
+}
+
+static void headers_release(struct headers *h)
+{
+        if (h->key)
+                explicit_bzero(h->key, strlen(h->key));
+        free(h->key);
+}
+
+static void add_trace(struct headers *h, const char *trace)
+{
+        char made[ID_TRACE_SIZE], span[ID_SPAN_SIZE];
+
+        if (!trace || strlen(trace) != ID_TRACE_SIZE - 1)
+                trace = id_trace(made);
+        snprintf(h->trace, sizeof(h->trace), "traceparent: 00-%s-%s-01", trace, id_span(span));
+        h->list[h->count++] = h->trace;
+}
+
+static void add_key(struct headers *h, const char *key)
+{
+        if (!key || !*key)
+                return;
+        snprintf(h->idempotency, sizeof(h->idempotency), "Idempotency-Key: %s", key);
+        h->list[h->count++] = h->idempotency;
+}
+
+static void ask(struct llm_call *c)
+{
+        static const struct http_handlers handlers = { on_head, on_data, on_done };
+        const struct llm_conf *conf = c->llm->conf;
+        char *url = mem_printf("%s%s", c->llm->base, c->llm->wire->path);
+        int64_t left_ms = c->deadline_ms - loop_now_ms(c->llm->agent->loop);
+        struct headers h;
+        struct buf body;
+
+        llm_reader_release(&c->reader);
+        llm_reader_init(&c->reader, c->llm->wire, conf->stream ? on_text : NULL, c);
+        c->state = CALL_ASKING;
+        c->status = 0;
+        c->streaming = false;
+        c->request_id[0] = '\0';
+        c->tries++;
+        buf_init(&body, 0);
+        c->llm->wire->body(c->llm, c->run, &body);
+        headers_init(&h, c->llm);
+        h.list[h.count++] = "Content-Type: application/json";
+        h.list[h.count++] = conf->stream ? "Accept: text/event-stream" : "Accept: application/json";
+        add_trace(&h, c->run->trace);
+        add_key(&h, c->run->key);
+        c->http = http_start(c->llm->agent->http,
+                             &(struct http_request){
+                                     .method = "POST",
+                                     .url = url,
+                                     .headers = h.list,
+                                     .body = body.data,
+                                     .body_n = body.len,
+                                     .first_byte_ms = conf->stream ? conf->first_byte_ms : 0,
+                                     .silence_ms = conf->stream ? conf->silence_ms : 0,
+                                     .total_ms = left_ms > 0 ? left_ms : 1,
+                                     .max_body = LLM_STREAM_MAX,
+                             },
+                             &handlers, c);
+        headers_release(&h);
+        buf_release(&body);
+        free(url);
+}
+
+/* ---- hooks ---- */
+
+void llm_start(struct agent *a, struct turn_run *run)
+{
+        struct llm_call *c = mem_zalloc(sizeof(*c));
+
+        c->llm = a->self;
+        c->run = run;
+        c->timer = timer_new(a->loop, on_time, c);
+        c->deadline_ms = loop_now_ms(a->loop) + c->llm->conf->timeout_ms;
+        llm_reader_init(&c->reader, c->llm->wire, NULL, NULL);
+        run->agent_data = c;
+        ask(c);
+}
+
+void llm_cancel(struct agent *a, struct turn_run *run)
+{
+        (void)a;
+        call_free(run->agent_data);
+        run->agent_data = NULL;
+}
+
+int llm_check_conf(struct settings_source *src, const char *path, const void *settings, struct error *err)
+{
+        const struct llm_conf *conf = settings;
+        const char *key = conf->key ? secret_reveal(conf->key) : "";
+        const char *wrong = NULL;
+        char *at;
+        int rc;
+
+        for (const char *p = key; *p; p++) {
+                if ((unsigned char)*p <= ' ' || *p == 0x7f)
+                        wrong = "holds a blank or a line end, which no key has";
+        }
+        if (!*key && !conf->base_url)
+                wrong = "is needed for the public service";
+        if (!wrong)
+                return 0;
+        at = *path ? mem_printf("%s.apiKey", path) : mem_strdup("apiKey");
+        rc = settings_error(src, at, err, "%s", wrong);
+        free(at);
+        return rc;
+}
+
+int llm_open(struct agent *a, const struct llm_wire *wire, const char *model)
+{
+        struct llm *m = mem_zalloc(sizeof(*m));
+        size_t n;
+
+        m->agent = a;
+        m->conf = a->conf;
+        m->wire = wire;
+        m->model = model;
+        m->base = mem_strdup(m->conf->base_url ? m->conf->base_url : wire->base);
+        for (n = strlen(m->base); n > 0 && m->base[n - 1] == '/'; n--)
+                m->base[n - 1] = '\0';
+        LIST_INIT(&m->checks);
+        a->self = m;
+        return 0;
+}
+
+/* ---- health: the list of models, which costs nothing ---- */
+
+struct llm_check {
+        struct llm *llm;
+        void *token;
+        struct http_call *http;
+        LIST_ENTRY(llm_check) next;
+};
+
+static void on_checked(void *arg, const struct http_result *result)
+{
+        struct llm_check *k = arg;
+        void *token = k->token;
+        struct llm_failure f = { 0 };
+        char why[LLM_MESSAGE_MAX + 40];
+        /* a server without that list is still there */
+        bool healthy = result->kind == ERR_NONE &&
+                       (result->status < 300 || result->status == 404 || result->status == 405);
+
+        LIST_REMOVE(k, next);
+        free(k);
+        why[0] = '\0';
+        if (result->kind != ERR_NONE) {
+                snprintf(why, sizeof(why), "%s", result->why ? result->why : error_kind_name(result->kind));
+        } else if (!healthy) {
+                llm_failure_read(&f, kind_of_status(result->status), result->body ? result->body : "",
+                                 result->body_n);
+                snprintf(why, sizeof(why), "HTTP %d: %s", result->status,
+                         f.kind == ERR_REFUSED ? "the key is refused" : f.text);
+        }
+        agent_health_told(token, healthy, result->elapsed_ms, why);
+}
+
+void llm_check_health(struct agent *a, void *token)
+{
+        static const struct http_handlers handlers = { .on_done = on_checked };
+        struct llm *m = a->self;
+        struct llm_check *k = mem_zalloc(sizeof(*k));
+        char *url = mem_printf("%s%s", m->base, m->wire->health);
+        struct headers h;
+
+        k->llm = m;
+        k->token = token;
+        LIST_INSERT_HEAD(&m->checks, k, next);
+        headers_init(&h, m);
+        add_trace(&h, NULL);
+        k->http =
+                http_start(a->http,
+                           &(struct http_request){
+                                   .url = url, .headers = h.list, .total_ms = HEALTH_MS, .repeatable = true },
+                           &handlers, k);
+        headers_release(&h);
+        free(url);
+}
+
+void llm_close(struct agent *a)
+{
+        struct llm *m = a->self;
+        struct llm_check *k;
+
+        while ((k = LIST_FIRST(&m->checks))) {
+                LIST_REMOVE(k, next);
+                http_abort(k->http);
+                free(k);
+        }
+        free(m->base);
+        free(m);
+}

@@ -1,0 +1,351 @@
+/*
+ * script: answers from a file, for tests and demonstrations.
+ *
+ * The file is text; each line is a verb and its words, empty lines and lines that begin with # do not count. A rule begins
+ * with `when` and a pattern (* and ? as in file names, upper and lower case alike) for the whole text of the message; the
+ * first rule that fits answers. The lines below it are performed in order:
+ *
+ *     # a greeting, with a pause before it
+ *     when hello*
+ *         wait 50
+ *         say Hi there.
+ *         say How are you?
+ *     when sing
+ *         progress looking for the notes
+ *         piece "la la "
+ *         piece "la"
+ *     when flaky
+ *         once
+ *         fail limit The model is busy.
+ *     when flaky
+ *         say Now it works.
+ *     when stuck
+ *         hang
+ *     when *
+ *         say You said: {text}
+ *
+ *   say TEXT        a line of the answer; several are joined by line ends
+ *   piece TEXT      a streamed piece, added as it is; "in quotes" (as in JSON) keeps blanks and knows \n
+ *   wait MS         a pause                       progress TEXT   news about the work
+ *   fail KIND TEXT  ends as a failure of that kind ("timeout", "limit", "net", ...); the text is what the user gets
+ *   hang            never ends                    once            the rule fits one time only
+ *
+ * In say and piece {text} stands for the message. The file is read when the agent is opened.
+ */
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/kinds.h"
+#include "agent/play.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+#define FILE_MAX (1 << 20)
+
+struct script_conf {
+        char *file;
+};
+
+static const struct setting settings[] = {
+        {"file", SETTING_STRING, NULL, 1, 4096,
+         .help = "The script; relative to the data directory. Its form is described in "
+                  "`src/agent/script.c`.", .at = offsetof(struct script_conf, file)},
+        SETTING_END
+};
+
+enum verb { VERB_SAY, VERB_PIECE, VERB_WAIT, VERB_PROGRESS, VERB_FAIL, VERB_HANG };
+
+struct line {
+        enum verb verb;
+        int64_t ms;
+        enum error_kind kind;
+        char *text;
+};
+
+struct rule {
+        char *pattern;
+        bool once, used;
+        struct line *lines;
+        size_t count;
+};
+
+struct script {
+        struct rule *rules;
+        size_t count;
+};
+
+/* ---- reading ---- */
+
+static void script_free(struct script *s)
+{
+        if (!s)
+                return;
+        for (size_t i = 0; i < s->count; i++) {
+                for (size_t j = 0; j < s->rules[i].count; j++)
+                        free(s->rules[i].lines[j].text);
+                free(s->rules[i].lines);
+                free(s->rules[i].pattern);
+        }
+        free(s->rules);
+        free(s);
+}
+
+static struct line *add_line(struct rule *r, enum verb verb, const char *text)
+{
+        r->lines = mem_realloc(r->lines, (r->count + 1) * sizeof(*r->lines));
+        r->lines[r->count] = (struct line){ .verb = verb, .text = mem_strdup(text) };
+        return &r->lines[r->count++];
+}
+
+static void add_rule(struct script *s, const char *pattern)
+{
+        s->rules = mem_realloc(s->rules, (s->count + 1) * sizeof(*s->rules));
+        s->rules[s->count++] = (struct rule){ .pattern = mem_strdup(pattern) };
+}
+
+static int read_wait(struct rule *r, const char *rest, struct error *err)
+{
+        char *end;
+        long long ms = strtoll(rest, &end, 10);
+
+        if (end == rest || *end || ms < 0 || ms > 3600000)
+                return error_set(err, ERR_INVALID, "'wait' needs milliseconds (0 to 3600000)");
+        add_line(r, VERB_WAIT, NULL)->ms = ms;
+        return 0;
+}
+
+static int read_piece(struct rule *r, const char *rest, struct error *err)
+{
+        json_t *quoted;
+
+        if (*rest != '"') {
+                add_line(r, VERB_PIECE, rest);
+                return 0;
+        }
+        quoted = json_loads(rest, JSON_DECODE_ANY, NULL);
+        if (!json_is_string(quoted)) {
+                json_decref(quoted);
+                return error_set(err, ERR_INVALID, "the quoted text is not written as in JSON");
+        }
+        add_line(r, VERB_PIECE, json_string_value(quoted));
+        json_decref(quoted);
+        return 0;
+}
+
+static int read_fail(struct rule *r, const char *rest, struct error *err)
+{
+        size_t n = strcspn(rest, " \t");
+        const char *notice = rest + n + strspn(rest + n, " \t");
+
+        for (enum error_kind kind = ERR_INVALID; kind <= ERR_INTERNAL; kind++) {
+                const char *name = error_kind_name(kind);
+
+                if (strlen(name) == n && strncmp(name, rest, n) == 0) {
+                        add_line(r, VERB_FAIL, notice)->kind = kind;
+                        return 0;
+                }
+        }
+        return error_set(err, ERR_INVALID, "'fail' needs a kind such as timeout, limit or net");
+}
+
+static int read_verb(struct script *s, const char *verb, const char *rest, struct error *err)
+{
+        struct rule *r = s->count ? &s->rules[s->count - 1] : NULL;
+
+        if (strcmp(verb, "when") == 0) {
+                add_rule(s, *rest ? rest : "*");
+                return 0;
+        }
+        if (!r)
+                return error_set(err, ERR_INVALID, "'%s' stands before the first 'when'", verb);
+        if (strcmp(verb, "wait") == 0)
+                return read_wait(r, rest, err);
+        if (strcmp(verb, "piece") == 0)
+                return read_piece(r, rest, err);
+        if (strcmp(verb, "fail") == 0)
+                return read_fail(r, rest, err);
+        if (strcmp(verb, "say") == 0)
+                add_line(r, VERB_SAY, rest);
+        else if (strcmp(verb, "progress") == 0)
+                add_line(r, VERB_PROGRESS, rest);
+        else if (strcmp(verb, "hang") == 0)
+                add_line(r, VERB_HANG, NULL);
+        else if (strcmp(verb, "once") == 0)
+                r->once = true;
+        else
+                return error_set(err, ERR_INVALID,
+                                 "unknown verb '%s' (when, say, piece, wait, progress, fail, hang, once)",
+                                 verb);
+        return 0;
+}
+
+/* Cuts the text into lines in place. */
+static int read_script(struct script *s, char *text, struct error *err)
+{
+        char *following;
+        int number = 1;
+
+        for (char *line = text; line; line = following, number++) {
+                char *verb, *rest;
+
+                following = strchr(line, '\n');
+                if (following)
+                        *following++ = '\0';
+                line[strcspn(line, "\r")] = '\0';
+                verb = line + strspn(line, " \t");
+                if (!*verb || *verb == '#')
+                        continue;
+                rest = verb + strcspn(verb, " \t");
+                if (*rest)
+                        *rest++ = '\0';
+                rest += strspn(rest, " \t");
+                if (read_verb(s, verb, rest, err) < 0)
+                        return error_prefix(err, "line %d", number);
+        }
+        return 0;
+}
+
+static int read_file(const char *path, struct buf *out, struct error *err)
+{
+        FILE *f = fopen(path, "re");
+        char piece[4096];
+        size_t n;
+        bool failed;
+
+        if (!f)
+                return error_set(err, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
+        while ((n = fread(piece, 1, sizeof(piece), f)) > 0)
+                buf_add(out, piece, n);
+        failed = ferror(f) != 0;
+        fclose(f);
+        if (failed)
+                return error_set(err, ERR_IO, "cannot read '%s'", path);
+        if (out->overflow)
+                return error_set(err, ERR_LIMIT, "'%s' is larger than %d bytes", path, FILE_MAX);
+        return 0;
+}
+
+static int script_open(struct agent *a, struct error *err)
+{
+        const struct script_conf *conf = a->conf;
+        char *path = *conf->file == '/' ? mem_strdup(conf->file) : mem_printf("%s/%s", a->dir, conf->file);
+        struct script *s = mem_zalloc(sizeof(*s));
+        struct buf text;
+        int rc;
+
+        buf_init(&text, FILE_MAX);
+        rc = read_file(path, &text, err);
+        if (rc == 0) {
+                rc = read_script(s, text.data, err);
+                if (rc < 0)
+                        error_prefix(err, "%s", path);
+        }
+        if (rc == 0)
+                a->self = s;
+        else
+                script_free(s);
+        buf_release(&text);
+        free(path);
+        return rc;
+}
+
+static void script_close(struct agent *a)
+{
+        script_free(a->self);
+}
+
+/* ---- performing ---- */
+
+static struct rule *find(struct script *s, const char *heard)
+{
+        for (size_t i = 0; i < s->count; i++) {
+                struct rule *r = &s->rules[i];
+
+                if (!(r->once && r->used) && fnmatch(r->pattern, heard, FNM_CASEFOLD | FNM_NOESCAPE) == 0)
+                        return r;
+        }
+        return NULL;
+}
+
+static void say(struct play *p, const char *text, const char *heard, bool new_line)
+{
+        struct buf b;
+        const char *mark;
+
+        buf_init(&b, 0);
+        if (new_line)
+                buf_addch(&b, '\n');
+        while ((mark = strstr(text, "{text}"))) {
+                buf_add(&b, text, (size_t)(mark - text));
+                buf_addstr(&b, heard);
+                text = mark + strlen("{text}");
+        }
+        buf_addstr(&b, text);
+        play_say(p, b.data, b.len);
+        buf_release(&b);
+}
+
+static void perform(struct play *p, const struct rule *r, const char *heard)
+{
+        bool said = false;
+
+        for (size_t i = 0; i < r->count; i++) {
+                const struct line *l = &r->lines[i];
+
+                switch (l->verb) {
+                case VERB_WAIT:
+                        play_wait(p, l->ms);
+                        break;
+                case VERB_PROGRESS:
+                        play_progress(p, l->text);
+                        break;
+                case VERB_HANG:
+                        play_hang(p);
+                        break;
+                case VERB_FAIL:
+                        play_fail(p, l->kind, l->text, "the script says so");
+                        break;
+                case VERB_SAY:
+                        say(p, l->text, heard, said);
+                        said = true;
+                        break;
+                case VERB_PIECE:
+                        say(p, l->text, heard, false);
+                        said = true;
+                        break;
+                }
+        }
+}
+
+static void start(struct agent *a, struct turn_run *run)
+{
+        struct play *p = play_new(a, run);
+        char *heard = play_heard(run);
+        struct rule *r = find(a->self, heard);
+
+        if (r) {
+                r->used = true;
+                perform(p, r, heard);
+        } else {
+                play_fail(p, ERR_MISSING, "The script has no answer to that.", "no rule of the script fits");
+        }
+        play_begin(p);
+        free(heard);
+}
+
+const struct agent_ops script_agent = {
+        .type = "script",
+        .help = "Answers from a file; for tests and demonstrations.",
+        .can = AGENT_REPEATABLE | AGENT_STREAMS | AGENT_CANCELS,
+        .settings = settings,
+        .conf_size = sizeof(struct script_conf),
+        .open = script_open,
+        .close = script_close,
+        .start = start,
+        .cancel = play_cancel,
+};
