@@ -1,0 +1,312 @@
+#include <errno.h>
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "base/settings.h"
+#include "cli/command.h"
+
+#define NAMES_MAX (COMMAND_MAX_FLAGS + 8)
+
+int usage_error(const struct command *c, const char *fmt, ...)
+{
+        va_list ap;
+
+        fputs("dragoman", stderr);
+        if (c)
+                fprintf(stderr, " %s", c->name);
+        fputs(": ", stderr);
+        va_start(ap, fmt);
+        vfprintf(stderr, fmt, ap);
+        va_end(ap);
+        if (c)
+                fprintf(stderr, "\nusage: dragoman %s %s\nmore: dragoman help %s\n", c->name, c->usage,
+                        c->name);
+        else
+                fputs("\nmore: dragoman help\n", stderr);
+        return CLI_USAGE;
+}
+
+/* ---- parsing ---- */
+
+struct parsing {
+        struct args *args;
+        int argc, at;
+        char **argv;
+};
+
+static const struct flag *find_flag(const struct flag *table, const char *name, size_t n, char letter)
+{
+        for (; table && table->name; table++) {
+                if (letter ? table->letter == letter
+                           : strlen(table->name) == n && strncmp(table->name, name, n) == 0)
+                        return table;
+        }
+        return NULL;
+}
+
+static const char *nearest_flag(const struct command *c, const char *name, size_t n)
+{
+        const char *names[NAMES_MAX + 1];
+        char *word = mem_strndup(name, n);
+        size_t count = 0;
+        const char *near;
+
+        for (const struct flag *f = c->flags; f && f->name; f++)
+                names[count++] = f->name;
+        for (const struct flag *f = common_flags; f->name; f++)
+                names[count++] = f->name;
+        names[count] = NULL;
+        near = settings_nearest(word, names);
+        free(word);
+        return near;
+}
+
+static void set_common(struct args *a, const struct flag *f, const char *value)
+{
+        if (strcmp(f->name, "json") == 0) {
+                a->json = true;
+        } else if (strcmp(f->name, "help") == 0) {
+                a->wants_help = true;
+        } else {
+                a->dir = value;
+                a->dir_given = true;
+        }
+}
+
+/* given: the value behind '=' or the letter; NULL: the next argument when the flag takes one. */
+static int set_flag(struct parsing *p, const struct flag *f, bool common, const char *given)
+{
+        struct args *a = p->args;
+
+        if (f->value && !given) {
+                if (p->at + 1 >= p->argc) {
+                        usage_error(a->command, "--%s needs %s", f->name, f->value);
+                        return -1;
+                }
+                given = p->argv[++p->at];
+        } else if (!f->value && given) {
+                usage_error(a->command, "--%s takes no value", f->name);
+                return -1;
+        }
+        if (common)
+                set_common(a, f, given);
+        else
+                a->values[f - a->command->flags] = given ? given : "";
+        return 0;
+}
+
+static int parse_long(struct parsing *p, const char *word)
+{
+        const struct command *c = p->args->command;
+        size_t n = strcspn(word, "=");
+        const char *given = word[n] == '=' ? word + n + 1 : NULL;
+        const struct flag *f = find_flag(c->flags, word, n, 0);
+        const char *near;
+
+        if (f)
+                return set_flag(p, f, false, given);
+        f = find_flag(common_flags, word, n, 0);
+        if (f)
+                return set_flag(p, f, true, given);
+        near = nearest_flag(c, word, n);
+        if (near)
+                usage_error(c, "unknown flag '--%.*s' (did you mean '--%s'?)", (int)n, word, near);
+        else
+                usage_error(c, "unknown flag '--%.*s'", (int)n, word);
+        return -1;
+}
+
+/* One letter each: "-C dir", "-Cdir". */
+static int parse_short(struct parsing *p, const char *word)
+{
+        const struct command *c = p->args->command;
+        const struct flag *own = find_flag(c->flags, NULL, 0, word[0]);
+        const struct flag *f = own ? own : find_flag(common_flags, NULL, 0, word[0]);
+
+        if (f)
+                return set_flag(p, f, !own, word[1] ? word + 1 : NULL);
+        usage_error(c, "unknown flag '-%s'", word);
+        return -1;
+}
+
+int args_parse(struct args *a, const struct command *c, const struct cli_env *env, int argc, char **argv)
+{
+        struct parsing p = { a, argc, 0, argv };
+        bool only_operands = false;
+
+        *a = (struct args){ .command = c, .env = env, .dir = DEFAULT_DIR };
+        a->operands = mem_array((size_t)argc + 1, sizeof(*a->operands));
+        for (; p.at < argc; p.at++) {
+                const char *word = argv[p.at];
+                int rc = 0;
+
+                if (only_operands || word[0] != '-' || word[1] == '\0')
+                        a->operands[a->operand_count++] = word;
+                else if (strcmp(word, "--") == 0)
+                        only_operands = true;
+                else
+                        rc = word[1] == '-' ? parse_long(&p, word + 2) : parse_short(&p, word + 1);
+                if (rc < 0)
+                        return -1;
+        }
+        return 0;
+}
+
+void args_release(struct args *a)
+{
+        free(a->operands);
+        a->operands = NULL;
+}
+
+/* ---- asking ---- */
+
+const char *args_value(const struct args *a, const char *flag)
+{
+        for (size_t i = 0; a->command->flags && a->command->flags[i].name; i++) {
+                if (strcmp(a->command->flags[i].name, flag) == 0)
+                        return a->values[i];
+        }
+        return NULL;
+}
+
+bool args_has(const struct args *a, const char *flag)
+{
+        return args_value(a, flag) != NULL;
+}
+
+int args_number(const struct args *a, const char *flag, long min, long max, long *out)
+{
+        const char *text = args_value(a, flag);
+        char *end;
+        long n;
+
+        if (!text)
+                return 0;
+        errno = 0;
+        n = strtol(text, &end, 10);
+        if (errno || end == text || *end || n < min || n > max) {
+                usage_error(a->command, "--%s: '%s' is not a number from %ld to %ld", flag, text, min, max);
+                return -1;
+        }
+        *out = n;
+        return 0;
+}
+
+static int place_of(const char *word, const char *const *words)
+{
+        for (int i = 0; words[i]; i++) {
+                if (strcmp(word, words[i]) == 0)
+                        return i;
+        }
+        return -1;
+}
+
+static void list_words(struct buf *out, const char *const *words)
+{
+        for (int i = 0; words[i]; i++)
+                buf_addf(out, "%s%s", i == 0 ? "" : words[i + 1] ? ", " : " or ", words[i]);
+}
+
+int args_choice(const struct args *a, const char *flag, const char *const *choices, int fallback)
+{
+        const char *text = args_value(a, flag);
+        struct buf list;
+        int at;
+
+        if (!text)
+                return fallback;
+        at = place_of(text, choices);
+        if (at >= 0)
+                return at;
+        buf_init(&list, 0);
+        list_words(&list, choices);
+        usage_error(a->command, "--%s: '%s' must be %s", flag, text, list.data);
+        buf_release(&list);
+        return -1;
+}
+
+const char *args_operand(struct args *a, const char *what)
+{
+        if (a->next < a->operand_count)
+                return a->operands[a->next++];
+        usage_error(a->command, "%s is missing", what);
+        return NULL;
+}
+
+const char *args_action(struct args *a, const char *const *actions, const char *fallback)
+{
+        const char *word = a->next < a->operand_count ? a->operands[a->next] : NULL;
+        struct buf list;
+
+        if (word && place_of(word, actions) >= 0) {
+                a->next++;
+                return word;
+        }
+        /* A word that is nearly an action is a slip, not a directory of that name. */
+        if (word && settings_nearest(word, actions)) {
+                usage_error(a->command, "unknown action '%s' (did you mean '%s'?)", word,
+                            settings_nearest(word, actions));
+                return NULL;
+        }
+        if (fallback)
+                return fallback;
+        buf_init(&list, 0);
+        list_words(&list, actions);
+        if (word)
+                usage_error(a->command, "unknown action '%s'; it must be %s", word, list.data);
+        else
+                usage_error(a->command, "what? say %s", list.data);
+        buf_release(&list);
+        return NULL;
+}
+
+int args_end(struct args *a)
+{
+        if (a->next < a->operand_count && !a->dir_given)
+                a->dir = a->operands[a->next++];
+        if (a->dir[0] == '\0') {
+                usage_error(a->command, "the data directory has an empty name");
+                return -1;
+        }
+        if (a->next == a->operand_count)
+                return 0;
+        usage_error(a->command, "'%s' is one word too many", a->operands[a->next]);
+        return -1;
+}
+
+/* ---- telling ---- */
+
+void print_json(const struct json_t *value)
+{
+        json_dumpf(value, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY);
+        putchar('\n');
+}
+
+static int exit_code(const struct error *err)
+{
+        return err->kind == ERR_INVALID ? CLI_CONFIG : CLI_FAILED;
+}
+
+int command_failed(const struct args *a, const struct error *err)
+{
+        struct buf json;
+
+        fprintf(stderr, "dragoman: %s\n", err->text);
+        if (a->json) {
+                buf_init(&json, 0);
+                jsonw_open(&json, '{');
+                jsonw_open_member(&json, "error", '{');
+                jsonw_str(&json, "kind", error_kind_name(err->kind));
+                jsonw_str(&json, "message", err->text);
+                jsonw_close(&json, '}');
+                jsonw_close(&json, '}');
+                puts(json.data);
+                buf_release(&json);
+        }
+        return exit_code(err);
+}

@@ -1,0 +1,82 @@
+#include "config/config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+
+static void print_warnings_json(const char *warnings)
+{
+        json_t *list = json_array();
+        json_t *all = json_pack("{s:b, s:o}", "ok", 1, "warnings", list);
+
+        while (*warnings) {
+                size_t n = strcspn(warnings, "\n");
+
+                if (n > 0)
+                        json_array_append_new(list, json_stringn(warnings, n));
+                warnings += n + (warnings[n] == '\n');
+        }
+        print_json(all);
+        json_decref(all);
+}
+
+int config_check(const struct args *a)
+{
+        struct config *c = NULL;
+        struct error err = { 0 };
+
+        if (config_load(a->dir, &c, &err) < 0) {
+                command_failed(a, &err);
+                return CLI_CONFIG;
+        }
+        if (a->json) {
+                print_warnings_json(config_warnings(c));
+        } else {
+                fputs(config_warnings(c), stderr);
+                printf("the configuration of %s is fine: %zu adapters, %zu agents, %zu rules%s\n", a->dir,
+                       c->adapter_count, c->agent_count, c->rule_count,
+                       c->source ? "" : " (no config.json: the defaults)");
+        }
+        config_free(c);
+        return CLI_OK;
+}
+
+static int print_schema(void)
+{
+        json_t *schema = config_schema();
+
+        print_json(schema);
+        json_decref(schema);
+        return CLI_OK;
+}
+
+static int print_doc(const struct args *a)
+{
+        json_t *doc;
+        struct buf text;
+
+        buf_init(&text, 0);
+        config_markdown(&text);
+        if (a->json) {
+                doc = json_pack("{s:s}", "markdown", text.data);
+                print_json(doc);
+                json_decref(doc);
+        } else {
+                fputs(text.data, stdout);
+        }
+        buf_release(&text);
+        return CLI_OK;
+}
+
+int config_command(struct args *a)
+{
+        static const char *const actions[] = { "check", "schema", "doc", NULL };
+        const char *action = args_action(a, actions, NULL);
+
+        if (!action || args_end(a) < 0)
+                return CLI_USAGE;
+        if (strcmp(action, "check") == 0)
+                return config_check(a);
+        return strcmp(action, "schema") == 0 ? print_schema() : print_doc(a);
+}
