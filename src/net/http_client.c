@@ -3,6 +3,7 @@
 #include <curl/curl.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -633,6 +634,14 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *arg)
         return call->state == CALL_RUNNING ? n : 0;
 }
 
+/* Child programs do not inherit our connections. */
+static int on_socket_made(void *arg, curl_socket_t fd, curlsocktype purpose)
+{
+        (void)arg, (void)purpose;
+        fcntl(fd, F_SETFD, FD_CLOEXEC);
+        return CURL_SOCKOPT_OK;
+}
+
 /* --- the caller's side --- */
 
 static void set_options(struct http_call *call)
@@ -648,6 +657,7 @@ static void set_options(struct http_call *call)
         curl_easy_setopt(easy, CURLOPT_HEADERDATA, call);
         curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
         curl_easy_setopt(easy, CURLOPT_WRITEDATA, call);
+        curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_socket_made);
         curl_easy_setopt(easy, CURLOPT_USERAGENT, c->user_agent);
         curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, IDLE_SECONDS);
         /* ours decides; curl only shares the time out between a host's addresses */

@@ -1,6 +1,7 @@
 #include "net/loop.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/queue.h>
@@ -87,6 +88,8 @@ struct loop *loop_new(void)
 {
         struct loop *l = mem_zalloc(sizeof(*l));
 
+        /* a peer that goes away is an error code, not the end of the program */
+        signal(SIGPIPE, SIG_IGN);
         must(uv_loop_init(&l->uv));
         STAILQ_INIT(&l->deferred);
         STAILQ_INIT(&l->posted);
