@@ -361,6 +361,7 @@ static ssize_t on_pull(void *cls, uint64_t position, char *out, size_t max)
 void http_answer_stream(struct http_exchange *x, const char *content_type, const struct http_stream_ops *ops,
                         void *arg, struct http_stream **out)
 {
+        const int kept = 64 * 1024; /* by the kernel, for a client that does not read */
         struct MHD_Response *r;
 
         *out = NULL;
@@ -369,6 +370,7 @@ void http_answer_stream(struct http_exchange *x, const char *content_type, const
                 finish(x, 200, NULL, NULL);
                 return;
         }
+        setsockopt(x->conn->fd, SOL_SOCKET, SO_SNDBUF, &kept, sizeof(kept));
         x->close = true;
         x->stream = (struct http_stream){ .ops = ops, .arg = arg };
         *out = &x->stream;
@@ -397,11 +399,6 @@ void http_stream_wake(struct http_stream *s)
         x->conn->parked = NULL;
         MHD_resume_connection(x->conn->mhd);
         http_server_kick(x->server);
-}
-
-void http_stream_limit_buffer(struct http_stream *s, int bytes)
-{
-        setsockopt(exchange_of(s)->conn->fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
 }
 
 void http_stream_cut(struct http_stream *s)

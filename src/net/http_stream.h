@@ -28,8 +28,6 @@ void http_answer_stream(struct http_exchange *x, const char *content_type, const
 /* There is something to pull. Cheap when the stream is not parked. */
 void http_stream_wake(struct http_stream *s);
 bool http_stream_parked(const struct http_stream *s);
-/* Bounds what the kernel keeps for a client that does not read. */
-void http_stream_limit_buffer(struct http_stream *s, int bytes);
 /* Breaks the connection; ops->closed follows from the loop. */
 void http_stream_cut(struct http_stream *s);
 

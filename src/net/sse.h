@@ -26,22 +26,27 @@ struct sse_options {
 typedef bool sse_wants_fn(const void *filter, const char *type, const char *topic);
 
 struct sse_hub *sse_hub_new(struct loop *l, const struct sse_options *options, sse_wants_fn *wants);
-/* Ends all clients. */
+/* Ends all clients; before or after the server is freed. */
 void sse_hub_free(struct sse_hub *h);
 
 /*
  * Adds an event. id > 0 is sent as "id:" and must grow; 0 is for transient events that nobody can ask for
  * again. topic is only for the filter (an adapter or channel name; may be NULL).
  */
-void sse_publish(struct sse_hub *h, int64_t id, const char *type, const char *topic, const char *data, size_t n);
-/* The smallest id such that everything after it is still in the ring; what is older must be read from the journal. */
+void sse_publish(struct sse_hub *h, int64_t id, const char *type, const char *topic, const char *data,
+                 size_t n);
+/*
+ * The smallest id such that everything after it is still in the ring; what is older must be read from the journal.
+ * INT64_MAX as long as nothing with an id has been published: then the ring knows nothing and the journal everything.
+ */
 int64_t sse_oldest_after(const struct sse_hub *h);
 /*
  * Answers x with an event stream. `preface` (may be NULL, taken over) is sent first: already formatted events
- * from the journal up to `after`; live events with id > after follow. filter is freed with free_filter when the client goes.
+ * from the journal up to `after`; live events with id > after follow, those in the ring included. When `after` is
+ * older than the ring the client is told to come back. filter is freed with free_filter when the client goes.
  */
-void sse_attach(struct sse_hub *h, struct http_exchange *x, int64_t after, char *preface, size_t preface_n, void *filter,
-                void (*free_filter)(void *));
+void sse_attach(struct sse_hub *h, struct http_exchange *x, int64_t after, char *preface, size_t preface_n,
+                void *filter, void (*free_filter)(void *));
 unsigned sse_clients(const struct sse_hub *h);
 /* Formats one event as it goes over the wire, appended to out: for prefaces. */
 struct buf;
