@@ -256,8 +256,8 @@ static void finish(struct http_exchange *x, int status, const char *content_type
                 return;
         }
         release_request(x);
-        if (x->conn->parked == x) {
-                x->conn->parked = NULL;
+        if (x->conn->parked) {
+                x->conn->parked = false;
                 MHD_resume_connection(x->conn->mhd);
                 http_server_kick(s);
         }
@@ -352,7 +352,7 @@ static ssize_t on_pull(void *cls, uint64_t position, char *out, size_t max)
                 return MHD_CONTENT_READER_END_OF_STREAM;
         if (n == 0) {
                 x->stream.parked = true;
-                x->conn->parked = x;
+                x->conn->parked = true;
                 MHD_suspend_connection(x->conn->mhd);
         }
         return n;
@@ -396,7 +396,7 @@ void http_stream_wake(struct http_stream *s)
         if (!s->parked)
                 return;
         s->parked = false;
-        x->conn->parked = NULL;
+        x->conn->parked = false;
         MHD_resume_connection(x->conn->mhd);
         http_server_kick(x->server);
 }

@@ -36,8 +36,9 @@ struct http_conn {
         int fd;
         enum http_phase phase;
         int64_t since_ms;
-        uint64_t taken;               /* bytes the peer had taken when the writing deadline was set */
-        struct http_exchange *parked; /* suspended with this exchange */
+        uint64_t taken;                /* bytes the peer had taken when the writing deadline was set */
+        struct http_exchange *current; /* what MHD holds */
+        bool parked;                   /* suspended, until `current` is answered or has something to say */
         TAILQ_ENTRY(http_conn) next;
         LIST_ENTRY(http_conn) all;
 };

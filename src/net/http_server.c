@@ -63,12 +63,22 @@ static void conn_opened(struct http_server *s, struct MHD_Connection *mhd, void 
         *context = c;
 }
 
+static void drop_current(struct http_conn *c)
+{
+        struct http_exchange *x = c->current;
+
+        c->current = NULL;
+        if (x)
+                http_exchange_detach(x);
+}
+
 static void conn_closed(struct http_server *s, void **context)
 {
         struct http_conn *c = *context;
 
         if (!c)
                 return;
+        drop_current(c); /* some of MHD's ways out forget on_completed */
         http_conn_enter(c, HTTP_UNTIMED);
         LIST_REMOVE(c, all);
         if (--s->count == 0 && s->sweep)
@@ -133,14 +143,15 @@ static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *
 {
         struct http_server *s = cls;
         struct http_conn *c = conn_of(mhd);
-        struct http_exchange *x = http_exchange_new(c, uri);
         char *query = strchr(uri, '?');
 
         s->calls++;
+        drop_current(c);
+        c->current = http_exchange_new(c, uri);
         if (query)
                 query[1] = '\0';
         http_conn_enter(c, HTTP_READING);
-        return x;
+        return c->current;
 }
 
 /* We decode by ourselves, after splitting. */
@@ -189,7 +200,7 @@ static enum MHD_Result wait_for_answer(struct http_exchange *x)
 {
         if (x->answered)
                 return http_exchange_queue(x);
-        x->conn->parked = x;
+        x->conn->parked = true;
         MHD_suspend_connection(x->conn->mhd);
         return MHD_YES;
 }
@@ -202,6 +213,8 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
 
         (void)mhd;
         s->calls++;
+        if (!x)
+                return MHD_NO;
         switch (x->state) {
         case HTTP_HEAD:
                 return begin(x, method, url, version);
@@ -219,15 +232,13 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
                          enum MHD_RequestTerminationCode why)
 {
         struct http_server *s = cls;
-        struct http_exchange *x = *context;
+        struct http_conn *c = conn_of(mhd);
 
         (void)why;
         s->calls++;
-        if (!x)
-                return;
         *context = NULL;
-        http_conn_enter(conn_of(mhd), HTTP_WAITING);
-        http_exchange_detach(x);
+        http_conn_enter(c, HTTP_WAITING);
+        drop_current(c);
 }
 
 /* ---- the loop ---- */
@@ -558,7 +569,7 @@ void http_server_free(struct http_server *s)
         {
                 if (c->parked)
                         MHD_resume_connection(c->mhd);
-                c->parked = NULL;
+                c->parked = false;
         }
         MHD_stop_daemon(s->mhd);
         while ((x = LIST_FIRST(&s->orphans))) {
