@@ -181,8 +181,6 @@ static enum error_kind kind_of(CURLcode code)
                 return ERR_TIMEOUT;
         case CURLE_WEIRD_SERVER_REPLY:
         case CURLE_BAD_CONTENT_ENCODING:
-        case CURLE_HTTP2:
-        case CURLE_HTTP2_STREAM:
                 return ERR_PROTOCOL;
         case CURLE_READ_ERROR:
         case CURLE_SSL_CACERT_BADFILE:

@@ -99,8 +99,8 @@ static void a_written_file_is_told_once(void **state)
         put(&w, "config.json", "{  }");
         await_told(&w, 1);
         assert_string_equal(w.name, "config.json");
-        while (loop_step(w.loop, false) && w.told > 1)
-                ;
+        for (int i = 0; i < 3; i++)
+                loop_step(w.loop, false);
         assert_int_equal(w.told, 1);
         close_world(&w);
 }
