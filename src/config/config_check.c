@@ -1,0 +1,241 @@
+/*
+ * Mistakes that tables cannot express, and things that are permitted but hardly meant.
+ */
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "config/config_private.h"
+#include "dispatch/rules.h"
+
+/* ---- names ---- */
+
+static bool is_name(const char *s)
+{
+        if (!islower((unsigned char)*s) && !isdigit((unsigned char)*s))
+                return false;
+        return strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == strlen(s) && strlen(s) <= 100;
+}
+
+int config_check_name(const struct settings_source *src, const char *section, const char *name,
+                      struct error *err)
+{
+        char *path;
+
+        if (is_name(name))
+                return 0;
+        path = mem_printf("%s.%s", section, name);
+        settings_error(src, path, err,
+                       "a name has small letters, digits, '-', '_' and '.', begins with a letter or digit, "
+                       "and is at most "
+                       "100 long");
+        free(path);
+        return -1;
+}
+
+/* ---- http ---- */
+
+/* The host of "host:port" or "[address]:port", yours to free; NULL when it is neither. */
+static char *listen_host(const char *listen)
+{
+        const char *colon = strrchr(listen, ':');
+        char *host, *end;
+        long port;
+
+        if (!colon || colon == listen || !isdigit((unsigned char)colon[1]))
+                return NULL;
+        port = strtol(colon + 1, &end, 10);
+        if (*end || port > 65535)
+                return NULL;
+        if (*listen == '[')
+                return colon > listen + 2 && colon[-1] == ']'
+                               ? mem_strndup(listen + 1, (size_t)(colon - listen) - 2)
+                               : NULL;
+        host = mem_strndup(listen, (size_t)(colon - listen));
+        if (!strchr(host, ':'))
+                return host;
+        free(host); /* an IPv6 address without brackets leaves its port in doubt */
+        return NULL;
+}
+
+static bool is_address(const char *text)
+{
+        unsigned char bytes[sizeof(struct in6_addr)];
+
+        return inet_pton(AF_INET, text, bytes) == 1 || inet_pton(AF_INET6, text, bytes) == 1;
+}
+
+static bool is_loopback(const char *host)
+{
+        struct in_addr four;
+        struct in6_addr six;
+
+        if (inet_pton(AF_INET, host, &four) == 1)
+                return ntohl(four.s_addr) >> 24 == 127;
+        if (inet_pton(AF_INET6, host, &six) == 1)
+                return IN6_IS_ADDR_LOOPBACK(&six);
+        return strcmp(host, "localhost") == 0;
+}
+
+static int check_listen(const struct settings_source *src, const struct http_conf *h, struct error *err)
+{
+        char *host = listen_host(h->listen);
+        bool understood = host != NULL, inside = host && is_loopback(host);
+
+        free(host);
+        if (!understood)
+                return settings_error(
+                        src, "http.listen", err,
+                        "expected address and port such as \"127.0.0.1:8420\" or \"[::1]:8420\"");
+        if (!inside && !h->tls_cert && h->trusted_proxy.count == 0)
+                return settings_error(
+                        src, "http.listen", err,
+                        "can be reached from other machines: set 'tlsCert' and 'tlsKey', or name the proxy "
+                        "that does TLS in 'trustedProxy'");
+        return 0;
+}
+
+static int check_proxies(const struct settings_source *src, const struct setting_list *proxies,
+                         struct error *err)
+{
+        for (size_t i = 0; i < proxies->count; i++) {
+                if (!is_address(proxies->items[i]))
+                        return settings_error(src, "http.trustedProxy", err, "'%.60s' is not an IP address",
+                                              proxies->items[i]);
+        }
+        return 0;
+}
+
+static int check_http(const struct settings_source *src, const struct http_conf *h, struct error *err)
+{
+        if (!h->tls_cert != !h->tls_key)
+                return settings_error(src, h->tls_cert ? "http.tlsCert" : "http.tlsKey", err,
+                                      "'tlsCert' and 'tlsKey' go together");
+        if (check_proxies(src, &h->trusted_proxy, err) < 0)
+                return -1;
+        return check_listen(src, h, err);
+}
+
+/* ---- store and bus ---- */
+
+/* The value is not repeated: such a URL may carry a password. */
+static int check_driver(const struct settings_source *src, const char *key, const char *value,
+                        const char *accepted, const char *later_prefix, const char *later_name,
+                        struct error *err)
+{
+        if (strcmp(value, accepted) == 0)
+                return 0;
+        if (strncmp(value, later_prefix, strlen(later_prefix)) == 0)
+                return settings_error(src, key, err, "%s comes with a later version; accepted: \"%s\"",
+                                      later_name, accepted);
+        return settings_error(src, key, err, "unknown %s; accepted: \"%s\"", key, accepted);
+}
+
+int config_check_root(const struct settings_source *src, const struct config_root *root, struct error *err)
+{
+        if (check_http(src, &root->http, err) < 0 ||
+            check_driver(src, "store", root->store, "sqlite", "postgres", "PostgreSQL", err) < 0)
+                return -1;
+        return check_driver(src, "bus", root->bus, "local", "nats", "NATS", err);
+}
+
+/* ---- references ---- */
+
+static int unknown_agent(const struct config *c, const struct settings_source *src, const char *path,
+                         const char *agent, struct error *err)
+{
+        const char **names = mem_array(c->agent_count + 1, sizeof(*names));
+        const char *near;
+        struct buf text;
+
+        buf_init(&text, 0);
+        for (size_t i = 0; i < c->agent_count; i++)
+                names[i] = c->agents[i]->name;
+        near = settings_nearest(agent, names);
+        buf_addf(&text, "there is no agent '%.60s'", agent);
+        if (near)
+                buf_addf(&text, " (did you mean '%s'?)", near);
+        buf_addstr(&text, "; there is ");
+        for (size_t i = 0; i < c->agent_count; i++)
+                buf_addf(&text, "%s'%s'", i > 0 ? ", " : "", names[i]);
+        settings_error(src, path, err, "%s", text.data);
+        buf_release(&text);
+        free(names);
+        return -1;
+}
+
+/* Takes the path over. */
+static int check_agent(const struct config *c, const struct settings_source *src, char *path,
+                       const char *agent, struct error *err)
+{
+        bool known = !agent;
+        int rc = 0;
+
+        for (size_t i = 0; i < c->agent_count && !known; i++)
+                known = strcmp(c->agents[i]->name, agent) == 0;
+        if (!known)
+                rc = unknown_agent(c, src, path, agent, err);
+        free(path);
+        return rc;
+}
+
+int config_check_references(const struct config *c, const struct settings_source *src, struct error *err)
+{
+        for (size_t i = 0; i < c->adapter_count; i++) {
+                const struct adapter_conf *a = c->adapters[i];
+
+                if (check_agent(c, src, mem_printf("adapters.%s.agent", a->name), a->common.agent, err) < 0)
+                        return -1;
+        }
+        for (size_t i = 0; i < c->rule_count; i++) {
+                if (check_agent(c, src, mem_printf("rules[%zu].agent", i), c->rules[i].agent, err) < 0)
+                        return -1;
+        }
+        return check_agent(c, src, mem_strdup("defaultAgent"), c->default_agent, err);
+}
+
+/* ---- warnings ---- */
+
+static bool matches_an_adapter(const struct config *c, const char *pattern)
+{
+        for (size_t i = 0; i < c->adapter_count; i++) {
+                if (glob_match(pattern, c->adapters[i]->name))
+                        return true;
+        }
+        return false;
+}
+
+static void warn_of_rule(const struct config *c, struct settings_source *src, size_t index)
+{
+        const struct setting_list *list = &c->rules[index].adapter;
+        char *path = mem_printf("rules[%zu].when.adapter", index);
+
+        for (size_t i = 0; i < list->count; i++) {
+                if (!matches_an_adapter(c, list->items[i]))
+                        settings_warn(src, path, "no adapter is called '%.60s'", list->items[i]);
+        }
+        free(path);
+}
+
+static void warn_of_silence(const struct config *c, struct settings_source *src)
+{
+        for (size_t i = 0; i < c->adapter_count; i++) {
+                const struct adapter_conf *a = c->adapters[i];
+
+                if (a->common.enabled && !a->common.agent)
+                        settings_warn(
+                                src, "agents",
+                                "adapter '%s' answers nobody: name its 'agent', a 'defaultAgent', or rules",
+                                a->name);
+        }
+}
+
+void config_add_warnings(const struct config *c, struct settings_source *src)
+{
+        for (size_t i = 0; i < c->rule_count; i++)
+                warn_of_rule(c, src, i);
+        if (!c->default_agent && c->rule_count == 0)
+                warn_of_silence(c, src);
+}

@@ -1,0 +1,546 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "../lib/scratch.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "config/config.h"
+
+#define KEY "sk-test-0123456789"
+
+static const char *const environment[] = { "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY",
+                                           "OPENAI_BASE_URL" };
+
+static int begin(void **state)
+{
+        for (size_t i = 0; i < COUNT(environment); i++)
+                unsetenv(environment[i]);
+        *state = scratch_new();
+        return 0;
+}
+
+static int end(void **state)
+{
+        scratch_free(*state);
+        return 0;
+}
+
+static void write_config(const char *dir, const char *text)
+{
+        char *path = scratch_path(dir, "config.json");
+        FILE *f = fopen(path, "w");
+
+        assert_non_null(f);
+        assert_true(fputs(text, f) >= 0);
+        assert_int_equal(fclose(f), 0);
+        free(path);
+}
+
+static struct config *load(const char *dir, const char *text)
+{
+        struct config *c = NULL;
+        struct error err = { 0 };
+
+        if (text)
+                write_config(dir, text);
+        if (config_load(dir, &c, &err) < 0)
+                fail_msg("%s", err.text);
+        return c;
+}
+
+static const struct adapter_conf *adapter(const struct config *c, const char *name)
+{
+        for (size_t i = 0; i < c->adapter_count; i++) {
+                if (strcmp(c->adapters[i]->name, name) == 0)
+                        return c->adapters[i];
+        }
+        return NULL;
+}
+
+static void an_empty_directory_works(void **state)
+{
+        struct config *c = load(*state, NULL);
+
+        assert_null(c->source);
+        assert_string_equal(c->http.listen, "127.0.0.1:8420");
+        assert_string_equal(c->store_url, "sqlite");
+        assert_string_equal(c->bus_url, "local");
+        assert_int_equal(c->adapter_count, 2);
+        assert_string_equal(adapter(c, "terminal")->ops->name, "cli");
+        assert_string_equal(adapter(c, "api")->ops->name, "api");
+        assert_int_equal(c->agent_count, 1);
+        assert_string_equal(c->agents[0]->ops->type, "demo");
+        assert_string_equal(c->default_agent, c->agents[0]->name);
+        assert_string_equal(c->agent_note, "demo agent (no key in the environment)");
+        assert_int_equal(c->rule_count, 0);
+        for (size_t i = 0; i < STREAM_COUNT; i++)
+                assert_int_equal(c->retention_ms[i], INT64_C(7) * 86400000);
+        assert_true(c->limits.running_turns > 0);
+        assert_string_equal(config_warnings(c), "");
+        config_free(c);
+}
+
+static void a_key_in_the_environment_brings_a_real_model(void **state)
+{
+        struct config *c;
+
+        setenv("OPENAI_API_KEY", KEY, 1);
+        setenv("OPENAI_BASE_URL", "http://127.0.0.1:1234/v1", 1);
+        c = load(*state, NULL);
+        assert_string_equal(c->agents[0]->name, "assistant");
+        assert_string_equal(c->agents[0]->ops->type, "openai");
+        assert_string_equal(json_str(c->agents[0]->raw, "model", ""), "gpt-5");
+        assert_string_equal(json_str(c->agents[0]->raw, "apiKey", ""), "env:OPENAI_API_KEY");
+        assert_string_equal(json_str(c->agents[0]->raw, "baseUrl", ""), "http://127.0.0.1:1234/v1");
+        assert_null(strstr(c->agent_note, KEY));
+        config_free(c);
+
+        setenv("ANTHROPIC_API_KEY", KEY, 1);
+        c = load(*state, "{ /* nothing */ }");
+        assert_int_equal(c->agent_count, 1);
+        assert_string_equal(c->agents[0]->ops->type, "anthropic");
+        assert_string_equal(json_str(c->agents[0]->raw, "model", ""), "claude-sonnet-4-5");
+        config_free(c);
+
+        c = load(*state, "{\"agents\": {\"mine\": {\"type\": \"echo\"}}}");
+        assert_string_equal(c->agents[0]->name, "mine");
+        assert_int_equal(c->agent_count, 1);
+        config_free(c);
+
+        setenv("ANTHROPIC_API_KEY", "", 1); /* set but empty is not set */
+        setenv("OPENAI_API_KEY", "", 1);
+        c = load(*state, "{\"agents\": {}}");
+        assert_string_equal(c->agents[0]->ops->type, "demo");
+        config_free(c);
+}
+
+static void a_bad_base_url_in_the_environment_names_its_origin(void **state)
+{
+        struct config *c = NULL;
+        struct error err = { 0 };
+
+        setenv("ANTHROPIC_API_KEY", KEY, 1);
+        setenv("ANTHROPIC_BASE_URL", "nonsense", 1);
+        assert_int_equal(config_load(*state, &c, &err), -1);
+        assert_non_null(
+                strstr(err.text, "the environment has ANTHROPIC_API_KEY but no agent can be made of it"));
+        assert_null(strstr(err.text, KEY));
+        assert_null(c);
+}
+
+static void the_terminal_and_the_api_are_added_unless_the_file_speaks_of_them(void **state)
+{
+        struct config *c = load(*state, "{\"adapters\": {\"shell\": {\"type\": \"cli\"},"
+                                        " \"api\": {\"type\": \"api\", \"enabled\": false}}}");
+
+        assert_int_equal(c->adapter_count, 2);
+        assert_non_null(adapter(c, "shell"));
+        assert_null(adapter(c, "terminal"));
+        assert_false(adapter(c, "api")->common.enabled);
+        config_free(c);
+}
+
+static void everything_in_the_file_arrives(void **state)
+{
+        struct config *c = load(
+                *state, "{ // comments and trailing commas are fine\n"
+                        "\"$schema\": \"x\",\n"
+                        "\"http\": {\"listen\": \"0.0.0.0:0\", \"trustedProxy\": \"10.0.0.1\"},\n"
+                        "\"retention\": {\"message\": 1.5, \"custom\": -1, \"turn\": 0},\n"
+                        "\"limits\": {\"mailbox\": 3},\n"
+                        "\"adapters\": {\"shop\": {\"type\": \"api\", \"agent\": \"two\",\n"
+                        "  \"callbackUrl\": \"https://shop.example/x\", \"pace\": {\"perSecond\": 3}}},\n"
+                        "\"agents\": {\"one\": {\"type\": \"echo\"}, \"two\": {\"type\": \"demo\"}},\n"
+                        "\"defaultAgent\": \"one\",\n"
+                        "\"rules\": [{\"name\": \"r\", \"when\": {\"adapter\": \"sh*\", \"dm\": true},\n"
+                        "  \"agent\": \"two\"}, {\"mode\": \"off\"},],\n"
+                        "}\n");
+
+        assert_string_equal(c->http.listen, "0.0.0.0:0");
+        assert_int_equal(c->retention_ms[STREAM_MESSAGE], 129600000);
+        assert_int_equal(c->retention_ms[STREAM_CUSTOM], -1);
+        assert_int_equal(c->retention_ms[STREAM_TURN], 1);
+        assert_int_equal(c->limits.mailbox, 3);
+        assert_int_equal(c->adapter_count,
+                         2); /* an adapter of type api is there: only the terminal is added */
+        assert_string_equal(adapter(c, "shop")->common.agent, "two");
+        assert_string_equal(c->default_agent, "one");
+        assert_string_equal(c->agent_note, "one (echo), two (demo)");
+        assert_int_equal(c->rule_count, 2);
+        assert_string_equal(c->rules[0].name, "r");
+        assert_true(c->rules[0].dm);
+        assert_string_equal(c->rules[1].name, "rule 2");
+        assert_string_equal(config_warnings(c), "");
+        config_free(c);
+}
+
+static void every_mistake_is_told_with_file_and_line(void **state)
+{
+        /* clang-format off */
+        static const struct {
+                const char *text, *error;
+        } rows[] = {
+                { "[]", "config.json:1: expected an object" },
+                { "{\n\"htpp\": {}}", "config.json:2: unknown key 'htpp' (did you mean 'http'?)" },
+                { "{\n\"adapter\": {}}", "config.json:2: unknown key 'adapter' (did you mean 'adapters'?)" },
+                { "{\n\"http\": {\n\"listen\": \"8420\"}}",
+                  "config.json:3: http.listen: expected address and port such as \"127.0.0.1:8420\" or \"[::1]:8420\"" },
+                { "{\"http\": {\"listen\": \"127.0.0.1:70000\"}}", "config.json:1: http.listen: expected address and port" },
+                { "{\"http\": {\"listen\": \"127.0.0.1:-1\"}}", "config.json:1: http.listen: expected address and port" },
+                { "{\"http\": {\"listen\": \"::1:80\"}}", "config.json:1: http.listen: expected address and port" },
+                { "{\"http\": {\"listen\": \"[]:80\"}}", "config.json:1: http.listen: expected address and port" },
+                { "{\n\n\"http\": {\"listen\": \"0.0.0.0:80\"}}",
+                  "config.json:3: http.listen: can be reached from other machines: set 'tlsCert' and 'tlsKey'" },
+                { "{\"http\": {\"listen\": \"[::]:80\"}}", "config.json:1: http.listen: can be reached from other machines" },
+                { "{\"http\": {\n\"tlsCert\": \"x\"}}", "config.json:2: http.tlsCert: 'tlsCert' and 'tlsKey' go together" },
+                { "{\"http\": {\n\"trustedProxy\": [\"proxy\"]}}",
+                  "config.json:2: http.trustedProxy: 'proxy' is not an IP address" },
+                { "{\"http\": {\n\"maxBodyBytes\": 1}}",
+                  "config.json:2: http.maxBodyBytes: 1 is too small (1024 to 1073741824)" },
+                { "{\n\"store\": \"postgres://u:" KEY "@h/d\"}",
+                  "config.json:2: store: PostgreSQL comes with a later version; accepted: \"sqlite\"" },
+                { "{\n\"store\": \"oracle\"}", "config.json:2: store: unknown store; accepted: \"sqlite\"" },
+                { "{\n\"bus\": \"nats://h\"}", "config.json:2: bus: NATS comes with a later version; accepted: \"local\"" },
+                { "{\"retention\": {\n\"messages\": 1}}",
+                  "config.json:2: retention: unknown key 'messages' (did you mean 'message'?)" },
+                { "{\"retention\": {\n\"turn\": -2}}", "config.json:2: retention.turn: -2 is too small (-1 to 36500)" },
+                { "{\"limits\": {\n\"mailbox\": \"x\"}}", "config.json:2: limits.mailbox: expected a whole number" },
+                { "{\n\"adapters\": []}", "config.json:2: adapters: expected an object of named adapters" },
+                { "{\"adapters\": {\n\"My Bot\": {\"type\": \"cli\"}}}", "config.json:2: adapters.My Bot: a name has small letters" },
+                { "{\"adapters\": {\n\"a/b\": {\"type\": \"cli\"}}}", "config.json:2: adapters.a/b: a name has small letters" },
+                { "{\"adapters\": {\n\"tg\": {\n\"type\": \"telegram\"}}}",
+                  "config.json:3: adapters.tg.type: there is no platform 'telegram'; this version has 'api' and 'cli'" },
+                { "{\"adapters\": {\"t\": {\"type\": \"cli\",\n\"agent\": \"assistent\"}},"
+                  " \"agents\": {\"assistant\": {\"type\": \"echo\"}, \"b\": {\"type\": \"echo\"}}}",
+                  "config.json:2: adapters.t.agent: there is no agent 'assistent' (did you mean 'assistant'?);"
+                  " there is 'assistant', 'b'" },
+                { "{\n\"agents\": 7}", "config.json:2: agents: expected an object of named agents" },
+                { "{\"agents\": {\n\"_x\": {\"type\": \"echo\"}}}", "config.json:2: agents._x: a name has small letters" },
+                { "{\n\"defaultAgent\": \"nobody\"}", "config.json:2: defaultAgent: there is no agent 'nobody'; there is 'demo'" },
+                { "{\n\"rules\": {}}", "config.json:2: rules: expected a list of rules" },
+                { "{\"rules\": [{},\n7]}", "config.json:2: rules[1]: expected an object" },
+                { "{\"rules\": [{},\n{\"agent\": \"dmeo\"}]}",
+                  "config.json:2: rules[1].agent: there is no agent 'dmeo' (did you mean 'demo'?); there is 'demo'" },
+                { "{\"rules\": [\n{\"mode\": \"ambient\"}]}", "config.json:2: rules[0].mode: unknown value 'ambient'" },
+                { "{\"rules\": [{\"when\": {\n\"dm\": 1}}]}", "config.json:2: rules[0].when.dm: expected true or false" },
+                { "{\n\n", "config.json:" },
+        };
+        /* clang-format on */
+
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct config *c = NULL;
+                struct error err = { 0 };
+
+                write_config(*state, rows[i].text);
+                assert_int_equal(config_load(*state, &c, &err), -1);
+                assert_int_equal(err.kind, ERR_INVALID);
+                if (strncmp(err.text, rows[i].error, strlen(rows[i].error)) != 0)
+                        fail_msg("row %zu: got '%s', wanted '%s'", i, err.text, rows[i].error);
+                assert_null(strstr(err.text, KEY));
+                assert_null(c);
+        }
+}
+
+static void a_file_that_cannot_be_read_is_an_error_of_its_own(void **state)
+{
+        char *path = scratch_path(*state, "config.json");
+        struct config *c = NULL;
+        struct error err = { 0 };
+
+        assert_int_equal(mkdir(path, 0700), 0);
+        assert_int_equal(config_load(*state, &c, &err), -1);
+        assert_int_equal(err.kind, ERR_IO);
+        free(path);
+}
+
+static void addresses_that_may_be_listened_at(void **state)
+{
+        static const char *const good[] = { "127.0.0.1:0", "localhost:8420", "[::1]:65535", "127.1.2.3:80" };
+
+        for (size_t i = 0; i < COUNT(good); i++) {
+                char *text = mem_printf("{\"http\": {\"listen\": \"%s\"}}", good[i]);
+
+                config_free(load(*state, text));
+                free(text);
+        }
+        config_free(
+                load(*state, "{\"http\": {\"listen\": \"[::]:0\", \"tlsCert\": \"c\", \"tlsKey\": \"k\"}}"));
+}
+
+static void what_is_hardly_meant_is_warned_about(void **state)
+{
+        struct config *c =
+                load(*state, "{\"rules\": [\n{\"when\": {\"adapter\": [\"api\", \"discord-*\"]}}]}");
+
+        assert_string_equal(config_warnings(c),
+                            "config.json:2: rules[0].when.adapter: no adapter is called 'discord-*'\n");
+        config_free(c);
+
+        c = load(*state, "{\n\"adapters\": {\"terminal\": {\"type\": \"cli\", \"agent\": \"a\"}},\n"
+                         "\"agents\": {\"a\": {\"type\": \"echo\"}, \"b\": {\"type\": \"echo\"}}}");
+        assert_null(c->default_agent);
+        assert_string_equal(config_warnings(c),
+                            "config.json:3: agents: adapter 'api' answers nobody: name its 'agent', "
+                            "a 'defaultAgent', or rules\n");
+        config_free(c);
+
+        c = load(*state, "{\"adapters\": {\"api\": {\"type\": \"api\", \"callbackUrl\": \"http://x/\",\n"
+                         "\"callbackSecret\": \"" KEY "\"}}}");
+        assert_non_null(strstr(config_warnings(c),
+                               "config.json:2: adapters.api.callbackSecret: a secret is written in clear"));
+        assert_null(strstr(config_warnings(c), KEY));
+        config_free(c);
+}
+
+static void a_reload_shows_what_changed(void **state)
+{
+        struct config *old =
+                load(*state, "{\"adapters\": {\"a\": {\"type\": \"api\"}, \"t\": {\"type\": \"cli\"}}}");
+        struct config *new =
+                load(*state, "{ // a comment is no change\n\"adapters\": {\"t\": {\"type\": \"cli\"},"
+                             " \"a\": {\"type\": \"api\", \"timeoutMs\": 5000}}}");
+
+        assert_true(json_equal(adapter(old, "t")->raw, adapter(new, "t")->raw));
+        assert_false(json_equal(adapter(old, "a")->raw, adapter(new, "a")->raw));
+        config_free(old);
+        config_free(new);
+}
+
+/* ---- the description ---- */
+
+/* As much of JSON Schema as ours uses. Says where it does not hold. */
+static bool holds(const json_t *schema, const json_t *value);
+
+static bool type_is(const char *type, const json_t *v)
+{
+        return (strcmp(type, "object") == 0 && json_is_object(v)) ||
+               (strcmp(type, "array") == 0 && json_is_array(v)) ||
+               (strcmp(type, "string") == 0 && json_is_string(v)) ||
+               (strcmp(type, "boolean") == 0 && json_is_boolean(v)) ||
+               (strcmp(type, "integer") == 0 && json_is_integer(v)) ||
+               (strcmp(type, "number") == 0 && json_is_number(v)) ||
+               (strcmp(type, "null") == 0 && json_is_null(v));
+}
+
+static bool type_holds(const json_t *type, const json_t *v)
+{
+        if (!type)
+                return true;
+        if (json_is_string(type))
+                return type_is(json_string_value(type), v);
+        for (size_t i = 0; i < json_array_size(type); i++) {
+                if (type_is(json_string_value(json_array_get(type, i)), v))
+                        return true;
+        }
+        return false;
+}
+
+static bool members_hold(const json_t *schema, json_t *value)
+{
+        const json_t *properties = json_object_get(schema, "properties");
+        const json_t *more = json_object_get(schema, "additionalProperties");
+        const json_t *required = json_object_get(schema, "required");
+        const char *key;
+        json_t *member;
+
+        for (size_t i = 0; i < json_array_size(required); i++) {
+                if (!json_object_get(value, json_string_value(json_array_get(required, i))))
+                        return false;
+        }
+        json_object_foreach(value, key, member)
+        {
+                const json_t *s = json_object_get(properties, key);
+
+                if (!s && json_is_false(more))
+                        return false;
+                if (!s)
+                        s = more;
+                if (json_is_object(s) && !holds(s, member))
+                        return false;
+        }
+        return true;
+}
+
+static bool one_holds(const json_t *kinds, const json_t *value)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < json_array_size(kinds); i++)
+                n += holds(json_array_get(kinds, i), value);
+        return n == 1;
+}
+
+static bool enum_holds(const json_t *values, const json_t *value)
+{
+        for (size_t i = 0; i < json_array_size(values); i++) {
+                if (json_equal(json_array_get(values, i), (json_t *)(uintptr_t)value))
+                        return true;
+        }
+        return false;
+}
+
+static bool range_holds(const json_t *schema, const json_t *value)
+{
+        const json_t *min = json_object_get(schema, "minimum"), *max = json_object_get(schema, "maximum");
+        double x = json_number_value(value);
+
+        return (!min || x >= json_number_value(min)) && (!max || x <= json_number_value(max));
+}
+
+static bool holds(const json_t *schema, const json_t *value)
+{
+        const json_t *kinds = json_object_get(schema, "oneOf"), *values = json_object_get(schema, "enum");
+        const json_t *constant = json_object_get(schema, "const"), *items = json_object_get(schema, "items");
+
+        if (!type_holds(json_object_get(schema, "type"), value))
+                return false;
+        if (constant && !json_equal(constant, value))
+                return false;
+        if ((values && !enum_holds(values, value)) || (kinds && !one_holds(kinds, value)))
+                return false;
+        if (json_is_number(value) && !range_holds(schema, value))
+                return false;
+        for (size_t i = 0; items && i < json_array_size(value); i++) {
+                if (!holds(items, json_array_get(value, i)))
+                        return false;
+        }
+        return !json_is_object(value) || members_hold(schema, (json_t *)(uintptr_t)value);
+}
+
+static void the_schema_accepts_what_the_reader_accepts(void **state)
+{
+        /* clang-format off */
+        static const struct {
+                bool good;
+                const char *text;
+        } rows[] = {
+                { true, "{}" },
+                { true, "{\"http\": {\"listen\": \"127.0.0.1:8420\", \"publicUrl\": null}, \"store\": \"sqlite\", \"bus\": \"local\"}" },
+                { true, "{\"adapters\": {\"terminal\": {\"type\": \"cli\"}, \"x\": {\"type\": \"api\", \"timeoutMs\": 500,"
+                        " \"callbackUrl\": \"http://h/\", \"pace\": {\"perSecond\": 0.5}}}}" },
+                { true, "{\"agents\": {\"gpt\": {\"type\": \"openai\", \"baseUrl\": \"https://api.openai.com/v1\", \"model\": \"gpt-5\","
+                        " \"apiKey\": \"" KEY "\", \"stream\": true}, \"echo\": {\"type\": \"echo\"}}, \"defaultAgent\": \"echo\"}" },
+                { true, "{\"rules\": [{\"name\": \"people ask\", \"when\": {\"adapter\": \"a*\", \"dm\": true, \"mention\": true,"
+                        " \"channel\": [\"456\"]}, \"mode\": \"reply\"}]}" },
+                { true, "{\"retention\": {\"message\": 0.5}, \"limits\": {\"mailbox\": 7}}" },
+                { false, "{\"htpp\": {}}" },
+                { false, "{\"http\": {\"listen\": 8420}}" },
+                { false, "{\"adapters\": {\"x\": {\"type\": \"nothing\"}}}" },
+                { false, "{\"adapters\": {\"x\": {}}}" },
+                { false, "{\"adapters\": {\"x\": {\"type\": \"cli\", \"timeoutMs\": 500}}}" },
+                { false, "{\"adapters\": {\"x\": {\"type\": \"api\", \"timeoutMs\": 5}}}" },
+                { false, "{\"agents\": {\"x\": {\"type\": \"openai\"}}}" },
+                { false, "{\"rules\": [{\"mode\": \"loud\"}]}" },
+                { false, "{\"rules\": {}}" },
+        };
+        /* clang-format on */
+        json_t *schema = config_schema();
+
+        assert_string_equal(json_str(schema, "$schema", ""), "https://json-schema.org/draft/2020-12/schema");
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                json_t *value = json_read(rows[i].text, strlen(rows[i].text), NULL);
+                struct config *c = NULL;
+                struct error err = { 0 };
+
+                write_config(*state, rows[i].text);
+                if ((config_load(*state, &c, &err) == 0) != rows[i].good)
+                        fail_msg("row %zu: %s", i, err.text);
+                if (holds(schema, value) != rows[i].good)
+                        fail_msg("row %zu: the schema disagrees", i);
+                config_free(c);
+                json_decref(value);
+        }
+        json_decref(schema);
+}
+
+static void the_manual_describes_every_section_and_kind(void **state)
+{
+        static const char *const words[] = { "# Configuration",
+                                             "## `http`",
+                                             "| `listen` |",
+                                             "## `retention`",
+                                             "## `limits`",
+                                             "## `adapters`",
+                                             "| `pace.perSecond` |",
+                                             "### `\"type\": \"api\"`",
+                                             "| `callbackUrl` |",
+                                             "### `\"type\": \"cli\"`",
+                                             "## `agents`",
+                                             "### `\"type\": \"openai\"`",
+                                             "### `\"type\": \"demo\"`",
+                                             "## `rules`",
+                                             "| `when.channel` |",
+                                             "env:NAME" };
+        struct buf text;
+
+        (void)state;
+        buf_init(&text, 0);
+        config_markdown(&text);
+        for (size_t i = 0; i < COUNT(words); i++) {
+                if (!strstr(text.data, words[i]))
+                        fail_msg("the manual has no %s", words[i]);
+        }
+        buf_release(&text);
+}
+
+/* The example of the manual is a configuration that loads. */
+static void the_example_in_the_manual_loads(void **state)
+{
+        struct buf text;
+        char *from, *to, *key = scratch_path(*state, "openai.key");
+        struct config *c;
+        FILE *f = fopen(key, "w");
+
+        assert_non_null(f);
+        assert_true(fputs(KEY "\n", f) >= 0);
+        assert_int_equal(fclose(f), 0);
+        setenv("ANTHROPIC_API_KEY", KEY, 1);
+        setenv("SHOP_SECRET", KEY, 1);
+        buf_init(&text, 0);
+        config_markdown(&text);
+        from = strstr(text.data, "```jsonc\n");
+        assert_non_null(from);
+        from += strlen("```jsonc\n");
+        to = strstr(from, "```");
+        assert_non_null(to);
+        *to = '\0';
+        c = load(*state, from);
+        assert_int_equal(c->agent_count, 2);
+        assert_string_equal(config_warnings(c), "");
+        config_free(c);
+        buf_release(&text);
+        free(key);
+        unsetenv("SHOP_SECRET");
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(an_empty_directory_works, begin, end),
+                cmocka_unit_test_setup_teardown(a_key_in_the_environment_brings_a_real_model, begin, end),
+                cmocka_unit_test_setup_teardown(a_bad_base_url_in_the_environment_names_its_origin, begin,
+                                                end),
+                cmocka_unit_test_setup_teardown(
+                        the_terminal_and_the_api_are_added_unless_the_file_speaks_of_them, begin, end),
+                cmocka_unit_test_setup_teardown(everything_in_the_file_arrives, begin, end),
+                cmocka_unit_test_setup_teardown(every_mistake_is_told_with_file_and_line, begin, end),
+                cmocka_unit_test_setup_teardown(a_file_that_cannot_be_read_is_an_error_of_its_own, begin,
+                                                end),
+                cmocka_unit_test_setup_teardown(addresses_that_may_be_listened_at, begin, end),
+                cmocka_unit_test_setup_teardown(what_is_hardly_meant_is_warned_about, begin, end),
+                cmocka_unit_test_setup_teardown(a_reload_shows_what_changed, begin, end),
+                cmocka_unit_test_setup_teardown(the_schema_accepts_what_the_reader_accepts, begin, end),
+                cmocka_unit_test(the_manual_describes_every_section_and_kind),
+                cmocka_unit_test_setup_teardown(the_example_in_the_manual_loads, begin, end),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
