@@ -1,13 +1,14 @@
 /*
  * bus: the journal. Everything that happened is an event in a typed stream, in one order.
  *
- * Events are rows of the store, appended inside a caller's transaction, so "it happened" and "it is in the
- * journal" are the same commit. After the commit the caller publishes its batch and listeners get the events, in order.
- * A durable consumer has a name and a cursor; it gets every event of its streams at least once, also those from while it was away, and moves its
- * cursor when it is done with them; replays are harmless because an event's sequence number tells it apart.
+ * Events are rows of the store, appended inside a caller's transaction, so "it happened" and "it is in
+ * the journal" are the same commit. After the commit the caller publishes its batch and listeners get the
+ * events, in order. A durable consumer has a name and a cursor; it gets every event of its streams at
+ * least once, also those from while it was away, and moves its cursor when it is done with them; replays
+ * are harmless because an event's sequence number tells it apart.
  *
- * The local driver fans out inside the process. A driver for JetStream adds one file: it relays published batches to the
- * broker and feeds consumers from it; the rows stay the record.
+ * The local driver fans out inside the process. A driver for JetStream adds one file: it relays published
+ * batches to the broker and feeds consumers from it; the rows stay the record.
  */
 #ifndef BUS_BUS_H
 #define BUS_BUS_H
@@ -36,14 +37,14 @@ enum bus_stream {
 
 /* An event as it stands in the journal. Strings are the owner's; see bus_event_dup. */
 struct bus_event {
-        int64_t seq;   /* place in the journal; 0 before it is appended */
-        const char *type; /* "message.received"; its first word names the stream */
-        int64_t time_ms;
+        int64_t seq;         /* place in the journal; 0 before it is appended */
+        const char *type;    /* "message.received"; its first word names the stream */
+        int64_t time_ms;     /* 0: now, when it is appended */
         const char *adapter; /* NULL where none is concerned */
         const char *channel;
         const char *thread;
         const char *trace;
-        const char *key;     /* unique per adapter: the platform's own id of this happening; NULL for our own events */
+        const char *key;     /* unique per adapter: the platform's own id of it; NULL for our own events */
         const char *payload; /* JSON object text */
 };
 
@@ -54,27 +55,31 @@ char *bus_event_id(int64_t seq, char out[BUS_ID_SIZE]);
 /* "evt-42" or "42" → 42; -1 when it is not an event id. */
 int64_t bus_event_seq(const char *id);
 struct bus_event *bus_event_dup(const struct bus_event *e); /* one block: free() it */
-/* The envelope every client sees: {"id","type","timestamp","instanceId","channel","threadId","traceId","payload"}. Appended to out. */
+/*
+ * The envelope every client sees:
+ * {"id","type","timestamp","instanceId","channel","threadId","traceId","payload"}. Appended to out.
+ */
 struct buf;
 void bus_event_json(const struct bus_event *e, struct buf *out);
 
 struct bus;
 
 struct bus_options {
-        const char *url; /* "local"; later "nats://..." */
+        const char *url;                    /* "local"; later "nats://..." */
         int64_t retention_ms[STREAM_COUNT]; /* 0: 7 days; -1: for ever */
-        int64_t prune_every_ms; /* 0: one minute */
+        int64_t prune_every_ms;             /* 0: one minute */
 };
 
 /* Reads the last sequence number and cursors; blocks. */
 struct bus *bus_open(struct loop *l, struct store *s, const struct bus_options *options, struct error *err);
+/* Before the store closes. Listeners and consumers that are still there are dropped. NULL is fine. */
 void bus_close(struct bus *b);
 /* Takes effect at the next pruning. */
 void bus_set_retention(struct bus *b, const int64_t retention_ms[STREAM_COUNT]);
 
 /*
- * Events of one transaction. The store function fills it (bus_append), the completion publishes it. Because store functions may be
- * repeated, bus_append's caller starts its function with bus_batch_reset.
+ * Events of one transaction. The store function fills it (bus_append), the completion publishes it.
+ * Because store functions may be repeated, bus_append's caller starts its function with bus_batch_reset.
  */
 struct bus_batch {
         struct bus_event **events; /* owned copies, seq filled in */
@@ -82,44 +87,61 @@ struct bus_batch {
 };
 void bus_batch_reset(struct bus_batch *b);
 void bus_batch_release(struct bus_batch *b);
-/* Inside a store function: 1 appended (*seq set; copied into batch unless NULL), 0 an event with this adapter and key exists already (*seq = that one), -1. */
-int bus_append(struct store_tx *tx, struct bus_batch *batch, const struct bus_event *e, int64_t *seq, struct error *err);
+/*
+ * Inside a store function: 1 appended (*seq set; copied into batch unless NULL), 0 an event with this
+ * adapter and key exists already (*seq = that one), -1.
+ */
+int bus_append(struct store_tx *tx, struct bus_batch *batch, const struct bus_event *e, int64_t *seq,
+               struct error *err);
 /* On the loop, after the commit: tells listeners and consumers; empties the batch. */
 void bus_publish(struct bus *b, struct bus_batch *batch);
 
-/* Live listeners: every published event, on the loop. Leaving during a call is fine. */
+/*
+ * Live listeners: every published event, on the loop. Leaving during a call is fine; what a listener
+ * publishes comes after what made it.
+ */
 typedef void bus_listener_fn(void *arg, const struct bus_event *e);
 struct bus_listener;
 struct bus_listener *bus_listen(struct bus *b, unsigned streams, bus_listener_fn *fn, void *arg);
 void bus_unlisten(struct bus *b, struct bus_listener *l);
 
 /*
- * Durable consumers. fn gets events in order, a batch at a time; the next batch comes after bus_consumer_ack, which makes
- * the cursor durable first. A new name starts after `from` (0: the beginning; -1: now).
+ * Durable consumers. fn gets events in order, a batch at a time; the next batch comes after
+ * bus_consumer_ack, which makes the cursor durable first. The events are valid until then. fn may
+ * acknowledge or stop inside the call. A new name starts after `from` (0: the beginning; -1: now).
  */
 typedef void bus_consumer_fn(void *arg, const struct bus_event *const *events, unsigned count);
 struct bus_consumer;
-struct bus_consumer *bus_consume(struct bus *b, const char *name, unsigned streams, int64_t from, bus_consumer_fn *fn, void *arg);
+struct bus_consumer *bus_consume(struct bus *b, const char *name, unsigned streams, int64_t from,
+                                 bus_consumer_fn *fn, void *arg);
 void bus_consumer_ack(struct bus_consumer *c);
 /* Stops; the cursor stays for the next time. */
 void bus_consumer_stop(struct bus_consumer *c);
 /* For owners that move their cursor inside their own transaction. */
-int bus_cursor_get(struct store_tx *tx, const char *name, int64_t *seq, struct error *err); /* 0 when unknown: *seq = 0 */
-int bus_cursor_set(struct store_tx *tx, const char *name, int64_t seq, struct error *err);  /* never moves back */
+int bus_cursor_get(struct store_tx *tx, const char *name, int64_t *seq,
+                   struct error *err); /* 0 when unknown: *seq = 0 */
+int bus_cursor_set(struct store_tx *tx, const char *name, int64_t seq,
+                   struct error *err); /* never moves back */
 
-/* Reading pages, inside a store function. Filters NULL or 0: all. Newest first when before > 0, else oldest first after `after`. */
+/*
+ * Reading pages, inside a store function. Filters NULL or 0: all. Newest first when before > 0, else
+ * oldest first after `after`.
+ */
 struct bus_filter {
         int64_t after, before;
-        unsigned streams;    /* 0: all */
-        const char *type;    /* exact, or a prefix ending in '*' */
+        unsigned streams; /* 0: all */
+        const char *type; /* exact, or a prefix ending in '*' */
         const char *adapter;
         const char *channel;
         const char *trace;
-        int64_t since_ms, until_ms;
+        int64_t since_ms, until_ms; /* since <= time < until */
 };
-/* Calls each(arg, event) for up to limit events; returns how many, or -1. Looks at no more than 50 * limit rows (min 5000); *scanned_to (may be NULL) = the last seq looked at. */
-int bus_read(struct store_tx *tx, const struct bus_filter *f, unsigned limit, bus_listener_fn *each, void *arg, int64_t *scanned_to,
-             struct error *err);
+/*
+ * Calls each(arg, event) for up to limit events; returns how many, or -1. Looks at no more than 50 *
+ * limit rows (min 5000); *scanned_to (may be NULL) = the last seq looked at.
+ */
+int bus_read(struct store_tx *tx, const struct bus_filter *f, unsigned limit, bus_listener_fn *each,
+             void *arg, int64_t *scanned_to, struct error *err);
 
 int64_t bus_head(const struct bus *b); /* last published sequence number */
 /* The first free sequence that survived pruning: events before it are gone. */

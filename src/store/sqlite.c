@@ -1,8 +1,9 @@
 /*
- * The SQLite driver: one file in WAL mode with synchronous=FULL, so a commit is on the disk when it returns.
+ * The SQLite driver: one file in WAL mode with synchronous=FULL, so a commit is on the disk when it
+ * returns.
  *
- * The daemon holds a lock on `lock` beside the database. SQLite's own locks would let two daemons take turns on one store, which is
- * correct for the file and wrong for everything the daemon keeps in memory.
+ * The daemon holds a lock on `lock` beside the database. SQLite's own locks would let two daemons take
+ * turns on one store, which is correct for the file and wrong for everything the daemon keeps in memory.
  */
 #include "store/sqlite.h"
 
@@ -143,7 +144,10 @@ static int take_lock(struct sqlite *c, const char *dir, struct error *err)
         return 0;
 }
 
-/* The file is made by us, not by SQLite, so that it is private from its first instant; SQLite gives its WAL the same mode. */
+/*
+ * The file is made by us, not by SQLite, so that it is private from its first instant; SQLite gives its
+ * WAL the same mode.
+ */
 static int make_file(struct sqlite *c, const char *dir, struct error *err)
 {
         int fd;
@@ -326,7 +330,10 @@ static int sqlite_commit(struct store_conn *conn, struct error *err)
 {
         struct sqlite *c = conn_of(conn);
 
-        /* after some errors SQLite has rolled back by itself, and COMMIT would then commit nothing and say it is fine */
+        /*
+         * after some errors SQLite has rolled back by itself, and COMMIT would then commit nothing and
+         * say it is fine
+         */
         if (sqlite3_get_autocommit(c->db))
                 return error_set(err, ERR_IO, "cannot commit to store '%s': the transaction was undone",
                                  c->path);

@@ -16,7 +16,10 @@ struct sqlite {
         sqlite3_stmt *begin, *commit;
 };
 
-/* The kind and the sentence for what SQLite said last about this connection; `doing` as in "cannot commit to". Returns -1. */
+/*
+ * The kind and the sentence for what SQLite said last about this connection; `doing` as in "cannot commit
+ * to". Returns -1.
+ */
 int sqlite_fail(struct sqlite *c, const char *doing, struct error *err);
 /* The same without a connection of ours. */
 int sqlite_fail_at(sqlite3 *db, const char *path, const char *doing, struct error *err);
@@ -33,7 +36,10 @@ int sqlite_backup_step(struct store_conn *conn, const char *to_path, void **stat
 void sqlite_backup_abort(struct store_conn *conn, void **state);
 
 #ifdef DRAGOMAN_FAULTS
-/* sqlite_fault.c: registers the VFS whose disk fills up and whose fsync fails when the test says so; returns its name. */
+/*
+ * sqlite_fault.c: registers the VFS whose disk fills up and whose fsync fails when the test says so;
+ * returns its name.
+ */
 const char *sqlite_fault_vfs(void);
 #endif
 

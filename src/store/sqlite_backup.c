@@ -1,9 +1,9 @@
 /*
  * A copy of a SQLite store while it is written to.
  *
- * One read transaction is held from the first page to the last: SQLite starts a copy over whenever another connection commits
- * between two steps, which on a busy store would be for ever. The copy gets its name only when it is complete, checked and on
- * the disk.
+ * One read transaction is held from the first page to the last: SQLite starts a copy over whenever
+ * another connection commits between two steps, which on a busy store would be for ever. The copy gets
+ * its name only when it is complete, checked and on the disk.
  */
 #include "store/sqlite.h"
 

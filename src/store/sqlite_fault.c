@@ -1,8 +1,8 @@
 /*
  * Test builds only: a disk that fills up and an fsync that fails when the test says so.
  *
- * A VFS between SQLite and its default one. Each file holds the real file behind itself and passes everything on, except that
- * writing and syncing ask base/fault.h first.
+ * A VFS between SQLite and its default one. Each file holds the real file behind itself and passes
+ * everything on, except that writing and syncing ask base/fault.h first.
  */
 #ifdef DRAGOMAN_FAULTS
 
@@ -141,7 +141,7 @@ static void set_up(void)
 {
         sqlite3_vfs *below = sqlite3_vfs_find(NULL);
 
-        vfs = *below; /* names, randomness, sleep and time are those of the VFS below, which takes no notice of its own address */
+        vfs = *below; /* names, randomness, sleep and time are those of the VFS below */
         vfs.pNext = NULL;
         vfs.zName = "dragoman-fault";
         vfs.szOsFile = (int)sizeof(struct file) + below->szOsFile;

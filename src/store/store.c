@@ -7,8 +7,9 @@
  *                                       BEGIN, every function, COMMIT
  *      completions ◄─ finished list ────┘ (one wake-up for all)  ◄────────────┘
  *
- * There is no commit timer: while one commit waits for the disk the next batch gathers by itself. One writer alone pays one sync per
- * write, a thousand writers share it. A job is made, completed and freed on the loop thread; in between it belongs to one worker.
+ * There is no commit timer: while one commit waits for the disk the next batch gathers by itself. One
+ * writer alone pays one sync per write, a thousand writers share it. A job is made, completed and freed
+ * on the loop thread; in between it belongs to one worker.
  */
 #include "store/store.h"
 
@@ -332,9 +333,10 @@ static size_t call_each(struct worker *w, struct job **jobs, size_t n, struct er
 }
 
 /*
- * One transaction for all, as long as all go well. When one fails the transaction is undone and those before it are repeated without
- * it; then it is tried again as the first of the rest, and a failure there, with nobody before it, is its own. So the
- * order of commits is the order of writes, and neighbours cost two more commits, not a savepoint each.
+ * One transaction for all, as long as all go well. When one fails the transaction is undone and those
+ * before it are repeated without it; then it is tried again as the first of the rest, and a failure
+ * there, with nobody before it, is its own. So the order of commits is the order of writes, and
+ * neighbours cost two more commits, not a savepoint each.
  */
 static void run_batch(struct worker *w, struct job **jobs, size_t n)
 {

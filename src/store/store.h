@@ -2,8 +2,9 @@
  * store: what is durable.
  *
  * Callers hand over functions, not statements: a write function runs on the store's thread inside a
- * transaction together with all other writes that were waiting (group commit), the completion comes back to the loop
- * after the commit has reached the disk. Nothing may be acknowledged to anybody before that completion.
+ * transaction together with all other writes that were waiting (group commit), the completion comes back
+ * to the loop after the commit has reached the disk. Nothing may be acknowledged to anybody before that
+ * completion.
  *
  *     static int add(struct store_tx *tx, void *arg, struct error *err) {
  *             struct store_stmt *s = store_prepare(tx, "INSERT INTO t(a) VALUES(?1)");
@@ -12,13 +13,15 @@
  *     }
  *     store_write(store, add, added, job);
  *
- * A write function touches only its argument, never loop state. It may run more than once before its completion (when a
- * neighbour in the same batch fails, the batch is undone and repeated), so it computes its results anew each time.
- * A statement that fails fails the function that ran it, whatever the function returns.
- * If it returns -1 its own changes are undone and its completion gets the error; neighbours are not harmed.
- * If the commit fails (disk full, I/O error) every write of the batch gets the error; none has happened.
+ * A write function touches only its argument, never loop state. It may run more than once before its
+ * completion (when a neighbour in the same batch fails, the batch is undone and repeated), so it computes
+ * its results anew each time. A statement that fails fails the function that ran it, whatever the
+ * function returns. If it returns -1 its own changes are undone and its completion gets the error;
+ * neighbours are not harmed. If the commit fails (disk full, I/O error) every write of the batch gets the
+ * error; none has happened.
  *
- * SQL is the common subset of SQLite and PostgreSQL with ?1, ?2 ... parameters (ON CONFLICT, RETURNING are fine).
+ * SQL is the common subset of SQLite and PostgreSQL with ?1, ?2 ... parameters (ON CONFLICT, RETURNING
+ * are fine).
  */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
@@ -42,8 +45,11 @@ typedef void store_done_fn(void *arg, const struct error *err);
 struct store_migration {
         int version; /* 1, 2, 3 ... without gaps */
         const char *name;
-        /* Several statements separated by ;. The words AUTOKEY (a number the database gives out, never twice) and INTKEY (a number we
-         * give) stand for the driver's spelling of such a primary key; write BIGINT for other whole numbers. */
+        /*
+         * Several statements separated by ;. The words AUTOKEY (a number the database gives out, never
+         * twice) and INTKEY (a number we give) stand for the driver's spelling of such a primary key;
+         * write BIGINT for other whole numbers.
+         */
         const char *sql;
 };
 extern const struct store_migration store_schema[]; /* schema.c: all tables of the product, in one place */
@@ -52,25 +58,29 @@ struct store_options {
         const char *url; /* "sqlite" (file main.db in dir) or, later, "postgres://..." */
         const char *dir; /* the state directory */
         const struct store_migration *migrations; /* ended by version 0 */
-        size_t max_queue; /* 0: 65536 writes; beyond it store_write reports ERR_LIMIT through the completion */
+        size_t max_queue; /* 0: 65536 writes; what is beyond gets ERR_LIMIT in its completion */
         size_t max_batch; /* 0: 1024 writes per transaction */
         bool read_only;   /* for commands that only look; no writer, no migration */
         bool skip_check;  /* no integrity check at start */
 };
 
 /*
- * Opens, checks integrity, migrates; blocks. The whole file is looked through when it is small, or not too big and the last writer was
- * killed; else only its newest rows. `l` may be NULL for tools that use only the _now calls. ERR_CORRUPT, ERR_FULL, ERR_BUSY (another process has it), ERR_INVALID (a newer schema);
- * read_only also ERR_MISSING (nothing there), ERR_CONFLICT (an older schema).
+ * Opens, checks integrity, migrates; blocks. The whole file is looked through when it is small, or not
+ * too big and the last writer was killed; else only its newest rows. `l` may be NULL for tools that use
+ * only the _now calls. ERR_CORRUPT, ERR_FULL, ERR_BUSY (another process has it), ERR_INVALID (a newer
+ * schema); read_only also ERR_MISSING (nothing there), ERR_CONFLICT (an older schema).
  */
 struct store *store_open(struct loop *l, const struct store_options *options, struct error *err);
 /*
- * Finishes what is queued (completions are run), gives up a running backup, then closes. Writes asked for by those completions get
- * ERR_CANCELLED. Not from inside a completion. NULL is fine.
+ * Finishes what is queued (completions are run), gives up a running backup, then closes. Writes asked for
+ * by those completions get ERR_CANCELLED. Not from inside a completion. NULL is fine.
  */
 void store_close(struct store *s);
 
-/* On the loop thread. Both keep the loop alive and take `arg` over until done has run. done may be NULL for writes nobody waits for. */
+/*
+ * On the loop thread. Both keep the loop alive and take `arg` over until done has run. done may be NULL
+ * for writes nobody waits for.
+ */
 void store_write(struct store *s, store_fn *fn, store_done_fn *done, void *arg);
 /* On the reader's thread and connection, which sees committed data only. */
 void store_read(struct store *s, store_fn *fn, store_done_fn *done, void *arg);
@@ -78,15 +88,21 @@ void store_read(struct store *s, store_fn *fn, store_done_fn *done, void *arg);
 int store_read_now(struct store *s, store_fn *fn, void *arg, struct error *err);
 int store_write_now(struct store *s, store_fn *fn, void *arg, struct error *err);
 
-/* Statements, inside store functions only. `sql` must be a string constant: statements are cached by its address. */
+/*
+ * Statements, inside store functions only. `sql` must be a string constant: statements are cached by its
+ * address, so asking for the same one again starts it over.
+ */
 struct store_stmt *store_prepare(struct store_tx *tx, const char *sql);
 void store_bind_int(struct store_stmt *s, int at, int64_t value);
 void store_bind_real(struct store_stmt *s, int at, double value);
-void store_bind_text(struct store_stmt *s, int at,
-                     const char *text); /* NULL binds null; must live until the statement ran */
+/* NULL binds null; must live until the statement ran */
+void store_bind_text(struct store_stmt *s, int at, const char *text);
 void store_bind_textn(struct store_stmt *s, int at, const char *text, size_t n);
 void store_bind_null(struct store_stmt *s, int at);
-/* 1: a row is there, 0: no more rows, -1: error. After 0 or -1 the statement is reset and its bindings gone. */
+/*
+ * 1: a row is there, 0: no more rows, -1: error. After 0 or -1 the statement is reset and its bindings
+ * gone.
+ */
 int store_step(struct store_stmt *s, struct error *err);
 /* Steps to the end, ignoring rows: 0 or -1. */
 int store_run(struct store_stmt *s, struct error *err);
@@ -100,7 +116,10 @@ const char *store_col_text(struct store_stmt *s, int at); /* borrowed until the 
 size_t store_col_size(struct store_stmt *s, int at);
 bool store_col_null(struct store_stmt *s, int at);
 
-/* A consistent copy while running, into a new file (ERR_CONFLICT if it exists); progress may be NULL and is called on the loop. */
+/*
+ * A consistent copy while running, into a new file (ERR_CONFLICT if it exists); progress may be NULL and
+ * is called on the loop.
+ */
 void store_backup(struct store *s, const char *to_path, void (*progress)(void *arg, int percent),
                   store_done_fn *done, void *arg);
 

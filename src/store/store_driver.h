@@ -1,9 +1,9 @@
 /*
  * store_driver: what a database must do to be our store. Callers see store.h; this is for drivers.
  *
- * A driver is synchronous and knows nothing of threads, queues or the loop: each connection is used by one thread at a time.
- * The front end (store.c) has the writer and reader threads, the batches, retries of a batch without its failing member,
- * migrations and completions.
+ * A driver is synchronous and knows nothing of threads, queues or the loop: each connection is used by
+ * one thread at a time. The front end (store.c) has the writer and reader threads, the batches, retries
+ * of a batch without its failing member, migrations and completions.
  */
 #ifndef STORE_STORE_DRIVER_H
 #define STORE_STORE_DRIVER_H
@@ -17,7 +17,10 @@ struct store_conn {
         const struct store_driver *driver;
 };
 
-/* The driver's statement begins with this; prepare sets `driver`, the rest is the front end's and starts as zero. */
+/*
+ * The driver's statement begins with this; prepare sets `driver`, the rest is the front end's and starts
+ * as zero.
+ */
 struct store_stmt {
         const struct store_driver *driver;
         struct store_tx *tx;
@@ -59,8 +62,8 @@ struct store_driver {
         const char *(*col_text)(struct store_stmt *s, int at, size_t *n); /* NULL for null */
 
         /*
-         * Copies the whole database; called repeatedly on its own connection until it returns 0 (1: more to do, *percent set; -1).
-         * *state is NULL at first; after 0 or -1 it is gone. NULL: not offered.
+         * Copies the whole database; called repeatedly on its own connection until it returns 0 (1: more
+         * to do, *percent set; -1). *state is NULL at first; after 0 or -1 it is gone. NULL: not offered.
          */
         int (*backup_step)(struct store_conn *c, const char *to_path, void **state, int *percent,
                            struct error *err);

@@ -5,8 +5,7 @@
 
 #include "base/mem.h"
 
-/* --- a statement that could not be prepared ---
- * store_prepare always returns something that can be bound and stepped, so that callers look at one result only. */
+/* --- a statement that could not be prepared: still bound and stepped, so that callers see one result --- */
 
 static void broken_int(struct store_stmt *s, int at, int64_t value)
 {

@@ -1,8 +1,8 @@
 /*
  * tx: a connection as store functions see it, with its prepared statements. Inside the store room only.
  *
- * A statement that failed fails the function that ran it, also when the function says it went well: databases undo
- * or block the transaction after some errors, so nothing that follows could be trusted.
+ * A statement that failed fails the function that ran it, also when the function says it went well:
+ * databases undo or block the transaction after some errors, so nothing that follows could be trusted.
  */
 #ifndef STORE_TX_H
 #define STORE_TX_H

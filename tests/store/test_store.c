@@ -1,4 +1,4 @@
-/* The store: what was completed is there, in order, whatever happens to neighbours, the disk or the process. */
+/* The store: what was completed is there, in order, whatever happens to neighbours, disk or process. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

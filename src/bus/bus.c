@@ -1,0 +1,184 @@
+/*
+ * The bus: publishing to those who listen. Rows are journal.c, durable consumers consumer.c, retention
+ * prune.c.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "bus/bus_private.h"
+
+#define DAY_MS               (24 * 60 * 60 * INT64_C(1000))
+#define DEFAULT_RETENTION_MS (7 * DAY_MS)
+#define DEFAULT_PRUNE_MS     (60 * INT64_C(1000))
+
+static const struct bus_driver *const drivers[] = { &bus_local };
+
+/* --- opening --- */
+
+static const struct bus_driver *find_driver(const char *url, struct error *err)
+{
+        for (size_t i = 0; i < COUNT(drivers); i++) {
+                size_t n = strlen(drivers[i]->scheme);
+
+                if (strncmp(url, drivers[i]->scheme, n) == 0 && (url[n] == '\0' || url[n] == ':'))
+                        return drivers[i];
+        }
+        error_set(err, ERR_INVALID, "no kind of bus is called '%s'; there is 'local'", url);
+        return NULL;
+}
+
+static int read_extent(struct store_tx *tx, void *arg, struct error *err)
+{
+        return journal_extent(tx, arg, err);
+}
+
+void bus_set_retention(struct bus *b, const int64_t retention_ms[STREAM_COUNT])
+{
+        for (int i = 0; i < STREAM_COUNT; i++)
+                b->retention_ms[i] = retention_ms[i] ? retention_ms[i] : DEFAULT_RETENTION_MS;
+}
+
+struct bus *bus_open(struct loop *l, struct store *s, const struct bus_options *options, struct error *err)
+{
+        const struct bus_driver *driver = find_driver(options->url ? options->url : "local", err);
+        struct bus *b;
+
+        if (!driver)
+                return NULL;
+        b = mem_zalloc(sizeof(*b));
+        b->loop = l;
+        b->store = s;
+        TAILQ_INIT(&b->listeners);
+        TAILQ_INIT(&b->consumers);
+        bus_set_retention(b, options->retention_ms);
+        if (store_read_now(s, read_extent, &b->extent, err) == 0)
+                b->link = driver->open(b, options->url, err);
+        if (!b->link) {
+                free(b);
+                return NULL;
+        }
+        b->prune_timer = timer_new(l, bus_prune, b);
+        timer_repeat(b->prune_timer, options->prune_every_ms ? options->prune_every_ms : DEFAULT_PRUNE_MS);
+        timer_unref(b->prune_timer);
+        return b;
+}
+
+static void sweep_listeners(struct bus *b, bool all)
+{
+        struct bus_listener *l = TAILQ_FIRST(&b->listeners);
+
+        while (l) {
+                struct bus_listener *next = TAILQ_NEXT(l, next);
+
+                if (all || l->gone) {
+                        TAILQ_REMOVE(&b->listeners, l, next);
+                        free(l);
+                }
+                l = next;
+        }
+}
+
+void bus_close(struct bus *b)
+{
+        if (!b)
+                return;
+        timer_free(b->prune_timer);
+        bus_prune_abandon(b);
+        bus_consumers_drop(b);
+        sweep_listeners(b, true);
+        b->link->driver->close(b->link);
+        bus_batch_release(&b->waiting);
+        free(b);
+}
+
+int64_t bus_head(const struct bus *b)
+{
+        return b->extent.head;
+}
+
+int64_t bus_tail(const struct bus *b)
+{
+        return b->extent.tail;
+}
+
+/* --- publishing --- */
+
+void bus_deliver(struct bus *b, const struct bus_event *e)
+{
+        int stream = bus_stream_of(e->type);
+        struct bus_listener *l;
+
+        if (e->seq > b->extent.head)
+                b->extent.head = e->seq;
+        TAILQ_FOREACH(l, &b->listeners, next)
+        if (!l->gone && e->seq > l->after && stream >= 0 && (l->streams & (1u << stream)))
+                l->fn(l->arg, e);
+}
+
+static void publish_all(struct bus *b, struct bus_batch *batch)
+{
+        b->link->driver->publish(b->link, batch->events, batch->count);
+        bus_batch_reset(batch);
+}
+
+/* What a listener publishes waits until the others have heard of what made it do so. */
+static void put_aside(struct bus *b, struct bus_batch *batch)
+{
+        unsigned need = b->waiting.count + batch->count;
+
+        if (need > b->waiting.cap) {
+                b->waiting.cap = need * 2;
+                b->waiting.events =
+                        mem_realloc(b->waiting.events, b->waiting.cap * sizeof(struct bus_event *));
+        }
+        memcpy(b->waiting.events + b->waiting.count, batch->events,
+               batch->count * sizeof(struct bus_event *));
+        b->waiting.count = need;
+        batch->count = 0;
+}
+
+void bus_publish(struct bus *b, struct bus_batch *batch)
+{
+        if (batch->count == 0)
+                return;
+        if (b->publishing) {
+                put_aside(b, batch);
+                return;
+        }
+        b->publishing = true;
+        publish_all(b, batch);
+        while (b->waiting.count > 0) {
+                struct bus_batch next = b->waiting;
+
+                b->waiting = (struct bus_batch){ 0 };
+                publish_all(b, &next);
+                bus_batch_release(&next);
+        }
+        b->publishing = false;
+        sweep_listeners(b, false);
+        bus_consumers_wake(b);
+}
+
+/* --- listening --- */
+
+struct bus_listener *bus_listen(struct bus *b, unsigned streams, bus_listener_fn *fn, void *arg)
+{
+        struct bus_listener *l = mem_zalloc(sizeof(*l));
+
+        l->streams = streams;
+        l->after = b->publishing ? b->extent.head : 0;
+        l->fn = fn;
+        l->arg = arg;
+        TAILQ_INSERT_TAIL(&b->listeners, l, next);
+        return l;
+}
+
+void bus_unlisten(struct bus *b, struct bus_listener *l)
+{
+        if (!l)
+                return;
+        l->gone = true;
+        if (!b->publishing)
+                sweep_listeners(b, false);
+}

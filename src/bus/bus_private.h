@@ -1,0 +1,56 @@
+/*
+ * What the files of the bus share: the bus itself, its consumers and its pruning.
+ */
+#ifndef BUS_BUS_PRIVATE_H
+#define BUS_BUS_PRIVATE_H
+
+#include <sys/queue.h>
+
+#include "bus/bus_driver.h"
+#include "bus/journal.h"
+
+struct bus_listener {
+        unsigned streams;
+        int64_t after; /* events up to here were published before it came */
+        bus_listener_fn *fn;
+        void *arg;
+        bool gone; /* left during a call; swept afterwards */
+        TAILQ_ENTRY(bus_listener) next;
+};
+
+TAILQ_HEAD(bus_listeners, bus_listener);
+TAILQ_HEAD(bus_consumers, bus_consumer);
+
+struct bus {
+        struct loop *loop;
+        struct store *store;
+        struct bus_link *link;
+        struct journal_extent extent;
+
+        struct bus_listeners listeners;
+        struct bus_batch waiting; /* published by listeners during a publication */
+        bool publishing;
+
+        struct bus_consumers consumers;
+        int64_t retention_ms[STREAM_COUNT];
+        struct timer *prune_timer;
+        struct prune *prune; /* the one that is running */
+        int64_t prune_at;    /* where the next one goes on */
+};
+
+/* consumer.c: the journal has grown. */
+void bus_consumers_wake(struct bus *b);
+/* Stops them all. */
+void bus_consumers_drop(struct bus *b);
+/*
+ * How many consumers have seen everything there is, and the n-th of them: its name and how far it has
+ * come.
+ */
+unsigned bus_consumers_idle(const struct bus *b);
+void bus_consumers_idle_at(const struct bus *b, unsigned n, const char **name, int64_t *seq);
+
+/* prune.c */
+void bus_prune(void *bus);
+void bus_prune_abandon(struct bus *b);
+
+#endif

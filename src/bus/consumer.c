@@ -1,0 +1,253 @@
+/*
+ * Durable consumers: a name, a cursor, a page at a time.
+ *
+ * A consumer always reads its events back from the store, also those just published: what is committed
+ * and in order is known there and nowhere else (a batch may be published late, or never when the process
+ * died in between).
+ *
+ *      STARTING ──► IDLE ◄──► READING ──► WORKING ──► ACKING ──► READING
+ *
+ * One store call is under way in STARTING, READING and ACKING; a consumer that is stopped meanwhile is
+ * freed by its completion.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "bus/bus_private.h"
+
+#define PAGE_EVENTS 64
+#define RETRY_MS    1000 /* when the store could not */
+
+enum consumer_state { STARTING, IDLE, READING, WORKING, ACKING };
+
+struct bus_consumer {
+        struct bus *bus; /* NULL: stopped */
+        char *name;
+        bus_consumer_fn *fn;
+        void *arg;
+        enum consumer_state state;
+        bool calling; /* a store call is under way and will come back to us */
+        int64_t seq;  /* everything up to here has been handed over and acknowledged, or is of no concern */
+        int64_t seen; /* bus_head when the page was asked for */
+        struct journal_page page;
+        struct timer *retry;
+        TAILQ_ENTRY(bus_consumer) next;
+};
+
+static void enter(struct bus_consumer *c, enum consumer_state state);
+
+static void consumer_free(struct bus_consumer *c)
+{
+        bus_batch_release(&c->page.events);
+        free(c->name);
+        free(c);
+}
+
+/* The common end of every store call. True when the consumer should go on. */
+static bool came_back(struct bus_consumer *c, const struct error *err)
+{
+        c->calling = false;
+        if (!c->bus) {
+                consumer_free(c);
+                return false;
+        }
+        if (!err)
+                return true;
+        if (err->kind != ERR_CANCELLED) {
+                log_warn("a consumer waits for the store", LOG_S("consumer", c->name),
+                         LOG_S("error", err->text), LOG_I("retry_ms", RETRY_MS));
+                timer_start(c->retry, RETRY_MS);
+        }
+        return false;
+}
+
+static void on_retry(void *arg)
+{
+        struct bus_consumer *c = arg;
+
+        enter(c, c->state);
+}
+
+static void call_store(struct bus_consumer *c,
+                       void (*ask)(struct store *, store_fn *, store_done_fn *, void *), store_fn *fn,
+                       store_done_fn *done)
+{
+        c->calling = true;
+        ask(c->bus->store, fn, done, c);
+}
+
+/* --- starting: the cursor is made durable before the first event, so that pruning waits for us --- */
+
+static int start_cursor(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct bus_consumer *c = arg;
+        int64_t known;
+        int rc = bus_cursor_get(tx, c->name, &known, err);
+
+        if (rc == 0)
+                return bus_cursor_set(tx, c->name, c->page.after, err);
+        if (rc == 1)
+                c->page.after = known;
+        return rc < 0 ? -1 : 0;
+}
+
+static void on_started(void *arg, const struct error *err)
+{
+        struct bus_consumer *c = arg;
+
+        if (!came_back(c, err))
+                return;
+        c->seq = c->page.after;
+        enter(c, READING);
+}
+
+/* --- reading --- */
+
+static int read_page(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct bus_consumer *c = arg;
+
+        return journal_page(tx, &c->page, err);
+}
+
+static void on_page(void *arg, const struct error *err)
+{
+        struct bus_consumer *c = arg;
+
+        if (!came_back(c, err))
+                return;
+        if (c->page.events.count > 0) {
+                enter(c, WORKING);
+                return;
+        }
+        c->seq = c->page.scanned_to;
+        if (c->page.to_the_end && c->seen > c->seq)
+                c->seq = c->seen; /* numbers after the last row belong to rows that are gone */
+        enter(c, c->seq < bus_head(c->bus) ? READING : IDLE);
+}
+
+/* --- working and acknowledging --- */
+
+static int move_cursor(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct bus_consumer *c = arg;
+
+        return bus_cursor_set(tx, c->name, c->page.scanned_to, err);
+}
+
+static void on_acked(void *arg, const struct error *err)
+{
+        struct bus_consumer *c = arg;
+
+        if (!came_back(c, err))
+                return;
+        c->seq = c->page.scanned_to;
+        bus_batch_reset(&c->page.events);
+        enter(c, READING);
+}
+
+static void hand_over(struct bus_consumer *c)
+{
+        c->fn(c->arg, (const struct bus_event *const *)c->page.events.events, c->page.events.count);
+}
+
+static void enter(struct bus_consumer *c, enum consumer_state state)
+{
+        c->state = state;
+        switch (state) {
+        case STARTING:
+                call_store(c, store_write, start_cursor, on_started);
+                break;
+        case IDLE:
+                break;
+        case READING:
+                c->page.after = c->seq;
+                c->seen = bus_head(c->bus);
+                call_store(c, store_read, read_page, on_page);
+                break;
+        case WORKING:
+                hand_over(c); /* may have stopped the consumer: nothing after this */
+                break;
+        case ACKING:
+                call_store(c, store_write, move_cursor, on_acked);
+                break;
+        }
+}
+
+/* --- the public side --- */
+
+struct bus_consumer *bus_consume(struct bus *b, const char *name, unsigned streams, int64_t from,
+                                 bus_consumer_fn *fn, void *arg)
+{
+        struct bus_consumer *c = mem_zalloc(sizeof(*c));
+
+        c->bus = b;
+        c->name = mem_strdup(name);
+        c->fn = fn;
+        c->arg = arg;
+        c->page.streams = streams;
+        c->page.limit = PAGE_EVENTS;
+        c->page.after = from < 0 ? bus_head(b) : from;
+        c->retry = timer_new(b->loop, on_retry, c);
+        TAILQ_INSERT_TAIL(&b->consumers, c, next);
+        enter(c, STARTING);
+        return c;
+}
+
+void bus_consumer_ack(struct bus_consumer *c)
+{
+        if (c->state == WORKING)
+                enter(c, ACKING);
+}
+
+void bus_consumer_stop(struct bus_consumer *c)
+{
+        if (!c)
+                return;
+        TAILQ_REMOVE(&c->bus->consumers, c, next);
+        timer_free(c->retry);
+        c->bus = NULL;
+        if (!c->calling)
+                consumer_free(c);
+}
+
+void bus_consumers_wake(struct bus *b)
+{
+        struct bus_consumer *c;
+
+        TAILQ_FOREACH(c, &b->consumers, next)
+        if (c->state == IDLE)
+                enter(c, READING);
+}
+
+void bus_consumers_drop(struct bus *b)
+{
+        while (!TAILQ_EMPTY(&b->consumers))
+                bus_consumer_stop(TAILQ_FIRST(&b->consumers));
+}
+
+unsigned bus_consumers_idle(const struct bus *b)
+{
+        const struct bus_consumer *c;
+        unsigned n = 0;
+
+        TAILQ_FOREACH(c, &b->consumers, next)
+        n += c->state == IDLE;
+        return n;
+}
+
+void bus_consumers_idle_at(const struct bus *b, unsigned n, const char **name, int64_t *seq)
+{
+        const struct bus_consumer *c;
+
+        TAILQ_FOREACH(c, &b->consumers, next)
+        {
+                if (c->state != IDLE || n-- > 0)
+                        continue;
+                *name = c->name;
+                *seq = c->seq;
+                return;
+        }
+}

@@ -1,0 +1,44 @@
+/*
+ * journal: the rows of the bus. Inside the bus room; the rest of it is declared in bus.h (bus_append,
+ * bus_read, cursors).
+ */
+#ifndef BUS_JOURNAL_H
+#define BUS_JOURNAL_H
+
+#include "bus/bus.h"
+
+/* Where the journal begins and ends. */
+struct journal_extent {
+        int64_t head; /* the last sequence number ever given out that we know of */
+        int64_t tail; /* the first event that is still there; head + 1 when none is */
+};
+int journal_extent(struct store_tx *tx, struct journal_extent *out, struct error *err);
+
+/*
+ * One step of pruning: looks at a few thousand numbers after `at` and deletes those of their events that
+ * are older than their stream's cutoff and that every durable cursor has passed.
+ */
+struct journal_sweep {
+        int64_t cutoff_ms[STREAM_COUNT]; /* INT64_MIN: for ever */
+        int64_t at;                      /* where to look */
+        int64_t next;                    /* where to look next time; 0: from the beginning */
+        int64_t deleted;
+        bool more; /* there may be old events after `next` */
+        struct journal_extent extent;
+};
+int journal_sweep(struct store_tx *tx, struct journal_sweep *sweep, struct error *err);
+
+/* Events after `after` for a consumer: up to `limit` of its streams. */
+struct journal_page {
+        int64_t after;
+        unsigned streams;
+        unsigned limit;
+        struct bus_batch events;
+        int64_t scanned_to; /* everything up to here has been seen */
+        bool to_the_end;    /* there was nothing more */
+};
+int journal_page(struct store_tx *tx, struct journal_page *page, struct error *err);
+
+void journal_batch_add(struct bus_batch *b, const struct bus_event *e);
+
+#endif

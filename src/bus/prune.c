@@ -1,0 +1,130 @@
+/*
+ * Retention: old events go, a thousand numbers per transaction, as long as there are any.
+ *
+ * With one retention for all streams the old events are simply the front of the journal. Where one stream
+ * is kept longer, its events stay behind and would be looked at again every time; so a round that finds
+ * only those stops after a while, and the next one goes on from there.
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "bus/bus_private.h"
+
+#define IDLE_STEPS 20 /* steps without a deletion before a round pauses */
+
+struct position {
+        char *name;
+        int64_t seq;
+};
+
+struct prune {
+        struct bus *bus; /* NULL: it has closed */
+        struct journal_sweep sweep;
+        struct position *positions; /* of consumers that have seen everything: their cursors may follow */
+        unsigned count;
+        unsigned idle_steps;
+};
+
+static void step(struct prune *p);
+
+static void prune_free(struct prune *p)
+{
+        for (unsigned i = 0; i < p->count; i++)
+                free(p->positions[i].name);
+        free(p->positions);
+        free(p);
+}
+
+static void finish(struct prune *p)
+{
+        p->bus->prune_at = p->sweep.at;
+        p->bus->prune = NULL;
+        prune_free(p);
+}
+
+static int sweep(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct prune *p = arg;
+
+        for (unsigned i = 0; i < p->count; i++)
+                if (bus_cursor_set(tx, p->positions[i].name, p->positions[i].seq, err) != 0)
+                        return -1;
+        return journal_sweep(tx, &p->sweep, err);
+}
+
+static void on_swept(void *arg, const struct error *err)
+{
+        struct prune *p = arg;
+
+        if (!p->bus) {
+                prune_free(p);
+                return;
+        }
+        if (err) {
+                log_warn("old events could not be deleted; the next round tries again",
+                         LOG_S("error", err->text));
+                finish(p);
+                return;
+        }
+        p->bus->extent.tail = p->sweep.extent.tail;
+        p->sweep.at = p->sweep.next;
+        if (p->sweep.deleted == 0)
+                p->idle_steps++;
+        if (p->sweep.more && p->idle_steps < IDLE_STEPS)
+                step(p);
+        else
+                finish(p);
+}
+
+static void step(struct prune *p)
+{
+        store_write(p->bus->store, sweep, on_swept, p);
+}
+
+static void set_cutoffs(struct prune *p)
+{
+        int64_t now = clock_wall_ms();
+
+        for (int i = 0; i < STREAM_COUNT; i++) {
+                int64_t keep = p->bus->retention_ms[i];
+
+                p->sweep.cutoff_ms[i] = keep < 0 ? INT64_MIN : now - keep;
+        }
+}
+
+static void take_positions(struct prune *p)
+{
+        p->count = bus_consumers_idle(p->bus);
+        p->positions = mem_array(p->count, sizeof(*p->positions));
+        for (unsigned i = 0; i < p->count; i++) {
+                const char *name = NULL;
+
+                bus_consumers_idle_at(p->bus, i, &name, &p->positions[i].seq);
+                p->positions[i].name = mem_strdup(name);
+        }
+}
+
+void bus_prune(void *bus)
+{
+        struct bus *b = bus;
+        struct prune *p;
+
+        if (b->prune)
+                return;
+        p = mem_zalloc(sizeof(*p));
+        p->bus = b;
+        p->sweep.at = b->prune_at;
+        b->prune = p;
+        set_cutoffs(p);
+        take_positions(p);
+        step(p);
+}
+
+void bus_prune_abandon(struct bus *b)
+{
+        if (b->prune)
+                b->prune->bus = NULL;
+        b->prune = NULL;
+}
