@@ -882,6 +882,27 @@ static void a_proxy_is_taken_from_the_options_or_the_environment(void **state)
         world_close(&w);
 }
 
+static void more_calls_than_connections_wait_for_their_turn(void **state)
+{
+        struct http_client_options options = { .max_connections = 1 };
+        struct world w;
+        struct seen s[3] = { { 0 } };
+
+        (void)state;
+        SCRIPT(&w, { OK_TEXT }, { OK_TEXT }, { OK_TEXT });
+        http_client_free(w.client);
+        w.client = http_client_new(w.loop, &options, NULL);
+        for (size_t i = 0; i < COUNT(s); i++)
+                begin(&w, (struct http_request){ 0 }, "/", &s[i]);
+        for (size_t i = 0; i < COUNT(s); i++) {
+                await(&w, &s[i]);
+                assert_int_equal(s[i].result.status, 200);
+                seen_release(&s[i]);
+        }
+        assert_int_equal(fake_server_accepted(w.server), 1);
+        world_close(&w);
+}
+
 static void a_missing_certificate_file_is_told_at_once(void **state)
 {
         struct loop *l = loop_new();
@@ -1041,6 +1062,7 @@ int main(void)
                 cmocka_unit_test(redirects_in_a_circle_end),
                 cmocka_unit_test(a_redirect_to_another_scheme_is_refused),
                 cmocka_unit_test(a_proxy_is_taken_from_the_options_or_the_environment),
+                cmocka_unit_test(more_calls_than_connections_wait_for_their_turn),
                 cmocka_unit_test(a_missing_certificate_file_is_told_at_once),
                 cmocka_unit_test(tls_accepts_only_a_trusted_certificate_with_the_right_name),
                 cmocka_unit_test(retry_after_is_seconds_or_a_date),
