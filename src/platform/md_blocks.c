@@ -439,6 +439,70 @@ static int on_leave_block(MD_BLOCKTYPE type, void *detail, void *arg)
         return 0;
 }
 
+/* The line without the marks of quotes around it. */
+static struct slice inner_line(const char *line, size_t n)
+{
+        size_t i = 0;
+
+        while (i < n && (line[i] == ' ' || line[i] == '>'))
+                i++;
+        return (struct slice){ line + i, n - i };
+}
+
+static bool is_fence(struct slice line)
+{
+        return line.n >= 3 && (memcmp(line.p, "```", 3) == 0 || memcmp(line.p, "~~~", 3) == 0);
+}
+
+/* |-|:-:| below a line with a bar. */
+static bool is_table_rule(struct slice line, struct slice above)
+{
+        if (!memchr(line.p, '|', line.n) || !memchr(line.p, '-', line.n) || !memchr(above.p, '|', above.n))
+                return false;
+        for (size_t i = 0; i < line.n; i++) {
+                if (!strchr("|:- ", line.p[i]))
+                        return false;
+        }
+        return true;
+}
+
+/* Every run of dashes is at least three long afterwards. */
+static void add_widened(struct buf *out, struct slice line)
+{
+        for (size_t i = 0; i < line.n; i++) {
+                bool first = line.p[i] == '-' && (i == 0 || line.p[i - 1] != '-');
+
+                buf_addstr(out, first ? "--" : "");
+                buf_addch(out, line.p[i]);
+        }
+}
+
+/* GFM allows one dash per column in the rule of a table, and models write that; md4c 0.4.8 wants three. */
+static void widen_table_rules(struct buf *out, const char *text, size_t n)
+{
+        struct slice above = { "", 0 };
+        bool code = false;
+
+        while (n > 0) {
+                const char *nl = memchr(text, '\n', n);
+                size_t len = nl ? (size_t)(nl - text) : n;
+                struct slice line = inner_line(text, len);
+
+                code ^= is_fence(line);
+                buf_add(out, text, len - line.n);
+                if (!code && is_table_rule(line, above))
+                        add_widened(out, line);
+                else
+                        buf_add(out, line.p, line.n);
+                if (!nl)
+                        return;
+                buf_addch(out, '\n');
+                above = line;
+                text += len + 1;
+                n -= len + 1;
+        }
+}
+
 int md_doc_parse(struct md_doc *doc, const char *text, size_t n)
 {
         const MD_PARSER callbacks = {
@@ -450,11 +514,15 @@ int md_doc_parse(struct md_doc *doc, const char *text, size_t n)
                 .text = on_text,
         };
         struct parser p = { .doc = doc };
+        struct buf source;
         int rc;
 
         if (n > MARKDOWN_PARSE_MAX)
                 return 0;
-        rc = md_parse(text, (MD_SIZE)n, &callbacks, &p);
+        buf_init(&source, 0);
+        widen_table_rules(&source, text, n);
+        rc = md_parse(source.data, (MD_SIZE)source.len, &callbacks, &p);
+        buf_release(&source);
         free(p.lists);
         return rc == 0;
 }

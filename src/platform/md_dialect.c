@@ -9,16 +9,16 @@ static bool is_word(char c)
         return isalnum((unsigned char)c) || (c & 0x80);
 }
 
-static bool has_scheme(struct slice url, const char *scheme)
+static bool starts_with(struct slice url, const char *prefix)
 {
-        size_t n = strlen(scheme);
+        size_t n = strlen(prefix);
 
-        return url.n > n && strncasecmp(url.p, scheme, n) == 0;
+        return url.n >= n && strncasecmp(url.p, prefix, n) == 0;
 }
 
 static bool is_web(struct slice url)
 {
-        return has_scheme(url, "http://") || has_scheme(url, "https://");
+        return starts_with(url, "http://") || starts_with(url, "https://");
 }
 
 void md_dialect_add_url(struct buf *out, struct slice url)
@@ -116,9 +116,22 @@ static void slack_code(struct buf *out, char c, char before)
         add_entity(out, c);
 }
 
+/* An address such as mailto:bob@here.com: no reason to find out whether it would ping. */
+static bool names_a_room(struct slice url)
+{
+        for (size_t i = 0; i < url.n; i++) {
+                struct slice rest = { url.p + i, url.n - i };
+
+                if (starts_with(rest, "@here") || starts_with(rest, "@everyone") ||
+                    starts_with(rest, "@channel"))
+                        return true;
+        }
+        return false;
+}
+
 static bool slack_link(struct buf *open, struct buf *close, struct slice url)
 {
-        if (!is_web(url) && !has_scheme(url, "mailto:"))
+        if ((!is_web(url) && !starts_with(url, "mailto:")) || names_a_room(url))
                 return false;
         buf_addch(open, '<');
         for (size_t i = 0; i < url.n; i++) {
@@ -151,7 +164,7 @@ static void telegram_code(struct buf *out, char c, char before)
 
 static bool telegram_link(struct buf *open, struct buf *close, struct slice url)
 {
-        if (!is_web(url) && !has_scheme(url, "mailto:") && !has_scheme(url, "tg://"))
+        if (!is_web(url) && !starts_with(url, "mailto:") && !starts_with(url, "tg://"))
                 return false;
         buf_addstr(open, "<a href=\"");
         for (size_t i = 0; i < url.n; i++) {

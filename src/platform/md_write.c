@@ -450,12 +450,15 @@ static size_t broadcast_length(const char *name, size_t n)
 }
 
 /* At an '@': writes the mention and returns its length in the source, or 0 when it is just text. */
-static size_t write_mention(struct writer *w, const char *p, size_t n, uint32_t span)
+static size_t write_mention(struct writer *w, const struct md_run *run, const char *p, size_t n,
+                            uint32_t span)
 {
         size_t max = w->limits->max ? w->limits->max / 4 : UINT16_MAX;
         size_t len = 1;
 
-        if (!w->limits->mention || w->link || isalnum((unsigned char)w->before) || (w->before & 0x80))
+        if (!w->limits->mention || w->link || (run->style & MD_MONO))
+                return 0;
+        if (isalnum((unsigned char)w->before) || (w->before & 0x80)) /* an e-mail address */
                 return 0;
         while (len < n && len <= NAME_MAX_BYTES && is_name_char(p[len]))
                 len++;
@@ -509,9 +512,7 @@ static void write_run(struct writer *w, const struct md_run *run)
                 } else if (text[i] == ' ' || text[i] == '\t') {
                         add_space(w);
                 } else {
-                        len = text[i] == '@' && kind == GLYPH_TEXT
-                                      ? write_mention(w, text + i, run->len - i, span)
-                                      : 0;
+                        len = text[i] == '@' ? write_mention(w, run, text + i, run->len - i, span) : 0;
                         if (len == 0)
                                 len = write_glyph(w, text + i, run->len - i, span, kind);
                 }
