@@ -25,15 +25,16 @@ const char *adapter_state_name(enum adapter_state s)
 /* ---- the journal ---- */
 
 /* A change of state on its way to the disk. */
-struct move {
-        struct bus *bus;
+struct adapter_move {
+        struct bus *bus; /* NULL: forgotten */
         struct bus_batch batch;
         char *adapter, *payload;
         const char *type; /* a constant */
         int64_t time_ms;
+        LIST_ENTRY(adapter_move) next;
 };
 
-static void move_free(struct move *m)
+static void move_free(struct adapter_move *m)
 {
         bus_batch_release(&m->batch);
         free(m->adapter);
@@ -43,7 +44,7 @@ static void move_free(struct move *m)
 
 static int write_move(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct move *m = arg;
+        struct adapter_move *m = arg;
         const struct bus_event e = {
                 .type = m->type, .time_ms = m->time_ms, .adapter = m->adapter, .payload = m->payload
         };
@@ -55,19 +56,31 @@ static int write_move(struct store_tx *tx, void *arg, struct error *err)
 
 static void on_written(void *arg, const struct error *err)
 {
-        struct move *m = arg;
+        struct adapter_move *m = arg;
 
         if (err)
                 log_warn("a change of an adapter could not be journaled", LOG_S("adapter", m->adapter),
                          LOG_S("event", m->type), LOG_S("why", err->text));
-        else
+        else if (m->bus)
                 bus_publish(m->bus, &m->batch);
+        if (m->bus)
+                LIST_REMOVE(m, next);
         move_free(m);
+}
+
+void adapter_moves_forget(struct adapters *as)
+{
+        struct adapter_move *m;
+
+        while ((m = LIST_FIRST(&as->moves))) {
+                LIST_REMOVE(m, next);
+                m->bus = NULL;
+        }
 }
 
 static void journal(const struct adapter *a, const char *type)
 {
-        struct move *m;
+        struct adapter_move *m;
         struct buf payload;
 
         if (!a->all->store)
@@ -84,6 +97,7 @@ static void journal(const struct adapter *a, const char *type)
         m->payload = buf_take(&payload);
         m->type = type;
         m->time_ms = a->since_ms;
+        LIST_INSERT_HEAD(&a->all->moves, m, next);
         store_write(a->all->store, write_move, on_written, m);
 }
 

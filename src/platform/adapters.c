@@ -48,6 +48,7 @@ struct adapters *adapters_new(struct loop *l, struct http_client *http, const ch
         as->http = http;
         as->dir = mem_strdup(dir);
         map_init(&as->by_name);
+        LIST_INIT(&as->moves);
         STAILQ_INIT(&as->refusals);
         as->refuse = timer_new(l, on_refuse, as);
         return as;
@@ -62,6 +63,7 @@ void adapters_set_road(struct adapters *as, struct road *r)
 
 void adapters_set_journal(struct adapters *as, struct store *s, struct bus *b)
 {
+        adapter_moves_forget(as);
         as->store = s;
         as->bus = b;
 }

@@ -23,6 +23,7 @@ struct adapters {
         struct road *road;
         struct store *store;
         struct bus *bus;
+        LIST_HEAD(, adapter_move) moves; /* on their way to the journal */
         char *dir;
         struct slot **slots; /* in the order of the configuration */
         size_t count;
@@ -38,6 +39,8 @@ struct slot {
         bool open; /* ops->open worked, ops->close is due */
 };
 
+/* Moves that are still on their way are written but told to nobody: the bus may go. */
+void adapter_moves_forget(struct adapters *as);
 /* The one door to another state: logs the move and journals it. why may be NULL. */
 void adapter_enter(struct adapter *a, enum adapter_state state, const char *why);
 

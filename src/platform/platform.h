@@ -105,7 +105,7 @@ struct adapters;
 struct adapters *adapters_new(struct loop *l, struct http_client *http, const char *dir);
 /* The road comes later: it needs our hooks to be opened. Before adapters_apply; NULL when the road is about to close. */
 void adapters_set_road(struct adapters *as, struct road *r);
-/* Where changes of state are journaled (adapter.connected, adapter.lost, adapter.stopped); both outlive the adapters. Without it they are only logged. */
+/* Where changes of state are journaled (adapter.connected, adapter.lost, adapter.stopped). Without it, or with NULL, they are only logged. */
 void adapters_set_journal(struct adapters *as, struct store *s, struct bus *b);
 /* Closes the connections. Sends in flight are not reported: the next road_open resumes them. */
 void adapters_free(struct adapters *as);
