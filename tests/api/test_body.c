@@ -1,11 +1,12 @@
 /* Bodies and queries are read by tables; whatever is not in the table is refused by name. */
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 #include "api/body.h"
 #include "base/json.h"

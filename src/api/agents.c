@@ -1,0 +1,104 @@
+/* The configured agents and how they are. */
+#include <stdlib.h>
+
+#include "agent/agent.h"
+#include "api/api_private.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "road/show.h"
+
+static const struct {
+        unsigned flag;
+        const char *name;
+} abilities[] = {
+        {AGENT_REPEATABLE, "repeatable"},
+        { AGENT_BATCHES,   "batches"   },
+        { AGENT_HISTORY,   "history"   },
+        { AGENT_STREAMS,   "streams"   },
+        { AGENT_CANCELS,   "cancels"   },
+};
+
+static void write_health(struct buf *b, const struct agent_health *h)
+{
+        jsonw_str(b, "health", !h->known ? "unknown" : h->healthy ? "healthy" : "unhealthy");
+        jsonw_str(b, "why", h->why[0] ? h->why : NULL);
+        if (h->known)
+                jsonw_int(b, "latencyMs", h->latency_ms);
+        else
+                jsonw_null(b, "latencyMs");
+        show_time(b, "checkedAt", h->checked_ms);
+}
+
+static void write_agent(void *arg, const struct agent *a, const struct agent_health *h)
+{
+        struct buf *b = arg;
+
+        jsonw_open(b, '{');
+        jsonw_str(b, "name", a->name);
+        jsonw_str(b, "type", a->ops->type);
+        write_health(b, h);
+        jsonw_int(b, "turns", (int64_t)h->turns);
+        jsonw_int(b, "failures", (int64_t)h->failures);
+        jsonw_open_member(b, "abilities", '[');
+        for (size_t i = 0; i < COUNT(abilities); i++)
+                if (a->ops->can & abilities[i].flag)
+                        jsonw_str(b, NULL, abilities[i].name);
+        jsonw_close(b, ']');
+        jsonw_close(b, '}');
+}
+
+void agents_list(struct http_exchange *x)
+{
+        struct buf json;
+
+        buf_init(&json, 0);
+        page_begin(&json);
+        agents_each(api_of(x)->env.agents, write_agent, &json);
+        page_end(&json, false, NULL);
+        reply_json(x, 200, &json);
+}
+
+struct check {
+        struct job job;
+        char *name;
+};
+
+static void on_checked(void *arg, const struct agent_health *h)
+{
+        struct check *c = arg;
+        struct http_exchange *x = job_end(&c->job);
+        struct buf data;
+
+        if (x) {
+                buf_init(&data, 0);
+                jsonw_open(&data, '{');
+                jsonw_str(&data, "name", c->name);
+                jsonw_bool(&data, "healthy", h->healthy);
+                write_health(&data, h);
+                jsonw_close(&data, '}');
+                reply_data(x, 200, &data);
+        }
+        free(c->name);
+        free(c);
+}
+
+void agents_health(struct http_exchange *x)
+{
+        const char *name = http_param(x, "name");
+        struct agents *all = api_of(x)->env.agents;
+        struct error err;
+        struct check *c;
+
+        if (!name || !agents_has(all, name)) {
+                reply_missing(x, "agent", name ? name : "");
+                return;
+        }
+        c = mem_zalloc(sizeof(*c));
+        c->name = mem_strdup(name);
+        job_begin(&c->job, x);
+        if (agents_check(all, name, on_checked, c, &err) == 0)
+                return;
+        reply_failed(job_end(&c->job), &err);
+        free(c->name);
+        free(c);
+}

@@ -1,0 +1,199 @@
+/* The API as a whole: opening and closing, and the gate that every request passes. */
+#include "api/api.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/api_private.h"
+#include "api/state_file.h"
+#include "base/id.h"
+#include "base/mem.h"
+
+/* ---- the gate ---- */
+
+static bool check_where_from(struct api *a, struct http_exchange *x)
+{
+        const char *host = http_header(x, "Host");
+
+        if (!access_peer_ok(&a->access, http_peer(x))) {
+                http_refuse(x, 403, "FORBIDDEN",
+                            "only the proxies named in http.trustedProxy may connect here");
+                return false;
+        }
+        if (!access_host_ok(&a->access, host)) {
+                http_refuse(x, 403, "FORBIDDEN",
+                            "this server is not called '%.100s'; use its address or set http.publicUrl",
+                            host ? host : "");
+                return false;
+        }
+        if (!access_origin_ok(&a->access, http_header(x, "Origin"), host)) {
+                http_refuse(x, 403, "FORBIDDEN", "pages of other sites may not ask here");
+                return false;
+        }
+        return true;
+}
+
+static bool check_key(struct api *a, struct http_exchange *x, enum scope scope)
+{
+        int rc;
+
+        if (scope == SCOPE_NONE || (scope == SCOPE_LOCAL && access_is_local(&a->access)))
+                return true;
+        rc = access_check(&a->access, http_header(x, "Authorization"), http_header(x, "x-api-key"));
+        if (rc == 1)
+                return true;
+        http_add_header(x, "WWW-Authenticate", "Bearer");
+        http_refuse(x, 401, "UNAUTHORIZED", "%s",
+                    rc == 0 ? "a key is needed: Authorization: Bearer KEY, or x-api-key: KEY (see "
+                              "state/operator.key)"
+                            : "this is not the key");
+        return false;
+}
+
+static bool on_gate(void *arg, struct http_exchange *x)
+{
+        struct api *a = arg;
+        const struct api_route *route = http_route_of(x)->more;
+
+        reply_name_request(a, x);
+        if (a->closing && route->scope != SCOPE_NONE) {
+                http_refuse(x, 503, "UNAVAILABLE", "shutting down");
+                return false;
+        }
+        return check_where_from(a, x) && check_key(a, x, route->scope);
+}
+
+static void on_answered(void *arg, const struct http_route *route, int status, int64_t micros)
+{
+        struct api *a = arg;
+
+        metrics_answered(&a->metrics, route ? (size_t)(route - a->routes) : a->metrics.count, status, micros);
+}
+
+/* ---- opening ---- */
+
+static struct http_route *make_routes(void)
+{
+        struct http_route *routes = mem_array(api_route_count, sizeof(*routes));
+
+        for (size_t i = 0; i < api_route_count; i++)
+                routes[i] = (struct http_route){ .method = api_routes[i].method,
+                                                 .path = api_routes[i].path,
+                                                 .run = api_routes[i].run,
+                                                 .max_body = api_routes[i].max_body,
+                                                 .more = &api_routes[i] };
+        return routes;
+}
+
+static int listen_on(struct api *a, const struct http_conf *conf, struct error *err)
+{
+        static const struct http_server_hooks hooks = { on_gate, reply_refused, on_answered };
+        struct http_server_options options = {
+                .listen = conf->listen,
+                .tls_cert_file = conf->tls_cert,
+                .tls_key_file = conf->tls_key,
+                .max_body = (size_t)conf->max_body_bytes,
+                .max_connections = (unsigned)conf->max_connections,
+                .idle_seconds = (unsigned)conf->idle_seconds,
+                .request_seconds = (unsigned)conf->request_seconds,
+        };
+
+        a->routes = make_routes();
+        a->server = http_server_new(a->env.loop, &options, a->routes, api_route_count, &hooks, a, err);
+        return a->server ? 0 : -1;
+}
+
+static int announce(struct api *a, const char *state_dir, struct error *err)
+{
+        a->addr_file = mem_printf("%s/http.addr", state_dir);
+        if (state_file_write(a->addr_file, http_server_address(a->server), err) == 0)
+                return 0;
+        free(a->addr_file);
+        a->addr_file = NULL;
+        return -1;
+}
+
+static int open_all(struct api *a, const struct http_conf *conf, const char *state_dir, struct error *err)
+{
+        if (access_init(&a->access, conf, err) < 0 || state_dir_make(state_dir, err) < 0 ||
+            access_load_key(&a->access, state_dir, err) < 0)
+                return -1;
+        a->tls = a->access.tls;
+        a->stream = stream_new(a, (unsigned)conf->max_stream_clients);
+        a->waiters = waiters_new(a);
+        if (listen_on(a, conf, err) < 0)
+                return -1;
+        return announce(a, state_dir, err);
+}
+
+struct api *api_open(const struct api_env *env, const struct http_conf *conf, struct error *err)
+{
+        struct api *a = mem_zalloc(sizeof(*a));
+        char *state_dir = mem_printf("%s/state", env->dir);
+
+        a->env = *env;
+        id_random_text(a->run, sizeof(a->run) - 1);
+        metrics_init(&a->metrics, api_route_count);
+        if (open_all(a, conf, state_dir, err) < 0) {
+                api_close(a);
+                a = NULL;
+        }
+        free(state_dir);
+        return a;
+}
+
+const char *api_address(const struct api *a)
+{
+        return http_server_address(a->server);
+}
+
+bool api_is_tls(const struct api *a)
+{
+        return a->tls;
+}
+
+void api_live(void *api, const char *type, const char *adapter, const char *channel, const char *json)
+{
+        struct api *a = api;
+
+        if (a)
+                stream_live(a->stream, type, adapter, channel, json);
+}
+
+/* ---- closing ---- */
+
+void api_quiesce(struct api *a)
+{
+        a->closing = true;
+        http_server_quiesce(a->server);
+}
+
+/* Whoever still waits is told so now; the jobs themselves end when their work does, and then find nobody. */
+static void dismiss(struct api *a)
+{
+        while (a->jobs) {
+                struct job *j = a->jobs;
+                struct http_exchange *x = job_end(j);
+
+                http_refuse(x, 503, "UNAVAILABLE", "shutting down");
+        }
+}
+
+void api_close(struct api *a)
+{
+        if (!a)
+                return;
+        if (a->addr_file)
+                unlink(a->addr_file);
+        dismiss(a);
+        waiters_free(a->waiters);
+        stream_free(a->stream);
+        http_server_free(a->server);
+        metrics_release(&a->metrics);
+        access_release(&a->access);
+        free(a->routes);
+        free(a->addr_file);
+        free(a);
+}

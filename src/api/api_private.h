@@ -1,0 +1,155 @@
+/*
+ * api_private: what the files of this room share. One file per resource; each handler reads its request by the tables of its route,
+ * asks the others, and answers now or, as a job, later.
+ */
+#ifndef API_API_PRIVATE_H
+#define API_API_PRIVATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "api/access.h"
+#include "api/api.h"
+#include "api/body.h"
+#include "api/metrics.h"
+#include "api/routes.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "net/http_server.h"
+#include "road/road.h"
+#include "store/store.h"
+
+#define API_MAX_WAITERS 1000
+
+/*
+ * A request that is answered later. When the API closes first, the job is answered with 503 and forgets its exchange; whoever completes
+ * it then finds nobody to tell. The first member of every struct that waits.
+ */
+struct job {
+        struct api *api;         /* NULL once the API is gone */
+        struct http_exchange *x; /* NULL once the API is gone */
+        struct job *prev, *next;
+};
+void job_begin(struct job *j, struct http_exchange *x);
+/* Returns the exchange to answer, or NULL when there is nobody left. The struct is the caller's to free. */
+struct http_exchange *job_end(struct job *j);
+
+struct waiters;
+struct stream;
+
+struct api {
+        struct api_env env;
+        struct access access;
+        struct metrics metrics;
+        struct http_server *server;
+        struct http_route *routes; /* for the server, in the order of api_routes */
+        struct stream *stream;
+        struct waiters *waiters;
+        struct job *jobs;
+        char *addr_file;
+        uint64_t requests; /* for request ids */
+        char run[9];       /* makes them unique across starts */
+        bool tls, closing;
+};
+
+static inline struct api *api_of(const struct http_exchange *x)
+{
+        return http_server_arg(x);
+}
+
+/* ---- reading a request (request.c) ---- */
+
+/* By the route's tables. On a mistake the request is answered with 400, b is released, and -1 returned. b NULL-safe: see below. */
+int request_query(struct http_exchange *x, struct body *b, void *out);
+int request_body(struct http_exchange *x, struct body *b, void *out);
+/* Path parameter ":id" with this prefix; answers 404 and returns -1 when it is none. */
+int64_t request_id(struct http_exchange *x, const char *prefix, const char *what);
+
+/* ---- answering (reply.c) ---- */
+
+/* {"data": <json>}; takes the text of `data` over. */
+void reply_data(struct http_exchange *x, int status, struct buf *data);
+/* A whole body that is JSON already; takes it over. */
+void reply_json(struct http_exchange *x, int status, struct buf *json);
+/* The error envelope. details: members of an object as JSON text, or NULL. */
+void reply_error(struct http_exchange *x, int status, const char *code, const char *details, const char *fmt, ...)
+        __attribute__((format(printf, 5, 6)));
+/* The answer for an error of ours: its kind chooses status and code. */
+void reply_failed(struct http_exchange *x, const struct error *err);
+/* 404 with details {resourceType, resourceId}. */
+void reply_missing(struct http_exchange *x, const char *type, const char *id);
+/* 400 with details.fields. */
+void reply_mistakes(struct http_exchange *x, const struct body *b);
+/* The server's refuse hook. */
+void reply_refused(void *api, struct http_exchange *x, int status, const char *code, const char *message);
+/* Names the request in the answer; once per exchange. */
+void reply_name_request(struct api *a, struct http_exchange *x);
+
+/* ---- questions to the store (look.c) ---- */
+
+/* A store function that writes the whole answer's body. query is what the handler put into look->query. */
+struct look;
+typedef int look_fn(struct store_tx *tx, struct look *l, struct error *err);
+struct look {
+        struct job job;
+        struct body body;  /* keeps the query's strings */
+        struct buf json;   /* the answer */
+        look_fn *fn;
+        void *query;       /* points behind the struct */
+        int64_t id;
+};
+/* Reads the query by the route's table into a copy of `defaults` (size bytes; NULL: no query); NULL when it was answered with 400. */
+struct look *look_new(struct http_exchange *x, const void *defaults, size_t size);
+/* Asks; the answer follows by itself, with 200. Takes l over. */
+void look_run(struct look *l, look_fn *fn);
+
+/* {"items": [ ... ], "meta": {...}}: begin, then elements, then end. */
+void page_begin(struct buf *b);
+/* cursor NULL: none. */
+void page_end(struct buf *b, bool more, const char *cursor);
+
+/* ---- live events (stream.c) ---- */
+
+struct stream *stream_new(struct api *a, unsigned max_clients);
+void stream_free(struct stream *s);
+unsigned stream_clients(const struct stream *s);
+void stream_live(struct stream *s, const char *type, const char *adapter, const char *channel, const char *json);
+
+/* ---- those who wait for the end of a turn (waiters.c) ---- */
+
+struct waiters *waiters_new(struct api *a);
+void waiters_free(struct waiters *w);
+bool waiters_full(const struct waiters *w);
+unsigned waiters_count(const struct waiters *w);
+/* Answers j's exchange with the receipt and the reply to this event, or after ms without it. Takes j (malloc'd) over; begun already. */
+void waiters_add(struct waiters *w, struct job *j, int64_t event, const char *trace, bool duplicate, int64_t ms);
+
+/* ---- handlers, by the file that has them ---- */
+
+void health_alive(struct http_exchange *x);   /* health.c */
+void health_ready(struct http_exchange *x);
+void health_status(struct http_exchange *x);
+void metrics_show(struct http_exchange *x);   /* metrics_text.c */
+void openapi_show(struct http_exchange *x);   /* openapi.c */
+void messages_inbound(struct http_exchange *x); /* messages.c */
+void messages_send(struct http_exchange *x);
+void events_list(struct http_exchange *x);    /* events.c */
+void events_show(struct http_exchange *x);
+void events_stream(struct http_exchange *x);  /* stream.c */
+void deliveries_list(struct http_exchange *x); /* deliveries.c */
+void deliveries_show(struct http_exchange *x);
+void deliveries_retry(struct http_exchange *x);
+void dead_letters_list(struct http_exchange *x); /* dead_letters.c */
+void dead_letters_retry(struct http_exchange *x);
+void turns_list(struct http_exchange *x);     /* turns.c */
+void turns_show(struct http_exchange *x);
+void turns_cancel(struct http_exchange *x);
+void trigger_logs_list(struct http_exchange *x); /* trigger_logs.c */
+void instances_list(struct http_exchange *x); /* instances.c */
+void agents_list(struct http_exchange *x);    /* agents.c */
+void agents_health(struct http_exchange *x);
+void why_show(struct http_exchange *x);       /* why.c */
+void backup_make(struct http_exchange *x);    /* backup.c */
+
+#endif

@@ -1,0 +1,329 @@
+/*
+ * Messages in both directions. The inbound route is the busiest of all: it parses once, fills a struct incoming that borrows
+ * from the parsed body, and answers when the inbox says that the event is on disk.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api_private.h"
+#include "base/id.h"
+#include "base/json.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "platform/platform.h"
+
+#define TEXT_MAX 1048576 /* the road's own limit is smaller; this one bounds what is looked at */
+#define WAIT_MAX 120000
+
+/* ---- inbound ---- */
+
+struct inbound_sender {
+        const char *id, *username, *display_name;
+        bool is_bot;
+};
+struct inbound_file {
+        const char *kind, *name, *mime, *url;
+        int64_t size;
+};
+struct inbound {
+        const char *instance, *chat, *text, *external_id, *thread, *reply_to, *trace;
+        struct inbound_sender sender;
+        bool is_dm, is_mention;
+        int64_t time_ms;
+        const json_t *metadata;
+        struct field_list files;
+};
+struct inbound_wait {
+        int64_t ms;
+};
+
+static const char *const file_kinds[] = { "image",   "audio",    "voice",   "video", "document",
+                                          "sticker", "location", "contact", NULL };
+
+/* clang-format off */
+static const struct field sender_fields[] = {
+        { "id", FIELD_STRING, .min = 1, .max = 256, .at = offsetof(struct inbound_sender, id),
+          .fallback = "\"api\"", .help = "Who wrote it, as the other software knows them." },
+        { "username", FIELD_STRING, .max = 256, .at = offsetof(struct inbound_sender, username), .help = "Their handle." },
+        { "displayName", FIELD_STRING, .max = 256, .at = offsetof(struct inbound_sender, display_name),
+          .help = "Their name as people see it." },
+        { "isBot", FIELD_BOOL, .at = offsetof(struct inbound_sender, is_bot), .fallback = "false",
+          .help = "The writer is a program." },
+        FIELD_END,
+};
+static const struct field file_fields[] = {
+        { "kind", FIELD_CHOICE, .required = true, .choices = file_kinds, .at = offsetof(struct inbound_file, kind),
+          .help = "What it is." },
+        { "name", FIELD_STRING, .max = 255, .at = offsetof(struct inbound_file, name), .help = "Its file name." },
+        { "mimeType", FIELD_STRING, .max = 127, .at = offsetof(struct inbound_file, mime), .help = "Its media type." },
+        { "url", FIELD_STRING, .required = true, .min = 1, .max = 4096, .at = offsetof(struct inbound_file, url),
+          .help = "Where it can be had." },
+        { "size", FIELD_INT, .min = 0, .max = INT64_MAX, .at = offsetof(struct inbound_file, size), .help = "Bytes, when known." },
+        FIELD_END,
+};
+const struct field inbound_fields[] = {
+        { "instanceId", FIELD_STRING, .min = 1, .max = 128, .at = offsetof(struct inbound, instance),
+          .fallback = "\"api\"", .help = "Name of an adapter of type api or cli." },
+        { "chatId", FIELD_STRING, .min = 1, .max = 512, .at = offsetof(struct inbound, chat),
+          .fallback = "\"default\"", .help = "The conversation; messages of one are answered in order." },
+        { "text", FIELD_STRING, .min = 1, .max = TEXT_MAX, .at = offsetof(struct inbound, text),
+          .help = "What was written; required unless there are attachments." },
+        { "externalId", FIELD_STRING, .min = 1, .max = 256, .at = offsetof(struct inbound, external_id),
+          .help = "The message's own id: the same id again is a duplicate. Absent: a random one." },
+        { "threadId", FIELD_STRING, .min = 1, .max = 512, .at = offsetof(struct inbound, thread),
+          .help = "A thread inside the chat." },
+        { "replyToId", FIELD_STRING, .min = 1, .max = 256, .at = offsetof(struct inbound, reply_to),
+          .help = "Id of the message this one answers." },
+        { "sender", FIELD_GROUP, .group = sender_fields, .at = offsetof(struct inbound, sender), .help = "Who wrote it." },
+        { "isDm", FIELD_BOOL, .at = offsetof(struct inbound, is_dm), .fallback = "true",
+          .help = "A conversation between two." },
+        { "isMention", FIELD_BOOL, .at = offsetof(struct inbound, is_mention), .fallback = "false",
+          .help = "The message addresses the bot." },
+        { "timestamp", FIELD_TIME, .at = offsetof(struct inbound, time_ms), .help = "When it was written. Absent: now." },
+        { "traceId", FIELD_STRING, .min = 32, .max = 32, .at = offsetof(struct inbound, trace),
+          .help = "Continues a W3C trace: 32 lower-case hex digits." },
+        { "metadata", FIELD_OBJECT, .at = offsetof(struct inbound, metadata),
+          .help = "Whatever the other software wants to keep with the event." },
+        { "attachments", FIELD_LIST, .group = file_fields, .item_size = sizeof(struct inbound_file), .max = 20,
+          .at = offsetof(struct inbound, files), .help = "Files that belong to the message." },
+        FIELD_END,
+};
+const struct field inbound_query[] = {
+        { "wait", FIELD_INT, .min = 0, .max = WAIT_MAX, .at = offsetof(struct inbound_wait, ms), .fallback = "0",
+          .help = "Milliseconds to hold the answer until the turn has ended; the reply is then part of it." },
+        FIELD_END,
+};
+/* clang-format on */
+
+struct arrival {
+        struct job job;
+        int64_t wait_ms;
+};
+
+static void reply_stored(struct http_exchange *x, const struct inbox_receipt *r)
+{
+        char json[200];
+        int n = snprintf(json, sizeof(json),
+                         "{\"data\":{\"eventId\":\"evt-%lld\",\"traceId\":\"%s\",\"status\":\"%s\"}}",
+                         (long long)r->event, r->trace, r->outcome == INBOX_STORED ? "stored" : "duplicate");
+
+        http_answer(x, 202, "application/json", json, (size_t)n);
+}
+
+static void on_receipt(void *arg, const struct inbox_receipt *r)
+{
+        struct arrival *a = arg;
+        struct http_exchange *x;
+
+        if (a->wait_ms > 0 && a->job.api && r->outcome != INBOX_FAILED) {
+                waiters_add(a->job.api->waiters, &a->job, r->event, r->trace, r->outcome == INBOX_DUPLICATE,
+                            a->wait_ms);
+                return;
+        }
+        x = job_end(&a->job);
+        free(a);
+        if (!x)
+                return;
+        if (r->outcome == INBOX_FAILED)
+                reply_failed(x, &r->error);
+        else
+                reply_stored(x, r);
+}
+
+static struct attachment *attachments_of(struct body *b, const struct field_list *files)
+{
+        const struct inbound_file *f = files->items;
+        struct attachment *list = arena_alloc(&b->arena, files->count * sizeof(*list));
+
+        for (size_t i = 0; i < files->count; i++)
+                list[i] = (struct attachment){ .kind = f[i].kind,
+                                               .name = f[i].name,
+                                               .mime = f[i].mime,
+                                               .url = f[i].url,
+                                               .size = f[i].size };
+        return list;
+}
+
+static int check_inbound(struct body *b, const struct inbound *in)
+{
+        if (!in->text && in->files.count == 0)
+                return body_mistake(b, "text", "is required");
+        if (in->trace && strspn(in->trace, "0123456789abcdef") != ID_TRACE_SIZE - 1)
+                return body_mistake(b, "traceId", "must be 32 lower-case hex digits");
+        return 0;
+}
+
+/* The adapter that may be fed from here, or NULL after an answer. */
+static struct adapter *find_fed(struct http_exchange *x, const char *name)
+{
+        struct adapter *a = adapters_find(api_of(x)->env.adapters, name);
+
+        if (!a) {
+                reply_missing(x, "instance", name);
+                return NULL;
+        }
+        if (strcmp(a->ops->name, "api") != 0 && strcmp(a->ops->name, "cli") != 0) {
+                reply_error(
+                        x, 409, "CONFLICT", "\"conflictReason\":\"not_fed_here\"",
+                        "instance '%s' hears from %s itself; only adapters of type api or cli are fed here",
+                        name, a->ops->name);
+                return NULL;
+        }
+        return a;
+}
+
+static void receive(struct http_exchange *x, struct adapter *adapter, struct body *b, const struct inbound *m,
+                    int64_t wait_ms)
+{
+        struct arrival *a = mem_alloc(sizeof(*a));
+        char key[ID_TRACE_SIZE];
+        char *metadata = m->metadata ? json_text(m->metadata) : NULL;
+        struct incoming in = {
+                .key = m->external_id ? m->external_id : id_trace(key),
+                .channel = m->chat,
+                .thread = m->thread,
+                .chat = m->is_dm ? CHAT_DM : CHAT_GROUP,
+                .sender_id = m->sender.id ? m->sender.id : "api",
+                .sender_username = m->sender.username,
+                .sender_name = m->sender.display_name,
+                .sender_is_bot = m->sender.is_bot,
+                .text = m->text,
+                .is_mention = m->is_mention,
+                .reply_to = m->reply_to,
+                .time_ms = m->time_ms,
+                .trace = m->trace,
+                .metadata = metadata,
+                .attachment_count = m->files.count,
+        };
+
+        in.id = in.key;
+        if (m->files.count > 0)
+                in.attachments = attachments_of(b, &m->files);
+        job_begin(&a->job, x);
+        a->wait_ms = wait_ms;
+        adapter_received(adapter, &in, on_receipt, a);
+        free(metadata);
+}
+
+/* Most requests have no query, and need none of the machinery. */
+static int read_wait(struct http_exchange *x, int64_t *ms)
+{
+        struct inbound_wait w = { 0 };
+        struct body q;
+
+        if (request_query(x, &q, &w) < 0)
+                return -1;
+        body_release(&q);
+        *ms = w.ms;
+        if (*ms == 0 || !waiters_full(api_of(x)->waiters))
+                return 0;
+        http_refuse(x, 503, "UNAVAILABLE", "%d requests wait for a reply already; ask again without wait",
+                    API_MAX_WAITERS);
+        return -1;
+}
+
+void messages_inbound(struct http_exchange *x)
+{
+        struct inbound m = { .instance = "api", .chat = "default", .is_dm = true };
+        struct adapter *adapter;
+        struct body b;
+        int64_t wait_ms;
+
+        if (read_wait(x, &wait_ms) < 0 || request_body(x, &b, &m) < 0)
+                return;
+        if (check_inbound(&b, &m) < 0)
+                reply_mistakes(x, &b);
+        else if ((adapter = find_fed(x, m.instance)))
+                receive(x, adapter, &b, &m, wait_ms);
+        body_release(&b);
+}
+
+/* ---- sending ---- */
+
+struct send {
+        const char *instance, *to, *text, *reply_to, *thread;
+};
+
+/* clang-format off */
+const struct field send_fields[] = {
+        { "instanceId", FIELD_STRING, .required = true, .min = 1, .max = 128, .at = offsetof(struct send, instance),
+          .help = "Name of the adapter that sends." },
+        { "to", FIELD_STRING, .required = true, .min = 1, .max = 512, .at = offsetof(struct send, to),
+          .help = "The platform's id of the chat or channel." },
+        { "text", FIELD_STRING, .required = true, .min = 1, .max = TEXT_MAX, .at = offsetof(struct send, text),
+          .help = "Markdown; written in the platform's markup and split to its length." },
+        { "replyTo", FIELD_STRING, .min = 1, .max = 256, .at = offsetof(struct send, reply_to),
+          .help = "The platform's id of the message to answer." },
+        { "threadId", FIELD_STRING, .min = 1, .max = 512, .at = offsetof(struct send, thread),
+          .help = "A thread inside the chat." },
+        FIELD_END,
+};
+/* clang-format on */
+
+static void on_put(void *arg, const struct outbox_receipt *r)
+{
+        struct job *j = arg;
+        struct http_exchange *x = job_end(j);
+        struct buf data;
+
+        free(j);
+        if (!x)
+                return;
+        if (r->error.kind != ERR_NONE) {
+                reply_failed(x, &r->error);
+                return;
+        }
+        buf_init(&data, 0);
+        buf_addf(&data, "{\"deliveryId\":\"dlv-%lld\",\"status\":\"%s\"", (long long)r->delivery,
+                 r->duplicate ? "duplicate" : "queued");
+        jsonw_int(&data, "count", r->count);
+        jsonw_str(&data, "traceId", r->trace);
+        jsonw_close(&data, '}');
+        reply_data(x, 202, &data);
+}
+
+/* Idempotency-Key: absent, or 1 to 200 printable characters. */
+static bool sane_key(const char *key)
+{
+        size_t n = strlen(key);
+
+        for (size_t i = 0; i < n; i++)
+                if (key[i] < ' ' || key[i] > '~')
+                        return false;
+        return n >= 1 && n <= 200;
+}
+
+static void put(struct http_exchange *x, const struct send *m, const char *key)
+{
+        struct job *j = mem_alloc(sizeof(*j));
+        struct outgoing out = { .adapter = m->instance,
+                                .channel = m->to,
+                                .thread = m->thread,
+                                .text = m->text,
+                                .reply_to = m->reply_to,
+                                .request_key = key,
+                                .class = PACE_FINAL };
+        struct api *a = api_of(x);
+
+        job_begin(j, x);
+        outbox_put(a->env.road, &out, on_put, j);
+}
+
+void messages_send(struct http_exchange *x)
+{
+        const char *key = http_header(x, "Idempotency-Key");
+        struct send m = { 0 };
+        struct body b;
+
+        if (request_body(x, &b, &m) < 0)
+                return;
+        if (key && !sane_key(key))
+                reply_error(x, 400, "VALIDATION_ERROR", NULL,
+                            "Idempotency-Key must be 1 to 200 printable characters");
+        else if (!adapters_find(api_of(x)->env.adapters, m.instance))
+                reply_missing(x, "instance", m.instance);
+        else
+                put(x, &m, key);
+        body_release(&b);
+}

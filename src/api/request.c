@@ -1,0 +1,57 @@
+/* Requests are read by the tables of their route; mistakes are answered here, so that handlers only see good input. */
+#include <string.h>
+
+#include "api/api_private.h"
+
+static const struct api_route *route_of(const struct http_exchange *x)
+{
+        return http_route_of(x)->more;
+}
+
+struct query_reading {
+        struct body *body;
+        const struct field *fields;
+        void *out;
+};
+
+static void on_parameter(void *arg, const char *name, const char *value)
+{
+        struct query_reading *q = arg;
+
+        query_add(q->body, q->fields, q->out, name, value);
+}
+
+static int answer_mistakes(struct http_exchange *x, struct body *b)
+{
+        reply_mistakes(x, b);
+        body_release(b);
+        return -1;
+}
+
+int request_query(struct http_exchange *x, struct body *b, void *out)
+{
+        struct query_reading q = { b, route_of(x)->query, out };
+
+        body_init(b);
+        http_query_each(x, on_parameter, &q);
+        return query_done(b, q.fields) < 0 ? answer_mistakes(x, b) : 0;
+}
+
+int request_body(struct http_exchange *x, struct body *b, void *out)
+{
+        size_t n = 0;
+        const char *text = http_body(x, &n);
+
+        body_init(b);
+        return body_read(b, text, n, route_of(x)->body, out) < 0 ? answer_mistakes(x, b) : 0;
+}
+
+int64_t request_id(struct http_exchange *x, const char *prefix, const char *what)
+{
+        const char *id = http_param(x, "id");
+        int64_t n = id ? field_id(prefix, id) : -1;
+
+        if (n < 0)
+                reply_missing(x, what, id ? id : "");
+        return n;
+}

@@ -1,0 +1,95 @@
+/* What the API offers, in one table. Adding a route is a row here and a function in the file of its resource. */
+#include "api/routes.h"
+
+#include "api/api_private.h"
+
+#define PAGE "A page: {\"items\": [...], \"meta\": {\"hasMore\", \"cursor\"}}"
+
+/* clang-format off */
+const struct api_route api_routes[] = {
+        { "GET", "/healthz", SCOPE_NONE, health_alive,
+          .summary = "Is the process alive?", .status = 200, .answer = "It is.",
+          .example_answer = "{\"data\":{\"status\":\"ok\"}}" },
+        { "GET", "/readyz", SCOPE_NONE, health_ready,
+          .summary = "Is every enabled adapter connected, or has it said why not, and does the store work?",
+          .status = 200, .answer = "Ready; 503 with the same body when not. Reasons are shown to this machine and to whoever has the key.",
+          .example_answer = "{\"data\":{\"ready\":true,\"store\":{\"state\":\"ok\",\"why\":null},\"adapters\":{}}}" },
+        { "GET", "/metrics", SCOPE_LOCAL, metrics_show,
+          .summary = "Counters and gauges for Prometheus; without a key only while nobody but this machine can connect.",
+          .status = 200, .answer = "The Prometheus text format.", .content_type = "text/plain" },
+        { "GET", "/api/openapi.json", SCOPE_NONE, openapi_show,
+          .summary = "This description.", .status = 200, .answer = "An OpenAPI 3.1 document." },
+        { "GET", "/api/v2/status", SCOPE_READ, health_status,
+          .summary = "What is going on: version, uptime, store, journal, turns, deliveries.", .status = 200,
+          .answer = "{\"data\": {...}}" },
+
+        { "POST", "/api/v2/messages/inbound", SCOPE_WRITE, messages_inbound,
+          .summary = "Hand over a message from other software, as a platform would.", .query = inbound_query,
+          .body = inbound_fields, .status = 202,
+          .answer = "The event is on disk: {\"data\": {\"eventId\", \"traceId\", \"status\": \"stored\" or \"duplicate\"}}; with "
+                    "wait also \"reply\": {\"status\", \"text\", \"turnId\", \"reason\"}, null when the time was up.",
+          .example = "{\"instanceId\":\"api\",\"chatId\":\"support-17\",\"text\":\"What is the time?\",\"externalId\":\"msg-1\","
+                     "\"sender\":{\"id\":\"ann\",\"displayName\":\"Ann\"}}",
+          .example_answer = "{\"data\":{\"eventId\":\"evt-42\",\"traceId\":\"0198c0ffee00aabbccddeeff00112233\",\"status\":\"stored\"}}" },
+        { "POST", "/api/v2/messages/send", SCOPE_WRITE, messages_send,
+          .summary = "Send a message through an adapter. The header Idempotency-Key makes repeating the request harmless.",
+          .body = send_fields, .status = 202,
+          .answer = "The delivery is on disk: {\"data\": {\"deliveryId\", \"status\": \"queued\" or \"duplicate\", \"count\", \"traceId\"}}.",
+          .example = "{\"instanceId\":\"api\",\"to\":\"support-17\",\"text\":\"It is **noon**.\"}",
+          .example_answer = "{\"data\":{\"deliveryId\":\"dlv-7\",\"status\":\"queued\",\"count\":1,\"traceId\":\"0198c0ffee00aabbccddeeff00112233\"}}" },
+
+        { "GET", "/api/v2/events", SCOPE_READ, events_list,
+          .summary = "The journal in pages: newest first, or oldest first with after. meta.cursor is the next before or after.",
+          .query = events_query, .status = 200, .answer = PAGE " of events." },
+        { "GET", "/api/v2/events/stream", SCOPE_READ, events_stream,
+          .summary = "The journal as server-sent events: what came after Last-Event-ID, then live, without gap or repetition. "
+                     "Streamed text and progress (turn.delta, turn.progress) have no id. A reader far behind gets a part and comes back.",
+          .query = stream_query, .status = 200, .answer = "An event stream.", .content_type = "text/event-stream" },
+        { "GET", "/api/v2/events/:id", SCOPE_READ, events_show,
+          .summary = "One event.", .status = 200, .answer = "{\"data\": event}" },
+
+        { "GET", "/api/v2/deliveries", SCOPE_READ, deliveries_list,
+          .summary = "What was sent and what is on its way, newest first.", .query = deliveries_query, .status = 200,
+          .answer = PAGE " of deliveries." },
+        { "GET", "/api/v2/deliveries/:id", SCOPE_READ, deliveries_show,
+          .summary = "One delivery with its attempts.", .status = 200, .answer = "{\"data\": delivery}" },
+        { "POST", "/api/v2/deliveries/:id/retry", SCOPE_WRITE, deliveries_retry,
+          .summary = "Put a failed delivery back.", .body = retry_fields, .status = 202,
+          .answer = "{\"data\": {\"id\", \"status\": \"queued\"}}", .example = "{\"force\":false}" },
+        { "GET", "/api/v2/dead-letters", SCOPE_READ, dead_letters_list,
+          .summary = "Deliveries that failed or whose fate is unknown, then turns that failed; newest first.",
+          .query = dead_letters_query, .status = 200, .answer = PAGE " of {\"id\", \"kind\", \"delivery\" or \"turn\"}." },
+        { "POST", "/api/v2/dead-letters/:id/retry", SCOPE_WRITE, dead_letters_retry,
+          .summary = "Put a dead delivery (dlv-N) or turn (trn-N) back.", .body = retry_fields, .status = 202,
+          .answer = "{\"data\": {\"id\", \"status\": \"queued\"}}", .example = "{\"force\":true}" },
+
+        { "GET", "/api/v2/turns", SCOPE_READ, turns_list,
+          .summary = "What agents did and do, newest first.", .query = turns_query, .status = 200,
+          .answer = PAGE " of turns." },
+        { "GET", "/api/v2/turns/:id", SCOPE_READ, turns_show,
+          .summary = "One turn.", .status = 200, .answer = "{\"data\": turn}" },
+        { "POST", "/api/v2/turns/:id/cancel", SCOPE_WRITE, turns_cancel,
+          .summary = "Stop a waiting or running turn.", .body = cancel_fields, .status = 202,
+          .answer = "{\"data\": {\"id\", \"status\": \"cancelled\"}}", .example = "{\"reason\":\"asked by mistake\"}" },
+        { "GET", "/api/v2/trigger-logs", SCOPE_READ, trigger_logs_list,
+          .summary = "What was decided about each inbound event and why, newest first.", .query = trigger_logs_query,
+          .status = 200, .answer = PAGE " of decisions." },
+
+        { "GET", "/api/v2/instances", SCOPE_READ, instances_list,
+          .summary = "The adapters. state is the worst of what the adapter says and what the road sees.", .status = 200,
+          .answer = PAGE " of adapters." },
+        { "GET", "/api/v2/agents", SCOPE_READ, agents_list,
+          .summary = "The agents and what is known of their health.", .status = 200, .answer = PAGE " of agents." },
+        { "POST", "/api/v2/agents/:name/health", SCOPE_WRITE, agents_health,
+          .summary = "Ask an agent how it is.", .status = 200, .answer = "{\"data\": {\"name\", \"healthy\", \"latencyMs\", \"why\"}}" },
+        { "GET", "/api/v2/why/:id", SCOPE_READ, why_show,
+          .summary = "The story of a message: event, decision, turn, deliveries, and one sentence. The id is an event, turn, delivery, "
+                     "trace, or the platform's own key.",
+          .status = 200, .answer = "{\"data\": {\"summary\", \"event\", \"decision\", \"turn\", \"deliveries\"}}" },
+        { "POST", "/api/v2/backup", SCOPE_ADMIN, backup_make,
+          .summary = "Copy the database while running, into a new file.", .body = backup_fields, .status = 201,
+          .answer = "{\"data\": {\"path\", \"bytes\", \"durationMs\"}}", .example = "{\"path\":\"state/backups/before-update.db\"}" },
+};
+/* clang-format on */
+
+const size_t api_route_count = sizeof(api_routes) / sizeof(api_routes[0]);

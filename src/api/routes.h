@@ -1,0 +1,54 @@
+/*
+ * routes: the one table of what the API offers. The server, the key check, the request readers and the OpenAPI document all read it.
+ */
+#ifndef API_ROUTES_H
+#define API_ROUTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "api/body.h"
+#include "net/http_server.h"
+
+enum scope {
+        SCOPE_NONE,  /* everybody */
+        SCOPE_LOCAL, /* everybody while only this machine can connect, else as SCOPE_READ */
+        SCOPE_READ,
+        SCOPE_WRITE,
+        SCOPE_ADMIN,
+};
+
+struct api_route {
+        const char *method;
+        const char *path;
+        enum scope scope;
+        void (*run)(struct http_exchange *x);
+        const char *summary;        /* one sentence */
+        const struct field *query;  /* NULL: none; any parameter is refused */
+        const struct field *body;   /* NULL: none; a body is not looked at */
+        size_t max_body;            /* 0: http.maxBodyBytes */
+        int status;                 /* of success */
+        const char *answer;         /* what the answer contains */
+        const char *content_type;   /* NULL: application/json */
+        const char *example;        /* a body that is accepted; required with `body` */
+        const char *example_answer; /* may be NULL */
+};
+
+extern const struct api_route api_routes[];
+extern const size_t api_route_count;
+
+/* The tables of requests, beside the handlers that read them. */
+extern const struct field inbound_fields[], inbound_query[];     /* messages.c */
+extern const struct field send_fields[];
+extern const struct field events_query[];                        /* events.c */
+extern const struct field stream_query[];                        /* stream.c */
+extern const struct field deliveries_query[], retry_fields[];    /* deliveries.c */
+extern const struct field dead_letters_query[];                  /* dead_letters.c */
+extern const struct field turns_query[], cancel_fields[];        /* turns.c */
+extern const struct field trigger_logs_query[];                  /* trigger_logs.c */
+extern const struct field backup_fields[];                       /* backup.c */
+
+/* The OpenAPI 3.1 document, appended to out. */
+void openapi_write(struct buf *out);
+
+#endif

@@ -1,0 +1,346 @@
+/*
+ * Those who posted a message and wait for the reply. The end of a turn names the events it answered, so a waiter is found by its event; what
+ * it is told is read from the rows. Some events never get a turn and nothing is journaled about them: for these the rows are also looked at now and then.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "api/api_private.h"
+#include "base/id.h"
+#include "base/json.h"
+#include "base/jsonw.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "bus/bus.h"
+#include "road/show.h"
+
+#define FIRST_LOOK_MS 100
+#define LATER_LOOK_MS 1000
+
+struct waiter {
+        struct job *job; /* ours; begun */
+        struct waiters *all;
+        char key[BUS_ID_SIZE];
+        int64_t event;
+        char trace[ID_TRACE_SIZE];
+        bool duplicate, looking, again; /* again: something happened while we looked */
+        int64_t deadline_ms, pause_ms;
+        struct timer *timer;
+        struct waiter *same; /* others who wait for the same event */
+};
+
+struct waiters {
+        struct api *api;
+        struct bus_listener *listener;
+        struct map by_event; /* "evt-12" → struct waiter, first of a chain */
+        LIST_HEAD(, look_up) looks;
+        unsigned count;
+};
+
+/* A question about one event; survives the waiter. */
+struct look_up {
+        struct waiters *all; /* NULL when they are gone */
+        LIST_ENTRY(look_up) next;
+        int64_t event;
+        bool ended;
+        struct buf reply;
+};
+
+bool waiters_full(const struct waiters *w)
+{
+        return w->count >= API_MAX_WAITERS;
+}
+
+unsigned waiters_count(const struct waiters *w)
+{
+        return w->count;
+}
+
+/* ---- what is told ---- */
+
+/* reply: JSON text, or NULL when the time was up. */
+static void tell(struct waiter *w, const char *reply)
+{
+        struct http_exchange *x = job_end(w->job);
+        struct buf data;
+
+        if (!x)
+                return;
+        buf_init(&data, 0);
+        jsonw_open(&data, '{');
+        jsonw_str(&data, "eventId", w->key);
+        jsonw_str(&data, "traceId", w->trace);
+        jsonw_str(&data, "status", w->duplicate ? "duplicate" : "stored");
+        if (reply)
+                jsonw_raw(&data, "reply", reply);
+        else
+                jsonw_null(&data, "reply");
+        jsonw_close(&data, '}');
+        reply_data(x, 202, &data);
+}
+
+static void waiter_free(struct waiter *w)
+{
+        timer_free(w->timer);
+        free(w->job);
+        free(w);
+}
+
+static void chain_put(struct waiters *all, const char *key, struct waiter *first)
+{
+        if (first)
+                map_put(&all->by_event, key, first);
+        else
+                map_remove(&all->by_event, key);
+}
+
+/* Takes one out of its chain. */
+static void leave(struct waiter *w)
+{
+        struct waiters *all = w->all;
+        struct waiter *first = map_get(&all->by_event, w->key);
+        struct waiter **at = &first;
+
+        while (*at != w)
+                at = &(*at)->same;
+        *at = w->same;
+        chain_put(all, w->key, first);
+        all->count--;
+}
+
+/* ---- looking ---- */
+
+static int read_answer(struct store_tx *tx, int64_t turn, struct buf *text, struct error *err)
+{
+        struct store_stmt *s = store_prepare(
+                tx, "SELECT x.text FROM turns t JOIN transcript x ON x.conversation = t.conversation"
+                    " WHERE t.id = ?1 AND x.turn = ?1 AND x.role = 'assistant' ORDER BY x.id");
+        int rc;
+
+        store_bind_int(s, 1, turn);
+        while ((rc = store_step(s, err)) == 1) {
+                if (text->len > 0)
+                        buf_addch(text, '\n');
+                buf_addstr(text, store_col_text(s, 0));
+        }
+        return rc;
+}
+
+/* A failed turn has no line of its own in the transcript; what the user got is in its deliveries. */
+static int read_notices(struct store_tx *tx, int64_t turn, struct buf *text, struct error *err)
+{
+        struct store_stmt *s = store_prepare(
+                tx, "SELECT payload FROM deliveries WHERE turn = ?1 AND kind = 'send' ORDER BY id");
+        int rc;
+
+        store_bind_int(s, 1, turn);
+        while ((rc = store_step(s, err)) == 1) {
+                json_t *payload = json_loads(store_col_text(s, 0), 0, NULL);
+
+                if (text->len > 0)
+                        buf_addch(text, '\n');
+                buf_addstr(text, json_str(payload, "text", ""));
+                json_decref(payload);
+        }
+        return rc;
+}
+
+static int write_reply(struct store_tx *tx, struct look_up *u, int64_t turn, const char *status,
+                       const char *reason, struct error *err)
+{
+        struct buf text;
+        int rc = 0;
+
+        buf_init(&text, 0);
+        if (turn > 0)
+                rc = read_answer(tx, turn, &text, err);
+        if (rc >= 0 && turn > 0 && text.len == 0)
+                rc = read_notices(tx, turn, &text, err);
+        jsonw_open(&u->reply, '{');
+        jsonw_str(&u->reply, "status", status);
+        jsonw_str(&u->reply, "text", turn > 0 && text.len > 0 ? text.data : NULL);
+        if (turn > 0)
+                show_id(&u->reply, "turnId", "trn-", turn);
+        else
+                jsonw_null(&u->reply, "turnId");
+        jsonw_str(&u->reply, "reason", reason);
+        jsonw_close(&u->reply, '}');
+        buf_release(&text);
+        return rc;
+}
+
+static int on_reader(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct look_up *u = arg;
+        struct store_stmt *s = store_prepare(
+                tx, "SELECT turn, status, coalesce(reason, error) FROM trigger_log WHERE event = ?1");
+        char status[32], *reason;
+        int64_t turn;
+        int rc;
+
+        buf_clear(&u->reply);
+        u->ended = false;
+        store_bind_int(s, 1, u->event);
+        rc = store_step(s, err);
+        if (rc != 1)
+                return rc;
+        turn = store_col_int(s, 0);
+        snprintf(status, sizeof(status), "%s", store_col_text(s, 1));
+        reason = mem_strdup(store_col_text(s, 2));
+        store_reset(s);
+        if (strcmp(status, "queued") != 0 && strcmp(status, "running") != 0) {
+                u->ended = true;
+                rc = write_reply(tx, u, turn, status, reason, err);
+        }
+        free(reason);
+        return rc < 0 ? -1 : 0;
+}
+
+static void look(struct waiter *w);
+
+static void pause_or_end(struct waiter *w)
+{
+        int64_t left = w->deadline_ms - loop_now_ms(w->all->api->env.loop);
+
+        if (w->again) {
+                look(w);
+                return;
+        }
+        if (left <= 0) {
+                leave(w);
+                tell(w, NULL);
+                waiter_free(w);
+                return;
+        }
+        timer_start(w->timer, left < w->pause_ms ? left : w->pause_ms);
+        w->pause_ms = LATER_LOOK_MS;
+}
+
+/* Everybody who waits for this event and has not been told yet. */
+static void on_looked(void *arg, const struct error *err)
+{
+        struct look_up *u = arg;
+        char key[BUS_ID_SIZE];
+        struct waiter *w, *next;
+
+        if (u->all)
+                LIST_REMOVE(u, next);
+        w = u->all ? map_get(&u->all->by_event, bus_event_id(u->event, key)) : NULL;
+        for (; w; w = next) {
+                next = w->same;
+                w->looking = false;
+                if (!err && u->ended) {
+                        leave(w);
+                        tell(w, u->reply.data);
+                        waiter_free(w);
+                } else {
+                        pause_or_end(w);
+                }
+        }
+        buf_release(&u->reply);
+        free(u);
+}
+
+static void look(struct waiter *w)
+{
+        struct look_up *u = mem_zalloc(sizeof(*u));
+
+        w->looking = true;
+        w->again = false;
+        u->all = w->all;
+        u->event = w->event;
+        LIST_INSERT_HEAD(&w->all->looks, u, next);
+        buf_init(&u->reply, 0);
+        store_read(w->all->api->env.store, on_reader, on_looked, u);
+}
+
+static void on_timer(void *arg)
+{
+        struct waiter *w = arg;
+
+        if (!w->looking)
+                look(w);
+}
+
+/* ---- what happens ---- */
+
+static void on_turn(void *arg, const struct bus_event *e)
+{
+        struct waiters *all = arg;
+        json_t *payload, *id;
+        size_t i;
+
+        if (all->count == 0 || strcmp(e->type, "turn.started") == 0)
+                return;
+        payload = json_loads(e->payload, 0, NULL);
+        json_array_foreach(json_object_get(payload, "events"), i, id)
+        {
+                const char *key = json_string_value(id);
+                struct waiter *w = key ? map_get(&all->by_event, key) : NULL;
+
+                for (; w; w = w->same) {
+                        w->again = true;
+                        if (!w->looking)
+                                look(w);
+                }
+        }
+        json_decref(payload);
+}
+
+void waiters_add(struct waiters *all, struct job *j, int64_t event, const char *trace, bool duplicate,
+                 int64_t ms)
+{
+        struct waiter *w = mem_zalloc(sizeof(*w));
+
+        w->job = j;
+        w->all = all;
+        w->event = event;
+        w->duplicate = duplicate;
+        w->deadline_ms = loop_now_ms(all->api->env.loop) + ms;
+        w->pause_ms = FIRST_LOOK_MS;
+        w->timer = timer_new(all->api->env.loop, on_timer, w);
+        bus_event_id(event, w->key);
+        snprintf(w->trace, sizeof(w->trace), "%s", trace);
+        w->same = map_put(&all->by_event, w->key, w);
+        all->count++;
+        if (duplicate)
+                look(w);
+        else
+                pause_or_end(w);
+}
+
+struct waiters *waiters_new(struct api *a)
+{
+        struct waiters *all = mem_zalloc(sizeof(*all));
+
+        all->api = a;
+        map_init(&all->by_event);
+        LIST_INIT(&all->looks);
+        all->listener = bus_listen(a->env.bus, 1u << STREAM_TURN, on_turn, all);
+        return all;
+}
+
+void waiters_free(struct waiters *all)
+{
+        struct look_up *u;
+        void *first;
+
+        if (!all)
+                return;
+        bus_unlisten(all->api->env.bus, all->listener);
+        LIST_FOREACH(u, &all->looks, next)
+        u->all = NULL;
+        for (size_t i = 0; map_each(&all->by_event, &i, NULL, &first);) {
+                struct waiter *w, *next;
+
+                for (w = first; w; w = next) {
+                        next = w->same;
+                        tell(w, NULL);
+                        waiter_free(w);
+                }
+        }
+        map_release(&all->by_event);
+        free(all);
+}
