@@ -374,8 +374,8 @@ void http_answer_stream(struct http_exchange *x, const char *content_type, const
         x->close = true;
         x->stream = (struct http_stream){ .ops = ops, .arg = arg };
         *out = &x->stream;
-        /* MHD uses the connection's own buffer; this one serves only HTTP/1.0 clients */
-        r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 512, on_pull, x, NULL);
+        /* in chunks MHD uses the connection's own buffer; the one asked for here serves only HTTP/1.0 */
+        r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, x->old ? 1024 : 16, on_pull, x, NULL);
         finish(x, 200, content_type, r);
 }
 

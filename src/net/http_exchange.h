@@ -101,6 +101,7 @@ struct http_exchange {
         bool close; /* this is the connection's last answer */
         bool body_to_come;
         bool chunked;
+        bool old; /* HTTP/1.0 */
         int status;
         struct MHD_Response *response;
         struct http_match match;

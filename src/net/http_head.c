@@ -185,6 +185,7 @@ void http_head_accept(struct http_exchange *x, const char *method, const char *u
                 n = sizeof(x->method) - 1; /* no such method; 405 says so with its first letters */
         memcpy(x->method, method, n);
         x->method[n] = '\0';
+        x->old = strcmp(version, "HTTP/1.0") == 0;
         why = read_head(&h, x, method, url, version);
         if (why || h.too_many) {
                 x->close = true;

@@ -20,8 +20,12 @@
 #include "net/http_exchange.h"
 #include "net/tcp_taken.h"
 
-/* The request's head, MHD's list of its headers and the head of the answer must fit into this. */
-#define POOL_BYTES 16384
+/*
+ * The request's head, MHD's list of its headers and the head of the answer must fit into this, so heads of
+ * about 5 KB are possible and larger ones get 431. MHD touches all of it: with ten thousand idle event streams every
+ * kilobyte more here is ten megabytes.
+ */
+#define POOL_BYTES 6144
 /* How often MHD may want to run again without doing anything before it has to wait a millisecond. */
 #define MAX_FRUITLESS 16
 
