@@ -88,6 +88,13 @@ $(O)/fuzz/fuzz_%: $(O)/fuzz/fuzz_%.o $(LIBS)
 .PHONY: fuzz-bins
 fuzz-bins: $(FUZZ_BINS)
 
+# bench/bench_<subject>.c is one program that prints a table.
+BENCH_BINS  := $(patsubst %.c,$(O)/%,$(sort $(wildcard bench/bench_*.c)))
+$(O)/bench/bench_%: $(O)/bench/bench_%.o $(LIBS)
+	$(CC) $(LDFLAGS_ALL) -o $@ $< $(LIBS) $(PKG_LIBS)
+.PHONY: bench-bins
+bench-bins: $(BENCH_BINS)
+
 .PHONY: test check sanitize fuzz fault bench install clean
 test:
 	./test

@@ -1,0 +1,221 @@
+/* The schema: every version leads to the newest, and going there twice changes nothing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../lib/scratch.h"
+#include "base/buf.h"
+#include "base/mem.h"
+#include "store/migrate.h"
+
+static struct store *open_with(const char *dir, const struct store_migration *steps, struct error *err)
+{
+        struct store_options o = { .url = "sqlite", .dir = dir, .migrations = steps };
+
+        return store_open(NULL, &o, err);
+}
+
+static struct store *must_open(const char *dir, const struct store_migration *steps)
+{
+        struct error err = { 0 };
+        struct store *s = open_with(dir, steps, &err);
+
+        if (!s)
+                fail_msg("%s", err.text);
+        return s;
+}
+
+/* --- the product's schema --- */
+
+static int last_version(void)
+{
+        int n = 0;
+
+        while (store_schema[n].version)
+                n++;
+        return n;
+}
+
+/* The first n steps; yours to free. */
+static struct store_migration *steps_up_to(int n)
+{
+        struct store_migration *steps = mem_array((size_t)n + 1, sizeof(*steps));
+
+        memcpy(steps, store_schema, (size_t)n * sizeof(*steps));
+        return steps;
+}
+
+static int describe(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct store_stmt *s =
+                store_prepare(tx, "SELECT name, coalesce(sql, '') FROM sqlite_schema ORDER BY name");
+        struct buf *out = arg;
+        int rc;
+
+        buf_clear(out);
+        while ((rc = store_step(s, err)) == 1)
+                buf_addf(out, "%s: %s\n", store_col_text(s, 0), store_col_text(s, 1));
+        return rc;
+}
+
+static char *description(const char *dir, const struct store_migration *steps)
+{
+        struct store *s = must_open(dir, steps);
+        struct buf out;
+
+        buf_init(&out, 0);
+        assert_int_equal(store_read_now(s, describe, &out, NULL), 0);
+        store_close(s);
+        return buf_take(&out);
+}
+
+static void versions_have_no_gaps_and_names(void **state)
+{
+        (void)state;
+        for (int i = 0; i < last_version(); i++) {
+                assert_int_equal(store_schema[i].version, i + 1);
+                assert_non_null(store_schema[i].name);
+        }
+}
+
+static void every_version_leads_to_the_newest(void **state)
+{
+        char *fresh_dir = scratch_new();
+        char *fresh = description(fresh_dir, store_schema);
+
+        (void)state;
+        for (int from = 1; from <= last_version(); from++) {
+                struct store_migration *steps = steps_up_to(from);
+                char *dir = scratch_new();
+                char *found;
+
+                free(description(dir, steps));
+                found = description(dir, store_schema);
+                assert_string_equal(found, fresh);
+                free(found);
+                free(steps);
+                scratch_free(dir);
+        }
+        free(fresh);
+        scratch_free(fresh_dir);
+}
+
+static void migrating_twice_changes_nothing(void **state)
+{
+        char *dir = scratch_new();
+        char *once = description(dir, store_schema);
+        char *twice = description(dir, store_schema);
+
+        (void)state;
+        assert_string_equal(once, twice);
+        free(once);
+        free(twice);
+        scratch_free(dir);
+}
+
+/* --- how steps are applied --- */
+
+static const struct store_migration one[] = {
+        {1,  "one", "CREATE TABLE a(n INTKEY)"},
+        { 0, NULL,  NULL                      },
+};
+static const struct store_migration two[] = {
+        {1,  "one", "CREATE TABLE a(n INTKEY)"                                                     },
+        { 2, "two", "CREATE TABLE b(n AUTOKEY, AUTOKEYS TEXT); INSERT INTO b(AUTOKEYS) VALUES('x')"},
+        { 0, NULL,  NULL                                                                           },
+};
+static const struct store_migration two_broken[] = {
+        {1,  "one", "CREATE TABLE a(n INTKEY)"                                },
+        { 2, "two", "CREATE TABLE b(n AUTOKEY); INSERT INTO missing VALUES(1)"},
+        { 0, NULL,  NULL                                                      },
+};
+
+static int count_b(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct store_stmt *s = store_prepare(tx, "SELECT count(*) FROM b");
+
+        if (store_step(s, err) != 1)
+                return -1;
+        *(int64_t *)arg = store_col_int(s, 0);
+        return 0;
+}
+
+static void a_step_is_applied_once(void **state)
+{
+        char *dir = scratch_new();
+        int64_t n = 0;
+
+        (void)state;
+        store_close(must_open(dir, one));
+        for (int i = 0; i < 3; i++) {
+                struct store *s = must_open(dir, two);
+
+                assert_int_equal(store_read_now(s, count_b, &n, NULL), 0);
+                assert_int_equal(n, 1);
+                store_close(s);
+        }
+        scratch_free(dir);
+}
+
+static void a_step_that_fails_leaves_the_version_before_it(void **state)
+{
+        char *dir = scratch_new();
+        struct error err = { 0 };
+        struct store *s;
+        int64_t n = 0;
+
+        (void)state;
+        assert_null(open_with(dir, two_broken, &err));
+        assert_non_null(strstr(err.text, "schema 2 'two'"));
+        s = must_open(dir, one);
+        assert_int_equal(store_read_now(s, count_b, &n, NULL), -1);
+        store_close(s);
+        s = must_open(dir, two);
+        assert_int_equal(store_read_now(s, count_b, &n, NULL), 0);
+        assert_int_equal(n, 1);
+        store_close(s);
+        scratch_free(dir);
+}
+
+static void looking_only_does_not_migrate(void **state)
+{
+        char *dir = scratch_new();
+        struct store_options o = { .url = "sqlite", .dir = dir, .migrations = two, .read_only = true };
+        struct error err = { 0 };
+
+        (void)state;
+        store_close(must_open(dir, one));
+        assert_null(store_open(NULL, &o, &err));
+        assert_int_equal(err.kind, ERR_CONFLICT);
+        scratch_free(dir);
+}
+
+static void key_words_are_replaced_only_as_whole_words(void **state)
+{
+        char *sql = store_migrate_spell(&store_sqlite, "AUTOKEY, xINTKEY INTKEY;AUTOKEYS INTKEY");
+
+        (void)state;
+        assert_string_equal(sql, "INTEGER PRIMARY KEY AUTOINCREMENT, xINTKEY INTEGER PRIMARY KEY;"
+                                 "AUTOKEYS INTEGER PRIMARY KEY");
+        free(sql);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(versions_have_no_gaps_and_names),
+                cmocka_unit_test(every_version_leads_to_the_newest),
+                cmocka_unit_test(migrating_twice_changes_nothing),
+                cmocka_unit_test(a_step_is_applied_once),
+                cmocka_unit_test(a_step_that_fails_leaves_the_version_before_it),
+                cmocka_unit_test(looking_only_does_not_migrate),
+                cmocka_unit_test(key_words_are_replaced_only_as_whole_words),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
