@@ -139,7 +139,7 @@ static int64_t later(int64_t a, int64_t b)
 int64_t pace_take(struct pace *p, const char *channel, bool group, enum pace_class class, int64_t now_ms)
 {
         struct channel *c = channel_get(p, channel, now_ms);
-        double need = class >= PACE_APPROVAL ? FINAL_NEED : LESSER_NEED;
+        double need = class <= PACE_APPROVAL ? FINAL_NEED : LESSER_NEED;
         int64_t wait = later(p->frozen_until_ms, c->frozen_until_ms) - now_ms;
 
         refill(&p->adapter, &p->adapter_rate, now_ms);

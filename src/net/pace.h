@@ -15,13 +15,13 @@ struct pace;
 
 /* Rates of 0 mean no limit. */
 struct pace_limits {
-        double per_second;           /* the adapter as a whole */
-        double per_channel_second;   /* one channel */
-        double per_channel_minute;   /* one channel marked as group */
-        double burst;                /* how many may go at once; 0: one second's worth, at least 1 */
+        double per_second;         /* the adapter as a whole */
+        double per_channel_second; /* one channel */
+        double per_channel_minute; /* one channel marked as group */
+        double burst;              /* how many may go at once; 0: one second's worth, at least 1 */
 };
 
-enum pace_class { PACE_TYPING, PACE_EDIT, PACE_APPROVAL, PACE_FINAL }; /* rising importance */
+enum pace_class { PACE_FINAL, PACE_APPROVAL, PACE_EDIT, PACE_TYPING }; /* falling importance */
 
 struct pace *pace_new(const struct pace_limits *limits);
 void pace_free(struct pace *p);

@@ -96,11 +96,18 @@ static void on_rewritten(void *arg, const struct error *err)
         free(w);
 }
 
+static int run_write(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct rewrite *w = arg;
+
+        return w->fn(tx, w->arg, err);
+}
+
 static void on_rewrite(void *arg)
 {
         struct rewrite *w = arg;
 
-        store_write(w->road->store, w->fn, on_rewritten, w);
+        store_write(w->road->store, run_write, on_rewritten, w);
 }
 
 void road_write(struct road *r, const char *what, store_fn *fn, void (*done)(void *arg), void *arg)

@@ -1,0 +1,435 @@
+#include "road_rig.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+/* ---- hooks ---- */
+
+static void decide(void *ctx, const struct incoming *in, struct decision *out)
+{
+        struct rig *g = ctx;
+
+        if (strncmp(in->text, "skip", 4) == 0) {
+                out->reason = "the test says so";
+                return;
+        }
+        out->trigger = true;
+        out->agent = in->guild; /* the rig names the agent there */
+        out->rule = "test";
+        out->debounce_ms = g->debounce_ms;
+        out->debounce_max_ms = g->debounce_max_ms;
+}
+
+static unsigned agent_abilities(void *ctx, const char *agent)
+{
+        (void)ctx;
+        if (strcmp(agent, "echo") == 0)
+                return AGENT_REPEATABLE;
+        if (strcmp(agent, "batch") == 0)
+                return AGENT_REPEATABLE | AGENT_BATCHES | AGENT_HISTORY;
+        return 0;
+}
+
+static void on_auto_answer(void *arg)
+{
+        struct rig_run *r = arg;
+        char text[300];
+        struct turn_reply reply = { .text = text };
+        struct turn_run *run = r->run;
+
+        if (!run)
+                return;
+        r->run = NULL;
+        snprintf(text, sizeof(text), "re:%s", r->text);
+        turn_finish(run, &reply);
+}
+
+static void agent_start(void *ctx, struct turn_run *run)
+{
+        struct rig *g = ctx;
+        struct rig_run *r = &g->runs[g->run_count++ % RIG_MAX];
+
+        *r = (struct rig_run){ .run = run, .attempt = run->attempt };
+        for (unsigned i = 0; i < run->input_count; i++) {
+                size_t n = strlen(r->text);
+
+                snprintf(r->text + n, sizeof(r->text) - n, "%s%s", i ? "+" : "", run->inputs[i]->text);
+        }
+        run->agent_data = r;
+        if (g->auto_answer)
+                loop_defer(g->loop, on_auto_answer, r);
+}
+
+static void agent_cancel(void *ctx, struct turn_run *run)
+{
+        struct rig_run *r = run->agent_data;
+
+        (void)ctx;
+        r->run = NULL;
+        r->cancelled = true;
+}
+
+static unsigned adapter_abilities(void *ctx, const char *adapter)
+{
+        (void)ctx;
+        if (strcmp(adapter, "j") == 0)
+                return ADAPTER_JOURNALED;
+        if (strcmp(adapter, "nonce") == 0)
+                return ADAPTER_IDEMPOTENT | ADAPTER_EDITS;
+        if (strcmp(adapter, "look") == 0)
+                return ADAPTER_READBACK;
+        return ADAPTER_EDITS;
+}
+
+static bool adapter_is_ready(void *ctx, const char *adapter)
+{
+        (void)adapter;
+        return !((struct rig *)ctx)->adapters_down;
+}
+
+static void adapter_limits(void *ctx, const char *adapter, struct pace_limits *out)
+{
+        (void)adapter;
+        *out = ((struct rig *)ctx)->pace;
+}
+
+static bool channel_is_group(void *ctx, const char *adapter, const char *channel)
+{
+        (void)ctx;
+        (void)adapter;
+        (void)channel;
+        return false;
+}
+
+/* A '|' in the text is where this platform's messages end. */
+static int render(void *ctx, const char *adapter, const char *text, struct rendered *out, struct error *err)
+{
+        char *copy = mem_strdup(text), *rest = copy, *part;
+
+        (void)ctx;
+        (void)adapter;
+        (void)err;
+        while ((part = strsep(&rest, "|"))) {
+                out->parts = mem_realloc(out->parts, (out->count + 1) * sizeof(*out->parts));
+                out->parts[out->count++] = (struct rendered_part){ .text = mem_strdup(part) };
+        }
+        free(copy);
+        return 0;
+}
+
+struct auto_send {
+        struct rig *rig;
+        unsigned sent;
+};
+
+static void on_auto_send(void *arg)
+{
+        struct auto_send *a = arg;
+
+        rig_result(a->rig, a->sent, SEND_DONE, ERR_NONE, -1);
+        free(a);
+}
+
+static void note_send(struct rig *g, const struct delivery *d, bool reconcile)
+{
+        struct rig_sent *s = &g->sent[g->sent_count++ % RIG_MAX];
+        json_t *payload = json_read(d->payload, strlen(d->payload), NULL);
+
+        *s = (struct rig_sent){ .delivery = d->id, .fence = d->fence, .reconcile = reconcile };
+        snprintf(s->adapter, sizeof(s->adapter), "%s", d->adapter);
+        snprintf(s->channel, sizeof(s->channel), "%s", d->channel);
+        snprintf(s->kind, sizeof(s->kind), "%s", d->kind);
+        snprintf(s->text, sizeof(s->text), "%s", json_str(payload, "text", ""));
+        json_decref(payload);
+        if (g->auto_send) {
+                struct auto_send *a = mem_zalloc(sizeof(*a));
+
+                a->rig = g;
+                a->sent = g->sent_count - 1;
+                loop_defer(g->loop, on_auto_send, a);
+        }
+}
+
+static void send_hook(void *ctx, const struct delivery *d)
+{
+        note_send(ctx, d, false);
+}
+
+static void reconcile_hook(void *ctx, const struct delivery *d)
+{
+        note_send(ctx, d, true);
+}
+
+static const struct road_hooks rig_hooks = {
+        .decide = decide,
+        .agent_abilities = agent_abilities,
+        .agent_start = agent_start,
+        .agent_cancel = agent_cancel,
+        .adapter_abilities = adapter_abilities,
+        .adapter_ready = adapter_is_ready,
+        .adapter_limits = adapter_limits,
+        .channel_is_group = channel_is_group,
+        .render = render,
+        .send = send_hook,
+        .reconcile = reconcile_hook,
+};
+
+/* ---- life ---- */
+
+static void open_all(struct rig *g)
+{
+        struct store_options store = { .url = "sqlite", .dir = g->dir, .migrations = store_schema };
+        struct bus_options bus = { .url = "local" };
+        struct road_hooks hooks = rig_hooks;
+        struct error err = { 0 };
+
+        hooks.ctx = g;
+        g->store = store_open(g->loop, &store, &err);
+        if (!g->store)
+                fail_msg("store: %s", err.text);
+        g->bus = bus_open(g->loop, g->store, &bus, &err);
+        if (!g->bus)
+                fail_msg("bus: %s", err.text);
+        g->road = road_open(g->loop, g->store, g->bus, &g->limits, &hooks, &err);
+        if (!g->road)
+                fail_msg("road: %s", err.text);
+}
+
+static void close_all(struct rig *g)
+{
+        road_close(g->road);
+        bus_close(g->bus);
+        store_close(g->store);
+}
+
+static void default_limits(struct road_limits *limits)
+{
+        const struct setting *const tables[] = { road_settings, NULL };
+        struct error err;
+        struct settings_source *src = settings_source_new("defaults", NULL, "{}", 2, &err);
+
+        if (!src || settings_read(src, "limits", settings_source_root(src), tables, NULL, limits, &err) < 0)
+                fail_msg("limits: %s", err.text);
+        settings_source_free(src);
+}
+
+struct rig *rig_new(void)
+{
+        struct rig *g = mem_zalloc(sizeof(*g));
+
+        snprintf(g->dir, sizeof(g->dir), "/tmp/dragoman-rig-XXXXXX");
+        if (!mkdtemp(g->dir))
+                fail_msg("no temporary folder");
+        default_limits(&g->limits);
+        g->limits.retry_base_ms = 1;
+        g->limits.retry_cap_ms = 4;
+        g->loop = loop_new();
+        open_all(g);
+        return g;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int flag, struct FTW *ftw)
+{
+        (void)st;
+        (void)flag;
+        (void)ftw;
+        return remove(path);
+}
+
+void rig_free(struct rig *g)
+{
+        close_all(g);
+        loop_free(g->loop);
+        nftw(g->dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+        free(g);
+}
+
+void rig_restart(struct rig *g)
+{
+        close_all(g);
+        for (unsigned i = 0; i < RIG_MAX; i++)
+                g->runs[i].run = NULL;
+        open_all(g);
+}
+
+/* ---- doing ---- */
+
+static void on_ack(void *arg, const struct inbox_receipt *receipt)
+{
+        struct rig *g = arg;
+
+        if (receipt->outcome == INBOX_FAILED) {
+                g->refusals++;
+                g->last_error = receipt->error;
+                return;
+        }
+        g->acks++;
+        if (receipt->outcome == INBOX_DUPLICATE)
+                g->duplicates++;
+        g->last_event = receipt->event;
+        snprintf(g->last_trace, sizeof(g->last_trace), "%s", receipt->trace);
+}
+
+void rig_say(struct rig *g, const char *adapter, const char *channel, const char *agent, const char *text,
+             const char *key)
+{
+        char made[32];
+        struct incoming in = {
+                .adapter = adapter,
+                .channel = channel,
+                .guild = agent,
+                .text = text,
+                .sender_id = "7",
+                .sender_name = "Ann",
+        };
+
+        snprintf(made, sizeof(made), "k%u", g->next_key++);
+        in.key = key ? key : made;
+        in.id = in.key;
+        inbox_receive(g->road, &in, on_ack, g);
+}
+
+static void on_tick(void *arg)
+{
+        (void)arg;
+}
+
+static void step(struct rig *g, int64_t deadline, const char *what)
+{
+        if (clock_mono_ms() > deadline)
+                fail_msg("waited too long for %s", what);
+        loop_step(g->loop, true);
+}
+
+void rig_until(struct rig *g, const unsigned *counter, unsigned n)
+{
+        struct timer *tick = timer_new(g->loop, on_tick, NULL);
+        int64_t deadline = clock_mono_ms() + 10000;
+
+        timer_repeat(tick, 20);
+        while (*counter < n)
+                step(g, deadline, "a counter");
+        timer_free(tick);
+}
+
+void rig_until_idle(struct rig *g)
+{
+        struct timer *tick = timer_new(g->loop, on_tick, NULL);
+        int64_t deadline = clock_mono_ms() + 20000;
+        struct road_stats s;
+
+        timer_repeat(tick, 5);
+        do {
+                step(g, deadline, "the road to be idle");
+                road_stats(g->road, &s);
+        } while (s.events_waiting + s.turns_queued + s.turns_running + s.deliveries_open > 0 ||
+                 s.received == 0 ||
+                 rig_count(g, "SELECT count(*) FROM journal WHERE key IS NOT NULL AND seq > (SELECT "
+                              "coalesce(max(seq), 0) FROM cursors"
+                              " WHERE name = 'dispatch')") > 0);
+        timer_free(tick);
+}
+
+void rig_spin(struct rig *g, int64_t ms)
+{
+        struct timer *tick = timer_new(g->loop, on_tick, NULL);
+        int64_t until = clock_mono_ms() + ms;
+
+        timer_repeat(tick, 5);
+        while (clock_mono_ms() < until)
+                loop_step(g->loop, true);
+        timer_free(tick);
+}
+
+void rig_answer(struct rig *g, unsigned run, const char *text)
+{
+        struct turn_reply reply = { .text = text };
+        struct turn_run *r = g->runs[run].run;
+
+        assert_non_null(r);
+        g->runs[run].run = NULL;
+        turn_finish(r, &reply);
+}
+
+void rig_fail(struct rig *g, unsigned run, enum error_kind kind, const char *notice)
+{
+        struct turn_reply reply = { .kind = kind, .text = notice, .error = "the test made it fail" };
+        struct turn_run *r = g->runs[run].run;
+
+        assert_non_null(r);
+        g->runs[run].run = NULL;
+        turn_finish(r, &reply);
+}
+
+void rig_result(struct rig *g, unsigned sent, enum send_outcome outcome, enum error_kind kind,
+                int64_t retry_after_ms)
+{
+        struct rig_sent *s = &g->sent[sent % RIG_MAX];
+        char id[32];
+        struct send_result result = {
+                .outcome = outcome,
+                .platform_id = outcome == SEND_DONE ? id : NULL,
+                .kind = kind,
+                .why = kind ? "the test says so" : NULL,
+                .retry_after_ms = retry_after_ms,
+        };
+
+        snprintf(id, sizeof(id), "p%lld", (long long)s->delivery);
+        s->answered = true;
+        outbox_sent(g->road, s->delivery, s->fence, &result);
+}
+
+/* ---- looking ---- */
+
+struct look {
+        const char *sql;
+        int64_t number;
+        char text[512];
+};
+
+static int read_look(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct look *k = arg;
+        struct store_stmt *s = store_prepare(tx, k->sql);
+        int rc = store_step(s, err);
+
+        if (rc == 1) {
+                const char *text = store_col_text(s, 0);
+
+                snprintf(k->text, sizeof(k->text), "%s", text ? text : "");
+                k->number = store_col_int(s, 0);
+                store_reset(s);
+        }
+        return rc < 0 ? -1 : 0;
+}
+
+static struct look look;
+
+int64_t rig_count(struct rig *g, const char *sql)
+{
+        struct error err;
+
+        look = (struct look){ .sql = sql };
+        if (store_read_now(g->store, read_look, &look, &err) < 0)
+                fail_msg("%s: %s", sql, err.text);
+        return look.number;
+}
+
+const char *rig_text(struct rig *g, const char *sql)
+{
+        rig_count(g, sql);
+        return look.text;
+}

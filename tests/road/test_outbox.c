@@ -1,0 +1,402 @@
+/* Deliveries: retry, rate limits, unsure sends, dead letters, expiry, edits. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../lib/road_rig.h"
+#include "base/clock.h"
+
+static struct outbox_receipt last;
+static unsigned receipts;
+
+static void on_put(void *arg, const struct outbox_receipt *receipt)
+{
+        (void)arg;
+        last = *receipt;
+        receipts++;
+}
+
+static void put(struct rig *g, struct outgoing out)
+{
+        unsigned before = receipts;
+
+        outbox_put(g->road, &out, on_put, NULL);
+        assert_int_equal(receipts, before);
+        rig_until(g, &receipts, before + 1);
+}
+
+static void on_done(void *arg, const struct error *err)
+{
+        int *outcome = arg;
+
+        *outcome = err ? (int)err->kind : 1000;
+}
+
+static void a_delivery_is_claimed_sent_and_settled(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        put(g, (struct outgoing){ .adapter = "x", .channel = "c", .text = "hello" });
+        rig_until(g, &g->sent_count, 1);
+        assert_string_equal(g->sent[0].text, "hello");
+        assert_string_equal(rig_text(g, "SELECT state FROM deliveries"), "sending");
+        rig_result(g, 0, SEND_DONE, ERR_NONE, -1);
+        rig_spin(g, 20);
+        assert_string_equal(rig_text(g, "SELECT state || ' ' || platform_id FROM deliveries"), "sent p1");
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM journal WHERE type = 'message.sent'"), 1);
+        rig_free(g);
+}
+
+static void parts_of_one_answer_go_in_order_one_after_the_other(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        put(g, (struct outgoing){ .adapter = "x", .channel = "c", .text = "a|b|c" });
+        assert_int_equal(last.count, 3);
+        rig_until(g, &g->sent_count, 1);
+        rig_spin(g, 20);
+        assert_int_equal(g->sent_count, 1);
+        rig_result(g, 0, SEND_RETRY, ERR_NET, -1); /* the head is tried again before the others */
+        rig_until(g, &g->sent_count, 2);
+        assert_string_equal(g->sent[1].text, "a");
+        g->auto_send = true;
+        rig_result(g, 1, SEND_DONE, ERR_NONE, -1);
+        rig_until(g, &g->sent_count, 4);
+        assert_string_equal(g->sent[2].text, "b");
+        assert_string_equal(g->sent[3].text, "c");
+        rig_free(g);
+}
+
+static void failures_are_retried_until_the_delivery_is_a_dead_letter(void **state)
+{
+        struct rig *g = rig_new();
+        int outcome = 0;
+
+        (void)state;
+        g->limits.delivery_attempts = 3;
+        road_set_limits(g->road, &g->limits);
+        put(g, (struct outgoing){ .adapter = "x", .channel = "c", .text = "hello" });
+        for (unsigned i = 0; i < 3; i++) {
+                rig_until(g, &g->sent_count, i + 1);
+                rig_result(g, i, SEND_RETRY, ERR_NET, -1);
+        }
+        rig_spin(g, 50);
+        assert_int_equal(g->sent_count, 3);
+        assert_string_equal(rig_text(g, "SELECT state FROM deliveries"), "failed");
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM attempts"), 3);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM journal WHERE type = 'message.failed'"), 1);
+
+        outbox_retry(g->road, 1, false, on_done, &outcome);
+        rig_until(g, &g->sent_count, 4);
+        assert_int_equal(outcome, 1000);
+        rig_result(g, 3, SEND_DONE, ERR_NONE, -1);
+        rig_spin(g, 20);
+        assert_string_equal(rig_text(g, "SELECT state FROM deliveries"), "sent");
+        outbox_retry(g->road, 1, true, on_done, &outcome);
+        rig_spin(g, 20);
+        assert_int_equal(outcome, ERR_CONFLICT);
+        rig_free(g);
+}
+
+static void a_rejected_delivery_is_not_tried_again_and_the_channel_goes_on(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        put(g, (struct outgoing){ .adapter = "x", .channel = "c", .text = "bad|good" });
+        rig_until(g, &g->sent_count, 1);
+        rig_result(g, 0, SEND_REJECTED, ERR_REFUSED, -1);
+        rig_until(g, &g->sent_count, 2);
+        assert_string_equal(g->sent[1].text, "good");
+        rig_free(g);
+}
+
+static void a_rate_limit_freezes_the_channel_and_is_no_failed_attempt(void **state)
+{
+        struct rig *g = rig_new();
+        int64_t began;
+
+        (void)state;
+        g->limits.delivery_attempts = 1;
+        road_set_limits(g->road, &g->limits);
+        put(g, (struct outgoing){ .adapter = "x", .channel = "c", .text = "hello" });
+        for (unsigned i = 0; i < 3; i++) {
+                rig_until(g, &g->sent_count, i + 1);
+                began = clock_mono_ms();
+                rig_result(g, i, SEND_RETRY, ERR_LIMIT, 60);
+        }
+        rig_until(g, &g->sent_count, 4);
+        assert_true(clock_mono_ms() - began >= 55);
+        rig_result(g, 3, SEND_DONE, ERR_NONE, -1);
+        rig_spin(g, 20);
+        assert_string_equal(rig_text(g, "SELECT state || ' ' || attempt FROM deliveries"), "sent 1");
+        rig_free(g);
+}
+
+static void an_unsure_send_is_repeated_only_where_that_does_no_harm(void **state)
+{
+        struct rig *g = rig_new();
+        int outcome = 0;
+
+        (void)state;
+        put(g, (struct outgoing){ .adapter = "nonce", .channel = "c", .text = "safe" });
+        rig_until(g, &g->sent_count, 1);
+        rig_result(g, 0, SEND_UNSURE, ERR_NET, -1);
+        rig_until(g, &g->sent_count, 2);
+        assert_int_equal(g->sent[1].delivery, g->sent[0].delivery);
+        rig_result(g, 1, SEND_DONE, ERR_NONE, -1);
+
+        put(g, (struct outgoing){ .adapter = "x", .channel = "c", .text = "not safe" });
+        rig_until(g, &g->sent_count, 3);
+        rig_result(g, 2, SEND_UNSURE, ERR_NET, -1);
+        rig_spin(g, 50);
+        assert_int_equal(g->sent_count, 3);
+        assert_string_equal(rig_text(g, "SELECT state FROM deliveries WHERE adapter = 'x'"), "unknown");
+        outbox_retry(g->road, 2, false, on_done, &outcome); /* it may have arrived: not without force */
+        rig_spin(g, 20);
+        assert_int_equal(outcome, ERR_CONFLICT);
+        outbox_retry(g->road, 2, true, on_done, &outcome);
+        rig_until(g, &g->sent_count, 4);
+        assert_int_equal(outcome, 1000);
+        rig_free(g);
+}
+
+static void an_unsure_send_is_looked_up_where_one_can_look(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        put(g, (struct outgoing){ .adapter = "look", .channel = "c", .text = "arrived|lost" });
+        rig_until(g, &g->sent_count, 1);
+        rig_result(g, 0, SEND_UNSURE, ERR_NET, -1);
+        rig_until(g, &g->sent_count, 2);
+        assert_true(g->sent[1].reconcile);
+        rig_result(g, 1, SEND_DONE, ERR_NONE, -1); /* it was there */
+        rig_until(g, &g->sent_count, 3);
+        rig_result(g, 2, SEND_UNSURE, ERR_NET, -1);
+        rig_until(g, &g->sent_count, 4);
+        assert_true(g->sent[3].reconcile);
+        rig_result(g, 3, SEND_RETRY, ERR_NET, 0); /* it was not there */
+        rig_until(g, &g->sent_count, 5);
+        assert_false(g->sent[4].reconcile);
+        assert_string_equal(g->sent[4].text, "lost");
+        rig_free(g);
+}
+
+static void a_process_that_ended_while_sending_knows_what_it_does_not_know(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        put(g, (struct outgoing){ .adapter = "x", .channel = "c", .text = "perhaps|next" });
+        put(g, (struct outgoing){ .adapter = "nonce", .channel = "c", .text = "again" });
+        put(g, (struct outgoing){ .adapter = "look", .channel = "c", .text = "look" });
+        rig_until(g, &g->sent_count, 3);
+        rig_restart(g);
+        rig_until(g, &g->sent_count, 6);
+        rig_spin(g, 20);
+        assert_string_equal(rig_text(g, "SELECT state FROM deliveries WHERE id = 1"), "unknown");
+        for (unsigned i = 3; i < 6; i++) {
+                if (strcmp(g->sent[i].adapter, "x") == 0)
+                        assert_string_equal(g->sent[i].text, "next");
+                if (strcmp(g->sent[i].adapter, "look") == 0)
+                        assert_true(g->sent[i].reconcile);
+        }
+        rig_free(g);
+}
+
+static void an_answer_of_an_earlier_claim_is_not_heard(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        put(g, (struct outgoing){ .adapter = "nonce", .channel = "c", .text = "hello" });
+        rig_until(g, &g->sent_count, 1);
+        rig_result(g, 0, SEND_UNSURE, ERR_NET, -1);
+        rig_until(g, &g->sent_count, 2);
+        rig_result(g, 0, SEND_REJECTED, ERR_REFUSED, -1); /* the first claim's answer comes late */
+        rig_spin(g, 20);
+        assert_string_equal(rig_text(g, "SELECT state FROM deliveries"), "sending");
+        rig_result(g, 1, SEND_DONE, ERR_NONE, -1);
+        rig_spin(g, 20);
+        assert_string_equal(rig_text(g, "SELECT state FROM deliveries"), "sent");
+        rig_free(g);
+}
+
+static void a_stuck_send_does_not_block_its_channel_for_ever(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        g->limits.delivery_seconds = 1;
+        road_set_limits(g->road, &g->limits);
+        put(g, (struct outgoing){ .adapter = "x", .channel = "c", .text = "stuck|next" });
+        rig_until(g, &g->sent_count, 2);
+        assert_string_equal(g->sent[1].text, "next");
+        assert_string_equal(rig_text(g, "SELECT state FROM deliveries WHERE id = 1"), "unknown");
+        rig_free(g);
+}
+
+static void what_waited_too_long_is_not_sent(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        g->adapters_down = true;
+        put(g, (struct outgoing){
+                       .adapter = "x", .channel = "c", .text = "old", .expires_ms = clock_wall_ms() - 1 });
+        put(g, (struct outgoing){ .adapter = "x", .channel = "c", .text = "new" });
+        g->adapters_down = false;
+        outbox_wake(g->road, "x");
+        rig_until(g, &g->sent_count, 1);
+        assert_string_equal(g->sent[0].text, "new");
+        assert_string_equal(rig_text(g, "SELECT state FROM deliveries WHERE id = 1"), "expired");
+        rig_free(g);
+}
+
+static void deliveries_wait_for_their_adapter(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        g->adapters_down = true;
+        put(g, (struct outgoing){ .adapter = "x", .channel = "c", .text = "hello" });
+        rig_spin(g, 20);
+        assert_int_equal(g->sent_count, 0);
+        rig_restart(g);
+        rig_spin(g, 20);
+        assert_int_equal(g->sent_count, 0);
+        g->adapters_down = false;
+        outbox_wake(g->road, "x");
+        rig_until(g, &g->sent_count, 1);
+        rig_free(g);
+}
+
+static void waiting_edits_of_one_message_become_the_latest(void **state)
+{
+        struct rig *g = rig_new();
+        int64_t first;
+
+        (void)state;
+        g->adapters_down = true;
+        put(g, (struct outgoing){ .adapter = "nonce",
+                                  .channel = "c",
+                                  .kind = "edit",
+                                  .message_id = "m1",
+                                  .text = "a",
+                                  .class = PACE_EDIT });
+        first = last.delivery;
+        put(g, (struct outgoing){ .adapter = "nonce",
+                                  .channel = "c",
+                                  .kind = "edit",
+                                  .message_id = "m1",
+                                  .text = "ab",
+                                  .class = PACE_EDIT });
+        assert_int_equal(last.delivery, first);
+        put(g, (struct outgoing){ .adapter = "nonce",
+                                  .channel = "c",
+                                  .kind = "edit",
+                                  .message_id = "m2",
+                                  .text = "other",
+                                  .class = PACE_EDIT });
+        assert_int_not_equal(last.delivery, first);
+        g->adapters_down = false;
+        g->auto_send = true;
+        outbox_wake(g->road, "nonce");
+        rig_until(g, &g->sent_count, 2);
+        rig_spin(g, 20);
+        assert_int_equal(g->sent_count, 2);
+        assert_string_equal(g->sent[0].text, "ab");
+        assert_string_equal(g->sent[1].text, "other");
+        rig_free(g);
+}
+
+static void the_same_request_key_is_the_same_delivery(void **state)
+{
+        struct rig *g = rig_new();
+        int64_t first;
+
+        (void)state;
+        put(g, (struct outgoing){ .adapter = "x", .channel = "c", .text = "a|b", .request_key = "k" });
+        first = last.delivery;
+        put(g, (struct outgoing){ .adapter = "x", .channel = "c", .text = "a|b", .request_key = "k" });
+        assert_true(last.duplicate);
+        assert_int_equal(last.delivery, first);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 2);
+        rig_free(g);
+}
+
+static void a_journaled_adapter_is_done_with_the_commit(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        put(g, (struct outgoing){ .adapter = "j", .channel = "c", .text = "hello" });
+        assert_string_equal(rig_text(g, "SELECT state FROM deliveries"), "sent");
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM journal WHERE type = 'message.sent'"), 1);
+        assert_int_equal(g->sent_count, 0);
+        rig_free(g);
+}
+
+static void the_budget_of_a_channel_is_kept(void **state)
+{
+        struct rig *g = rig_new();
+        int64_t began = clock_mono_ms();
+
+        (void)state;
+        g->pace = (struct pace_limits){ .per_channel_second = 20, .burst = 1 };
+        g->auto_send = true;
+        outbox_wake(g->road, "x");
+        put(g, (struct outgoing){ .adapter = "x", .channel = "c", .text = "1|2|3|4|5|6" });
+        rig_until(g, &g->sent_count, 6);
+        assert_true(clock_mono_ms() - began >= 5 * 50 - 20);
+        rig_free(g);
+}
+
+static void too_many_open_deliveries_are_refused_with_a_reason(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        g->adapters_down = true;
+        g->limits.open_deliveries = 2;
+        road_set_limits(g->road, &g->limits);
+        put(g, (struct outgoing){ .adapter = "x", .channel = "c", .text = "1|2" });
+        put(g, (struct outgoing){ .adapter = "x", .channel = "c", .text = "3" });
+        assert_int_equal(last.error.kind, ERR_LIMIT);
+        assert_non_null(strstr(last.error.text, "limits.openDeliveries"));
+        rig_free(g);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_delivery_is_claimed_sent_and_settled),
+                cmocka_unit_test(parts_of_one_answer_go_in_order_one_after_the_other),
+                cmocka_unit_test(failures_are_retried_until_the_delivery_is_a_dead_letter),
+                cmocka_unit_test(a_rejected_delivery_is_not_tried_again_and_the_channel_goes_on),
+                cmocka_unit_test(a_rate_limit_freezes_the_channel_and_is_no_failed_attempt),
+                cmocka_unit_test(an_unsure_send_is_repeated_only_where_that_does_no_harm),
+                cmocka_unit_test(an_unsure_send_is_looked_up_where_one_can_look),
+                cmocka_unit_test(a_process_that_ended_while_sending_knows_what_it_does_not_know),
+                cmocka_unit_test(an_answer_of_an_earlier_claim_is_not_heard),
+                cmocka_unit_test(a_stuck_send_does_not_block_its_channel_for_ever),
+                cmocka_unit_test(what_waited_too_long_is_not_sent),
+                cmocka_unit_test(deliveries_wait_for_their_adapter),
+                cmocka_unit_test(waiting_edits_of_one_message_become_the_latest),
+                cmocka_unit_test(the_same_request_key_is_the_same_delivery),
+                cmocka_unit_test(a_journaled_adapter_is_done_with_the_commit),
+                cmocka_unit_test(the_budget_of_a_channel_is_kept),
+                cmocka_unit_test(too_many_open_deliveries_are_refused_with_a_reason),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,484 @@
+/* The road from the inbox to the end of a turn, on a real store. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../lib/road_rig.h"
+#include "base/id.h"
+
+static void an_event_is_acknowledged_and_answered_once(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        rig_say(g, "j", "c", "echo", "hello", NULL);
+        assert_int_equal(g->acks, 0); /* never before the call has returned */
+        rig_until(g, &g->run_count, 1);
+        assert_int_equal(g->acks, 1);
+        assert_string_equal(g->runs[0].text, "hello");
+        rig_answer(g, 0, "hi there");
+        rig_until_idle(g);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE state = 'sent'"), 1);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM journal WHERE type = 'message.sent'"), 1);
+        assert_string_equal(rig_text(g, "SELECT state FROM turns"), "done");
+        assert_string_equal(rig_text(g, "SELECT status FROM trigger_log"), "done");
+        rig_free(g);
+}
+
+static void one_trace_id_runs_from_the_first_event_to_the_last_delivery(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        g->auto_answer = g->auto_send = true;
+        rig_say(g, "x", "c", "echo", "hello", NULL);
+        rig_until(g, &g->sent_count, 1);
+        rig_until_idle(g);
+        assert_int_equal(rig_count(g, "SELECT count(DISTINCT trace) FROM (SELECT trace FROM journal UNION "
+                                      "ALL SELECT trace FROM turns"
+                                      " UNION ALL SELECT trace FROM deliveries UNION ALL SELECT trace FROM "
+                                      "trigger_log) AS t"),
+                         1);
+        assert_string_equal(rig_text(g, "SELECT trace FROM deliveries"), g->last_trace);
+        rig_free(g);
+}
+
+static void the_same_key_is_one_turn_also_after_a_restart(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        g->auto_answer = g->auto_send = true;
+        for (int i = 0; i < 3; i++)
+                rig_say(g, "j", "c", "echo", "once", "same");
+        rig_until_idle(g);
+        rig_restart(g);
+        rig_say(g, "j", "c", "echo", "once", "same");
+        rig_say(g, "j2", "c", "echo", "another adapter", "same");
+        rig_until(g, &g->acks, 5);
+        rig_until_idle(g);
+        assert_int_equal(g->duplicates, 3);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM turns"), 2);
+        rig_free(g);
+}
+
+static void a_skipped_event_leaves_its_reason(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        rig_say(g, "j", "c", "echo", "skip me", NULL);
+        rig_until(g, &g->acks, 1);
+        rig_until_idle(g);
+        assert_int_equal(g->run_count, 0);
+        assert_string_equal(rig_text(g, "SELECT status || ': ' || reason FROM trigger_log"),
+                            "skipped: the test says so");
+        rig_free(g);
+}
+
+static void a_lane_runs_one_turn_at_a_time_in_order(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        rig_say(g, "j", "c", "echo", "one", NULL);
+        rig_say(g, "j", "c", "echo", "two", NULL);
+        rig_say(g, "j", "d", "echo", "elsewhere", NULL);
+        rig_until(g, &g->run_count, 2);
+        rig_spin(g, 30);
+        assert_int_equal(g->run_count, 2); /* "two" waits for "one"; the other channel does not */
+        assert_string_equal(g->runs[0].text, "one");
+        assert_string_equal(g->runs[1].text, "elsewhere");
+        rig_answer(g, 0, "1");
+        rig_until(g, &g->run_count, 3);
+        assert_string_equal(g->runs[2].text, "two");
+        rig_answer(g, 1, "e");
+        rig_answer(g, 2, "2");
+        rig_until_idle(g);
+        rig_free(g);
+}
+
+static void what_arrives_meanwhile_is_the_next_turn_of_an_agent_that_reads_several(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        rig_say(g, "j", "c", "batch", "one", NULL);
+        rig_until(g, &g->run_count, 1);
+        rig_say(g, "j", "c", "batch", "two", NULL);
+        rig_say(g, "j", "c", "batch", "three", NULL);
+        rig_until(g, &g->acks, 3);
+        rig_answer(g, 0, "1");
+        rig_until(g, &g->run_count, 2);
+        assert_string_equal(g->runs[1].text, "two+three");
+        assert_int_equal(g->runs[1].run->history_count, 2);
+        assert_string_equal(g->runs[1].run->history[0].text, "one");
+        assert_string_equal(g->runs[1].run->history[1].role, "assistant");
+        rig_answer(g, 1, "2 and 3");
+        rig_until_idle(g);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM trigger_log WHERE status = 'done'"), 3);
+        rig_free(g);
+}
+
+static void a_burst_is_one_turn_and_a_restart_does_not_forget_it(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        g->debounce_ms = 150;
+        g->debounce_max_ms = 1000;
+        rig_say(g, "j", "c", "echo", "one", NULL);
+        rig_say(g, "j", "c", "echo", "two", NULL);
+        rig_until(g, &g->acks, 2);
+        rig_spin(g, 20);
+        assert_int_equal(g->run_count, 0);
+        rig_restart(g);
+        rig_until(g, &g->run_count, 1);
+        assert_string_equal(g->runs[0].text, "one+two");
+        rig_free(g);
+}
+
+static void a_burst_without_end_is_cut_by_the_maximum_wait(void **state)
+{
+        struct rig *g = rig_new();
+        char text[16];
+        unsigned said = 0;
+
+        (void)state;
+        g->debounce_ms = 100;
+        g->debounce_max_ms = 300;
+        while (g->run_count == 0 && said < 200) {
+                snprintf(text, sizeof(text), "%u", said++);
+                rig_say(g, "j", "c", "echo", text, NULL);
+                rig_spin(g, 10);
+        }
+        assert_true(g->run_count == 1 && said < 200);
+        rig_free(g);
+}
+
+static void an_interrupted_turn_is_run_again_when_that_does_no_harm(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        rig_say(g, "j", "c", "echo", "hello", NULL);
+        rig_until(g, &g->run_count, 1);
+        rig_restart(g);
+        rig_until(g, &g->run_count, 2);
+        assert_string_equal(g->runs[1].text, "hello");
+        assert_int_equal(g->runs[1].attempt, 2);
+        rig_answer(g, 1, "hi");
+        rig_until(g, &g->run_count, 2);
+        rig_spin(g, 20);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 1);
+        rig_free(g);
+}
+
+static void an_agent_that_must_not_be_asked_twice_is_not(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        rig_say(g, "j", "c", "once", "pay the bill", NULL);
+        rig_until(g, &g->run_count, 1);
+        rig_restart(g);
+        rig_spin(g, 50);
+        assert_int_equal(g->run_count, 1);
+        assert_string_equal(rig_text(g, "SELECT state FROM turns"), "failed");
+        assert_non_null(strstr(rig_text(g, "SELECT payload FROM deliveries"), "interrupted"));
+        rig_free(g);
+}
+
+static void a_turn_interrupted_too_often_is_given_up_and_the_lane_goes_on(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        g->limits.turn_attempts = 2;
+        rig_say(g, "j", "c", "echo", "poison", NULL);
+        rig_say(g, "j", "c", "echo", "next", NULL);
+        rig_until(g, &g->run_count, 1);
+        rig_until(g, &g->acks, 2);
+        rig_restart(g);
+        rig_until(g, &g->run_count, 2);
+        rig_restart(g);
+        rig_until(g, &g->run_count, 3);
+        assert_string_equal(g->runs[2].text, "next");
+        assert_string_equal(rig_text(g, "SELECT state FROM turns WHERE id = 1"), "failed");
+        rig_free(g);
+}
+
+static void a_hanging_agent_is_stopped_and_the_user_told(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        g->limits.turn_seconds = 1;
+        road_set_limits(g->road, &g->limits);
+        rig_say(g, "j", "c", "echo", "hang", NULL);
+        rig_say(g, "j", "c", "echo", "next", NULL);
+        rig_until(g, &g->run_count, 2); /* the lane goes on by itself */
+        assert_true(g->runs[0].cancelled);
+        assert_string_equal(rig_text(g, "SELECT error_kind FROM turns WHERE id = 1"), "timeout");
+        assert_non_null(strstr(rig_text(g, "SELECT payload FROM deliveries WHERE turn = 1"), "too long"));
+        rig_free(g);
+}
+
+static void on_done(void *arg, const struct error *err)
+{
+        int *outcome = arg;
+
+        *outcome = err ? (int)err->kind : 1000;
+}
+
+static void a_running_and_a_waiting_turn_can_be_cancelled(void **state)
+{
+        struct rig *g = rig_new();
+        int first = 0, second = 0, missing = 0;
+
+        (void)state;
+        rig_say(g, "j", "c", "echo", "one", NULL);
+        rig_say(g, "j", "c", "echo", "two", NULL);
+        rig_say(g, "j", "c", "echo", "three", NULL);
+        rig_until(g, &g->run_count, 1);
+        rig_until(g, &g->acks, 3);
+        rig_spin(g, 20);
+        turn_cancel(g->road, 2, "the user said so", on_done, &second);
+        turn_cancel(g->road, 1, "the user said so", on_done, &first);
+        turn_cancel(g->road, 99, "nobody", on_done, &missing);
+        rig_until(g, &g->run_count, 2);
+        rig_spin(g, 20);
+        assert_string_equal(g->runs[1].text, "three");
+        assert_int_equal(first, 1000);
+        assert_int_equal(second, 1000);
+        assert_int_equal(missing, ERR_MISSING);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM turns WHERE state = 'cancelled'"), 2);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 0);
+        rig_free(g);
+}
+
+static void a_failed_turn_tells_the_user_and_can_be_retried(void **state)
+{
+        struct rig *g = rig_new();
+        int outcome = 0;
+
+        (void)state;
+        rig_say(g, "j", "c", "batch", "hello", NULL);
+        rig_until(g, &g->run_count, 1);
+        rig_fail(g, 0, ERR_NET, "Sorry, no answer.");
+        rig_until_idle(g);
+        assert_string_equal(rig_text(g, "SELECT state || ' ' || error_kind FROM turns"), "failed net");
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 1);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM transcript"), 0);
+        turn_retry(g->road, 1, on_done, &outcome);
+        rig_until(g, &g->run_count, 2);
+        assert_int_equal(outcome, 1000);
+        assert_string_equal(g->runs[1].text, "hello");
+        rig_answer(g, 1, "now it works");
+        rig_until_idle(g);
+        turn_retry(g->road, 1, on_done, &outcome);
+        rig_spin(g, 20);
+        assert_int_equal(outcome, ERR_CONFLICT);
+        rig_free(g);
+}
+
+static void a_late_answer_changes_nothing(void **state)
+{
+        struct rig *g = rig_new();
+        struct turn_reply late = { .text = "late" };
+        struct turn_run *run;
+
+        (void)state;
+        rig_say(g, "j", "c", "echo", "hello", NULL);
+        rig_until(g, &g->run_count, 1);
+        run = g->runs[0].run;
+        rig_answer(g, 0, "first");
+        turn_finish(run, &late); /* the end is on its way to the disk: the second one is not heard */
+        rig_until_idle(g);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 1);
+        rig_free(g);
+}
+
+static void places_are_limited_and_nobody_is_forgotten(void **state)
+{
+        struct rig *g = rig_new();
+        char channel[16];
+
+        (void)state;
+        g->limits.running_turns = 3;
+        road_set_limits(g->road, &g->limits);
+        for (int i = 0; i < 10; i++) {
+                snprintf(channel, sizeof(channel), "c%d", i);
+                rig_say(g, "j", channel, "echo", "hi", NULL);
+        }
+        rig_until(g, &g->acks, 10);
+        rig_spin(g, 30);
+        assert_int_equal(g->run_count, 3);
+        for (unsigned i = 0; i < 10; i++) {
+                rig_until(g, &g->run_count, i + 1);
+                rig_answer(g, i, "ok");
+        }
+        rig_until_idle(g);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM turns WHERE state = 'done'"), 10);
+        rig_free(g);
+}
+
+static void limits_refuse_with_a_reason_and_lose_nothing(void **state)
+{
+        struct rig *g = rig_new();
+        char big[64];
+
+        (void)state;
+        g->limits.mailbox = 2;
+        g->limits.text_bytes = 32;
+        g->limits.open_turns = 5;
+        road_set_limits(g->road, &g->limits);
+        memset(big, 'x', sizeof(big));
+        big[40] = '\0';
+        rig_say(g, "j", "c", "echo", big, NULL);
+        rig_until(g, &g->refusals, 1);
+        assert_int_equal(g->last_error.kind, ERR_INVALID);
+        assert_non_null(strstr(g->last_error.text, "limits.textBytes"));
+
+        rig_say(g, "j", "c", "echo", "runs", NULL);
+        rig_until(g, &g->run_count, 1);
+        for (int i = 0; i < 3; i++)
+                rig_say(g, "j", "c", "echo", "waits", NULL);
+        rig_until(g, &g->acks, 4);
+        rig_spin(g, 20);
+        assert_non_null(strstr(rig_text(g, "SELECT reason FROM trigger_log WHERE status = 'skipped'"),
+                               "limits.mailbox"));
+        for (int i = 0; i < 2; i++)
+                rig_say(g, "j", i ? "e" : "d", "echo", "elsewhere", NULL);
+        rig_until(g, &g->acks, 6);
+        rig_spin(g, 20);
+        rig_say(g, "j", "f", "echo", "too many", NULL);
+        rig_until(g, &g->refusals, 2);
+        assert_int_equal(g->last_error.kind, ERR_LIMIT);
+        assert_non_null(strstr(g->last_error.text, "limits.openTurns"));
+        rig_free(g);
+}
+
+/* ---- property: random interleavings ---- */
+
+#define LANES    6
+#define MESSAGES 120
+
+static void check_order(struct rig *g)
+{
+        char sql[400];
+
+        for (int c = 0; c < LANES; c++) {
+                /* the numbers in the answers of a channel, in the order of delivery, must be the numbers that were said, each once */
+                snprintf(sql, sizeof(sql),
+                         "SELECT group_concat(t, ',') FROM (SELECT json_extract(payload, '$.text') AS t FROM "
+                         "journal"
+                         " WHERE type = 'message.sent' AND channel = 'c%d' ORDER BY seq) AS s",
+                         c);
+                /* texts are "re:3+4": compare with the sequence said */
+                {
+                        char copy[4096], *rest = copy, *piece;
+                        int expected = 0;
+
+                        snprintf(copy, sizeof(copy), "%s", rig_text(g, sql));
+                        while ((piece = strsep(&rest, ",+"))) {
+                                if (strncmp(piece, "re:", 3) == 0)
+                                        piece += 3;
+                                assert_int_equal(strtol(piece, NULL, 10), expected++);
+                        }
+                        assert_int_equal(expected, MESSAGES / LANES);
+                }
+        }
+}
+
+static void random_interleavings_keep_order_and_answer_each_once(void **state)
+{
+        const char *given = getenv("SEED");
+        unsigned seed = given ? (unsigned)strtoul(given, NULL, 10) : (unsigned)id_random_below(1000000);
+        struct rig *g = rig_new();
+        int said[LANES] = { 0 }, total = 0, restarts = 0;
+
+        (void)state;
+        print_message("SEED=%u\n", seed);
+        g->limits.turn_attempts = 100; /* restarts shall interrupt, not exhaust */
+        road_set_limits(g->road, &g->limits);
+        srand(seed);
+        while (total < MESSAGES || g->open_runs > 0) {
+                int what = rand() % 10;
+
+                if (what < 5 && total < MESSAGES) {
+                        int c = rand() % LANES;
+                        char channel[8], text[8];
+
+                        if (said[c] == MESSAGES / LANES)
+                                continue;
+                        snprintf(channel, sizeof(channel), "c%d", c);
+                        snprintf(text, sizeof(text), "%d", said[c]++);
+                        g->debounce_ms = rand() % 3 ? 0 : rand() % 8;
+                        g->debounce_max_ms = 20;
+                        rig_say(g, "j", channel, c % 2 ? "echo" : "batch", text, NULL);
+                        total++;
+                } else if (what < 8) {
+                        unsigned i = g->run_count ? (unsigned)rand() % g->run_count : 0;
+
+                        if (g->run_count && g->runs[i].run) {
+                                char text[300];
+
+                                snprintf(text, sizeof(text), "re:%s", g->runs[i].text);
+                                rig_answer(g, i, text);
+                        }
+                } else if (what == 8 && restarts < 8 && rand() % 10 == 0) {
+                        rig_until(g, &g->acks, (unsigned)total); /* what is not acknowledged may be lost */
+                        rig_restart(g);
+                        restarts++;
+                } else {
+                        rig_spin(g, rand() % 6);
+                }
+                g->open_runs = total < MESSAGES ? 1 : 0;
+        }
+        g->auto_answer = true;
+        for (unsigned i = 0; i < g->run_count; i++) {
+                if (g->runs[i].run) {
+                        char text[300];
+
+                        snprintf(text, sizeof(text), "re:%s", g->runs[i].text);
+                        rig_answer(g, i, text);
+                }
+        }
+        rig_until(g, &g->acks, MESSAGES);
+        rig_until_idle(g);
+        check_order(g);
+        rig_free(g);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(an_event_is_acknowledged_and_answered_once),
+                cmocka_unit_test(one_trace_id_runs_from_the_first_event_to_the_last_delivery),
+                cmocka_unit_test(the_same_key_is_one_turn_also_after_a_restart),
+                cmocka_unit_test(a_skipped_event_leaves_its_reason),
+                cmocka_unit_test(a_lane_runs_one_turn_at_a_time_in_order),
+                cmocka_unit_test(what_arrives_meanwhile_is_the_next_turn_of_an_agent_that_reads_several),
+                cmocka_unit_test(a_burst_is_one_turn_and_a_restart_does_not_forget_it),
+                cmocka_unit_test(a_burst_without_end_is_cut_by_the_maximum_wait),
+                cmocka_unit_test(an_interrupted_turn_is_run_again_when_that_does_no_harm),
+                cmocka_unit_test(an_agent_that_must_not_be_asked_twice_is_not),
+                cmocka_unit_test(a_turn_interrupted_too_often_is_given_up_and_the_lane_goes_on),
+                cmocka_unit_test(a_hanging_agent_is_stopped_and_the_user_told),
+                cmocka_unit_test(a_running_and_a_waiting_turn_can_be_cancelled),
+                cmocka_unit_test(a_failed_turn_tells_the_user_and_can_be_retried),
+                cmocka_unit_test(a_late_answer_changes_nothing),
+                cmocka_unit_test(places_are_limited_and_nobody_is_forgotten),
+                cmocka_unit_test(limits_refuse_with_a_reason_and_lose_nothing),
+                cmocka_unit_test(random_interleavings_keep_order_and_answer_each_once),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
