@@ -1,0 +1,73 @@
+/* Arbitrary bytes as the stream, and as the whole answer, of each service. The first byte says how the rest is cut. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/llm.h"
+#include "base/utf8.h"
+
+static void gather(void *arg, const char *text, size_t n)
+{
+        buf_add(arg, text, n);
+}
+
+static void check(struct llm_reader *r, const struct buf *streamed)
+{
+        if (!utf8_valid(r->text.data, r->text.len) || !utf8_valid(r->failure.text, strlen(r->failure.text)) ||
+            streamed->len != r->text.len || memcmp(streamed->data, r->text.data, streamed->len) != 0)
+                abort();
+}
+
+static void read_stream(const struct llm_wire *wire, const char *bytes, size_t n, size_t piece)
+{
+        struct llm_reader r;
+        struct buf streamed;
+        int rc = 0;
+
+        buf_init(&streamed, 0);
+        llm_reader_init(&r, wire, gather, &streamed);
+        for (size_t at = 0; at < n && rc == 0; at += piece)
+                rc = llm_reader_stream(&r, bytes + at, n - at < piece ? n - at : piece);
+        check(&r, &streamed);
+        llm_reader_release(&r);
+        buf_release(&streamed);
+}
+
+static void read_whole(const struct llm_wire *wire, const char *bytes, size_t n)
+{
+        struct llm_reader r;
+        struct buf streamed;
+
+        buf_init(&streamed, 0);
+        llm_reader_init(&r, wire, gather, &streamed);
+        llm_reader_body(&r, bytes, n);
+        llm_reader_body_end(&r);
+        check(&r, &streamed);
+        llm_reader_release(&r);
+        buf_release(&streamed);
+}
+
+static void read_failure(const char *bytes, size_t n)
+{
+        struct llm_failure f = { 0 };
+
+        llm_failure_read(&f, ERR_NET, bytes, n);
+        if (!utf8_valid(f.text, strlen(f.text)))
+                abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        const char *bytes = (const char *)data + 1;
+        size_t n = size - 1;
+
+        if (size == 0)
+                return 0;
+        read_stream(&openai_wire, bytes, n, (size_t)data[0] + 1);
+        read_stream(&anthropic_wire, bytes, n, (size_t)data[0] + 1);
+        read_whole(&openai_wire, bytes, n);
+        read_whole(&anthropic_wire, bytes, n);
+        read_failure(bytes, n);
+        return 0;
+}
