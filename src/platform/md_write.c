@@ -97,9 +97,10 @@ static void add_glyph(struct writer *w, uint32_t span, uint32_t cp)
         w->in_address = w->form != LINK_NONE;
 }
 
-static void add_space(struct writer *w)
+/* A space or a tab. */
+static void add_space(struct writer *w, char c)
 {
-        md_atoms_add(w->a, MD_SPACE, " ", 1, 0, MD_CUT_NEVER);
+        md_atoms_add(w->a, MD_SPACE, &c, 1, 0, MD_CUT_NEVER);
         if (w->next > MD_CUT_NEVER && w->next < MD_CUT_LINE)
                 w->next = ends_sentence(w->last) ? MD_CUT_SENTENCE : MD_CUT_WORD;
         w->before = ' ';
@@ -108,7 +109,7 @@ static void add_space(struct writer *w)
 static void add_spaces(struct writer *w, size_t n)
 {
         while (n-- > 0)
-                add_space(w);
+                add_space(w, ' ');
 }
 
 static void add_break(struct writer *w, uint32_t span)
@@ -198,8 +199,7 @@ static void write_code_line(struct writer *w, const char *p, size_t n, uint32_t 
 
         while (i < n) {
                 if (p[i] == ' ' || p[i] == '\t') {
-                        add_space(w);
-                        i++;
+                        add_space(w, p[i++]);
                 } else {
                         i += write_glyph(w, p + i, n - i, span, GLYPH_CODE);
                 }
@@ -409,7 +409,7 @@ static void leave_link(struct writer *w)
         if (w->form == LINK_BOTH) {
                 keep_levels(w, 0, false);
                 w->in_address = false;
-                add_space(w);
+                add_space(w, ' ');
                 write_glyph(w, "(", 1, w->container, GLYPH_TEXT);
                 write_address(w, w->link, w->container);
                 write_glyph(w, ")", 1, w->container, GLYPH_TEXT);
@@ -479,7 +479,7 @@ static size_t write_mention(struct writer *w, const struct md_run *run, const ch
 static void write_line_end(struct writer *w)
 {
         if (w->one_line || w->link) {
-                add_space(w);
+                add_space(w, ' ');
                 return;
         }
         add_break(w, w->container);
@@ -510,7 +510,7 @@ static void write_run(struct writer *w, const struct md_run *run)
                 if (text[i] == '\n') {
                         write_line_end(w);
                 } else if (text[i] == ' ' || text[i] == '\t') {
-                        add_space(w);
+                        add_space(w, text[i]);
                 } else {
                         len = text[i] == '@' ? write_mention(w, run, text + i, run->len - i, span) : 0;
                         if (len == 0)
@@ -561,7 +561,7 @@ static void write_marker(struct writer *w, const struct md_block *b)
         w->indent += b->ordered ? strcspn(w->scratch.data, ".") + 2 : 2;
         add_glyph(w, w->container, 'x');
         w->next = MD_CUT_NEVER;
-        add_space(w);
+        add_space(w, ' ');
         w->before = '\n';
 }
 
