@@ -41,10 +41,10 @@ static void write_body(const struct llm *m, const struct turn_run *run, struct b
 static void read_usage(struct llm_reader *r, const json_t *usage)
 {
         if (json_object_get(usage, "input_tokens"))
-                r->tokens_in = json_int(usage, "input_tokens", 0) +
-                               json_int(usage, "cache_creation_input_tokens", 0) +
-                               json_int(usage, "cache_read_input_tokens", 0);
-        r->tokens_out = json_int(usage, "output_tokens", r->tokens_out);
+                r->tokens_in = llm_reader_count(usage, "input_tokens", 0) +
+                               llm_reader_count(usage, "cache_creation_input_tokens", 0) +
+                               llm_reader_count(usage, "cache_read_input_tokens", 0);
+        r->tokens_out = llm_reader_count(usage, "output_tokens", r->tokens_out);
 }
 
 static void read_reason(struct llm_reader *r, const json_t *object)

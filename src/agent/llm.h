@@ -52,7 +52,7 @@ struct llm {
 
 struct llm_failure {
         enum error_kind kind; /* ERR_NONE: none */
-        bool account;         /* no credit, quota used up: waiting does not help */
+        bool account;         /* no credit, quota used up: waiting does not help; kind is ERR_REFUSED */
         bool too_long;        /* the conversation does not fit into the model */
         char text[LLM_MESSAGE_MAX + 1];
 };
@@ -87,6 +87,8 @@ int llm_reader_body_end(struct llm_reader *r);
 void llm_reader_text(struct llm_reader *r, const char *text); /* NULL is fine */
 /* Fails; the text is clipped and secrets are taken out. The first failure counts. */
 void llm_reader_fail(struct llm_reader *r, enum error_kind kind, const char *text);
+/* A count of tokens as the service writes it, kept within reason; the fallback when it is not there. */
+int64_t llm_reader_count(const json_t *usage, const char *key, int64_t fallback);
 /* Parses an event's data; fails the reader when it is no JSON object. Yours to decref. */
 json_t *llm_reader_json(struct llm_reader *r, const char *data, size_t n);
 /* Understands {"error": {"type", "code", "message"}}, which both services use, or whatever text it is. */

@@ -7,6 +7,8 @@
 #include "base/log.h"
 #include "base/utf8.h"
 
+#define TOKENS_MAX 1000000000 /* sums and prices stay far from overflow */
+
 static void on_event(void *arg, const char *event, const char *id, const char *data, size_t n)
 {
         struct llm_reader *r = arg;
@@ -117,6 +119,15 @@ json_t *llm_reader_json(struct llm_reader *r, const char *data, size_t n)
         return NULL;
 }
 
+int64_t llm_reader_count(const json_t *usage, const char *key, int64_t fallback)
+{
+        int64_t n = json_int(usage, key, fallback);
+
+        if (n < 0)
+                return 0;
+        return n < TOKENS_MAX ? n : TOKENS_MAX;
+}
+
 /* "type", "code" and "message" of an error as one text; a missing one is left out. */
 static void describe(const json_t *error, struct buf *out)
 {
@@ -158,6 +169,8 @@ void llm_failure_read(struct llm_failure *f, enum error_kind kind, const char *b
         } else if (kind != ERR_REFUSED) {
                 buf_add(&said, body, strnlen(body, n));
         }
+        if (f->account)
+                f->kind = ERR_REFUSED;
         keep_message(f, said.data);
         buf_release(&said);
         json_decref(answer);

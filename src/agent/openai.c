@@ -54,8 +54,8 @@ static void read_usage(struct llm_reader *r, const json_t *answer)
 {
         const json_t *usage = json_object_get(answer, "usage");
 
-        r->tokens_in = json_int(usage, "prompt_tokens", r->tokens_in);
-        r->tokens_out = json_int(usage, "completion_tokens", r->tokens_out);
+        r->tokens_in = llm_reader_count(usage, "prompt_tokens", r->tokens_in);
+        r->tokens_out = llm_reader_count(usage, "completion_tokens", r->tokens_out);
 }
 
 static void read_reason(struct llm_reader *r, const json_t *choice)

@@ -273,7 +273,7 @@ static const struct failing failing[] = {
           { "HTTP/1.1 429 Too Many\r\nConnection: close\r\n\r\n"
             "{\"error\":{\"type\":\"insufficient_quota\",\"message\":\"pay\"}}",
             .end = FAKE_CLOSE },
-          ERR_LIMIT, "no credit left", "insufficient_quota: pay" },
+          ERR_REFUSED, "no credit left", "insufficient_quota: pay" },
         { "server error", "openai", { "HTTP/1.1 500 Oops\r\n" NO_BODY }, ERR_NET, "has a problem right now (HTTP 500)", "HTTP 500" },
         { "bad key", "openai",
           { "HTTP/1.1 401 No\r\nConnection: close\r\n\r\n"
