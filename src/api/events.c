@@ -55,8 +55,6 @@ static void on_row(void *arg, const struct bus_event *e)
         }
         l->count++;
         l->last = e->seq;
-        if (l->json->data[l->json->len - 1] != '[')
-                buf_addch(l->json, ',');
         bus_event_json(e, l->json);
 }
 

@@ -187,7 +187,6 @@ static void activate(struct stream *s)
 void stream_live(struct stream *s, const char *type, const char *adapter, const char *channel,
                  const char *json)
 {
-        char iso[CLOCK_ISO_SIZE];
         struct buf data, topic;
 
         if (sse_clients(s->hub) == 0)
@@ -196,7 +195,7 @@ void stream_live(struct stream *s, const char *type, const char *adapter, const 
         buf_init(&topic, 0);
         jsonw_open(&data, '{');
         jsonw_str(&data, "type", type);
-        jsonw_str(&data, "timestamp", clock_iso(clock_wall_ms(), iso));
+        jsonw_int(&data, "timestamp", clock_wall_ms());
         jsonw_str(&data, "instanceId", adapter);
         jsonw_str(&data, "channel", channel);
         jsonw_raw(&data, "payload", json);
