@@ -45,9 +45,9 @@ struct agents {
         struct http_client *http;
         char *dir;
         struct map live; /* name -> struct instance */
-        LIST_HEAD(, instance) retired;
-        LIST_HEAD(, running) running;
-        LIST_HEAD(, check) checks;
+        LIST_HEAD(instances, instance) retired;
+        LIST_HEAD(runnings, running) running;
+        LIST_HEAD(checks, check) checks;
         struct timer *chores;
 };
 
@@ -100,43 +100,69 @@ static void let_go(struct instance *in)
                 timer_start(in->all->chores, 0);
 }
 
-/* ---- chores: what waits for the loop ---- */
-
-static void refuse_unknown(struct agents *as)
+/* Forgets that the turn runs. Returns the instance it ran on, still held; NULL when there is none. */
+static struct instance *take_running(struct agents *as, const struct turn_run *run)
 {
-        struct running *r, *following;
+        struct running *r = LIST_FIRST(&as->running);
+        struct instance *on = NULL;
 
-        for (r = LIST_FIRST(&as->running); r; r = following) {
-                struct turn_run *run = r->run;
-                char *record;
-
-                following = LIST_NEXT(r, next);
-                if (r->on)
-                        continue;
+        while (r && r->run != run)
+                r = LIST_NEXT(r, next);
+        if (r) {
+                on = r->on;
                 LIST_REMOVE(r, next);
                 free(r);
-                record = mem_printf("there is no agent '%s'", run->agent);
+        }
+        return on;
+}
+
+/* ---- chores: what waits for the loop ---- */
+
+static struct running *first_unknown(const struct agents *as)
+{
+        struct running *r = LIST_FIRST(&as->running);
+
+        while (r && r->on)
+                r = LIST_NEXT(r, next);
+        return r;
+}
+
+/* Looks anew each time: the road may start and cancel others when it hears of one. */
+static void refuse_unknown(struct agents *as)
+{
+        struct running *r;
+
+        while ((r = first_unknown(as))) {
+                struct turn_run *run = r->run;
+                char *record = mem_printf("there is no agent '%s'", run->agent);
+
+                take_running(as, run);
                 turn_finish(run, &(struct turn_reply){
                                          .kind = ERR_MISSING,
                                          .text = "Nobody is there to answer: the agent is not configured.",
                                          .error = record });
                 free(record);
-                following = LIST_FIRST(&as->running); /* the road may have started or cancelled others */
         }
 }
 
+static struct check *first_at_once(const struct agents *as)
+{
+        struct check *c = LIST_FIRST(&as->checks);
+
+        while (c && !c->at_once)
+                c = LIST_NEXT(c, next);
+        return c;
+}
+
+/* One at a time: whoever hears of it may ask again. */
 static void answer_checks(struct agents *as)
 {
-        struct check *c;
+        struct check *c = first_at_once(as);
 
-again:
-        LIST_FOREACH(c, &as->checks, next)
-        {
-                if (!c->at_once)
-                        continue;
-                agent_health_told(c, true, 0, "");
-                goto again; /* the list may have changed */
-        }
+        if (!c)
+                return;
+        timer_start(as->chores, 0);
+        agent_health_told(c, true, 0, "");
 }
 
 static void close_retired(struct agents *as)
@@ -341,25 +367,6 @@ void agents_start(void *agents, struct turn_run *run)
         }
         r->on->holds++;
         r->on->agent.ops->start(&r->on->agent, run);
-}
-
-/* Forgets that the turn runs. Returns the instance it ran on, still held; NULL when there is none. */
-static struct instance *take_running(struct agents *as, const struct turn_run *run)
-{
-        struct instance *on = NULL;
-        struct running *r;
-
-        LIST_FOREACH(r, &as->running, next)
-        {
-                if (r->run == run)
-                        break;
-        }
-        if (r) {
-                on = r->on;
-                LIST_REMOVE(r, next);
-                free(r);
-        }
-        return on;
 }
 
 void agents_cancel(void *agents, struct turn_run *run)

@@ -17,9 +17,9 @@
 #include "base/secret.h"
 #include "net/sse_reader.h"
 
-#define LLM_ANSWER_MAX  (256 * 1024)      /* bytes of text; more is cut */
-#define LLM_EVENT_MAX   (2 * 1024 * 1024) /* one event of a stream, or a whole answer */
-#define LLM_STREAM_MAX  (64 * 1024 * 1024)
+#define LLM_ANSWER_MAX  ((size_t)256 << 10) /* bytes of text; more is cut */
+#define LLM_EVENT_MAX   ((size_t)2 << 20)   /* one event of a stream, or a whole answer */
+#define LLM_STREAM_MAX  ((size_t)64 << 20)
 #define LLM_MESSAGE_MAX 400 /* bytes kept of what a service says about a failure */
 
 struct llm_conf {
@@ -43,9 +43,9 @@ struct llm {
         struct agent *agent;
         const struct llm_conf *conf;
         const struct llm_wire *wire;
-        const char *model;             /* without "anthropic/" or the like */
-        char *base;                    /* without a slash at its end */
-        LIST_HEAD(, llm_check) checks; /* health questions under way */
+        const char *model;                       /* without "anthropic/" or the like */
+        char *base;                              /* without a slash at its end */
+        LIST_HEAD(llm_checks, llm_check) checks; /* health questions under way */
 };
 
 /* ---- reading answers ---- */

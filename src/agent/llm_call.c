@@ -205,7 +205,7 @@ static void end_too_large(struct llm_call *c)
         buf_init(&record, 0);
         if (c->reader.text.len)
                 buf_addf(&text, "%s\n\n", c->reader.text.data);
-        buf_addf(&text, "(The answer breaks off here: it is longer than %d KB.)", LLM_ANSWER_MAX / 1024);
+        buf_addf(&text, "(The answer breaks off here: it is longer than %zu KB.)", LLM_ANSWER_MAX >> 10);
         write_record(c, &(struct llm_failure){ .kind = ERR_LIMIT, .text = "the answer is too large" },
                      &record);
         finish(c, ERR_LIMIT, text.data, record.data);

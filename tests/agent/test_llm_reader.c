@@ -182,18 +182,17 @@ static void nonsense_is_a_protocol_failure(void **state)
 
 static void strange_but_valid_answers_do_no_harm(void **state)
 {
-        static const char *const bodies[] = {
-                "{}",
-                "{\"choices\":7}",
-                "{\"choices\":[]}",
-                "{\"choices\":[null]}",
-                "{\"content\":{}}",
-                "{\"content\":[],\"usage\":{\"input_tokens\":9223372036854775807,\"cache_read_input_tokens\":"
-                "9223372036854775807}}",
-                "{\"content\":[7,null,{\"type\":5}],\"usage\":[]}",
-                "{\"type\":\"error\",\"error\":\"x\"}",
-                "{\"error\":[]}"
-        };
+        static const char huge_counts[] = "{\"content\":[],\"usage\":{\"input_tokens\":9223372036854775807,"
+                                          "\"cache_read_input_tokens\":9223372036854775807}}";
+        static const char *const bodies[] = { "{}",
+                                              "{\"choices\":7}",
+                                              "{\"choices\":[]}",
+                                              "{\"choices\":[null]}",
+                                              "{\"content\":{}}",
+                                              huge_counts,
+                                              "{\"content\":[7,null,{\"type\":5}],\"usage\":[]}",
+                                              "{\"type\":\"error\",\"error\":\"x\"}",
+                                              "{\"error\":[]}" };
 
         (void)state;
         for (size_t i = 0; i < COUNT(bodies); i++) {

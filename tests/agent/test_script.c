@@ -5,14 +5,14 @@
 
 #include <cmocka.h>
 #include <stdio.h>
-#include <unistd.h>
 
+#include "../lib/scratch.h"
 #include "fake_turn.h"
 
 struct bench {
         struct loop *loop;
         struct agents *agents;
-        char path[64];
+        char *dir;
 };
 
 static int setup(void **state)
@@ -20,7 +20,8 @@ static int setup(void **state)
         struct bench *b = mem_zalloc(sizeof(*b));
 
         b->loop = loop_new();
-        b->agents = agents_new(b->loop, NULL, "/tmp");
+        b->dir = scratch_new();
+        b->agents = agents_new(b->loop, NULL, b->dir);
         *state = b;
         return 0;
 }
@@ -31,27 +32,21 @@ static int teardown(void **state)
 
         agents_free(b->agents);
         loop_free(b->loop);
-        if (*b->path)
-                unlink(b->path);
+        scratch_free(b->dir);
         free(b);
         return 0;
 }
 
 static int apply(struct bench *b, const char *script, struct error *err)
 {
-        char json[128];
-        int fd;
-        FILE *f;
+        char *path = scratch_path(b->dir, "script");
+        FILE *f = fopen(path, "w");
 
-        snprintf(b->path, sizeof(b->path), "/tmp/dragoman-script-XXXXXX");
-        fd = mkstemp(b->path);
-        assert_true(fd >= 0);
-        f = fdopen(fd, "w");
         assert_non_null(f);
         fputs(script, f);
         fclose(f);
-        snprintf(json, sizeof(json), "{\"file\": \"%s\"}", b->path + strlen("/tmp/"));
-        return fake_apply(b->agents, "s", "script", json, err);
+        free(path);
+        return fake_apply(b->agents, "s", "script", "{\"file\": \"script\"}", err);
 }
 
 static void ask(struct bench *b, struct fake_turn *t, const char *text)
@@ -149,7 +144,6 @@ static void a_mistake_in_the_script_is_told_with_its_line(void **state)
                 struct error err = { 0 };
 
                 assert_int_equal(apply(b, rows[i].script, &err), -1);
-                unlink(b->path);
                 if (!strstr(err.text, rows[i].told))
                         fail_msg("got '%s', expected '%s'", err.text, rows[i].told);
         }
@@ -162,7 +156,6 @@ static void a_broken_script_leaves_the_old_one_running(void **state)
         struct fake_turn t;
 
         assert_int_equal(apply(b, "when *\nsay old", &err), 0);
-        unlink(b->path);
         assert_int_equal(fake_apply(b->agents, "s", "script", "{\"file\": \"not-there\"}", &err), -1);
         assert_int_equal(err.kind, ERR_IO);
         ask(b, &t, "x");
