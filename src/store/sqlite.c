@@ -175,7 +175,7 @@ static int set_up(struct sqlite *c, enum store_mode mode, struct error *err)
         /* Debian's build overwrites deleted rows with zeros unless told otherwise */
         static const char *const writer =
                 "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA secure_delete=OFF;"
-                "PRAGMA wal_autocheckpoint=4000; PRAGMA journal_size_limit=67108864; PRAGMA "
+                "PRAGMA journal_size_limit=16777216; PRAGMA "
                 "cache_size=-2048;";
 
         sqlite3_busy_timeout(c->db, BUSY_MS);
