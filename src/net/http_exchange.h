@@ -23,7 +23,8 @@
  * idle connection costs nothing.
  */
 enum http_phase {
-        HTTP_WAITING, /* no complete request line yet */
+        HTTP_FRESH,   /* no complete request line yet, since a short while */
+        HTTP_WAITING, /* the same, for longer */
         HTTP_READING, /* the request is on its way */
         HTTP_WRITING, /* the answer is on its way */
         HTTP_PHASES,

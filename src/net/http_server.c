@@ -15,7 +15,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "net/http_exchange.h"
 #include "net/tcp_taken.h"
@@ -28,8 +27,6 @@
 #define POOL_BYTES 6144
 /* How often MHD may want to run again without doing anything before it has to wait a millisecond. */
 #define MAX_FRUITLESS 16
-
-static void run_now(struct http_server *s);
 
 /* ---- connections ---- */
 
@@ -60,7 +57,7 @@ static void conn_opened(struct http_server *s, struct MHD_Connection *mhd, void 
         c->mhd = mhd;
         c->fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
         c->phase = HTTP_UNTIMED;
-        http_conn_enter(c, HTTP_WAITING);
+        http_conn_enter(c, HTTP_FRESH);
         LIST_INSERT_HEAD(&s->conns, c, all);
         if (s->count++ == 0 && s->sweep)
                 timer_repeat(s->sweep, s->sweep_ms);
@@ -121,18 +118,34 @@ static bool peer_reads(struct http_conn *c)
         return taken > before;
 }
 
+/*
+ * MHD takes a short read for an empty socket. When the end of the stream came together with a request it is
+ * therefore not seen afterwards, and epoll tells of it only once. So we look ourselves, once per idle spell.
+ */
+static bool peer_has_left(const struct http_conn *c)
+{
+        char byte;
+
+        return recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+static void deadline_passed(struct http_conn *c)
+{
+        if (c->phase == HTTP_FRESH && !peer_has_left(c))
+                http_conn_enter(c, HTTP_WAITING);
+        else if (c->phase != HTTP_WRITING || !peer_reads(c))
+                conn_cut(c);
+}
+
 static void on_sweep(void *arg)
 {
         struct http_server *s = arg;
         struct http_conn *c;
 
         for (int phase = 0; phase < HTTP_PHASES; phase++) {
-                while ((c = TAILQ_FIRST(&s->in[phase]))) {
-                        if (loop_now_ms(s->loop) - c->since_ms < s->allowed_ms[phase])
-                                break;
-                        if (phase != HTTP_WRITING || !peer_reads(c))
-                                conn_cut(c);
-                }
+                while ((c = TAILQ_FIRST(&s->in[phase])) &&
+                       loop_now_ms(s->loop) - c->since_ms >= s->allowed_ms[phase])
+                        deadline_passed(c);
         }
 }
 
@@ -241,7 +254,7 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
         (void)why;
         s->calls++;
         *context = NULL;
-        http_conn_enter(c, HTTP_WAITING);
+        http_conn_enter(c, HTTP_FRESH);
         drop_current(c);
 }
 
@@ -472,16 +485,21 @@ out:
         return rc;
 }
 
+static int64_t least(int64_t a, int64_t b)
+{
+        return a < b ? a : b;
+}
+
 static void set_deadlines(struct http_server *s, const struct http_server_options *o)
 {
-        int64_t least;
+        int64_t idle = 1000 * (int64_t)or_default(o->idle_seconds, 75);
+        int64_t request = 1000 * (int64_t)or_default(o->request_seconds, 30);
 
-        s->allowed_ms[HTTP_WAITING] = 1000 * (int64_t)or_default(o->idle_seconds, 75);
-        s->allowed_ms[HTTP_READING] = 1000 * (int64_t)or_default(o->request_seconds, 30);
-        s->allowed_ms[HTTP_WRITING] = s->allowed_ms[HTTP_READING];
-        least = s->allowed_ms[HTTP_WAITING] < s->allowed_ms[HTTP_READING] ? s->allowed_ms[HTTP_WAITING]
-                                                                          : s->allowed_ms[HTTP_READING];
-        s->sweep_ms = least < 4000 ? least / 4 : 1000;
+        s->allowed_ms[HTTP_FRESH] = least(1000, idle / 2);
+        s->allowed_ms[HTTP_WAITING] = idle - s->allowed_ms[HTTP_FRESH];
+        s->allowed_ms[HTTP_READING] = request;
+        s->allowed_ms[HTTP_WRITING] = request;
+        s->sweep_ms = least(1000, least(idle, request) / 4);
 }
 
 static void watch(struct http_server *s)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "../lib/http_raw_client.h"
 #include "base/mem.h"
@@ -436,6 +437,24 @@ static void a_half_closed_client_still_gets_its_answer(void **state)
         close_site(&t);
 }
 
+static void a_client_that_ends_together_with_its_request_is_let_go(void **state)
+{
+        static const char request[] = "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n";
+        struct site t;
+        struct http_raw c;
+
+        (void)state;
+        open_site(&t, NULL);
+        visit(&t, &c);
+        /* without letting the server run in between */
+        assert_int_equal(send(c.fd, request, strlen(request), 0), strlen(request));
+        http_raw_half_close(&c);
+        assert_true(http_raw_wait_closed(&c));
+        assert_int_equal(http_raw_answers(&c), 1);
+        http_raw_close(&c);
+        close_site(&t);
+}
+
 static void a_client_may_vanish_in_every_phase(void **state)
 {
         static const char *const said[] = {
@@ -748,6 +767,7 @@ int main(void)
                 cmocka_unit_test(a_body_over_the_limit_is_413_and_closed_without_reading_it),
                 cmocka_unit_test(an_answer_may_come_later),
                 cmocka_unit_test(a_half_closed_client_still_gets_its_answer),
+                cmocka_unit_test(a_client_that_ends_together_with_its_request_is_let_go),
                 cmocka_unit_test(a_client_may_vanish_in_every_phase),
                 cmocka_unit_test(an_exchange_outlives_its_client),
                 cmocka_unit_test(an_exchange_outlives_the_server),
