@@ -1,7 +1,9 @@
 /*
  * http_exchange: what the files of the HTTP server know of each other. Nobody else includes this.
  *
- *     http_server.c    the daemon in the loop, connections and their deadlines
+ *     http_server.c    the daemon in the loop
+ *     http_listen.c    its socket and certificate
+ *     http_conn.c      connections and their deadlines
  *     http_head.c      a request's head: guard, route, gate
  *     http_exchange.c  what was asked, and the answer
  */
@@ -134,8 +136,24 @@ enum MHD_Result http_exchange_queue(struct http_exchange *x);
 /* http_head.c: guard, route, gate and limits. Either x is answered afterwards, or its body may be collected. */
 void http_head_accept(struct http_exchange *x, const char *method, const char *url, const char *version);
 
-/* http_server.c */
-void http_server_kick(struct http_server *s);
+/* http_conn.c */
+struct http_conn *http_conn_of(struct MHD_Connection *mhd);
+void http_conn_opened(struct http_server *s, struct MHD_Connection *mhd, void **context);
+void http_conn_closed(struct http_server *s, void **context);
 void http_conn_enter(struct http_conn *c, enum http_phase phase);
+void http_conn_drop_current(struct http_conn *c);
+/* Cuts every connection whose time is over. */
+void http_conn_sweep(struct http_server *s);
+
+/* http_listen.c */
+/* A listening socket for "host:port", or -1 with an error. */
+int http_listen(const char *address, struct error *err);
+/* The address really bound; yours to free. */
+char *http_listen_address(int fd);
+/* A PEM file as text, yours to wipe and free. */
+char *http_read_pem(const char *path, struct error *err);
+
+/* http_server.c: lets MHD run once in this round of the loop. */
+void http_server_kick(struct http_server *s);
 
 #endif

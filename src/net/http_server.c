@@ -5,19 +5,12 @@
  * has no timeouts of its own here: its timeout begins anew with every byte, which is what a slow loris wants.
  * Instead each connection is in a list by phase, with one sweep for all (http_exchange.h).
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "net/http_exchange.h"
-#include "net/tcp_taken.h"
 
 /*
  * The request's head, MHD's list of its headers and the head of the answer must fit into this, so heads of
@@ -28,67 +21,6 @@
 /* How often MHD may want to run again without doing anything before it has to wait a millisecond. */
 #define MAX_FRUITLESS 16
 
-/* ---- connections ---- */
-
-void http_conn_enter(struct http_conn *c, enum http_phase phase)
-{
-        struct http_server *s = c->server;
-
-        if (c->phase != HTTP_UNTIMED)
-                TAILQ_REMOVE(&s->in[c->phase], c, next);
-        c->phase = phase;
-        if (phase == HTTP_UNTIMED)
-                return;
-        c->since_ms = loop_now_ms(s->loop);
-        c->taken = 0;
-        TAILQ_INSERT_TAIL(&s->in[phase], c, next);
-}
-
-static struct http_conn *conn_of(struct MHD_Connection *mhd)
-{
-        return MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
-}
-
-static void conn_opened(struct http_server *s, struct MHD_Connection *mhd, void **context)
-{
-        struct http_conn *c = mem_zalloc(sizeof(*c));
-
-        c->server = s;
-        c->mhd = mhd;
-        c->fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-        c->phase = HTTP_UNTIMED;
-        http_conn_enter(c, HTTP_FRESH);
-        LIST_INSERT_HEAD(&s->conns, c, all);
-        if (s->count++ == 0 && s->sweep)
-                timer_repeat(s->sweep, s->sweep_ms);
-        *context = c;
-}
-
-static void drop_current(struct http_conn *c)
-{
-        struct http_exchange *x = c->current;
-
-        c->current = NULL;
-        if (x)
-                http_exchange_detach(x);
-}
-
-static void conn_closed(struct http_server *s, void **context)
-{
-        struct http_conn *c = *context;
-
-        if (!c)
-                return;
-        drop_current(c); /* some of MHD's ways out forget on_completed */
-        http_conn_enter(c, HTTP_UNTIMED);
-        LIST_REMOVE(c, all);
-        if (--s->count == 0 && s->sweep)
-                timer_stop(s->sweep);
-        free(c);
-        *context = NULL;
-        s->closed = true;
-}
-
 static void on_connection(void *cls, struct MHD_Connection *mhd, void **context,
                           enum MHD_ConnectionNotificationCode what)
 {
@@ -96,60 +28,10 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **context,
 
         s->calls++;
         if (what == MHD_CONNECTION_NOTIFY_STARTED)
-                conn_opened(s, mhd, context);
+                http_conn_opened(s, mhd, context);
         else
-                conn_closed(s, context);
+                http_conn_closed(s, context);
 }
-
-/* MHD sees the hangup and cleans up as if the peer had gone. */
-static void conn_cut(struct http_conn *c)
-{
-        http_conn_enter(c, HTTP_UNTIMED);
-        shutdown(c->fd, SHUT_RDWR);
-}
-
-/* Has the peer taken anything of the answer since the last look? A slow download is no stalled one. */
-static bool peer_reads(struct http_conn *c)
-{
-        uint64_t before = c->taken, taken = tcp_taken(c->fd);
-
-        http_conn_enter(c, HTTP_WRITING);
-        c->taken = taken;
-        return taken > before;
-}
-
-/*
- * MHD takes a short read for an empty socket. When the end of the stream came together with a request it is
- * therefore not seen afterwards, and epoll tells of it only once. So we look ourselves, once per idle spell.
- */
-static bool peer_has_left(const struct http_conn *c)
-{
-        char byte;
-
-        return recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
-}
-
-static void deadline_passed(struct http_conn *c)
-{
-        if (c->phase == HTTP_FRESH && !peer_has_left(c))
-                http_conn_enter(c, HTTP_WAITING);
-        else if (c->phase != HTTP_WRITING || !peer_reads(c))
-                conn_cut(c);
-}
-
-static void on_sweep(void *arg)
-{
-        struct http_server *s = arg;
-        struct http_conn *c;
-
-        for (int phase = 0; phase < HTTP_PHASES; phase++) {
-                while ((c = TAILQ_FIRST(&s->in[phase])) &&
-                       loop_now_ms(s->loop) - c->since_ms >= s->allowed_ms[phase])
-                        deadline_passed(c);
-        }
-}
-
-/* ---- requests ---- */
 
 /*
  * The request line is complete. MHD would now take the query apart, one record of its pool for each parameter; when
@@ -159,11 +41,11 @@ static void on_sweep(void *arg)
 static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *mhd)
 {
         struct http_server *s = cls;
-        struct http_conn *c = conn_of(mhd);
+        struct http_conn *c = http_conn_of(mhd);
         char *query = strchr(uri, '?');
 
         s->calls++;
-        drop_current(c);
+        http_conn_drop_current(c);
         c->current = http_exchange_new(c, uri);
         if (query)
                 query[1] = '\0';
@@ -249,16 +131,19 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
                          enum MHD_RequestTerminationCode why)
 {
         struct http_server *s = cls;
-        struct http_conn *c = conn_of(mhd);
+        struct http_conn *c = http_conn_of(mhd);
 
         (void)why;
         s->calls++;
         *context = NULL;
         http_conn_enter(c, HTTP_FRESH);
-        drop_current(c);
+        http_conn_drop_current(c);
 }
 
-/* ---- the loop ---- */
+static void on_sweep(void *arg)
+{
+        http_conn_sweep(arg);
+}
 
 static bool wants_again(struct http_server *s)
 {
@@ -322,103 +207,6 @@ void http_server_kick(struct http_server *s)
         loop_defer(s->loop, on_kick, s->kick);
 }
 
-/* ---- start and end ---- */
-
-/* "127.0.0.1:80", "[::1]:0" or "localhost:8420" into host and port, both yours to free. */
-static int split_address(const char *listen, char **host, char **port, struct error *err)
-{
-        const char *colon = strrchr(listen, ':');
-        const char *from = listen, *to = colon;
-
-        if (!colon || colon == listen || !colon[1] || strspn(colon + 1, "0123456789") != strlen(colon + 1))
-                return error_set(err, ERR_INVALID, "cannot listen at '%s': expected host:port", listen);
-        if (*from == '[') {
-                from++;
-                to--;
-                if (*to != ']')
-                        return error_set(err, ERR_INVALID, "cannot listen at '%s': expected [address]:port",
-                                         listen);
-        }
-        *host = mem_strndup(from, (size_t)(to - from));
-        *port = mem_strdup(colon + 1);
-        return 0;
-}
-
-static int bind_to(const struct addrinfo *ai)
-{
-        int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), on = 1;
-
-        if (fd < 0)
-                return -1;
-        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-        if (ai->ai_family == AF_INET6)
-                setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
-        if (bind(fd, ai->ai_addr, ai->ai_addrlen) == 0 && listen(fd, 1024) == 0)
-                return fd;
-        on = errno;
-        close(fd);
-        errno = on;
-        return -1;
-}
-
-static int open_listener(const char *listen, struct error *err)
-{
-        struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV };
-        struct addrinfo *list = NULL;
-        char *host = NULL, *port = NULL;
-        int fd = -1, rc;
-
-        if (split_address(listen, &host, &port, err) != 0)
-                return -1;
-        rc = getaddrinfo(host, port, &hints, &list);
-        if (rc != 0)
-                error_set(err, ERR_INVALID, "cannot listen at '%s': %s", listen, gai_strerror(rc));
-        else if ((fd = bind_to(list)) < 0)
-                error_set(err, errno == EADDRINUSE ? ERR_BUSY : ERR_NET, "cannot listen at '%s': %s", listen,
-                          strerror(errno));
-        if (list)
-                freeaddrinfo(list);
-        free(host);
-        free(port);
-        return fd;
-}
-
-static char *bound_address(int fd)
-{
-        struct sockaddr_storage ss;
-        socklen_t n = sizeof(ss);
-        char host[NI_MAXHOST], port[NI_MAXSERV];
-
-        if (getsockname(fd, (struct sockaddr *)&ss, &n) != 0 ||
-            getnameinfo((struct sockaddr *)&ss, n, host, sizeof(host), port, sizeof(port),
-                        NI_NUMERICHOST | NI_NUMERICSERV) != 0)
-                return mem_strdup("?");
-        return mem_printf(ss.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
-}
-
-/* A PEM file as text, yours to wipe and free. */
-static char *read_pem(const char *path, struct error *err)
-{
-        char *text = mem_alloc(65536);
-        size_t n = 0;
-        ssize_t got = -1;
-        int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-        if (fd >= 0) {
-                while (n < 65535 && (got = read(fd, text + n, 65535 - n)) > 0)
-                        n += (size_t)got;
-                close(fd);
-        }
-        if (fd < 0 || got != 0) {
-                error_set(err, ERR_IO, "cannot read '%s': %s", path,
-                          got > 0 ? "it is too large" : strerror(errno));
-                free(text);
-                return NULL;
-        }
-        text[n] = '\0';
-        return text;
-}
-
 static void forget(char *text)
 {
         if (text)
@@ -435,14 +223,12 @@ static struct MHD_Daemon *start_daemon(struct http_server *s, int fd, const stru
                                        const char *cert, const char *key)
 {
         struct MHD_OptionItem tls[] = {
-                {MHD_OPTION_HTTPS_MEM_CERT,    0, (void *)cert                                        },
-                { MHD_OPTION_HTTPS_MEM_KEY,    0, (void *)key                                         },
-                { MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"},
-                { MHD_OPTION_END,              0, NULL                                                },
+                { MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)cert },
+                { MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)key },
+                { MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2" },
+                { MHD_OPTION_END, 0, NULL },
         };
-        struct MHD_OptionItem none[] = {
-                {MHD_OPTION_END, 0, NULL}
-        };
+        struct MHD_OptionItem none[] = { { MHD_OPTION_END, 0, NULL } };
         unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | (cert ? MHD_USE_TLS : 0);
 
         return MHD_start_daemon(
@@ -462,12 +248,12 @@ static int start(struct http_server *s, const struct http_server_options *o, str
         if (!o->tls_cert_file != !o->tls_key_file)
                 return error_set(err, ERR_INVALID, "TLS needs a certificate file and a key file");
         if (o->tls_cert_file &&
-            (!(cert = read_pem(o->tls_cert_file, err)) || !(key = read_pem(o->tls_key_file, err))))
+            (!(cert = http_read_pem(o->tls_cert_file, err)) || !(key = http_read_pem(o->tls_key_file, err))))
                 goto out;
-        fd = open_listener(o->listen, err);
+        fd = http_listen(o->listen, err);
         if (fd < 0)
                 goto out;
-        s->address = bound_address(fd);
+        s->address = http_listen_address(fd);
         s->tls = cert != NULL;
         s->mhd = start_daemon(s, fd, o, cert, key);
         if (!s->mhd) {
