@@ -289,7 +289,7 @@ void print_json(const struct json_t *value)
 
 static int exit_code(const struct error *err)
 {
-        return err->kind == ERR_INVALID ? CLI_CONFIG : CLI_FAILED;
+        return err->kind == ERR_NET ? CLI_NO_DAEMON : CLI_FAILED;
 }
 
 int command_failed(const struct args *a, const struct error *err)

@@ -72,7 +72,7 @@ int args_end(struct args *a);
 
 /* Tells a mistake of usage, and where to learn more. Returns CLI_USAGE. */
 int usage_error(const struct command *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Tells a failure on stderr and, with --json, as {"error": ...} on stdout. Returns the exit code that goes with its kind. */
+/* Tells a failure on stderr and, with --json, as {"error": ...} on stdout. Returns CLI_NO_DAEMON for ERR_NET, else CLI_FAILED. */
 int command_failed(const struct args *a, const struct error *err);
 /* Prints a JSON value, indented, and a newline. */
 struct json_t;

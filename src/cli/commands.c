@@ -1,53 +1,180 @@
 /* The one table of commands. Adding one is a file and a row. */
 #include "cli/command.h"
 
+/* clang-format off: a row is a row */
 const struct flag common_flags[] = {
-        {"dir",                                           "DIR", "the data directory (default " DEFAULT_DIR ")", 'C' },
+        { "dir", "DIR", "the data directory (default " DEFAULT_DIR ")", 'C' },
         { "json", NULL, "print JSON for programs instead of text for people", 0 },
-        { "help",                                              NULL, "show this help", 'h' },
-        { 0                                          },
+        { "help", NULL, "show this help", 'h' },
+        { 0 },
+};
+
+static const struct flag chat_flags[] = {
+        { "channel", "NAME", "go on with this conversation instead of a new one", 0 },
+        { "adapter", "NAME", "speak through this adapter of type cli", 0 },
+        { "listen", "HOST:PORT", "where a daemon that has to be started listens", 0 },
+        { 0 },
 };
 
 static const struct flag run_flags[] = {
-        {"check",                                                              NULL, "only check the configuration: exit 0 when it is fine, 78 when not", 0 },
+        { "check", NULL, "only check the configuration: exit 0 when it is fine, 78 when not", 0 },
         { "listen", "HOST:PORT", "listen here instead of http.listen; port 0 takes a free one", 0 },
-        { "log-format",                                                                   "FORMAT", "text or json; one line an event, on standard error", 0 },
-        { "log-level",                                                         "LEVEL", "debug, info, warn or error: the least that is logged", 0 },
-        { "parent-watch",                                                                   NULL, "end when the parent process ends", 0 },
-        { 0                                                       },
+        { "log-format", "FORMAT", "text or json; one line an event, on standard error", 0 },
+        { "log-level", "LEVEL", "debug, info, warn or error: the least that is logged", 0 },
+        { "parent-watch", NULL, "end when the parent process ends", 0 },
+        { 0 },
+};
+
+static const struct flag send_flags[] = {
+        { "idempotency-key", "KEY", "the same key again sends nothing twice", 0 },
+        { "thread", "ID", "a thread inside the channel", 0 },
+        { "reply-to", "ID", "the platform's id of the message to answer", 0 },
+        { 0 },
+};
+
+static const struct flag events_flags[] = {
+        { "type", "TYPES", "only these, separated by commas; a * at the end stands for anything", 0 },
+        { "since", "WHERE", "begin after an event (evt-42) or at a time instead of now", 0 },
+        { "adapter", "NAME", "only events of this adapter", 0 },
+        { "channel", "ID", "only events of this channel", 0 },
+        { "count", "N", "end after so many events", 'n' },
+        { 0 },
+};
+
+static const struct flag dead_letters_flags[] = {
+        { "force", NULL, "retry also what may have arrived: it may then arrive twice", 0 },
+        { 0 },
+};
+
+static const struct flag backup_flags[] = {
+        { "to", "FILE", "a new file for the copy; without it a dated one in DIR/state/backups", 0 },
+        { 0 },
 };
 
 const struct command commands[] = {
-        {"run",                                  "[DIR] [--check] [--listen HOST:PORT] [--log-format text|json] [--log-level LEVEL]",
-         "start the daemon on a data directory", "Starts the daemon on DIR, which is made when it is not there. In it:\n"
+        { "chat", "[DIR] [--channel NAME] [--adapter NAME] [--listen HOST:PORT]",
+          "talk to the default agent here in the terminal",
+          "Talks to the agent of DIR. When no daemon runs there, one is started and ends with the\n"
+          "chat; its log is DIR/state/daemon.log. Without an account or key a demo agent answers.\n"
+          "\n"
+          "In a terminal: lines can be edited, answers come word by word, Ctrl-C stops an answer,\n"
+          "Ctrl-D leaves, /help tells more. Otherwise every input line is a message and its answer\n"
+          "goes to standard output, in order; exit 0 when all were answered, 1 when one was not\n"
+          "(the reason is on standard error).\n"
+          "\n"
+          "Examples:\n"
+          "  dragoman chat\n"
+          "  echo 'What is a dragoman?' | dragoman chat ./data\n"
+          "  dragoman chat --channel notes < questions.txt > answers.txt\n",
+          chat_flags, chat_command },
+
+        { "run", "[DIR] [--check] [--listen HOST:PORT] [--log-format text|json] [--log-level LEVEL]",
+          "start the daemon on a data directory",
+          "Starts the daemon on DIR, which is made when it is not there. In it:\n"
           "  config.json   yours; never written by the daemon. Without it the defaults apply.\n"
           "  workspace/    what agents see\n"
           "  state/        database, operator key, address; private\n"
           "\n"
-          "SIGTERM or Ctrl-C ends it cleanly, SIGHUP reads the configuration again; a wrong one keeps\n"
-          "the old one in force. `dragoman DIR` is the same as `dragoman run DIR`.\n"
+          "SIGTERM or Ctrl-C ends it cleanly, SIGHUP reads the configuration again; a wrong one\n"
+          "keeps the old one in force. `dragoman DIR` is the same as `dragoman run DIR`.\n"
           "\n"
           "Examples:\n"
           "  dragoman run                         on " DEFAULT_DIR "\n"
           "  dragoman run /srv/bot --check        is the configuration right?\n"
-          "  dragoman run --listen 127.0.0.1:0    on a free port; see DIR/state/http.addr\n", run_flags, run_command },
+          "  dragoman run --listen 127.0.0.1:0    on a free port; see DIR/state/http.addr\n",
+          run_flags, run_command },
+
+        { "status", "[DIR]", "show adapters, agents, queues and the store",
+          "Asks the daemon how everybody is. When none runs, the database is looked at and the exit\n"
+          "code is 69.\n"
+          "\n"
+          "Examples:\n"
+          "  dragoman status\n"
+          "  dragoman status --json | jq .status.road\n",
+          NULL, status_command },
+
+        { "why", "ID [DIR]", "tell what became of a message, and why",
+          "Tells the story of a message step by step: stored, decided, answered, delivered. ID is an\n"
+          "event (evt-12), a turn (trn-7), a delivery (dlv-9), a trace, or the platform's own id of\n"
+          "the message. Works without a daemon, too.\n"
+          "\n"
+          "Examples:\n"
+          "  dragoman why evt-12\n"
+          "  dragoman why dlv-9 --json\n",
+          NULL, why_command },
+
+        { "send", "ADAPTER/CHANNEL TEXT [--idempotency-key KEY]", "send a message",
+          "Puts a message into the outbox; it is delivered as answers are, with pacing and retries.\n"
+          "TEXT is Markdown; - reads it from standard input. Text that begins with a dash stands\n"
+          "behind --.\n"
+          "\n"
+          "Examples:\n"
+          "  dragoman send tg/12345 'The build is **green**.'\n"
+          "  make 2>&1 | tail -5 | dragoman send tg/12345 - --idempotency-key build-17\n",
+          send_flags, send_command },
+
+        { "events", "tail [DIR] [--type TYPES] [--since WHERE] [--count N]",
+          "follow what happens, as it happens",
+          "Prints every event of the journal as it comes, one line each; with --json one JSON object\n"
+          "each. A broken connection is taken up again where it broke; after 30 s without a daemon\n"
+          "it gives up.\n"
+          "\n"
+          "Examples:\n"
+          "  dragoman events tail\n"
+          "  dragoman events tail --type 'message.*' --since 2026-11-15T06:00:00Z\n"
+          "  dragoman events tail --json -n 10 | jq .payload.text\n",
+          events_flags, events_command },
+
+        { "dead-letters", "[list | retry ID [--force]] [DIR]", "list what failed for good, and put it back",
+          "A dead letter is a delivery that failed, one of which nobody knows whether it arrived\n"
+          "(unknown), or a turn that failed. retry puts it back; an unknown one only with --force,\n"
+          "because it may then arrive twice. The list works without a daemon, too.\n"
+          "\n"
+          "Examples:\n"
+          "  dragoman dead-letters\n"
+          "  dragoman dead-letters retry dlv-9\n",
+          dead_letters_flags, dead_letters_command },
+
+        { "backup", "[DIR] [--to FILE]", "copy the database while the daemon runs",
+          "Makes a consistent copy and prints its path. The file must not exist yet. To restore: stop\n"
+          "the daemon and put the copy in the place of DIR/state/main.db, without main.db-wal and\n"
+          "main.db-shm.\n"
+          "\n"
+          "Examples:\n"
+          "  dragoman backup\n"
+          "  dragoman backup --to /backup/dragoman-$(date +%F).db\n",
+          backup_flags, backup_command },
+
         { "config", "check|schema|doc [DIR]", "check the configuration, or print what may stand in it",
-         "check   reads DIR/config.json as the daemon would, tells the first mistake with its line and "
-         "what\n"
-          "        would have been accepted, or the warnings; exit 0 or 78\n"
+          "check   reads DIR/config.json as the daemon would, tells the first mistake with its line\n"
+          "        and what would have been accepted, or the warnings; exit 0 or 78\n"
           "schema  prints the JSON Schema of the file, for editors\n"
           "doc     prints the reference of all settings, as Markdown\n"
           "\n"
           "Examples:\n"
           "  dragoman config check ./data\n"
-          "  dragoman config schema > dragoman.schema.json\n", NULL, config_command },
-        { "version",                             "", "print the version", "Prints the version of this program.\n", NULL,
-         version_command },
-        { "help",                                     "[COMMAND]", "explain a command",
-         "Without a word: all commands. With one: what it does, its flags, examples.\n"
+          "  dragoman config schema > dragoman.schema.json\n",
+          NULL, config_command },
+
+        { "doctor", "[DIR]", "look for what commonly goes wrong",
+          "Checks configuration, permissions, disk, daemon, adapters, database, certificates and\n"
+          "clock. Each line is ok, warn or fail, with what to do. Changes nothing. Exit 0 unless\n"
+          "something fails.\n"
+          "\n"
+          "Examples:\n"
+          "  dragoman doctor ./data\n",
+          NULL, doctor_command },
+
+        { "version", "", "print the version", "Prints the version of this program.\n", NULL,
+          version_command },
+
+        { "help", "[COMMAND]", "explain a command",
+          "Without a word: all commands. With one: what it does, its flags, examples.\n"
           "\n"
           "Examples:\n"
           "  dragoman help run\n"
-          "  dragoman help --json    the whole command table, for programs\n", NULL, help_about_command },
-        { 0             },
+          "  dragoman help --json    the whole command table, for programs\n",
+          NULL, help_about_command },
+        { 0 },
 };
+/* clang-format on */

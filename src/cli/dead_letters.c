@@ -1,0 +1,193 @@
+/* What could not be delivered or answered, and putting it back. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "cli/client.h"
+#include "cli/offline.h"
+#include "cli/style.h"
+#include "road/show.h"
+
+#define PAGE 100
+
+/* ---- list ---- */
+
+static void print_letter(const json_t *item)
+{
+        const json_t *d = json_object_get(item, json_str(item, "kind", ""));
+        const json_t *error = json_object_get(d, "error");
+        const char *text = json_str(json_object_get(d, "payload"), "text", NULL);
+        const char *agent = json_str(d, "agent", NULL);
+
+        printf("%-10s %s%-8s%s %s  %s/", json_str(item, "id", "?"), style(stdout, STYLE_BAD),
+               json_str(d, "state", "?"), style(stdout, STYLE_PLAIN),
+               json_str(d, "endedAt", json_str(d, "createdAt", "?")), json_str(d, "instanceId", "?"));
+        print_line(stdout, json_str(d, "channel", "?"), 60);
+        if (agent)
+                printf("  agent '%s'", agent);
+        printf("\n           ");
+        print_line(stdout, json_str(error, "message", "no reason was recorded"), 300);
+        putchar('\n');
+        if (!text)
+                return;
+        printf("           %s\"", style(stdout, STYLE_DIM));
+        print_line(stdout, text, 100);
+        printf("\"%s\n", style(stdout, STYLE_PLAIN));
+}
+
+static void print_letters(const struct args *a, const json_t *items)
+{
+        const json_t *item;
+        json_t *all;
+        size_t i;
+
+        if (a->json) {
+                all = json_pack("{s:O}", "items", items);
+                print_json(all);
+                json_decref(all);
+                return;
+        }
+        if (json_array_size(items) == 0) {
+                puts("no dead letters");
+                return;
+        }
+        json_array_foreach(items, i, item) print_letter(item);
+        printf("\nput one back with: dragoman dead-letters retry %s\n",
+               json_str(json_array_get(items, 0), "id", "ID"));
+}
+
+/* All pages, as one list. */
+static int fetch_all(struct client *c, json_t *items, struct error *err)
+{
+        char *path = mem_printf("/api/v2/dead-letters?limit=%d", PAGE);
+        bool more = true;
+
+        while (more) {
+                json_t *page = NULL, *meta;
+                char *cursor;
+                int rc = client_get(c, path, &page, err);
+
+                free(path);
+                if (rc < 0)
+                        return -1;
+                meta = json_object_get(page, "meta");
+                json_array_extend(items, json_object_get(page, "items"));
+                more = json_flag(meta, "hasMore", false) && json_str(meta, "cursor", NULL);
+                cursor = http_escape(json_str(meta, "cursor", ""));
+                path = mem_printf("/api/v2/dead-letters?limit=%d&cursor=%s", PAGE, cursor);
+                free(cursor);
+                json_decref(page);
+        }
+        free(path);
+        return 0;
+}
+
+static int add_rows(struct store_stmt *s, const char *kind, const char *prefix, struct buf *json,
+                    struct error *err)
+{
+        int rc;
+
+        while ((rc = store_step(s, err)) == 1) {
+                jsonw_open(json, '{');
+                show_id(json, "id", prefix, store_col_int(s, 0));
+                jsonw_str(json, "kind", kind);
+                if (strcmp(kind, "turn") == 0) {
+                        show_turn(json, kind, s);
+                } else {
+                        show_delivery_begin(json, kind, s);
+                        show_delivery_end(json);
+                }
+                jsonw_close(json, '}');
+        }
+        return rc;
+}
+
+static int read_all(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct buf *json = arg;
+
+        buf_clear(json);
+        jsonw_open(json, '[');
+        if (add_rows(store_prepare(tx,
+                                   SHOW_DELIVERY "WHERE d.state IN ('failed', 'unknown') ORDER BY d.id DESC"),
+                     "delivery", "dlv-", json, err) < 0 ||
+            add_rows(store_prepare(tx, SHOW_TURN "WHERE t.state = 'failed' ORDER BY t.id DESC"), "turn",
+                     "trn-", json, err) < 0)
+                return -1;
+        jsonw_close(json, ']');
+        return 0;
+}
+
+static int fetch_offline(const char *dir, json_t *items)
+{
+        json_t *rows = NULL;
+        struct buf json;
+        int rc;
+
+        buf_init(&json, 0);
+        rc = offline_read(dir, read_all, &json, NULL);
+        if (rc == 0)
+                rows = json_loadb(json.data, json.len, 0, NULL);
+        if (rows)
+                json_array_extend(items, rows);
+        json_decref(rows);
+        buf_release(&json);
+        return rc;
+}
+
+static int list(struct args *a, struct client *c, struct error *err)
+{
+        json_t *items = json_array();
+        int rc = fetch_all(c, items, err);
+
+        if (rc < 0 && err->kind == ERR_NET)
+                rc = fetch_offline(a->dir, items);
+        if (rc == 0)
+                print_letters(a, items);
+        json_decref(items);
+        return rc;
+}
+
+/* ---- retry ---- */
+
+static int retry(struct args *a, struct client *c, struct error *err)
+{
+        const char *id = a->operands[1]; /* behind "retry" */
+        char *escaped = http_escape(id), *path = mem_printf("/api/v2/dead-letters/%s/retry", escaped);
+        struct client_request request = { .method = "POST",
+                                          .path = path,
+                                          .body = args_has(a, "force") ? "{\"force\":true}" : "{}" };
+        json_t *json = NULL, *data;
+        int rc = client_ask(c, &request, &json, err);
+
+        data = json_object_get(json, "data");
+        if (rc == 0 && a->json)
+                print_json(data);
+        else if (rc == 0)
+                printf("%s is %s again; follow it with: dragoman why %s\n", json_str(data, "id", id),
+                       json_str(data, "status", "queued"), id);
+        json_decref(json);
+        free(escaped);
+        free(path);
+        return rc;
+}
+
+int dead_letters_command(struct args *a)
+{
+        static const char *const actions[] = { "list", "retry", NULL };
+        const char *action = args_action(a, actions, "list");
+        bool retries = action && strcmp(action, "retry") == 0;
+
+        if (!action)
+                return CLI_USAGE;
+        if (retries && !args_operand(a, "ID"))
+                return CLI_USAGE;
+        if (!retries && args_has(a, "force"))
+                return usage_error(a->command, "--force goes with retry");
+        if (args_end(a) < 0)
+                return CLI_USAGE;
+        return client_command(a, retries ? retry : list);
+}

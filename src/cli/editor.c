@@ -1,0 +1,225 @@
+#include "cli/editor.h"
+
+#include <errno.h>
+#include <histedit.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+
+#define HISTORY_LINES 1000
+#define LONGEST_CHAR  4
+
+struct editor {
+        struct loop *loop;
+        EditLine *el;
+        History *history;
+        char *history_file, *prompt;
+        uv_poll_t poll;
+        struct buf typed; /* read but not yet asked for */
+        struct termios before;
+        bool has_before, reading, ended, interrupted, closed;
+};
+
+/* ---- characters ---- */
+
+static void on_input(uv_poll_t *p, int status, int events)
+{
+        struct editor *e = p->data;
+        char bytes[256];
+        ssize_t n;
+
+        (void)events;
+        n = status < 0 ? 0 : read(STDIN_FILENO, bytes, sizeof(bytes));
+        if (n > 0)
+                buf_add(&e->typed, bytes, (size_t)n);
+        else if (n == 0 || (errno != EINTR && errno != EAGAIN))
+                e->ended = true;
+}
+
+/* Is the first character complete? A lead byte says how long it is. */
+static bool has_char(const struct editor *e)
+{
+        unsigned char lead = e->typed.len > 0 ? (unsigned char)e->typed.data[0] : 0;
+        size_t need = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
+
+        return e->typed.len >= need || (e->ended && e->typed.len > 0);
+}
+
+static int read_char(EditLine *el, wchar_t *out)
+{
+        struct editor *e = NULL;
+        uint32_t c;
+
+        el_get(el, EL_CLIENTDATA, &e);
+        while (!has_char(e) && !e->ended && !e->interrupted)
+                loop_step(e->loop, true);
+        if (e->interrupted)
+                return -1;
+        if (e->typed.len == 0)
+                return 0;
+        buf_consume(&e->typed, utf8_decode(e->typed.data, e->typed.len, &c));
+        *out = (wchar_t)c;
+        return 1;
+}
+
+static char *prompt_of(EditLine *el)
+{
+        struct editor *e = NULL;
+
+        el_get(el, EL_CLIENTDATA, &e);
+        return e->prompt;
+}
+
+/* ---- life ---- */
+
+/* libedit handles characters as the locale says; a bare system has none set, but people type UTF-8. */
+static void choose_locale(void)
+{
+        if (!setlocale(LC_CTYPE, "") || strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+                setlocale(LC_CTYPE, "C.UTF-8");
+}
+
+static void open_history(struct editor *e, const char *file)
+{
+        HistEvent ev;
+
+        e->history = history_init();
+        history(e->history, &ev, H_SETSIZE, HISTORY_LINES);
+        history(e->history, &ev, H_SETUNIQUE, 1);
+        e->history_file = mem_strdup(file);
+        if (file)
+                history(e->history, &ev, H_LOAD, file);
+        el_set(e->el, EL_HIST, history, e->history);
+}
+
+struct editor *editor_new(struct loop *l, const char *prompt, const char *history_file)
+{
+        struct editor *e = mem_zalloc(sizeof(*e));
+
+        choose_locale();
+        e->loop = l;
+        e->prompt = mem_strdup(prompt);
+        buf_init(&e->typed, 0);
+        e->has_before = tcgetattr(STDIN_FILENO, &e->before) == 0;
+        uv_poll_init(loop_uv(l), &e->poll, STDIN_FILENO);
+        e->poll.data = e;
+        e->el = el_init("dragoman", stdin, stdout, stderr);
+        el_set(e->el, EL_CLIENTDATA, e);
+        el_set(e->el, EL_PROMPT, prompt_of);
+        el_set(e->el, EL_EDITOR, "emacs");
+        el_set(e->el, EL_SIGNAL, 0);
+        el_set(e->el, EL_GETCFN, read_char);
+        open_history(e, history_file);
+        el_source(e->el, NULL);
+        return e;
+}
+
+static void save_history(struct editor *e)
+{
+        HistEvent ev;
+
+        if (e->history_file && history(e->history, &ev, H_SAVE, e->history_file) >= 0)
+                (void)!chmod(e->history_file, 0600);
+}
+
+static void on_closed(uv_handle_t *h)
+{
+        ((struct editor *)h->data)->closed = true;
+}
+
+void editor_free(struct editor *e)
+{
+        if (!e)
+                return;
+        save_history(e);
+        el_end(e->el);
+        history_end(e->history);
+        if (e->has_before)
+                tcsetattr(STDIN_FILENO, TCSADRAIN, &e->before);
+        uv_close((uv_handle_t *)&e->poll, on_closed);
+        while (!e->closed)
+                loop_step(e->loop, true);
+        buf_release(&e->typed);
+        free(e->history_file);
+        free(e->prompt);
+        free(e);
+}
+
+/* ---- lines ---- */
+
+static void remember(struct editor *e, const char *line)
+{
+        HistEvent ev;
+
+        if (line[strspn(line, " \t")] != '\0')
+                history(e->history, &ev, H_ENTER, line);
+}
+
+char *editor_read(struct editor *e)
+{
+        const char *line;
+        char *copy;
+        int n = 0;
+
+        if (e->interrupted || (e->ended && e->typed.len == 0))
+                return NULL;
+        uv_poll_start(&e->poll, UV_READABLE, on_input);
+        e->reading = true;
+        line = el_gets(e->el, &n);
+        e->reading = false;
+        uv_poll_stop(&e->poll);
+        if (!line || n <= 0 || e->interrupted)
+                return NULL;
+        copy = mem_strndup(line, (size_t)n);
+        copy[strcspn(copy, "\r\n")] = '\0';
+        remember(e, copy);
+        return copy;
+}
+
+void editor_interrupt(struct editor *e)
+{
+        e->interrupted = true;
+}
+
+bool editor_reading(const struct editor *e)
+{
+        return e->reading;
+}
+
+void editor_hide(struct editor *e)
+{
+        if (e->reading)
+                fputs("\r\033[K", stdout);
+}
+
+void editor_show(struct editor *e)
+{
+        fflush(stdout);
+        if (e->reading)
+                el_set(e->el, EL_REFRESH);
+}
+
+void editor_resized(struct editor *e)
+{
+        el_resize(e->el);
+}
+
+void editor_echo(struct editor *e, bool on)
+{
+        struct termios t;
+
+        if (!e->has_before || tcgetattr(STDIN_FILENO, &t) < 0)
+                return;
+        t.c_lflag = on ? t.c_lflag | (e->before.c_lflag & (ECHO | ECHONL))
+                       : t.c_lflag & ~(tcflag_t)(ECHO | ECHONL);
+        tcsetattr(STDIN_FILENO, TCSADRAIN, &t);
+}

@@ -1,0 +1,197 @@
+/* Follows the journal as it grows. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "cli/follow.h"
+#include "cli/style.h"
+
+#define TEXT_SHOWN 160
+
+struct tail {
+        struct args *args;
+        struct error *err;
+        long left; /* -1: no end */
+        bool over, failed;
+};
+
+/* ---- one line an event ---- */
+
+static void print_event(const char *type, const json_t *e)
+{
+        const json_t *p = json_object_get(e, "payload");
+        const char *what =
+                json_str(p, "text", json_str(p, "label", json_str(p, "error", json_str(p, "why", NULL))));
+
+        printf("%s%s%s %-10s %s%-18s%s", style(stdout, STYLE_DIM), json_str(e, "timestamp", "?"),
+               style(stdout, STYLE_PLAIN), json_str(e, "id", "-"), style(stdout, STYLE_BOLD), type,
+               style(stdout, STYLE_PLAIN));
+        if (json_str(e, "instanceId", NULL))
+                printf(" %s/", json_str(e, "instanceId", ""));
+        print_line(stdout, json_str(e, "channel", ""), 60);
+        if (json_str(p, "turnId", NULL))
+                printf(" %s", json_str(p, "turnId", ""));
+        if (what) {
+                fputs("  ", stdout);
+                print_line(stdout, what, TEXT_SHOWN);
+        }
+        putchar('\n');
+}
+
+static void on_event(void *arg, const char *type, const json_t *event)
+{
+        struct tail *t = arg;
+
+        if (t->over)
+                return;
+        if (t->args->json) {
+                json_dumpf(event, stdout, JSON_COMPACT);
+                putchar('\n');
+        } else {
+                print_event(type, event);
+        }
+        if (fflush(stdout) != 0)
+                t->over = true;
+        if (t->left > 0 && --t->left == 0)
+                t->over = true;
+}
+
+static void on_failed(void *arg, const struct error *err)
+{
+        struct tail *t = arg;
+
+        *t->err = *err;
+        t->failed = t->over = true;
+}
+
+/* ---- where to begin ---- */
+
+/* An event id as it is; a time by asking for the first event since then. Yours to free; NULL with an error. */
+static char *place_of(struct client *c, const char *since, struct error *err)
+{
+        char *escaped, *path, *place = NULL;
+        json_t *page = NULL;
+        int64_t ms, seq;
+
+        if (strncmp(since, "evt-", 4) == 0)
+                return mem_strdup(since);
+        if (clock_parse_iso(since, &ms) < 0) {
+                error_set(err, ERR_INVALID,
+                          "--since: '%s' is neither an event such as evt-42 nor a time such as "
+                          "2026-11-15T06:00:00Z",
+                          since);
+                return NULL;
+        }
+        escaped = http_escape(since);
+        path = mem_printf("/api/v2/events?after=0&limit=1&since=%s", escaped);
+        if (client_get(c, path, &page, err) == 0) {
+                const char *id = json_str(json_array_get(json_object_get(page, "items"), 0), "id", NULL);
+
+                seq = id ? strtoll(id + strcspn(id, "0123456789"), NULL, 10) : 0;
+                place = id ? mem_printf("evt-%lld", (long long)(seq > 0 ? seq - 1 : 0)) : mem_strdup("");
+        }
+        json_decref(page);
+        free(escaped);
+        free(path);
+        return place;
+}
+
+/* The newest event there is: from there on nothing is missed, also when the first connection breaks. */
+static char *place_now(struct client *c, struct error *err)
+{
+        json_t *json = NULL;
+        char *place = NULL;
+
+        if (client_get(c, "/api/v2/status", &json, err) == 0) {
+                const json_t *journal = json_object_get(json_object_get(json, "data"), "journal");
+
+                place = mem_strdup(json_str(journal, "head", ""));
+        }
+        json_decref(json);
+        return place;
+}
+
+static char *query_of(const struct args *a)
+{
+        static const char *const names[][2] = {
+                {"type",     "types"     },
+                { "adapter", "instanceId"},
+                { "channel", "channel"   }
+        };
+        struct buf b;
+
+        buf_init(&b, 0);
+        for (size_t i = 0; i < COUNT(names); i++) {
+                const char *value = args_value(a, names[i][0]);
+                char *escaped = value ? http_escape(value) : NULL;
+
+                if (escaped)
+                        buf_addf(&b, "%s%s=%s", b.len > 0 ? "&" : "", names[i][1], escaped);
+                free(escaped);
+        }
+        return buf_take(&b);
+}
+
+/* ---- following ---- */
+
+static void on_interrupt(uv_signal_t *s, int number)
+{
+        (void)number;
+        ((struct tail *)s->data)->over = true;
+}
+
+static void on_closed(uv_handle_t *h)
+{
+        h->data = NULL;
+}
+
+static void run(struct tail *t, struct client *c, const struct follow_options *options)
+{
+        static const struct follow_handlers handlers = { .on_event = on_event, .on_failed = on_failed };
+        struct follow *f = follow_new(c, options, &handlers, t);
+        uv_signal_t interrupt;
+
+        uv_signal_init(loop_uv(client_loop(c)), &interrupt);
+        interrupt.data = t;
+        uv_signal_start(&interrupt, on_interrupt, SIGINT);
+        while (!t->over)
+                loop_step(client_loop(c), true);
+        follow_free(f);
+        uv_close((uv_handle_t *)&interrupt, on_closed);
+        while (interrupt.data)
+                loop_step(client_loop(c), true);
+}
+
+static int tail(struct args *a, struct client *c, struct error *err)
+{
+        struct tail t = { .args = a, .err = err, .left = -1 };
+        const char *since = args_value(a, "since");
+        struct follow_options options = { 0 };
+        char *place, *query;
+
+        if (args_number(a, "count", 1, 1000000000, &t.left) < 0)
+                return CLI_USAGE;
+        place = since ? place_of(c, since, err) : place_now(c, err);
+        if (!place)
+                return -1;
+        query = query_of(a);
+        options.query = query[0] ? query : NULL;
+        options.after = place[0] ? place : NULL;
+        run(&t, c, &options);
+        free(query);
+        free(place);
+        return t.failed ? -1 : CLI_OK;
+}
+
+int events_command(struct args *a)
+{
+        static const char *const actions[] = { "tail", NULL };
+
+        if (!args_action(a, actions, "tail") || args_end(a) < 0)
+                return CLI_USAGE;
+        return client_command(a, tail);
+}

@@ -1,0 +1,34 @@
+/*
+ * follow: reads the daemon's event stream for as long as wanted.
+ *
+ * When the connection breaks it comes back with Last-Event-ID: journal events arrive once each and in order. Transient events
+ * (turn.delta, turn.progress) of a break are lost, which on_lost says.
+ */
+#ifndef CLI_FOLLOW_H
+#define CLI_FOLLOW_H
+
+#include "cli/client.h"
+
+struct follow;
+
+struct follow_options {
+        const char *query;  /* "channel=x&types=turn.*", escaped; NULL: everything */
+        const char *after;  /* begin after this event ("evt-12"); NULL: now */
+        int64_t give_up_ms; /* without a connection for so long; 0: 30 s */
+};
+
+struct follow_handlers {
+        void (*on_open)(void *arg); /* may be NULL; each time a connection stands */
+        /* event: the envelope, borrowed. */
+        void (*on_event)(void *arg, const char *type, const json_t *event);
+        void (*on_lost)(void *arg); /* may be NULL; trying again */
+        /* Gave up, or the daemon refuses; nothing follows. Free it. */
+        void (*on_failed)(void *arg, const struct error *err);
+};
+
+struct follow *follow_new(struct client *c, const struct follow_options *options,
+                          const struct follow_handlers *handlers, void *arg);
+/* Allowed inside handlers. NULL is fine. */
+void follow_free(struct follow *f);
+
+#endif

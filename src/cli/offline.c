@@ -1,0 +1,21 @@
+#include "cli/offline.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+int offline_read(const char *dir, store_fn *fn, void *arg, struct error *err)
+{
+        char *state = mem_printf("%s/state", dir);
+        struct store_options options = { .url = "sqlite",
+                                         .dir = state,
+                                         .migrations = store_schema,
+                                         .read_only = true,
+                                         .skip_check = true };
+        struct store *s = store_open(NULL, &options, err);
+        int rc = s ? store_read_now(s, fn, arg, err) : -1;
+
+        store_close(s);
+        free(state);
+        return rc;
+}

@@ -1,0 +1,90 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "cli/client.h"
+
+#define STDIN_MAX (1u << 20)
+
+/* "-": the text comes from standard input. NULL after telling. */
+static char *read_text(const struct args *a, const char *given)
+{
+        struct buf b;
+        char piece[4096];
+        size_t n;
+
+        if (strcmp(given, "-") != 0)
+                return mem_strdup(given);
+        buf_init(&b, STDIN_MAX);
+        while ((n = fread(piece, 1, sizeof(piece), stdin)) > 0) {
+                if (buf_add(&b, piece, n) < 0) {
+                        usage_error(a->command, "the text is longer than %u bytes", STDIN_MAX);
+                        buf_release(&b);
+                        return NULL;
+                }
+        }
+        while (b.len > 0 && b.data[b.len - 1] == '\n')
+                buf_truncate(&b, b.len - 1);
+        return buf_take(&b);
+}
+
+/* ADAPTER/CHANNEL: the first slash parts them; a channel may have more. */
+static char *body_of(const struct args *a, const char *to, const char *text)
+{
+        const char *slash = strchr(to, '/');
+        struct buf b;
+
+        buf_init(&b, 0);
+        jsonw_open(&b, '{');
+        jsonw_strn(&b, "instanceId", to, (size_t)(slash - to));
+        jsonw_str(&b, "to", slash + 1);
+        jsonw_str(&b, "text", text);
+        jsonw_opt(&b, "threadId", args_value(a, "thread"));
+        jsonw_opt(&b, "replyTo", args_value(a, "reply-to"));
+        jsonw_close(&b, '}');
+        return buf_take(&b);
+}
+
+static int post(struct args *a, struct client *c, struct error *err)
+{
+        char *text = read_text(a, a->operands[1]);
+        char *body = text ? body_of(a, a->operands[0], text) : NULL;
+        struct client_request request = { .method = "POST",
+                                          .path = "/api/v2/messages/send",
+                                          .body = body,
+                                          .idempotency_key = args_value(a, "idempotency-key") };
+        json_t *json = NULL, *data;
+        int rc = CLI_USAGE;
+
+        if (text) {
+                rc = client_ask(c, &request, &json, err);
+                data = json_object_get(json, "data");
+                if (rc == 0 && a->json)
+                        print_json(data);
+                else if (rc == 0)
+                        printf("%s %s; follow it with: dragoman why %s\n", json_str(data, "deliveryId", "?"),
+                               json_str(data, "status", "?"), json_str(data, "deliveryId", "?"));
+        }
+        json_decref(json);
+        free(text);
+        free(body);
+        return rc;
+}
+
+int send_command(struct args *a)
+{
+        const char *to = args_operand(a, "ADAPTER/CHANNEL"), *slash;
+
+        if (!to || !args_operand(a, "TEXT"))
+                return CLI_USAGE;
+        slash = strchr(to, '/');
+        if (!slash || slash == to || slash[1] == '\0')
+                return usage_error(a->command, "'%s' must be ADAPTER/CHANNEL, such as tg/12345", to);
+        if (a->next < a->operand_count)
+                return usage_error(a->command, "'%s' is one word too many; put the text into quotes",
+                                   a->operands[a->next]);
+        return client_command(a, post);
+}

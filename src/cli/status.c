@@ -1,0 +1,208 @@
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/json.h"
+#include "base/jsonw.h"
+#include "cli/offline.h"
+#include "cli/show.h"
+#include "cli/style.h"
+
+/* ---- from the daemon ---- */
+
+/* Adds one part of an answer to the whole. */
+static int fetch_part(struct client *c, const char *path, const char *member, const char *key, json_t *all,
+                      struct error *err)
+{
+        json_t *json = NULL;
+
+        if (client_get(c, path, &json, err) < 0)
+                return -1;
+        json_object_set(all, key, json_object_get(json, member));
+        json_decref(json);
+        return 0;
+}
+
+int status_fetch(struct client *c, json_t **out, struct error *err)
+{
+        json_t *all = json_pack("{s:b}", "running", 1);
+
+        if (fetch_part(c, "/api/v2/status", "data", "status", all, err) < 0 ||
+            fetch_part(c, "/api/v2/instances", "items", "instances", all, err) < 0 ||
+            fetch_part(c, "/api/v2/agents", "items", "agents", all, err) < 0) {
+                json_decref(all);
+                return -1;
+        }
+        *out = all;
+        return 0;
+}
+
+static enum style mood(const char *state)
+{
+        if (strcmp(state, "connected") == 0 || strcmp(state, "healthy") == 0 || strcmp(state, "ok") == 0)
+                return STYLE_GOOD;
+        if (strcmp(state, "error") == 0 || strcmp(state, "unhealthy") == 0)
+                return STYLE_BAD;
+        return strcmp(state, "unknown") == 0 ? STYLE_DIM : STYLE_WARN;
+}
+
+static void print_row(const char *name, const char *kind, const char *state, const char *why)
+{
+        printf("  %-18.40s %-12.24s %s%-12.24s%s", name, kind, style(stdout, mood(state)), state,
+               style(stdout, STYLE_PLAIN));
+        if (why) {
+                putchar(' ');
+                print_line(stdout, why, 200);
+        }
+        putchar('\n');
+}
+
+static void heading(const char *text)
+{
+        printf("%s%s%s\n", style(stdout, STYLE_BOLD), text, style(stdout, STYLE_PLAIN));
+}
+
+static void print_uptime(int64_t ms)
+{
+        int64_t s = ms / 1000;
+
+        if (s < 120)
+                printf("%lld s", (long long)s);
+        else if (s < 7200)
+                printf("%lld min", (long long)(s / 60));
+        else if (s < 172800)
+                printf("%lld h", (long long)(s / 3600));
+        else
+                printf("%lld days", (long long)(s / 86400));
+}
+
+static void print_road(const json_t *road)
+{
+        heading("queues");
+        printf("  %lld events waiting, %lld turns queued, %lld running, %lld deliveries on their way\n",
+               (long long)json_int(road, "eventsWaiting", 0), (long long)json_int(road, "turnsQueued", 0),
+               (long long)json_int(road, "turnsRunning", 0), (long long)json_int(road, "deliveriesOpen", 0));
+        printf("  since start: %lld received, %lld duplicates, %lld turns done, %lld failed; %lld sent, %lld "
+               "failed, %lld "
+               "unknown\n",
+               (long long)json_int(road, "received", 0), (long long)json_int(road, "duplicates", 0),
+               (long long)json_int(road, "turnsDone", 0), (long long)json_int(road, "turnsFailed", 0),
+               (long long)json_int(road, "sent", 0), (long long)json_int(road, "failed", 0),
+               (long long)json_int(road, "unknown", 0));
+}
+
+void status_print(const json_t *all, const char *dir)
+{
+        const json_t *s = json_object_get(all, "status"), *store = json_object_get(s, "store"), *item;
+        size_t i;
+
+        printf("dragoman %s on %s: %s%s%s, up ", json_str(s, "version", "?"), dir,
+               style(stdout, mood(json_str(s, "status", ""))), json_str(s, "status", "?"),
+               style(stdout, STYLE_PLAIN));
+        print_uptime(json_int(s, "uptimeMs", 0));
+        printf(", pid %lld, http://%s\n", (long long)json_int(s, "pid", 0), json_str(s, "address", "?"));
+        heading("adapters");
+        json_array_foreach(json_object_get(all, "instances"), i, item)
+                print_row(json_str(item, "name", "?"), json_str(item, "channel", "?"),
+                          json_str(item, "state", "?"), json_str(item, "why", NULL));
+        heading("agents");
+        json_array_foreach(json_object_get(all, "agents"), i, item)
+                print_row(json_str(item, "name", "?"), json_str(item, "type", "?"),
+                          json_str(item, "health", "?"), json_str(item, "why", NULL));
+        print_road(json_object_get(s, "road"));
+        heading("store");
+        print_row("database", "sqlite", json_str(store, "state", "?"), json_str(store, "why", NULL));
+}
+
+static int show_status(struct args *a, struct client *c, struct error *err)
+{
+        json_t *all = NULL;
+
+        if (status_fetch(c, &all, err) < 0)
+                return -1;
+        if (a->json)
+                print_json(all);
+        else
+                status_print(all, a->dir);
+        json_decref(all);
+        return CLI_OK;
+}
+
+/* ---- without one ---- */
+
+struct counts {
+        int64_t events, turns_open, deliveries_open, dead;
+};
+
+static int count(struct store_tx *tx, const char *sql, int64_t *out, struct error *err)
+{
+        struct store_stmt *s = store_prepare(tx, sql);
+        int rc = store_step(s, err);
+
+        if (rc == 1) {
+                *out = store_col_int(s, 0);
+                store_reset(s);
+        }
+        return rc < 0 ? -1 : 0;
+}
+
+static int read_counts(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct counts *c = arg;
+        int64_t turns = 0;
+
+        if (count(tx, "SELECT count(*) FROM journal", &c->events, err) < 0 ||
+            count(tx, "SELECT count(*) FROM turns WHERE state IN ('queued', 'running')", &c->turns_open,
+                  err) < 0 ||
+            count(tx, "SELECT count(*) FROM deliveries WHERE state IN ('queued', 'sending')",
+                  &c->deliveries_open, err) < 0 ||
+            count(tx, "SELECT count(*) FROM deliveries WHERE state IN ('failed', 'unknown')", &c->dead, err) <
+                    0 ||
+            count(tx, "SELECT count(*) FROM turns WHERE state = 'failed'", &turns, err) < 0)
+                return -1;
+        c->dead += turns;
+        return 0;
+}
+
+static void print_counts(const struct args *a, const struct counts *c)
+{
+        json_t *json;
+
+        if (!a->json) {
+                printf("in its database: %lld events, %lld turns and %lld deliveries to be resumed, %lld "
+                       "dead letters\n",
+                       (long long)c->events, (long long)c->turns_open, (long long)c->deliveries_open,
+                       (long long)c->dead);
+                return;
+        }
+        json = json_pack("{s:b, s:{s:I, s:I, s:I, s:I}}", "running", 0, "database", "events",
+                         (json_int_t)c->events, "turnsOpen", (json_int_t)c->turns_open, "deliveriesOpen",
+                         (json_int_t)c->deliveries_open, "deadLetters", (json_int_t)c->dead);
+        print_json(json);
+        json_decref(json);
+}
+
+int status_command(struct args *a)
+{
+        struct error err = { 0 };
+        struct counts counts = { 0 };
+        struct loop *l;
+        struct client *c;
+        int rc;
+
+        if (args_end(a) < 0)
+                return CLI_USAGE;
+        l = loop_new();
+        c = client_new(l, a->dir, &err);
+        rc = c ? show_status(a, c, &err) : -1;
+        client_free(c);
+        loop_free(l);
+        if (rc == CLI_OK)
+                return rc;
+        /* the rows are there also when nobody runs; the exit code still says that nobody does */
+        if (err.kind != ERR_NET || offline_read(a->dir, read_counts, &counts, NULL) < 0)
+                return command_failed(a, &err);
+        fprintf(stderr, "dragoman: %s\n", err.text);
+        print_counts(a, &counts);
+        return CLI_NO_DAEMON;
+}

@@ -1,0 +1,71 @@
+#include "cli/style.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/utf8.h"
+
+#define REPLACEMENT "\xef\xbf\xbd"
+
+bool style_wanted(FILE *to)
+{
+        const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+        return isatty(fileno(to)) && !(no && *no) && !(term && strcmp(term, "dumb") == 0);
+}
+
+const char *style(FILE *to, enum style s)
+{
+        static const char *const sequences[] = {
+                [STYLE_PLAIN] = "\033[0m", [STYLE_BOLD] = "\033[1m",  [STYLE_DIM] = "\033[2m",
+                [STYLE_GOOD] = "\033[32m", [STYLE_WARN] = "\033[33m", [STYLE_BAD] = "\033[31m"
+        };
+
+        return style_wanted(to) ? sequences[s] : "";
+}
+
+static bool is_control(uint32_t c)
+{
+        return c < 0x20 || (c >= 0x7f && c < 0xa0);
+}
+
+void print_text(FILE *to, const char *text, size_t n)
+{
+        bool filter = isatty(fileno(to));
+
+        if (!filter) {
+                fwrite(text, 1, n, to);
+                return;
+        }
+        while (n > 0) {
+                uint32_t c;
+                size_t used = utf8_decode(text, n, &c);
+
+                if (is_control(c) && c != '\n' && c != '\t')
+                        fputs(REPLACEMENT, to);
+                else
+                        fwrite(text, 1, used, to);
+                text += used;
+                n -= used;
+        }
+}
+
+void print_line(FILE *to, const char *text, size_t max)
+{
+        size_t n = strlen(text), shown = max > 0 ? utf8_prefix(text, n, UTF8_BYTES, max) : n;
+
+        for (size_t i = 0; i < shown;) {
+                uint32_t c;
+                size_t used = utf8_decode(text + i, shown - i, &c);
+
+                if (is_control(c))
+                        fputc(' ', to);
+                else
+                        fwrite(text + i, 1, used, to);
+                i += used;
+        }
+        if (shown < n)
+                fputs("…", to);
+}
