@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -422,9 +423,15 @@ static void finish(struct daemon *d)
         config_free(d->config);
 }
 
-/* Few threads, little memory: see ARCHITECTURE.md, "Threads". */
+/* Few threads, little memory, and as many open files as the system lets us have: each watcher of the event stream is one. */
 static void tune_process(void)
 {
+        struct rlimit files;
+
+        if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+                files.rlim_cur = files.rlim_max;
+                setrlimit(RLIMIT_NOFILE, &files);
+        }
         setenv("UV_THREADPOOL_SIZE", "2", 0);
         mallopt(M_ARENA_MAX, 2);
         signal(SIGPIPE, SIG_IGN);

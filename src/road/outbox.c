@@ -54,6 +54,7 @@ void out_free(struct out *o)
         free((char *)o->d.kind);
         free((char *)o->d.payload);
         free((char *)o->d.trace);
+        free(o->target);
         free(o);
 }
 
@@ -149,6 +150,38 @@ void outbox_enqueue(struct road *r, struct out *o)
         pump(r, o->channel);
 }
 
+/* An edit of the same message that has not left yet: the newest text is the only one worth sending. */
+struct out *outbox_waiting_edit(struct road *r, const char *adapter, const char *channel, const char *thread,
+                                int64_t ref, const char *message_id)
+{
+        struct out_adapter *a = map_get(&r->adapters, adapter);
+        char *key = mem_printf("%s%s%s", channel, thread ? "/" : "", thread ? thread : "");
+        struct out_channel *c = a ? map_get(&a->channels, key) : NULL;
+        struct out *o, *found = NULL;
+        struct buf member;
+
+        free(key);
+        if (!c)
+                return NULL;
+        buf_init(&member, 0);
+        if (message_id)
+                jsonw_str(&member, "messageId", message_id);
+        TAILQ_FOREACH(o, &c->queue, next)
+        {
+                if (o->state != OUT_QUEUED || strcmp(o->d.kind, "edit") != 0)
+                        continue;
+                if (message_id ? strstr(o->d.payload, member.data) != NULL : o->ref == ref)
+                        found = o;
+        }
+        buf_release(&member);
+        return found;
+}
+
+void outbox_forget(struct road *r, struct out *o)
+{
+        leave(r, o);
+}
+
 /* ---- settling: what became of a delivery ---- */
 
 struct settlement {
@@ -160,6 +193,7 @@ struct settlement {
         enum error_kind kind;
         int64_t now_ms, due_ms;
         int64_t attempt_after; /* a rate limit does not count as an attempt */
+        bool anew;             /* the message to edit is gone: send the text as a new one */
         bool lost;
         struct bus_batch batch;
 };
@@ -250,10 +284,12 @@ static int write_settlement(struct store_tx *tx, void *arg, struct error *err)
 {
         struct settlement *m = arg;
         bool open = strcmp(m->state, "queued") == 0;
-        struct store_stmt *s = store_prepare(tx, "UPDATE deliveries SET state = ?3, attempt = ?4, due_ms = "
-                                                 "?5, ended_ms = ?6, platform_id = ?7,"
-                                                 " error_kind = ?8, error = ?9 WHERE id = ?1 AND fence = ?2"
-                                                 " AND state IN ('queued', 'sending')");
+        struct store_stmt *s = store_prepare(
+                tx, "UPDATE deliveries SET state = ?3, attempt = ?4, due_ms = "
+                    "?5, ended_ms = ?6, platform_id = ?7,"
+                    " error_kind = ?8, error = ?9, kind = CASE ?10 WHEN 1 THEN 'send' ELSE kind END,"
+                    " ref = CASE ?10 WHEN 1 THEN 0 ELSE ref END WHERE id = ?1 AND fence = ?2"
+                    " AND state IN ('queued', 'sending')");
 
         bus_batch_reset(&m->batch);
         store_bind_int(s, 1, m->out->d.id);
@@ -268,6 +304,7 @@ static int write_settlement(struct store_tx *tx, void *arg, struct error *err)
         store_bind_text(s, 7, m->platform_id);
         store_bind_text(s, 8, m->kind ? error_kind_name(m->kind) : NULL);
         store_bind_text(s, 9, m->why);
+        store_bind_int(s, 10, m->anew ? 1 : 0);
         if (store_run(s, err) < 0)
                 return -1;
         m->lost = store_changes(tx) == 0;
@@ -297,6 +334,13 @@ static void count_settlement(struct road *r, const struct settlement *m)
                 r->stats.failed++;
 }
 
+static void send_anew(struct out *o)
+{
+        free((char *)o->d.kind);
+        o->d.kind = mem_strdup("send");
+        o->ref = 0;
+}
+
 static void on_settled(void *arg)
 {
         struct settlement *m = arg;
@@ -311,6 +355,8 @@ static void on_settled(void *arg)
         o->d.attempt = (int)m->attempt_after;
         o->reconciling = false;
         if (again) {
+                if (m->anew)
+                        send_anew(o);
                 o->state = OUT_QUEUED;
                 o->unsure = false;
                 pump(r, o->channel);
@@ -399,12 +445,18 @@ static void settle_retry(struct road *r, struct out *o, const struct send_result
         settle(m);
 }
 
+/* Editing, deleting, reacting twice has the effect of doing it once; sending twice has not. */
+static bool is_repeatable(const struct out *o)
+{
+        return strcmp(o->d.kind, "send") != 0 && strcmp(o->d.kind, "upload") != 0;
+}
+
 /* It may have arrived. Repeat where that does no harm, look where one can look, else say so. */
 static void settle_unsure(struct road *r, struct out *o, const struct send_result *result)
 {
         unsigned can = r->hooks.adapter_abilities(r->hooks.ctx, o->d.adapter);
 
-        if (can & ADAPTER_IDEMPOTENT) {
+        if ((can & ADAPTER_IDEMPOTENT) || is_repeatable(o)) {
                 settle_retry(r, o, result);
         } else if ((can & ADAPTER_READBACK) && !o->reconciling && o->state == OUT_SENDING) {
                 o->reconciling = true;
@@ -413,6 +465,19 @@ static void settle_unsure(struct road *r, struct out *o, const struct send_resul
         } else {
                 settle_as(r, o, "unknown", result);
         }
+}
+
+/* The draft was deleted under our hands: the answer must still arrive. */
+static bool settle_anew(struct road *r, struct out *o, const struct send_result *result)
+{
+        struct settlement *m;
+
+        if (result->kind != ERR_MISSING || o->ref == 0 || o->d.class != PACE_FINAL)
+                return false;
+        m = settlement_new(r, o, "queued", "retry", result);
+        m->anew = true;
+        settle(m);
+        return true;
 }
 
 static void conclude(struct road *r, struct out *o, const struct send_result *result)
@@ -425,7 +490,8 @@ static void conclude(struct road *r, struct out *o, const struct send_result *re
                 settle_retry(r, o, result);
                 break;
         case SEND_REJECTED:
-                settle_as(r, o, "failed", result);
+                if (!settle_anew(r, o, result))
+                        settle_as(r, o, "failed", result);
                 break;
         case SEND_UNSURE:
                 settle_unsure(r, o, result);
@@ -462,7 +528,28 @@ struct claim {
         struct out *out;
         int64_t old_fence, lease_ms;
         bool lost;
+        char *target; /* where the draft is that this edits; NULL: nowhere, send it as a new message */
 };
+
+/* An edit of a draft goes to the message the draft became. */
+static int find_draft(struct store_tx *tx, struct claim *c, struct error *err)
+{
+        struct store_stmt *s;
+        int rc;
+
+        free(c->target);
+        c->target = NULL;
+        if (c->out->ref == 0)
+                return 0;
+        s = store_prepare(tx, "SELECT platform_id FROM deliveries WHERE id = ?1 AND state = 'sent'");
+        store_bind_int(s, 1, c->out->ref);
+        rc = store_step(s, err);
+        if (rc == 1) {
+                c->target = mem_strdup(store_col_text(s, 0));
+                store_reset(s);
+        }
+        return rc < 0 ? -1 : 0;
+}
 
 static int write_claim(struct store_tx *tx, void *arg, struct error *err)
 {
@@ -481,7 +568,28 @@ static int write_claim(struct store_tx *tx, void *arg, struct error *err)
         if (store_run(s, err) < 0)
                 return -1;
         c->lost = store_changes(tx) == 0;
-        return 0;
+        return find_draft(tx, c, err);
+}
+
+/* Without its draft, a final text is a new message and an intermediate one is nothing. Returns false when it is not worth sending. */
+static bool aim(struct out *o, char *target)
+{
+        free(o->target);
+        o->target = target;
+        o->d.target = target;
+        if (o->ref == 0 || target)
+                return true;
+        if (o->d.class != PACE_FINAL)
+                return false;
+        send_anew(o);
+        return true;
+}
+
+static void settle_expired(struct road *r, struct out *o, const char *why)
+{
+        struct send_result result = { .kind = ERR_TIMEOUT, .why = why };
+
+        settle_as(r, o, "expired", &result);
 }
 
 static void on_claimed(void *arg)
@@ -489,7 +597,7 @@ static void on_claimed(void *arg)
         struct claim *c = arg;
         struct road *r = c->road;
         struct out *o = c->out;
-        bool lost = c->lost;
+        bool lost = c->lost, worth = aim(o, c->target);
 
         free(c);
         fault_point("outbox.claimed");
@@ -499,6 +607,10 @@ static void on_claimed(void *arg)
         }
         o->state = OUT_SENDING;
         r->sending_count++;
+        if (!worth) {
+                settle_expired(r, o, "the message it changes was never sent");
+                return;
+        }
         o->deadline = timer_new(r->loop, on_deadline, o);
         timer_start(o->deadline, r->limits.delivery_seconds * 1000);
         if (o->unsure && (r->hooks.adapter_abilities(r->hooks.ctx, o->d.adapter) & ADAPTER_READBACK)) {
@@ -530,13 +642,6 @@ static bool is_fleeting(const struct out *o)
         return o->d.class == PACE_TYPING;
 }
 
-static void settle_expired(struct road *r, struct out *o, const char *why)
-{
-        struct send_result result = { .kind = ERR_TIMEOUT, .why = why };
-
-        settle_as(r, o, "expired", &result);
-}
-
 /* A row of an earlier life that may have arrived, on a platform that can neither repeat nor look. */
 static bool give_up_unsure(struct road *r, struct out *o)
 {
@@ -547,7 +652,7 @@ static bool give_up_unsure(struct road *r, struct out *o)
                        "offers no way to find out",
         };
 
-        if (!o->unsure || (can & (ADAPTER_IDEMPOTENT | ADAPTER_READBACK)))
+        if (!o->unsure || is_repeatable(o) || (can & (ADAPTER_IDEMPOTENT | ADAPTER_READBACK)))
                 return false;
         settle_as(r, o, "unknown", &result);
         return true;

@@ -19,8 +19,8 @@ int out_insert(struct store_tx *tx, const struct out *o, const char *state, cons
         struct store_stmt *s = store_prepare(
                 tx, "INSERT INTO deliveries(id, turn, adapter, channel, thread, kind, class, payload, state, "
                     "attempt,"
-                    " due_ms, expires_ms, created_ms, ended_ms, platform_id, trace, request_key)"
-                    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?11, ?13, ?14, ?15, ?16)"
+                    " due_ms, expires_ms, created_ms, ended_ms, platform_id, trace, request_key, ref)"
+                    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?11, ?13, ?14, ?15, ?16, ?17)"
                     " ON CONFLICT(request_key) WHERE request_key IS NOT NULL DO NOTHING");
         char key[TURN_KEY_SIZE];
 
@@ -46,6 +46,7 @@ int out_insert(struct store_tx *tx, const struct out *o, const char *state, cons
         store_bind_text(s, 14, sent ? road_key("dlv", o->d.id, key) : NULL);
         store_bind_text(s, 15, o->d.trace);
         store_bind_text(s, 16, request_key);
+        store_bind_int(s, 17, o->ref);
         return store_run(s, err);
 }
 
@@ -185,41 +186,13 @@ static void put_payload(const struct outgoing *out, const struct rendered_part *
         jsonw_close(payload, '}');
 }
 
-/* An edit of the same message that has not left yet: the newest text is the only one worth sending. */
-static struct out *waiting_edit(struct road *r, const struct outgoing *out, const char *payload_head)
-{
-        struct out_adapter *a = map_get(&r->adapters, out->adapter);
-        struct out_channel *c;
-        struct out *o;
-        char *key;
-
-        if (!a)
-                return NULL;
-        key = mem_printf("%s%s%s", out->channel, out->thread ? "/" : "", out->thread ? out->thread : "");
-        c = map_get(&a->channels, key);
-        free(key);
-        if (!c)
-                return NULL;
-        TAILQ_FOREACH(o, &c->queue, next)
-        {
-                if (o->state == OUT_QUEUED && strcmp(o->d.kind, "edit") == 0 &&
-                    strstr(o->d.payload, payload_head))
-                        return o;
-        }
-        return NULL;
-}
-
 static bool replace_edit(struct road *r, struct putting *p, const struct outgoing *out, const char *payload)
 {
-        struct buf head;
         struct out *o;
 
         if (!out->message_id)
                 return false;
-        buf_init(&head, 0);
-        jsonw_str(&head, "messageId", out->message_id);
-        o = waiting_edit(r, out, head.data);
-        buf_release(&head);
+        o = outbox_waiting_edit(r, out->adapter, out->channel, out->thread, 0, out->message_id);
         if (!o)
                 return false;
         /* the claim of this delivery is stored after this write, so what is sent is what is stored */
@@ -324,12 +297,13 @@ static struct out *load(struct store_stmt *s)
         o->d.fence = store_col_int(s, 10);
         o->d.attempt = (int)store_col_int(s, 11);
         o->expires_ms = store_col_int(s, 12);
+        o->ref = store_col_int(s, 13);
         return o;
 }
 
 #define LOADED                                                                                              \
         "id, coalesce(turn, 0), adapter, channel, thread, kind, class, payload, trace, created_ms, fence, " \
-        "attempt, expires_ms"
+        "attempt, expires_ms, ref"
 
 static int write_revival(struct store_tx *tx, void *arg, struct error *err)
 {
@@ -402,9 +376,9 @@ static int read_open(struct store_tx *tx, void *arg, struct error *err)
 
         while ((rc = store_step(s, err)) == 1) {
                 struct out *o = load(s);
-                int64_t wait = store_col_int(s, 14) - now_ms;
+                int64_t wait = store_col_int(s, 15) - now_ms;
 
-                o->unsure = strcmp(store_col_text(s, 13), "sending") == 0;
+                o->unsure = strcmp(store_col_text(s, 14), "sending") == 0;
                 o->due_mono = wait > 0 ? wait : 0; /* relative here; the loop's clock is added below */
                 TAILQ_INSERT_TAIL(&v->outs, o, next);
         }

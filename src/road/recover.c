@@ -17,7 +17,7 @@
 
 /* A turn as read from its row, before it has a place in memory. */
 struct row {
-        int64_t id, conversation, attempt, fence, due_ms, created_ms;
+        int64_t id, conversation, attempt, fence, due_ms, created_ms, draft;
         char *agent, *rule, *trace, *adapter, *channel, *thread;
         bool was_running;
         struct incoming **inputs;
@@ -106,7 +106,7 @@ static int read_inputs(struct store_tx *tx, struct row *w, const char *inputs, s
 #define TURN_COLUMNS                                                                                        \
         "t.id, t.conversation, t.agent, t.rule, t.state, t.inputs, t.trace, t.attempt, t.fence, t.due_ms, " \
         "t.created_ms,"                                                                                     \
-        " c.adapter, c.channel, c.thread"
+        " c.adapter, c.channel, c.thread, t.draft"
 
 /* Reads the row the statement stands on. inputs_out: a copy of the list, because reading events moves the statement's memory. */
 static struct row *read_row(struct store_stmt *s, char **inputs_out)
@@ -127,6 +127,7 @@ static struct row *read_row(struct store_stmt *s, char **inputs_out)
         w->adapter = mem_strdup(store_col_text(s, 11));
         w->channel = mem_strdup(store_col_text(s, 12));
         w->thread = mem_strdup(store_col_text(s, 13));
+        w->draft = store_col_int(s, 14);
         return w;
 }
 
@@ -185,6 +186,7 @@ static struct turn *place_row(struct road *r, struct row *w)
         t->run.attempt = (int)w->attempt;
         t->run.fence = w->fence;
         t->created_ms = w->created_ms;
+        t->draft_delivery = w->draft;
         t->state = TURN_QUEUED;
         if (wait > DUE_AT_MOST_MS)
                 wait = DUE_AT_MOST_MS;

@@ -99,6 +99,8 @@ enum adapter_ability {
         ADAPTER_THREADS = 1 << 5,
         ADAPTER_REACTIONS = 1 << 6,
         ADAPTER_FILES = 1 << 7,
+        ADAPTER_STREAMS =
+                1 << 8, /* wants a growing answer as one message that is edited; needs ADAPTER_EDITS */
 };
 
 struct delivery {
@@ -110,6 +112,7 @@ struct delivery {
         const char *kind; /* "send", "edit", "delete", "react", "type", "upload" */
         enum pace_class class;
         const char *payload; /* JSON object text: {"text": ..., "replyTo": ..., "messageId": ...} */
+        const char *target;  /* edits of a draft: the platform id of the message to change; else NULL */
         const char *trace;
         int64_t created_ms;
 };

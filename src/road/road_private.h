@@ -45,7 +45,9 @@ struct turn {
         int64_t due_limit;   /* debounce may not push due_mono beyond this */
         struct timer *timer; /* debounce while queued, deadline while running */
         struct arena history;
-        char *cancel_why; /* somebody asked to stop it before that was possible */
+        struct draft *draft;    /* the answer while it grows, where the platform can show that */
+        int64_t draft_delivery; /* the message that shows it; 0: none yet */
+        char *cancel_why;       /* somebody asked to stop it before that was possible */
         store_done_fn *cancel_done;
         void *cancel_arg;
         TAILQ_ENTRY(turn) in_lane;
@@ -84,6 +86,8 @@ struct out {
         enum out_state state;
         bool unsure; /* claimed by an earlier life of this process: it may have arrived */
         bool reconciling;
+        int64_t ref;  /* an edit of the message that this delivery made; 0: none */
+        char *target; /* owned; d.target */
         int64_t due_mono;
         int64_t expires_ms; /* wall clock; 0: never */
         struct timer *deadline;
@@ -193,6 +197,20 @@ struct out_adapter *outbox_adapter(struct road *r, const char *name); /* made on
 void outbox_pump_all(struct road *r);
 int recover_deliveries(struct road *r, struct error *err);
 void outbox_release(struct road *r);
+
+struct out *outbox_waiting_edit(struct road *r, const char *adapter, const char *channel, const char *thread,
+                                int64_t ref, const char *message_id);
+void outbox_forget(
+        struct road *r,
+        struct out *o); /* takes a waiting delivery out of memory; its row is the caller's business */
+
+/* draft.c */
+void draft_begin(struct turn *t); /* the turn runs: typing, if the platform shows it */
+void draft_add(struct turn *t, const char *text, size_t n);
+void draft_end(struct turn *t); /* the turn ends: no further typing and edits */
+/* What of the draft still waits and is not worth sending any more; fills ids with up to `max` numbers whose rows become 'superseded'. */
+size_t draft_supersede(struct turn *t, int64_t *ids, size_t max);
+void draft_free(struct draft *d);
 
 /* road.c */
 void road_check_drained(struct road *r);

@@ -19,6 +19,8 @@
 #include "base/mem.h"
 #include "road/road_private.h"
 
+#define MAX_SUPERSEDED 4
+
 static void finish(struct turn *t, const struct turn_reply *reply);
 
 struct turn *turn_new(struct road *r, struct lane *lane, const char *agent, const char *rule,
@@ -52,6 +54,7 @@ void turn_free(struct turn *t)
         free(t->inputs);
         timer_free(t->timer);
         arena_release(&t->history);
+        draft_free(t->draft);
         free(t->agent);
         free(t->rule);
         free(t->adapter);
@@ -253,10 +256,12 @@ static void hand_over(struct turn *t)
         t->timer = timer_new(r->loop, on_deadline, t);
         timer_start(t->timer, r->limits.turn_seconds * 1000);
         fault_point("turn.claimed");
-        if (t->cancel_why)
+        if (t->cancel_why) {
                 turn_check_cancel(t);
-        else
-                r->hooks.agent_start(r->hooks.ctx, &t->run);
+                return;
+        }
+        draft_begin(t);
+        r->hooks.agent_start(r->hooks.ctx, &t->run);
 }
 
 static void on_history(void *arg, const struct error *err)
@@ -315,6 +320,7 @@ static void tell_live(struct turn *t, const char *type, const char *key, const c
 void turn_delta(struct turn_run *run, const char *text, size_t n)
 {
         tell_live((struct turn *)run, "turn.delta", "text", text, n);
+        draft_add((struct turn *)run, text, n);
 }
 
 void turn_progress(struct turn_run *run, const char *label)
@@ -333,6 +339,8 @@ struct ending {
         int64_t now_ms;
         struct out **outs; /* one per part */
         size_t out_count;
+        int64_t superseded[MAX_SUPERSEDED]; /* waiting pieces of the draft that the answer replaces */
+        size_t superseded_count;
         bool journaled;
         bool stale; /* the fence has moved on: nothing was written */
         struct bus_batch batch;
@@ -483,6 +491,21 @@ static int end_delivery(struct store_tx *tx, struct ending *e, const struct out 
         return rc < 0 ? -1 : 0;
 }
 
+static int end_draft(struct store_tx *tx, const struct ending *e, struct error *err)
+{
+        for (size_t i = 0; i < e->superseded_count; i++) {
+                struct store_stmt *s = store_prepare(
+                        tx, "UPDATE deliveries SET state = 'superseded', ended_ms = ?2 WHERE id = ?1"
+                            " AND state = 'queued'");
+
+                store_bind_int(s, 1, e->superseded[i]);
+                store_bind_int(s, 2, e->now_ms);
+                if (store_run(s, err) < 0)
+                        return -1;
+        }
+        return 0;
+}
+
 static int write_ending(struct store_tx *tx, void *arg, struct error *err)
 {
         struct ending *e = arg;
@@ -492,7 +515,8 @@ static int write_ending(struct store_tx *tx, void *arg, struct error *err)
                 return -1;
         if (e->stale)
                 return 0;
-        if (end_transcript(tx, e, err) < 0 || end_log(tx, e, err) < 0 || end_event(tx, e, err) < 0)
+        if (end_transcript(tx, e, err) < 0 || end_log(tx, e, err) < 0 || end_event(tx, e, err) < 0 ||
+            end_draft(tx, e, err) < 0)
                 return -1;
         for (size_t i = 0; i < e->out_count; i++) {
                 if (end_delivery(tx, e, e->outs[i], err) < 0)
@@ -578,6 +602,8 @@ static void make_outs(struct turn *t, struct ending *e)
         if (r->hooks.render(r->hooks.ctx, t->adapter, e->text, &parts, &err) < 0)
                 log_warn("cannot render an answer, sending it as it is", LOG_S("turn", t->key),
                          LOG_S("why", err.text));
+        /* a draft that has not left yet is replaced; one that has becomes the first part of the answer by an edit */
+        e->superseded_count = draft_supersede(t, e->superseded, MAX_SUPERSEDED);
         e->out_count = parts.count ? parts.count : 1;
         e->outs = mem_array(e->out_count, sizeof(struct out *));
         for (size_t i = 0; i < e->out_count; i++) {
@@ -585,8 +611,11 @@ static void make_outs(struct turn *t, struct ending *e)
 
                 buf_init(&payload, 0);
                 part_payload(t, parts.count ? &parts.parts[i] : &whole, &payload);
-                e->outs[i] = out_new(r->next_delivery++, t->run.id, t->adapter, t->channel, t->thread, "send",
-                                     PACE_FINAL, payload.data, t->trace);
+                e->outs[i] = out_new(r->next_delivery++, t->run.id, t->adapter, t->channel, t->thread,
+                                     i == 0 && t->draft_delivery ? "edit" : "send", PACE_FINAL, payload.data,
+                                     t->trace);
+                if (i == 0)
+                        e->outs[i]->ref = t->draft_delivery;
                 if (r->limits.delivery_expiry_seconds > 0)
                         e->outs[i]->expires_ms = e->now_ms + r->limits.delivery_expiry_seconds * 1000;
                 buf_release(&payload);
@@ -600,6 +629,7 @@ static void finish(struct turn *t, const struct turn_reply *reply)
 
         timer_free(t->timer);
         t->timer = NULL;
+        draft_end(t);
         t->state = TURN_ENDING;
         e->turn = t;
         e->kind = reply->kind;

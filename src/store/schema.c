@@ -9,8 +9,8 @@
 
 /* clang-format off: a line of SQL is a line */
 const struct store_migration store_schema[] = {
-        {1,  "the road",
-         "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL);"
+        { 1, "the road",
+          "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL);"
 
           /* bus: everything that happened; (adapter, key) decides what is new */
           "CREATE TABLE journal("
@@ -31,7 +31,7 @@ const struct store_migration store_schema[] = {
           "NULL,"
           " started_ms BIGINT, ended_ms BIGINT, error_kind TEXT, error TEXT,"
           " tokens_in BIGINT NOT NULL DEFAULT 0, tokens_out BIGINT NOT NULL DEFAULT 0,"
-          " cost_microusd BIGINT NOT NULL DEFAULT 0);"
+          " cost_microusd BIGINT NOT NULL DEFAULT 0, draft BIGINT NOT NULL DEFAULT 0);"
           "CREATE INDEX turns_open ON turns(id) WHERE state IN ('queued', 'running');"
           "CREATE INDEX turns_dead ON turns(id) WHERE state = 'failed';"
           "CREATE TABLE transcript("
@@ -59,7 +59,8 @@ const struct store_migration store_schema[] = {
           "NOT NULL,"
           " expires_ms BIGINT NOT NULL DEFAULT 0, created_ms BIGINT NOT NULL, ended_ms BIGINT, platform_id "
           "TEXT,"
-          " error_kind TEXT, error TEXT, trace TEXT NOT NULL, request_key TEXT);"
+          " error_kind TEXT, error TEXT, trace TEXT NOT NULL, request_key TEXT, ref BIGINT NOT NULL DEFAULT "
+          "0);"
           "CREATE INDEX deliveries_open ON deliveries(id) WHERE state IN ('queued', 'sending');"
           "CREATE INDEX deliveries_dead ON deliveries(id) WHERE state IN ('failed', 'unknown');"
           "CREATE INDEX deliveries_turn ON deliveries(turn) WHERE turn IS NOT NULL;"
@@ -67,7 +68,7 @@ const struct store_migration store_schema[] = {
           "CREATE TABLE attempts("
           " delivery BIGINT NOT NULL, attempt BIGINT NOT NULL, time_ms BIGINT NOT NULL, outcome TEXT NOT "
           "NULL,"
-          " detail TEXT, PRIMARY KEY (delivery, attempt));"},
-        { 0, NULL,       NULL                              },
+          " detail TEXT, PRIMARY KEY (delivery, attempt));" },
+        { 0, NULL, NULL },
 };
 /* clang-format on */

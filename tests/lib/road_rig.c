@@ -91,6 +91,8 @@ static unsigned adapter_abilities(void *ctx, const char *adapter)
                 return ADAPTER_IDEMPOTENT | ADAPTER_EDITS;
         if (strcmp(adapter, "look") == 0)
                 return ADAPTER_READBACK;
+        if (strcmp(adapter, "grow") == 0)
+                return ADAPTER_EDITS | ADAPTER_STREAMS | ADAPTER_TYPING;
         return ADAPTER_EDITS;
 }
 
@@ -152,6 +154,7 @@ static void note_send(struct rig *g, const struct delivery *d, bool reconcile)
         snprintf(s->adapter, sizeof(s->adapter), "%s", d->adapter);
         snprintf(s->channel, sizeof(s->channel), "%s", d->channel);
         snprintf(s->kind, sizeof(s->kind), "%s", d->kind);
+        snprintf(s->target, sizeof(s->target), "%s", d->target ? d->target : "");
         snprintf(s->text, sizeof(s->text), "%s", json_str(payload, "text", ""));
         json_decref(payload);
         if (g->auto_send) {
@@ -336,7 +339,7 @@ void rig_until_idle(struct rig *g)
                 step(g, deadline, "the road to be idle");
                 road_stats(g->road, &s);
         } while (s.events_waiting + s.turns_queued + s.turns_running + s.deliveries_open > 0 ||
-                 s.received == 0 ||
+                 g->acks == 0 ||
                  rig_count(g, "SELECT count(*) FROM journal WHERE key IS NOT NULL AND seq > (SELECT "
                               "coalesce(max(seq), 0) FROM cursors"
                               " WHERE name = 'dispatch')") > 0);

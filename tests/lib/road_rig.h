@@ -3,7 +3,7 @@
  *
  * Agent names say how they behave: "echo" (one message a turn, may be run again), "batch" (takes several), "once" (must not be run twice). The test answers
  * turns with rig_answer, or lets rig->auto_answer do it. Adapter "j" is journaled; "x" is external: its sends are answered by rig->on_send;
- * "nonce" is external and idempotent; "look" can be read back.
+ * "nonce" is external and idempotent; "look" can be read back; "grow" shows answers while they grow.
  */
 #ifndef TESTS_ROAD_RIG_H
 #define TESTS_ROAD_RIG_H
@@ -21,7 +21,7 @@ struct rig_run {
 
 struct rig_sent {
         int64_t delivery, fence;
-        char adapter[16], channel[32], kind[16], text[256];
+        char adapter[16], channel[32], kind[16], target[16], text[256];
         bool answered, reconcile;
 };
 

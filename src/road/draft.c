@@ -1,0 +1,235 @@
+/*
+ * draft: what people see while a turn runs.
+ *
+ * Typing is shown from a moment after the start until the answer. Where the platform can edit, a growing answer is one message: the first piece is sent as a
+ * draft, later pieces edit it, and the turn's final text is an edit of the same message, written in the turn's last transaction. Quick
+ * answers never get that far: they are simply sent.
+ *
+ * The draft's delivery number is stored with the turn, so a turn that is run again after a crash goes on in the same message.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "road/road_private.h"
+
+#define TYPING_AFTER_MS 400
+#define TYPING_EVERY_MS 4500
+#define TYPING_LIFE_MS  5000
+#define FIRST_AFTER_MS  800 /* from the first piece to the draft */
+#define EDIT_EVERY_MS   1200
+#define TEXT_MAX        65536 /* what is longer is not a preview any more */
+
+struct draft {
+        struct turn *turn;
+        struct buf text;
+        struct timer *typing, *show;
+        bool changed; /* since it was last shown */
+};
+
+void draft_free(struct draft *d)
+{
+        if (!d)
+                return;
+        timer_free(d->typing);
+        timer_free(d->show);
+        buf_release(&d->text);
+        free(d);
+}
+
+/* ---- typing ---- */
+
+static void on_typing_put(void *arg, const struct outbox_receipt *receipt)
+{
+        (void)arg;
+        (void)receipt; /* nobody misses a typing sign that could not be stored */
+}
+
+static void on_typing(void *arg)
+{
+        struct draft *d = arg;
+        struct turn *t = d->turn;
+        struct outgoing out = {
+                .adapter = t->adapter,
+                .channel = t->channel,
+                .thread = t->thread,
+                .kind = "type",
+                .trace = t->trace,
+                .class = PACE_TYPING,
+                .expires_ms = clock_wall_ms() + TYPING_LIFE_MS,
+        };
+
+        outbox_put(t->road, &out, on_typing_put, NULL);
+        timer_start(d->typing, TYPING_EVERY_MS);
+}
+
+/* ---- showing the text ---- */
+
+struct showing {
+        struct road *road;
+        struct out *out;
+        int64_t turn;     /* whose draft this is; 0: it is an edit */
+        int64_t replaces; /* a waiting edit takes the new text instead */
+        char *payload;
+};
+
+static int write_showing(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct showing *w = arg;
+        struct store_stmt *s;
+
+        if (w->replaces > 0) {
+                s = store_prepare(tx,
+                                  "UPDATE deliveries SET payload = ?2 WHERE id = ?1 AND state = 'queued'");
+                store_bind_int(s, 1, w->replaces);
+                store_bind_text(s, 2, w->payload);
+                return store_run(s, err);
+        }
+        if (out_insert(tx, w->out, "queued", NULL, err) < 0)
+                return -1;
+        if (w->turn == 0)
+                return 0;
+        s = store_prepare(tx, "UPDATE turns SET draft = ?2 WHERE id = ?1");
+        store_bind_int(s, 1, w->turn);
+        store_bind_int(s, 2, w->out->d.id);
+        return store_run(s, err);
+}
+
+static void on_shown(void *arg)
+{
+        struct showing *w = arg;
+
+        if (w->out)
+                outbox_enqueue(w->road, w->out);
+        free(w->payload);
+        free(w);
+}
+
+/* The text so far as the platform would show it; NULL when there is nothing to show. Yours to free. */
+static char *preview(struct draft *d)
+{
+        struct road *r = d->turn->road;
+        const struct incoming *last = d->turn->inputs[d->turn->input_count - 1];
+        struct rendered parts = { 0 };
+        struct buf payload;
+        struct error err;
+
+        if (r->hooks.render(r->hooks.ctx, d->turn->adapter, d->text.data, &parts, &err) < 0 ||
+            parts.count == 0)
+                return NULL;
+        buf_init(&payload, 0);
+        jsonw_open(&payload, '{');
+        jsonw_str(&payload, "text", parts.parts[0].text);
+        jsonw_opt(&payload, "plain", parts.parts[0].plain);
+        jsonw_opt(&payload, "replyTo", last->id);
+        jsonw_str(&payload, "turnId", d->turn->key);
+        jsonw_bool(&payload, "draft", true);
+        jsonw_close(&payload, '}');
+        rendered_release(&parts);
+        return buf_take(&payload);
+}
+
+static void show(struct draft *d, char *payload)
+{
+        struct turn *t = d->turn;
+        struct road *r = t->road;
+        struct showing *w = mem_zalloc(sizeof(*w));
+        bool first = t->draft_delivery == 0;
+        struct out *waiting =
+                first ? NULL
+                      : outbox_waiting_edit(r, t->adapter, t->channel, t->thread, t->draft_delivery, NULL);
+
+        w->road = r;
+        w->payload = payload;
+        if (waiting) {
+                w->replaces = waiting->d.id;
+                free((char *)waiting->d.payload);
+                waiting->d.payload = mem_strdup(payload);
+        } else {
+                w->out = out_new(r->next_delivery++, t->run.id, t->adapter, t->channel, t->thread,
+                                 first ? "send" : "edit", PACE_EDIT, payload, t->trace);
+                w->out->ref = t->draft_delivery;
+                w->turn = first ? t->run.id : 0;
+                if (first)
+                        t->draft_delivery = w->out->d.id;
+        }
+        road_write(r, "draft", write_showing, on_shown, w);
+}
+
+static void on_show(void *arg)
+{
+        struct draft *d = arg;
+        char *payload;
+
+        if (!d->changed)
+                return;
+        d->changed = false;
+        payload = preview(d);
+        if (payload)
+                show(d, payload);
+        timer_start(d->show, EDIT_EVERY_MS);
+}
+
+/* ---- the turn's side ---- */
+
+void draft_begin(struct turn *t)
+{
+        struct road *r = t->road;
+        unsigned can = r->hooks.adapter_abilities(r->hooks.ctx, t->adapter);
+        struct draft *d;
+
+        if (!(can & (ADAPTER_TYPING | ADAPTER_STREAMS)))
+                return;
+        d = mem_zalloc(sizeof(*d));
+        d->turn = t;
+        buf_init(&d->text, TEXT_MAX);
+        if (can & ADAPTER_TYPING) {
+                d->typing = timer_new(r->loop, on_typing, d);
+                timer_start(d->typing, TYPING_AFTER_MS);
+        }
+        if (can & ADAPTER_STREAMS)
+                d->show = timer_new(r->loop, on_show, d);
+        t->draft = d;
+}
+
+void draft_add(struct turn *t, const char *text, size_t n)
+{
+        struct draft *d = t->draft;
+
+        if (!d || !d->show || buf_add(&d->text, text, n) < 0)
+                return;
+        d->changed = true;
+        if (!timer_active(d->show))
+                timer_start(d->show, t->draft_delivery ? EDIT_EVERY_MS : FIRST_AFTER_MS);
+}
+
+void draft_end(struct turn *t)
+{
+        draft_free(t->draft);
+        t->draft = NULL;
+}
+
+size_t draft_supersede(struct turn *t, int64_t *ids, size_t max)
+{
+        struct road *r = t->road;
+        char key[TURN_KEY_SIZE];
+        struct out *o;
+        size_t n = 0;
+
+        if (t->draft_delivery == 0)
+                return 0;
+        o = outbox_waiting_edit(r, t->adapter, t->channel, t->thread, t->draft_delivery, NULL);
+        if (o && n < max) {
+                ids[n++] = o->d.id;
+                outbox_forget(r, o);
+        }
+        o = map_get(&r->outs, road_key("dlv", t->draft_delivery, key));
+        if (o && o->state == OUT_QUEUED && !o->unsure && o->d.attempt == 0 && n < max) {
+                ids[n++] = o->d.id;
+                outbox_forget(r, o);
+                t->draft_delivery = 0;
+        }
+        return n;
+}

@@ -1,0 +1,178 @@
+/* What people see while a turn runs: typing, and an answer that grows in one message. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "../lib/road_rig.h"
+
+/* Turns the loop until a send of this kind and class of text has been asked for; its place in g->sent. */
+static unsigned await(struct rig *g, const char *kind, const char *text)
+{
+        for (unsigned seen = 0;; seen++) {
+                rig_until(g, &g->sent_count, seen + 1);
+                if (strcmp(g->sent[seen].kind, kind) == 0 && (!text || strcmp(g->sent[seen].text, text) == 0))
+                        return seen;
+        }
+}
+
+static struct rig *begin(const char *adapter)
+{
+        struct rig *g = rig_new();
+
+        g->auto_send = true;
+        rig_say(g, adapter, "c", "echo", "tell me", NULL);
+        rig_until(g, &g->run_count, 1);
+        return g;
+}
+
+static void a_quick_answer_is_simply_sent(void **state)
+{
+        struct rig *g = begin("grow");
+
+        (void)state;
+        turn_delta(g->runs[0].run, "quick", 5);
+        rig_answer(g, 0, "quick");
+        rig_until_idle(g);
+        assert_int_equal(g->sent_count, 1);
+        assert_string_equal(g->sent[0].kind, "send");
+        assert_string_equal(g->sent[0].text, "quick");
+        rig_free(g);
+}
+
+static void typing_is_shown_while_a_turn_runs_and_not_after(void **state)
+{
+        struct rig *g = begin("grow");
+        unsigned before;
+
+        (void)state;
+        await(g, "type", NULL);
+        rig_answer(g, 0, "done");
+        await(g, "send", "done");
+        rig_until_idle(g);
+        before = g->sent_count;
+        rig_spin(g, 600);
+        assert_int_equal(g->sent_count, before);
+        rig_free(g);
+}
+
+static void a_growing_answer_is_one_message_reconciled_to_the_final_text(void **state)
+{
+        struct rig *g = begin("grow");
+        unsigned draft, edit, final;
+
+        (void)state;
+        turn_delta(g->runs[0].run, "one", 3);
+        draft = await(g, "send", "one");
+        turn_delta(g->runs[0].run, " two", 4);
+        edit = await(g, "edit", "one two");
+        rig_answer(g, 0, "one two three|and more");
+        final = await(g, "edit", "one two three");
+        rig_until_idle(g);
+        assert_true(draft < edit && edit < final);
+        assert_string_equal(
+                g->sent[edit].target,
+                rig_text(g, "SELECT platform_id FROM deliveries WHERE kind = 'send' ORDER BY id"));
+        assert_string_equal(g->sent[final].target, g->sent[edit].target);
+        assert_string_equal(g->sent[g->sent_count - 1].text, "and more");
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'send'"), 2);
+        rig_free(g);
+}
+
+static void a_turn_run_again_goes_on_in_the_same_message(void **state)
+{
+        struct rig *g = begin("grow");
+        unsigned final;
+
+        (void)state;
+        turn_delta(g->runs[0].run, "half", 4);
+        await(g, "send", "half");
+        rig_spin(g, 50);
+        rig_restart(g);
+        rig_until(g, &g->run_count, 2);
+        rig_answer(g, 1, "whole");
+        final = await(g, "edit", "whole");
+        rig_until_idle(g);
+        assert_string_not_equal(g->sent[final].target, "");
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'send'"), 1);
+        rig_free(g);
+}
+
+static void a_deleted_draft_does_not_swallow_the_answer(void **state)
+{
+        struct rig *g = begin("grow");
+        unsigned final;
+
+        (void)state;
+        turn_delta(g->runs[0].run, "half", 4);
+        await(g, "send", "half");
+        rig_spin(g, 50);
+        g->auto_send = false;
+        rig_answer(g, 0, "whole");
+        final = await(g, "edit", "whole");
+        rig_result(g, final, SEND_REJECTED, ERR_MISSING, -1);
+        final = await(g, "send", "whole");
+        rig_result(g, final, SEND_DONE, ERR_NONE, -1);
+        rig_until_idle(g);
+        rig_free(g);
+}
+
+static void a_draft_that_never_left_is_replaced_by_the_answer(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        g->adapters_down = true;
+        g->auto_send = true;
+        rig_say(g, "grow", "c", "echo", "tell me", NULL);
+        rig_until(g, &g->run_count, 1);
+        turn_delta(g->runs[0].run, "half", 4);
+        rig_spin(g, 1000);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'send'"), 1);
+        rig_answer(g, 0, "whole");
+        rig_spin(g, 50);
+        g->adapters_down = false;
+        outbox_wake(g->road, "grow");
+        await(g, "send", "whole");
+        rig_until_idle(g);
+        for (unsigned i = 0; i < g->sent_count; i++)
+                assert_string_not_equal(g->sent[i].text, "half");
+        rig_free(g);
+}
+
+static void an_interrupted_edit_is_repeated(void **state)
+{
+        struct rig *g = begin("grow");
+        unsigned final;
+
+        (void)state;
+        turn_delta(g->runs[0].run, "half", 4);
+        await(g, "send", "half");
+        rig_spin(g, 50);
+        g->auto_send = false;
+        rig_answer(g, 0, "whole");
+        final = await(g, "edit", "whole");
+        rig_restart(g); /* the edit may have arrived: doing it again has the same effect */
+        rig_until(g, &g->sent_count, final + 2);
+        assert_string_equal(g->sent[final + 1].text, "whole");
+        assert_string_equal(g->sent[final + 1].target, g->sent[final].target);
+        rig_free(g);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_quick_answer_is_simply_sent),
+                cmocka_unit_test(typing_is_shown_while_a_turn_runs_and_not_after),
+                cmocka_unit_test(a_growing_answer_is_one_message_reconciled_to_the_final_text),
+                cmocka_unit_test(a_turn_run_again_goes_on_in_the_same_message),
+                cmocka_unit_test(a_deleted_draft_does_not_swallow_the_answer),
+                cmocka_unit_test(a_draft_that_never_left_is_replaced_by_the_answer),
+                cmocka_unit_test(an_interrupted_edit_is_repeated),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
