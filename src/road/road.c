@@ -136,47 +136,41 @@ struct pruning {
 };
 
 /* Rows are numbered in the order of time, so the oldest thousand are found without an index over time. */
-static int prune_table(struct store_tx *tx, const char *sql, int64_t before_ms, struct error *err)
-{
-        struct store_stmt *s = store_prepare(tx, sql);
-
-        store_bind_int(s, 1, before_ms);
-        return store_run(s, err);
-}
+/* The newest turn and delivery stay whatever their age: new numbers are counted from them, and no number may come twice. */
+static const struct {
+        const char *sql;
+        bool transcript;
+} prunings[] = {
+        { "DELETE FROM attempts WHERE delivery IN (SELECT id FROM deliveries WHERE ended_ms < ?1 AND id IN"
+          " (SELECT id FROM deliveries ORDER BY id LIMIT 1000))",
+          false },
+        { "DELETE FROM deliveries WHERE ended_ms < ?1 AND id IN (SELECT id FROM deliveries ORDER BY id LIMIT "
+          "1000)"
+          " AND id < (SELECT max(id) FROM deliveries)",
+          false },
+        { "DELETE FROM turns WHERE ended_ms < ?1 AND id IN (SELECT id FROM turns ORDER BY id LIMIT 1000)"
+          " AND id < (SELECT max(id) FROM turns)",
+          false },
+        { "DELETE FROM trigger_log WHERE time_ms < ?1 AND event IN (SELECT event FROM trigger_log ORDER BY "
+          "event LIMIT 1000)",
+          false },
+        { "DELETE FROM transcript WHERE time_ms < ?1 AND id IN (SELECT id FROM transcript ORDER BY id LIMIT "
+          "1000)",
+          true },
+};
 
 static int write_pruning(struct store_tx *tx, void *arg, struct error *err)
 {
         struct pruning *p = arg;
-        int rc;
 
-        rc = prune_table(tx,
-                         "DELETE FROM attempts WHERE delivery IN (SELECT id FROM deliveries WHERE id IN"
-                         " (SELECT id FROM deliveries ORDER BY id LIMIT 1000) AND ended_ms < ?1)",
-                         p->record_before_ms, err);
-        if (rc == 0)
-                rc = prune_table(tx,
-                                 "DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries ORDER BY id "
-                                 "LIMIT 1000)"
-                                 " AND ended_ms < ?1",
-                                 p->record_before_ms, err);
-        if (rc == 0)
-                rc = prune_table(tx,
-                                 "DELETE FROM turns WHERE id IN (SELECT id FROM turns ORDER BY id LIMIT 1000)"
-                                 " AND ended_ms < ?1",
-                                 p->record_before_ms, err);
-        if (rc == 0)
-                rc = prune_table(
-                        tx,
-                        "DELETE FROM trigger_log WHERE event IN (SELECT event FROM trigger_log ORDER BY event"
-                        " LIMIT 1000) AND time_ms < ?1",
-                        p->record_before_ms, err);
-        if (rc == 0)
-                rc = prune_table(tx,
-                                 "DELETE FROM transcript WHERE id IN (SELECT id FROM transcript ORDER BY id "
-                                 "LIMIT 1000)"
-                                 " AND time_ms < ?1",
-                                 p->transcript_before_ms, err);
-        return rc;
+        for (size_t i = 0; i < COUNT(prunings); i++) {
+                struct store_stmt *s = store_prepare(tx, prunings[i].sql);
+
+                store_bind_int(s, 1, prunings[i].transcript ? p->transcript_before_ms : p->record_before_ms);
+                if (store_run(s, err) < 0)
+                        return -1;
+        }
+        return 0;
 }
 
 static void on_pruned(void *arg, const struct error *err)
