@@ -278,10 +278,13 @@ static void catch_up_free(struct catch_up *c)
         free(c);
 }
 
-static bool in_ring(struct stream *s, int64_t after)
+/* From here on a client can be served by the hub alone. */
+static int64_t hub_from(const struct stream *s)
 {
-        return after >= s->complete_from && after >= sse_oldest_after(s->hub) &&
-               after <= bus_head(s->api->env.bus);
+        int64_t oldest = sse_oldest_after(s->hub);
+
+        /* an empty ring has lost nothing */
+        return oldest == INT64_MAX || oldest < s->complete_from ? s->complete_from : oldest;
 }
 
 static void attach(struct stream *s, struct http_exchange *x, struct catch_up *c)
@@ -328,7 +331,7 @@ static void on_slice(void *arg, const struct error *err)
                 return;
         }
         /* while we read, the ring may have gone past the place where the reading ended */
-        behind = !err && !c->full && (c->after < s->complete_from || c->after < sse_oldest_after(s->hub));
+        behind = !err && !c->full && c->after < hub_from(s);
         if (behind) {
                 read_on(c);
                 return;
@@ -353,7 +356,7 @@ static void begin(struct stream *s, struct http_exchange *x, struct filter *f, i
         c->filter = f;
         c->after = after < 0 ? bus_head(s->api->env.bus) : after;
         buf_init(&c->text, 0);
-        if (in_ring(s, c->after)) {
+        if (c->after >= hub_from(s) && c->after <= bus_head(s->api->env.bus)) {
                 attach(s, x, c);
                 catch_up_free(c);
                 return;

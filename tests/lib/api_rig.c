@@ -1,0 +1,337 @@
+#include "api_rig.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "scratch.h"
+
+#define PATIENCE_MS 20000
+
+/* ---- the road's hooks ---- */
+
+static void decide(void *ctx, const struct incoming *in, struct decision *out)
+{
+        (void)ctx;
+        out->agent = "echo";
+        out->rule = "test";
+        out->trigger = !in->text || strncmp(in->text, "quiet", 5) != 0;
+        out->reason = out->trigger ? NULL : "the test wants silence";
+}
+
+static unsigned agent_abilities(void *ctx, const char *agent)
+{
+        (void)ctx;
+        (void)agent;
+        return AGENT_REPEATABLE;
+}
+
+static void answer(struct turn_run *run)
+{
+        const char *text = run->inputs[0]->text ? run->inputs[0]->text : "";
+        char *said = mem_printf("re: %s", text);
+        struct turn_reply reply = { .text = said };
+
+        if (strncmp(text, "fail", 4) == 0)
+                reply = (struct turn_reply){ .kind = ERR_NET,
+                                             .text = "Sorry, not now.",
+                                             .error = "the line is dead" };
+        turn_finish(run, &reply);
+        free(said);
+}
+
+static void on_answer(void *arg)
+{
+        answer(arg);
+}
+
+static void agent_start(void *ctx, struct turn_run *run)
+{
+        struct api_rig *r = ctx;
+
+        r->turns++;
+        if (run->inputs[0]->text && strncmp(run->inputs[0]->text, "hang", 4) == 0)
+                r->hanging[r->hanging_count++ % API_RIG_HANGING] = run;
+        else
+                loop_defer(r->loop, on_answer, run);
+}
+
+static void agent_cancel(void *ctx, struct turn_run *run)
+{
+        struct api_rig *r = ctx;
+
+        for (unsigned i = 0; i < API_RIG_HANGING; i++)
+                if (r->hanging[i] == run)
+                        r->hanging[i] = NULL;
+}
+
+void api_rig_release(struct api_rig *r)
+{
+        for (unsigned i = 0; i < API_RIG_HANGING; i++) {
+                struct turn_run *run = r->hanging[i];
+
+                r->hanging[i] = NULL;
+                if (run)
+                        answer(run);
+        }
+}
+
+static unsigned adapter_abilities(void *ctx, const char *adapter)
+{
+        return adapters_abilities(((struct api_rig *)ctx)->adapters, adapter);
+}
+
+static bool adapter_is_ready(void *ctx, const char *adapter)
+{
+        return adapters_ready(((struct api_rig *)ctx)->adapters, adapter);
+}
+
+static void adapter_limits(void *ctx, const char *adapter, struct pace_limits *out)
+{
+        adapters_limits(((struct api_rig *)ctx)->adapters, adapter, out);
+}
+
+static bool channel_is_group(void *ctx, const char *adapter, const char *channel)
+{
+        return adapters_channel_is_group(((struct api_rig *)ctx)->adapters, adapter, channel);
+}
+
+static int render(void *ctx, const char *adapter, const char *text, struct rendered *out, struct error *err)
+{
+        return adapters_render(((struct api_rig *)ctx)->adapters, adapter, text, out, err);
+}
+
+static void send_delivery(void *ctx, const struct delivery *d)
+{
+        adapters_send(((struct api_rig *)ctx)->adapters, d);
+}
+
+static void reconcile(void *ctx, const struct delivery *d)
+{
+        adapters_reconcile(((struct api_rig *)ctx)->adapters, d);
+}
+
+static void live(void *ctx, const char *type, const char *adapter, const char *channel, const char *json)
+{
+        api_live(((struct api_rig *)ctx)->api, type, adapter, channel, json);
+}
+
+/* ---- opening ---- */
+
+static void swallow(const char *line, void *arg)
+{
+        (void)line;
+        (void)arg;
+}
+
+static void must(bool ok, const struct error *err)
+{
+        if (!ok)
+                fail_msg("%s", err->text);
+}
+
+static void default_limits(struct road_limits *limits)
+{
+        static const struct setting *const tables[] = { road_settings, NULL };
+        struct error err;
+        struct settings_source *src = settings_source_new("limits", NULL, "{}", 2, &err);
+
+        must(src && settings_read(src, "limits", settings_source_root(src), tables, NULL, limits, &err) == 0,
+             &err);
+        settings_source_free(src);
+}
+
+static void open_road(struct api_rig *r)
+{
+        struct road_hooks hooks = { r,
+                                    decide,
+                                    agent_abilities,
+                                    agent_start,
+                                    agent_cancel,
+                                    adapter_abilities,
+                                    adapter_is_ready,
+                                    adapter_limits,
+                                    channel_is_group,
+                                    render,
+                                    send_delivery,
+                                    reconcile,
+                                    live };
+        struct road_limits limits = { 0 };
+        struct error err;
+
+        default_limits(&limits);
+        r->road = road_open(r->loop, r->store, r->bus, &limits, &hooks, &err);
+        must(r->road != NULL, &err);
+        adapters_set_road(r->adapters, r->road);
+}
+
+static void open_registries(struct api_rig *r)
+{
+        struct http_client_options options = { 0 };
+        struct error err;
+
+        r->http = http_client_new(r->loop, &options, &err);
+        must(r->http != NULL, &err);
+        r->agents = agents_new(r->loop, r->http, r->dir);
+        r->adapters = adapters_new(r->loop, r->http, r->dir);
+        r->dispatch = dispatch_new();
+}
+
+static void configure(struct api_rig *r)
+{
+        struct error err;
+        struct agent_conf *agents[] = { agent_conf_make("echo", "echo", "{}", &err) };
+        struct adapter_conf *adapters[] = { adapter_conf_make("api", "api", "{}", &err),
+                                            adapter_conf_make("terminal", "cli", "{}", &err) };
+
+        must(agents[0] && agents_apply(r->agents, agents, 1, &err) == 0, &err);
+        must(adapters[0] && adapters[1] && adapters_apply(r->adapters, adapters, 2, &err) == 0, &err);
+}
+
+static void open_api(struct api_rig *r)
+{
+        struct api_env env = { r->loop,     r->store,    r->bus, r->road,        r->agents,
+                               r->adapters, r->dispatch, r->dir, clock_wall_ms() };
+        struct http_conf conf = { .listen = (char *)"127.0.0.1:0" };
+        struct error err;
+        char *path = scratch_path(r->dir, "state/operator.key");
+        FILE *f;
+
+        r->api = api_open(&env, &conf, &err);
+        must(r->api != NULL, &err);
+        f = fopen(path, "r");
+        assert_non_null(f);
+        assert_non_null(fgets(r->key, sizeof(r->key), f));
+        r->key[strcspn(r->key, "\n")] = '\0';
+        fclose(f);
+        free(path);
+}
+
+struct api_rig *api_rig_new(void)
+{
+        struct api_rig *r = mem_zalloc(sizeof(*r));
+        struct store_options store = { .url = "sqlite", .migrations = store_schema };
+        struct bus_options bus = { .url = "local" };
+        struct error err;
+        char *state;
+
+        log_divert(swallow, NULL);
+        r->dir = scratch_new();
+        r->loop = loop_new();
+        state = scratch_path(r->dir, "state");
+        assert_int_equal(mkdir(state, 0700), 0);
+        store.dir = state;
+        r->store = store_open(r->loop, &store, &err);
+        must(r->store != NULL, &err);
+        free(state);
+        r->bus = bus_open(r->loop, r->store, &bus, &err);
+        must(r->bus != NULL, &err);
+        open_registries(r);
+        open_road(r);
+        configure(r);
+        open_api(r);
+        return r;
+}
+
+void api_rig_free(struct api_rig *r)
+{
+        api_close(r->api);
+        road_close(r->road);
+        adapters_free(r->adapters);
+        agents_free(r->agents);
+        http_client_free(r->http);
+        bus_close(r->bus);
+        store_close(r->store);
+        dispatch_free(r->dispatch);
+        loop_free(r->loop);
+        scratch_free(r->dir);
+        free(r);
+        log_divert(NULL, NULL);
+}
+
+/* ---- asking ---- */
+
+void api_rig_send(struct api_rig *r, struct http_raw *c, const char *method, const char *path,
+                  const char *more, const char *body)
+{
+        size_t n = body ? strlen(body) : 0;
+        char *text =
+                mem_printf("%s %s HTTP/1.1\r\nHost: %s\r\nx-api-key: %s\r\nContent-Length: %zu\r\n%s\r\n%s",
+                           method, path, api_address(r->api), r->key, n, more, body ? body : "");
+
+        http_raw_open(c, r->loop, api_address(r->api));
+        assert_true(http_raw_say(c, text));
+        free(text);
+}
+
+struct api_answer api_rig_receive(struct http_raw *c)
+{
+        struct api_answer a = { 0 };
+        const char *body;
+
+        assert_true(http_raw_wait_answers(c, 1));
+        a.status = http_raw_status(c, 0);
+        a.text = mem_strdup(c->in.data);
+        body = strstr(a.text, "\r\n\r\n");
+        assert_non_null(body);
+        a.json = json_loads(body + 4, JSON_REJECT_DUPLICATES, NULL);
+        http_raw_close(c);
+        return a;
+}
+
+struct api_answer api_rig_ask(struct api_rig *r, const char *method, const char *path, const char *body)
+{
+        struct http_raw c;
+
+        api_rig_send(r, &c, method, path, "", body);
+        return api_rig_receive(&c);
+}
+
+struct api_answer api_rig_ask_as(struct api_rig *r, const char *method, const char *path, const char *headers,
+                                 const char *body)
+{
+        size_t n = body ? strlen(body) : 0;
+        char *text = mem_printf("%s %s HTTP/1.1\r\n%sContent-Length: %zu\r\n\r\n%s", method, path, headers, n,
+                                body ? body : "");
+        struct http_raw c;
+
+        http_raw_open(&c, r->loop, api_address(r->api));
+        assert_true(http_raw_say(&c, text));
+        free(text);
+        return api_rig_receive(&c);
+}
+
+void api_answer_release(struct api_answer *a)
+{
+        json_decref(a->json);
+        free(a->text);
+        *a = (struct api_answer){ 0 };
+}
+
+static void on_tick(void *arg)
+{
+        (void)arg;
+}
+
+void api_rig_until(struct api_rig *r, const unsigned *counter, unsigned n)
+{
+        struct timer *tick = timer_new(r->loop, on_tick, NULL);
+        int64_t deadline = clock_mono_ms() + PATIENCE_MS;
+
+        timer_repeat(tick, 20);
+        while (*counter < n && clock_mono_ms() < deadline)
+                loop_step(r->loop, true);
+        timer_free(tick);
+        assert_true(*counter >= n);
+}

@@ -1,0 +1,65 @@
+/*
+ * api_rig: the API over a real store, bus, road and adapter registry, asked over real connections; agents are played.
+ *
+ * Adapters: "api" and "terminal". The agent answers "re: TEXT" soon; a text beginning with "hang" is left without an answer until
+ * rig_release, "fail" fails with a notice, "quiet" is not answered at all by decision.
+ */
+#ifndef TESTS_API_RIG_H
+#define TESTS_API_RIG_H
+
+#include <jansson.h>
+
+#include "../lib/http_raw_client.h"
+#include "agent/agent.h"
+#include "api/api.h"
+#include "dispatch/dispatch.h"
+#include "net/http_client.h"
+#include "platform/platform.h"
+#include "road/road.h"
+
+#define API_RIG_HANGING 64
+
+struct api_rig {
+        char *dir;
+        char key[64];
+        struct loop *loop;
+        struct store *store;
+        struct bus *bus;
+        struct http_client *http;
+        struct agents *agents;
+        struct adapters *adapters;
+        struct dispatch *dispatch;
+        struct road *road;
+        struct api *api;
+        struct turn_run *hanging[API_RIG_HANGING];
+        unsigned hanging_count;
+        unsigned turns; /* started */
+};
+
+struct api_rig *api_rig_new(void);
+void api_rig_free(struct api_rig *r);
+/* Lets a hanging agent answer. */
+void api_rig_release(struct api_rig *r);
+
+/* A whole answer. */
+struct api_answer {
+        int status;
+        json_t *json; /* NULL when the body is no JSON */
+        char *text;   /* head and body */
+};
+void api_answer_release(struct api_answer *a);
+
+/* Opens a connection and sends a request with the key; `more` are further header lines, "" for none. Does not wait. */
+void api_rig_send(struct api_rig *r, struct http_raw *c, const char *method, const char *path, const char *more,
+                  const char *body);
+/* Waits for the answer to it and closes. */
+struct api_answer api_rig_receive(struct http_raw *c);
+/* Both. */
+struct api_answer api_rig_ask(struct api_rig *r, const char *method, const char *path, const char *body);
+/* Without the key, with these header lines instead. */
+struct api_answer api_rig_ask_as(struct api_rig *r, const char *method, const char *path, const char *headers,
+                                 const char *body);
+/* Turns the loop until *counter is at least n; fails the test after some seconds. */
+void api_rig_until(struct api_rig *r, const unsigned *counter, unsigned n);
+
+#endif
