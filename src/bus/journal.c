@@ -69,8 +69,7 @@ static int insert(struct store_tx *tx, int stream, const struct bus_event *e, in
         struct store_stmt *s = store_prepare(
                 tx,
                 "INSERT INTO journal(type, stream, time_ms, adapter, channel, thread, trace, key, payload) "
-                "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO NOTHING RETURNING seq");
-        int rc;
+                "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO NOTHING");
 
         store_bind_text(s, 1, e->type);
         store_bind_int(s, 2, stream);
@@ -81,11 +80,7 @@ static int insert(struct store_tx *tx, int stream, const struct bus_event *e, in
         store_bind_text(s, 7, e->trace);
         store_bind_text(s, 8, e->key);
         store_bind_text(s, 9, e->payload);
-        rc = store_step(s, err);
-        if (rc != 1)
-                return rc;
-        *seq = store_col_int(s, 0);
-        return store_run(s, err) == 0 ? 1 : -1;
+        return store_insert(s, seq, err);
 }
 
 int bus_append(struct store_tx *tx, struct bus_batch *batch, const struct bus_event *e, int64_t *seq,

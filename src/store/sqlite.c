@@ -413,6 +413,11 @@ static int64_t sqlite_changes(struct store_conn *conn)
         return sqlite3_changes64(conn_of(conn)->db);
 }
 
+static int64_t sqlite_last_key(struct store_conn *conn)
+{
+        return sqlite3_last_insert_rowid(conn_of(conn)->db);
+}
+
 static int64_t sqlite_col_int(struct store_stmt *s, int at)
 {
         return sqlite3_column_int64(raw_of(s), at);
@@ -450,6 +455,7 @@ const struct store_driver store_sqlite = {
         .step = sqlite_step,
         .reset = sqlite_reset,
         .changes = sqlite_changes,
+        .last_key = sqlite_last_key,
         .col_int = sqlite_col_int,
         .col_real = sqlite_col_real,
         .col_text = sqlite_col_text,

@@ -54,6 +54,7 @@ STAILQ_HEAD(jobs, job);
 
 struct worker {
         struct store *store;
+        const char *name; /* of the thread, as top and perf show it */
         void (*run)(struct worker *w, struct jobs *taken);
         struct store_tx tx;
         pthread_t thread;
@@ -189,6 +190,7 @@ static void *work(void *arg)
         struct worker *w = arg;
         struct jobs taken = STAILQ_HEAD_INITIALIZER(taken);
 
+        pthread_setname_np(pthread_self(), w->name);
         while (take_queue(w, &taken))
                 w->run(w, &taken);
         return NULL;
@@ -222,8 +224,10 @@ static int worker_push(struct worker *w, struct job *j, struct error *err)
         return 0;
 }
 
-static void worker_init(struct worker *w, struct store *s, void (*run)(struct worker *, struct jobs *))
+static void worker_init(struct worker *w, struct store *s, const char *name,
+                        void (*run)(struct worker *, struct jobs *))
 {
+        w->name = name;
         w->store = s;
         w->run = run;
         STAILQ_INIT(&w->queue);
@@ -681,8 +685,8 @@ static struct store *store_new(struct loop *l, const struct store_options *optio
         s->health.ok = true;
         pthread_mutex_init(&s->lock, NULL);
         STAILQ_INIT(&s->finished);
-        worker_init(&s->writer, s, run_writes);
-        worker_init(&s->reader, s, run_reads);
+        worker_init(&s->writer, s, "store-writer", run_writes);
+        worker_init(&s->reader, s, "store-reader", run_reads);
         if (l) {
                 uv_async_init(loop_uv(l), &s->finished_wake, on_finished);
                 uv_unref((uv_handle_t *)&s->finished_wake);

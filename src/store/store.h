@@ -106,6 +106,11 @@ void store_bind_null(struct store_stmt *s, int at);
 int store_step(struct store_stmt *s, struct error *err);
 /* Steps to the end, ignoring rows: 0 or -1. */
 int store_run(struct store_stmt *s, struct error *err);
+/*
+ * Runs an INSERT into a table with an AUTOKEY. 1: a row was added and *key is its number; 0: it was there already (ON CONFLICT DO
+ * NOTHING); -1. Much cheaper than RETURNING, for which SQLite makes and drops a table of its own every time.
+ */
+int store_insert(struct store_stmt *s, int64_t *key, struct error *err);
 /* Leaves a statement before its last row. */
 void store_reset(struct store_stmt *s);
 /* Rows changed by the last statement of this transaction that ran to its end. */

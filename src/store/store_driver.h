@@ -57,6 +57,7 @@ struct store_driver {
         int (*step)(struct store_stmt *s, struct error *err); /* 1: a row, 0: the end, -1 */
         void (*reset)(struct store_stmt *s);                  /* and forgets the bindings */
         int64_t (*changes)(struct store_conn *c);
+        int64_t (*last_key)(struct store_conn *c); /* the AUTOKEY of the last row added */
         int64_t (*col_int)(struct store_stmt *s, int at);
         double (*col_real)(struct store_stmt *s, int at);
         const char *(*col_text)(struct store_stmt *s, int at, size_t *n); /* NULL for null */

@@ -199,6 +199,18 @@ int store_run(struct store_stmt *s, struct error *err)
         return rc;
 }
 
+int store_insert(struct store_stmt *s, int64_t *key, struct error *err)
+{
+        struct store_tx *tx = s->tx;
+
+        if (store_run(s, err) < 0)
+                return -1;
+        if (tx->driver->changes(tx->conn) == 0)
+                return 0;
+        *key = tx->driver->last_key(tx->conn);
+        return 1;
+}
+
 void store_reset(struct store_stmt *s)
 {
         if (!s->touched)
