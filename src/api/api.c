@@ -17,18 +17,18 @@ static bool check_where_from(struct api *a, struct http_exchange *x)
 {
         const char *host = http_header(x, "Host");
 
-        if (!access_peer_ok(&a->access, http_peer(x))) {
+        if (!door_peer_ok(&a->door, http_peer(x))) {
                 http_refuse(x, 403, "FORBIDDEN",
                             "only the proxies named in http.trustedProxy may connect here");
                 return false;
         }
-        if (!access_host_ok(&a->access, host)) {
+        if (!door_host_ok(&a->door, host)) {
                 http_refuse(x, 403, "FORBIDDEN",
                             "this server is not called '%.100s'; use its address or set http.publicUrl",
                             host ? host : "");
                 return false;
         }
-        if (!access_origin_ok(&a->access, http_header(x, "Origin"), host)) {
+        if (!door_origin_ok(&a->door, http_header(x, "Origin"), host)) {
                 http_refuse(x, 403, "FORBIDDEN", "pages of other sites may not ask here");
                 return false;
         }
@@ -39,9 +39,9 @@ static bool check_key(struct api *a, struct http_exchange *x, enum scope scope)
 {
         int rc;
 
-        if (scope == SCOPE_NONE || (scope == SCOPE_LOCAL && access_is_local(&a->access)))
+        if (scope == SCOPE_NONE || (scope == SCOPE_LOCAL && door_is_local(&a->door)))
                 return true;
-        rc = access_check(&a->access, http_header(x, "Authorization"), http_header(x, "x-api-key"));
+        rc = door_check(&a->door, http_header(x, "Authorization"), http_header(x, "x-api-key"));
         if (rc == 1)
                 return true;
         http_add_header(x, "WWW-Authenticate", "Bearer");
@@ -117,10 +117,10 @@ static int announce(struct api *a, const char *state_dir, struct error *err)
 
 static int open_all(struct api *a, const struct http_conf *conf, const char *state_dir, struct error *err)
 {
-        if (access_init(&a->access, conf, err) < 0 || state_dir_make(state_dir, err) < 0 ||
-            access_load_key(&a->access, state_dir, err) < 0)
+        if (door_init(&a->door, conf, err) < 0 || state_dir_make(state_dir, err) < 0 ||
+            door_load_key(&a->door, state_dir, err) < 0)
                 return -1;
-        a->tls = a->access.tls;
+        a->tls = a->door.tls;
         a->stream = stream_new(a, (unsigned)conf->max_stream_clients);
         a->waiters = waiters_new(a);
         if (listen_on(a, conf, err) < 0)
@@ -192,7 +192,7 @@ void api_close(struct api *a)
         stream_free(a->stream);
         http_server_free(a->server);
         metrics_release(&a->metrics);
-        access_release(&a->access);
+        door_release(&a->door);
         free(a->routes);
         free(a->addr_file);
         free(a);

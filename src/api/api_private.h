@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "api/access.h"
+#include "api/door.h"
 #include "api/api.h"
 #include "api/body.h"
 #include "api/metrics.h"
@@ -40,7 +40,7 @@ struct stream;
 
 struct api {
         struct api_env env;
-        struct access access;
+        struct door door;
         struct metrics metrics;
         struct http_server *server;
         struct http_route *routes; /* for the server, in the order of api_routes */

@@ -52,8 +52,11 @@ int body_mistake(struct body *b, const char *path, const char *fmt, ...)
         return -1;
 }
 
+/* The path of a member, in out if it has to be put together: most are at the top, and then it is their name. */
 static const char *join(const char *path, const char *name, char out[PATH_SIZE])
 {
+        if (path[0] == '\0' && strnlen(name, NAME_SHOWN + 1) <= NAME_SHOWN)
+                return name;
         snprintf(out, PATH_SIZE, "%s%s%.*s", path, path[0] ? "." : "", NAME_SHOWN, name);
         return out;
 }

@@ -53,10 +53,10 @@ static void write_store(struct buf *b, const struct store_health *h)
 /* Reasons may name platforms and hosts: they are for this machine and for whoever has the key. */
 static bool may_see_reasons(struct http_exchange *x)
 {
-        const struct access *a = &api_of(x)->access;
+        const struct door *a = &api_of(x)->door;
 
-        return access_is_local(a) ||
-               access_check(a, http_header(x, "Authorization"), http_header(x, "x-api-key")) == 1;
+        return door_is_local(a) ||
+               door_check(a, http_header(x, "Authorization"), http_header(x, "x-api-key")) == 1;
 }
 
 void health_ready(struct http_exchange *x)

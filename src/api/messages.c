@@ -103,12 +103,17 @@ struct arrival {
 
 static void reply_stored(struct http_exchange *x, const struct inbox_receipt *r)
 {
-        char json[200];
-        int n = snprintf(json, sizeof(json),
-                         "{\"data\":{\"eventId\":\"evt-%lld\",\"traceId\":\"%s\",\"status\":\"%s\"}}",
-                         (long long)r->event, r->trace, r->outcome == INBOX_STORED ? "stored" : "duplicate");
+        struct buf json;
 
-        http_answer(x, 202, "application/json", json, (size_t)n);
+        buf_init(&json, 0);
+        buf_reserve(&json, 128);
+        buf_addstr(&json, "{\"data\":{\"eventId\":\"evt-");
+        buf_addint(&json, r->event);
+        buf_addstr(&json, "\",\"traceId\":\"");
+        buf_addstr(&json, r->trace);
+        buf_addstr(&json, r->outcome == INBOX_STORED ? "\",\"status\":\"stored\"}}"
+                                                     : "\",\"status\":\"duplicate\"}}");
+        reply_json(x, 202, &json);
 }
 
 static void on_receipt(void *arg, const struct inbox_receipt *r)

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/access.h"
+#include "api/door.h"
 #include "api/state_file.h"
 #include "base/id.h"
 #include "base/log.h"
@@ -78,7 +78,7 @@ static int read_key(const char *path, char *key, size_t size, struct error *err)
         return check_key(path, key, err) < 0 ? -1 : 1;
 }
 
-int access_load_key(struct access *a, const char *state_dir, struct error *err)
+int door_load_key(struct door *a, const char *state_dir, struct error *err)
 {
         char key[KEY_LONGEST + 8];
         char *path = mem_printf("%s/operator.key", state_dir);

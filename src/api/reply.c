@@ -65,19 +65,13 @@ static const struct {
         int status;
         const char *code;
 } failures[] = {
-        {ERR_INVALID,    400, "VALIDATION_ERROR"    },
-        { ERR_MISSING,   404, "NOT_FOUND"           },
-        { ERR_REFUSED,   403, "FORBIDDEN"           },
-        { ERR_CONFLICT,  409, "CONFLICT"            },
-        { ERR_LIMIT,     429, "RATE_LIMITED"        },
-        { ERR_TIMEOUT,   504, "AGENT_TIMEOUT"       },
-        { ERR_NET,       502, "AGENT_ERROR"         },
-        { ERR_PROTOCOL,  502, "AGENT_ERROR"         },
-        { ERR_FULL,      503, "DB_CONNECTION_FAILED"},
-        { ERR_IO,        503, "DB_CONNECTION_FAILED"},
-        { ERR_BUSY,      503, "DB_CONNECTION_FAILED"},
-        { ERR_CORRUPT,   500, "DB_QUERY_FAILED"     },
-        { ERR_CANCELLED, 503, "UNAVAILABLE"         },
+        { ERR_INVALID, 400, "VALIDATION_ERROR" },  { ERR_MISSING, 404, "NOT_FOUND" },
+        { ERR_REFUSED, 403, "FORBIDDEN" },         { ERR_CONFLICT, 409, "CONFLICT" },
+        { ERR_LIMIT, 429, "RATE_LIMITED" },        { ERR_TIMEOUT, 504, "AGENT_TIMEOUT" },
+        { ERR_NET, 502, "AGENT_ERROR" },           { ERR_PROTOCOL, 502, "AGENT_ERROR" },
+        { ERR_FULL, 503, "DB_CONNECTION_FAILED" }, { ERR_IO, 503, "DB_CONNECTION_FAILED" },
+        { ERR_BUSY, 503, "DB_CONNECTION_FAILED" }, { ERR_CORRUPT, 500, "DB_QUERY_FAILED" },
+        { ERR_CANCELLED, 503, "UNAVAILABLE" },
 };
 
 void reply_failed(struct http_exchange *x, const struct error *err)
@@ -155,7 +149,7 @@ static bool sane_id(const char *id)
 void reply_name_request(struct api *a, struct http_exchange *x)
 {
         const char *given = http_header(x, "x-request-id");
-        char made[40];
+        struct buf made;
 
         if (http_identity(x))
                 return;
@@ -164,6 +158,11 @@ void reply_name_request(struct api *a, struct http_exchange *x)
                 http_add_header(x, "x-request-id", given);
                 return;
         }
-        snprintf(made, sizeof(made), "req-%s-%llx", a->run, (unsigned long long)++a->requests);
-        http_add_header(x, "x-request-id", made);
+        buf_init(&made, 0);
+        buf_addstr(&made, "req-");
+        buf_addstr(&made, a->run);
+        buf_addch(&made, '-');
+        buf_addint(&made, (int64_t)++a->requests);
+        http_add_header(x, "x-request-id", made.data);
+        buf_release(&made);
 }

@@ -216,14 +216,8 @@ static void a_query_is_read_by_the_same_rows(void **state)
 static void a_query_refuses_what_it_does_not_know(void **state)
 {
         static const char *const bad[][2] = {
-                {"limit",   "0"                   },
-                { "limit",  "ten"                 },
-                { "limit",  ""                    },
-                { "limit",  "99999999999999999999"},
-                { "open",   "1"                   },
-                { "open",   ""                    },
-                { "apiKey", "x"                   },
-                { "since",  "yesterday"           },
+                { "limit", "0" }, { "limit", "ten" }, { "limit", "" },   { "limit", "99999999999999999999" },
+                { "open", "1" },  { "open", "" },     { "apiKey", "x" }, { "since", "yesterday" },
         };
 
         (void)state;

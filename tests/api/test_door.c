@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "../lib/scratch.h"
-#include "api/access.h"
+#include "api/door.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -28,23 +28,23 @@ static void loopback_addresses_are_known(void **state)
 
         (void)state;
         for (size_t i = 0; i < COUNT(yes); i++)
-                assert_true(access_is_loopback(yes[i]));
+                assert_true(door_is_loopback(yes[i]));
         for (size_t i = 0; i < COUNT(no); i++)
-                assert_false(access_is_loopback(no[i]));
+                assert_false(door_is_loopback(no[i]));
 }
 
-static struct access opened(const char *listen, const char *public_url, const char *proxy, bool tls)
+static struct door opened(const char *listen, const char *public_url, const char *proxy, bool tls)
 {
         char *items[] = { (char *)proxy };
         struct http_conf conf = { .listen = (char *)listen, .public_url = (char *)public_url };
-        struct access a;
+        struct door a;
         struct error err;
 
         if (proxy)
                 conf.trusted_proxy = (struct setting_list){ items, 1, true };
         if (tls)
                 conf.tls_cert = conf.tls_key = (char *)"x.pem";
-        assert_int_equal(access_init(&a, &conf, &err), 0);
+        assert_int_equal(door_init(&a, &conf, &err), 0);
         return a;
 }
 
@@ -52,65 +52,65 @@ static void an_open_address_needs_tls_or_a_named_proxy(void **state)
 {
         struct http_conf conf = { .listen = (char *)"0.0.0.0:8420" };
         struct error err;
-        struct access a;
+        struct door a;
 
         (void)state;
-        assert_int_equal(access_init(&a, &conf, &err), -1);
+        assert_int_equal(door_init(&a, &conf, &err), -1);
         assert_int_equal(err.kind, ERR_REFUSED);
         assert_non_null(strstr(err.text, "http.tlsCert"));
         assert_non_null(strstr(err.text, "http.trustedProxy"));
-        access_release(&a);
+        door_release(&a);
         a = opened("0.0.0.0:8420", NULL, NULL, true);
-        access_release(&a);
+        door_release(&a);
         a = opened("0.0.0.0:8420", NULL, "10.0.0.1", false);
-        access_release(&a);
+        door_release(&a);
 }
 
 static void without_tls_only_the_named_proxies_may_connect(void **state)
 {
-        struct access a = opened("0.0.0.0:8420", NULL, "10.1.0.0/16", false);
+        struct door a = opened("0.0.0.0:8420", NULL, "10.1.0.0/16", false);
 
         (void)state;
-        assert_true(access_peer_ok(&a, "10.1.2.3"));
-        assert_true(access_peer_ok(&a, "::ffff:10.1.2.3"));
-        assert_true(access_peer_ok(&a, "127.0.0.1"));
-        assert_false(access_peer_ok(&a, "10.2.0.1"));
-        assert_false(access_peer_ok(&a, "2001:db8::1"));
-        access_release(&a);
+        assert_true(door_peer_ok(&a, "10.1.2.3"));
+        assert_true(door_peer_ok(&a, "::ffff:10.1.2.3"));
+        assert_true(door_peer_ok(&a, "127.0.0.1"));
+        assert_false(door_peer_ok(&a, "10.2.0.1"));
+        assert_false(door_peer_ok(&a, "2001:db8::1"));
+        door_release(&a);
         a = opened("0.0.0.0:8420", NULL, NULL, true);
-        assert_true(access_peer_ok(&a, "203.0.113.5"));
-        access_release(&a);
+        assert_true(door_peer_ok(&a, "203.0.113.5"));
+        door_release(&a);
 }
 
 static void a_name_that_is_not_ours_is_refused_on_loopback(void **state)
 {
-        struct access a = opened("127.0.0.1:8420", "https://bot.example.org/x", NULL, false);
+        struct door a = opened("127.0.0.1:8420", "https://bot.example.org/x", NULL, false);
 
         (void)state;
-        assert_true(access_host_ok(&a, "127.0.0.1:8420"));
-        assert_true(access_host_ok(&a, "localhost"));
-        assert_true(access_host_ok(&a, "[::1]:8420"));
-        assert_true(access_host_ok(&a, "BOT.example.org"));
-        assert_false(access_host_ok(&a, "evil.example"));
-        assert_false(access_host_ok(&a, "localhost.evil.example"));
-        assert_false(access_host_ok(&a, ""));
-        assert_false(access_host_ok(&a, NULL));
-        access_release(&a);
+        assert_true(door_host_ok(&a, "127.0.0.1:8420"));
+        assert_true(door_host_ok(&a, "localhost"));
+        assert_true(door_host_ok(&a, "[::1]:8420"));
+        assert_true(door_host_ok(&a, "BOT.example.org"));
+        assert_false(door_host_ok(&a, "evil.example"));
+        assert_false(door_host_ok(&a, "localhost.evil.example"));
+        assert_false(door_host_ok(&a, ""));
+        assert_false(door_host_ok(&a, NULL));
+        door_release(&a);
 }
 
 static void pages_of_other_sites_are_refused(void **state)
 {
-        struct access a = opened("127.0.0.1:8420", "https://bot.example.org", NULL, false);
+        struct door a = opened("127.0.0.1:8420", "https://bot.example.org", NULL, false);
 
         (void)state;
-        assert_true(access_origin_ok(&a, NULL, "127.0.0.1:8420"));
-        assert_true(access_origin_ok(&a, "http://127.0.0.1:8420", "127.0.0.1:8420"));
-        assert_true(access_origin_ok(&a, "https://bot.example.org", "127.0.0.1:8420"));
-        assert_false(access_origin_ok(&a, "http://127.0.0.1:9999", "127.0.0.1:8420"));
-        assert_false(access_origin_ok(&a, "https://evil.example", "127.0.0.1:8420"));
-        assert_false(access_origin_ok(&a, "null", "127.0.0.1:8420"));
-        assert_false(access_origin_ok(&a, "", "127.0.0.1:8420"));
-        access_release(&a);
+        assert_true(door_origin_ok(&a, NULL, "127.0.0.1:8420"));
+        assert_true(door_origin_ok(&a, "http://127.0.0.1:8420", "127.0.0.1:8420"));
+        assert_true(door_origin_ok(&a, "https://bot.example.org", "127.0.0.1:8420"));
+        assert_false(door_origin_ok(&a, "http://127.0.0.1:9999", "127.0.0.1:8420"));
+        assert_false(door_origin_ok(&a, "https://evil.example", "127.0.0.1:8420"));
+        assert_false(door_origin_ok(&a, "null", "127.0.0.1:8420"));
+        assert_false(door_origin_ok(&a, "", "127.0.0.1:8420"));
+        door_release(&a);
 }
 
 static char *key_of(const char *dir)
@@ -135,18 +135,18 @@ static void swallow(const char *line, void *arg)
 static void the_key_is_made_once_and_only_its_owner_can_read_it(void **state)
 {
         char *dir = scratch_new(), *path = scratch_path(dir, "operator.key"), *first, *second;
-        struct access a = { 0 };
+        struct door a = { 0 };
         struct error err;
         struct stat st;
 
         (void)state;
-        assert_int_equal(access_load_key(&a, dir, &err), 0);
+        assert_int_equal(door_load_key(&a, dir, &err), 0);
         first = key_of(dir);
         assert_int_equal(strlen(first), 44);
         assert_memory_equal(first, "dgm_", 4);
         assert_int_equal(stat(path, &st), 0);
         assert_int_equal(st.st_mode & 0777, 0600);
-        assert_int_equal(access_load_key(&a, dir, &err), 0);
+        assert_int_equal(door_load_key(&a, dir, &err), 0);
         second = key_of(dir);
         assert_string_equal(first, second);
         free(second);
@@ -158,16 +158,16 @@ static void the_key_is_made_once_and_only_its_owner_can_read_it(void **state)
 static void a_key_others_could_read_is_closed(void **state)
 {
         char *dir = scratch_new(), *path = scratch_path(dir, "operator.key");
-        struct access a = { 0 };
+        struct door a = { 0 };
         struct error err;
         struct stat st;
         int warnings = 0;
 
         (void)state;
-        assert_int_equal(access_load_key(&a, dir, &err), 0);
+        assert_int_equal(door_load_key(&a, dir, &err), 0);
         assert_int_equal(chmod(path, 0644), 0);
         log_divert(swallow, &warnings);
-        assert_int_equal(access_load_key(&a, dir, &err), 0);
+        assert_int_equal(door_load_key(&a, dir, &err), 0);
         log_divert(NULL, NULL);
         assert_int_equal(warnings, 1);
         assert_int_equal(stat(path, &st), 0);
@@ -179,14 +179,14 @@ static void a_key_others_could_read_is_closed(void **state)
 static void a_broken_key_file_is_an_error(void **state)
 {
         char *dir = scratch_new(), *path = scratch_path(dir, "operator.key");
-        struct access a = { 0 };
+        struct door a = { 0 };
         struct error err;
         int fd = open(path, O_WRONLY | O_CREAT, 0600);
 
         (void)state;
         assert_int_equal(write(fd, "short\n", 6), 6);
         close(fd);
-        assert_int_equal(access_load_key(&a, dir, &err), -1);
+        assert_int_equal(door_load_key(&a, dir, &err), -1);
         assert_int_equal(err.kind, ERR_INVALID);
         free(path);
         scratch_free(dir);
@@ -195,23 +195,23 @@ static void a_broken_key_file_is_an_error(void **state)
 static void the_key_is_taken_from_either_header(void **state)
 {
         char *dir = scratch_new(), *key, *bearer, *basic;
-        struct access a = { 0 };
+        struct door a = { 0 };
         struct error err;
 
         (void)state;
-        assert_int_equal(access_load_key(&a, dir, &err), 0);
+        assert_int_equal(door_load_key(&a, dir, &err), 0);
         key = key_of(dir);
         bearer = mem_printf("bearer %s", key);
         basic = mem_printf("Basic %s", key);
-        assert_int_equal(access_check(&a, bearer, NULL), 1);
-        assert_int_equal(access_check(&a, NULL, key), 1);
-        assert_int_equal(access_check(&a, bearer, key), 1);
-        assert_int_equal(access_check(&a, NULL, NULL), 0);
-        assert_int_equal(access_check(&a, bearer, "wrong"), -1);
-        assert_int_equal(access_check(&a, "Bearer wrong", key), -1);
-        assert_int_equal(access_check(&a, basic, NULL), -1);
-        assert_int_equal(access_check(&a, "Bearer ", NULL), -1);
-        assert_int_equal(access_check(&a, NULL, ""), -1);
+        assert_int_equal(door_check(&a, bearer, NULL), 1);
+        assert_int_equal(door_check(&a, NULL, key), 1);
+        assert_int_equal(door_check(&a, bearer, key), 1);
+        assert_int_equal(door_check(&a, NULL, NULL), 0);
+        assert_int_equal(door_check(&a, bearer, "wrong"), -1);
+        assert_int_equal(door_check(&a, "Bearer wrong", key), -1);
+        assert_int_equal(door_check(&a, basic, NULL), -1);
+        assert_int_equal(door_check(&a, "Bearer ", NULL), -1);
+        assert_int_equal(door_check(&a, NULL, ""), -1);
         free(bearer);
         free(basic);
         free(key);

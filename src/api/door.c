@@ -1,4 +1,4 @@
-#include "api/access.h"
+#include "api/door.h"
 
 #include <arpa/inet.h>
 #include <stdint.h>
@@ -51,7 +51,7 @@ static bool is_loopback_host(const char *host)
         return IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
-bool access_is_loopback(const char *listen)
+bool door_is_loopback(const char *listen)
 {
         char host[256];
 
@@ -103,10 +103,10 @@ static char *url_host(const char *url)
         return start ? mem_strndup(start + 3, strcspn(start + 3, "/?#")) : NULL;
 }
 
-int access_init(struct access *a, const struct http_conf *conf, struct error *err)
+int door_init(struct door *a, const struct http_conf *conf, struct error *err)
 {
-        *a = (struct access){ .loopback = access_is_loopback(conf->listen),
-                              .tls = conf->tls_cert && conf->tls_key };
+        *a = (struct door){ .loopback = door_is_loopback(conf->listen),
+                            .tls = conf->tls_cert && conf->tls_key };
         if (!a->loopback && !a->tls && conf->trusted_proxy.count == 0)
                 return error_set(err, ERR_REFUSED,
                                  "refusing to listen on '%s': others could read the operator key on its way; "
@@ -123,23 +123,23 @@ int access_init(struct access *a, const struct http_conf *conf, struct error *er
         return 0;
 }
 
-void access_release(struct access *a)
+void door_release(struct door *a)
 {
         for (size_t i = 0; i < a->proxy_count; i++)
                 free(a->proxies[i]);
         free(a->proxies);
         free(a->public_host);
-        *a = (struct access){ 0 };
+        *a = (struct door){ 0 };
 }
 
-bool access_is_local(const struct access *a)
+bool door_is_local(const struct door *a)
 {
         return a->loopback && a->proxy_count == 0;
 }
 
 /* ---- who asks ---- */
 
-bool access_key_is(const struct access *a, const char *key)
+bool door_key_is(const struct door *a, const char *key)
 {
         unsigned char hash[SHA256_SIZE];
         size_t n = strnlen(key, KEY_LONGEST + 1);
@@ -150,7 +150,7 @@ bool access_key_is(const struct access *a, const char *key)
         return crypto_equal(hash, sizeof(hash), a->key_hash, sizeof(a->key_hash));
 }
 
-int access_check(const struct access *a, const char *authorization, const char *x_api_key)
+int door_check(const struct door *a, const char *authorization, const char *x_api_key)
 {
         const char *bearer = NULL;
 
@@ -163,12 +163,12 @@ int access_check(const struct access *a, const char *authorization, const char *
         if (!bearer && !x_api_key)
                 return 0;
         /* with both, both must be right: guessing which one was meant helps nobody */
-        if ((bearer && !access_key_is(a, bearer)) || (x_api_key && !access_key_is(a, x_api_key)))
+        if ((bearer && !door_key_is(a, bearer)) || (x_api_key && !door_key_is(a, x_api_key)))
                 return -1;
         return 1;
 }
 
-bool access_peer_ok(const struct access *a, const char *peer)
+bool door_peer_ok(const struct door *a, const char *peer)
 {
         if (a->tls || a->loopback || !peer || is_loopback_host(peer))
                 return true;
@@ -178,11 +178,11 @@ bool access_peer_ok(const struct access *a, const char *peer)
         return false;
 }
 
-bool access_host_ok(const struct access *a, const char *host)
+bool door_host_ok(const struct door *a, const char *host)
 {
         char name[256], public_name[256];
 
-        if (!access_is_local(a))
+        if (!door_is_local(a))
                 return true;
         if (!host || !host_part(host, name, sizeof(name)))
                 return false;
@@ -192,7 +192,7 @@ bool access_host_ok(const struct access *a, const char *host)
                strcasecmp(name, public_name) == 0;
 }
 
-bool access_origin_ok(const struct access *a, const char *origin, const char *host)
+bool door_origin_ok(const struct door *a, const char *origin, const char *host)
 {
         const char *at;
 

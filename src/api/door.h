@@ -1,8 +1,8 @@
 /*
- * access: who may ask. The operator key, where we listen, and which hosts, origins and peers are ours.
+ * door: who may ask. The operator key, where we listen, and which hosts, origins and peers are ours.
  */
-#ifndef API_ACCESS_H
-#define API_ACCESS_H
+#ifndef API_DOOR_H
+#define API_DOOR_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "config/config.h"
 
-struct access {
+struct door {
         unsigned char key_hash[SHA256_SIZE];
         char *public_host; /* of http.publicUrl, as a Host header has it; NULL: none */
         char **proxies;    /* addresses or networks; naming one means that others may reach us through it */
@@ -21,26 +21,26 @@ struct access {
 };
 
 /* Checks the listen address: ERR_REFUSED when it is open to others without TLS or a named proxy. Copies what it needs. */
-int access_init(struct access *a, const struct http_conf *conf, struct error *err);
+int door_init(struct door *a, const struct http_conf *conf, struct error *err);
 /* Also after a failed or no init, when zeroed. */
-void access_release(struct access *a);
+void door_release(struct door *a);
 /* Reads the operator key of a state directory, or makes it (0600). */
-int access_load_key(struct access *a, const char *state_dir, struct error *err);
+int door_load_key(struct door *a, const char *state_dir, struct error *err);
 
 /* Is this the operator key? In constant time. */
-bool access_key_is(const struct access *a, const char *key);
+bool door_key_is(const struct door *a, const char *key);
 /* The key of a request's headers (either may be NULL): 1 right, 0 none given, -1 wrong. */
-int access_check(const struct access *a, const char *authorization, const char *x_api_key);
+int door_check(const struct door *a, const char *authorization, const char *x_api_key);
 /* May this peer talk to us at all? Without TLS on an open address only the named proxies and this machine may. */
-bool access_peer_ok(const struct access *a, const char *peer);
+bool door_peer_ok(const struct door *a, const char *peer);
 /* Is the Host header one of ours? A page that made its own name point to this machine is told apart here. */
-bool access_host_ok(const struct access *a, const char *host);
+bool door_host_ok(const struct door *a, const char *host);
 /* Is the Origin header (NULL: none) that of our own pages? */
-bool access_origin_ok(const struct access *a, const char *origin, const char *host);
+bool door_origin_ok(const struct door *a, const char *origin, const char *host);
 /* Nobody but this machine can ask. */
-bool access_is_local(const struct access *a);
+bool door_is_local(const struct door *a);
 
 /* "127.0.0.1:8420", "[::1]:0", "localhost:1" → true; exposed for tests. */
-bool access_is_loopback(const char *listen);
+bool door_is_loopback(const char *listen);
 
 #endif
