@@ -209,9 +209,11 @@ static bool same(const char *a, const char *b)
         return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
-static void warn_of_restart(const struct config *old, const struct config *new)
+static void warn_of_restart(const struct daemon *d, const struct config *new)
 {
-        if (!same(old->http.listen, new->http.listen) || !same(old->http.tls_cert, new->http.tls_cert) ||
+        const struct config *old = d->config;
+
+        if ((!d->options->listen && !same(old->http.listen, new->http.listen)) || !same(old->http.tls_cert, new->http.tls_cert) ||
             !same(old->store_url, new->store_url) || !same(old->bus_url, new->bus_url))
                 log_warn("changes of http.listen, http.tls*, store and bus take effect after a restart");
 }
@@ -225,7 +227,7 @@ static void on_config(void *arg)
         d->reloading = d->reload_again = false;
         if (l->rc == 0 && !d->stopping) {
                 log_warnings(l->config);
-                warn_of_restart(d->config, l->config);
+                warn_of_restart(d, l->config);
                 l->rc = apply(d, l->config, &l->err);
         }
         if (l->rc < 0) {

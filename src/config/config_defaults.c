@@ -8,10 +8,10 @@
 #include "base/mem.h"
 #include "config/config_private.h"
 
-static bool has_adapter(const struct config *c, const char *name, const char *type)
+static bool has_adapter(const struct config *c, const char *name)
 {
         for (size_t i = 0; i < c->adapter_count; i++) {
-                if (strcmp(c->adapters[i]->name, name) == 0 || strcmp(c->adapters[i]->ops->name, type) == 0)
+                if (strcmp(c->adapters[i]->name, name) == 0)
                         return true;
         }
         return false;
@@ -21,7 +21,7 @@ static int add_adapter(struct config *c, const char *name, const char *type, str
 {
         struct adapter_conf *a;
 
-        if (has_adapter(c, name, type))
+        if (has_adapter(c, name))
                 return 0;
         a = adapter_conf_make(name, type, NULL, err);
         if (!a)

@@ -141,7 +141,7 @@ static const char adapters_text[] =
         "An adapter is one connection to a platform: a member of `adapters` with a name of your\n"
         "choice (small letters, digits, `-`, `_`, `.`) and a `type`. `terminal` (type `cli`) and\n"
         "`api` (type `api`) are there by themselves unless the file says something about an\n"
-        "adapter of that name or type; `{ \"type\": \"cli\", \"enabled\": false }` switches it off.\n"
+        "adapter of that name; `\"terminal\": { \"type\": \"cli\", \"enabled\": false }` switches it off.\n"
         "Keys every adapter has:\n\n";
 
 static const char agents_text[] =

@@ -141,9 +141,9 @@ static void the_terminal_and_the_api_are_added_unless_the_file_speaks_of_them(vo
         struct config *c = load(*state, "{\"adapters\": {\"shell\": {\"type\": \"cli\"},"
                                         " \"api\": {\"type\": \"api\", \"enabled\": false}}}");
 
-        assert_int_equal(c->adapter_count, 2);
+        assert_int_equal(c->adapter_count, 3);
         assert_non_null(adapter(c, "shell"));
-        assert_null(adapter(c, "terminal"));
+        assert_non_null(adapter(c, "terminal"));
         assert_false(adapter(c, "api")->common.enabled);
         config_free(c);
 }
@@ -169,8 +169,7 @@ static void everything_in_the_file_arrives(void **state)
         assert_int_equal(c->retention_ms[STREAM_CUSTOM], -1);
         assert_int_equal(c->retention_ms[STREAM_TURN], 1);
         assert_int_equal(c->limits.mailbox, 3);
-        assert_int_equal(c->adapter_count,
-                         2); /* an adapter of type api is there: only the terminal is added */
+        assert_int_equal(c->adapter_count, 3); /* its own, the terminal and the API */
         assert_string_equal(adapter(c, "shop")->common.agent, "two");
         assert_string_equal(c->default_agent, "one");
         assert_string_equal(c->agent_note, "one (echo), two (demo)");
