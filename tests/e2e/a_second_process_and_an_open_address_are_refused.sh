@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+cd "$(dirname "$0")/../.."
+. tests/e2e/lib.sh
+start
+rc=0
+message=$("$DRAGOMAN" run "$dir" --listen 127.0.0.1:0 2>&1) || rc=$?
+[ $rc -ne 0 ] || fail "a second daemon started on the same folder"
+contains "$message" "only one daemon"
+[ -s "$dir/state/http.addr" ] || fail "the refused process removed the address of the running one"
+api /api/v2/status >/dev/null || fail "the first daemon is gone"
+stop
+
+rc=0
+message=$("$DRAGOMAN" run "$dir" --listen 0.0.0.0:0 2>&1) || rc=$?
+[ $rc -eq 78 ] || fail "an open address without TLS was answered with $rc"
+contains "$message" "trustedProxy"
+[ "$(stat -c %a "$dir/state")" = 700 ] || fail "state is readable for others"
+[ "$(stat -c %a "$dir/state/operator.key")" = 600 ] || fail "the key is readable for others"

@@ -1,0 +1,52 @@
+# Shared by the end-to-end scripts: a daemon on a fresh folder, and a client for its API.
+set -eu
+top=$(cd "$(dirname "$0")/../.." && pwd)
+DRAGOMAN=${DRAGOMAN:-$top/build/dragoman}
+dir=$(mktemp -d)
+daemon_pid=
+wrapper=${wrapper:-}
+patience=$([ -z "$wrapper" ] && echo 500 || echo 3000)
+
+clean_up() {
+        [ -z "$daemon_pid" ] || kill -9 "$daemon_pid" 2>/dev/null || true
+        rm -rf "$dir"
+}
+trap clean_up EXIT
+
+fail() {
+        echo "FAILED: $*" >&2
+        [ ! -f "$dir/log" ] || tail -30 "$dir/log" >&2
+        exit 1
+}
+
+# Waits until a command succeeds; 10 s (60 s under a wrapper such as valgrind) at most.
+await() {
+        local tries=0
+        until "$@" >/dev/null 2>&1; do
+                tries=$((tries + 1))
+                [ $tries -lt $patience ] || fail "waited too long for: $*"
+                sleep 0.02
+        done
+}
+
+start() {
+        rm -f "$dir/state/http.addr"
+        $wrapper "$DRAGOMAN" run "$dir" --listen 127.0.0.1:0 "$@" 2>>"$dir/log" &
+        daemon_pid=$!
+        await test -s "$dir/state/http.addr"
+        addr=$(cat "$dir/state/http.addr")
+        key=$(cat "$dir/state/operator.key")
+        await curl -sf "http://$addr/readyz"
+}
+
+stop() {
+        kill -TERM "$daemon_pid"
+        local rc=0
+        wait "$daemon_pid" || rc=$?
+        daemon_pid=
+        [ $rc -eq 0 ] || fail "the daemon ended with $rc"
+}
+
+api() { curl -sS --max-time 30 -H "x-api-key: $key" "http://$addr$1" "${@:2}"; }
+post() { api "$1" -H 'Content-Type: application/json' -d "$2"; }
+contains() { case "$1" in *"$2"*) ;; *) fail "expected '$2' in: $1" ;; esac; }

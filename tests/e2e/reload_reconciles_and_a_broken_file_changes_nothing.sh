@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# SIGHUP starts what is new, stops what is gone, leaves the rest connected; a broken file keeps the old one in force.
+cd "$(dirname "$0")/../.."
+. tests/e2e/lib.sh
+config() { printf '%s' "$1" >"$dir/config.json"; }
+reload() {
+        local before
+        before=$(grep -c "$1" "$dir/log" || true)
+        kill -HUP "$daemon_pid"
+        await sh -c "[ \$(grep -c '$1' '$dir/log') -gt $before ]"
+}
+
+config '{ "agents": { "echo": { "type": "echo", "prefix": "one " } }, "adapters": { "left": { "type": "api" } } }'
+start
+contains "$(post '/api/v2/messages/inbound?wait=5000' '{"instanceId":"left","text":"hi"}')" '"text":"one hi"'
+since=$(api /api/v2/instances)
+
+config '{ "agents": { "echo": { "type": "echo", "prefix": "two " } }, "adapters": { "right": { "type": "api" } } }'
+reload 'configuration reloaded'
+contains "$(post '/api/v2/messages/inbound?wait=5000' '{"instanceId":"right","text":"hi"}')" '"text":"two hi"'
+contains "$(post '/api/v2/messages/inbound' '{"instanceId":"left","text":"hi"}')" '"error"'
+[ "$(grep -c 'adapter=api from' "$dir/log")" -eq 1 ] || fail "the api adapter did not stay connected"
+
+config '{ "agents": { "echo": { "type": "echo", "prefx": "three " } } }'
+reload 'the new configuration is not used'
+contains "$(tail -3 "$dir/log")" "did you mean 'prefix'"
+contains "$(post '/api/v2/messages/inbound?wait=5000' '{"instanceId":"right","text":"hi"}')" '"text":"two hi"'
+
+rc=0
+message=$("$DRAGOMAN" run "$dir" --check 2>&1) || rc=$?
+[ $rc -eq 78 ] || fail "--check answered $rc"
+contains "$message" "config.json:1"
+stop
