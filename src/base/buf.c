@@ -84,24 +84,51 @@ int buf_addstr(struct buf *b, const char *s)
 
 int buf_addch(struct buf *b, char c)
 {
-        return buf_add(b, &c, 1);
+        char *end = buf_reserve(b, 1);
+
+        if (!end)
+                return -1;
+        *end = c;
+        buf_grew(b, 1);
+        return 0;
+}
+
+int buf_addint(struct buf *b, int64_t n)
+{
+        char digits[20];
+        char *p = digits + sizeof(digits);
+        uint64_t rest = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
+
+        do {
+                *--p = (char)('0' + rest % 10);
+                rest /= 10;
+        } while (rest > 0);
+        if (n < 0)
+                *--p = '-';
+        return buf_add(b, p, (size_t)(digits + sizeof(digits) - p));
 }
 
 int buf_vaddf(struct buf *b, const char *fmt, va_list ap)
 {
+        size_t room = b->cap > 0 ? b->cap - b->len : 0;
         va_list again;
         char *end;
         int n;
 
+        /* most of the time it fits into what is there, and is written once */
         va_copy(again, ap);
-        n = vsnprintf(NULL, 0, fmt, again);
+        n = vsnprintf(b->cap > 0 ? b->data + b->len : NULL, room, fmt, again);
         va_end(again);
         if (n < 0)
                 return -1;
         end = buf_reserve(b, (size_t)n);
-        if (!end)
+        if (!end) {
+                if (b->cap > 0)
+                        b->data[b->len] = '\0';
                 return -1;
-        vsnprintf(end, (size_t)n + 1, fmt, ap);
+        }
+        if ((size_t)n >= room)
+                vsnprintf(end, (size_t)n + 1, fmt, ap);
         buf_grew(b, (size_t)n);
         return 0;
 }

@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct buf {
         char *data; /* never NULL after buf_init; "" when empty */
@@ -37,6 +38,7 @@ char *buf_take(struct buf *b);
 int buf_add(struct buf *b, const void *bytes, size_t n);
 int buf_addstr(struct buf *b, const char *s);
 int buf_addch(struct buf *b, char c);
+int buf_addint(struct buf *b, int64_t n);
 int buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int buf_vaddf(struct buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 

@@ -3,11 +3,14 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include "base/clock.h"
 
-void id_random_bytes(void *out, size_t n)
+#define POOL_BYTES 1024
+
+static void from_system(void *out, size_t n)
 {
         unsigned char *p = out;
 
@@ -25,6 +28,28 @@ void id_random_bytes(void *out, size_t n)
         }
 }
 
+/*
+ * A system call for every id would be a good part of what an event costs, so each thread fetches some in advance. What has
+ * been given away is wiped: it may have become a key. (We never fork without exec, so no two processes share a pool.)
+ */
+void id_random_bytes(void *out, size_t n)
+{
+        static _Thread_local unsigned char pool[POOL_BYTES];
+        static _Thread_local size_t left;
+
+        if (n > sizeof(pool)) {
+                from_system(out, n);
+                return;
+        }
+        if (n > left) {
+                from_system(pool, sizeof(pool));
+                left = sizeof(pool);
+        }
+        left -= n;
+        memcpy(out, pool + left, n);
+        explicit_bzero(pool + left, n);
+}
+
 uint64_t id_random_below(uint64_t below)
 {
         uint64_t limit = UINT64_MAX - UINT64_MAX % below;
@@ -36,25 +61,36 @@ uint64_t id_random_below(uint64_t below)
         return r % below;
 }
 
+/* Two digits for each byte, and the NUL. */
+static char *to_hex(const unsigned char *bytes, size_t n, char *out)
+{
+        static const char digits[] = "0123456789abcdef";
+
+        for (size_t i = 0; i < n; i++) {
+                out[2 * i] = digits[bytes[i] >> 4];
+                out[2 * i + 1] = digits[bytes[i] & 15];
+        }
+        out[2 * n] = '\0';
+        return out;
+}
+
 char *id_trace(char out[ID_TRACE_SIZE])
 {
         uint64_t ms = (uint64_t)clock_wall_ms();
-        unsigned char r[10];
+        unsigned char bytes[16];
 
-        id_random_bytes(r, sizeof(r));
-        snprintf(out, ID_TRACE_SIZE, "%012llx%02x%02x%02x%02x%02x%02x%02x%02x%02x%02x",
-                 (unsigned long long)(ms & 0xffffffffffffULL), r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7],
-                 r[8], r[9]);
-        return out;
+        for (int i = 0; i < 6; i++)
+                bytes[i] = (unsigned char)(ms >> (40 - 8 * i));
+        id_random_bytes(bytes + 6, sizeof(bytes) - 6);
+        return to_hex(bytes, sizeof(bytes), out);
 }
 
 char *id_span(char out[ID_SPAN_SIZE])
 {
-        uint64_t r;
+        unsigned char bytes[8];
 
-        id_random_bytes(&r, sizeof(r));
-        snprintf(out, ID_SPAN_SIZE, "%016llx", (unsigned long long)r);
-        return out;
+        id_random_bytes(bytes, sizeof(bytes));
+        return to_hex(bytes, sizeof(bytes), out);
 }
 
 char *id_random_text(char *out, size_t n)

@@ -14,8 +14,17 @@ static void separate(struct buf *b)
 {
         char last = b->len > 0 ? b->data[b->len - 1] : '\0';
 
-        if (last != '\0' && !strchr("{[: \n", last))
+        switch (last) {
+        case '\0':
+        case '{':
+        case '[':
+        case ':':
+        case ' ':
+        case '\n':
+                break;
+        default:
                 buf_addch(b, ',');
+        }
 }
 
 static void begin(struct buf *b, const char *key)
@@ -67,7 +76,7 @@ void jsonw_opt(struct buf *b, const char *key, const char *text)
 void jsonw_int(struct buf *b, const char *key, int64_t n)
 {
         begin(b, key);
-        buf_addf(b, "%lld", (long long)n);
+        buf_addint(b, n);
 }
 
 void jsonw_real(struct buf *b, const char *key, double x)

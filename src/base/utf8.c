@@ -95,11 +95,25 @@ size_t utf8_encode(uint32_t cp, char out[4])
         return 4;
 }
 
+/* How many bytes at the start are ASCII; may stop early, never inside a sequence. */
+static size_t ascii_run(const char *p, size_t n)
+{
+        size_t i = 0;
+        uint64_t eight;
+
+        for (; i + sizeof(eight) <= n; i += sizeof(eight)) {
+                memcpy(&eight, p + i, sizeof(eight));
+                if (eight & UINT64_C(0x8080808080808080))
+                        break;
+        }
+        return i;
+}
+
 bool utf8_valid(const char *p, size_t n)
 {
         uint32_t cp;
 
-        for (size_t i = 0, len; i < n; i += len) {
+        for (size_t i = ascii_run(p, n), len; i < n; i += len) {
                 len = decode_strict(p + i, n - i, &cp);
                 if (len == 0)
                         return false;

@@ -31,8 +31,6 @@ static void free_extras(struct http_extra *e)
         while (e) {
                 struct http_extra *next = e->next;
 
-                free(e->name);
-                free(e->value);
                 free(e);
                 e = next;
         }
@@ -129,10 +127,14 @@ void http_query_each(const struct http_exchange *x,
 
 static void push_extra(struct http_extra **list, const char *name, const char *value, size_t value_n)
 {
-        struct http_extra *e = mem_alloc(sizeof(*e));
+        size_t name_n = strlen(name);
+        struct http_extra *e = mem_alloc(sizeof(*e) + name_n + 1 + value_n + 1);
+        char *copy = e->name + name_n + 1;
 
-        e->name = mem_strdup(name);
-        e->value = mem_strndup(value, value_n);
+        memcpy(e->name, name, name_n + 1);
+        memcpy(copy, value, value_n);
+        copy[value_n] = '\0';
+        e->value = copy;
         e->next = *list;
         *list = e;
 }
@@ -314,6 +316,11 @@ void http_answer_take(struct http_exchange *x, int status, const char *content_t
         }
         r = MHD_create_response_from_buffer(n, body, MHD_RESPMEM_MUST_FREE);
         finish(x, status, content_type, r);
+}
+
+void http_cut(struct http_exchange *x)
+{
+        finish(x, 0, NULL, NULL); /* without a response MHD is told to close */
 }
 
 void http_answer_json(struct http_exchange *x, int status, json_t *value)

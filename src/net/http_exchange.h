@@ -87,7 +87,8 @@ enum http_state {
 
 struct http_extra {
         struct http_extra *next;
-        char *name, *value;
+        const char *value; /* behind the name */
+        char name[];
 };
 
 struct http_stream {

@@ -142,6 +142,7 @@ void inbox_receive(struct road *r, const struct incoming *in, inbox_ack_fn *ack,
         a->ack = ack;
         a->arg = arg;
         buf_init(&a->payload, 0);
+        buf_reserve(&a->payload, 512); /* most payloads: it grows once, not six times */
         if (check(r, in, &a->receipt.error) < 0) {
                 r->stats.refused++;
                 loop_defer(r->loop, on_refused, a);
