@@ -9,9 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "api/door.h"
 #include "api/api.h"
 #include "api/body.h"
+#include "api/door.h"
 #include "api/metrics.h"
 #include "api/routes.h"
 #include "base/arena.h"
@@ -73,8 +73,8 @@ void reply_data(struct http_exchange *x, int status, struct buf *data);
 /* A whole body that is JSON already; takes it over. */
 void reply_json(struct http_exchange *x, int status, struct buf *json);
 /* The error envelope. details: members of an object as JSON text, or NULL. */
-void reply_error(struct http_exchange *x, int status, const char *code, const char *details, const char *fmt, ...)
-        __attribute__((format(printf, 5, 6)));
+void reply_error(struct http_exchange *x, int status, const char *code, const char *details, const char *fmt,
+                 ...) __attribute__((format(printf, 5, 6)));
 /* The answer for an error of ours: its kind chooses status and code. */
 void reply_failed(struct http_exchange *x, const struct error *err);
 /* 404 with details {resourceType, resourceId}. */
@@ -93,10 +93,10 @@ struct look;
 typedef int look_fn(struct store_tx *tx, struct look *l, struct error *err);
 struct look {
         struct job job;
-        struct body body;  /* keeps the query's strings */
-        struct buf json;   /* the answer */
+        struct body body; /* keeps the query's strings */
+        struct buf json;  /* the answer */
         look_fn *fn;
-        void *query;       /* points behind the struct */
+        void *query; /* points behind the struct */
         int64_t id;
 };
 /* Reads the query by the route's table into a copy of `defaults` (size bytes; NULL: no query); NULL when it was answered with 400. */
@@ -114,7 +114,8 @@ void page_end(struct buf *b, bool more, const char *cursor);
 struct stream *stream_new(struct api *a, unsigned max_clients);
 void stream_free(struct stream *s);
 unsigned stream_clients(const struct stream *s);
-void stream_live(struct stream *s, const char *type, const char *adapter, const char *channel, const char *json);
+void stream_live(struct stream *s, const char *type, const char *adapter, const char *channel,
+                 const char *json);
 
 /* ---- those who wait for the end of a turn (waiters.c) ---- */
 
@@ -123,33 +124,35 @@ void waiters_free(struct waiters *w);
 bool waiters_full(const struct waiters *w);
 unsigned waiters_count(const struct waiters *w);
 /* Answers j's exchange with the receipt and the reply to this event, or after ms without it. Takes j (malloc'd) over; begun already. */
-void waiters_add(struct waiters *w, struct job *j, int64_t event, const char *trace, bool duplicate, int64_t ms);
+void waiters_add(struct waiters *w, struct job *j, int64_t event, const char *trace, bool duplicate,
+                 int64_t ms);
 
 /* ---- handlers, by the file that has them ---- */
 
-void health_alive(struct http_exchange *x);   /* health.c */
+void health_alive(struct http_exchange *x); /* health.c */
 void health_ready(struct http_exchange *x);
 void health_status(struct http_exchange *x);
-void metrics_show(struct http_exchange *x);   /* metrics_text.c */
-void openapi_show(struct http_exchange *x);   /* openapi.c */
+void metrics_show(struct http_exchange *x);     /* metrics_text.c */
+void openapi_show(struct http_exchange *x);     /* openapi.c */
 void messages_inbound(struct http_exchange *x); /* messages.c */
 void messages_send(struct http_exchange *x);
-void events_list(struct http_exchange *x);    /* events.c */
+void events_list(struct http_exchange *x); /* events.c */
 void events_show(struct http_exchange *x);
-void events_stream(struct http_exchange *x);  /* stream.c */
+void events_stream(struct http_exchange *x);   /* stream.c */
 void deliveries_list(struct http_exchange *x); /* deliveries.c */
 void deliveries_show(struct http_exchange *x);
 void deliveries_retry(struct http_exchange *x);
 void dead_letters_list(struct http_exchange *x); /* dead_letters.c */
 void dead_letters_retry(struct http_exchange *x);
-void turns_list(struct http_exchange *x);     /* turns.c */
+void turns_list(struct http_exchange *x); /* turns.c */
 void turns_show(struct http_exchange *x);
 void turns_cancel(struct http_exchange *x);
 void trigger_logs_list(struct http_exchange *x); /* trigger_logs.c */
-void instances_list(struct http_exchange *x); /* instances.c */
-void agents_list(struct http_exchange *x);    /* agents.c */
+void channels_webhook(struct http_exchange *x);  /* channels.c */
+void instances_list(struct http_exchange *x);    /* instances.c */
+void agents_list(struct http_exchange *x);       /* agents.c */
 void agents_health(struct http_exchange *x);
-void why_show(struct http_exchange *x);       /* why.c */
-void backup_make(struct http_exchange *x);    /* backup.c */
+void why_show(struct http_exchange *x);    /* why.c */
+void backup_make(struct http_exchange *x); /* backup.c */
 
 #endif

@@ -49,16 +49,19 @@ struct field {
         enum field_type type;
         bool required;
         int64_t min, max;
-        const char *const *choices;  /* NULL-terminated */
-        const char *prefix;          /* FIELD_ID */
-        const struct field *group;   /* FIELD_GROUP, FIELD_LIST */
-        size_t item_size;            /* FIELD_LIST */
-        const char *fallback;        /* what absence means, as JSON text, for the documentation; may be NULL */
-        const char *help;            /* one sentence */
-        size_t at;                   /* offsetof the value in the owner's struct */
+        const char *const *choices; /* NULL-terminated */
+        const char *prefix;         /* FIELD_ID */
+        const struct field *group;  /* FIELD_GROUP, FIELD_LIST */
+        size_t item_size;           /* FIELD_LIST */
+        const char *fallback;       /* what absence means, as JSON text, for the documentation; may be NULL */
+        const char *help;           /* one sentence */
+        size_t at;                  /* offsetof the value in the owner's struct */
 };
 
-#define FIELD_END { NULL, FIELD_NONE, false, 0, 0, NULL, NULL, NULL, 0, NULL, NULL, 0 }
+#define FIELD_END                                                                 \
+        {                                                                         \
+                NULL, FIELD_NONE, false, 0, 0, NULL, NULL, NULL, 0, NULL, NULL, 0 \
+        }
 
 /* A body being read. Strings in the caller's struct are borrowed from it until body_release. */
 struct body {
@@ -78,7 +81,8 @@ void query_add(struct body *b, const struct field *fields, void *out, const char
 /* 0, or -1 when something was wrong or a required parameter was not among those added. */
 int query_done(struct body *b, const struct field *fields);
 /* Notes a mistake the table cannot express; returns -1. path "" is the body as a whole. */
-int body_mistake(struct body *b, const char *path, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+int body_mistake(struct body *b, const char *path, const char *fmt, ...)
+        __attribute__((format(printf, 3, 4)));
 
 /* "dlv-42" or "42" → 42; -1 when it is not such an id. */
 int64_t field_id(const char *prefix, const char *text);

@@ -11,12 +11,14 @@
 #include "road/road.h"
 
 struct instance_health {
-        const char *state; /* "connected", "degraded", "connecting", "reconnecting", "error", "disconnected" */
-        char why[240];     /* "" when connected */
-        bool said_so;      /* connected, or the reason why not is known: what readiness asks */
+        const char
+                *state; /* "connected", "degraded", "connecting", "reconnecting", "error", "disconnected" */
+        char why[240];  /* "" when connected */
+        bool said_so;   /* connected, or the reason why not is known: what readiness asks */
         struct adapter_stats stats;
 };
 
-void instance_health(const struct road *r, const struct adapter *a, int64_t now_ms, struct instance_health *out);
+void instance_health(const struct road *r, const struct adapter *a, int64_t now_ms,
+                     struct instance_health *out);
 
 #endif

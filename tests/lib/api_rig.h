@@ -50,8 +50,8 @@ struct api_answer {
 void api_answer_release(struct api_answer *a);
 
 /* Opens a connection and sends a request with the key; `more` are further header lines, "" for none. Does not wait. */
-void api_rig_send(struct api_rig *r, struct http_raw *c, const char *method, const char *path, const char *more,
-                  const char *body);
+void api_rig_send(struct api_rig *r, struct http_raw *c, const char *method, const char *path,
+                  const char *more, const char *body);
 /* Waits for the answer to it and closes. */
 struct api_answer api_rig_receive(struct http_raw *c);
 /* Both. */
