@@ -51,6 +51,7 @@ struct incoming {
         const char *sender_username;
         const char *sender_name;
         bool sender_is_bot;
+        bool is_own;          /* the bot's own message, handed back by the platform */
         const char *text;     /* as an agent should read it: mentions of the bot removed */
         const char *raw_text; /* as it was written; NULL: same as text */
         bool is_mention;      /* addresses the bot */

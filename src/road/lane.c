@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/jsonw.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "road/road_private.h"
 
@@ -30,6 +31,8 @@ struct placed {
         char *inputs;         /* the turn's input numbers after this event */
         int64_t due_ms;       /* wall clock */
         int64_t conversation; /* result */
+        struct out *notice;   /* SKIPPED: what the sender is told; may be NULL */
+        bool journaled;       /* the notice is sent by being stored */
 };
 
 struct decisions {
@@ -207,7 +210,7 @@ static void begin_turn(struct road *r, struct lane *lane, struct placed *p, cons
         p->turn = t;
 }
 
-static void place_in_lane(struct road *r, struct placed *p, const struct decision *d)
+static void place_in_lane(struct road *r, struct placed *p, struct decision *d)
 {
         struct lane *lane = lane_get(r, p->in->adapter, p->in->channel, p->in->thread, d->agent);
         struct turn *last = TAILQ_LAST(&lane->waiting, turn_list);
@@ -219,15 +222,44 @@ static void place_in_lane(struct road *r, struct placed *p, const struct decisio
                                        (long long)lane->mailbox);
                 return;
         }
-        if (may_join(r, last, now))
+        if (may_join(r, last, now)) {
                 join(last, p, d, now);
-        else
+        } else if (!r->hooks.admit || r->hooks.admit(r->hooks.ctx, p->in, d)) {
                 begin_turn(r, lane, p, d, now);
+        } else {
+                p->reason = mem_strdup(d->reason);
+                lane_free_if_idle(r, lane);
+                return;
+        }
         p->conversation = lane->conversation;
         buf_init(&inputs, 0);
         turn_inputs_text(p->turn, &inputs);
         p->inputs = buf_take(&inputs);
         p->due_ms = clock_wall_ms() + (p->turn->due_mono - now);
+}
+
+/* A short text from us, not from an agent: the first part is all of it. */
+static void make_notice(struct road *r, struct placed *p, const char *text)
+{
+        struct rendered parts = { 0 };
+        struct error err;
+        struct buf payload;
+
+        if (r->hooks.render(r->hooks.ctx, p->in->adapter, text, &parts, &err) < 0)
+                log_warn("cannot render a notice, sending it as it is", LOG_S("why", err.text));
+        buf_init(&payload, 0);
+        jsonw_open(&payload, '{');
+        jsonw_str(&payload, "text", parts.count > 0 ? parts.parts[0].text : text);
+        jsonw_opt(&payload, "plain", parts.count > 0 ? parts.parts[0].plain : NULL);
+        jsonw_opt(&payload, "replyTo", p->in->id);
+        jsonw_close(&payload, '}');
+        p->notice = out_new(r->next_delivery++, 0, p->in->adapter, p->in->channel, p->in->thread, "send",
+                            PACE_FINAL, payload.data, p->in->trace);
+        p->journaled = (r->hooks.adapter_abilities(r->hooks.ctx, p->in->adapter) & ADAPTER_JOURNALED) != 0;
+        if (r->limits.delivery_expiry_seconds > 0)
+                p->notice->expires_ms = clock_wall_ms() + r->limits.delivery_expiry_seconds * 1000;
+        buf_release(&payload);
+        rendered_release(&parts);
 }
 
 static void place(struct road *r, struct placed *p, struct incoming *in)
@@ -245,6 +277,8 @@ static void place(struct road *r, struct placed *p, struct incoming *in)
                 p->reason = mem_strdup(d.reason);
         if (p->placing == SKIPPED && d.expired)
                 p->placing = EXPIRED;
+        if (p->placing == SKIPPED && d.notice)
+                make_notice(r, p, d.notice);
 }
 
 /* ---- writing decisions ---- */
@@ -342,6 +376,34 @@ static int write_join(struct store_tx *tx, const struct placed *p, struct error 
         return store_run(s, err);
 }
 
+/* For a journaled adapter the message.sent event is the delivery. */
+static int write_notice(struct store_tx *tx, struct decisions *ds, const struct placed *p, struct error *err)
+{
+        struct bus_event e = {
+                .type = EVENT_MESSAGE_SENT,
+                .time_ms = ds->now_ms,
+                .adapter = p->in->adapter,
+                .channel = p->in->channel,
+                .thread = p->in->thread,
+                .trace = p->in->trace,
+        };
+        struct buf payload;
+        int rc;
+
+        if (!p->notice)
+                return 0;
+        if (out_insert(tx, p->notice, p->journaled ? "sent" : "queued", NULL, err) < 0)
+                return -1;
+        if (!p->journaled)
+                return 0;
+        buf_init(&payload, 0);
+        out_sent_event(p->notice, NULL, ds->now_ms, &payload);
+        e.payload = payload.data;
+        rc = bus_append(tx, &ds->batch, &e, NULL, err);
+        buf_release(&payload);
+        return rc < 0 ? -1 : 0;
+}
+
 static int write_log(struct store_tx *tx, const struct decisions *ds, const struct placed *p,
                      struct error *err)
 {
@@ -384,7 +446,7 @@ static int write_decisions(struct store_tx *tx, void *arg, struct error *err)
                         rc = write_turn(tx, ds, p, err);
                 else if (p->placing == JOINED)
                         rc = write_join(tx, p, err);
-                if (rc < 0 || write_log(tx, ds, p, err) < 0)
+                if (rc < 0 || write_log(tx, ds, p, err) < 0 || write_notice(tx, ds, p, err) < 0)
                         return -1;
         }
         return bus_cursor_set(tx, CURSOR, ds->cursor, err);
@@ -392,10 +454,26 @@ static int write_decisions(struct store_tx *tx, void *arg, struct error *err)
 
 /* ---- after the commit ---- */
 
-static void on_placed(struct placed *p)
+static void send_notice(struct road *r, struct placed *p)
+{
+        struct out *o = p->notice;
+
+        p->notice = NULL;
+        if (!o)
+                return;
+        if (p->journaled) {
+                r->stats.sent++;
+                out_free(o);
+        } else {
+                outbox_enqueue(r, o);
+        }
+}
+
+static void on_placed(struct road *r, struct placed *p)
 {
         struct turn *t = p->turn;
 
+        send_notice(r, p);
         if (!t) {
                 incoming_free(p->in);
                 return;
@@ -419,6 +497,7 @@ static void decisions_free(struct decisions *ds)
                 free(ds->items[i].agent);
                 free(ds->items[i].rule);
                 free(ds->items[i].inputs);
+                out_free(ds->items[i].notice);
         }
         free(ds->items);
         bus_batch_release(&ds->batch);
@@ -434,7 +513,7 @@ static void on_decided(void *arg)
         r->deciding = false;
         bus_publish(r->bus, &ds->batch);
         for (unsigned i = 0; i < ds->count; i++)
-                on_placed(&ds->items[i]);
+                on_placed(r, &ds->items[i]);
         /* joins may have moved a due time and new turns may be first in their lanes */
         for (unsigned i = 0; i < ds->count; i++) {
                 struct turn *t = ds->items[i].placing == NEW_TURN && !ds->items[i].turn->starts_now

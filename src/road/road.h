@@ -38,6 +38,9 @@ struct decision {
         const char *reason;  /* why not; for the trigger log, a sentence for a person */
         int64_t debounce_ms; /* 0: at once */
         int64_t debounce_max_ms;
+        int64_t turns, turns_seconds; /* how many turns the sender may cause here; for the admit hook */
+        const char *
+                notice; /* not triggered: this short text is sent to the channel, in the transaction of the decision */
 };
 
 /* ---- turns (agents answer) ---- */
@@ -155,6 +158,9 @@ void rendered_release(struct rendered *r);
 struct road_hooks {
         void *ctx;
         void (*decide)(void *ctx, const struct incoming *in, struct decision *out);
+        /* A decision that triggers is about to become a new turn, rather than to join one that waits. Returns false, with reason and
+         * perhaps notice in *out, when it may not. NULL: it always may. */
+        bool (*admit)(void *ctx, const struct incoming *in, struct decision *out);
 
         unsigned (*agent_abilities)(void *ctx, const char *agent); /* 0 for an unknown agent */
         void (*agent_start)(void *ctx, struct turn_run *run);
