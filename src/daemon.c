@@ -166,6 +166,7 @@ static int apply(struct daemon *d, struct config *c, struct error *err)
                 return -1;
         free_agent_confs(c);
         apply_rules(d, c);
+        adapters_set_public_url(d->adapters, c->http.public_url);
         if (adapters_apply(d->adapters, c->adapters, c->adapter_count, err) < 0)
                 return -1;
         free_adapter_confs(c);

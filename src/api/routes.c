@@ -75,6 +75,10 @@ const struct api_route api_routes[] = {
           .summary = "What was decided about each inbound event and why, newest first.", .query = trigger_logs_query,
           .status = 200, .answer = PAGE " of decisions." },
 
+        { "POST", "/api/v2/channels/:platform/:adapter/webhook", SCOPE_NONE, channels_webhook,
+          .summary = "Where a platform posts its events. The platform's own secret is the key: for Telegram the header "
+                     "X-Telegram-Bot-Api-Secret-Token.",
+          .status = 200, .answer = "The event is on disk; 503 when it could not be stored and should be sent again." },
         { "GET", "/api/v2/instances", SCOPE_READ, instances_list,
           .summary = "The adapters. state is the worst of what the adapter says and what the road sees.", .status = 200,
           .answer = PAGE " of adapters." },

@@ -61,6 +61,16 @@ void adapters_set_road(struct adapters *as, struct road *r)
                 as->slots[i]->adapter.road = r;
 }
 
+void adapters_set_public_url(struct adapters *as, const char *url)
+{
+        char *old = as->public_url;
+
+        as->public_url = mem_strdup(url);
+        for (size_t i = 0; i < as->count; i++)
+                as->slots[i]->adapter.public_url = as->public_url;
+        free(old);
+}
+
 void adapters_set_journal(struct adapters *as, struct store *s, struct bus *b)
 {
         adapter_moves_forget(as);
@@ -101,6 +111,7 @@ void adapters_free(struct adapters *as)
         map_release(&as->by_name);
         free(as->slots);
         free(as->dir);
+        free(as->public_url);
         free(as);
 }
 
@@ -121,6 +132,7 @@ static void slot_use(struct slot *s, struct adapters *as, struct adapter_conf *c
         s->adapter.http = as->http;
         s->adapter.road = as->road;
         s->adapter.dir = as->dir;
+        s->adapter.public_url = as->public_url;
         adapter_conf_free(old);
 }
 

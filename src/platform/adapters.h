@@ -25,6 +25,7 @@ struct adapters {
         struct bus *bus;
         LIST_HEAD(, adapter_move) moves; /* on their way to the journal */
         char *dir;
+        char *public_url;
         struct slot **slots; /* in the order of the configuration */
         size_t count;
         struct map by_name; /* → struct slot */

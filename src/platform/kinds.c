@@ -5,6 +5,7 @@
 const struct platform_ops *const platform_kinds[] = {
         &api_platform,
         &cli_platform,
+        &telegram_platform,
         NULL,
 };
 

@@ -54,6 +54,11 @@ struct platform_ops {
         void (*reconcile)(struct adapter *a, const struct delivery *d); /* with ADAPTER_READBACK */
         unsigned (*abilities)(const struct adapter *a);                 /* NULL: `can` */
         bool (*is_group)(const struct adapter *a, const char *channel); /* for pacing; NULL: never */
+        /*
+         * A post to /api/v2/channels/<platform>/<adapter>/webhook; NULL: it takes none. Nobody has asked for a key: the platform checks the
+         * post's own proof, and answers the exchange, now or later.
+         */
+        void (*webhook)(struct adapter *a, struct http_exchange *x);
 };
 
 extern const struct platform_ops *const platform_kinds[]; /* NULL-terminated: the table of platforms */
@@ -70,6 +75,7 @@ struct adapter {
         struct http_client *http;
         struct road *road;
         const char *dir;
+        const char *public_url; /* how the API is reached from outside; NULL: not at all */
         enum adapter_state state;
         char why[200];        /* of LOST and STOPPED, for a person */
         int64_t since_ms;     /* wall clock of the last change of state */
@@ -105,6 +111,8 @@ struct adapters;
 struct adapters *adapters_new(struct loop *l, struct http_client *http, const char *dir);
 /* The road comes later: it needs our hooks to be opened. Before adapters_apply; NULL when the road is about to close. */
 void adapters_set_road(struct adapters *as, struct road *r);
+/* http.publicUrl, copied; NULL: there is none. Adapters that are opened afterwards see it. */
+void adapters_set_public_url(struct adapters *as, const char *url);
 /* Where changes of state are journaled (adapter.connected, adapter.lost, adapter.stopped). Without it, or with NULL, they are only logged. */
 void adapters_set_journal(struct adapters *as, struct store *s, struct bus *b);
 /* Closes the connections. Sends in flight are not reported: the next road_open resumes them. */

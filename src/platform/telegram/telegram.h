@@ -1,0 +1,146 @@
+/*
+ * telegram: one bot, as the files of this folder see it.
+ *
+ *     telegram.c    settings, the link: greeting, polling or webhook, waiting, stopped
+ *     tg_call.c     one call of the Bot API
+ *     tg_update.c   an update becomes events; tg_text.c reads its text
+ *     tg_intake.c   updates on their way to the inbox, in order, acknowledged after the commit
+ *     tg_fetch.c    attachments are downloaded into the channel's folder
+ *     tg_send.c     deliveries become calls; tg_reaction.c knows the permitted emoji
+ *     tg_memory.c   what must survive a restart besides the store, and the lock on the token
+ *
+ * The token is part of every URL: no URL is ever logged, stored or handed over.
+ */
+#ifndef PLATFORM_TELEGRAM_TELEGRAM_H
+#define PLATFORM_TELEGRAM_TELEGRAM_H
+
+#include <sys/queue.h>
+
+#include "platform/platform.h"
+#include "platform/telegram/tg_call.h"
+#include "platform/telegram/tg_update.h"
+
+struct telegram_conf {
+        struct secret *token;
+        char *api_base;
+        char *mode;
+        struct secret *webhook_secret;
+        int64_t poll_seconds;
+        int64_t media_max_bytes;
+        bool streaming;
+        struct setting_list commands;
+};
+
+/* What the link does; only link_enter writes it. */
+enum tg_state {
+        TG_GREETING,  /* getMe */
+        TG_SETTLING,  /* getting rid of a webhook, or setting ours */
+        TG_LISTENING, /* polling, or waiting for posts */
+        TG_WAITING,   /* after a failure; tries again by itself */
+        TG_STOPPED,   /* the operator has to act */
+};
+
+struct tg_fetch;
+struct tg_work;
+struct tg_send;
+TAILQ_HEAD(tg_works, tg_work);
+
+/* Updates between their arrival and their commit. */
+struct tg_intake {
+        struct tg_works window; /* in the order of arrival; committed ones leave from the front */
+        size_t count;
+        size_t unready;      /* held or fetching: those behind them in the same chat wait */
+        struct timer *again; /* the inbox refused */
+        unsigned refusals;
+        TAILQ_HEAD(, tg_fetch) fetches; /* running first, then waiting */
+        unsigned fetching;
+};
+
+struct telegram {
+        struct adapter *adapter;
+        const struct telegram_conf *conf;
+        enum tg_state state;
+        struct tg_self self;
+        char *username, *name;
+        char *secret;         /* of the webhook */
+        struct tg_call *call; /* the link's one call */
+        struct timer *timer;  /* the next try, or the next look beside pending updates */
+        struct timer *watch;  /* webhook mode: does Telegram reach us? */
+        unsigned failures, conflicts;
+        int64_t offset; /* everything below is committed; 0: not known, Telegram remembers */
+        struct tg_intake intake;
+        LIST_HEAD(, tg_call) calls; /* all of them */
+        TAILQ_HEAD(, tg_send) sends;
+        unsigned limited; /* answers 429 in a row */
+        json_t *memory;
+        int lock;
+};
+
+/* ---- telegram.c ---- */
+
+/* The token does not work any more. */
+void tg_stop(struct telegram *tg, const char *why);
+/* Something left the window: it may be time to ask for more. */
+void tg_listen_on(struct telegram *tg);
+bool tg_polls(const struct telegram *tg);
+
+/* ---- tg_intake.c ---- */
+
+void tg_intake_init(struct telegram *tg);
+/* Whoever waits for an answer gets 503; late acknowledgements find nobody. */
+void tg_intake_release(struct telegram *tg);
+/* Takes one update (borrowed). x: answered with 200 after the commit, NULL when polling. */
+void tg_intake_add(struct telegram *tg, json_t *update, struct http_exchange *x);
+/* Updates below this one are committed; `otherwise` when nothing is pending. */
+int64_t tg_intake_offset(const struct telegram *tg, int64_t otherwise);
+/* Some update waits for files or for the rest of its album, and there is room for more: look for further ones meanwhile. */
+bool tg_intake_open(const struct telegram *tg);
+void tg_webhook(struct adapter *a, struct http_exchange *x);
+
+/* ---- tg_fetch.c ---- */
+
+/*
+ * Downloads a file. Exactly one call of done, later: path (relative to the workspace; borrowed) or why not. Stops with tg_fetch_drop.
+ */
+struct tg_fetch_order {
+        const char *file_id;
+        const char *channel, *message; /* for the path */
+        const char *name;
+        int64_t size; /* 0: not known */
+};
+typedef void tg_fetched_fn(void *arg, const char *path, int64_t size, const char *why);
+struct tg_fetch *tg_fetch_start(struct telegram *tg, const struct tg_fetch_order *order, tg_fetched_fn *done,
+                                void *arg);
+void tg_fetch_drop(struct tg_fetch *f);
+/* A name that is safe in any folder; yours to free. */
+char *tg_safe_name(const char *name);
+
+/* ---- tg_send.c ---- */
+
+void tg_send(struct adapter *a, const struct delivery *d);
+/* All sends in flight end as unsure. */
+void tg_sends_release(struct telegram *tg);
+/* What Telegram's answer means for a delivery of this kind; why goes to `text`. */
+void tg_outcome(const char *kind, const struct tg_answer *answer, struct send_result *out, char *text,
+                size_t size);
+
+/* ---- tg_reaction.c ---- */
+
+/* The nearest emoji a bot may react with, or NULL. */
+const char *tg_reaction(const char *emoji);
+
+/* ---- tg_memory.c ---- */
+
+/* 0, or -1 with a sentence: another adapter or process of this data directory has the token. */
+int tg_lock(struct telegram *tg, struct error *err);
+void tg_unlock(struct telegram *tg);
+void tg_memory_read(struct telegram *tg);
+/* Where a chat has moved to; the id itself when it has not. Borrowed. */
+const char *tg_chat_now(const struct telegram *tg, const char *chat);
+void tg_chat_moved(struct telegram *tg, const char *from, const char *to);
+/* setMyCommands, when what is configured is not what was set last. */
+void tg_commands_publish(struct telegram *tg);
+/* "name - what it does", as BotFather wants them. NULL, or what is wrong with it. */
+const char *tg_command_check(const char *line);
+
+#endif

@@ -1,0 +1,59 @@
+/*
+ * tg_call: one call of the Bot API.
+ *
+ * The answer says what Telegram said and, when it said nothing, how far the request got.
+ */
+#ifndef PLATFORM_TELEGRAM_TG_CALL_H
+#define PLATFORM_TELEGRAM_TG_CALL_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "net/http_client.h"
+
+struct telegram;
+struct tg_call;
+
+struct tg_answer {
+        bool ok;
+        int status; /* error_code, or the status of an answer that is not Telegram's; 0: no answer came */
+        enum http_reach reach;
+        enum error_kind kind;
+        const json_t *result;   /* with ok; may be NULL when the answer was cut after its status line */
+        const char *why;        /* one sentence, without secrets */
+        int64_t retry_after_ms; /* -1: not told */
+        const char *migrated;   /* the chat's new id, or NULL */
+};
+typedef void tg_answer_fn(void *arg, const struct tg_answer *answer);
+
+/* A file in the request. */
+struct tg_upload {
+        const char *field, *path, *name, *mime;
+};
+
+struct tg_request {
+        const char *method;
+        json_t *params; /* borrowed; NULL: none */
+        const struct tg_upload *upload;
+        int64_t total_ms; /* 0: 30 s */
+        bool repeatable;
+};
+
+/* Never answers before it has returned. Everything is copied. */
+struct tg_call *tg_call_start(struct telegram *tg, const struct tg_request *request, tg_answer_fn *done,
+                              void *arg);
+/* No answer follows. NULL is fine. */
+void tg_call_abort(struct tg_call *c);
+void tg_calls_abort(struct telegram *tg);
+/* Reads what came; for the call itself and for tests. *body owns the strings: decref it afterwards. */
+void tg_answer_read(const struct http_result *r, json_t **body, struct tg_answer *out, char *text,
+                    size_t size);
+/* "/bot<token>/method" or "/file/bot<token>/path" behind the base; holds the token: yours to wipe and free. */
+char *tg_url(const struct telegram *tg, const char *before, const char *after);
+void tg_url_free(char *url);
+/* chat_id and the like: a number where it is one, else a string. */
+void tg_set_id(json_t *params, const char *key, const char *id);
+
+#endif

@@ -1,0 +1,566 @@
+/*
+ * Updates on their way to the inbox.
+ *
+ *     arrived ──► held (an album is not complete) ──► fetching (files) ──► ready ──► storing ──► done
+ *
+ * Every update stands in the window from its arrival until it and all before it are committed; what is behind the window may be
+ * confirmed to Telegram. Events of one chat are handed over in their order; those of other chats do not wait for them. When
+ * the inbox refuses, the update stays and is handed over again: nothing is confirmed meanwhile.
+ *
+ * The parts of an album are one event under the key of its first message. Should the process die after a late part was seen apart, and
+ * find both together at the next start, the key decides: the album is known already.
+ */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/crypto.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "platform/telegram/telegram.h"
+
+#define ALBUM_MS    1000 /* after its last part */
+#define WINDOW_MAX  100  /* what getUpdates gives at most */
+#define AGAIN_MS    500
+#define AGAIN_MAX   10000
+#define SECRET_NAME "X-Telegram-Bot-Api-Secret-Token"
+
+enum work_state { WORK_UNREADY, WORK_READY, WORK_STORING, WORK_DONE };
+
+/* One file of a work that is being fetched. */
+struct want {
+        struct tg_work *work;
+        struct tg_fetch *fetch;
+};
+
+/* The road answers to this; it outlives the work when it must. */
+struct receipt {
+        struct tg_work *work; /* NULL: gone meanwhile */
+        unsigned left;
+        bool refused;
+        char why[200];
+};
+
+struct tg_work {
+        struct telegram *tg;
+        json_t *update;
+        struct tg_item item;
+        enum work_state state;
+        struct tg_work *lead;  /* the album's first part; NULL: this is it, or there is no album */
+        struct tg_works parts; /* of an album besides this one */
+        struct timer *hold;    /* until the album is complete */
+        struct want *wants;    /* one for each attachment */
+        unsigned fetching;
+        struct receipt *receipt;
+        struct http_exchange *x; /* waits for the commit */
+        TAILQ_ENTRY(tg_work) next;
+        TAILQ_ENTRY(tg_work) part;
+};
+
+static void flush(struct telegram *tg);
+
+/* ---- life ---- */
+
+static void answer(struct tg_work *w, bool stored)
+{
+        struct http_exchange *x = w->x;
+
+        w->x = NULL;
+        if (!x)
+                return;
+        if (stored)
+                http_answer(x, 200, NULL, "", 0);
+        else
+                http_refuse(x, 503, "UNAVAILABLE", "the update could not be stored; send it again");
+}
+
+static void work_free(struct tg_work *w)
+{
+        answer(w, false);
+        timer_free(w->hold);
+        for (size_t i = 0; w->wants && i < w->item.attachment_count; i++)
+                tg_fetch_drop(w->wants[i].fetch);
+        free(w->wants);
+        if (w->receipt)
+                w->receipt->work = NULL;
+        tg_item_release(&w->item);
+        json_decref(w->update);
+        free(w);
+}
+
+void tg_intake_init(struct telegram *tg)
+{
+        TAILQ_INIT(&tg->intake.window);
+        TAILQ_INIT(&tg->intake.fetches);
+}
+
+void tg_intake_release(struct telegram *tg)
+{
+        struct tg_work *w;
+
+        while ((w = TAILQ_FIRST(&tg->intake.window))) {
+                TAILQ_REMOVE(&tg->intake.window, w, next);
+                work_free(w);
+        }
+        timer_free(tg->intake.again);
+}
+
+/* ---- the window ---- */
+
+/*
+ * Committed updates leave: from the front when polling, because Telegram repeats what is behind a pending one and it must be
+ * known again; from anywhere when they are posted.
+ */
+static void sweep(struct telegram *tg)
+{
+        struct tg_work *w, *after;
+
+        for (w = TAILQ_FIRST(&tg->intake.window); w; w = after) {
+                after = TAILQ_NEXT(w, next);
+                if (w->state != WORK_DONE && tg_polls(tg))
+                        return;
+                if (w->state != WORK_DONE)
+                        continue;
+                TAILQ_REMOVE(&tg->intake.window, w, next);
+                tg->intake.count--;
+                work_free(w);
+        }
+}
+
+static struct tg_work *find(struct telegram *tg, int64_t update)
+{
+        struct tg_work *w;
+
+        TAILQ_FOREACH(w, &tg->intake.window, next)
+        if (w->item.update == update)
+                return w;
+        return NULL;
+}
+
+int64_t tg_intake_offset(const struct telegram *tg, int64_t otherwise)
+{
+        const struct tg_work *w;
+        int64_t least = otherwise;
+
+        TAILQ_FOREACH(w, &tg->intake.window, next)
+        if (w->state != WORK_DONE && w->item.update < least)
+                least = w->item.update;
+        return least;
+}
+
+bool tg_intake_open(const struct telegram *tg)
+{
+        return tg->intake.unready > 0 && tg->intake.count < WINDOW_MAX && tg->intake.refusals == 0;
+}
+
+/* ---- storing ---- */
+
+static void answer_button(struct telegram *tg, const char *callback);
+
+static void done(struct tg_work *w)
+{
+        w->state = WORK_DONE;
+        if (w->item.callback)
+                answer_button(w->tg, w->item.callback);
+        answer(w, true);
+}
+
+static void all_stored(struct tg_work *w)
+{
+        struct tg_work *p;
+
+        w->tg->intake.refusals = 0;
+        TAILQ_FOREACH(p, &w->parts, part)
+        done(p);
+        done(w);
+}
+
+static void on_again(void *arg)
+{
+        flush(arg);
+}
+
+/* Whoever posted is told to come back; what we polled ourselves is kept and handed over again. */
+static void refused(struct tg_work *w, const char *why)
+{
+        struct tg_intake *in = &w->tg->intake;
+        int64_t wait = AGAIN_MS << (in->refusals < 5 ? in->refusals : 5);
+        struct tg_work *p;
+
+        w->state = WORK_READY;
+        if (in->refusals++ == 0)
+                log_warn("the inbox takes nothing at the moment; updates are kept and offered again",
+                         LOG_S("adapter", w->tg->adapter->name), LOG_S("why", why));
+        answer(w, false);
+        TAILQ_FOREACH(p, &w->parts, part)
+        answer(p, false);
+        if (!in->again)
+                in->again = timer_new(w->tg->adapter->loop, on_again, w->tg);
+        if (!timer_active(in->again))
+                timer_start(in->again, wait < AGAIN_MAX ? wait : AGAIN_MAX);
+}
+
+static void on_receipt(void *arg, const struct inbox_receipt *r)
+{
+        struct receipt *t = arg;
+        struct tg_work *w = t->work;
+        struct telegram *tg;
+
+        if (r->outcome == INBOX_FAILED && r->error.kind != ERR_INVALID) {
+                t->refused = true;
+                snprintf(t->why, sizeof(t->why), "%.199s", r->error.text);
+        } else if (r->outcome == INBOX_FAILED) {
+                log_warn("an update was left out: it will never be accepted", LOG_S("why", r->error.text));
+        }
+        if (--t->left > 0)
+                return;
+        if (w) {
+                tg = w->tg;
+                w->receipt = NULL;
+                if (t->refused)
+                        refused(w, t->why);
+                else
+                        all_stored(w);
+                sweep(tg);
+                tg_listen_on(tg);
+        }
+        free(t);
+}
+
+/* ---- handing over ---- */
+
+static void note_files(json_t *metadata, const struct tg_item *item)
+{
+        json_t *files = json_object_get(metadata, "files");
+
+        if (!files) {
+                files = json_array();
+                json_object_set_new(metadata, "files", files);
+        }
+        for (size_t i = 0; i < item->attachment_count; i++) {
+                json_t *file = json_object();
+
+                if (item->files[i].id)
+                        json_object_set_new(file, "fileId", json_string(item->files[i].id));
+                if (item->files[i].unique)
+                        json_object_set_new(file, "fileUniqueId", json_string(item->files[i].unique));
+                if (item->files[i].error)
+                        json_object_set_new(file, "error", json_string(item->files[i].error));
+                json_array_append_new(files, file);
+        }
+}
+
+/* The part of an album that came first in the chat, whatever the order of arrival. */
+static struct tg_work *first_part(struct tg_work *w)
+{
+        struct tg_work *first = w, *p;
+
+        TAILQ_FOREACH(p, &w->parts, part)
+        if (p->item.message < first->item.message)
+                first = p;
+        return first;
+}
+
+/* Adds what another part of the album says. */
+static void add_part(struct incoming *in, json_t *metadata, struct attachment *all, const struct tg_work *p)
+{
+        const struct incoming *more = p->item.events;
+
+        memcpy(all + in->attachment_count, p->item.attachments, p->item.attachment_count * sizeof(*all));
+        in->attachment_count += p->item.attachment_count;
+        note_files(metadata, &p->item);
+        if (!in->text || !*in->text) {
+                in->text = more->text;
+                in->raw_text = more->raw_text;
+        }
+        in->is_mention = in->is_mention || more->is_mention;
+        in->is_reply = in->is_reply || more->is_reply;
+}
+
+/* One message with its files, or an album as one message. */
+static void store_message(struct tg_work *w, struct receipt *t)
+{
+        struct tg_work *first = first_part(w), *p;
+        struct incoming in = first->item.events[0];
+        json_t *metadata = json_copy(first->item.metadata);
+        size_t n = w->item.attachment_count;
+        struct attachment *all;
+        char *text;
+
+        TAILQ_FOREACH(p, &w->parts, part)
+        n += p->item.attachment_count;
+        all = mem_array(n, sizeof(*all));
+        in.attachments = all;
+        add_part(&in, metadata, all, first);
+        if (w != first)
+                add_part(&in, metadata, all, w);
+        TAILQ_FOREACH(p, &w->parts, part)
+        if (p != first)
+                add_part(&in, metadata, all, p);
+        text = json_text(metadata);
+        in.metadata = text;
+        adapter_received(w->tg->adapter, &in, on_receipt, t);
+        free(text);
+        json_decref(metadata);
+        free(all);
+}
+
+static void store_others(struct tg_work *w, struct receipt *t)
+{
+        char *metadata = json_text(w->item.metadata);
+
+        for (size_t i = 0; i < w->item.event_count; i++) {
+                struct incoming in = w->item.events[i];
+
+                in.metadata = metadata;
+                adapter_received(w->tg->adapter, &in, on_receipt, t);
+        }
+        free(metadata);
+}
+
+static void store(struct tg_work *w)
+{
+        struct receipt *t = mem_zalloc(sizeof(*t));
+
+        w->state = WORK_STORING;
+        w->receipt = t;
+        t->work = w;
+        t->left = (unsigned)w->item.event_count;
+        if (w->item.attachment_count > 0 || !TAILQ_EMPTY(&w->parts))
+                store_message(w, t);
+        else
+                store_others(w, t);
+}
+
+/* Does an earlier update of the same chat still wait? */
+static bool is_behind(const struct tg_work *w)
+{
+        const struct tg_work *p;
+
+        TAILQ_FOREACH(p, &w->tg->intake.window, next)
+        {
+                if (p == w)
+                        return false;
+                if (!p->lead && (p->state == WORK_UNREADY || p->state == WORK_READY) && p->item.chat &&
+                    strcmp(p->item.chat, w->item.chat) == 0)
+                        return true;
+        }
+        return false;
+}
+
+/* Hands over whatever may go. */
+static void flush(struct telegram *tg)
+{
+        struct tg_work *w;
+
+        if (tg->intake.again && timer_active(tg->intake.again))
+                return;
+        TAILQ_FOREACH(w, &tg->intake.window, next)
+        if (w->state == WORK_READY && !w->lead && (tg->intake.unready == 0 || !is_behind(w)))
+                store(w);
+}
+
+/* ---- making ready ---- */
+
+static void settle(struct tg_work *w)
+{
+        struct tg_work *lead = w->lead ? w->lead : w, *p;
+        unsigned fetching = lead->fetching;
+
+        TAILQ_FOREACH(p, &lead->parts, part)
+        fetching += p->fetching;
+        if (lead->state != WORK_UNREADY || fetching > 0 || (lead->hold && timer_active(lead->hold)))
+                return;
+        lead->state = WORK_READY;
+        lead->tg->intake.unready--;
+        flush(lead->tg);
+}
+
+static void on_hold_over(void *arg)
+{
+        settle(arg);
+}
+
+static void on_fetched(void *arg, const char *path, int64_t size, const char *why)
+{
+        struct want *want = arg;
+        struct tg_work *w = want->work;
+        size_t i = (size_t)(want - w->wants);
+
+        want->fetch = NULL;
+        if (path) {
+                w->item.attachments[i].path = arena_strdup(&w->item.arena, path);
+                w->item.attachments[i].size = size;
+        } else {
+                w->item.files[i].error = arena_strdup(&w->item.arena, why);
+        }
+        w->fetching--;
+        settle(w);
+}
+
+static void fetch(struct tg_work *w, size_t i)
+{
+        int64_t max = w->tg->conf->media_max_bytes;
+        const struct attachment *a = &w->item.attachments[i];
+        struct tg_file *file = &w->item.files[i];
+
+        if (!file->id)
+                return;
+        if (max == 0 || a->size > max) {
+                file->error = max == 0 ? "downloads are switched off (mediaMaxBytes)"
+                                       : "it is larger than mediaMaxBytes";
+                return;
+        }
+        w->fetching++;
+        w->wants[i].work = w;
+        w->wants[i].fetch = tg_fetch_start(w->tg,
+                                           &(struct tg_fetch_order){ .file_id = file->id,
+                                                                     .channel = w->item.chat,
+                                                                     .message = w->item.events[0].id,
+                                                                     .name = a->name,
+                                                                     .size = a->size },
+                                           on_fetched, &w->wants[i]);
+}
+
+/* The held album this update belongs to, or NULL. */
+static struct tg_work *album_of(struct tg_work *w)
+{
+        struct tg_work *p;
+
+        if (!w->item.album)
+                return NULL;
+        TAILQ_FOREACH(p, &w->tg->intake.window, next)
+        if (p != w && !p->lead && p->state == WORK_UNREADY && p->item.album &&
+            strcmp(p->item.album, w->item.album) == 0 && strcmp(p->item.chat, w->item.chat) == 0)
+                return p;
+        return NULL;
+}
+
+static void join_album(struct tg_work *w)
+{
+        struct tg_work *lead = album_of(w);
+
+        if (lead) {
+                w->lead = lead;
+                TAILQ_INSERT_TAIL(&lead->parts, w, part);
+        } else {
+                lead = w;
+                w->hold = timer_new(w->tg->adapter->loop, on_hold_over, w);
+                w->tg->intake.unready++;
+        }
+        timer_start(lead->hold, ALBUM_MS);
+}
+
+static void prepare(struct tg_work *w)
+{
+        struct telegram *tg = w->tg;
+
+        if (w->item.event_count == 0) {
+                log_debug("an update is left out", LOG_S("adapter", tg->adapter->name),
+                          LOG_I("update", w->item.update), LOG_S("why", w->item.ignored));
+                done(w);
+                return;
+        }
+        w->wants = mem_array(w->item.attachment_count, sizeof(*w->wants));
+        if (w->item.album)
+                join_album(w);
+        for (size_t i = 0; i < w->item.attachment_count; i++)
+                fetch(w, i);
+        if (w->item.album)
+                return;
+        if (w->fetching > 0)
+                tg->intake.unready++;
+        else
+                w->state = WORK_READY;
+}
+
+/* ---- the two doors ---- */
+
+void tg_intake_add(struct telegram *tg, json_t *update, struct http_exchange *x)
+{
+        struct tg_work *w = find(tg, json_int(update, "update_id", 0));
+
+        if (w) {
+                if (x) { /* its first sender has given up */
+                        answer(w, false);
+                        w->x = x;
+                }
+                return;
+        }
+        w = mem_zalloc(sizeof(*w));
+        w->tg = tg;
+        w->update = json_incref(update);
+        w->x = x;
+        TAILQ_INIT(&w->parts);
+        TAILQ_INSERT_TAIL(&tg->intake.window, w, next);
+        tg->intake.count++;
+        tg_item_read(&w->item, &tg->self, update);
+        if (w->item.migrated)
+                tg_chat_moved(tg, w->item.chat, w->item.migrated);
+        prepare(w);
+        if (tg->intake.unready > 0 || tg->intake.refusals > 0)
+                flush(tg);
+        else if (w->state == WORK_READY)
+                store(w);
+        sweep(tg);
+}
+
+static bool secret_is_right(const struct telegram *tg, const char *said)
+{
+        return said && crypto_equal(said, strlen(said), tg->secret, strlen(tg->secret));
+}
+
+void tg_webhook(struct adapter *a, struct http_exchange *x)
+{
+        struct telegram *tg = a->self;
+        struct error err = { 0 };
+        const char *body;
+        json_t *update;
+        size_t n;
+
+        if (tg_polls(tg) || !tg->secret) {
+                http_refuse(x, 404, "NOT_FOUND", "adapter '%s' takes no webhooks: its mode is polling",
+                            a->name);
+                return;
+        }
+        if (!secret_is_right(tg, http_header(x, SECRET_NAME))) {
+                http_refuse(x, 401, "UNAUTHORIZED", "the secret token is missing or wrong");
+                return;
+        }
+        if (tg->state != TG_LISTENING || !a->road) {
+                http_refuse(x, 503, "UNAVAILABLE", "adapter '%s' is not connected yet", a->name);
+                return;
+        }
+        body = http_body(x, &n);
+        update = json_read(body, n, &err);
+        if (!json_is_object(update) || !json_is_integer(json_object_get(update, "update_id")))
+                http_refuse(x, 400, "VALIDATION_ERROR", "this is no update: %s",
+                            err.text[0] ? err.text : "it has no update_id");
+        else
+                tg_intake_add(tg, update, x);
+        json_decref(update);
+}
+
+/* ---- buttons ---- */
+
+static void on_button(void *arg, const struct tg_answer *answer)
+{
+        struct telegram *tg = arg;
+
+        if (!answer->ok)
+                log_info("a pressed button could not be confirmed", LOG_S("adapter", tg->adapter->name),
+                         LOG_S("why", answer->why));
+}
+
+/* Ends the progress the user sees on the button. */
+static void answer_button(struct telegram *tg, const char *callback)
+{
+        json_t *params = json_pack("{s:s}", "callback_query_id", callback);
+
+        tg_call_start(tg, &(struct tg_request){ .method = "answerCallbackQuery", .params = params },
+                      on_button, tg);
+        json_decref(params);
+}

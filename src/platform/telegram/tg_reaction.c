@@ -1,0 +1,63 @@
+/* Bots may react with a fixed set of emoji; what people and agents like to use instead is mapped to the nearest. */
+#include <string.h>
+
+#include "base/mem.h"
+#include "platform/telegram/telegram.h"
+
+/* From the description of ReactionTypeEmoji, Bot API 10.1. */
+static const char *const allowed[] = {
+        "❤",    "👍",          "👎",    "🔥",    "🥰",        "👏", "😁",    "🤔", "🤯", "😱",
+        "🤬", "😢",          "🎉",    "🤩", "🤮",        "💩", "🙏",    "👌",    "🕊", "🤡",
+        "🥱", "🥴",       "😍",    "🐳",    "❤‍🔥",  "🌚", "🌭", "💯",    "🤣", "⚡",
+        "🍌",    "🏆",          "💔",    "🤨", "😐",           "🍓", "🍾", "💋",    "🖕", "😈",
+        "😴",    "😭",          "🤓", "👻",    "👨‍💻", "👀", "🎃",    "🙈",    "😇",    "😨",
+        "🤝", "✍",          "🤗", "🫡", "🎅",           "🎄", "☃",    "💅",    "🤪", "🗿",
+        "🆒",    "💘",          "🙉",    "🦄", "😘",           "💊", "🙊",    "😎",    "👾",    "🤷‍♂",
+        "🤷", "🤷‍♀", "😡",
+};
+
+/* clang-format off */
+static const struct {
+        const char *wanted, *instead;
+} nearest[] = {
+        { "✅", "👌" }, { "✔", "👌" }, { "☑", "👌" }, { "🆗", "👌" }, { "❌", "👎" }, { "🚫", "👎" },
+        { "⛔", "👎" }, { "❗", "😱" }, { "⚠", "😨" }, { "❓", "🤔" }, { "⏳", "🤔" }, { "⌛", "🤔" },
+        { "💭", "🤔" }, { "🔬", "🤓" }, { "🔍", "👀" }, { "🔎", "👀" }, { "🧪", "🤓" }, { "📝", "✍" },
+        { "✏", "✍" }, { "🛠", "👨‍💻" }, { "🔧", "👨‍💻" }, { "⚙", "👨‍💻" }, { "🤖", "👾" }, { "🚀", "🔥" },
+        { "⭐", "🤩" }, { "🌟", "🤩" }, { "😀", "😁" }, { "😃", "😁" }, { "😄", "😁" }, { "😂", "🤣" },
+        { "🙂", "😁" }, { "😊", "🥰" }, { "😞", "😢" }, { "😔", "😢" }, { "🥳", "🎉" }, { "🎊", "🎉" },
+        { "💡", "⚡" }, { "💪", "🏆" }, { "👋", "🤗" }, { "💀", "👻" }, { "💤", "😴" }, { "✨", "🤩" },
+};
+/* clang-format on */
+
+#define SELECTOR "\xef\xb8\x8f" /* U+FE0F: "show it as an emoji"; Telegram's names do not have it */
+
+/* The same emoji, variation selectors aside? */
+static bool same(const char *a, const char *b)
+{
+        size_t n = strlen(SELECTOR);
+
+        for (;;) {
+                while (strncmp(a, SELECTOR, n) == 0)
+                        a += n;
+                while (strncmp(b, SELECTOR, n) == 0)
+                        b += n;
+                if (*a != *b)
+                        return false;
+                if (*a == '\0')
+                        return true;
+                a++;
+                b++;
+        }
+}
+
+const char *tg_reaction(const char *emoji)
+{
+        for (size_t i = 0; i < COUNT(allowed); i++)
+                if (same(allowed[i], emoji))
+                        return allowed[i];
+        for (size_t i = 0; i < COUNT(nearest); i++)
+                if (same(nearest[i].wanted, emoji))
+                        return nearest[i].instead;
+        return NULL;
+}
