@@ -30,7 +30,8 @@ struct placed {
         char *agent, *rule;   /* of the decision, also for skipped ones */
         char *inputs;         /* the turn's input numbers after this event */
         int64_t due_ms;       /* wall clock */
-        int64_t conversation; /* result */
+        int64_t known;        /* the lane's conversation when it has one already */
+        int64_t conversation; /* result; written anew each time the write is repeated */
         struct out *notice;   /* SKIPPED: what the sender is told; may be NULL */
         bool journaled;       /* the notice is sent by being stored */
 };
@@ -139,7 +140,7 @@ void lane_pump(struct road *r, struct lane *lane)
                 lane_free_if_idle(r, lane);
                 return;
         }
-        if (t->state != TURN_QUEUED || t->in_ready)
+        if (t->state != TURN_QUEUED || t->in_ready || t->joining > 0)
                 return;
         wait = t->due_mono - loop_now_ms(r->loop);
         if (wait > 0) {
@@ -182,8 +183,12 @@ static void join(struct turn *t, struct placed *p, const struct decision *d, int
         int64_t due = now + d->debounce_ms;
 
         turn_add_input(t, p->in);
+        t->joining++;
         t->lane->mailbox++;
-        t->due_mono = due < t->due_limit ? due : t->due_limit;
+        if (due > t->due_limit)
+                due = t->due_limit;
+        t->due_ms += due - t->due_mono; /* by the clock of its beginning, however the clock jumped since */
+        t->due_mono = due;
         p->placing = JOINED;
         p->turn = t;
 }
@@ -195,6 +200,7 @@ static void begin_turn(struct road *r, struct lane *lane, struct placed *p, cons
 
         turn_add_input(t, p->in);
         t->due_mono = now + d->debounce_ms;
+        t->due_ms = clock_wall_ms() + d->debounce_ms;
         t->due_limit = now + (d->debounce_max_ms > d->debounce_ms ? d->debounce_max_ms : d->debounce_ms);
         t->starts_now =
                 d->debounce_ms == 0 && !lane->running && TAILQ_EMPTY(&lane->waiting) && turn_may_start(r);
@@ -231,11 +237,11 @@ static void place_in_lane(struct road *r, struct placed *p, struct decision *d)
                 lane_free_if_idle(r, lane);
                 return;
         }
-        p->conversation = lane->conversation;
+        p->known = lane->conversation;
         buf_init(&inputs, 0);
         turn_inputs_text(p->turn, &inputs);
         p->inputs = buf_take(&inputs);
-        p->due_ms = clock_wall_ms() + (p->turn->due_mono - now);
+        p->due_ms = p->turn->due_ms;
 }
 
 /* A short text from us, not from an agent: the first part is all of it. */
@@ -288,7 +294,8 @@ static int write_conversation(struct store_tx *tx, struct placed *p, int64_t now
         struct store_stmt *s;
         int rc;
 
-        if (p->conversation > 0)
+        p->conversation = p->known;
+        if (p->known > 0)
                 return 0;
         s = store_prepare(
                 tx, "INSERT INTO conversations(lane, adapter, channel, thread, agent, created_ms, active_ms)"
@@ -478,8 +485,11 @@ static void on_placed(struct road *r, struct placed *p)
                 incoming_free(p->in);
                 return;
         }
-        if (p->placing != NEW_TURN)
+        if (p->placing == JOINED) {
+                t->joining--;
+                turn_check_cancel(t);
                 return;
+        }
         t->lane->conversation = p->conversation;
         t->run.conversation = p->conversation;
         if (t->starts_now) {
@@ -514,13 +524,11 @@ static void on_decided(void *arg)
         bus_publish(r->bus, &ds->batch);
         for (unsigned i = 0; i < ds->count; i++)
                 on_placed(r, &ds->items[i]);
-        /* joins may have moved a due time and new turns may be first in their lanes */
+        /* a turn may have come due while it was joined, and new turns may be first in their lanes */
         for (unsigned i = 0; i < ds->count; i++) {
-                struct turn *t = ds->items[i].placing == NEW_TURN && !ds->items[i].turn->starts_now
-                                         ? ds->items[i].turn
-                                         : NULL;
+                struct turn *t = ds->items[i].turn;
 
-                if (t)
+                if (t && !t->starts_now)
                         lane_pump(r, t->lane);
         }
         decisions_free(ds);

@@ -13,8 +13,6 @@
 #include "base/mem.h"
 #include "road/road_private.h"
 
-#define DUE_AT_MOST_MS 60000 /* a clock that jumped back must not make a debounce wait for hours */
-
 /* A turn as read from its row, before it has a place in memory. */
 struct row {
         int64_t id, conversation, attempt, fence, due_ms, created_ms, draft;
@@ -172,10 +170,19 @@ static int read_turns(struct store_tx *tx, void *arg, struct error *err)
 
 /* ---- back into lanes ---- */
 
+/* What is left of a debounce. A clock that jumped back must not make it longer than it ever was. */
+static int64_t time_left(const struct row *w)
+{
+        int64_t left = w->due_ms - clock_wall_ms(), whole = w->due_ms - w->created_ms;
+
+        if (left > whole)
+                left = whole;
+        return w->was_running || left < 0 ? 0 : left;
+}
+
 static struct turn *place_row(struct road *r, struct row *w)
 {
         struct lane *lane = lane_get(r, w->adapter, w->channel, w->thread, w->agent);
-        int64_t wait = w->due_ms - clock_wall_ms();
         struct turn *t;
         int64_t next = r->next_turn;
 
@@ -188,9 +195,8 @@ static struct turn *place_row(struct road *r, struct row *w)
         t->created_ms = w->created_ms;
         t->draft_delivery = w->draft;
         t->state = TURN_QUEUED;
-        if (wait > DUE_AT_MOST_MS)
-                wait = DUE_AT_MOST_MS;
-        t->due_mono = t->due_limit = loop_now_ms(r->loop) + (wait > 0 ? wait : 0);
+        t->due_ms = w->due_ms;
+        t->due_mono = t->due_limit = loop_now_ms(r->loop) + time_left(w);
         for (unsigned i = 0; i < w->count; i++)
                 turn_add_input(t, w->inputs[i]);
         w->count = 0;

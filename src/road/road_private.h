@@ -32,8 +32,9 @@ struct turn {
         struct road *road;
         struct lane *lane;
         enum turn_state state;
-        bool starts_now; /* stored as running at once: the lane was free */
-        bool in_ready;   /* waits in road.ready for a free place */
+        bool starts_now;  /* stored as running at once: the lane was free */
+        bool in_ready;    /* waits in road.ready for a free place */
+        unsigned joining; /* messages that were added but not stored yet: it must not start before them */
         char *agent, *rule, *adapter, *channel, *thread;
         char trace[ID_TRACE_SIZE];
         char key[TURN_KEY_SIZE];
@@ -42,6 +43,7 @@ struct turn {
         int64_t created_ms; /* wall clock */
         int64_t started_ms;
         int64_t due_mono;    /* not before */
+        int64_t due_ms;      /* the same by the wall clock, as stored */
         int64_t due_limit;   /* debounce may not push due_mono beyond this */
         struct timer *timer; /* debounce while queued, deadline while running */
         struct arena history;

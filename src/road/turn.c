@@ -675,7 +675,7 @@ void turn_check_cancel(struct turn *t)
         struct road *r = t->road;
         struct turn_reply reply = { .kind = ERR_CANCELLED, .error = t->cancel_why };
 
-        if (!t->cancel_why)
+        if (!t->cancel_why || t->joining > 0)
                 return;
         if (t->state == TURN_QUEUED) {
                 if (t->in_ready) {
