@@ -158,9 +158,6 @@ void rendered_release(struct rendered *r);
 struct road_hooks {
         void *ctx;
         void (*decide)(void *ctx, const struct incoming *in, struct decision *out);
-        /* A decision that triggers is about to become a new turn, rather than to join one that waits. Returns false, with reason and
-         * perhaps notice in *out, when it may not. NULL: it always may. */
-        bool (*admit)(void *ctx, const struct incoming *in, struct decision *out);
 
         unsigned (*agent_abilities)(void *ctx, const char *agent); /* 0 for an unknown agent */
         void (*agent_start)(void *ctx, struct turn_run *run);
@@ -178,6 +175,10 @@ struct road_hooks {
 
         /* Transient news for whoever watches (streamed text, progress); not journaled. */
         void (*live)(void *ctx, const char *type, const char *adapter, const char *channel, const char *json);
+
+        /* A decision that triggers is about to become a new turn, rather than to join one that waits. Returns false, with reason and
+         * perhaps notice in *out, when it may not. NULL: it always may. */
+        bool (*admit)(void *ctx, const struct incoming *in, struct decision *out);
 };
 
 struct road_limits {
