@@ -21,13 +21,22 @@ struct tail {
 
 /* ---- one line an event ---- */
 
+/* Journal events carry milliseconds, transient ones a text. */
+static const char *time_of(const json_t *e, char out[CLOCK_ISO_SIZE])
+{
+        int64_t ms = json_int(e, "timestamp", -1);
+
+        return ms >= 0 ? clock_iso(ms, out) : json_str(e, "timestamp", "?");
+}
+
 static void print_event(const char *type, const json_t *e)
 {
+        char iso[CLOCK_ISO_SIZE];
         const json_t *p = json_object_get(e, "payload");
         const char *what =
                 json_str(p, "text", json_str(p, "label", json_str(p, "error", json_str(p, "why", NULL))));
 
-        printf("%s%s%s %-10s %s%-18s%s", style(stdout, STYLE_DIM), json_str(e, "timestamp", "?"),
+        printf("%s%s%s %-10s %s%-18s%s", style(stdout, STYLE_DIM), time_of(e, iso),
                style(stdout, STYLE_PLAIN), json_str(e, "id", "-"), style(stdout, STYLE_BOLD), type,
                style(stdout, STYLE_PLAIN));
         if (json_str(e, "instanceId", NULL))
@@ -117,11 +126,9 @@ static char *place_now(struct client *c, struct error *err)
 
 static char *query_of(const struct args *a)
 {
-        static const char *const names[][2] = {
-                {"type",     "types"     },
-                { "adapter", "instanceId"},
-                { "channel", "channel"   }
-        };
+        static const char *const names[][2] = { { "type", "types" },
+                                                { "adapter", "instanceId" },
+                                                { "channel", "channel" } };
         struct buf b;
 
         buf_init(&b, 0);

@@ -1,0 +1,319 @@
+/* The command line as people type it: flags, help, slips of the finger, exit codes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../lib/scratch.h"
+#include "base/mem.h"
+#include "cli/command.h"
+
+#define WORDS_MAX 16
+
+static struct daemon_options ran;
+static int run_count;
+
+static int fake_run(const struct daemon_options *options)
+{
+        ran = *options;
+        run_count++;
+        return CLI_OK;
+}
+
+/* ---- running a command line with what it prints ---- */
+
+struct outcome {
+        int code;
+        char out[200000], err[8000];
+};
+
+static int divert(int fd, FILE *to)
+{
+        int saved = dup(fd);
+
+        fflush(fd == STDOUT_FILENO ? stdout : stderr);
+        dup2(fileno(to), fd);
+        return saved;
+}
+
+static void restore(int fd, int saved, FILE *from, char *text, size_t size)
+{
+        size_t n;
+
+        fflush(fd == STDOUT_FILENO ? stdout : stderr);
+        dup2(saved, fd);
+        close(saved);
+        rewind(from);
+        n = fread(text, 1, size - 1, from);
+        text[n] = '\0';
+        fclose(from);
+}
+
+/* The words are separated by single spaces. */
+static const struct outcome *line(const char *text)
+{
+        static struct outcome o;
+        const struct cli_env env = { .run_daemon = fake_run };
+        char *copy = mem_strdup(text), *rest = copy, *word, *argv[WORDS_MAX + 1] = { NULL };
+        FILE *out = tmpfile(), *err = tmpfile();
+        int argc = 0, saved_out, saved_err;
+
+        while ((word = strsep(&rest, " ")) && argc < WORDS_MAX)
+                argv[argc++] = word;
+        saved_out = divert(STDOUT_FILENO, out);
+        saved_err = divert(STDERR_FILENO, err);
+        o.code = cli_main(argc, argv, &env);
+        restore(STDOUT_FILENO, saved_out, out, o.out, sizeof(o.out));
+        restore(STDERR_FILENO, saved_err, err, o.err, sizeof(o.err));
+        free(copy);
+        return &o;
+}
+
+static void assert_has(const char *text, const char *part)
+{
+        if (!strstr(text, part))
+                fail_msg("'%s' is missing in: %s", part, text);
+}
+
+/* ---- tests ---- */
+
+static void every_command_has_help_that_teaches(void **state)
+{
+        (void)state;
+        for (const struct command *c = commands; c->name; c++) {
+                char *text = mem_printf("dragoman %s --help", c->name);
+                const struct outcome *o = line(text);
+
+                assert_int_equal(o->code, CLI_OK);
+                assert_has(o->out, c->summary);
+                assert_has(o->out, "usage: dragoman ");
+                assert_has(o->out, "--json");
+                if (strcmp(c->name, "version") != 0)
+                        assert_has(o->out, "Examples:\n  dragoman ");
+                free(text);
+        }
+}
+
+static void help_lists_every_command(void **state)
+{
+        const struct outcome *o = line("dragoman help");
+
+        (void)state;
+        assert_int_equal(o->code, CLI_OK);
+        for (const struct command *c = commands; c->name; c++)
+                assert_has(o->out, c->summary);
+}
+
+static void help_as_json_is_the_command_table(void **state)
+{
+        const struct outcome *o = line("dragoman help --json");
+        json_t *all = json_loads(o->out, 0, NULL);
+        size_t n = 0;
+
+        (void)state;
+        while (commands[n].name)
+                n++;
+        assert_int_equal(json_array_size(all), n);
+        json_decref(all);
+}
+
+static void no_word_at_all_shows_help_and_is_wrong_usage(void **state)
+{
+        const struct outcome *o = line("dragoman");
+
+        (void)state;
+        assert_int_equal(o->code, CLI_USAGE);
+        assert_has(o->out, "usage: dragoman COMMAND");
+}
+
+static void mistakes_of_usage_end_with_64_and_name_the_nearest(void **state)
+{
+        static const struct {
+                const char *line, *told;
+        } rows[] = {
+                { "dragoman stauts", "did you mean 'status'?" },
+                { "dragoman dead-leters", "did you mean 'dead-letters'?" },
+                { "dragoman frobnicate", "unknown command 'frobnicate'" },
+                { "dragoman --frobnicate", "unknown flag '--frobnicate'" },
+                { "dragoman help stauts", "did you mean 'status'?" },
+                { "dragoman status --jsn", "did you mean '--json'?" },
+                { "dragoman run --lisen x", "did you mean '--listen'?" },
+                { "dragoman run --listen", "--listen needs HOST:PORT" },
+                { "dragoman run --check=yes", "--check takes no value" },
+                { "dragoman run -x", "unknown flag '-x'" },
+                { "dragoman run --log-format yaml", "must be text or json" },
+                { "dragoman run --log-level loud", "must be debug, info, warn or error" },
+                { "dragoman run a b", "'b' is one word too many" },
+                { "dragoman run --dir a b", "'b' is one word too many" },
+                { "dragoman run --dir=", "empty name" },
+                { "dragoman why", "ID is missing" },
+                { "dragoman send tg/1", "TEXT is missing" },
+                { "dragoman send tg hello", "must be ADAPTER/CHANNEL" },
+                { "dragoman send /1 hello", "must be ADAPTER/CHANNEL" },
+                { "dragoman send tg/1 hello world", "put the text into quotes" },
+                { "dragoman config", "check, schema or doc" },
+                { "dragoman config chek", "did you mean 'check'?" },
+                { "dragoman dead-letters retry", "ID is missing" },
+                { "dragoman dead-letters list --force", "--force goes with retry" },
+                { "dragoman events tail --count no", "is not a number" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                const struct outcome *o = line(rows[i].line);
+
+                if (o->code != CLI_USAGE)
+                        fail_msg("%s: exit code %d", rows[i].line, o->code);
+                assert_has(o->err, rows[i].told);
+        }
+}
+
+static void flags_of_run_reach_the_daemon(void **state)
+{
+        (void)state;
+        run_count = 0;
+        line("dragoman run --log-format=json --listen 127.0.0.1:0 --parent-watch --log-level warn somewhere");
+        assert_int_equal(run_count, 1);
+        assert_int_equal(ran.log_format, LOG_JSON);
+        assert_int_equal(ran.log_level, LOG_WARN);
+        assert_true(ran.parent_watch);
+}
+
+static void run_uses_data_when_no_directory_is_given(void **state)
+{
+        (void)state;
+        run_count = 0;
+        assert_int_equal(line("dragoman run")->code, CLI_OK);
+        assert_int_equal(run_count, 1);
+        assert_int_equal(ran.log_format, LOG_TEXT);
+        assert_string_equal(ran.dir, DEFAULT_DIR);
+}
+
+static void a_directory_alone_runs_the_daemon_on_it(void **state)
+{
+        char *dir = scratch_new(), *text = mem_printf("dragoman %s --json", dir);
+
+        (void)state;
+        run_count = 0;
+        assert_int_equal(line(text)->code, CLI_OK);
+        assert_int_equal(run_count, 1);
+        assert_int_equal(ran.log_format, LOG_JSON);
+        free(text);
+        scratch_free(dir);
+}
+
+static void without_a_daemon_the_exit_code_is_69(void **state)
+{
+        static const char *const lines[] = {
+                "status %s",      "why evt-1 %s",    "send a/b text -C %s",
+                "events tail %s", "dead-letters %s", "dead-letters retry dlv-1 %s",
+                "backup %s"
+        };
+        char *dir = scratch_new();
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(lines); i++) {
+                char *at = strstr(lines[i], "%s");
+                char *text = mem_printf("dragoman %.*s%s", (int)(at - lines[i]), lines[i], dir);
+                const struct outcome *o = line(text);
+
+                if (o->code != CLI_NO_DAEMON)
+                        fail_msg("%s: exit code %d, %s", text, o->code, o->err);
+                assert_has(o->err, "no daemon runs on");
+                assert_has(o->err, "dragoman run ");
+                free(text);
+        }
+        scratch_free(dir);
+}
+
+static void write_config(const char *dir, const char *text)
+{
+        char *path = scratch_path(dir, "config.json");
+        FILE *f = fopen(path, "w");
+
+        assert_non_null(f);
+        fputs(text, f);
+        fclose(f);
+        free(path);
+}
+
+static void a_wrong_configuration_ends_with_78_and_its_line(void **state)
+{
+        static const char *const lines[] = { "config check", "run --check", "doctor" };
+        char *dir = scratch_new();
+
+        (void)state;
+        write_config(dir, "{\n  \"htp\": {}\n}\n");
+        for (size_t i = 0; i < COUNT(lines); i++) {
+                char *text = mem_printf("dragoman %s %s", lines[i], dir);
+                const struct outcome *o = line(text);
+
+                assert_int_equal(o->code, CLI_CONFIG);
+                assert_has(strcmp(lines[i], "doctor") == 0 ? o->out : o->err, "config.json:2");
+                free(text);
+        }
+        scratch_free(dir);
+}
+
+static void a_right_configuration_ends_with_0(void **state)
+{
+        char *dir = scratch_new(), *text = mem_printf("dragoman config check --json %s", dir);
+        const struct outcome *o;
+        json_t *json;
+
+        (void)state;
+        write_config(dir, "{ // nothing special\n}\n");
+        o = line(text);
+        assert_int_equal(o->code, CLI_OK);
+        json = json_loads(o->out, 0, NULL);
+        assert_true(json_is_true(json_object_get(json, "ok")));
+        json_decref(json);
+        free(text);
+        scratch_free(dir);
+}
+
+static void the_schema_is_json_and_the_reference_is_not_empty(void **state)
+{
+        json_t *schema = json_loads(line("dragoman config schema")->out, 0, NULL);
+
+        (void)state;
+        assert_non_null(json_object_get(schema, "properties"));
+        json_decref(schema);
+        assert_has(line("dragoman config doc")->out, "listen");
+}
+
+static void the_version_is_told_in_both_ways(void **state)
+{
+        (void)state;
+        assert_has(line("dragoman version")->out, "dragoman " DRAGOMAN_VERSION);
+        assert_has(line("dragoman --version")->out, "dragoman " DRAGOMAN_VERSION);
+        assert_has(line("dragoman version --json")->out, "\"version\":\"" DRAGOMAN_VERSION "\"");
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(every_command_has_help_that_teaches),
+                cmocka_unit_test(help_lists_every_command),
+                cmocka_unit_test(help_as_json_is_the_command_table),
+                cmocka_unit_test(no_word_at_all_shows_help_and_is_wrong_usage),
+                cmocka_unit_test(mistakes_of_usage_end_with_64_and_name_the_nearest),
+                cmocka_unit_test(flags_of_run_reach_the_daemon),
+                cmocka_unit_test(run_uses_data_when_no_directory_is_given),
+                cmocka_unit_test(a_directory_alone_runs_the_daemon_on_it),
+                cmocka_unit_test(without_a_daemon_the_exit_code_is_69),
+                cmocka_unit_test(a_wrong_configuration_ends_with_78_and_its_line),
+                cmocka_unit_test(a_right_configuration_ends_with_0),
+                cmocka_unit_test(the_schema_is_json_and_the_reference_is_not_empty),
+                cmocka_unit_test(the_version_is_told_in_both_ways),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
