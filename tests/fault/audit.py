@@ -104,6 +104,7 @@ class Audit:
         self.notices = notices
         self.out = Findings(messages=len(load.messages), acknowledged=len(load.by_event))
         self.count = {}  # event id -> how many answers a person would see
+        self.seen_in = {}  # event id -> the deliveries these answers came with
         self.last = {}  # chat -> number of the last message answered
 
     def run(self):
@@ -165,6 +166,7 @@ class Audit:
         self._check_trace(answers, trace, delivery)
         for event, message in zip(answers, messages):
             self.count[event] = self.count.get(event, 0) + 1
+            self.seen_in.setdefault(event, []).append(delivery)
             if message is None:
                 self.out.wrong.append(f"{delivery}: answers {event}, which nobody was told is stored")
                 continue
@@ -191,7 +193,7 @@ class Audit:
             n = self.count.get(event, 0)
             dead = self.journal.dead.get(event)
             if n > 1:
-                self.out.twice.append(f"{message.key} ({event}): {n} answers")
+                self.out.twice.append(f"{message.key} ({event}): {n} answers, as {self.seen_in[event]}")
             if dead and dead["state"] == "unknown" and message.adapter.startswith("once"):
                 self.out.unknown.append(message.key)
                 self.out.unknown_arrived += n

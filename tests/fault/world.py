@@ -1,6 +1,7 @@
 """A fresh data directory, its daemon, the receiver of its callbacks and the people who write to it."""
 import copy
 import os
+import re
 import shutil
 import tempfile
 
@@ -103,9 +104,9 @@ class World:
             lines.append(f"{what}: {len(items)}")
             for item in items[:4]:
                 lines.append(f"    {item}")
-                event = item.split("(")[-1].split(")")[0]
-                if event.startswith("evt-"):
-                    story = await self.daemon.why(event)
+                event = re.search(r"\((evt-\d+)\)", item)
+                if event:
+                    story = await self.daemon.why(event.group(1))
                     turn, deliveries = story.get("turn") or {}, story.get("deliveries") or []
                     lines.append(f"        why: {story.get('summary')}; turn {turn.get('id')} {turn.get('state')} "
                                  f"attempt {turn.get('attempt')}; deliveries "

@@ -1,0 +1,188 @@
+/* The road while the store undoes or refuses its writes, and while the clock jumps. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../lib/road_rig.h"
+#include "base/fault.h"
+
+#define HOUR_MS 3600000
+
+static struct fault_control *control; /* what test builds look at */
+
+/* ---- a writer that can be held up, so that the next writes become one transaction ---- */
+
+struct gate {
+        struct rig *rig;
+        atomic_bool entered, open;
+};
+
+static int hold(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct gate *gate = arg;
+
+        (void)tx;
+        (void)err;
+        atomic_store(&gate->entered, true);
+        while (!atomic_load(&gate->open))
+                sched_yield();
+        return 0;
+}
+
+/* The event is stored and about to be decided: its decision will wait behind the gate. */
+static void close_gate(void *arg, const struct bus_event *e)
+{
+        struct gate *gate = arg;
+
+        if (strcmp(e->type, "message.received") != 0 || atomic_load(&gate->entered))
+                return;
+        store_write(gate->rig->store, hold, NULL, gate);
+        while (!atomic_load(&gate->entered))
+                sched_yield();
+}
+
+static int refuse(struct store_tx *tx, void *arg, struct error *err)
+{
+        (void)tx;
+        (void)arg;
+        return error_set(err, ERR_CONFLICT, "a neighbour that fails");
+}
+
+static void on_refused(void *arg, const struct error *err)
+{
+        assert_non_null(err);
+        (*(unsigned *)arg)++;
+}
+
+static void a_decision_undone_by_a_failing_neighbour_keeps_its_conversation(void **state)
+{
+        struct rig *g = rig_new();
+        struct gate gate = { .rig = g };
+        unsigned refused = 0;
+
+        (void)state;
+        bus_listen(g->bus, BUS_ALL_STREAMS, close_gate, &gate);
+        rig_say(g, "j", "c", "echo", "hello", NULL);
+        rig_until(g, &g->acks, 1);
+        store_write(g->store, refuse, on_refused, &refused);
+        atomic_store(&gate.open, true);
+        rig_until(g, &g->run_count, 1);
+        assert_int_equal(refused, 1);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM turns t JOIN conversations c"
+                                      " ON c.id = t.conversation AND c.channel = 'c'"),
+                         1);
+        rig_answer(g, 0, "hi");
+        rig_until_idle(g);
+        rig_free(g);
+}
+
+/* ---- with a store that fails on request: only in test builds ---- */
+
+static void fail_second(void *arg, const struct bus_event *e)
+{
+        struct rig *g = arg;
+
+        if (strcmp(e->type, "message.received") == 0 && g->acks == 2)
+                control->fsync_fails = 1;
+}
+
+static void a_turn_does_not_start_before_its_last_message_is_stored(void **state)
+{
+        struct rig *g = rig_new();
+        struct store_health health;
+
+        (void)state;
+#ifndef DRAGOMAN_FAULTS
+        rig_free(g);
+        skip();
+#endif
+        g->debounce_ms = 40;
+        g->debounce_max_ms = 1000;
+        bus_listen(g->bus, BUS_ALL_STREAMS, fail_second, g);
+        rig_say(g, "j", "c", "echo", "one", NULL);
+        rig_until(g, &g->acks, 1);
+        rig_say(g, "j", "c", "echo", "two", NULL);
+        rig_until(g, &g->acks, 2);
+        do {
+                store_health(g->store, &health);
+        } while (health.ok);
+        control->fsync_fails = 0;
+        rig_until(g, &g->run_count, 1);
+        assert_string_equal(g->runs[0].text, "one+two");
+        assert_non_null(strchr(rig_text(g, "SELECT inputs FROM turns"), ','));
+        rig_answer(g, 0, "both");
+        rig_until_idle(g);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM turns"), 1);
+        rig_free(g);
+}
+
+static void a_clock_that_jumped_back_does_not_delay_what_is_resumed(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+#ifndef DRAGOMAN_FAULTS
+        rig_free(g);
+        skip();
+#endif
+        control->clock_offset_ms = 5 * HOUR_MS;
+        rig_say(g, "j", "c", "echo", "running", NULL);
+        rig_until(g, &g->run_count, 1);
+        g->debounce_ms = 200;
+        g->debounce_max_ms = 500;
+        rig_say(g, "j", "d", "echo", "waiting", NULL);
+        rig_until(g, &g->acks, 2);
+        rig_spin(g, 50);
+        control->clock_offset_ms = 0;
+        rig_restart(g);
+        rig_until(g, &g->run_count, 3); /* gives up after ten seconds */
+        for (unsigned i = 1; i < 3; i++)
+                rig_answer(g, i, "done");
+        rig_until_idle(g);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM turns WHERE state = 'done'"), 2);
+        rig_free(g);
+}
+
+static int make_control(void **state)
+{
+        static char path[] = "/tmp/dragoman-control-XXXXXX";
+        int fd = mkstemp(path);
+
+        (void)state;
+        if (fd < 0 || ftruncate(fd, sizeof(*control)) < 0)
+                return -1;
+        control = mmap(NULL, sizeof(*control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        close(fd);
+        setenv("DRAGOMAN_FAULT_FILE", path, 1);
+        (void)fault_disk_full(); /* reads the environment, once */
+        unlink(path);
+        return control == MAP_FAILED ? -1 : 0;
+}
+
+static int drop_control(void **state)
+{
+        (void)state;
+        return munmap(control, sizeof(*control));
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_decision_undone_by_a_failing_neighbour_keeps_its_conversation),
+                cmocka_unit_test(a_turn_does_not_start_before_its_last_message_is_stored),
+                cmocka_unit_test(a_clock_that_jumped_back_does_not_delay_what_is_resumed),
+        };
+
+        return cmocka_run_group_tests(tests, make_control, drop_control);
+}
