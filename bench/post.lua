@@ -1,0 +1,27 @@
+-- wrk script: each request posts a message of its own (about 300 bytes of body) to POST /api/v2/messages/inbound.
+-- Environment: BENCH_KEY the operator key, BENCH_CHATS the number of conversations, BENCH_RUN a name for this run.
+local chats = tonumber(os.getenv("BENCH_CHATS") or "1000")
+local run = os.getenv("BENCH_RUN") or "run"
+local text = string.rep("The quick brown fox jumps over the lazy dog. ", 4)
+local head = '{"instanceId":"bench","chatId":"chat-%d","externalId":"' .. run .. '-%d",' ..
+             '"sender":{"id":"user-%d","displayName":"Ann"},"text":"%d ' .. text .. '"}'
+local n = 0
+
+wrk.method = "POST"
+wrk.path = "/api/v2/messages/inbound"
+wrk.headers["Authorization"] = "Bearer " .. (os.getenv("BENCH_KEY") or "")
+wrk.headers["Content-Type"] = "application/json"
+
+function request()
+        n = n + 1
+        return wrk.format(nil, nil, nil, string.format(head, n % chats, n, n % chats, n))
+end
+
+-- One line that bench/run reads.
+function done(summary, latency, requests)
+        local e = summary.errors
+
+        io.write(string.format("RESULT %d %d %d %.0f %.0f %.0f %.0f\n", summary.requests, summary.duration,
+                               e.connect + e.read + e.write + e.status + e.timeout, latency:percentile(50),
+                               latency:percentile(99), latency:percentile(99.9), latency.max))
+end
