@@ -7,7 +7,8 @@ arrival, as a chat platform would show every message. An endpoint's `plan` decid
     Act()                      take it, answer 200
     Act(wait=0.3)              take it, answer later
     Act(status=503)            refuse it: nothing was taken
-    Act(cut=True)              take it, then cut the connection in the middle of the answer
+    Act(cut="head")            take it, then cut the connection before it is known what the answer is
+    Act(cut="body")            take it, say 200, then cut the connection in the middle of the body
 """
 import asyncio
 import json
@@ -17,11 +18,14 @@ from dataclasses import dataclass, field
 from http1 import read_body, read_head
 
 
+CUT = {"head": b"HTTP/1.1 2", "body": b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"id\":"}
+
+
 @dataclass
 class Act:
     status: int = 200
     wait: float = 0.0
-    cut: bool = False
+    cut: str = ""
     headers: dict = field(default_factory=dict)
 
 
@@ -122,7 +126,7 @@ class Receiver:
         if act.wait:
             await asyncio.sleep(act.wait)
         if act.cut:
-            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"id\":")
+            writer.write(CUT[act.cut])
             await writer.drain()
             return False
         return self._reply(writer, 200, act.headers, {"id": f"r-{key}"})
