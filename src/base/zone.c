@@ -1,0 +1,317 @@
+#include "base/zone.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+
+#define ZONE_DIR    "/usr/share/zoneinfo"
+#define FILE_MAX    65536
+#define HEADER_SIZE 44
+#define DAY_SECONDS 86400
+
+/* "the last Sunday in March at 02:00", as the zone's clock shows it before the change. */
+struct change {
+        int month, week, day; /* week 5: the last */
+        int64_t seconds;
+};
+
+struct zone {
+        int64_t *at;     /* when the offset changes, ascending */
+        int64_t *offset; /* from then on */
+        size_t count;
+        int64_t before; /* the first one */
+        /* what holds for ever after the last change */
+        bool has_rule, rule_summer;
+        int64_t standard, summer;
+        struct change to_summer, to_standard;
+};
+
+/* ---- the binary part ---- */
+
+struct counts {
+        size_t utc, standard, leap, times, types, chars;
+};
+
+static uint32_t read32(const unsigned char *p)
+{
+        return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | (uint32_t)p[3];
+}
+
+static int64_t read64(const unsigned char *p)
+{
+        return (int64_t)((uint64_t)read32(p) << 32 | read32(p + 4));
+}
+
+static bool read_header(const unsigned char *p, size_t n, struct counts *c)
+{
+        if (n < HEADER_SIZE || memcmp(p, "TZif", 4) != 0)
+                return false;
+        *c = (struct counts){ read32(p + 20), read32(p + 24), read32(p + 28),
+                              read32(p + 32), read32(p + 36), read32(p + 40) };
+        return c->utc <= FILE_MAX && c->standard <= FILE_MAX && c->leap <= FILE_MAX && c->times <= FILE_MAX &&
+               c->types > 0 && c->types <= 256 && c->chars <= FILE_MAX;
+}
+
+static size_t block_size(const struct counts *c, size_t time_size)
+{
+        return c->times * (time_size + 1) + c->types * 6 + c->chars + c->leap * (time_size + 4) +
+               c->standard + c->utc;
+}
+
+/* times, then the type of each, then the types. */
+static bool read_block(struct zone *z, const unsigned char *p, const struct counts *c)
+{
+        const unsigned char *indexes = p + c->times * 8, *types = indexes + c->times;
+
+        z->at = mem_array(c->times, sizeof(*z->at));
+        z->offset = mem_array(c->times, sizeof(*z->offset));
+        z->before = (int32_t)read32(types);
+        for (; z->count < c->times; z->count++) {
+                if (indexes[z->count] >= c->types)
+                        return false;
+                z->at[z->count] = read64(p + z->count * 8);
+                z->offset[z->count] = (int32_t)read32(types + indexes[z->count] * 6);
+        }
+        return true;
+}
+
+/* ---- the rule for ever: "CET-1CEST,M3.5.0,M10.5.0/3" ---- */
+
+static bool skip_name(const char **p)
+{
+        const char *start = *p;
+
+        if (**p == '<') {
+                *p = strchr(*p, '>');
+                if (!*p)
+                        return false;
+                ++*p;
+                return true;
+        }
+        while (isalpha((unsigned char)**p))
+                ++*p;
+        return *p - start >= 3;
+}
+
+static bool read_number(const char **p, int max, int *out)
+{
+        int n = 0;
+
+        if (!isdigit((unsigned char)**p))
+                return false;
+        for (; isdigit((unsigned char)**p) && n <= max; ++*p)
+                n = n * 10 + (**p - '0');
+        *out = n;
+        return n <= max;
+}
+
+/* "-1", "5:45", "02:00:00". */
+static bool read_seconds(const char **p, int64_t *out)
+{
+        int sign = 1, parts[3] = { 0 };
+
+        if (**p == '-' || **p == '+')
+                sign = *(*p)++ == '-' ? -1 : 1;
+        for (size_t i = 0; i < COUNT(parts); i++) {
+                if (!read_number(p, i == 0 ? 167 : 59, &parts[i]))
+                        return false;
+                if (**p != ':')
+                        break;
+                ++*p;
+        }
+        *out = sign * ((int64_t)parts[0] * 3600 + parts[1] * 60 + parts[2]);
+        return true;
+}
+
+static bool read_change(const char **p, struct change *c)
+{
+        if (strncmp(*p, ",M", 2) != 0)
+                return false;
+        *p += 2;
+        if (!read_number(p, 12, &c->month) || *(*p)++ != '.' || !read_number(p, 5, &c->week) ||
+            *(*p)++ != '.' || !read_number(p, 6, &c->day) || c->month < 1 || c->week < 1)
+                return false;
+        c->seconds = 7200;
+        if (**p != '/')
+                return true;
+        ++*p;
+        return read_seconds(p, &c->seconds);
+}
+
+static bool read_rule(struct zone *z, const char *p)
+{
+        int64_t west;
+
+        if (!skip_name(&p) || !read_seconds(&p, &west))
+                return false;
+        z->standard = -west;
+        if (*p == '\0')
+                return true;
+        if (!skip_name(&p))
+                return false;
+        z->summer = z->standard + 3600;
+        if (*p != ',') {
+                if (!read_seconds(&p, &west))
+                        return false;
+                z->summer = -west;
+        }
+        z->rule_summer = true;
+        return read_change(&p, &z->to_summer) && read_change(&p, &z->to_standard) && *p == '\0';
+}
+
+static void read_footer(struct zone *z, const unsigned char *p, size_t n)
+{
+        const unsigned char *end = n > 2 && *p == '\n' ? memchr(p + 1, '\n', n - 1) : NULL;
+        char *text;
+
+        if (!end || end == p + 1)
+                return;
+        text = mem_strndup((const char *)p + 1, (size_t)(end - p) - 1);
+        z->has_rule = read_rule(z, text);
+        free(text);
+}
+
+/* Days since 1970 of a date in the proleptic Gregorian calendar. */
+static int64_t days_of(int64_t year, int month, int day)
+{
+        int64_t y = month <= 2 ? year - 1 : year, era = (y >= 0 ? y : y - 399) / 400, of_era = y - era * 400;
+        int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+
+        return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
+}
+
+static int64_t floor_div(int64_t a, int64_t b)
+{
+        return a / b - (a % b < 0);
+}
+
+static int64_t year_of(int64_t days)
+{
+        int64_t year = 1970 + floor_div(days * 400, 146097);
+
+        while (days_of(year + 1, 1, 1) <= days)
+                year++;
+        while (days_of(year, 1, 1) > days)
+                year--;
+        return year;
+}
+
+/* The local time of a change in a year, in seconds since 1970 as if it were UTC. */
+static int64_t change_at(const struct change *c, int64_t year)
+{
+        int64_t first = days_of(year, c->month, 1);
+        int64_t next = c->month == 12 ? days_of(year + 1, 1, 1) : days_of(year, c->month + 1, 1);
+        int64_t weekday = ((first + 4) % 7 + 7) % 7;
+        int64_t day = first + (c->day - weekday + 7) % 7 + (int64_t)(c->week - 1) * 7;
+
+        while (day >= next)
+                day -= 7;
+        return day * DAY_SECONDS + c->seconds;
+}
+
+static int64_t offset_by_rule(const struct zone *z, int64_t t)
+{
+        int64_t year, begin, end;
+        bool summer;
+
+        if (!z->rule_summer)
+                return z->standard;
+        year = year_of(floor_div(t + z->standard, DAY_SECONDS));
+        begin = change_at(&z->to_summer, year) - z->standard;
+        end = change_at(&z->to_standard, year) - z->summer;
+        summer = begin < end ? t >= begin && t < end : t >= begin || t < end;
+        return summer ? z->summer : z->standard;
+}
+
+/* ---- together ---- */
+
+struct zone *zone_parse(const unsigned char *bytes, size_t n)
+{
+        struct zone *z;
+        struct counts c;
+        size_t skip;
+
+        if (!read_header(bytes, n, &c) || bytes[4] < '2')
+                return NULL;
+        skip = HEADER_SIZE + block_size(&c, 4); /* the old 32-bit times come first */
+        if (skip > n || !read_header(bytes + skip, n - skip, &c))
+                return NULL;
+        bytes += skip + HEADER_SIZE;
+        n -= skip + HEADER_SIZE;
+        if (block_size(&c, 8) > n)
+                return NULL;
+        z = mem_zalloc(sizeof(*z));
+        if (!read_block(z, bytes, &c)) {
+                zone_free(z);
+                return NULL;
+        }
+        read_footer(z, bytes + block_size(&c, 8), n - block_size(&c, 8));
+        return z;
+}
+
+void zone_free(struct zone *z)
+{
+        if (!z)
+                return;
+        free(z->at);
+        free(z->offset);
+        free(z);
+}
+
+int64_t zone_offset(const struct zone *z, int64_t t)
+{
+        size_t low = 0, high = z->count;
+
+        if (z->has_rule && (z->count == 0 || t >= z->at[z->count - 1]))
+                return offset_by_rule(z, t);
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+
+                if (z->at[middle] <= t)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        return low == 0 ? z->before : z->offset[low - 1];
+}
+
+/* A name from the configuration must not lead out of the folder. */
+static bool is_name(const char *name)
+{
+        return isalpha((unsigned char)*name) && strlen(name) < 100 && !strstr(name, "..") &&
+               strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+-/") ==
+                       strlen(name);
+}
+
+static struct zone *zone_read(const char *name)
+{
+        char *path = mem_printf("%s/%s", ZONE_DIR, name);
+        unsigned char *bytes = mem_alloc(FILE_MAX);
+        FILE *f = fopen(path, "re");
+        size_t n = f ? fread(bytes, 1, FILE_MAX, f) : 0;
+        struct zone *z = zone_parse(bytes, n);
+
+        if (f)
+                fclose(f);
+        free(bytes);
+        free(path);
+        return z;
+}
+
+struct zone *zone_new(const char *name, struct error *err)
+{
+        struct zone *z;
+
+        if (strcmp(name, "UTC") == 0)
+                return mem_zalloc(sizeof(*z));
+        z = is_name(name) ? zone_read(name) : NULL;
+        if (!z)
+                error_set(err, ERR_INVALID, "the system knows no time zone '%.60s'", name);
+        return z;
+}

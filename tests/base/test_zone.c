@@ -1,0 +1,102 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/zone.h"
+
+static int64_t hours_ahead(const char *zone, const char *when)
+{
+        struct error err;
+        struct zone *z = zone_new(zone, &err);
+        int64_t ms, offset;
+
+        assert_non_null(z);
+        assert_int_equal(clock_parse_iso(when, &ms), 0);
+        offset = zone_offset(z, ms / 1000);
+        zone_free(z);
+        return offset / 3600;
+}
+
+static void the_clock_of_a_place_knows_summer_and_winter(void **state)
+{
+        (void)state;
+        assert_int_equal(hours_ahead("UTC", "2026-07-01T00:00:00Z"), 0);
+        assert_int_equal(hours_ahead("Europe/Berlin", "2026-01-01T00:00:00Z"), 1);
+        assert_int_equal(hours_ahead("Europe/Berlin", "2026-07-01T00:00:00Z"), 2);
+        assert_int_equal(hours_ahead("Europe/Berlin", "2026-03-29T00:59:59Z"), 1);
+        assert_int_equal(hours_ahead("Europe/Berlin", "2026-03-29T01:00:00Z"), 2);
+        assert_int_equal(hours_ahead("Europe/Berlin", "2026-10-25T00:59:59Z"), 2);
+        assert_int_equal(hours_ahead("Europe/Berlin", "2026-10-25T01:00:00Z"), 1);
+        assert_int_equal(hours_ahead("America/New_York", "2026-07-01T00:00:00Z"), -4);
+        assert_int_equal(hours_ahead("Asia/Tokyo", "2026-07-01T00:00:00Z"), 9);
+}
+
+/* Beyond the table of changes the rule at the end of the file holds; the south has its summer over the turn of the year. */
+static void the_rule_at_the_end_holds_for_ever(void **state)
+{
+        (void)state;
+        assert_int_equal(hours_ahead("Europe/Berlin", "2100-01-01T00:00:00Z"), 1);
+        assert_int_equal(hours_ahead("Europe/Berlin", "2100-07-01T00:00:00Z"), 2);
+        assert_int_equal(hours_ahead("Australia/Sydney", "2100-01-01T00:00:00Z"), 11);
+        assert_int_equal(hours_ahead("Australia/Sydney", "2100-07-01T00:00:00Z"), 10);
+        assert_int_equal(hours_ahead("Asia/Tokyo", "2100-07-01T00:00:00Z"), 9);
+}
+
+static void a_place_the_system_does_not_know_is_an_error(void **state)
+{
+        static const char *const names[] = { "Mars/Base",        "",       "/etc/passwd",
+                                             "../../etc/passwd", "Europe", "Europe/Berlin/" };
+        struct error err;
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(names); i++) {
+                assert_null(zone_new(names[i], &err));
+                assert_int_equal(err.kind, ERR_INVALID);
+        }
+}
+
+/* A slim file: no changes at all, only the rule. Cut anywhere it is refused or still answers. */
+static void a_file_without_changes_lives_by_its_rule(void **state)
+{
+        static const char rule[] = "\nCET-1CEST,M3.5.0,M10.5.0/3\n";
+        unsigned char file[44 + 6 + 4 + 44 + 6 + 4 + sizeof(rule)] = { 0 };
+        struct zone *z;
+
+        (void)state;
+        for (size_t at = 0; at <= 54; at += 54) {
+                memcpy(file + at, "TZif2", 5);
+                file[at + 39] = 1; /* one type */
+                file[at + 43] = 4; /* "CET" */
+        }
+        memcpy(file + 108, rule, sizeof(rule) - 1);
+        z = zone_parse(file, sizeof(file) - 1);
+        assert_non_null(z);
+        assert_int_equal(zone_offset(z, 1767225600), 3600);
+        assert_int_equal(zone_offset(z, 1782864000), 7200);
+        zone_free(z);
+        for (size_t n = 0; n < sizeof(file); n++) {
+                z = zone_parse(file, n);
+                if (z)
+                        (void)zone_offset(z, 1767225600);
+                zone_free(z);
+        }
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(the_clock_of_a_place_knows_summer_and_winter),
+                cmocka_unit_test(the_rule_at_the_end_holds_for_ever),
+                cmocka_unit_test(a_place_the_system_does_not_know_is_an_error),
+                cmocka_unit_test(a_file_without_changes_lives_by_its_rule),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
