@@ -46,6 +46,11 @@ static void hook_decide(void *ctx, const struct incoming *in, struct decision *o
         dispatch_decide(((struct daemon *)ctx)->dispatch, in, out);
 }
 
+static bool hook_admit(void *ctx, const struct incoming *in, struct decision *out)
+{
+        return dispatch_admit(((struct daemon *)ctx)->dispatch, in, out);
+}
+
 static unsigned hook_agent_abilities(void *ctx, const char *agent)
 {
         return agents_abilities(((struct daemon *)ctx)->agents, agent);
@@ -106,6 +111,7 @@ static void hook_live(void *ctx, const char *type, const char *adapter, const ch
 
 static const struct road_hooks hooks = {
         .decide = hook_decide,
+        .admit = hook_admit,
         .agent_abilities = hook_agent_abilities,
         .agent_start = hook_agent_start,
         .agent_cancel = hook_agent_cancel,
@@ -121,28 +127,18 @@ static const struct road_hooks hooks = {
 
 /* ---- configuration ---- */
 
-/* Dispatch learns what it must know of adapters without knowing platforms. */
-static void apply_rules(struct daemon *d, struct config *c)
+/* Who is answered must not be a surprise: said at every start and reload. */
+static void log_access(const struct daemon *d, const struct config *c)
 {
-        struct dispatch_adapter *known = mem_array(c->adapter_count, sizeof(*known));
+        struct buf line;
 
+        buf_init(&line, 0);
         for (size_t i = 0; i < c->adapter_count; i++) {
-                const struct adapter_conf *a = c->adapters[i];
-                int64_t debounce = a->common.debounce_ms;
-
-                known[i] = (struct dispatch_adapter){
-                        .name = mem_strdup(a->name),
-                        .platform = mem_strdup(a->ops->name),
-                        .agent = mem_strdup(a->common.agent),
-                        .trusted = a->ops->trusted,
-                        .debounce_ms = debounce >= 0 ? debounce : a->ops->debounce_ms,
-                        .debounce_max_ms = a->common.debounce_max_ms,
-                        .max_age_seconds = a->common.max_age_seconds,
-                };
+                buf_clear(&line);
+                if (c->adapters[i]->common.enabled && dispatch_describe(d->dispatch, c->adapters[i]->name, &line))
+                        log_info(line.data);
         }
-        dispatch_set(d->dispatch, known, c->adapter_count, c->rules, c->rule_count, c->default_agent);
-        c->rules = NULL;
-        c->rule_count = 0;
+        buf_release(&line);
 }
 
 static void free_agent_confs(struct config *c)
@@ -165,7 +161,8 @@ static int apply(struct daemon *d, struct config *c, struct error *err)
         if (agents_apply(d->agents, c->agents, c->agent_count, err) < 0)
                 return -1;
         free_agent_confs(c);
-        apply_rules(d, c);
+        config_to_dispatch(c, d->dispatch);
+        log_access(d, c);
         adapters_set_public_url(d->adapters, c->http.public_url);
         if (adapters_apply(d->adapters, c->adapters, c->adapter_count, err) < 0)
                 return -1;
@@ -368,7 +365,9 @@ static int open_road(struct daemon *d, struct error *err)
         if (!d->road)
                 return -1;
         adapters_set_road(d->adapters, d->road);
-        return apply(d, d->config, err);
+        if (apply(d, d->config, err) < 0)
+                return -1;
+        return dispatch_restore(d->dispatch, d->store, err);
 }
 
 static int open_api(struct daemon *d, struct error *err)

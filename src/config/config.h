@@ -45,6 +45,8 @@ struct config {
 /* Reads DIR/config.json (absent: defaults) and the environment. ERR_INVALID with file and line; ERR_IO. */
 int config_load(const char *dir, struct config **out, struct error *err);
 void config_free(struct config *c);
+/* Tells dispatch what the adapters and rules say; the rules are dispatch's afterwards. Before the adapters are given away. */
+void config_to_dispatch(struct config *c, struct dispatch *d);
 /* Warnings for the operator, one per line; "" when none. */
 const char *config_warnings(const struct config *c);
 /* JSON Schema of the whole file; yours to decref. */

@@ -232,8 +232,31 @@ static void warn_of_silence(const struct config *c, struct settings_source *src)
         }
 }
 
+static bool lets_somebody_in(const struct adapter_common *a)
+{
+        return a->admins.count + a->allow.count + a->channels.count > 0 ||
+               (a->dm.count > 0 && strcmp(a->dm.items[0], "none") != 0);
+}
+
+static void warn_of_closed(const struct config *c, struct settings_source *src)
+{
+        for (size_t i = 0; i < c->adapter_count; i++) {
+                const struct adapter_conf *a = c->adapters[i];
+                char *path;
+
+                if (!a->common.enabled || a->ops->trusted || lets_somebody_in(&a->common))
+                        continue;
+                path = mem_printf("adapters.%s", a->name);
+                settings_warn(
+                        src, path,
+                        "answers nobody: name people or places in 'admins', 'dm', 'channels' or 'allow'");
+                free(path);
+        }
+}
+
 void config_add_warnings(const struct config *c, struct settings_source *src)
 {
+        warn_of_closed(c, src);
         for (size_t i = 0; i < c->rule_count; i++)
                 warn_of_rule(c, src, i);
         if (!c->default_agent && c->rule_count == 0)

@@ -142,6 +142,21 @@ static const char adapters_text[] =
         "choice (small letters, digits, `-`, `_`, `.`) and a `type`. `terminal` (type `cli`) and\n"
         "`api` (type `api`) are there by themselves unless the file says something about an\n"
         "adapter of that name; `\"terminal\": { \"type\": \"cli\", \"enabled\": false }` switches it off.\n"
+        "\n"
+        "Nobody is answered who is not let in. On `cli` and `api` everybody is, for whoever can\n"
+        "write there has shown a key; elsewhere these keys decide, in this order:\n\n"
+        "1. `block` refuses, admins too.\n"
+        "2. `admins` are answered everywhere.\n"
+        "3. A direct message is answered when `dm` or `allow` has its sender. An `allow` of `*`\n"
+        "   opens direct messages only where `dm` is not written.\n"
+        "4. In a group it is answered when `channels` or `allow` has the channel or the guild, or\n"
+        "   `allow` the sender.\n\n"
+        "A key that is not written and an empty list let nobody in; `[\"7\"]` lets 7 in; `*` lets\n"
+        "everybody in (`dm`: `everyone`). The log says at every start what is in force. Then the\n"
+        "rules are asked: RULES.md has examples.\n\n"
+        "`rateLimit` counts turns, not messages: what joins an answer that is still waiting is\n"
+        "free. Who is too fast is told once in the time, and the reason stands in the trigger log.\n"
+        "The counters survive a restart.\n\n"
         "Keys every adapter has:\n\n";
 
 static const char agents_text[] =
@@ -152,11 +167,14 @@ static const char agents_text[] =
 static const char rules_text[] =
         "## `rules`\n\n"
         "A list; the first rule that matches wins. All conditions of its `when` must hold\n"
-        "together; a list means any of its members; `dm`, `mention` and `reply` are alternatives.\n"
-        "`*` globs. What no rule matches is not answered, and `dragoman why` tells the reason.\n\n"
+        "together; a list means any of its members; `dm`, `mention`, `reply` and `mentionPattern`\n"
+        "are alternatives. `*` globs. What no rule matches is not answered, and `dragoman why`\n"
+        "tells the reason.\n\n"
         "Without rules, the adapter's agent answers direct messages, mentions and replies; on\n"
         "`cli` and `api` it answers everything, also when there are rules but none is about that\n"
-        "adapter. Messages of bots are answered only by a rule whose `sender` names the bot.\n\n";
+        "adapter. Messages of bots are answered only by a rule whose `sender` names the bot or whose\n"
+        "`bots` says so. `dragoman route test` tells for an event which rule takes it and why the\n"
+        "others do not; RULES.md has examples.\n\n";
 /* clang-format on */
 
 static void add_kind(struct buf *out, const char *type, const char *help, const struct setting *settings)

@@ -1,8 +1,18 @@
 /*
  * dispatch: decides whether an event triggers an agent, and which.
  *
- * One evaluator serves the road, listings and dry runs. It looks at the event, the adapter's settings and the rules, in order; the
- * first rule that matches wins, and every rule that did not can say why. It changes nothing.
+ * One evaluator serves the road, listings and dry runs. Guards stand in this order, and the first that says no ends it with a reason:
+ *
+ *     own      the bot's own messages
+ *     content  there is something to answer: text, a file, an emoji
+ *     access   the sender may talk to the bot there (access.h); trusted platforms are not asked
+ *     rule     the first rule that matches wins, and every rule that did not can say why
+ *     age      old backlog is expired
+ *     loop     it has not passed through too many bots
+ *     rate     the sender has not caused too many turns in the channel (limits.h)
+ *
+ * All but the last change nothing. The rate is asked by the road when it is about to place a turn, because only the road knows whether a message
+ * joins one that is waiting.
  */
 #ifndef DISPATCH_DISPATCH_H
 #define DISPATCH_DISPATCH_H
@@ -14,6 +24,8 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/settings.h"
+#include "dispatch/access.h"
+#include "dispatch/limits.h"
 #include "road/road.h"
 
 struct dispatch;
@@ -22,32 +34,55 @@ struct dispatch;
 struct dispatch_adapter {
         char *name;
         char *platform;
-        char *agent;            /* may be NULL */
+        char *agent; /* may be NULL */
         bool trusted;
+        struct access *access; /* not asked when trusted; NULL: nobody is let in */
+        struct turn_rate rate;
+        int64_t max_hops; /* bots a message may have passed through */
         int64_t debounce_ms, debounce_max_ms, max_age_seconds;
 };
 
-/* One element of "rules". All conditions hold together; a list means any of its members; dm, mention and reply are alternatives. `*` globs. */
+/*
+ * One element of "rules". All conditions hold together; a list means any of its members; dm, mention, reply and mentionPattern are
+ * alternatives. `*` globs.
+ */
 struct rule {
         char *name;
-        struct setting_list adapter, platform, channel, thread, event, sender;
+        struct setting_list adapter, platform, guild, channel, thread, event, sender, reaction;
+        struct setting_list text, mention_pattern; /* regular expressions */
+        struct setting_list hours;
+        char *timezone; /* NULL: the system's */
+        char *bots;     /* "none", "mentions" or "all" */
         bool dm, mention, reply;
         char *agent;
-        char *mode;             /* "reply" or "off" */
-        int64_t debounce_ms;    /* -1: the adapter's */
+        char *mode;              /* "reply" or "off" */
+        int64_t debounce_ms;     /* -1: the adapter's */
+        int64_t max_age_seconds; /* -1: the adapter's */
+        struct turn_rate rate;   /* each member -1: the adapter's */
+        struct rule_compiled *compiled;
 };
-int rule_read(struct settings_source *src, size_t index, const json_t *object, struct rule *out, struct error *err);
+int rule_read(struct settings_source *src, size_t index, const json_t *object, struct rule *out,
+              struct error *err);
 void rule_release(struct rule *r);
 extern const struct setting rule_settings[], rule_when_settings[]; /* for schema and documentation */
 
 struct dispatch *dispatch_new(void);
 void dispatch_free(struct dispatch *d);
+/* Fills the counters of the rate limit from the trigger log, after a restart. Blocks while reading. */
+int dispatch_restore(struct dispatch *d, struct store *s, struct error *err);
 /* Replaces what it knows; takes everything over (arrays are malloc'd). only_agent: the agent that answers when nothing else says so; may be NULL. */
-void dispatch_set(struct dispatch *d, struct dispatch_adapter *adapters, size_t adapter_count, struct rule *rules, size_t rule_count,
-                  const char *only_agent);
+void dispatch_set(struct dispatch *d, struct dispatch_adapter *adapters, size_t adapter_count,
+                  struct rule *rules, size_t rule_count, const char *only_agent);
+/* Who is answered, for the log: "telegram tg: DMs from nobody but 1 admin; groups: none". False: the adapter is trusted or unknown. */
+bool dispatch_describe(const struct dispatch *d, const char *adapter, struct buf *out);
 /* The road's decide hook. Strings of *out live until the next dispatch_set or dispatch_decide. */
 void dispatch_decide(void *dispatch, const struct incoming *in, struct decision *out);
-/* The same with the whole reasoning as JSON: {"decision": ..., "rules": [{"name", "matched", "why"}]}. */
+/* The road's admit hook: counts the turn, or says no with a reason and, once in a while, a notice for the sender. */
+bool dispatch_admit(void *dispatch, const struct incoming *in, struct decision *out);
+/*
+ * The whole reasoning as JSON, changing nothing: {"decision": {"trigger", "expired", "guard", "agent", "rule", "reason", "debounceMs"},
+ * "access": {"allowed", "why"}, "rateLimit": {"turns", "seconds", "waitMs"}, "rules": [{"name", "matched", "why"}]}. guard is who said no.
+ */
 void dispatch_explain(struct dispatch *d, const struct incoming *in, struct buf *json);
 
 #endif

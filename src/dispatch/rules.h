@@ -1,7 +1,7 @@
 /*
  * rules: the conditions of a rule, each a row of one table.
  *
- * A further condition (reaction, pattern, role, hours) is a field of struct rule, a row of rule_when_settings, and a row of the
+ * A further condition (role, conversation) is a field of struct rule, a row of rule_when_settings, and a row of the
  * table in rules.c; the evaluator and the explanations follow by themselves.
  */
 #ifndef DISPATCH_RULES_H
@@ -14,6 +14,8 @@
 
 /* Does the text match the pattern? `*` stands for any run of bytes, everything else for itself. */
 bool glob_match(const char *pattern, const char *text);
+/* The same emoji, whatever the skin tone? */
+bool same_emoji(const char *a, const char *b);
 
 /* Do all conditions hold? When not and `why` is given, the first that does not is explained there. */
 bool rule_matches(const struct rule *r, const struct incoming *in, struct buf *why);

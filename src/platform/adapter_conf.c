@@ -23,11 +23,35 @@ static const struct setting pace_settings[] = {
         SETTING_END,
 };
 
+static const struct setting rate_settings[] = {
+        { "turns", SETTING_INT, "-1", -1, 1000, .at = AT(rate.turns) - AT(rate),
+          .help = "Turns one person may cause in one channel within the time; 0: no limit, -1: 5, and no limit on "
+                  "`cli` and `api`." },
+        { "seconds", SETTING_INT, "60", 1, 86400, .at = AT(rate.seconds) - AT(rate),
+          .help = "The time in which they are counted." },
+        SETTING_END,
+};
+
 const struct setting adapter_common_settings[] = {
         { "enabled", SETTING_BOOL, "true", .at = AT(enabled),
           .help = "An adapter that is not enabled is known but not connected." },
         { "agent", SETTING_STRING, "null", 1, 100, .at = AT(agent),
           .help = "Who answers where no rule says otherwise; without it `defaultAgent`, or the only agent." },
+        { "admins", SETTING_STRINGS, "[]", .at = AT(admins),
+          .help = "Ids of people who are answered everywhere, unless `block` names them." },
+        { "dm", SETTING_STRINGS, "\"none\"", .at = AT(dm),
+          .help = "Whose direct messages are answered: `everyone`, `none`, or a list of ids and `role:ID`." },
+        { "channels", SETTING_STRINGS, "[]", .at = AT(channels),
+          .help = "Ids of channels and groups, or `guild:ID`, where everybody is answered; `*` is all." },
+        { "allow", SETTING_STRINGS, "[]", .at = AT(allow),
+          .help = "Who is answered besides: `user:ID`, `role:ID`, `channel:ID`, `guild:ID`, a plain id (user or "
+                  "channel), or `*`." },
+        { "block", SETTING_STRINGS, "[]", .at = AT(block),
+          .help = "Who is never answered, whatever the others say; entries as in `allow`." },
+        { "rateLimit", SETTING_GROUP, "{}", .group = rate_settings, .at = AT(rate),
+          .help = "How many turns one person may cause." },
+        { "maxHops", SETTING_INT, "3", 0, 100, .at = AT(max_hops),
+          .help = "Messages that have passed through more bots than this are not answered." },
         { "debounceMs", SETTING_INT, "-1", -1, 600000, .at = AT(debounce_ms),
           .help = "Wait this long for further messages before answering; -1: the platform's default." },
         { "debounceMaxMs", SETTING_INT, "15000", 0, 3600000, .at = AT(debounce_max_ms),

@@ -30,6 +30,11 @@ struct adapter_common {
         int64_t debounce_ms;      /* -1: the platform's default */
         int64_t debounce_max_ms;
         int64_t max_age_seconds;  /* older backlog is stored and marked expired; 0: no limit */
+        struct setting_list admins, dm, allow, block, channels; /* who is answered; dispatch knows what they mean */
+        struct {
+                int64_t turns, seconds; /* turns -1: 5, or no limit on a trusted platform */
+        } rate;
+        int64_t max_hops; /* bots a message may have passed through */
         struct {
                 double per_second, per_chat_per_second, per_group_per_minute; /* -1: the platform's default */
         } pace;

@@ -15,7 +15,16 @@
 
 static const char *const no_rules = "[]";
 
-/* A dispatch that knows a chat platform, a trusted terminal, and the given rules. */
+/* Lists that let everybody in. */
+static struct access *open_access(void)
+{
+        char star[] = "*", *items[] = { star };
+        struct setting_list everybody = { items, 1, true };
+
+        return access_new(&(struct access_lists){ .dm = &everybody, .allow = &everybody });
+}
+
+/* A dispatch that knows a chat platform open to everybody, a trusted terminal, and the given rules. */
 static struct dispatch *dispatch_with(const char *rules_json, const char *only_agent)
 {
         struct dispatch_adapter *adapters = mem_array(2, sizeof(*adapters));
@@ -37,6 +46,9 @@ static struct dispatch *dispatch_with(const char *rules_json, const char *only_a
                                                  .platform = mem_strdup("discord"),
                                                  .debounce_ms = 3000,
                                                  .debounce_max_ms = 9000,
+                                                 .access = open_access(),
+                                                 .rate = { 2, 60 },
+                                                 .max_hops = 3,
                                                  .max_age_seconds = 60 };
         adapters[1] = (struct dispatch_adapter){ .name = mem_strdup("terminal"),
                                                  .platform = mem_strdup("cli"),
@@ -221,6 +233,7 @@ static void other_events_trigger_only_by_a_rule_that_names_them(void **state)
 
         (void)state;
         in.type = EVENT_REACTION_RECEIVED;
+        in.emoji = "👍";
         in.chat = CHAT_DM;
         dispatch_decide(plain, &in, &out);
         assert_false(out.trigger);
@@ -256,9 +269,12 @@ static void a_bot_is_heard_only_where_a_rule_names_it(void **state)
         dispatch_free(named);
 }
 
-static void old_backlog_is_expired_before_any_rule_is_asked(void **state)
+static void old_backlog_is_expired_unless_the_rule_allows_it(void **state)
 {
         struct dispatch *d = dispatch_with("[{\"agent\": \"a\"}]", NULL);
+        struct dispatch *patient = dispatch_with("[{\"agent\": \"a\", \"maxAgeSeconds\": 0}]", NULL);
+        struct dispatch *hasty =
+                dispatch_with("[{\"name\": \"hasty\", \"agent\": \"a\", \"maxAgeSeconds\": 10}]", NULL);
         struct incoming in = message();
         struct decision out;
 
@@ -268,10 +284,17 @@ static void old_backlog_is_expired_before_any_rule_is_asked(void **state)
         assert_false(out.trigger);
         assert_true(out.expired);
         assert_non_null(strstr(out.reason, "older than the 60 seconds"));
+        dispatch_decide(patient, &in, &out);
+        assert_true(out.trigger);
+        dispatch_decide(hasty, &in, &out);
+        assert_true(out.expired);
+        assert_string_equal(out.reason, "it is older than the 10 seconds rule 'hasty' allows");
         in.time_ms = clock_wall_ms() + 61000; /* a platform's clock may be ahead */
         dispatch_decide(d, &in, &out);
         assert_true(out.trigger);
         dispatch_free(d);
+        dispatch_free(patient);
+        dispatch_free(hasty);
 }
 
 static void a_missing_agent_or_adapter_is_a_reason(void **state)
@@ -345,6 +368,341 @@ static void a_mistake_in_a_rule_is_told_with_its_line(void **state)
         settings_source_free(src);
 }
 
+/* Does a dispatch with this one rule answer the event? When not, the rule's own reason is compared. */
+static void expect(const char *when, const struct incoming *in, const char *why_not)
+{
+        char *rules = mem_printf("[{\"when\": %s, \"agent\": \"a\"}]", when);
+        struct dispatch *d = dispatch_with(rules, NULL);
+        struct error err;
+        struct buf text;
+        json_t *j;
+
+        buf_init(&text, 0);
+        dispatch_explain(d, in, &text);
+        j = json_read(text.data, text.len, &err);
+        assert_non_null(j);
+        assert_string_equal(json_str(json_array_get(json_object_get(j, "rules"), 0), "why", ""),
+                            why_not ? why_not : "all conditions hold");
+        assert_int_equal(json_flag(json_object_get(j, "decision"), "trigger", false), why_not == NULL);
+        json_decref(j);
+        buf_release(&text);
+        dispatch_free(d);
+        free(rules);
+}
+
+static void a_guild_is_a_condition(void **state)
+{
+        struct incoming in = message();
+
+        (void)state;
+        expect("{\"guild\": \"g1\"}", &in, "there is no guild, wanted is 'g1'");
+        in.guild = "g2";
+        expect("{\"guild\": \"g1\"}", &in, "guild 'g2' is not 'g1'");
+        in.guild = "g1";
+        expect("{\"guild\": [\"g0\", \"g1\"]}", &in, NULL);
+}
+
+static void reactions_trigger_by_their_emoji_whatever_the_skin_tone(void **state)
+{
+        struct incoming in = message();
+
+        (void)state;
+        expect("{\"reaction\": \"🔬\"}", &in, "event 'message.received' must be named by the rule");
+        in.type = EVENT_REACTION_RECEIVED;
+        in.emoji = "👍🏽";
+        in.text = NULL;
+        expect("{\"reaction\": \"🔬\"}", &in, "reaction '👍🏽' is not '🔬'");
+        expect("{\"reaction\": []}", &in, "reaction '👍🏽' is not in an empty list");
+        expect("{\"reaction\": [\"🔬\", \"👍\"]}", &in, NULL);
+        expect("{\"reaction\": \"*\"}", &in, NULL);
+        expect("{\"event\": \"reaction.removed\", \"reaction\": \"*\"}", &in,
+               "event 'reaction.received' is not 'reaction.removed'");
+        in.emoji = "❤️";
+        expect("{\"reaction\": \"❤\"}", &in, NULL);
+        in.emoji = "99";
+        in.emoji_name = "party";
+        expect("{\"reaction\": \"party\"}", &in, NULL);
+}
+
+static void the_same_emoji_is_compared_without_its_variants(void **state)
+{
+        (void)state;
+        assert_true(same_emoji("👍🏿", "👍"));
+        assert_true(same_emoji("❤️", "❤"));
+        assert_false(same_emoji("👍", "👎"));
+        assert_false(same_emoji("👍", ""));
+        assert_true(same_emoji("", ""));
+}
+
+static void a_text_pattern_must_be_in_what_was_written(void **state)
+{
+        struct incoming in = message();
+
+        (void)state;
+        in.raw_text = "please DEPLOY 4.2 now";
+        expect("{\"text\": \"\\\\bdeploy \\\\d+\"}", &in, NULL);
+        expect("{\"text\": [\"^never$\", \"now$\"]}", &in, NULL);
+        expect("{\"text\": \"(?-i)deploy\"}", &in, "the text has none of the patterns of 'text'");
+        expect("{\"text\": []}", &in, "the text has none of the patterns of 'text'");
+        in.raw_text = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!";
+        expect("{\"text\": \"^(a+)+$\"}", &in,
+               "looking for one of the patterns of 'text' would take too long");
+}
+
+static void a_mention_pattern_counts_as_a_mention(void **state)
+{
+        struct incoming in = message();
+
+        (void)state;
+        in.text = "hey Robo, what is up";
+        expect("{\"mention\": true, \"mentionPattern\": \"\\\\brobo\\\\b\"}", &in, NULL);
+        expect("{\"mentionPattern\": \"jarvis\"}", &in, "the message is not a text with a 'mentionPattern'");
+        in.is_mention = true;
+        expect("{\"mention\": true, \"mentionPattern\": \"jarvis\"}", &in, NULL);
+}
+
+static void the_bot_policy_says_which_bots_are_heard(void **state)
+{
+        struct incoming in = message();
+
+        (void)state;
+        in.sender_is_bot = true;
+        expect("{\"bots\": \"none\"}", &in, "the sender '7' is a bot that the rule does not name");
+        expect("{\"bots\": \"mentions\"}", &in, "the sender '7' is a bot and does not address this one");
+        expect("{\"bots\": \"all\"}", &in, NULL);
+        expect("{\"bots\": \"all\", \"sender\": \"8\"}", &in, "sender '7' is not '8'");
+        in.is_reply = true;
+        expect("{\"bots\": \"mentions\"}", &in, NULL);
+}
+
+static void hours_hold_by_the_clock_of_their_zone(void **state)
+{
+        struct incoming in = message();
+        static const char rule[] = "{\"hours\": \"mon-fri 09:00-17:00\", \"timezone\": \"Europe/Berlin\"}";
+        char *patient = mem_printf("[{\"when\": %s, \"agent\": \"a\", \"maxAgeSeconds\": 0}]", rule);
+        struct dispatch *d = dispatch_with(patient, NULL);
+        struct decision out;
+
+        (void)state;
+        clock_parse_iso("2026-07-15T07:30:00Z", &in.time_ms); /* a Wednesday, 09:30 in summer */
+        dispatch_decide(d, &in, &out);
+        assert_true(out.trigger);
+        clock_parse_iso("2026-01-14T07:30:00Z", &in.time_ms); /* 08:30 in winter */
+        dispatch_decide(d, &in, &out);
+        assert_false(out.trigger);
+        clock_parse_iso("2026-07-18T10:00:00Z", &in.time_ms); /* a Saturday */
+        expect(rule, &in, "it was Saturday, 12:00, outside of 'hours'");
+        dispatch_free(d);
+        free(patient);
+}
+
+/* ---- guards ---- */
+
+static void the_bots_own_message_is_not_answered(void **state)
+{
+        struct dispatch *d = dispatch_with("[{\"when\": {\"bots\": \"all\"}, \"agent\": \"a\"}]", NULL);
+        struct incoming in = message();
+        struct decision out;
+
+        (void)state;
+        in.is_own = true;
+        dispatch_decide(d, &in, &out);
+        assert_false(out.trigger);
+        assert_string_equal(out.reason, "it is the bot's own message");
+        dispatch_free(d);
+}
+
+static void a_message_without_content_is_not_answered(void **state)
+{
+        struct dispatch *d = dispatch_with("[{\"when\": {\"event\": \"*\"}, \"agent\": \"a\"}]", NULL);
+        struct attachment photo = { .kind = "image" };
+        struct incoming in = message();
+        struct decision out;
+
+        (void)state;
+        in.text = "";
+        dispatch_decide(d, &in, &out);
+        assert_false(out.trigger);
+        assert_non_null(strstr(out.reason, "nothing to answer"));
+        in.attachments = &photo;
+        in.attachment_count = 1;
+        dispatch_decide(d, &in, &out);
+        assert_true(out.trigger);
+        in = message();
+        in.type = EVENT_REACTION_RECEIVED;
+        dispatch_decide(d, &in, &out);
+        assert_false(out.trigger);
+        in.type = EVENT_MESSAGE_DELETED;
+        in.text = NULL;
+        dispatch_decide(d, &in, &out);
+        assert_true(out.trigger);
+        dispatch_free(d);
+}
+
+static void a_stranger_is_refused_before_rules_are_asked(void **state)
+{
+        struct dispatch *d = dispatch_with(no_rules, "assistant");
+        struct dispatch_adapter *closed = mem_array(1, sizeof(*closed));
+        struct incoming in = message();
+        struct decision out;
+
+        (void)state;
+        closed[0] = (struct dispatch_adapter){ .name = mem_strdup("discord-mybot"),
+                                               .platform = mem_strdup("discord"),
+                                               .access = access_new(&(struct access_lists){ 0 }) };
+        dispatch_set(d, closed, 1, NULL, 0, "assistant");
+        in.is_mention = true;
+        dispatch_decide(d, &in, &out);
+        assert_false(out.trigger);
+        assert_string_equal(
+                out.reason,
+                "channel '456' is not in 'channels', and 'allow' names neither it nor the sender '7'");
+        dispatch_free(d);
+}
+
+static void a_message_that_passed_through_too_many_bots_is_not_answered(void **state)
+{
+        struct dispatch *d = dispatch_with("[{\"when\": {\"bots\": \"all\"}, \"agent\": \"a\"}]", NULL);
+        struct incoming in = message();
+        struct decision out;
+
+        (void)state;
+        in.hops = 3;
+        dispatch_decide(d, &in, &out);
+        assert_true(out.trigger);
+        in.hops = 4;
+        dispatch_decide(d, &in, &out);
+        assert_false(out.trigger);
+        assert_string_equal(out.reason,
+                            "it has passed through 4 bots, adapter 'discord-mybot' allows 3 (maxHops)");
+        dispatch_free(d);
+}
+
+/* Asks for a new turn as the road does. */
+static bool admitted(struct dispatch *d, const struct incoming *in, struct decision *out)
+{
+        dispatch_decide(d, in, out);
+        assert_true(out->trigger);
+        return dispatch_admit(d, in, out);
+}
+
+static void more_turns_than_the_rate_allows_are_refused_and_told_once(void **state)
+{
+        struct dispatch *d = dispatch_with("[{\"agent\": \"a\"}]", NULL);
+        struct incoming in = message(), other = message();
+        struct decision out;
+
+        (void)state;
+        assert_true(admitted(d, &in, &out));
+        assert_true(admitted(d, &in, &out));
+        assert_null(out.notice);
+        assert_false(admitted(d, &in, &out));
+        assert_false(out.trigger);
+        assert_non_null(strstr(out.reason, "the sender caused 2 turns within 60 seconds here"));
+        assert_non_null(strstr(out.notice, "Please try again in"));
+        assert_false(admitted(d, &in, &out));
+        assert_null(out.notice);
+        other.sender_id = "8";
+        assert_true(admitted(d, &other, &out));
+        other = message();
+        other.channel = "457";
+        assert_true(admitted(d, &other, &out));
+        dispatch_free(d);
+}
+
+static void a_rule_has_a_rate_of_its_own(void **state)
+{
+        struct dispatch *strict = dispatch_with("[{\"agent\": \"a\", \"rateLimit\": {\"turns\": 1}}]", NULL);
+        struct dispatch *none = dispatch_with("[{\"agent\": \"a\", \"rateLimit\": {\"turns\": 0}}]", NULL);
+        struct incoming in = message();
+        struct decision out;
+
+        (void)state;
+        assert_true(admitted(strict, &in, &out));
+        assert_false(admitted(strict, &in, &out));
+        assert_non_null(strstr(out.reason, "1 turns within 60 seconds"));
+        for (int i = 0; i < 100; i++)
+                assert_true(admitted(none, &in, &out));
+        dispatch_free(strict);
+        dispatch_free(none);
+}
+
+static void a_bot_is_not_told_to_slow_down(void **state)
+{
+        struct dispatch *d = dispatch_with(
+                "[{\"when\": {\"bots\": \"all\"}, \"agent\": \"a\", \"rateLimit\": {\"turns\": 1}}]", NULL);
+        struct incoming in = message();
+        struct decision out;
+
+        (void)state;
+        in.sender_is_bot = true;
+        assert_true(admitted(d, &in, &out));
+        assert_false(admitted(d, &in, &out));
+        assert_null(out.notice);
+        dispatch_free(d);
+}
+
+static void a_dry_run_counts_nothing(void **state)
+{
+        struct dispatch *d = dispatch_with("[{\"agent\": \"a\"}]", NULL);
+        struct incoming in = message();
+        struct decision out;
+        struct buf text;
+
+        (void)state;
+        buf_init(&text, 0);
+        for (int i = 0; i < 5; i++) {
+                buf_clear(&text);
+                dispatch_explain(d, &in, &text);
+        }
+        assert_non_null(strstr(text.data, "\"rateLimit\":{\"turns\":2,\"seconds\":60,\"waitMs\":0}"));
+        assert_non_null(strstr(text.data, "\"access\":{\"allowed\":true"));
+        assert_true(admitted(d, &in, &out));
+        assert_true(admitted(d, &in, &out));
+        assert_false(admitted(d, &in, &out));
+        buf_release(&text);
+        dispatch_free(d);
+}
+
+static void expect_mistake(const char *rule, const char *sentence)
+{
+        char *text = mem_printf("{ \"rules\": [\n%s] }", rule);
+        struct error err = { 0 };
+        struct settings_source *src = settings_source_new("config.json", NULL, text, strlen(text), &err);
+        struct rule r;
+
+        assert_non_null(src);
+        assert_int_equal(rule_read(src, 0,
+                                   json_array_get(json_object_get(settings_source_root(src), "rules"), 0), &r,
+                                   &err),
+                         -1);
+        assert_int_equal(err.kind, ERR_INVALID);
+        if (!strstr(err.text, sentence))
+                fail_msg("'%s' does not say '%s'", err.text, sentence);
+        settings_source_free(src);
+        free(text);
+}
+
+static void mistakes_in_patterns_hours_and_modes_are_told_with_their_place(void **state)
+{
+        (void)state;
+        expect_mistake(
+                "{ \"when\": { \"text\": [\"fine\",\n \"(a|b\"] } }",
+                "config.json:3: rules[0].when.text[1]: '(a|b': missing closing parenthesis at offset 4");
+        expect_mistake("{ \"when\": { \"mentionPattern\": \"[\" } }",
+                       "config.json:2: rules[0].when.mentionPattern: '[': missing terminating ]");
+        expect_mistake("{ \"when\": { \"text\": \"\\\\C\" } }", "is disabled");
+        expect_mistake("{ \"when\": { \"hours\": \"9-17\" } }", "expected hours such as '09:00-17:00'");
+        expect_mistake("{ \"when\": { \"timezone\": \"Mars/Base\" } }",
+                       "the system knows no time zone 'Mars/Base'");
+        expect_mistake("{ \"when\": { \"timezone\": \"../../etc/passwd\" } }",
+                       "the system knows no time zone");
+        expect_mistake("{ \"mode\": \"ambient\" }", "mode 'ambient' comes with a later version");
+        expect_mistake("{ \"mode\": \"of\" }", "did you mean 'off'?");
+        expect_mistake("{ \"reply\": \"thread\" }", "answering in a thread comes with a later version");
+        expect_mistake("{ \"when\": { \"bots\": \"some\" } }", "expected one of 'none', 'mentions' or 'all'");
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -357,10 +715,26 @@ int main(void)
                 cmocka_unit_test(a_rule_that_says_off_is_silent_and_says_so),
                 cmocka_unit_test(other_events_trigger_only_by_a_rule_that_names_them),
                 cmocka_unit_test(a_bot_is_heard_only_where_a_rule_names_it),
-                cmocka_unit_test(old_backlog_is_expired_before_any_rule_is_asked),
+                cmocka_unit_test(old_backlog_is_expired_unless_the_rule_allows_it),
                 cmocka_unit_test(a_missing_agent_or_adapter_is_a_reason),
                 cmocka_unit_test(an_explanation_says_why_each_rule_did_or_did_not_match),
                 cmocka_unit_test(a_mistake_in_a_rule_is_told_with_its_line),
+                cmocka_unit_test(a_guild_is_a_condition),
+                cmocka_unit_test(reactions_trigger_by_their_emoji_whatever_the_skin_tone),
+                cmocka_unit_test(the_same_emoji_is_compared_without_its_variants),
+                cmocka_unit_test(a_text_pattern_must_be_in_what_was_written),
+                cmocka_unit_test(a_mention_pattern_counts_as_a_mention),
+                cmocka_unit_test(the_bot_policy_says_which_bots_are_heard),
+                cmocka_unit_test(hours_hold_by_the_clock_of_their_zone),
+                cmocka_unit_test(the_bots_own_message_is_not_answered),
+                cmocka_unit_test(a_message_without_content_is_not_answered),
+                cmocka_unit_test(a_stranger_is_refused_before_rules_are_asked),
+                cmocka_unit_test(a_message_that_passed_through_too_many_bots_is_not_answered),
+                cmocka_unit_test(more_turns_than_the_rate_allows_are_refused_and_told_once),
+                cmocka_unit_test(a_rule_has_a_rate_of_its_own),
+                cmocka_unit_test(a_bot_is_not_told_to_slow_down),
+                cmocka_unit_test(a_dry_run_counts_nothing),
+                cmocka_unit_test(mistakes_in_patterns_hours_and_modes_are_told_with_their_place),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,78 @@
+/*
+ * What dispatch must know of adapters, without knowing platforms.
+ */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "config/config_private.h"
+
+#define DEFAULT_TURNS 5
+
+static struct access_lists lists_of(const struct adapter_common *c)
+{
+        return (struct access_lists){ .admins = &c->admins,
+                                      .dm = &c->dm,
+                                      .allow = &c->allow,
+                                      .block = &c->block,
+                                      .channels = &c->channels };
+}
+
+static struct turn_rate rate_of(const struct adapter_conf *a)
+{
+        int64_t turns = a->common.rate.turns;
+
+        if (turns < 0)
+                turns = a->ops->trusted ? 0 : DEFAULT_TURNS;
+        return (struct turn_rate){ .turns = turns, .seconds = a->common.rate.seconds };
+}
+
+static struct dispatch_adapter adapter_for_dispatch(const struct adapter_conf *a)
+{
+        struct access_lists lists = lists_of(&a->common);
+        int64_t debounce = a->common.debounce_ms;
+
+        return (struct dispatch_adapter){
+                .name = mem_strdup(a->name),
+                .platform = mem_strdup(a->ops->name),
+                .agent = mem_strdup(a->common.agent),
+                .trusted = a->ops->trusted,
+                .access = access_new(&lists),
+                .rate = rate_of(a),
+                .max_hops = a->common.max_hops,
+                .debounce_ms = debounce >= 0 ? debounce : a->ops->debounce_ms,
+                .debounce_max_ms = a->common.debounce_max_ms,
+                .max_age_seconds = a->common.max_age_seconds,
+        };
+}
+
+void config_to_dispatch(struct config *c, struct dispatch *d)
+{
+        struct dispatch_adapter *known = mem_array(c->adapter_count, sizeof(*known));
+
+        for (size_t i = 0; i < c->adapter_count; i++)
+                known[i] = adapter_for_dispatch(c->adapters[i]);
+        dispatch_set(d, known, c->adapter_count, c->rules, c->rule_count, c->default_agent);
+        c->rules = NULL;
+        c->rule_count = 0;
+}
+
+int config_check_access(const struct config *c, const struct settings_source *src, struct error *err)
+{
+        struct buf why;
+        int rc = 0;
+
+        buf_init(&why, 0);
+        for (size_t i = 0; i < c->adapter_count && rc == 0; i++) {
+                struct access_lists lists = lists_of(&c->adapters[i]->common);
+                const char *key;
+                char *path;
+
+                if (access_check(&lists, &key, &why))
+                        continue;
+                path = mem_printf("adapters.%s.%s", c->adapters[i]->name, key);
+                rc = settings_error(src, path, err, "%s", why.data);
+                free(path);
+        }
+        buf_release(&why);
+        return rc;
+}

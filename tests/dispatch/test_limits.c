@@ -1,0 +1,232 @@
+/* Turns of one person in one channel, patterns and hours. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "dispatch/hours.h"
+#include "dispatch/limits.h"
+#include "dispatch/pattern.h"
+
+static const struct limits_who ann = { "tg", "c", "ann" };
+static const struct turn_rate two_a_minute = { 2, 60 };
+
+static bool take(struct limits *l, const struct limits_who *who, struct turn_rate rate, int64_t now_ms)
+{
+        if (limits_wait_ms(l, who, rate, now_ms) > 0)
+                return false;
+        limits_count(l, who, rate, now_ms);
+        return true;
+}
+
+static void a_turn_is_free_again_when_the_oldest_has_left_the_window(void **state)
+{
+        struct limits *l = limits_new(10);
+
+        (void)state;
+        assert_true(take(l, &ann, two_a_minute, 1000));
+        assert_true(take(l, &ann, two_a_minute, 31000));
+        assert_int_equal(limits_wait_ms(l, &ann, two_a_minute, 41000), 20000);
+        assert_false(take(l, &ann, two_a_minute, 60999));
+        assert_true(take(l, &ann, two_a_minute, 61000));
+        assert_int_equal(limits_wait_ms(l, &ann, two_a_minute, 61000), 30000);
+        limits_free(l);
+}
+
+static void no_limit_counts_nothing(void **state)
+{
+        struct limits *l = limits_new(10);
+        struct turn_rate none = { 0, 60 };
+
+        (void)state;
+        for (int i = 0; i < 1000; i++)
+                assert_true(take(l, &ann, none, 1000));
+        assert_int_equal(limits_people(l), 0);
+        limits_free(l);
+}
+
+static void a_clock_set_back_locks_nobody_out(void **state)
+{
+        struct limits *l = limits_new(10);
+
+        (void)state;
+        assert_true(take(l, &ann, two_a_minute, 5000000));
+        assert_true(take(l, &ann, two_a_minute, 5000000));
+        assert_true(take(l, &ann, two_a_minute, 1000));
+        limits_free(l);
+}
+
+static void a_person_is_told_once_in_a_window(void **state)
+{
+        struct limits *l = limits_new(10);
+
+        (void)state;
+        assert_true(limits_tell_once(l, &ann, two_a_minute, 1000));
+        assert_false(limits_tell_once(l, &ann, two_a_minute, 60999));
+        assert_true(limits_tell_once(l, &ann, two_a_minute, 61000));
+        limits_free(l);
+}
+
+static void a_short_window_does_not_forget_for_a_long_one(void **state)
+{
+        struct limits *l = limits_new(10);
+        struct turn_rate hour = { 3, 3600 }, second = { 100, 1 };
+
+        (void)state;
+        assert_true(take(l, &ann, hour, 1000));
+        assert_true(take(l, &ann, second, 10000));
+        assert_true(take(l, &ann, second, 20000));
+        assert_false(take(l, &ann, hour, 30000));
+        limits_free(l);
+}
+
+static void memory_is_bounded_by_forgetting_the_quietest(void **state)
+{
+        struct limits *l = limits_new(100);
+        struct turn_rate one = { 1, 60 };
+        char name[32];
+
+        (void)state;
+        for (int i = 0; i < 5000; i++) {
+                struct limits_who who = { "tg", "c", name };
+
+                snprintf(name, sizeof(name), "%d", i);
+                assert_true(take(l, &who, one, 1000 + i));
+                assert_true(limits_people(l) <= 100);
+        }
+        assert_false(take(l, &(struct limits_who){ "tg", "c", "4999" }, one, 7000));
+        assert_true(take(l, &(struct limits_who){ "tg", "c", "1" }, one, 7000));
+        limits_free(l);
+}
+
+static void who_is_quiet_for_a_window_is_forgotten(void **state)
+{
+        struct limits *l = limits_new(100);
+
+        (void)state;
+        assert_true(take(l, &ann, two_a_minute, 1000));
+        assert_true(take(l, &(struct limits_who){ "tg", "c", NULL }, two_a_minute, 61000));
+        assert_int_equal(limits_people(l), 1);
+        limits_free(l);
+}
+
+static void one_person_keeps_a_bounded_number_of_times(void **state)
+{
+        struct limits *l = limits_new(100);
+        struct turn_rate many = { 1000, 86400 };
+        int64_t now;
+
+        (void)state;
+        for (now = 1000; now < 3000; now++)
+                limits_count(l, &ann, many, now);
+        assert_int_equal(limits_wait_ms(l, &ann, many, now), 2000 + 86400000 - now);
+        limits_free(l);
+}
+
+static void a_pattern_is_found_or_not(void **state)
+{
+        struct error err;
+        struct pattern *p = pattern_new("\\bgrüße\\b", &err);
+
+        (void)state;
+        assert_non_null(p);
+        assert_int_equal(pattern_find(p, "Viele GRÜSSE"), 0);
+        assert_int_equal(pattern_find(p, "Viele GRÜßE!"), 1);
+        assert_int_equal(pattern_find(p, "bad \xff bytes grüße"), 1);
+        assert_int_equal(pattern_find(p, ""), 0);
+        pattern_free(p);
+}
+
+static void a_pattern_that_explodes_is_given_up(void **state)
+{
+        static const char *const bombs[] = { "(a+)+$", "(a|aa)+$", "(?:a?){64}a{64}", "(a*)*b",
+                                             "(?=(a+))*b" };
+        char text[4001];
+        struct error err;
+
+        (void)state;
+        memset(text, 'a', sizeof(text) - 2);
+        text[sizeof(text) - 2] = '!';
+        text[sizeof(text) - 1] = '\0';
+        for (size_t i = 0; i < COUNT(bombs); i++) {
+                struct pattern *p = pattern_new(bombs[i], &err);
+
+                assert_non_null(p);
+                (void)pattern_find(p, text); /* it returns */
+                pattern_free(p);
+        }
+}
+
+static void a_bad_pattern_says_where(void **state)
+{
+        char *longest = mem_alloc(PATTERN_MAX_BYTES + 2);
+        struct error err;
+
+        (void)state;
+        assert_null(pattern_new("a(b", &err));
+        assert_string_equal(err.text, "missing closing parenthesis at offset 3");
+        memset(longest, 'a', PATTERN_MAX_BYTES + 1);
+        longest[PATTERN_MAX_BYTES + 1] = '\0';
+        assert_null(pattern_new(longest, &err));
+        assert_non_null(strstr(err.text, "longer than"));
+        free(longest);
+}
+
+static void hours_are_read_and_held(void **state)
+{
+        enum { SUN, MON, TUE, WED, THU, FRI, SAT };
+        /* clang-format off */
+        static const struct {
+                const char *text;
+                struct moment m;
+                bool holds;
+        } rows[] = {
+                { "09:00-17:00", { MON, 540 }, true },           { "09:00-17:00", { MON, 539 }, false },
+                { "09:00-17:00", { SUN, 1019 }, true },          { "09:00-17:00", { SUN, 1020 }, false },
+                { "mon-fri 09:00-17:00", { FRI, 600 }, true },   { "mon-fri 09:00-17:00", { SAT, 600 }, false },
+                { "Sat,Sun 00:00-24:00", { SUN, 1439 }, true },  { "sat,sun 00:00-24:00", { MON, 0 }, false },
+                { "fri-mon 10:00-11:00", { SUN, 600 }, true },   { "fri-mon 10:00-11:00", { WED, 600 }, false },
+                { "22:00-06:00", { TUE, 1400 }, true },          { "22:00-06:00", { TUE, 100 }, true },
+                { "22:00-06:00", { TUE, 360 }, false },          { "fri 22:00-06:00", { SAT, 100 }, true },
+                { "fri 22:00-06:00", { FRI, 100 }, false },      { "fri 22:00-06:00", { FRI, 1400 }, true },
+        };
+        static const char *const wrong[] = { "", "9-17", "09:00", "09:00-", "09:00-25:00", "09:60-10:00", "09:00-09:00",
+                                             "24:01-10:00", "xyz 09:00-10:00", "mon- 09:00-10:00", "mon09:00-10:00",
+                                             "09:00-10:00 ", "mon,fri", ", 09:00-10:00" };
+        /* clang-format on */
+        struct hours h;
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                assert_int_equal(hours_parse(rows[i].text, &h), 0);
+                assert_int_equal(hours_hold(&h, rows[i].m), rows[i].holds);
+        }
+        for (size_t i = 0; i < COUNT(wrong); i++)
+                assert_int_equal(hours_parse(wrong[i], &h), -1);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_turn_is_free_again_when_the_oldest_has_left_the_window),
+                cmocka_unit_test(no_limit_counts_nothing),
+                cmocka_unit_test(a_clock_set_back_locks_nobody_out),
+                cmocka_unit_test(a_person_is_told_once_in_a_window),
+                cmocka_unit_test(a_short_window_does_not_forget_for_a_long_one),
+                cmocka_unit_test(memory_is_bounded_by_forgetting_the_quietest),
+                cmocka_unit_test(who_is_quiet_for_a_window_is_forgotten),
+                cmocka_unit_test(one_person_keeps_a_bounded_number_of_times),
+                cmocka_unit_test(a_pattern_is_found_or_not),
+                cmocka_unit_test(a_pattern_that_explodes_is_given_up),
+                cmocka_unit_test(a_bad_pattern_says_where),
+                cmocka_unit_test(hours_are_read_and_held),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
