@@ -176,8 +176,23 @@ static void reconcile_hook(void *ctx, const struct delivery *d)
         note_send(ctx, d, true);
 }
 
+static bool admit(void *ctx, const struct incoming *in, struct decision *out)
+{
+        struct rig *g = ctx;
+
+        (void)in;
+        if (!g->counts_turns || g->turns_left > 0) {
+                g->turns_left -= g->counts_turns;
+                return true;
+        }
+        out->reason = "too many turns";
+        out->notice = g->notice;
+        return false;
+}
+
 static const struct road_hooks rig_hooks = {
         .decide = decide,
+        .admit = admit,
         .agent_abilities = agent_abilities,
         .agent_start = agent_start,
         .agent_cancel = agent_cancel,

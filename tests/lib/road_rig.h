@@ -44,6 +44,9 @@ struct rig {
         bool auto_answer;   /* every turn is answered with "re:" and its text, soon */
         bool auto_send;     /* every send succeeds, soon */
         bool adapters_down; /* no adapter is ready */
+        bool counts_turns;  /* only turns_left further turns are admitted */
+        unsigned turns_left;
+        const char *notice; /* what a sender beyond that is told; NULL: nothing */
         struct pace_limits pace;
         unsigned next_key;
 };

@@ -1,0 +1,121 @@
+/* A new turn may be refused, a message that joins one may not; who is refused is told. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "../lib/road_rig.h"
+
+static struct rig *rig_with(unsigned turns, const char *notice)
+{
+        struct rig *g = rig_new();
+
+        g->counts_turns = true;
+        g->turns_left = turns;
+        g->notice = notice;
+        return g;
+}
+
+static void a_turn_that_is_not_admitted_is_skipped_with_its_reason(void **state)
+{
+        struct rig *g = rig_with(1, NULL);
+
+        (void)state;
+        g->auto_answer = g->auto_send = true;
+        rig_say(g, "j", "c", "echo", "one", NULL);
+        rig_until_idle(g);
+        rig_say(g, "j", "c", "echo", "two", NULL);
+        rig_until(g, &g->acks, 2);
+        rig_until_idle(g);
+        assert_int_equal(g->run_count, 1);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM turns"), 1);
+        assert_string_equal(
+                rig_text(g, "SELECT status || ': ' || reason FROM trigger_log WHERE status = 'skipped'"),
+                "skipped: too many turns");
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 1);
+        rig_free(g);
+}
+
+static void messages_that_join_a_waiting_turn_are_not_counted(void **state)
+{
+        struct rig *g = rig_with(1, NULL);
+
+        (void)state;
+        g->auto_answer = g->auto_send = true;
+        g->debounce_ms = 50;
+        g->debounce_max_ms = 5000;
+        for (int i = 0; i < 7; i++)
+                rig_say(g, "j", "c", "batch", "piece", NULL);
+        rig_until(g, &g->run_count, 1);
+        rig_until_idle(g);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM turns"), 1);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM trigger_log WHERE status = 'done'"), 7);
+        rig_free(g);
+}
+
+static void the_notice_is_a_delivery_like_any_other(void **state)
+{
+        struct rig *g = rig_with(0, "not so fast");
+
+        (void)state;
+        g->auto_send = true;
+        rig_say(g, "x", "c", "echo", "one", "k1");
+        rig_until(g, &g->sent_count, 1);
+        rig_until_idle(g);
+        assert_string_equal(g->sent[0].text, "not so fast");
+        assert_string_equal(g->sent[0].channel, "c");
+        assert_string_equal(rig_text(g, "SELECT state FROM deliveries"), "sent");
+        assert_string_equal(rig_text(g, "SELECT trace FROM deliveries"), g->last_trace);
+        assert_non_null(strstr(rig_text(g, "SELECT payload FROM deliveries"), "\"replyTo\":\"k1\""));
+        rig_free(g);
+}
+
+static void where_the_journal_is_the_delivery_the_notice_is_sent_by_its_commit(void **state)
+{
+        struct rig *g = rig_with(0, "not so fast");
+
+        (void)state;
+        rig_say(g, "j", "c", "echo", "one", NULL);
+        rig_until(g, &g->acks, 1);
+        rig_until_idle(g);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM journal WHERE type = 'message.sent'"), 1);
+        assert_string_equal(rig_text(g, "SELECT state FROM deliveries"), "sent");
+        rig_free(g);
+}
+
+static void a_notice_survives_a_restart_and_is_sent_once(void **state)
+{
+        struct rig *g = rig_with(0, "not so fast");
+
+        (void)state;
+        g->adapters_down = true;
+        rig_say(g, "x", "c", "echo", "one", NULL);
+        rig_until(g, &g->acks, 1);
+        rig_spin(g, 20);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE state = 'queued'"), 1);
+        rig_restart(g);
+        g->adapters_down = false;
+        g->auto_send = true;
+        outbox_wake(g->road, "x");
+        rig_until(g, &g->sent_count, 1);
+        rig_until_idle(g);
+        assert_int_equal(g->sent_count, 1);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 1);
+        rig_free(g);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_turn_that_is_not_admitted_is_skipped_with_its_reason),
+                cmocka_unit_test(messages_that_join_a_waiting_turn_are_not_counted),
+                cmocka_unit_test(the_notice_is_a_delivery_like_any_other),
+                cmocka_unit_test(where_the_journal_is_the_delivery_the_notice_is_sent_by_its_commit),
+                cmocka_unit_test(a_notice_survives_a_restart_and_is_sent_once),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
