@@ -3,31 +3,41 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The closing quote of a string whose first character is at p, or end. Most of a message is inside strings. */
+static const char *string_end(const char *p, const char *end)
+{
+        const char *quote = memchr(p, '"', (size_t)(end - p));
+
+        while (quote) {
+                const char *backslash = memchr(p, '\\', (size_t)(quote - p));
+
+                if (!backslash)
+                        return quote;
+                p = backslash + 2;
+                if (p > quote) /* it escapes this quote */
+                        quote = memchr(p, '"', (size_t)(end - p));
+        }
+        return end;
+}
+
 /*
  * jansson's own depth limit is 2048, which is too deep for code that walks values recursively:
  * brackets outside of strings are counted before the parser sees the text.
  */
 static bool too_deep(const char *text, size_t n)
 {
-        bool in_string = false;
+        const char *end = text + n;
         int depth = 0;
 
-        for (size_t i = 0; i < n; i++) {
-                char c = text[i];
-
-                if (in_string) {
-                        if (c == '\\')
-                                i++;
-                        else if (c == '"')
-                                in_string = false;
-                } else if (c == '"') {
-                        in_string = true;
-                } else if (c == '{' || c == '[') {
-                        if (++depth > JSON_MAX_DEPTH)
-                                return true;
-                } else if (c == '}' || c == ']') {
+        for (const char *p = text; p < end; p++) {
+                if (*p == '"')
+                        p = string_end(p + 1, end);
+                else if (*p == '{' || *p == '[')
+                        depth++;
+                else if (*p == '}' || *p == ']')
                         depth--;
-                }
+                if (depth > JSON_MAX_DEPTH)
+                        return true;
         }
         return false;
 }
