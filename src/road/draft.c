@@ -61,7 +61,8 @@ static void on_typing(void *arg)
                 .expires_ms = clock_wall_ms() + TYPING_LIFE_MS,
         };
 
-        outbox_put(t->road, &out, on_typing_put, NULL);
+        if (t->road->hooks.adapter_ready(t->road->hooks.ctx, t->adapter))
+                outbox_put(t->road, &out, on_typing_put, NULL);
         timer_start(d->typing, TYPING_EVERY_MS);
 }
 
@@ -69,30 +70,31 @@ static void on_typing(void *arg)
 
 struct showing {
         struct road *road;
+        struct turn *turn;
+        bool first;       /* the draft itself, not an edit of it */
+        int64_t replaces; /* a waiting edit takes the new text instead, if it still waits */
+        bool replaced;    /* it did */
         struct out *out;
-        int64_t turn;     /* whose draft this is; 0: it is an edit */
-        int64_t replaces; /* a waiting edit takes the new text instead */
-        char *payload;
+        struct bus_batch batch;
 };
 
 static int write_showing(struct store_tx *tx, void *arg, struct error *err)
 {
         struct showing *w = arg;
         struct store_stmt *s;
+        int rc;
 
-        if (w->replaces > 0) {
-                s = store_prepare(tx,
-                                  "UPDATE deliveries SET payload = ?2 WHERE id = ?1 AND state = 'queued'");
-                store_bind_int(s, 1, w->replaces);
-                store_bind_text(s, 2, w->payload);
-                return store_run(s, err);
-        }
-        if (out_insert(tx, w->out, "queued", NULL, err) < 0)
+        bus_batch_reset(&w->batch);
+        rc = w->replaces ? out_replace_payload(tx, w->replaces, w->out->d.payload, err) : 0;
+        w->replaced = rc == 1;
+        if (rc != 0)
+                return rc < 0 ? -1 : 0;
+        if (out_store(tx, &w->batch, w->out, false, NULL, err) < 0)
                 return -1;
-        if (w->turn == 0)
+        if (!w->first)
                 return 0;
         s = store_prepare(tx, "UPDATE turns SET draft = ?2 WHERE id = ?1");
-        store_bind_int(s, 1, w->turn);
+        store_bind_int(s, 1, w->turn->run.id);
         store_bind_int(s, 2, w->out->d.id);
         return store_run(s, err);
 }
@@ -100,11 +102,20 @@ static int write_showing(struct store_tx *tx, void *arg, struct error *err)
 static void on_shown(void *arg)
 {
         struct showing *w = arg;
+        struct turn *t = w->turn;
+        struct out *waiting = w->replaced ? outbox_find(w->road, w->replaces) : NULL;
 
-        if (w->out)
+        /* its claim, if there is one, is stored after this write: what is sent is what is stored */
+        if (waiting)
+                out_set_payload(waiting, w->out->d.payload);
+        if (w->replaced)
+                out_free(w->out);
+        else
                 outbox_enqueue(w->road, w->out);
-        free(w->payload);
+        bus_batch_release(&w->batch);
         free(w);
+        t->showing--;
+        turn_end_held(t);
 }
 
 /* The text so far as the platform would show it; NULL when there is nothing to show. Yours to free. */
@@ -131,30 +142,26 @@ static char *preview(struct draft *d)
         return buf_take(&payload);
 }
 
-static void show(struct draft *d, char *payload)
+static void show(struct draft *d, const char *payload)
 {
         struct turn *t = d->turn;
         struct road *r = t->road;
         struct showing *w = mem_zalloc(sizeof(*w));
-        bool first = t->draft_delivery == 0;
-        struct out *waiting =
-                first ? NULL
-                      : outbox_waiting_edit(r, t->adapter, t->channel, t->thread, t->draft_delivery, NULL);
+        struct out *waiting = NULL;
 
         w->road = r;
-        w->payload = payload;
-        if (waiting) {
+        w->turn = t;
+        w->first = t->draft_delivery == 0;
+        if (!w->first)
+                waiting = outbox_waiting_edit(r, t->adapter, t->channel, t->thread, t->draft_delivery, NULL);
+        if (waiting)
                 w->replaces = waiting->d.id;
-                free((char *)waiting->d.payload);
-                waiting->d.payload = mem_strdup(payload);
-        } else {
-                w->out = out_new(r->next_delivery++, t->run.id, t->adapter, t->channel, t->thread,
-                                 first ? "send" : "edit", PACE_EDIT, payload, t->trace);
-                w->out->ref = t->draft_delivery;
-                w->turn = first ? t->run.id : 0;
-                if (first)
-                        t->draft_delivery = w->out->d.id;
-        }
+        w->out = out_new(r->next_delivery++, t->run.id, t->adapter, t->channel, t->thread,
+                         w->first ? "send" : "edit", PACE_EDIT, payload, t->trace);
+        w->out->ref = t->draft_delivery;
+        if (w->first)
+                t->draft_delivery = w->out->d.id;
+        t->showing++;
         road_write(r, "draft", write_showing, on_shown, w);
 }
 
@@ -169,6 +176,7 @@ static void on_show(void *arg)
         payload = preview(d);
         if (payload)
                 show(d, payload);
+        free(payload);
         timer_start(d->show, EDIT_EVERY_MS);
 }
 
@@ -198,8 +206,8 @@ void draft_add(struct turn *t, const char *text, size_t n)
 {
         struct draft *d = t->draft;
 
-        if (!d || !d->show || buf_add(&d->text, text, n) < 0)
-                return;
+        if (!d || !d->show || d->text.overflow || buf_add(&d->text, text, n) < 0)
+                return; /* too long for a preview: what is shown stays until the end */
         d->changed = true;
         if (!timer_active(d->show))
                 timer_start(d->show, t->draft_delivery ? EDIT_EVERY_MS : FIRST_AFTER_MS);
@@ -214,7 +222,6 @@ void draft_end(struct turn *t)
 size_t draft_supersede(struct turn *t, int64_t *ids, size_t max)
 {
         struct road *r = t->road;
-        char key[TURN_KEY_SIZE];
         struct out *o;
         size_t n = 0;
 
@@ -223,12 +230,12 @@ size_t draft_supersede(struct turn *t, int64_t *ids, size_t max)
         o = outbox_waiting_edit(r, t->adapter, t->channel, t->thread, t->draft_delivery, NULL);
         if (o && n < max) {
                 ids[n++] = o->d.id;
-                outbox_forget(r, o);
+                outbox_leave(r, o);
         }
-        o = map_get(&r->outs, road_key("dlv", t->draft_delivery, key));
+        o = outbox_find(r, t->draft_delivery);
         if (o && o->state == OUT_QUEUED && !o->unsure && o->d.attempt == 0 && n < max) {
                 ids[n++] = o->d.id;
-                outbox_forget(r, o);
+                outbox_leave(r, o);
                 t->draft_delivery = 0;
         }
         return n;

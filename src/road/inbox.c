@@ -17,7 +17,8 @@ struct arrival {
         struct road *road;
         struct incoming *in;
         struct buf payload;
-        char trace[ID_TRACE_SIZE]; /* of the stored event; for a duplicate, of the first one */
+        char trace[ID_TRACE_SIZE];
+        char first_trace[ID_TRACE_SIZE]; /* of the event that a duplicate repeats */
         int64_t now_ms;
         struct bus_batch batch;
         inbox_ack_fn *ack;
@@ -43,7 +44,7 @@ static int find_trace(struct store_tx *tx, struct arrival *a, struct error *err)
         if (rc == 1) {
                 const char *trace = store_col_text(s, 0);
 
-                snprintf(a->trace, sizeof(a->trace), "%s", trace ? trace : "");
+                snprintf(a->first_trace, sizeof(a->first_trace), "%s", trace ? trace : "");
                 store_reset(s);
         }
         return rc < 0 ? -1 : 0;
@@ -92,7 +93,7 @@ static void on_written(void *arg, const struct error *err)
 
         r->writes--;
         fault_point("inbox.committed");
-        a->receipt.trace = a->trace;
+        a->receipt.trace = a->receipt.outcome == INBOX_DUPLICATE ? a->first_trace : a->trace;
         if (err) {
                 a->receipt.outcome = INBOX_FAILED;
                 a->receipt.error = *err;

@@ -17,7 +17,6 @@
 #include "road/road_private.h"
 
 #define MAX_DECISIONS 512 /* per transaction */
-#define CURSOR        "dispatch"
 
 enum placing { SKIPPED, EXPIRED, NEW_TURN, JOINED };
 
@@ -59,8 +58,8 @@ void lane_push_pending(struct road *r, struct incoming *in)
 struct lane *lane_get(struct road *r, const char *adapter, const char *channel, const char *thread,
                       const char *agent)
 {
-        char *key =
-                mem_printf("%s/%s%s%s|%s", adapter, channel, thread ? "/" : "", thread ? thread : "", agent);
+        char *key = mem_printf("%s/%s%s%s|%s", adapter, channel, thread ? ROAD_KEY_BREAK : "",
+                               thread ? thread : "", agent);
         struct lane *lane = map_get(&r->lanes, key);
 
         if (lane) {
@@ -129,6 +128,20 @@ static void wait_until_due(struct turn *t, int64_t ms)
         timer_start(t->timer, ms);
 }
 
+static void hold(struct turn *t, struct turn_list *list)
+{
+        t->held_in = list;
+        TAILQ_INSERT_TAIL(list, t, in_held);
+}
+
+void lane_unhold(struct turn *t)
+{
+        if (!t->held_in)
+                return;
+        TAILQ_REMOVE(t->held_in, t, in_held);
+        t->held_in = NULL;
+}
+
 void lane_pump(struct road *r, struct lane *lane)
 {
         struct turn *t = TAILQ_FIRST(&lane->waiting);
@@ -140,29 +153,41 @@ void lane_pump(struct road *r, struct lane *lane)
                 lane_free_if_idle(r, lane);
                 return;
         }
-        if (t->state != TURN_QUEUED || t->in_ready || t->joining > 0)
+        if (t->state != TURN_QUEUED || t->held_in || t->joining > 0)
                 return;
         wait = t->due_mono - loop_now_ms(r->loop);
         if (wait > 0) {
                 wait_until_due(t, wait);
                 return;
         }
-        if (!turn_may_start(r)) {
-                t->in_ready = true;
-                TAILQ_INSERT_TAIL(&r->ready, t, in_ready_list);
-                return;
-        }
-        turn_claim(t);
+        if (!outbox_has_room(r, t->adapter))
+                hold(t, &outbox_adapter(r, t->adapter)->held);
+        else if (!turn_may_start(r, t->adapter))
+                hold(t, &r->ready);
+        else
+                turn_claim(t);
 }
 
 void lane_pump_ready(struct road *r)
 {
         struct turn *t;
 
-        while (turn_may_start(r) && (t = TAILQ_FIRST(&r->ready))) {
-                TAILQ_REMOVE(&r->ready, t, in_ready_list);
-                t->in_ready = false;
+        while (!r->draining && (int64_t)r->running_count < r->limits.running_turns &&
+               (t = TAILQ_FIRST(&r->ready))) {
+                lane_unhold(t);
                 lane_pump(r, t->lane);
+        }
+}
+
+void lane_release_held(struct road *r, struct out_adapter *a)
+{
+        struct turn *t;
+
+        while (!r->draining && (t = TAILQ_FIRST(&a->held)) && outbox_has_room(r, a->name)) {
+                lane_unhold(t);
+                lane_pump(r, t->lane);
+                if (t->held_in)
+                        break; /* there was room, but no place: it waits with the others now */
         }
 }
 
@@ -171,7 +196,7 @@ void lane_pump_ready(struct road *r)
 /* A waiting turn takes another message while its window is open, or when its agent reads several at once. */
 static bool may_join(const struct road *r, const struct turn *t, int64_t now)
 {
-        if (!t || (t->state != TURN_QUEUED && t->state != TURN_STORING) || t->in_ready)
+        if (!t || (t->state != TURN_QUEUED && t->state != TURN_STORING) || t->held_in)
                 return false;
         if (t->due_mono > now)
                 return true;
@@ -202,8 +227,8 @@ static void begin_turn(struct road *r, struct lane *lane, struct placed *p, cons
         t->due_mono = now + d->debounce_ms;
         t->due_ms = clock_wall_ms() + d->debounce_ms;
         t->due_limit = now + (d->debounce_max_ms > d->debounce_ms ? d->debounce_max_ms : d->debounce_ms);
-        t->starts_now =
-                d->debounce_ms == 0 && !lane->running && TAILQ_EMPTY(&lane->waiting) && turn_may_start(r);
+        t->starts_now = d->debounce_ms == 0 && !lane->running && TAILQ_EMPTY(&lane->waiting) &&
+                        turn_may_start(r, p->in->adapter);
         if (t->starts_now) {
                 lane->running = t;
                 r->running_count++;
@@ -262,8 +287,7 @@ static void make_notice(struct road *r, struct placed *p, const char *text)
         p->notice = out_new(r->next_delivery++, 0, p->in->adapter, p->in->channel, p->in->thread, "send",
                             PACE_FINAL, payload.data, p->in->trace);
         p->journaled = (r->hooks.adapter_abilities(r->hooks.ctx, p->in->adapter) & ADAPTER_JOURNALED) != 0;
-        if (r->limits.delivery_expiry_seconds > 0)
-                p->notice->expires_ms = clock_wall_ms() + r->limits.delivery_expiry_seconds * 1000;
+        out_set_expiry(r, p->notice);
         buf_release(&payload);
         rendered_release(&parts);
 }
@@ -317,31 +341,6 @@ static int write_conversation(struct store_tx *tx, struct placed *p, int64_t now
         return 0;
 }
 
-static int write_started(struct store_tx *tx, struct decisions *ds, const struct placed *p, struct error *err)
-{
-        struct buf payload;
-        struct bus_event e = {
-                .type = "turn.started",
-                .time_ms = ds->now_ms,
-                .adapter = p->turn->adapter,
-                .channel = p->turn->channel,
-                .thread = p->turn->thread,
-                .trace = p->turn->trace,
-        };
-        int rc;
-
-        buf_init(&payload, 0);
-        jsonw_open(&payload, '{');
-        jsonw_str(&payload, "turnId", p->turn->key);
-        jsonw_str(&payload, "agent", p->turn->agent);
-        jsonw_int(&payload, "attempt", 1);
-        jsonw_close(&payload, '}');
-        e.payload = payload.data;
-        rc = bus_append(tx, &ds->batch, &e, NULL, err);
-        buf_release(&payload);
-        return rc < 0 ? -1 : 0;
-}
-
 static int write_turn(struct store_tx *tx, struct decisions *ds, struct placed *p, struct error *err)
 {
         struct turn *t = p->turn;
@@ -370,7 +369,7 @@ static int write_turn(struct store_tx *tx, struct decisions *ds, struct placed *
                 store_bind_null(s, 12);
         if (store_run(s, err) < 0)
                 return -1;
-        return t->starts_now ? write_started(tx, ds, p, err) : 0;
+        return t->starts_now ? turn_started_event(tx, &ds->batch, t, 1, ds->now_ms, err) : 0;
 }
 
 static int write_join(struct store_tx *tx, const struct placed *p, struct error *err)
@@ -381,34 +380,6 @@ static int write_join(struct store_tx *tx, const struct placed *p, struct error 
         store_bind_text(s, 2, p->inputs);
         store_bind_int(s, 3, p->due_ms);
         return store_run(s, err);
-}
-
-/* For a journaled adapter the message.sent event is the delivery. */
-static int write_notice(struct store_tx *tx, struct decisions *ds, const struct placed *p, struct error *err)
-{
-        struct bus_event e = {
-                .type = EVENT_MESSAGE_SENT,
-                .time_ms = ds->now_ms,
-                .adapter = p->in->adapter,
-                .channel = p->in->channel,
-                .thread = p->in->thread,
-                .trace = p->in->trace,
-        };
-        struct buf payload;
-        int rc;
-
-        if (!p->notice)
-                return 0;
-        if (out_insert(tx, p->notice, p->journaled ? "sent" : "queued", NULL, err) < 0)
-                return -1;
-        if (!p->journaled)
-                return 0;
-        buf_init(&payload, 0);
-        out_sent_event(p->notice, NULL, ds->now_ms, &payload);
-        e.payload = payload.data;
-        rc = bus_append(tx, &ds->batch, &e, NULL, err);
-        buf_release(&payload);
-        return rc < 0 ? -1 : 0;
 }
 
 static int write_log(struct store_tx *tx, const struct decisions *ds, const struct placed *p,
@@ -440,6 +411,11 @@ static int write_log(struct store_tx *tx, const struct decisions *ds, const stru
         return store_run(s, err);
 }
 
+static int write_notice(struct store_tx *tx, struct decisions *ds, const struct placed *p, struct error *err)
+{
+        return p->notice ? out_store(tx, &ds->batch, p->notice, p->journaled, NULL, err) : 0;
+}
+
 static int write_decisions(struct store_tx *tx, void *arg, struct error *err)
 {
         struct decisions *ds = arg;
@@ -456,7 +432,7 @@ static int write_decisions(struct store_tx *tx, void *arg, struct error *err)
                 if (rc < 0 || write_log(tx, ds, p, err) < 0 || write_notice(tx, ds, p, err) < 0)
                         return -1;
         }
-        return bus_cursor_set(tx, CURSOR, ds->cursor, err);
+        return bus_cursor_set(tx, ROAD_CURSOR, ds->cursor, err);
 }
 
 /* ---- after the commit ---- */
@@ -470,6 +446,7 @@ static void send_notice(struct road *r, struct placed *p)
                 return;
         if (p->journaled) {
                 r->stats.sent++;
+                outbox_adapter(r, o->d.adapter)->stats.last_sent_ms = o->d.created_ms;
                 out_free(o);
         } else {
                 outbox_enqueue(r, o);

@@ -12,64 +12,27 @@
 #include "base/mem.h"
 #include "road/road_private.h"
 
-int out_insert(struct store_tx *tx, const struct out *o, const char *state, const char *request_key,
-               struct error *err)
-{
-        bool sent = strcmp(state, "sent") == 0;
-        struct store_stmt *s = store_prepare(
-                tx, "INSERT INTO deliveries(id, turn, adapter, channel, thread, kind, class, payload, state, "
-                    "attempt,"
-                    " due_ms, expires_ms, created_ms, ended_ms, platform_id, trace, request_key, ref)"
-                    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?11, ?13, ?14, ?15, ?16, ?17)"
-                    " ON CONFLICT(request_key) WHERE request_key IS NOT NULL DO NOTHING");
-        char key[TURN_KEY_SIZE];
-
-        store_bind_int(s, 1, o->d.id);
-        if (o->d.turn > 0)
-                store_bind_int(s, 2, o->d.turn);
-        else
-                store_bind_null(s, 2);
-        store_bind_text(s, 3, o->d.adapter);
-        store_bind_text(s, 4, o->d.channel);
-        store_bind_text(s, 5, o->d.thread);
-        store_bind_text(s, 6, o->d.kind);
-        store_bind_int(s, 7, o->d.class);
-        store_bind_text(s, 8, o->d.payload);
-        store_bind_text(s, 9, state);
-        store_bind_int(s, 10, sent ? 1 : 0);
-        store_bind_int(s, 11, o->d.created_ms);
-        store_bind_int(s, 12, o->expires_ms);
-        if (sent)
-                store_bind_int(s, 13, o->d.created_ms);
-        else
-                store_bind_null(s, 13);
-        store_bind_text(s, 14, sent ? road_key("dlv", o->d.id, key) : NULL);
-        store_bind_text(s, 15, o->d.trace);
-        store_bind_text(s, 16, request_key);
-        store_bind_int(s, 17, o->ref);
-        return store_run(s, err);
-}
-
 struct putting {
         struct road *road;
         struct out **outs;
         size_t count;
         char *request_key;
         bool journaled;
-        struct out *replaces; /* an edit that is still waiting takes the new text instead */
-        int64_t replaced;     /* its number: by the time of the commit it may be gone */
-        char *payload;
+        int64_t replaces; /* an edit that waits takes the new text instead, if it still waits */
+        bool replaced;    /* it did */
         struct bus_batch batch;
         outbox_ack_fn *ack;
         void *arg;
         struct outbox_receipt receipt;
+        /* what the store found under the request key */
+        int64_t found;
+        char found_trace[ID_TRACE_SIZE];
 };
 
 static void putting_free(struct putting *p)
 {
         free(p->outs);
         free(p->request_key);
-        free(p->payload);
         bus_batch_release(&p->batch);
         free(p);
 }
@@ -78,95 +41,86 @@ static void putting_free(struct putting *p)
 
 static int find_request(struct store_tx *tx, struct putting *p, struct error *err)
 {
-        struct store_stmt *s = store_prepare(tx, "SELECT id, trace FROM deliveries WHERE request_key = ?1");
+        struct store_stmt *s;
         int rc;
 
+        p->found = 0;
+        if (!p->request_key)
+                return 0;
+        s = store_prepare(tx, "SELECT id, trace FROM deliveries WHERE request_key = ?1");
         store_bind_text(s, 1, p->request_key);
         rc = store_step(s, err);
-        if (rc < 0)
-                return -1;
-        p->receipt.duplicate = rc == 1;
         if (rc == 1) {
-                p->receipt.delivery = store_col_int(s, 0);
-                snprintf(p->receipt.trace, sizeof(p->receipt.trace), "%s", store_col_text(s, 1));
+                p->found = store_col_int(s, 0);
+                snprintf(p->found_trace, sizeof(p->found_trace), "%s", store_col_text(s, 1));
                 store_reset(s);
         }
-        return 0;
-}
-
-static int write_sent(struct store_tx *tx, struct putting *p, const struct out *o, struct error *err)
-{
-        struct bus_event e = {
-                .type = strcmp(o->d.kind, "send") == 0 ? EVENT_MESSAGE_SENT : "delivery.sent",
-                .time_ms = o->d.created_ms,
-                .adapter = o->d.adapter,
-                .channel = o->d.channel,
-                .thread = o->d.thread,
-                .trace = o->d.trace,
-        };
-        struct buf payload;
-        int rc;
-
-        buf_init(&payload, 0);
-        out_sent_event(o, NULL, o->d.created_ms, &payload);
-        e.payload = payload.data;
-        rc = bus_append(tx, &p->batch, &e, NULL, err);
-        buf_release(&payload);
         return rc < 0 ? -1 : 0;
-}
-
-static int write_replacement(struct store_tx *tx, const struct putting *p, struct error *err)
-{
-        struct store_stmt *s =
-                store_prepare(tx, "UPDATE deliveries SET payload = ?2 WHERE id = ?1 AND state = 'queued'");
-
-        store_bind_int(s, 1, p->replaced);
-        store_bind_text(s, 2, p->payload);
-        return store_run(s, err);
 }
 
 static int write_puts(struct store_tx *tx, void *arg, struct error *err)
 {
         struct putting *p = arg;
+        int rc;
 
         bus_batch_reset(&p->batch);
-        if (p->replaced > 0)
-                return write_replacement(tx, p, err);
-        if (p->request_key) {
-                if (find_request(tx, p, err) < 0)
-                        return -1;
-                if (p->receipt.duplicate)
-                        return 0;
+        p->replaced = false;
+        if (find_request(tx, p, err) < 0)
+                return -1;
+        if (p->found > 0)
+                return 0;
+        if (p->replaces > 0) {
+                rc = out_replace_payload(tx, p->replaces, p->outs[0]->d.payload, err);
+                p->replaced = rc == 1;
+                if (rc != 0)
+                        return rc < 0 ? -1 : 0;
         }
         for (size_t i = 0; i < p->count; i++) {
-                const char *key = i == 0 ? p->request_key : NULL;
-
-                if (out_insert(tx, p->outs[i], p->journaled ? "sent" : "queued", key, err) < 0)
-                        return -1;
-                if (p->journaled && write_sent(tx, p, p->outs[i], err) < 0)
+                if (out_store(tx, &p->batch, p->outs[i], p->journaled, i == 0 ? p->request_key : NULL, err) <
+                    0)
                         return -1;
         }
         return 0;
+}
+
+static void tell(struct putting *p, const struct error *err)
+{
+        struct outbox_receipt *receipt = &p->receipt;
+
+        if (err) {
+                receipt->error = *err;
+        } else if (p->found > 0) {
+                receipt->duplicate = true;
+                receipt->delivery = p->found;
+                memcpy(receipt->trace, p->found_trace, sizeof(p->found_trace));
+        } else if (p->replaced) {
+                receipt->delivery = p->replaces;
+        }
+        p->ack(p->arg, receipt);
 }
 
 static void on_put(void *arg, const struct error *err)
 {
         struct putting *p = arg;
         struct road *r = p->road;
+        struct out *waiting = !err && p->replaced ? outbox_find(r, p->replaces) : NULL;
+        bool stored = !err && p->found == 0 && !p->replaced;
 
         r->writes--;
-        if (err)
-                p->receipt.error = *err;
         bus_publish(r->bus, &p->batch);
-        p->ack(p->arg, &p->receipt);
-        for (size_t i = 0; i < p->count; i++) {
-                if (err || p->receipt.duplicate || p->journaled)
-                        out_free(p->outs[i]);
-                else
-                        outbox_enqueue(r, p->outs[i]);
-        }
-        if (!err && p->journaled && !p->receipt.duplicate) {
+        /* its claim, if there is one, is stored after this write: what is sent is what is stored */
+        if (waiting)
+                out_set_payload(waiting, p->outs[0]->d.payload);
+        if (stored && p->journaled) {
                 r->stats.sent += p->count;
+                outbox_adapter(r, p->outs[0]->d.adapter)->stats.last_sent_ms = p->outs[0]->d.created_ms;
+        }
+        tell(p, err);
+        for (size_t i = 0; i < p->count; i++) {
+                if (stored && !p->journaled)
+                        outbox_enqueue(r, p->outs[i]);
+                else
+                        out_free(p->outs[i]);
         }
         putting_free(p);
 }
@@ -186,57 +140,43 @@ static void put_payload(const struct outgoing *out, const struct rendered_part *
         jsonw_close(payload, '}');
 }
 
-static bool replace_edit(struct road *r, struct putting *p, const struct outgoing *out, const char *payload)
+static struct out *make_out(struct road *r, const struct putting *p, const struct outgoing *out,
+                            const struct rendered_part *part)
 {
+        struct buf payload;
         struct out *o;
 
-        if (!out->message_id)
-                return false;
-        o = outbox_waiting_edit(r, out->adapter, out->channel, out->thread, 0, out->message_id);
-        if (!o)
-                return false;
-        /* the claim of this delivery is stored after this write, so what is sent is what is stored */
-        free((char *)o->d.payload);
-        o->d.payload = mem_strdup(payload);
-        p->replaced = o->d.id;
-        p->payload = mem_strdup(payload);
-        p->receipt.delivery = o->d.id;
-        p->receipt.count = 1;
-        snprintf(p->receipt.trace, sizeof(p->receipt.trace), "%s", o->d.trace);
-        return true;
+        buf_init(&payload, 0);
+        put_payload(out, part, &payload);
+        o = out_new(r->next_delivery++, 0, out->adapter, out->channel, out->thread,
+                    out->kind ? out->kind : "send", out->class, payload.data, p->receipt.trace);
+        buf_release(&payload);
+        out_set_expiry(r, o);
+        if (out->expires_ms > 0)
+                o->expires_ms = out->expires_ms;
+        return o;
 }
 
 static int prepare(struct road *r, struct putting *p, const struct outgoing *out, struct error *err)
 {
-        const char *kind = out->kind ? out->kind : "send";
         struct rendered parts = { 0 };
-        int64_t now_ms = clock_wall_ms();
+        struct out *waiting = NULL;
 
         if (out->text && r->hooks.render(r->hooks.ctx, out->adapter, out->text, &parts, err) < 0)
                 return -1;
+        if (out->text && parts.count == 0)
+                return error_set(err, ERR_INVALID, "the text shows nothing");
         p->count = parts.count > 0 ? parts.count : 1;
         p->outs = mem_array(p->count, sizeof(struct out *));
-        for (size_t i = 0; i < p->count; i++) {
-                struct buf payload;
-
-                buf_init(&payload, 0);
-                put_payload(out, parts.count ? &parts.parts[i] : NULL, &payload);
-                if (strcmp(kind, "edit") == 0 && p->count == 1 && replace_edit(r, p, out, payload.data)) {
-                        p->count = 0;
-                } else {
-                        p->outs[i] = out_new(r->next_delivery++, 0, out->adapter, out->channel, out->thread,
-                                             kind, out->class, payload.data, p->receipt.trace);
-                        p->outs[i]->expires_ms = out->expires_ms;
-                        if (out->expires_ms == 0 && r->limits.delivery_expiry_seconds > 0)
-                                p->outs[i]->expires_ms = now_ms + r->limits.delivery_expiry_seconds * 1000;
-                }
-                buf_release(&payload);
-        }
+        for (size_t i = 0; i < p->count; i++)
+                p->outs[i] = make_out(r, p, out, parts.count ? &parts.parts[i] : NULL);
         rendered_release(&parts);
-        if (p->count > 0) {
-                p->receipt.delivery = p->outs[0]->d.id;
-                p->receipt.count = (unsigned)p->count;
-        }
+        if (out->kind && strcmp(out->kind, "edit") == 0 && out->message_id && p->count == 1)
+                waiting = outbox_waiting_edit(r, out->adapter, out->channel, out->thread, 0, out->message_id);
+        if (waiting)
+                p->replaces = waiting->d.id;
+        p->receipt.delivery = p->outs[0]->d.id;
+        p->receipt.count = (unsigned)p->count;
         return 0;
 }
 
@@ -260,9 +200,9 @@ void outbox_put(struct road *r, const struct outgoing *out, outbox_ack_fn *ack, 
                 memcpy(p->receipt.trace, out->trace, ID_TRACE_SIZE);
         else
                 id_trace(p->receipt.trace);
-        if ((int64_t)r->out_count >= r->limits.open_deliveries) {
+        if (!outbox_has_room(r, out->adapter)) {
                 error_set(&p->receipt.error, ERR_LIMIT, "%zu deliveries are open (limits.openDeliveries)",
-                          r->out_count);
+                          outbox_adapter(r, out->adapter)->stats.open);
                 loop_defer(r->loop, on_unprepared, p);
                 return;
         }
@@ -369,17 +309,22 @@ struct recovery {
 static int read_open(struct store_tx *tx, void *arg, struct error *err)
 {
         struct recovery *v = arg;
-        struct store_stmt *s = store_prepare(tx, "SELECT " LOADED ", state, due_ms FROM deliveries"
-                                                 " WHERE state IN ('queued', 'sending') ORDER BY id");
+        struct store_stmt *s =
+                store_prepare(tx, "SELECT " LOADED ", state, due_ms, lease_ms, error_kind FROM deliveries"
+                                  " WHERE state IN ('queued', 'sending') ORDER BY id");
         int64_t now_ms = clock_wall_ms();
         int rc;
 
         while ((rc = store_step(s, err)) == 1) {
                 struct out *o = load(s);
-                int64_t wait = store_col_int(s, 15) - now_ms;
+                int64_t due_ms = store_col_int(s, 15), last_ms = store_col_int(s, 16);
+                int64_t left = due_ms - now_ms, whole = due_ms - last_ms;
+                const char *kind = store_col_text(s, 17);
 
                 o->unsure = strcmp(store_col_text(s, 14), "sending") == 0;
-                o->due_mono = wait > 0 ? wait : 0; /* relative here; the loop's clock is added below */
+                /* relative here; the loop's clock is added below. A clock that jumped back must not make a pause longer. */
+                o->due_mono = o->unsure || left < 0 ? 0 : last_ms > 0 && left > whole ? whole : left;
+                o->limited = !o->unsure && kind && strcmp(kind, error_kind_name(ERR_LIMIT)) == 0;
                 TAILQ_INSERT_TAIL(&v->outs, o, next);
         }
         if (rc < 0)
@@ -407,9 +352,9 @@ int recover_deliveries(struct road *r, struct error *err)
                         out_free(o);
                         continue;
                 }
-                /* a clock that jumped back must not make a retry wait for hours */
-                if (o->due_mono > r->limits.retry_cap_ms)
-                        o->due_mono = r->limits.retry_cap_ms;
+                if (o->limited && o->due_mono > 0)
+                        pace_freeze(outbox_adapter(r, o->d.adapter)->pace, o->d.channel, o->due_mono,
+                                    loop_now_ms(r->loop));
                 o->due_mono += loop_now_ms(r->loop);
                 outbox_enqueue(r, o);
         }

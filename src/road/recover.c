@@ -4,7 +4,6 @@
  * Turns that were queued go on waiting; turns that were running are run again when that does no harm (AGENT_REPEATABLE) and not too often, else they are
  * given up with a notice. Events behind the dispatch cursor are decided.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -209,13 +208,41 @@ struct resumption {
         struct rows rows;
 };
 
+struct burial {
+        struct road *road;
+        int64_t id;
+};
+
+static int write_burial(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct burial *b = arg;
+        struct store_stmt *s =
+                store_prepare(tx, "UPDATE turns SET state = 'failed', ended_ms = ?2, error_kind = 'missing',"
+                                  " error = 'its messages are no longer kept' WHERE id = ?1");
+
+        store_bind_int(s, 1, b->id);
+        store_bind_int(s, 2, clock_wall_ms());
+        return store_run(s, err);
+}
+
+/* A turn whose messages are gone can be neither run nor answered; it must not be found again at every start. */
+static void bury(struct road *r, int64_t id)
+{
+        struct burial *b = mem_zalloc(sizeof(*b));
+
+        log_error("a turn is given up: its messages are no longer kept", LOG_I("turn", id));
+        b->road = r;
+        b->id = id;
+        road_write(r, "end of a turn", write_burial, free, b);
+}
+
 static void resume_row(struct road *r, struct row *w)
 {
         unsigned can = r->hooks.agent_abilities(r->hooks.ctx, w->agent);
         struct turn *t;
 
         if (w->count == 0) {
-                log_error("a turn whose messages are gone is left alone", LOG_I("turn", w->id));
+                bury(r, w->id);
                 return;
         }
         t = place_row(r, w);
@@ -236,9 +263,12 @@ static void on_resume(void *arg)
         struct row *w;
 
         v->road->writes--;
+        v->road->resumed = true;
+        outbox_set_all_limits(v->road);
         while ((w = STAILQ_FIRST(&v->rows))) {
                 STAILQ_REMOVE_HEAD(&v->rows, next);
-                resume_row(v->road, w);
+                if (!v->road->closing) /* else the next life takes it up */
+                        resume_row(v->road, w);
                 row_free(w);
         }
         lane_decide(v->road);
@@ -279,7 +309,7 @@ static int read_undecided(struct store_tx *tx, void *arg, struct error *err)
         int64_t cursor;
         int rc;
 
-        if (bus_cursor_get(tx, "dispatch", &cursor, err) < 0)
+        if (bus_cursor_get(tx, ROAD_CURSOR, &cursor, err) < 0)
                 return -1;
         s = store_prepare(tx, "SELECT " JOURNAL_COLUMNS
                               " FROM journal WHERE seq > ?1 AND key IS NOT NULL ORDER BY seq");

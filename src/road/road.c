@@ -68,8 +68,25 @@ struct rewrite {
         void (*done)(void *arg);
         void *arg;
         int64_t pause_ms;
-        struct timer *timer;
+        struct timer *timer; /* NULL until it has failed once */
 };
+
+static void on_rewrite(void *arg);
+
+/* Told once at the start and again at every repetition when the error is none that passes by itself. */
+static void repeat_later(struct rewrite *w, const struct error *err)
+{
+        bool passes = err->kind == ERR_FULL || err->kind == ERR_IO || err->kind == ERR_BUSY ||
+                      err->kind == ERR_LIMIT;
+
+        if (!w->timer)
+                w->timer = timer_new(w->road->loop, on_rewrite, w);
+        if (w->pause_ms == REWRITE_FIRST_MS || !passes)
+                log_error("the store does not take a write; it is repeated until it does",
+                          LOG_S("write", w->what), LOG_S("why", err->text));
+        timer_start(w->timer, w->pause_ms);
+        w->pause_ms = w->pause_ms * 2 < REWRITE_CAP_MS ? w->pause_ms * 2 : REWRITE_CAP_MS;
+}
 
 static void on_rewritten(void *arg, const struct error *err)
 {
@@ -83,11 +100,7 @@ static void on_rewritten(void *arg, const struct error *err)
                 return;
         }
         if (err) {
-                if (w->pause_ms == REWRITE_FIRST_MS)
-                        log_error("the store does not take a write; it is repeated until it does",
-                                  LOG_S("write", w->what), LOG_S("why", err->text));
-                timer_start(w->timer, w->pause_ms);
-                w->pause_ms = w->pause_ms * 2 < REWRITE_CAP_MS ? w->pause_ms * 2 : REWRITE_CAP_MS;
+                repeat_later(w, err);
                 return;
         }
         w->road->writes--;
@@ -120,7 +133,6 @@ void road_write(struct road *r, const char *what, store_fn *fn, void (*done)(voi
         w->done = done;
         w->arg = arg;
         w->pause_ms = REWRITE_FIRST_MS;
-        w->timer = timer_new(r->loop, on_rewrite, w);
         r->writes++;
         on_rewrite(w);
 }
@@ -128,29 +140,34 @@ void road_write(struct road *r, const char *what, store_fn *fn, void (*done)(voi
 /* ---- pruning ---- */
 
 #define PRUNE_EVERY_MS 60000
+#define PRUNE_SOON_MS  50
 #define DAY_MS         86400000LL
 
 struct pruning {
         struct road *road;
         int64_t record_before_ms, transcript_before_ms;
+        int64_t decided; /* every event up to here is decided; 0: not known */
+        bool more;
 };
 
-/* Rows are numbered in the order of time, so the oldest thousand are found without an index over time. */
-/* The newest turn and delivery stay whatever their age: new numbers are counted from them, and no number may come twice. */
+/*
+ * Rows are numbered in the order of time, so the oldest are found without an index over time: looking from the front stops at the first row that is young
+ * enough. Open rows are passed over. The newest turn and delivery stay whatever their age: new numbers are counted from them, and no
+ * number may come twice.
+ */
+#define PRUNE_ROWS 1000
+#define OLDEST_ENDED(table)                                                                      \
+        "(SELECT id FROM " table " WHERE ended_ms < ?1 AND id < coalesce((SELECT id FROM " table \
+        " WHERE created_ms >= ?1 ORDER BY id LIMIT 1), (SELECT max(id) FROM " table              \
+        ")) ORDER BY id LIMIT 1000)"
+
 static const struct {
         const char *sql;
         bool transcript;
 } prunings[] = {
-        { "DELETE FROM attempts WHERE delivery IN (SELECT id FROM deliveries WHERE ended_ms < ?1 AND id IN"
-          " (SELECT id FROM deliveries ORDER BY id LIMIT 1000))",
-          false },
-        { "DELETE FROM deliveries WHERE ended_ms < ?1 AND id IN (SELECT id FROM deliveries ORDER BY id LIMIT "
-          "1000)"
-          " AND id < (SELECT max(id) FROM deliveries)",
-          false },
-        { "DELETE FROM turns WHERE ended_ms < ?1 AND id IN (SELECT id FROM turns ORDER BY id LIMIT 1000)"
-          " AND id < (SELECT max(id) FROM turns)",
-          false },
+        { "DELETE FROM attempts WHERE delivery IN " OLDEST_ENDED("deliveries"), false },
+        { "DELETE FROM deliveries WHERE id IN " OLDEST_ENDED("deliveries"), false },
+        { "DELETE FROM turns WHERE id IN " OLDEST_ENDED("turns"), false },
         { "DELETE FROM trigger_log WHERE time_ms < ?1 AND event IN (SELECT event FROM trigger_log ORDER BY "
           "event LIMIT 1000)",
           false },
@@ -163,14 +180,16 @@ static int write_pruning(struct store_tx *tx, void *arg, struct error *err)
 {
         struct pruning *p = arg;
 
+        p->more = false;
         for (size_t i = 0; i < COUNT(prunings); i++) {
                 struct store_stmt *s = store_prepare(tx, prunings[i].sql);
 
                 store_bind_int(s, 1, prunings[i].transcript ? p->transcript_before_ms : p->record_before_ms);
                 if (store_run(s, err) < 0)
                         return -1;
+                p->more = p->more || store_changes(tx) >= PRUNE_ROWS;
         }
-        return 0;
+        return p->decided > 0 ? bus_cursor_set(tx, ROAD_CURSOR, p->decided, err) : 0;
 }
 
 static void on_pruned(void *arg, const struct error *err)
@@ -181,6 +200,8 @@ static void on_pruned(void *arg, const struct error *err)
         if (err)
                 log_warn("old records could not be removed; trying again in a minute",
                          LOG_S("why", err->text));
+        if (!p->road->closing)
+                timer_start(p->road->prune, !err && p->more ? PRUNE_SOON_MS : PRUNE_EVERY_MS);
         free(p);
 }
 
@@ -193,9 +214,12 @@ static void on_prune(void *arg)
 
         for (size_t i = 0; map_each(&r->adapters, &i, NULL, &a);)
                 pace_sweep(((struct out_adapter *)a)->pace, loop_now_ms(r->loop));
+        outbox_pump_all(r); /* what waits for an adapter that is away may have expired */
         p->road = r;
         p->record_before_ms = now_ms - r->limits.record_days * DAY_MS;
         p->transcript_before_ms = now_ms - r->limits.transcript_days * DAY_MS;
+        /* events we made ourselves need no decision: without this the journal could not be pruned behind them */
+        p->decided = r->pending_count == 0 && !r->deciding ? bus_head(r->bus) : 0;
         r->writes++;
         store_write(r->store, write_pruning, on_pruned, p);
 }
@@ -221,7 +245,7 @@ struct road *road_open(struct loop *l, struct store *s, struct bus *b, const str
         map_init(&r->adapters);
         map_init(&r->outs);
         r->prune = timer_new(l, on_prune, r);
-        timer_repeat(r->prune, PRUNE_EVERY_MS);
+        timer_start(r->prune, PRUNE_EVERY_MS);
         timer_unref(r->prune);
         if (recover_deliveries(r, err) < 0 || recover_events(r, err) < 0 || recover_turns(r, err) < 0) {
                 road_close(r);

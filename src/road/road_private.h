@@ -5,7 +5,7 @@
  * their deliveries, and events that are committed but not yet decided. Everything idle lives in the store alone, so that a hundred
  * thousand known conversations cost nothing.
  *
- * A write that fails (disk full, I/O error) is repeated until it works: what it says has happened in memory already. struct retry keeps such a write.
+ * A write that fails (disk full, I/O error) is repeated until it works: what it says has happened in memory already. struct rewrite keeps such a write.
  */
 #ifndef ROAD_ROAD_PRIVATE_H
 #define ROAD_ROAD_PRIVATE_H
@@ -17,7 +17,9 @@
 #include "base/map.h"
 #include "road/road.h"
 
-#define TURN_KEY_SIZE 24 /* "trn-" and a number */
+#define ROAD_KEY_BREAK "\x1f"     /* between the parts of a key; no platform has it in an id */
+#define ROAD_CURSOR    "dispatch" /* events up to here are decided */
+#define TURN_KEY_SIZE  24         /* "trn-" and a number */
 
 enum turn_state {
         TURN_STORING,  /* its row is on the way to the disk */
@@ -32,8 +34,9 @@ struct turn {
         struct road *road;
         struct lane *lane;
         enum turn_state state;
-        bool starts_now;  /* stored as running at once: the lane was free */
-        bool in_ready;    /* waits in road.ready for a free place */
+        bool starts_now; /* stored as running at once: the lane was free */
+        struct turn_list *
+                held_in; /* waits there for a free place or for room in its adapter's outbox; NULL: nowhere */
         unsigned joining; /* messages that were added but not stored yet: it must not start before them */
         char *agent, *rule, *adapter, *channel, *thread;
         char trace[ID_TRACE_SIZE];
@@ -49,11 +52,13 @@ struct turn {
         struct arena history;
         struct draft *draft;    /* the answer while it grows, where the platform can show that */
         int64_t draft_delivery; /* the message that shows it; 0: none yet */
+        unsigned showing;       /* pieces of the draft on their way to the disk: the end waits for them */
+        struct ending *ending;  /* the end that waits */
         char *cancel_why;       /* somebody asked to stop it before that was possible */
         store_done_fn *cancel_done;
         void *cancel_arg;
         TAILQ_ENTRY(turn) in_lane;
-        TAILQ_ENTRY(turn) in_ready_list;
+        TAILQ_ENTRY(turn) in_held;
 };
 TAILQ_HEAD(turn_list, turn);
 
@@ -88,8 +93,8 @@ struct out {
         enum out_state state;
         bool unsure; /* claimed by an earlier life of this process: it may have arrived */
         bool reconciling;
+        bool limited; /* an earlier life was told to wait by the platform's rate limit */
         int64_t ref;  /* an edit of the message that this delivery made; 0: none */
-        char *target; /* owned; d.target */
         int64_t due_mono;
         int64_t expires_ms; /* wall clock; 0: never */
         struct timer *deadline;
@@ -110,6 +115,7 @@ struct out_adapter {
         char *name;
         struct pace *pace;
         struct map channels;
+        struct turn_list held; /* turns that wait until fewer deliveries are open here */
         struct adapter_stats stats;
 };
 
@@ -136,11 +142,13 @@ struct road {
         /* outbox */
         struct map adapters;
         struct map outs; /* by number, for answers of adapters */
-        size_t out_count, sending_count;
+        size_t out_count;
+        size_t sending_count; /* claimed or claiming */
 
         struct timer *prune;
         struct road_stats stats;
 
+        bool resumed;  /* what an earlier life left has been taken up; hooks may be called */
         bool draining; /* nothing new is started */
         bool closing;  /* what cannot be written now is left to the next life */
         struct timer *drain_timer;
@@ -166,7 +174,9 @@ struct lane *lane_get(struct road *r, const char *adapter, const char *channel, 
                       const char *agent);
 void lane_pump(struct road *r, struct lane *lane); /* starts the next turn if it may; may free the lane */
 void lane_pump_ready(struct road *r);              /* a place became free */
+void lane_release_held(struct road *r, struct out_adapter *a); /* there may be room in the adapter's outbox */
 void lane_append(struct lane *lane, struct turn *t);
+void lane_unhold(struct turn *t);
 void lane_take(struct turn *t);      /* out of the waiting ones; the lane's running turn if there is none */
 void lane_give_back(struct turn *t); /* undoes lane_take when the turn leaves */
 
@@ -175,7 +185,11 @@ struct turn *turn_new(struct road *r, struct lane *lane, const char *agent, cons
                       const char *trace);
 void turn_free(struct turn *t);
 void turn_add_input(struct turn *t, struct incoming *in); /* takes in over */
-bool turn_may_start(const struct road *r);
+bool turn_may_start(const struct road *r, const char *adapter);
+/* Inside store functions: the turn.started event. */
+int turn_started_event(struct store_tx *tx, struct bus_batch *batch, const struct turn *t, int64_t attempt,
+                       int64_t now_ms, struct error *err);
+void turn_leave(struct turn *t); /* out of memory: its lane goes on */
 void turn_claim(struct turn *t); /* QUEUED → STARTING */
 void turn_begin(struct turn *t); /* its row says running: hand it to the agent */
 void turn_give_up(struct turn *t,
@@ -187,24 +201,52 @@ void turn_inputs_text(const struct turn *t, struct buf *out);
 int recover_turns(struct road *r, struct error *err);
 int recover_events(struct road *r, struct error *err);
 
-/* outbox.c */
+/* ending.c */
+void turn_end(struct turn *t,
+              const struct turn_reply *reply); /* stores the end and the deliveries; the turn leaves */
+void turn_end_held(struct turn *t);            /* the last piece of its draft is stored: now it may end */
+
+/* out.c */
 struct out *out_new(int64_t id, int64_t turn, const char *adapter, const char *channel, const char *thread,
                     const char *kind, enum pace_class class, const char *payload, const char *trace);
 void out_free(struct out *o);
-void outbox_enqueue(struct road *r, struct out *o); /* takes o over; its row exists */
-int out_insert(struct store_tx *tx, const struct out *o, const char *state, const char *request_key,
-               struct error *err);
-void out_sent_event(const struct out *o, const char *platform_id, int64_t time_ms, struct buf *payload);
-struct out_adapter *outbox_adapter(struct road *r, const char *name); /* made on demand */
-void outbox_pump_all(struct road *r);
-int recover_deliveries(struct road *r, struct error *err);
-void outbox_release(struct road *r);
+void out_set_expiry(const struct road *r, struct out *o);
+void out_set_payload(struct out *o, const char *payload);
+void out_becomes_send(struct out *o);        /* an edit whose message is not there */
+bool out_is_fleeting(const struct out *o);   /* typing: only worth something now, and no message */
+bool out_is_repeatable(const struct out *o); /* doing it twice has the effect of doing it once */
+/* Inside store functions: the row, and for a journaled adapter the message.sent event that is the delivery. */
+int out_store(struct store_tx *tx, struct bus_batch *batch, const struct out *o, bool journaled,
+              const char *request_key, struct error *err);
+int out_event(struct store_tx *tx, struct bus_batch *batch, const struct out *o, const char *type,
+              int64_t time_ms, const char *payload, struct error *err);
+void out_sent_payload(const struct out *o, const char *platform_id, int64_t time_ms, struct buf *payload);
+/* 1: the waiting delivery has the new payload now; 0: it does not wait any more; -1. */
+int out_replace_payload(struct store_tx *tx, int64_t delivery, const char *payload, struct error *err);
 
+/* outbox.c */
+void outbox_enqueue(struct road *r, struct out *o); /* takes o over; its row exists */
+void outbox_leave(struct road *r,
+                  struct out *o); /* takes it out of memory; its row is the caller's business */
+void outbox_pump(struct road *r, struct out_channel *c);
+void outbox_pump_all(struct road *r);
+void outbox_set_all_limits(struct road *r);
+struct out *outbox_find(const struct road *r, int64_t delivery);
+bool outbox_has_room(const struct road *r, const char *adapter);
+/* An edit of the same message (by draft or by platform id) that has not left yet: only the newest text is worth sending. */
 struct out *outbox_waiting_edit(struct road *r, const char *adapter, const char *channel, const char *thread,
                                 int64_t ref, const char *message_id);
-void outbox_forget(
-        struct road *r,
-        struct out *o); /* takes a waiting delivery out of memory; its row is the caller's business */
+struct out_adapter *outbox_adapter(struct road *r, const char *name); /* made on demand */
+void outbox_release(struct road *r);
+
+/* outbox_put.c */
+int recover_deliveries(struct road *r, struct error *err);
+
+/* settle.c */
+void settle_result(struct road *r, struct out *o, const struct send_result *result);
+void settle_expired(struct road *r, struct out *o, const char *why);
+void settle_unknown(struct road *r, struct out *o, const char *why);
+void settle_unclaim(struct road *r, struct out *o); /* back to the queue as if it had never been claimed */
 
 /* draft.c */
 void draft_begin(struct turn *t); /* the turn runs: typing, if the platform shows it */

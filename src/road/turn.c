@@ -19,10 +19,6 @@
 #include "base/mem.h"
 #include "road/road_private.h"
 
-#define MAX_SUPERSEDED 4
-
-static void finish(struct turn *t, const struct turn_reply *reply);
-
 struct turn *turn_new(struct road *r, struct lane *lane, const char *agent, const char *rule,
                       const char *trace)
 {
@@ -84,10 +80,10 @@ void turn_inputs_text(const struct turn *t, struct buf *out)
                 buf_addf(out, "%s%lld", i ? "," : "", (long long)t->inputs[i]->event);
 }
 
-bool turn_may_start(const struct road *r)
+bool turn_may_start(const struct road *r, const char *adapter)
 {
         return !r->draining && (int64_t)r->running_count < r->limits.running_turns &&
-               (int64_t)r->out_count < r->limits.open_deliveries;
+               outbox_has_room(r, adapter);
 }
 
 /* ---- claim ---- */
@@ -100,22 +96,40 @@ struct claim {
         struct bus_batch batch;
 };
 
+int turn_started_event(struct store_tx *tx, struct bus_batch *batch, const struct turn *t, int64_t attempt,
+                       int64_t now_ms, struct error *err)
+{
+        struct bus_event e = {
+                .type = "turn.started",
+                .time_ms = now_ms,
+                .adapter = t->adapter,
+                .channel = t->channel,
+                .thread = t->thread,
+                .trace = t->trace,
+        };
+        struct buf payload;
+        int rc;
+
+        buf_init(&payload, 0);
+        jsonw_open(&payload, '{');
+        jsonw_str(&payload, "turnId", t->key);
+        jsonw_str(&payload, "agent", t->agent);
+        jsonw_int(&payload, "attempt", attempt);
+        jsonw_close(&payload, '}');
+        e.payload = payload.data;
+        rc = bus_append(tx, batch, &e, NULL, err);
+        buf_release(&payload);
+        return rc < 0 ? -1 : 0;
+}
+
 static int write_claim(struct store_tx *tx, void *arg, struct error *err)
 {
         struct claim *c = arg;
         struct turn *t = c->turn;
-        struct buf payload;
-        struct bus_event e = { .type = "turn.started",
-                               .time_ms = c->now_ms,
-                               .adapter = t->adapter,
-                               .channel = t->channel,
-                               .thread = t->thread,
-                               .trace = t->trace };
-        struct store_stmt *s =
-                store_prepare(tx, "UPDATE turns SET state = 'running', attempt = ?2, fence = ?3, owner = ?4, "
-                                  "started_ms = ?5, lease_ms = ?6"
-                                  " WHERE id = ?1 AND fence = ?7 AND state IN ('queued', 'running')");
-        int rc;
+        struct store_stmt *s = store_prepare(
+                tx,
+                "UPDATE turns SET state = 'running', attempt = ?2, fence = ?3, owner = ?4, started_ms = ?5,"
+                " lease_ms = ?6 WHERE id = ?1 AND fence = ?7 AND state IN ('queued', 'running')");
 
         bus_batch_reset(&c->batch);
         store_bind_int(s, 1, t->run.id);
@@ -128,22 +142,10 @@ static int write_claim(struct store_tx *tx, void *arg, struct error *err)
         if (store_run(s, err) < 0)
                 return -1;
         c->lost = store_changes(tx) == 0;
-        if (c->lost)
-                return 0;
-        buf_init(&payload, 0);
-        jsonw_open(&payload, '{');
-        jsonw_str(&payload, "turnId", t->key);
-        jsonw_str(&payload, "agent", t->agent);
-        jsonw_int(&payload, "attempt", t->run.attempt);
-        jsonw_close(&payload, '}');
-        e.payload = payload.data;
-        rc = bus_append(tx, &c->batch, &e, NULL, err);
-        buf_release(&payload);
-        return rc < 0 ? -1 : 0;
+        return c->lost ? 0 : turn_started_event(tx, &c->batch, t, t->run.attempt, c->now_ms, err);
 }
 
-/* The turn leaves memory: its lane goes on. */
-static void leave(struct turn *t)
+void turn_leave(struct turn *t)
 {
         struct road *r = t->road;
         struct lane *lane = t->lane;
@@ -161,10 +163,13 @@ static void on_claimed(void *arg)
         struct turn *t = c->turn;
 
         bus_publish(t->road->bus, &c->batch);
-        if (c->lost)
-                leave(t);
-        else
+        if (c->lost) {
+                if (t->cancel_done)
+                        t->cancel_done(t->cancel_arg, NULL);
+                turn_leave(t);
+        } else {
                 turn_begin(t);
+        }
         bus_batch_release(&c->batch);
         free(c);
 }
@@ -236,7 +241,7 @@ static void on_deadline(void *arg)
         snprintf(error, sizeof(error), "agent '%.60s' gave no answer within %lld s (limits.turnSeconds)",
                  t->agent, (long long)r->limits.turn_seconds);
         r->hooks.agent_cancel(r->hooks.ctx, &t->run);
-        finish(t, &reply);
+        turn_end(t, &reply);
 }
 
 static void hand_over(struct turn *t)
@@ -328,332 +333,12 @@ void turn_progress(struct turn_run *run, const char *label)
         tell_live((struct turn *)run, "turn.progress", "label", label, strlen(label));
 }
 
-/* ---- the end: state, transcript, trigger log, deliveries and events in one transaction ---- */
-
-struct ending {
-        struct turn *turn;
-        enum error_kind kind;
-        const char *state; /* "done", "failed", "cancelled" */
-        char *text, *error;
-        int64_t tokens_in, tokens_out, cost_microusd;
-        int64_t now_ms;
-        struct out **outs; /* one per part */
-        size_t out_count;
-        int64_t superseded[MAX_SUPERSEDED]; /* waiting pieces of the draft that the answer replaces */
-        size_t superseded_count;
-        bool journaled;
-        bool stale; /* the fence has moved on: nothing was written */
-        struct bus_batch batch;
-};
-
-static int end_row(struct store_tx *tx, struct ending *e, struct error *err)
-{
-        struct store_stmt *s = store_prepare(
-                tx, "UPDATE turns SET state = ?3, ended_ms = ?4, error_kind = ?5, error = ?6, tokens_in = ?7,"
-                    " tokens_out = ?8, cost_microusd = ?9 WHERE id = ?1 AND fence = ?2"
-                    " AND state IN ('queued', 'running')");
-
-        store_bind_int(s, 1, e->turn->run.id);
-        store_bind_int(s, 2, e->turn->run.fence);
-        store_bind_text(s, 3, e->state);
-        store_bind_int(s, 4, e->now_ms);
-        store_bind_text(s, 5, e->kind ? error_kind_name(e->kind) : NULL);
-        store_bind_text(s, 6, e->error);
-        store_bind_int(s, 7, e->tokens_in);
-        store_bind_int(s, 8, e->tokens_out);
-        store_bind_int(s, 9, e->cost_microusd);
-        if (store_run(s, err) < 0)
-                return -1;
-        e->stale = store_changes(tx) == 0;
-        return 0;
-}
-
-static int say(struct store_tx *tx, const struct ending *e, const char *role, const char *name,
-               const char *text, struct error *err)
-{
-        struct store_stmt *s =
-                store_prepare(tx, "INSERT INTO transcript(conversation, turn, role, name, text, time_ms)"
-                                  " VALUES(?1, ?2, ?3, ?4, ?5, ?6)");
-
-        if (!text || text[0] == '\0')
-                return 0;
-        store_bind_int(s, 1, e->turn->run.conversation);
-        store_bind_int(s, 2, e->turn->run.id);
-        store_bind_text(s, 3, role);
-        store_bind_text(s, 4, name);
-        store_bind_text(s, 5, text);
-        store_bind_int(s, 6, e->now_ms);
-        return store_run(s, err);
-}
-
-/* A failed turn leaves no trace in the conversation: a notice is not something the agent said. */
-static int end_transcript(struct store_tx *tx, const struct ending *e, struct error *err)
-{
-        const struct turn *t = e->turn;
-
-        if (e->kind != ERR_NONE)
-                return 0;
-        for (unsigned i = 0; i < t->input_count; i++) {
-                const struct incoming *in = t->inputs[i];
-
-                if (say(tx, e, "user", in->sender_name ? in->sender_name : in->sender_username, in->text,
-                        err) < 0)
-                        return -1;
-        }
-        return say(tx, e, "assistant", t->agent, e->text, err);
-}
-
-/* Tokens and cost belong to the turn: they stand with its last event, so that sums over the log are right. */
-static int end_log(struct store_tx *tx, const struct ending *e, struct error *err)
-{
-        const struct turn *t = e->turn;
-
-        for (unsigned i = 0; i < t->input_count; i++) {
-                bool last = i + 1 == t->input_count;
-                struct store_stmt *s = store_prepare(
-                        tx, "UPDATE trigger_log SET status = ?2, duration_ms = ?3, tokens_in = ?4,"
-                            " tokens_out = ?5, cost_microusd = ?6, error = ?7 WHERE event = ?1");
-
-                store_bind_int(s, 1, t->inputs[i]->event);
-                store_bind_text(s, 2, e->state);
-                store_bind_int(s, 3, e->now_ms - t->created_ms);
-                store_bind_int(s, 4, last ? e->tokens_in : 0);
-                store_bind_int(s, 5, last ? e->tokens_out : 0);
-                store_bind_int(s, 6, last ? e->cost_microusd : 0);
-                store_bind_text(s, 7, e->error);
-                if (store_run(s, err) < 0)
-                        return -1;
-        }
-        return 0;
-}
-
-static int end_event(struct store_tx *tx, struct ending *e, struct error *err)
-{
-        const struct turn *t = e->turn;
-        struct buf type, payload;
-        struct bus_event ev = { .time_ms = e->now_ms,
-                                .adapter = t->adapter,
-                                .channel = t->channel,
-                                .thread = t->thread,
-                                .trace = t->trace };
-        int rc;
-
-        buf_init(&type, 0);
-        buf_init(&payload, 0);
-        buf_addf(&type, "turn.%s", e->state);
-        jsonw_open(&payload, '{');
-        jsonw_str(&payload, "turnId", t->key);
-        jsonw_str(&payload, "agent", t->agent);
-        jsonw_int(&payload, "attempt", t->run.attempt);
-        jsonw_int(&payload, "durationMs", e->now_ms - t->created_ms);
-        jsonw_open_member(&payload, "events", '[');
-        for (unsigned i = 0; i < t->input_count; i++) {
-                char id[BUS_ID_SIZE];
-
-                jsonw_str(&payload, NULL, bus_event_id(t->inputs[i]->event, id));
-        }
-        jsonw_close(&payload, ']');
-        jsonw_int(&payload, "deliveries", (int64_t)e->out_count);
-        if (e->kind != ERR_NONE) {
-                jsonw_str(&payload, "errorKind", error_kind_name(e->kind));
-                jsonw_str(&payload, "error", e->error);
-        }
-        jsonw_close(&payload, '}');
-        ev.type = type.data;
-        ev.payload = payload.data;
-        rc = bus_append(tx, &e->batch, &ev, NULL, err);
-        buf_release(&type);
-        buf_release(&payload);
-        return rc < 0 ? -1 : 0;
-}
-
-/* For a journaled adapter the message.sent event is the delivery. */
-static int end_delivery(struct store_tx *tx, struct ending *e, const struct out *o, struct error *err)
-{
-        struct bus_event ev = { .type = EVENT_MESSAGE_SENT,
-                                .time_ms = e->now_ms,
-                                .adapter = o->d.adapter,
-                                .channel = o->d.channel,
-                                .thread = o->d.thread,
-                                .trace = o->d.trace };
-        struct buf payload;
-        int rc;
-
-        if (out_insert(tx, o, e->journaled ? "sent" : "queued", NULL, err) < 0)
-                return -1;
-        if (!e->journaled)
-                return 0;
-        buf_init(&payload, 0);
-        out_sent_event(o, NULL, e->now_ms, &payload);
-        ev.payload = payload.data;
-        rc = bus_append(tx, &e->batch, &ev, NULL, err);
-        buf_release(&payload);
-        return rc < 0 ? -1 : 0;
-}
-
-static int end_draft(struct store_tx *tx, const struct ending *e, struct error *err)
-{
-        for (size_t i = 0; i < e->superseded_count; i++) {
-                struct store_stmt *s = store_prepare(
-                        tx, "UPDATE deliveries SET state = 'superseded', ended_ms = ?2 WHERE id = ?1"
-                            " AND state = 'queued'");
-
-                store_bind_int(s, 1, e->superseded[i]);
-                store_bind_int(s, 2, e->now_ms);
-                if (store_run(s, err) < 0)
-                        return -1;
-        }
-        return 0;
-}
-
-static int write_ending(struct store_tx *tx, void *arg, struct error *err)
-{
-        struct ending *e = arg;
-
-        bus_batch_reset(&e->batch);
-        if (end_row(tx, e, err) < 0)
-                return -1;
-        if (e->stale)
-                return 0;
-        if (end_transcript(tx, e, err) < 0 || end_log(tx, e, err) < 0 || end_event(tx, e, err) < 0 ||
-            end_draft(tx, e, err) < 0)
-                return -1;
-        for (size_t i = 0; i < e->out_count; i++) {
-                if (end_delivery(tx, e, e->outs[i], err) < 0)
-                        return -1;
-        }
-        return 0;
-}
-
-static void count_end(struct road *r, const struct ending *e)
-{
-        if (e->kind == ERR_NONE)
-                r->stats.turns_done++;
-        else if (e->kind == ERR_CANCELLED)
-                r->stats.turns_cancelled++;
-        else
-                r->stats.turns_failed++;
-        if (e->journaled && e->out_count > 0) {
-                r->stats.sent += e->out_count;
-                outbox_adapter(r, e->turn->adapter)->stats.last_sent_ms = e->now_ms;
-        }
-}
-
-static void on_ended(void *arg)
-{
-        struct ending *e = arg;
-        struct turn *t = e->turn;
-        struct road *r = t->road;
-
-        fault_point("turn.ended");
-        if (e->stale)
-                log_warn("an answer came after its turn had been given to somebody else; it is not sent",
-                         LOG_S("turn", t->key));
-        else
-                count_end(r, e);
-        bus_publish(r->bus, &e->batch);
-        for (size_t i = 0; i < e->out_count; i++) {
-                if (e->journaled || e->stale)
-                        out_free(e->outs[i]);
-                else
-                        outbox_enqueue(r, e->outs[i]);
-        }
-        if (t->cancel_done)
-                t->cancel_done(t->cancel_arg, NULL);
-        free(e->outs);
-        free(e->text);
-        free(e->error);
-        bus_batch_release(&e->batch);
-        free(e);
-        leave(t);
-}
-
-/* {"text": ..., "plain": ..., "replyTo": ..., "answers": [...]}: what the adapter needs and what the story tells. */
-static void part_payload(const struct turn *t, const struct rendered_part *part, struct buf *out)
-{
-        const struct incoming *last = t->inputs[t->input_count - 1];
-
-        jsonw_open(out, '{');
-        jsonw_str(out, "text", part->text);
-        jsonw_opt(out, "plain", part->plain);
-        jsonw_opt(out, "replyTo", last->id);
-        jsonw_str(out, "turnId", t->key);
-        jsonw_open_member(out, "answers", '[');
-        for (unsigned i = 0; i < t->input_count; i++) {
-                char id[BUS_ID_SIZE];
-
-                jsonw_str(out, NULL, bus_event_id(t->inputs[i]->event, id));
-        }
-        jsonw_close(out, ']');
-        jsonw_close(out, '}');
-}
-
-/* Cuts the answer into deliveries. A text that cannot be rendered is sent as it is: better plain than lost. */
-static void make_outs(struct turn *t, struct ending *e)
-{
-        struct road *r = t->road;
-        struct rendered parts = { 0 };
-        struct rendered_part whole = { .text = e->text };
-        struct error err;
-
-        if (!e->text || e->text[0] == '\0')
-                return;
-        e->journaled = (r->hooks.adapter_abilities(r->hooks.ctx, t->adapter) & ADAPTER_JOURNALED) != 0;
-        if (r->hooks.render(r->hooks.ctx, t->adapter, e->text, &parts, &err) < 0)
-                log_warn("cannot render an answer, sending it as it is", LOG_S("turn", t->key),
-                         LOG_S("why", err.text));
-        /* a draft that has not left yet is replaced; one that has becomes the first part of the answer by an edit */
-        e->superseded_count = draft_supersede(t, e->superseded, MAX_SUPERSEDED);
-        e->out_count = parts.count ? parts.count : 1;
-        e->outs = mem_array(e->out_count, sizeof(struct out *));
-        for (size_t i = 0; i < e->out_count; i++) {
-                struct buf payload;
-
-                buf_init(&payload, 0);
-                part_payload(t, parts.count ? &parts.parts[i] : &whole, &payload);
-                e->outs[i] = out_new(r->next_delivery++, t->run.id, t->adapter, t->channel, t->thread,
-                                     i == 0 && t->draft_delivery ? "edit" : "send", PACE_FINAL, payload.data,
-                                     t->trace);
-                if (i == 0)
-                        e->outs[i]->ref = t->draft_delivery;
-                if (r->limits.delivery_expiry_seconds > 0)
-                        e->outs[i]->expires_ms = e->now_ms + r->limits.delivery_expiry_seconds * 1000;
-                buf_release(&payload);
-        }
-        rendered_release(&parts);
-}
-
-static void finish(struct turn *t, const struct turn_reply *reply)
-{
-        struct ending *e = mem_zalloc(sizeof(*e));
-
-        timer_free(t->timer);
-        t->timer = NULL;
-        draft_end(t);
-        t->state = TURN_ENDING;
-        e->turn = t;
-        e->kind = reply->kind;
-        e->state = reply->kind == ERR_NONE ? "done" : reply->kind == ERR_CANCELLED ? "cancelled" : "failed";
-        e->text = mem_strdup(reply->text);
-        e->error = mem_strdup(reply->error);
-        e->tokens_in = reply->tokens_in;
-        e->tokens_out = reply->tokens_out;
-        e->cost_microusd = reply->cost_microusd;
-        e->now_ms = clock_wall_ms();
-        make_outs(t, e);
-        if (e->kind != ERR_NONE && e->kind != ERR_CANCELLED)
-                log_warn("turn failed", LOG_S("turn", t->key), LOG_S("agent", t->agent),
-                         LOG_S("trace", t->trace), LOG_S("why", e->error));
-        fault_point("turn.before_end");
-        road_write(t->road, "turn end", write_ending, on_ended, e);
-}
-
 void turn_finish(struct turn_run *run, const struct turn_reply *reply)
 {
         struct turn *t = (struct turn *)run;
 
         if (t->state == TURN_RUNNING)
-                finish(t, reply);
+                turn_end(t, reply);
 }
 
 void turn_give_up(struct turn *t, const char *why)
@@ -665,27 +350,23 @@ void turn_give_up(struct turn *t, const char *why)
         };
 
         lane_take(t);
-        finish(t, &reply);
+        turn_end(t, &reply);
 }
 
 /* ---- stopping ---- */
 
 void turn_check_cancel(struct turn *t)
 {
-        struct road *r = t->road;
         struct turn_reply reply = { .kind = ERR_CANCELLED, .error = t->cancel_why };
 
         if (!t->cancel_why || t->joining > 0)
                 return;
         if (t->state == TURN_QUEUED) {
-                if (t->in_ready) {
-                        TAILQ_REMOVE(&r->ready, t, in_ready_list);
-                        t->in_ready = false;
-                }
+                lane_unhold(t);
                 lane_take(t);
-                finish(t, &reply);
+                turn_end(t, &reply);
         } else if (t->state == TURN_RUNNING) {
-                finish(t, &reply);
+                turn_end(t, &reply);
         }
 }
 
@@ -717,7 +398,7 @@ void turn_cancel(struct road *r, int64_t turn, const char *why, store_done_fn *d
                 loop_defer(r->loop, on_refusal, f);
                 return;
         }
-        t->cancel_why = mem_strdup(why);
+        t->cancel_why = mem_strdup(why ? why : "cancelled");
         t->cancel_done = done;
         t->cancel_arg = arg;
         if (t->state == TURN_RUNNING)

@@ -1,0 +1,334 @@
+/*
+ * ending: a turn's end and its deliveries, in one transaction.
+ *
+ * State, transcript, trigger log, events and deliveries are written together, and only if the turn's fence still holds: an answer is stored whole and
+ * once, or not at all. Nothing is sent before that.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/jsonw.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "road/road_private.h"
+
+#define MAX_SUPERSEDED 4
+
+struct ending {
+        struct turn *turn;
+        enum error_kind kind;
+        const char *state; /* "done", "failed", "cancelled" */
+        char *text, *error;
+        int64_t tokens_in, tokens_out, cost_microusd;
+        int64_t now_ms;
+        struct out **outs; /* one per part */
+        size_t out_count;
+        int64_t superseded[MAX_SUPERSEDED]; /* waiting pieces of the draft that the answer replaces */
+        size_t superseded_count;
+        bool journaled;
+        bool stale; /* the fence has moved on: nothing was written */
+        struct bus_batch batch;
+};
+
+static int end_row(struct store_tx *tx, struct ending *e, struct error *err)
+{
+        struct store_stmt *s = store_prepare(
+                tx, "UPDATE turns SET state = ?3, ended_ms = ?4, error_kind = ?5, error = ?6, tokens_in = ?7,"
+                    " tokens_out = ?8, cost_microusd = ?9 WHERE id = ?1 AND fence = ?2"
+                    " AND state IN ('queued', 'running')");
+
+        store_bind_int(s, 1, e->turn->run.id);
+        store_bind_int(s, 2, e->turn->run.fence);
+        store_bind_text(s, 3, e->state);
+        store_bind_int(s, 4, e->now_ms);
+        store_bind_text(s, 5, e->kind ? error_kind_name(e->kind) : NULL);
+        store_bind_text(s, 6, e->error);
+        store_bind_int(s, 7, e->tokens_in);
+        store_bind_int(s, 8, e->tokens_out);
+        store_bind_int(s, 9, e->cost_microusd);
+        if (store_run(s, err) < 0)
+                return -1;
+        e->stale = store_changes(tx) == 0;
+        return 0;
+}
+
+static int say(struct store_tx *tx, const struct ending *e, const char *role, const char *name,
+               const char *text, struct error *err)
+{
+        struct store_stmt *s =
+                store_prepare(tx, "INSERT INTO transcript(conversation, turn, role, name, text, time_ms)"
+                                  " VALUES(?1, ?2, ?3, ?4, ?5, ?6)");
+
+        if (!text || text[0] == '\0')
+                return 0;
+        store_bind_int(s, 1, e->turn->run.conversation);
+        store_bind_int(s, 2, e->turn->run.id);
+        store_bind_text(s, 3, role);
+        store_bind_text(s, 4, name);
+        store_bind_text(s, 5, text);
+        store_bind_int(s, 6, e->now_ms);
+        return store_run(s, err);
+}
+
+/* A failed turn leaves no trace in the conversation: a notice is not something the agent said. */
+static int end_transcript(struct store_tx *tx, const struct ending *e, struct error *err)
+{
+        const struct turn *t = e->turn;
+
+        if (e->kind != ERR_NONE)
+                return 0;
+        for (unsigned i = 0; i < t->input_count; i++) {
+                const struct incoming *in = t->inputs[i];
+
+                if (say(tx, e, "user", in->sender_name ? in->sender_name : in->sender_username, in->text,
+                        err) < 0)
+                        return -1;
+        }
+        return say(tx, e, "assistant", t->agent, e->text, err);
+}
+
+/* Tokens and cost belong to the turn: they stand with its last event, so that sums over the log are right. */
+static int end_log(struct store_tx *tx, const struct ending *e, struct error *err)
+{
+        const struct turn *t = e->turn;
+
+        for (unsigned i = 0; i < t->input_count; i++) {
+                bool last = i + 1 == t->input_count;
+                struct store_stmt *s = store_prepare(
+                        tx, "UPDATE trigger_log SET status = ?2, duration_ms = ?3, tokens_in = ?4,"
+                            " tokens_out = ?5, cost_microusd = ?6, error = ?7 WHERE event = ?1");
+
+                store_bind_int(s, 1, t->inputs[i]->event);
+                store_bind_text(s, 2, e->state);
+                store_bind_int(s, 3, e->now_ms - t->created_ms);
+                store_bind_int(s, 4, last ? e->tokens_in : 0);
+                store_bind_int(s, 5, last ? e->tokens_out : 0);
+                store_bind_int(s, 6, last ? e->cost_microusd : 0);
+                store_bind_text(s, 7, e->error);
+                if (store_run(s, err) < 0)
+                        return -1;
+        }
+        return 0;
+}
+
+/* The events a turn answers, as an array of their ids. */
+static void write_inputs(const struct turn *t, const char *key, struct buf *out)
+{
+        jsonw_open_member(out, key, '[');
+        for (unsigned i = 0; i < t->input_count; i++) {
+                char id[BUS_ID_SIZE];
+
+                jsonw_str(out, NULL, bus_event_id(t->inputs[i]->event, id));
+        }
+        jsonw_close(out, ']');
+}
+
+static int end_event(struct store_tx *tx, struct ending *e, struct error *err)
+{
+        const struct turn *t = e->turn;
+        struct buf type, payload;
+        struct bus_event ev = { .time_ms = e->now_ms,
+                                .adapter = t->adapter,
+                                .channel = t->channel,
+                                .thread = t->thread,
+                                .trace = t->trace };
+        int rc;
+
+        buf_init(&type, 0);
+        buf_init(&payload, 0);
+        buf_addf(&type, "turn.%s", e->state);
+        jsonw_open(&payload, '{');
+        jsonw_str(&payload, "turnId", t->key);
+        jsonw_str(&payload, "agent", t->agent);
+        jsonw_int(&payload, "attempt", t->run.attempt);
+        jsonw_int(&payload, "durationMs", e->now_ms - t->created_ms);
+        write_inputs(t, "events", &payload);
+        jsonw_int(&payload, "deliveries", (int64_t)e->out_count);
+        if (e->kind != ERR_NONE) {
+                jsonw_str(&payload, "errorKind", error_kind_name(e->kind));
+                jsonw_str(&payload, "error", e->error);
+        }
+        jsonw_close(&payload, '}');
+        ev.type = type.data;
+        ev.payload = payload.data;
+        rc = bus_append(tx, &e->batch, &ev, NULL, err);
+        buf_release(&type);
+        buf_release(&payload);
+        return rc < 0 ? -1 : 0;
+}
+
+static int end_draft(struct store_tx *tx, const struct ending *e, struct error *err)
+{
+        for (size_t i = 0; i < e->superseded_count; i++) {
+                struct store_stmt *s = store_prepare(
+                        tx, "UPDATE deliveries SET state = 'superseded', ended_ms = ?2 WHERE id = ?1"
+                            " AND state = 'queued'");
+
+                store_bind_int(s, 1, e->superseded[i]);
+                store_bind_int(s, 2, e->now_ms);
+                if (store_run(s, err) < 0)
+                        return -1;
+        }
+        return 0;
+}
+
+static int write_ending(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct ending *e = arg;
+
+        bus_batch_reset(&e->batch);
+        if (end_row(tx, e, err) < 0)
+                return -1;
+        if (e->stale)
+                return 0;
+        if (end_transcript(tx, e, err) < 0 || end_log(tx, e, err) < 0 || end_event(tx, e, err) < 0 ||
+            end_draft(tx, e, err) < 0)
+                return -1;
+        for (size_t i = 0; i < e->out_count; i++) {
+                if (out_store(tx, &e->batch, e->outs[i], e->journaled, NULL, err) < 0)
+                        return -1;
+        }
+        return 0;
+}
+
+static void count_end(struct road *r, const struct ending *e)
+{
+        if (e->kind == ERR_NONE)
+                r->stats.turns_done++;
+        else if (e->kind == ERR_CANCELLED)
+                r->stats.turns_cancelled++;
+        else
+                r->stats.turns_failed++;
+        if (e->journaled && e->out_count > 0) {
+                r->stats.sent += e->out_count;
+                outbox_adapter(r, e->turn->adapter)->stats.last_sent_ms = e->now_ms;
+        }
+}
+
+static void on_ended(void *arg)
+{
+        struct ending *e = arg;
+        struct turn *t = e->turn;
+        struct road *r = t->road;
+
+        fault_point("turn.ended");
+        if (e->stale)
+                log_warn("an answer came after its turn had been given to somebody else; it is not sent",
+                         LOG_S("turn", t->key));
+        else
+                count_end(r, e);
+        bus_publish(r->bus, &e->batch);
+        for (size_t i = 0; i < e->out_count; i++) {
+                if (e->journaled || e->stale)
+                        out_free(e->outs[i]);
+                else
+                        outbox_enqueue(r, e->outs[i]);
+        }
+        if (t->cancel_done)
+                t->cancel_done(t->cancel_arg, NULL);
+        free(e->outs);
+        free(e->text);
+        free(e->error);
+        bus_batch_release(&e->batch);
+        free(e);
+        turn_leave(t);
+}
+
+/* {"text": ..., "plain": ..., "replyTo": ..., "answers": [...]}: what the adapter needs and what the story tells. */
+static void part_payload(const struct turn *t, const char *text, const char *plain, struct buf *out)
+{
+        const struct incoming *last = t->inputs[t->input_count - 1];
+
+        jsonw_open(out, '{');
+        jsonw_str(out, "text", text);
+        jsonw_opt(out, "plain", plain);
+        jsonw_opt(out, "replyTo", last->id);
+        jsonw_str(out, "turnId", t->key);
+        write_inputs(t, "answers", out);
+        jsonw_close(out, '}');
+}
+
+static void add_out(struct turn *t, struct ending *e, const char *text, const char *plain)
+{
+        struct road *r = t->road;
+        bool edits = e->out_count == 0 && t->draft_delivery != 0; /* the draft becomes the first part */
+        struct buf payload;
+        struct out *o;
+
+        buf_init(&payload, 0);
+        part_payload(t, text, plain, &payload);
+        o = out_new(r->next_delivery++, t->run.id, t->adapter, t->channel, t->thread, edits ? "edit" : "send",
+                    PACE_FINAL, payload.data, t->trace);
+        buf_release(&payload);
+        if (edits)
+                o->ref = t->draft_delivery;
+        out_set_expiry(r, o);
+        e->outs[e->out_count++] = o;
+}
+
+/* Cuts the answer into deliveries. A text that cannot be rendered is sent as it is: better plain than lost. */
+static void make_outs(struct turn *t, struct ending *e)
+{
+        struct road *r = t->road;
+        struct rendered parts = { 0 };
+        struct error err;
+        int rc;
+
+        /* pieces of a draft that have not left yet are not worth sending any more */
+        e->superseded_count = draft_supersede(t, e->superseded, MAX_SUPERSEDED);
+        if (!e->text || e->text[0] == '\0')
+                return;
+        e->journaled = (r->hooks.adapter_abilities(r->hooks.ctx, t->adapter) & ADAPTER_JOURNALED) != 0;
+        rc = r->hooks.render(r->hooks.ctx, t->adapter, e->text, &parts, &err);
+        e->outs = mem_array(parts.count + 1, sizeof(struct out *));
+        if (rc < 0) {
+                log_warn("cannot render an answer, sending it as it is", LOG_S("turn", t->key),
+                         LOG_S("why", err.text));
+                add_out(t, e, e->text, NULL);
+        }
+        for (size_t i = 0; rc == 0 && i < parts.count; i++)
+                add_out(t, e, parts.parts[i].text, parts.parts[i].plain);
+        rendered_release(&parts);
+}
+
+static void store_end(struct ending *e)
+{
+        struct turn *t = e->turn;
+
+        t->ending = NULL;
+        make_outs(t, e);
+        fault_point("turn.before_end");
+        road_write(t->road, "turn end", write_ending, on_ended, e);
+}
+
+void turn_end_held(struct turn *t)
+{
+        if (t->ending && t->showing == 0)
+                store_end(t->ending);
+}
+
+void turn_end(struct turn *t, const struct turn_reply *reply)
+{
+        struct ending *e = mem_zalloc(sizeof(*e));
+
+        timer_free(t->timer);
+        t->timer = NULL;
+        draft_end(t);
+        t->state = TURN_ENDING;
+        e->turn = t;
+        e->kind = reply->kind;
+        e->state = reply->kind == ERR_NONE ? "done" : reply->kind == ERR_CANCELLED ? "cancelled" : "failed";
+        e->text = mem_strdup(reply->text);
+        e->error = mem_strdup(reply->error);
+        e->tokens_in = reply->tokens_in;
+        e->tokens_out = reply->tokens_out;
+        e->cost_microusd = reply->cost_microusd;
+        e->now_ms = clock_wall_ms();
+        if (e->kind != ERR_NONE && e->kind != ERR_CANCELLED)
+                log_warn("turn failed", LOG_S("turn", t->key), LOG_S("agent", t->agent),
+                         LOG_S("trace", t->trace), LOG_S("why", e->error));
+        t->ending = e;
+        turn_end_held(t);
+}

@@ -1,0 +1,348 @@
+/*
+ * settle: what became of a delivery, and what follows from it.
+ *
+ * An adapter says done, try again, never, or cannot tell; the outcome is stored before the channel goes on. What cannot be told
+ * is repeated where that does no harm, looked up where one can look, and otherwise reported as unknown: never repeated blindly.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/jsonw.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "road/road_private.h"
+
+enum verdict { VERDICT_SENT, VERDICT_AGAIN, VERDICT_FAILED, VERDICT_UNKNOWN, VERDICT_EXPIRED };
+
+/* As written in the deliveries table. */
+static const char *const verdict_states[] = {
+        [VERDICT_SENT] = "sent",       [VERDICT_AGAIN] = "queued",    [VERDICT_FAILED] = "failed",
+        [VERDICT_UNKNOWN] = "unknown", [VERDICT_EXPIRED] = "expired",
+};
+
+struct settlement {
+        struct road *road;
+        struct out *out;
+        enum verdict verdict;
+        const char *outcome; /* for the attempts table; NULL: no row */
+        char *platform_id, *why;
+        enum error_kind kind;
+        int64_t now_ms, due_ms;
+        int64_t attempt_after; /* a rate limit does not count as an attempt */
+        bool anew;             /* the message to edit is gone: send the text as a new one */
+        bool lost;             /* the row is not ours any more */
+        struct bus_batch batch;
+};
+
+/* ---- writing ---- */
+
+static int write_attempt(struct store_tx *tx, const struct settlement *m, struct error *err)
+{
+        struct store_stmt *s;
+
+        if (!m->outcome)
+                return 0;
+        s = store_prepare(
+                tx,
+                "INSERT INTO attempts(delivery, attempt, time_ms, outcome, detail) VALUES(?1, ?2, ?3, ?4, ?5)"
+                " ON CONFLICT(delivery, attempt) DO UPDATE SET time_ms = excluded.time_ms,"
+                " outcome = excluded.outcome, detail = excluded.detail");
+        store_bind_int(s, 1, m->out->d.id);
+        store_bind_int(s, 2, m->out->d.attempt);
+        store_bind_int(s, 3, m->now_ms);
+        store_bind_text(s, 4, m->outcome);
+        store_bind_text(s, 5, m->why);
+        return store_run(s, err);
+}
+
+static void failure_payload(const struct settlement *m, struct buf *payload)
+{
+        char key[TURN_KEY_SIZE];
+
+        jsonw_open(payload, '{');
+        jsonw_str(payload, "deliveryId", road_key("dlv", m->out->d.id, key));
+        jsonw_str(payload, "kind", m->out->d.kind);
+        jsonw_str(payload, "channelId", m->out->d.channel);
+        jsonw_int(payload, "attempt", m->out->d.attempt);
+        jsonw_str(payload, "state", verdict_states[m->verdict]);
+        jsonw_str(payload, "errorKind", error_kind_name(m->kind));
+        jsonw_str(payload, "error", m->why);
+        jsonw_bool(payload, "retryable", m->verdict == VERDICT_AGAIN);
+        jsonw_close(payload, '}');
+}
+
+static const char *event_type(const struct settlement *m)
+{
+        bool message = strcmp(m->out->d.kind, "send") == 0;
+
+        if (m->verdict == VERDICT_AGAIN)
+                return "delivery.retrying";
+        if (m->verdict == VERDICT_SENT)
+                return message ? EVENT_MESSAGE_SENT : "delivery.sent";
+        return message ? EVENT_MESSAGE_FAILED : "delivery.failed";
+}
+
+static int write_event(struct store_tx *tx, struct settlement *m, struct error *err)
+{
+        struct buf payload;
+        int rc;
+
+        if (out_is_fleeting(m->out) || (m->verdict == VERDICT_AGAIN && !m->outcome))
+                return 0;
+        buf_init(&payload, 0);
+        if (m->verdict == VERDICT_SENT)
+                out_sent_payload(m->out, m->platform_id, m->now_ms, &payload);
+        else
+                failure_payload(m, &payload);
+        rc = out_event(tx, &m->batch, m->out, event_type(m), m->now_ms, payload.data, err);
+        buf_release(&payload);
+        return rc;
+}
+
+/* While a delivery waits, lease_ms holds the time of its last attempt: due_ms minus it is the pause it was told to make. */
+static int write_settlement(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct settlement *m = arg;
+        struct store_stmt *s =
+                store_prepare(tx, "UPDATE deliveries SET state = ?3, attempt = ?4, due_ms = ?5, ended_ms = "
+                                  "?6, platform_id = ?7,"
+                                  " error_kind = ?8, error = ?9, lease_ms = ?11, kind = CASE ?10 WHEN 1 THEN "
+                                  "'send' ELSE kind END,"
+                                  " ref = CASE ?10 WHEN 1 THEN 0 ELSE ref END"
+                                  " WHERE id = ?1 AND fence = ?2 AND state IN ('queued', 'sending')");
+
+        bus_batch_reset(&m->batch);
+        store_bind_int(s, 1, m->out->d.id);
+        store_bind_int(s, 2, m->out->d.fence);
+        store_bind_text(s, 3, verdict_states[m->verdict]);
+        store_bind_int(s, 4, m->attempt_after);
+        store_bind_int(s, 5, m->due_ms);
+        if (m->verdict == VERDICT_AGAIN)
+                store_bind_null(s, 6);
+        else
+                store_bind_int(s, 6, m->now_ms);
+        store_bind_text(s, 7, m->platform_id);
+        store_bind_text(s, 8, m->kind ? error_kind_name(m->kind) : NULL);
+        store_bind_text(s, 9, m->why);
+        store_bind_int(s, 10, m->anew ? 1 : 0);
+        store_bind_int(s, 11, m->now_ms);
+        if (store_run(s, err) < 0)
+                return -1;
+        m->lost = store_changes(tx) == 0;
+        if (m->lost)
+                return 0;
+        return write_attempt(tx, m, err) < 0 ? -1 : write_event(tx, m, err);
+}
+
+/* ---- after the commit ---- */
+
+static void count(struct road *r, const struct settlement *m)
+{
+        struct adapter_stats *stats = &m->out->channel->adapter->stats;
+
+        /* a typing sign says nothing about whether messages arrive */
+        if (m->lost || out_is_fleeting(m->out) || (m->verdict == VERDICT_AGAIN && !m->outcome))
+                return;
+        if (m->verdict == VERDICT_SENT) {
+                r->stats.sent++;
+                stats->last_sent_ms = m->now_ms;
+                return;
+        }
+        stats->last_failure_ms = m->now_ms;
+        snprintf(stats->last_failure, sizeof(stats->last_failure), "%s", m->why ? m->why : "");
+        if (m->verdict == VERDICT_AGAIN)
+                r->stats.retried++;
+        else if (m->verdict == VERDICT_UNKNOWN)
+                r->stats.unknown++;
+        else
+                r->stats.failed++;
+}
+
+static void on_settled(void *arg)
+{
+        struct settlement *m = arg;
+        struct road *r = m->road;
+        struct out *o = m->out;
+
+        fault_point("outbox.settled");
+        count(r, m);
+        bus_publish(r->bus, &m->batch);
+        o->d.attempt = (int)m->attempt_after;
+        o->reconciling = false;
+        if (m->verdict == VERDICT_AGAIN && !m->lost) {
+                if (m->anew)
+                        out_becomes_send(o);
+                o->state = OUT_QUEUED;
+                o->unsure = false;
+                outbox_pump(r, o->channel);
+        } else {
+                outbox_leave(r, o);
+        }
+        road_check_drained(r);
+        free(m->platform_id);
+        free(m->why);
+        bus_batch_release(&m->batch);
+        free(m);
+}
+
+static struct settlement *settlement_new(struct road *r, struct out *o, enum verdict verdict,
+                                         const char *outcome, const struct send_result *result)
+{
+        struct settlement *m = mem_zalloc(sizeof(*m));
+
+        m->road = r;
+        m->out = o;
+        m->verdict = verdict;
+        m->outcome = outcome;
+        m->platform_id = mem_strdup(result->platform_id);
+        m->why = mem_strdup(result->why);
+        m->kind = result->kind;
+        m->now_ms = m->due_ms = clock_wall_ms();
+        m->attempt_after = o->d.attempt;
+        return m;
+}
+
+static void settle(struct settlement *m)
+{
+        struct out *o = m->out;
+
+        if (o->state == OUT_SENDING)
+                m->road->sending_count--;
+        timer_free(o->deadline);
+        o->deadline = NULL;
+        o->state = OUT_SETTLING;
+        fault_point("outbox.before_settle");
+        road_write(m->road, "delivery outcome", write_settlement, on_settled, m);
+}
+
+/* ---- verdicts ---- */
+
+static void give_up(struct road *r, struct out *o, enum verdict verdict, const struct send_result *result)
+{
+        if (!out_is_fleeting(o))
+                log_warn("delivery given up", LOG_I("delivery", o->d.id), LOG_S("adapter", o->d.adapter),
+                         LOG_S("channel", o->d.channel), LOG_S("state", verdict_states[verdict]),
+                         LOG_S("trace", o->d.trace), LOG_S("why", result->why));
+        settle(settlement_new(r, o, verdict, verdict_states[verdict], result));
+}
+
+/* Doubling with jitter, so that many failures at once do not come back at once. */
+static int64_t backoff_ms(const struct road *r, int attempt)
+{
+        int64_t d = r->limits.retry_base_ms;
+
+        for (int i = 1; i < attempt && d < r->limits.retry_cap_ms; i++)
+                d *= 2;
+        if (d > r->limits.retry_cap_ms)
+                d = r->limits.retry_cap_ms;
+        return d / 2 + (int64_t)id_random_below((uint64_t)(d / 2) + 1);
+}
+
+/* `at_last`: what it is when all attempts are used up. */
+static void try_again(struct road *r, struct out *o, const struct send_result *result, enum verdict at_last)
+{
+        bool limited = result->kind == ERR_LIMIT;
+        struct settlement *m;
+        int64_t wait;
+
+        if (out_is_fleeting(o) || (!limited && o->d.attempt >= r->limits.delivery_attempts)) {
+                give_up(r, o, out_is_fleeting(o) ? VERDICT_EXPIRED : at_last, result);
+                return;
+        }
+        wait = result->retry_after_ms >= 0 ? result->retry_after_ms : backoff_ms(r, o->d.attempt);
+        m = settlement_new(r, o, VERDICT_AGAIN, limited ? "limited" : "retry", result);
+        m->due_ms += wait;
+        if (limited) {
+                m->attempt_after--;
+                pace_freeze(o->channel->adapter->pace, result->freeze_adapter ? NULL : o->d.channel, wait,
+                            loop_now_ms(r->loop));
+        }
+        o->due_mono = loop_now_ms(r->loop) + wait;
+        log_info("delivery will be tried again", LOG_I("delivery", o->d.id), LOG_S("adapter", o->d.adapter),
+                 LOG_I("attempt", o->d.attempt), LOG_I("inMs", wait), LOG_S("why", result->why));
+        settle(m);
+}
+
+static void decide_unsure(struct road *r, struct out *o, const struct send_result *result)
+{
+        unsigned can = r->hooks.adapter_abilities(r->hooks.ctx, o->d.adapter);
+
+        if ((can & ADAPTER_IDEMPOTENT) || out_is_repeatable(o)) {
+                try_again(r, o, result, VERDICT_UNKNOWN);
+        } else if ((can & ADAPTER_READBACK) && !o->reconciling) {
+                o->reconciling = true;
+                timer_start(o->deadline, r->limits.delivery_seconds * 1000);
+                r->hooks.reconcile(r->hooks.ctx, &o->d);
+        } else {
+                give_up(r, o, VERDICT_UNKNOWN, result);
+        }
+}
+
+/* The draft was deleted under our hands: the answer must still arrive. */
+static bool send_anew(struct road *r, struct out *o, const struct send_result *result)
+{
+        struct settlement *m;
+
+        if (result->kind != ERR_MISSING || o->ref == 0 || o->d.class != PACE_FINAL)
+                return false;
+        m = settlement_new(r, o, VERDICT_AGAIN, "retry", result);
+        m->anew = true;
+        settle(m);
+        return true;
+}
+
+void settle_result(struct road *r, struct out *o, const struct send_result *result)
+{
+        switch (result->outcome) {
+        case SEND_DONE:
+                settle(settlement_new(r, o, VERDICT_SENT, NULL, result));
+                break;
+        case SEND_RETRY:
+                try_again(r, o, result, VERDICT_FAILED);
+                break;
+        case SEND_REJECTED:
+                if (!send_anew(r, o, result))
+                        give_up(r, o, VERDICT_FAILED, result);
+                break;
+        case SEND_UNSURE:
+                decide_unsure(r, o, result);
+                break;
+        }
+}
+
+void settle_expired(struct road *r, struct out *o, const char *why)
+{
+        struct send_result result = { .kind = ERR_TIMEOUT, .why = why };
+
+        give_up(r, o, VERDICT_EXPIRED, &result);
+}
+
+void settle_unknown(struct road *r, struct out *o, const char *why)
+{
+        struct send_result result = { .kind = ERR_INTERNAL, .why = why };
+
+        give_up(r, o, VERDICT_UNKNOWN, &result);
+}
+
+void settle_unclaim(struct road *r, struct out *o)
+{
+        struct send_result result = { 0 };
+        struct settlement *m = settlement_new(r, o, VERDICT_AGAIN, NULL, &result);
+
+        m->attempt_after--;
+        settle(m);
+}
+
+void outbox_sent(struct road *r, int64_t delivery, int64_t fence, const struct send_result *result)
+{
+        char key[TURN_KEY_SIZE];
+        struct out *o = map_get(&r->outs, road_key("dlv", delivery, key));
+
+        if (!o || o->d.fence != fence || o->state != OUT_SENDING)
+                return;
+        fault_point("outbox.answered");
+        settle_result(r, o, result);
+}
