@@ -1,6 +1,6 @@
 # Dragoman is built with GNU make and pkg-config; see CONTRIBUTING.md for the targets.
 #
-#   make            build/dragoman                   make test      everything, as ./test does
+#   make            build/dragoman, build/dragoman-sim   make test      everything, as ./test does
 #   make check      formatting, static analysis, include direction
 #   make sanitize   the tests under ASan and UBSan, the store under TSan
 #   make fuzz       each fuzzer for FUZZ_SECONDS      make fault     the long fault run
@@ -45,7 +45,7 @@ LIBS        := $(ROOMS:%=$(O)/lib%.a)
 ALL_SRCS    := $(foreach r,$(ROOMS),$(call room_srcs,$(r))) src/main.c src/daemon.c
 
 .PHONY: all
-all: $(O)/dragoman
+all: $(O)/dragoman $(O)/dragoman-sim
 
 $(O)/%.o: %.c
 	@mkdir -p $(@D)
@@ -61,6 +61,16 @@ $(foreach r,$(ROOMS),$(eval $(call room_lib,$(r))))
 $(O)/dragoman: $(O)/src/main.o $(O)/src/daemon.o $(LIBS)
 	$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) $(LIBS) $(PKG_LIBS)
 
+# sim/ is a program of its own, which may use the two lowest rooms; its includes are written from here.
+SIM_SRCS    := $(filter-out sim/main.c,$(sort $(wildcard sim/*.c sim/*/*.c)))
+SIM_LIBS    := $(O)/libsim.a $(O)/libnet.a $(O)/libbase.a
+$(O)/sim/%.o $(O)/tests/sim/%.o: CFLAGS_ALL += -I.
+$(O)/libsim.a: $(SIM_SRCS:%.c=$(O)/%.o)
+	@rm -f $@
+	ar rcsD $@ $^
+$(O)/dragoman-sim: $(O)/sim/main.o $(SIM_LIBS)
+	$(CC) $(LDFLAGS_ALL) -o $@ $< $(SIM_LIBS) $(PKG_LIBS)
+
 # tests/<room>/test_<subject>.c is one cmocka program, linked with its room and those it may use.
 TEST_SRCS   := $(sort $(wildcard tests/*/test_*.c))
 TEST_BINS   := $(TEST_SRCS:%.c=$(O)/%)
@@ -70,7 +80,7 @@ $(TEST_SHARED): $(patsubst %.c,$(O)/%.o,$(sort $(wildcard tests/lib/*.c)))
 	@mkdir -p $(@D)
 	@rm -f $@
 	ar rcsD $@ $^
-rooms_from   = $(if $(filter $(1),$(ROOMS)),$(shell echo '$(ROOMS)' | sed 's/.*\b$(1)\b/$(1)/'),$(ROOMS))
+rooms_from   = $(if $(filter sim,$(1)),sim net base,$(if $(filter $(1),$(ROOMS)),$(shell echo '$(ROOMS)' | sed 's/.*\b$(1)\b/$(1)/'),$(ROOMS)))
 
 define test_bin
 $(O)/$(1:%.c=%): $(O)/$(1:%.c=%.o) $(TEST_SHARED) $(addsuffix .a,$(addprefix $(O)/lib,$(call rooms_from,$(word 2,$(subst /, ,$(1))))))

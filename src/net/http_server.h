@@ -88,6 +88,8 @@ void http_answer(struct http_exchange *x, int status, const char *content_type, 
 void http_answer_take(struct http_exchange *x, int status, const char *content_type, char *body, size_t n);
 /* Takes over the reference. */
 void http_answer_json(struct http_exchange *x, int status, json_t *value);
+/* No answer: the connection just ends, as if the machine had died. For simulators. */
+void http_cut(struct http_exchange *x);
 /* Through the refuse hook. */
 void http_refuse(struct http_exchange *x, int status, const char *code, const char *fmt, ...)
         __attribute__((format(printf, 4, 5)));

@@ -1,0 +1,135 @@
+#include "sim/faults.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/json.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+
+static const char *const names[FAULT_KINDS] = {
+        [FAULT_CUT_BEFORE] = "cut_before", [FAULT_CUT_AFTER] = "cut_after",     [FAULT_SLOW] = "slow",
+        [FAULT_ERROR] = "error",           [FAULT_ERROR_AFTER] = "error_after", [FAULT_FLOOD] = "flood",
+        [FAULT_DUPLICATE] = "duplicate",   [FAULT_REORDER] = "reorder",         [FAULT_DROP] = "drop",
+};
+
+void faults_init(struct faults *f, uint64_t seed)
+{
+        memset(f, 0, sizeof(*f));
+        f->dice = seed ? seed : 1;
+}
+
+void faults_clear(struct faults *f)
+{
+        while (f->first) {
+                struct fault *row = f->first;
+
+                f->first = row->link;
+                free(row);
+        }
+        memset(f->standing, 0, sizeof(f->standing));
+}
+
+void faults_release(struct faults *f)
+{
+        faults_clear(f);
+}
+
+/* splitmix64 */
+static uint64_t throw_dice(struct faults *f)
+{
+        uint64_t z = (f->dice += 0x9e3779b97f4a7c15u);
+
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+        return z ^ (z >> 31);
+}
+
+uint64_t faults_roll(struct faults *f, uint64_t below)
+{
+        return throw_dice(f) % below;
+}
+
+static int kind_of(const char *name)
+{
+        for (int i = 0; name && i < FAULT_KINDS; i++) {
+                if (strcmp(names[i], name) == 0)
+                        return i;
+        }
+        return -1;
+}
+
+int faults_add(struct faults *f, const json_t *wish, struct error *err)
+{
+        int kind = kind_of(json_str(wish, "kind", NULL));
+        const json_t *chance = json_object_get(wish, "probability");
+        struct fault *row;
+
+        if (kind < 0)
+                return error_set(err, ERR_INVALID,
+                                 "'kind' must be one of cut_before, cut_after, slow, error, error_after, "
+                                 "flood, duplicate, reorder, drop");
+        row = mem_zalloc(sizeof(*row));
+        row->kind = (enum fault_kind)kind;
+        snprintf(row->method, sizeof(row->method), "%s", json_str(wish, "method", ""));
+        row->next = chance ? -1 : json_int(wish, "next", 1);
+        row->probability = json_number_value(chance);
+        row->ms = json_int(wish, "ms", 1000);
+        row->status = (int)json_int(wish, "status", 502);
+        row->retry_after = json_int(wish, "retry_after", 1);
+        row->link = f->first;
+        f->first = row;
+        f->standing[kind]++;
+        return 0;
+}
+
+static bool strikes(struct faults *f, struct fault *row)
+{
+        if (row->next == 0)
+                return false;
+        if (row->next > 0) {
+                row->next--;
+                return true;
+        }
+        return (double)(throw_dice(f) >> 11) * 0x1.0p-53 < row->probability;
+}
+
+const struct fault *faults_strike(struct faults *f, enum fault_kind kind, const char *method)
+{
+        if (f->standing[kind] == 0)
+                return NULL;
+        for (struct fault *row = f->first; row; row = row->link) {
+                if (row->kind != kind || (row->method[0] && strcasecmp(row->method, method) != 0))
+                        continue;
+                if (strikes(f, row)) {
+                        row->fired++;
+                        f->fired[kind]++;
+                        return row;
+                }
+        }
+        return NULL;
+}
+
+void faults_write(const struct faults *f, struct buf *b)
+{
+        jsonw_open_member(b, "faults", '[');
+        for (const struct fault *row = f->first; row; row = row->link) {
+                jsonw_open(b, '{');
+                jsonw_str(b, "kind", names[row->kind]);
+                if (row->method[0])
+                        jsonw_str(b, "method", row->method);
+                if (row->next >= 0)
+                        jsonw_int(b, "next", row->next);
+                else
+                        jsonw_real(b, "probability", row->probability);
+                jsonw_int(b, "fired", (int64_t)row->fired);
+                jsonw_close(b, '}');
+        }
+        jsonw_close(b, ']');
+        jsonw_open_member(b, "fired", '{');
+        for (int i = 0; i < FAULT_KINDS; i++)
+                jsonw_int(b, names[i], (int64_t)f->fired[i]);
+        jsonw_close(b, '}');
+}

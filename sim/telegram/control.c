@@ -1,0 +1,301 @@
+#include "sim/telegram/control.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "sim/telegram/call.h"
+#include "sim/telegram/files.h"
+#include "sim/telegram/play.h"
+#include "sim/telegram/updates.h"
+#include "sim/telegram/webhook.h"
+#include "sim/telegram/world.h"
+
+#define MAX_UPLOAD_BODY (FILES_MAX_UPLOAD + (1 << 20))
+#define MAX_WISH_BODY   ((size_t)16 << 20)
+
+const char *control_help(void)
+{
+        return "  POST /sim/send      a user writes: {\"from\":42,\"text\":\"hi\"}, or a list of those\n"
+               "                      chat, text, entities, reply_to, message_thread_id, forward_from, "
+               "photo,\n"
+               "                      document, voice, ... : "
+               "{\"content\":\"..\"|\"base64\":\"..\"|\"size\":n,\n"
+               "                      \"file_name\":\"..\"}, caption, album: [..], location, contact, "
+               "service\n"
+               "  POST /sim/edit      {\"chat\":42,\"message_id\":1,\"text\":\"ho\"}\n"
+               "  POST /sim/react     {\"chat\":42,\"message_id\":1,\"reaction\":[\"👍\"]}, [] takes it back\n"
+               "  POST /sim/press     a button: {\"chat\":42,\"message_id\":2,\"data\":\"yes\"}\n"
+               "  POST /sim/block     {\"user\":42,\"blocked\":true}\n"
+               "  POST /sim/users     {\"id\":42,\"first_name\":\"Ada\",\"username\":\"ada\"}\n"
+               "  POST /sim/chats     {\"type\":\"supergroup\",\"title\":\"Lobby\",\"forum\":true,\n"
+               "                      \"bot_status\":\"administrator\"}; type group, supergroup or channel\n"
+               "  POST /sim/topics    {\"chat\":-100..,\"name\":\"News\"}\n"
+               "  POST /sim/members   {\"chat\":-100..,\"user\":7,\"status\":\"left\"}; without user the "
+               "bot\n"
+               "  POST /sim/migrate   {\"chat\":-5}: the group becomes a supergroup\n"
+               "  POST /sim/bots      {\"token\":\"2:abc\",\"username\":\"x_bot\",\"privacy\":true}\n"
+               "  GET  /sim/messages  what bots did: after, wait (ms), limit, chat, kind (message, edit,\n"
+               "                      delete, reaction, action, callback_answer, topic, commands, leave)\n"
+               "  GET  /sim/calls     every call with its validity: after, wait, limit, kind (a method),\n"
+               "                      valid=false for the invalid ones only\n"
+               "  GET  /sim/history   the messages of ?chat=\n"
+               "  GET  /sim/state     bots, counters, settings\n"
+               "  POST /sim/settings  {\"strict\":true,\"limits\":true,\"record_calls\":true,...}\n"
+               "  POST /sim/faults    {\"kind\":\"cut_after\",\"method\":\"sendMessage\",\"next\":3}; kinds "
+               "cut_before,\n"
+               "                      cut_after, slow, error, error_after, flood, duplicate, reorder, drop;\n"
+               "                      or with \"probability\"; \"ms\", \"status\", \"retry_after\", "
+               "\"seed\"\n"
+               "  DELETE /sim/faults  no more of them; GET shows them\n";
+}
+
+/* ---- answers ---- */
+
+static struct buf begin(void)
+{
+        struct buf b;
+
+        buf_init(&b, 0);
+        jsonw_open(&b, '{');
+        jsonw_bool(&b, "ok", true);
+        return b;
+}
+
+static void answer(struct http_exchange *x, struct buf *b)
+{
+        size_t n;
+
+        jsonw_close(b, '}');
+        n = b->len;
+        http_answer_take(x, 200, "application/json", buf_take(b), n);
+}
+
+static void refuse(struct http_exchange *x, const struct error *err)
+{
+        http_answer_json(x, err->kind == ERR_MISSING ? 404 : 400,
+                         json_pack("{s:b,s:s}", "ok", 0, "error", err->text));
+}
+
+static json_t *read_wish(struct http_exchange *x, struct error *err)
+{
+        size_t n;
+        const char *body = http_body(x, &n);
+
+        return json_read(body, n, err);
+}
+
+/* ---- acting ---- */
+
+struct act {
+        play_fn *play;
+};
+
+static void run_act(struct http_exchange *x)
+{
+        const struct act *act = http_route_of(x)->more;
+        struct world *w = http_server_arg(x);
+        struct error err = { 0 };
+        json_t *wish = read_wish(x, &err);
+        struct buf b = begin();
+
+        if (!wish || act->play(w, wish, &b, &err) != 0) {
+                refuse(x, &err);
+                buf_release(&b);
+        } else {
+                answer(x, &b);
+        }
+        json_decref(wish);
+}
+
+/* ---- looking ---- */
+
+static void run_help(struct http_exchange *x)
+{
+        http_answer(x, 200, "text/plain; charset=utf-8", control_help(), strlen(control_help()));
+}
+
+static void run_messages(struct http_exchange *x)
+{
+        struct world *w = http_server_arg(x);
+
+        journal_serve(w->sent, x);
+}
+
+static void run_calls(struct http_exchange *x)
+{
+        struct world *w = http_server_arg(x);
+        const char *valid = http_query(x, "valid");
+
+        journal_serve(valid && strcmp(valid, "false") == 0 ? w->invalid : w->calls, x);
+}
+
+static void run_history(struct http_exchange *x)
+{
+        struct world *w = http_server_arg(x);
+        const char *chat = http_query(x, "chat"), *bot = http_query(x, "bot");
+        struct error err = { 0 };
+        json_t *wish = json_object();
+        struct chat *c;
+        struct buf b = begin();
+
+        json_object_set_new(wish, "chat", json_integer(chat ? strtoll(chat, NULL, 10) : 0));
+        if (bot)
+                json_object_set_new(wish, "bot", json_string(bot));
+        c = play_find_chat(w, wish, &err);
+        json_decref(wish);
+        if (!c) {
+                refuse(x, &err);
+                buf_release(&b);
+                return;
+        }
+        jsonw_open_member(&b, "messages", '[');
+        for (int64_t id = c->last_id - (int64_t)c->ring_n; id <= c->last_id; id++) {
+                const struct message *m = chat_message(c, id);
+
+                if (m)
+                        render_message(&b, NULL, m);
+        }
+        jsonw_close(&b, ']');
+        answer(x, &b);
+}
+
+static void write_settings(struct buf *b, const struct world_settings *s)
+{
+        jsonw_open_member(b, "settings", '{');
+        jsonw_bool(b, "strict", s->strict);
+        jsonw_bool(b, "limits", s->limits);
+        jsonw_bool(b, "record_calls", s->record_calls);
+        jsonw_real(b, "per_second", s->per_second);
+        jsonw_real(b, "per_chat_per_second", s->per_chat_second);
+        jsonw_real(b, "chat_burst", s->chat_burst);
+        jsonw_real(b, "per_group_per_minute", s->per_group_minute);
+        jsonw_int(b, "keep_messages", (int64_t)s->keep_messages);
+        jsonw_close(b, '}');
+}
+
+static void write_counters(struct buf *b, const struct world *w)
+{
+        jsonw_open_member(b, "counters", '{');
+        jsonw_int(b, "calls", (int64_t)w->call_count);
+        jsonw_int(b, "invalid_calls", (int64_t)w->invalid_count);
+        jsonw_int(b, "messages", (int64_t)w->message_count);
+        jsonw_int(b, "edits", (int64_t)w->edit_count);
+        jsonw_int(b, "updates", (int64_t)w->update_count);
+        jsonw_int(b, "floods", (int64_t)w->flood_count);
+        jsonw_int(b, "last_message", (int64_t)journal_last(w->sent));
+        jsonw_int(b, "last_call", (int64_t)journal_last(w->calls));
+        jsonw_close(b, '}');
+}
+
+static void run_state(struct http_exchange *x)
+{
+        struct world *w = http_server_arg(x);
+        struct buf b = begin();
+
+        jsonw_open_member(&b, "bots", '[');
+        for (const struct bot *bot = w->bots; bot; bot = bot->next) {
+                jsonw_open(&b, '{');
+                jsonw_str(&b, "token", bot->token);
+                render_user(&b, "user", &bot->user);
+                jsonw_bool(&b, "privacy", bot->privacy);
+                jsonw_bool(&b, "webhook", webhook_is_set(bot->webhook));
+                jsonw_int(&b, "pending_updates", (int64_t)updates_pending(bot->updates));
+                jsonw_close(&b, '}');
+        }
+        jsonw_close(&b, ']');
+        write_counters(&b, w);
+        write_settings(&b, &w->settings);
+        faults_write(&w->faults, &b);
+        answer(x, &b);
+}
+
+/* ---- settings and faults ---- */
+
+static double number(const json_t *wish, const char *key, double fallback)
+{
+        const json_t *value = json_object_get(wish, key);
+
+        return json_is_number(value) ? json_number_value(value) : fallback;
+}
+
+static int set_settings(struct world *w, const json_t *wish, struct buf *out, struct error *err)
+{
+        struct world_settings *s = &w->settings;
+        int64_t keep = json_int(wish, "keep_messages", (int64_t)s->keep_messages);
+
+        if (keep < 8 || keep > 1000000)
+                return error_set(err, ERR_INVALID, "'keep_messages' must be between 8 and 1000000");
+        if ((size_t)keep < s->keep_messages)
+                return error_set(err, ERR_INVALID, "'keep_messages' can only grow");
+        s->keep_messages = (size_t)keep;
+        s->strict = json_flag(wish, "strict", s->strict);
+        s->limits = json_flag(wish, "limits", s->limits);
+        s->record_calls = json_flag(wish, "record_calls", s->record_calls);
+        s->per_second = number(wish, "per_second", s->per_second);
+        s->per_chat_second = number(wish, "per_chat_per_second", s->per_chat_second);
+        s->chat_burst = number(wish, "chat_burst", s->chat_burst);
+        s->per_group_minute = number(wish, "per_group_per_minute", s->per_group_minute);
+        write_settings(out, s);
+        return 0;
+}
+
+static int add_fault(struct world *w, const json_t *wish, struct buf *out, struct error *err)
+{
+        int64_t seed = json_int(wish, "seed", 0);
+
+        if (seed)
+                w->faults.dice = (uint64_t)seed;
+        if (json_object_get(wish, "kind") && faults_add(&w->faults, wish, err) != 0)
+                return -1;
+        faults_write(&w->faults, out);
+        return 0;
+}
+
+static void run_faults(struct http_exchange *x)
+{
+        struct world *w = http_server_arg(x);
+        struct buf b = begin();
+
+        if (strcmp(http_method(x), "DELETE") == 0)
+                faults_clear(&w->faults);
+        faults_write(&w->faults, &b);
+        answer(x, &b);
+}
+
+#define ACT(path, fn)                                                     \
+        {                                                                 \
+                "POST", path, run_act, MAX_WISH_BODY, &(const struct act) \
+                {                                                         \
+                        fn                                                \
+                }                                                         \
+        }
+
+const struct http_route control_routes[] = {
+        { "GET", "/:bot/:method", call_serve, 0, NULL },
+        { "POST", "/:bot/:method", call_serve, MAX_UPLOAD_BODY, NULL },
+        { "GET", "/file/:bot/:folder/:name", call_serve_file, 0, NULL },
+        { "GET", "/sim", run_help, 0, NULL },
+        { "GET", "/sim/messages", run_messages, 0, NULL },
+        { "GET", "/sim/calls", run_calls, 0, NULL },
+        { "GET", "/sim/history", run_history, 0, NULL },
+        { "GET", "/sim/state", run_state, 0, NULL },
+        { "GET", "/sim/faults", run_faults, 0, NULL },
+        { "DELETE", "/sim/faults", run_faults, 0, NULL },
+        ACT("/sim/faults", add_fault),
+        ACT("/sim/settings", set_settings),
+        ACT("/sim/send", play_send),
+        ACT("/sim/edit", play_edit),
+        ACT("/sim/react", play_react),
+        ACT("/sim/press", play_press),
+        ACT("/sim/block", play_block),
+        ACT("/sim/users", play_user),
+        ACT("/sim/chats", play_chat),
+        ACT("/sim/topics", play_topic),
+        ACT("/sim/members", play_member),
+        ACT("/sim/migrate", play_migrate),
+        ACT("/sim/bots", play_bot),
+};
+const size_t control_route_count = COUNT(control_routes);
