@@ -43,6 +43,37 @@ static void text_is_added_and_stays_terminated(void **state)
         buf_release(&b);
 }
 
+static void numbers_are_written_in_full(void **state)
+{
+        struct buf b;
+
+        (void)state;
+        buf_init(&b, 0);
+        buf_addint(&b, 0);
+        buf_addch(&b, ' ');
+        buf_addint(&b, -7);
+        buf_addch(&b, ' ');
+        buf_addint(&b, INT64_MAX);
+        buf_addch(&b, ' ');
+        buf_addint(&b, INT64_MIN);
+        assert_string_equal(b.data, "0 -7 9223372036854775807 -9223372036854775808");
+        buf_release(&b);
+}
+
+static void formatted_text_that_does_not_fit_leaves_what_was_there(void **state)
+{
+        struct buf b;
+
+        (void)state;
+        buf_init(&b, 10);
+        buf_addstr(&b, "before");
+        assert_int_equal(buf_addf(&b, "%s", "longer than four"), -1);
+        assert_string_equal(b.data, "before");
+        assert_int_equal(buf_addf(&b, "%d", 1234), 0);
+        assert_string_equal(b.data, "before1234");
+        buf_release(&b);
+}
+
 static void what_passes_the_maximum_is_not_added(void **state)
 {
         struct buf b;
@@ -94,6 +125,8 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_new_buf_is_an_empty_string),
                 cmocka_unit_test(text_is_added_and_stays_terminated),
+                cmocka_unit_test(numbers_are_written_in_full),
+                cmocka_unit_test(formatted_text_that_does_not_fit_leaves_what_was_there),
                 cmocka_unit_test(what_passes_the_maximum_is_not_added),
                 cmocka_unit_test(taken_text_belongs_to_the_taker),
                 cmocka_unit_test(slices_compare_by_bytes_and_length),

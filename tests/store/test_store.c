@@ -22,8 +22,8 @@
 #include "store/store.h"
 
 static const struct store_migration numbers_only[] = {
-        {1,  "numbers", "CREATE TABLE numbers(n INTKEY, note TEXT)"},
-        { 0, NULL,      NULL                                       },
+        { 1, "numbers", "CREATE TABLE numbers(n INTKEY, note TEXT)" },
+        { 0, NULL, NULL },
 };
 
 struct world {
@@ -319,6 +319,33 @@ static int misspelt(struct store_tx *tx, void *arg, struct error *err)
         return store_run(s, err);
 }
 
+static int insert_twice(struct store_tx *tx, void *arg, struct error *err)
+{
+        int64_t *key = arg;
+
+        for (int i = 0; i < 2; i++) {
+                struct store_stmt *s = store_prepare(
+                        tx, "INSERT INTO numbers(n, note) VALUES(?1, 'a note') ON CONFLICT DO NOTHING");
+
+                store_bind_int(s, 1, 41);
+                if (store_insert(s, key, err) != (i == 0))
+                        return error_set(err, ERR_INTERNAL, "insert %d", i);
+        }
+        return 0;
+}
+
+static void an_insert_tells_its_key_and_whether_it_was_new(void **state)
+{
+        struct world *w = *state;
+        struct error err = { 0 };
+        int64_t key = 0;
+
+        must_open(w);
+        assert_int_equal(store_write_now(w->store, insert_twice, &key, &err), 0);
+        assert_int_equal(key, 41);
+        assert_int_equal(stored(w), 1);
+}
+
 static void a_statement_that_cannot_be_prepared_is_an_error_of_its_function(void **state)
 {
         struct world *w = *state;
@@ -504,9 +531,9 @@ static void a_read_only_store_that_does_not_exist_is_missing(void **state)
 static void a_store_of_a_newer_version_is_refused(void **state)
 {
         static const struct store_migration newer[] = {
-                {1,  "numbers",      "CREATE TABLE numbers(n INTKEY, note TEXT)"},
-                { 2, "more numbers", "CREATE TABLE more(n INTKEY)"              },
-                { 0, NULL,           NULL                                       },
+                { 1, "numbers", "CREATE TABLE numbers(n INTKEY, note TEXT)" },
+                { 2, "more numbers", "CREATE TABLE more(n INTKEY)" },
+                { 0, NULL, NULL },
         };
         struct world *w = *state;
         struct error err = { 0 };
@@ -956,6 +983,7 @@ int main(void)
                 CASE(a_failing_write_harms_no_neighbour_and_keeps_the_order),
                 CASE(a_repeated_function_has_its_effect_once),
                 CASE(a_broken_constraint_is_a_conflict),
+                CASE(an_insert_tells_its_key_and_whether_it_was_new),
                 CASE(a_statement_that_cannot_be_prepared_is_an_error_of_its_function),
                 CASE(a_full_queue_refuses_later_and_on_the_loop),
                 CASE(values_come_back_as_they_were_bound),
