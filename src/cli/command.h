@@ -89,6 +89,7 @@ int run_command(struct args *a);
 int chat_command(struct args *a);
 int status_command(struct args *a);
 int why_command(struct args *a);
+int route_command(struct args *a);
 int send_command(struct args *a);
 int events_command(struct args *a);
 int dead_letters_command(struct args *a);

@@ -103,6 +103,18 @@ const struct command commands[] = {
           "  dragoman why dlv-9 --json\n",
           NULL, why_command },
 
+        { "route", "test FILE|evt-N [DIR]", "tell what the rules would do with an event",
+          "Tries DIR/config.json, as it is written now, on an event: one of the journal (evt-12), or one\n"
+          "from a file (- is standard input) written as the API shows events. Nothing happens; each\n"
+          "rule says why it does or does not match. Works without a daemon.\n"
+          "\n"
+          "Examples:\n"
+          "  dragoman route test evt-12\n"
+          "  dragoman route test event.json\n"
+          "  echo '{\"instanceId\":\"tg\",\"channel\":\"7\",\"payload\":{\"chatType\":\"dm\",\n"
+          "    \"sender\":{\"id\":\"7\"},\"text\":\"hi\"}}' | dragoman route test -\n",
+          NULL, route_command },
+
         { "send", "ADAPTER/CHANNEL TEXT [--idempotency-key KEY]", "send a message",
           "Puts a message into the outbox; it is delivered as answers are, with pacing and retries.\n"
           "TEXT is Markdown; - reads it from standard input. Text that begins with a dash stands\n"
