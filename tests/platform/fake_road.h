@@ -6,6 +6,7 @@
 #ifndef TESTS_FAKE_ROAD_H
 #define TESTS_FAKE_ROAD_H
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +28,12 @@ static struct {
         char woken[100];
         struct incoming received; /* only its borrowed pointers */
         unsigned received_count;
+        struct fake_arrival {
+                inbox_ack_fn *ack; /* NULL once answered */
+                void *arg;
+                char key[100], text[100], metadata[1000];
+                unsigned attachments;
+        } arrivals[32];
 } fake_road;
 
 static void fake_road_reset(void)
@@ -57,11 +64,28 @@ void outbox_wake(struct road *r, const char *adapter)
 
 void inbox_receive(struct road *r, const struct incoming *in, inbox_ack_fn *ack, void *arg)
 {
-        (void)ack;
-        (void)arg;
+        struct fake_arrival *a = &fake_road.arrivals[fake_road.received_count % COUNT(fake_road.arrivals)];
+
         assert_ptr_equal(r, FAKE_ROAD);
         fake_road.received = *in;
         fake_road.received_count++;
+        *a = (struct fake_arrival){ .ack = ack, .arg = arg, .attachments = (unsigned)in->attachment_count };
+        snprintf(a->key, sizeof(a->key), "%s", in->key ? in->key : "");
+        snprintf(a->text, sizeof(a->text), "%s", in->text ? in->text : "");
+        snprintf(a->metadata, sizeof(a->metadata), "%s", in->metadata ? in->metadata : "");
+}
+
+/* The commit of the i-th arrival is over; kind ERR_NONE: it is stored. */
+static inline void fake_road_ack(unsigned i, enum error_kind kind)
+{
+        struct fake_arrival *a = &fake_road.arrivals[i];
+        struct inbox_receipt r = { .outcome = kind == ERR_NONE ? INBOX_STORED : INBOX_FAILED,
+                                   .event = i + 1 };
+        inbox_ack_fn *ack = a->ack;
+
+        a->ack = NULL;
+        r.error.kind = kind;
+        ack(a->arg, &r);
 }
 
 void rendered_release(struct rendered *r)

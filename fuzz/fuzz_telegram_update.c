@@ -1,0 +1,68 @@
+/*
+ * Updates of the Bot API from bytes. Properties: every event has a key and a channel, every attachment a kind, the key of the same
+ * bytes is the same, and what is shown is valid UTF-8. The HTML stripper and the file names get the bytes as they are.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "platform/telegram/telegram.h"
+
+static const struct tg_self self = { .id = 42, .username = "TestBot" };
+
+static void check_event(const struct incoming *in)
+{
+        if (!in->type || !in->key || !*in->key || !in->channel || !*in->channel)
+                abort();
+        if (in->text && !utf8_valid(in->text, strlen(in->text)))
+                abort();
+        if (in->raw_text && strlen(in->raw_text) < strlen(in->text))
+                abort();
+}
+
+static void check_update(json_t *update)
+{
+        struct tg_item item, again;
+
+        tg_item_read(&item, &self, update);
+        tg_item_read(&again, &self, update);
+        if (item.event_count != again.event_count || (item.event_count == 0 && !item.ignored))
+                abort();
+        for (size_t i = 0; i < item.event_count; i++) {
+                check_event(&item.events[i]);
+                if (strcmp(item.events[i].key, again.events[i].key) != 0)
+                        abort();
+        }
+        for (size_t i = 0; i < item.attachment_count; i++)
+                if (!item.attachments[i].kind)
+                        abort();
+        tg_item_release(&item);
+        tg_item_release(&again);
+}
+
+static void check_text(const char *text)
+{
+        char *plain = tg_text_plain(text), *name = tg_safe_name(text);
+
+        if (strlen(plain) > strlen(text) || strchr(name, '/') || name[0] == '.')
+                abort();
+        free(plain);
+        free(name);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+        json_t *update = json_read((const char *)data, n, NULL);
+        char *text = mem_strndup((const char *)data, n);
+
+        if (update)
+                check_update(update);
+        check_text(text);
+        json_decref(update);
+        free(text);
+        return 0;
+}

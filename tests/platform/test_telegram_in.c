@@ -1,0 +1,371 @@
+/* An update of the Bot API on the left, the events it becomes on the right. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "platform/telegram/telegram.h"
+
+#define ANN                                                                                              \
+        "\"from\":{\"id\":7,\"is_bot\":false,\"first_name\":\"Ann\",\"last_name\":\"Lee\",\"username\":" \
+        "\"ann\"}"
+#define DM      "\"chat\":{\"id\":7,\"type\":\"private\",\"first_name\":\"Ann\"}"
+#define GROUP   "\"chat\":{\"id\":-100200,\"type\":\"supergroup\",\"title\":\"Lab\",\"is_forum\":true}"
+#define CHANNEL "\"chat\":{\"id\":-100300,\"type\":\"channel\",\"title\":\"News\",\"username\":\"news\"}"
+#define HEAD    "\"message_id\":5,\"date\":1000,"
+#define FILE_   "\"file_id\":\"F\",\"file_unique_id\":\"U\""
+
+static void show_flag(struct buf *b, bool yes, const char *name)
+{
+        if (yes)
+                buf_addf(b, " %s", name);
+}
+
+static void show_text(struct buf *b, const char *name, const char *text)
+{
+        if (text)
+                buf_addf(b, " %s=%s", name, text);
+}
+
+static void show_event(struct buf *b, const struct incoming *in)
+{
+        static const char *const chats[] = { "dm", "group", "channel" };
+
+        buf_addf(b, "%s key=%s %s=%s", in->type, in->key, chats[in->chat], in->channel);
+        show_text(b, "name", in->chat_name);
+        show_text(b, "id", in->id);
+        show_text(b, "thread", in->thread);
+        buf_addf(b, " from=%s", in->sender_id ? in->sender_id : "?");
+        show_text(b, "as", in->sender_name);
+        show_text(b, "user", in->sender_username);
+        show_flag(b, in->sender_is_bot, "bot");
+        show_flag(b, in->is_mention, "mention");
+        show_flag(b, in->is_reply, "reply");
+        show_text(b, "to", in->reply_to);
+        show_text(b, "emoji", in->emoji);
+        show_flag(b, in->emoji_custom, "custom");
+        if (in->time_ms > 0)
+                buf_addf(b, " at=%" PRId64, in->time_ms / 1000);
+        show_text(b, "text", in->text);
+        show_text(b, "raw", in->raw_text);
+}
+
+static void show_item(struct buf *b, const struct tg_item *item)
+{
+        for (size_t i = 0; i < item->event_count; i++) {
+                buf_addstr(b, i > 0 ? " | " : "");
+                show_event(b, &item->events[i]);
+        }
+        for (size_t i = 0; i < item->attachment_count; i++) {
+                buf_addf(b, " [%s", item->attachments[i].kind);
+                show_text(b, "name", item->attachments[i].name);
+                show_text(b, "mime", item->attachments[i].mime);
+                show_text(b, "file", item->files[i].id);
+                buf_addstr(b, "]");
+        }
+        show_text(b, "album", item->album);
+        show_text(b, "callback", item->callback);
+        show_text(b, "moved", item->migrated);
+        if (item->event_count == 0)
+                buf_addf(b, "nothing: %s", item->ignored);
+}
+
+/* What an update becomes, as one line; yours to free. */
+static char *read_update(const char *update)
+{
+        const struct tg_self self = { .id = 42, .username = "TestBot" };
+        struct error err = { 0 };
+        json_t *j = json_read(update, strlen(update), &err);
+        struct tg_item item;
+        struct buf b;
+
+        if (!j)
+                fail_msg("%s: %s", err.text, update);
+        buf_init(&b, 0);
+        tg_item_read(&item, &self, j);
+        show_item(&b, &item);
+        tg_item_release(&item);
+        json_decref(j);
+        return buf_take(&b);
+}
+
+struct row {
+        const char *update, *events;
+};
+
+static void check(const struct row *rows, size_t n)
+{
+        for (size_t i = 0; i < n; i++) {
+                char *got = read_update(rows[i].update);
+
+                assert_string_equal(got, rows[i].events);
+                free(got);
+        }
+}
+
+#define U(kind, body) "{\"update_id\":9,\"" kind "\":{" body "}}"
+#define FROM_ANN      " from=7 as=Ann Lee user=ann"
+/* clang-format off */
+
+static void messages_of_every_kind_of_chat_are_read(void **state)
+{
+        static const struct row rows[] = {
+                { U("message", HEAD ANN "," DM ",\"text\":\"hi\""),
+                  "message.received key=7:5 dm=7 name=Ann id=5" FROM_ANN " at=1000 text=hi" },
+                { U("message", HEAD ANN "," GROUP ",\"text\":\"hi\""),
+                  "message.received key=-100200:5 group=-100200 name=Lab id=5" FROM_ANN " at=1000 text=hi" },
+                { U("channel_post", HEAD "\"sender_chat\":{\"id\":-100300,\"title\":\"News\",\"username\":\"news\"}," CHANNEL ",\"text\":\"hi\""),
+                  "message.received key=-100300:5 channel=-100300 name=News id=5 from=-100300 as=News user=news at=1000 text=hi" },
+                { U("channel_post", HEAD CHANNEL ",\"text\":\"hi\""),
+                  "message.received key=-100300:5 channel=-100300 name=News id=5 from=-100300 as=News user=news at=1000 text=hi" },
+                /* an anonymous administrator speaks as the group, not as the bot that stands in for them */
+                { U("message", HEAD "\"from\":{\"id\":1087968824,\"is_bot\":true,\"first_name\":\"Group\"},"
+                    "\"sender_chat\":{\"id\":-100200,\"title\":\"Lab\"}," GROUP ",\"text\":\"hi\""),
+                  "message.received key=-100200:5 group=-100200 name=Lab id=5 from=-100200 as=Lab at=1000 text=hi" },
+                { U("message", HEAD "\"from\":{\"id\":8,\"is_bot\":true,\"first_name\":\"Other\"}," GROUP ",\"text\":\"hi\""),
+                  "message.received key=-100200:5 group=-100200 name=Lab id=5 from=8 as=Other bot at=1000 text=hi" },
+        };
+
+        (void)state;
+        check(rows, COUNT(rows));
+}
+
+static void only_real_topics_are_threads(void **state)
+{
+        static const struct row rows[] = {
+                { U("message", HEAD ANN "," GROUP ",\"is_topic_message\":true,\"message_thread_id\":11,\"text\":\"t\""),
+                  "message.received key=-100200:5 group=-100200 name=Lab id=5 thread=11" FROM_ANN " at=1000 text=t" },
+                { U("message", HEAD ANN "," GROUP ",\"is_topic_message\":true,\"message_thread_id\":1,\"text\":\"general\""),
+                  "message.received key=-100200:5 group=-100200 name=Lab id=5" FROM_ANN " at=1000 text=general" },
+                { U("message", HEAD ANN "," GROUP ",\"message_thread_id\":3,\"text\":\"a thread of replies\""),
+                  "message.received key=-100200:5 group=-100200 name=Lab id=5" FROM_ANN " at=1000 text=a thread of replies" },
+        };
+
+        (void)state;
+        check(rows, COUNT(rows));
+}
+
+static void the_bot_is_addressed_by_entities_in_any_case(void **state)
+{
+#define SAYS(text, entities) U("message", HEAD ANN "," GROUP ",\"text\":\"" text "\",\"entities\":[" entities "]")
+#define HEARD "message.received key=-100200:5 group=-100200 name=Lab id=5" FROM_ANN
+        static const struct row rows[] = {
+                { SAYS("@testbot hi", "{\"type\":\"mention\",\"offset\":0,\"length\":8}"),
+                  HEARD " mention at=1000 text=hi raw=@testbot hi" },
+                { SAYS("@TESTBOT, hi", "{\"type\":\"mention\",\"offset\":0,\"length\":8}"),
+                  HEARD " mention at=1000 text=hi raw=@TESTBOT, hi" },
+                { SAYS("tell me @TestBot now", "{\"type\":\"mention\",\"offset\":8,\"length\":8}"),
+                  HEARD " mention at=1000 text=tell me now raw=tell me @TestBot now" },
+                { SAYS("hi @TestBot", "{\"type\":\"mention\",\"offset\":3,\"length\":8}"),
+                  HEARD " mention at=1000 text=hi raw=hi @TestBot" },
+                /* offsets count UTF-16 units: the rocket has two */
+                { SAYS("🚀é @TestBot go", "{\"type\":\"mention\",\"offset\":4,\"length\":8}"),
+                  HEARD " mention at=1000 text=🚀é go raw=🚀é @TestBot go" },
+                { SAYS("@testbot2 hi", "{\"type\":\"mention\",\"offset\":0,\"length\":9}"), HEARD " at=1000 text=@testbot2 hi" },
+                { SAYS("@testbot hi", ""), HEARD " at=1000 text=@testbot hi" },
+                { SAYS("Robot, hi", "{\"type\":\"text_mention\",\"offset\":0,\"length\":5,\"user\":{\"id\":42}}"),
+                  HEARD " mention at=1000 text=hi raw=Robot, hi" },
+                { SAYS("Bob, hi", "{\"type\":\"text_mention\",\"offset\":0,\"length\":3,\"user\":{\"id\":43}}"),
+                  HEARD " at=1000 text=Bob, hi" },
+                { SAYS("/ask@TestBot why", "{\"type\":\"bot_command\",\"offset\":0,\"length\":12}"),
+                  HEARD " mention at=1000 text=/ask why raw=/ask@TestBot why" },
+                { SAYS("/ask@other why", "{\"type\":\"bot_command\",\"offset\":0,\"length\":10}"),
+                  HEARD " at=1000 text=/ask@other why" },
+                /* nonsense is skipped */
+                { SAYS("hi", "{\"type\":\"mention\",\"offset\":90,\"length\":8},{\"type\":\"mention\",\"offset\":-1,\"length\":2},"
+                       "{\"type\":7},null,{\"type\":\"mention\",\"offset\":9223372036854775807,\"length\":9223372036854775807}"),
+                  HEARD " at=1000 text=hi" },
+                { U("message", HEAD ANN "," GROUP ",\"caption\":\"@testbot look\",\"caption_entities\":[{\"type\":\"mention\","
+                    "\"offset\":0,\"length\":8}],\"voice\":{" FILE_ "}"),
+                  HEARD " mention at=1000 text=look raw=@testbot look [voice name=voice.ogg mime=audio/ogg file=F]" },
+        };
+
+        (void)state;
+        check(rows, COUNT(rows));
+}
+
+static void an_answer_to_the_bot_is_a_reply(void **state)
+{
+        static const struct row rows[] = {
+                { U("message", HEAD ANN "," GROUP ",\"text\":\"yes\",\"reply_to_message\":{\"message_id\":4,\"from\":{\"id\":42},\"text\":\"?\"}"),
+                  HEARD " reply to=4 at=1000 text=yes" },
+                { U("message", HEAD ANN "," GROUP ",\"text\":\"yes\",\"reply_to_message\":{\"message_id\":4,\"from\":{\"id\":8}}"),
+                  HEARD " to=4 at=1000 text=yes" },
+                /* in a topic that the bot has opened everything looks like a reply to the bot */
+                { U("message", HEAD ANN "," GROUP ",\"text\":\"yes\",\"is_topic_message\":true,\"message_thread_id\":4,"
+                    "\"reply_to_message\":{\"message_id\":4,\"from\":{\"id\":42},\"forum_topic_created\":{\"name\":\"x\"}}"),
+                  "message.received key=-100200:5 group=-100200 name=Lab id=5 thread=4" FROM_ANN " at=1000 text=yes" },
+        };
+
+        (void)state;
+        check(rows, COUNT(rows));
+}
+
+static void files_become_attachments(void **state)
+{
+#define BRINGS(body) U("message", HEAD ANN "," DM "," body)
+#define GOT "message.received key=7:5 dm=7 name=Ann id=5" FROM_ANN " at=1000"
+        static const struct row rows[] = {
+                { BRINGS("\"photo\":[{\"file_id\":\"S\",\"width\":9,\"height\":9},{" FILE_ ",\"width\":90,\"height\":90}],\"caption\":\"sea\""),
+                  GOT " text=sea [image name=photo.jpg mime=image/jpeg file=F]" },
+                { BRINGS("\"audio\":{" FILE_ ",\"file_name\":\"song.flac\",\"mime_type\":\"audio/flac\"}"),
+                  GOT " [audio name=song.flac mime=audio/flac file=F]" },
+                { BRINGS("\"voice\":{" FILE_ "}"), GOT " [voice name=voice.ogg mime=audio/ogg file=F]" },
+                { BRINGS("\"video\":{" FILE_ "}"), GOT " [video name=video.mp4 mime=video/mp4 file=F]" },
+                { BRINGS("\"video_note\":{" FILE_ "}"), GOT " [video name=video_note.mp4 mime=video/mp4 file=F]" },
+                { BRINGS("\"document\":{" FILE_ ",\"file_name\":\"a.pdf\",\"mime_type\":\"application/pdf\"}"),
+                  GOT " [document name=a.pdf mime=application/pdf file=F]" },
+                { BRINGS("\"animation\":{" FILE_ "},\"document\":{" FILE_ "}"), GOT " [video name=animation.mp4 mime=video/mp4 file=F]" },
+                { BRINGS("\"sticker\":{" FILE_ ",\"emoji\":\"😀\",\"is_animated\":true}"),
+                  GOT " text=😀 [sticker name=sticker.webp mime=application/x-tgsticker file=F]" },
+                { BRINGS("\"location\":{\"latitude\":52.5,\"longitude\":13.25}"), GOT " text=Location: 52.500000, 13.250000 [location]" },
+                { BRINGS("\"contact\":{\"first_name\":\"Bo\",\"phone_number\":\"+1\"}"), GOT " text=Contact: Bo +1 [contact]" },
+                { BRINGS("\"media_group_id\":\"g\",\"photo\":[{" FILE_ "}]"),
+                  GOT " [image name=photo.jpg mime=image/jpeg file=F] album=g" },
+        };
+
+        (void)state;
+        check(rows, COUNT(rows));
+}
+
+static void edits_have_keys_of_their_own(void **state)
+{
+#define EDITED(date, text) U("edited_message", HEAD ANN "," DM ",\"edit_date\":" date ",\"text\":\"" text "\"")
+        char *one = read_update(EDITED("2000", "b")), *same = read_update(EDITED("2000", "b"));
+        char *other = read_update(EDITED("2000", "c")), *later = read_update(EDITED("2001", "b"));
+
+        (void)state;
+        assert_non_null(strstr(one, "message.edited key=7:5:edit:2000:"));
+        assert_non_null(strstr(one, " at=2000 text=b"));
+        assert_string_equal(one, same);
+        assert_string_not_equal(one, other);
+        assert_string_not_equal(one, later);
+        free(one);
+        free(same);
+        free(other);
+        free(later);
+}
+
+static void reactions_are_the_difference(void **state)
+{
+#define E(emoji)         "{\"type\":\"emoji\",\"emoji\":\"" emoji "\"}"
+#define CUSTOM           "{\"type\":\"custom_emoji\",\"custom_emoji_id\":\"777\"}"
+#define REACTS(old, new) U("message_reaction", "\"message_id\":5,\"date\":1000," DM ",\"user\":{\"id\":7,\"first_name\":\"Ann\"}," \
+                           "\"old_reaction\":[" old "],\"new_reaction\":[" new "]")
+#define ON " dm=7 name=Ann id=5 from=7 as=Ann emoji="
+        static const struct row rows[] = {
+                { REACTS("", E("👍")), "reaction.received key=7:5:reaction:9:+👍" ON "👍 at=1000" },
+                { REACTS(E("👍"), ""), "reaction.removed key=7:5:reaction:9:-👍" ON "👍 at=1000" },
+                { REACTS(E("👍"), E("🔥")), "reaction.removed key=7:5:reaction:9:-👍" ON "👍 at=1000 | "
+                                            "reaction.received key=7:5:reaction:9:+🔥" ON "🔥 at=1000" },
+                { REACTS(E("👍"), E("👍") "," CUSTOM), "reaction.received key=7:5:reaction:9:+777" ON "777 custom at=1000" },
+                { REACTS("", "{\"type\":\"paid\"}"), "reaction.received key=7:5:reaction:9:+⭐" ON "⭐ at=1000" },
+                { REACTS(E("👍"), E("👍")), "nothing: it says nothing" },
+                { U("message_reaction", "\"message_id\":5,\"date\":1000," GROUP ",\"actor_chat\":{\"id\":-100200,\"title\":\"Lab\"},"
+                    "\"old_reaction\":[],\"new_reaction\":[" E("👀") "]"),
+                  "reaction.received key=-100200:5:reaction:9:+👀 group=-100200 name=Lab id=5 from=-100200 as=Lab emoji=👀 at=1000" },
+        };
+
+        (void)state;
+        check(rows, COUNT(rows));
+}
+
+static void buttons_and_membership_are_events(void **state)
+{
+#define PRESSED(data) U("callback_query", "\"id\":\"c1\"," ANN ",\"data\":\"" data "\",\"message\":{\"message_id\":5," DM "}")
+        static const struct row rows[] = {
+                { PRESSED("say:yes please"),
+                  "message.received key=callback:c1 dm=7 name=Ann id=5" FROM_ANN " mention reply to=5 text=yes please callback=c1" },
+                { PRESSED("approve:1"), "custom.telegram.callback key=callback:c1 dm=7 name=Ann id=5" FROM_ANN " to=5 callback=c1" },
+                { U("callback_query", "\"id\":\"c1\"," ANN ",\"inline_message_id\":\"i\",\"data\":\"x\""),
+                  " callback=c1nothing: the pressed button belongs to no message of a chat" },
+                { U("my_chat_member", "\"date\":1000," DM "," ANN ",\"old_chat_member\":{\"status\":\"member\"},\"new_chat_member\":{\"status\":\"kicked\"}"),
+                  "custom.telegram.member key=7:member:9 dm=7 name=Ann" FROM_ANN " at=1000 text=the user has blocked the bot" },
+        };
+
+        (void)state;
+        check(rows, COUNT(rows));
+}
+
+static void what_is_no_message_is_left_out(void **state)
+{
+        static const struct row rows[] = {
+                { U("message", HEAD ANN "," GROUP ",\"new_chat_members\":[{\"id\":8}]"), "nothing: it is a service message" },
+                { U("message", HEAD ANN "," GROUP ",\"pinned_message\":{\"text\":\"x\"}"), "nothing: it is a service message" },
+                { U("message", HEAD ANN "," GROUP ",\"migrate_to_chat_id\":-100999"), " moved=-100999nothing: it is a service message" },
+                { U("message", HEAD "\"from\":{\"id\":42}," GROUP ",\"text\":\"me\""), "nothing: it is our own message" },
+                { U("message", ANN "," GROUP ",\"text\":\"me\""), "nothing: it has no message id" },
+                { U("message", HEAD ANN ",\"text\":\"x\""), "nothing: it has no chat" },
+                { U("message", "\"message_id\":5,\"chat\":{\"id\":1e99}"), "nothing: it has no chat" },
+                { "{\"update_id\":9,\"poll\":{}}", "nothing: it is of a kind we did not ask for" },
+                { "{}", "nothing: it is of a kind we did not ask for" },
+                { "[]", "nothing: it is of a kind we did not ask for" },
+        };
+
+        (void)state;
+        check(rows, COUNT(rows));
+}
+
+static void our_html_becomes_plain_text(void **state)
+{
+        static const struct { const char *html, *plain; } rows[] = {
+                { "<b>bold</b> &amp; <a href=\"https://x.org/?a=1&amp;b=2\">link</a>", "bold & link" },
+                { "a &lt; b &gt; c &quot;d&quot;", "a < b > c \"d\"" },
+                { "1 < 2 & 3", "1 < 2 & 3" },
+                { "", "" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                char *plain = tg_text_plain(rows[i].html);
+
+                assert_string_equal(plain, rows[i].plain);
+                free(plain);
+        }
+}
+
+static void file_names_cannot_leave_their_folder(void **state)
+{
+        static const struct { const char *name, *safe; } rows[] = {
+                { "report.pdf", "report.pdf" }, { "../../etc/passwd", "_._.._etc_passwd" }, { ".hidden", "_hidden" },
+                { "a\nb", "a_b" }, { "über.txt", "über.txt" }, { "c:\\x", "c__x" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                char *safe = tg_safe_name(rows[i].name);
+
+                assert_null(strchr(safe, '/'));
+                assert_int_not_equal(safe[0], '.');
+                assert_string_equal(safe, rows[i].safe);
+                free(safe);
+        }
+}
+/* clang-format on */
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(messages_of_every_kind_of_chat_are_read),
+                cmocka_unit_test(only_real_topics_are_threads),
+                cmocka_unit_test(the_bot_is_addressed_by_entities_in_any_case),
+                cmocka_unit_test(an_answer_to_the_bot_is_a_reply),
+                cmocka_unit_test(files_become_attachments),
+                cmocka_unit_test(edits_have_keys_of_their_own),
+                cmocka_unit_test(reactions_are_the_difference),
+                cmocka_unit_test(buttons_and_membership_are_events),
+                cmocka_unit_test(what_is_no_message_is_left_out),
+                cmocka_unit_test(our_html_becomes_plain_text),
+                cmocka_unit_test(file_names_cannot_leave_their_folder),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

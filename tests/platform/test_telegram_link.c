@@ -1,0 +1,410 @@
+/* How the adapter listens: what it asks, what it confirms and when, what it tells the operator. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "telegram_rig.h"
+
+#define NO_HOOK        "{\"ok\":true,\"result\":{\"url\":\"\"}}"
+#define TRUE           "{\"ok\":true,\"result\":true}"
+#define NONE           "{\"ok\":true,\"result\":[]}"
+#define GOT(list)      "{\"ok\":true,\"result\":[" list "]}"
+#define NO(code, text) "{\"ok\":false,\"error_code\":" code ",\"description\":\"" text "\"}"
+#define CHAT(id)                                                             \
+        "\"chat\":{\"id\":" id ",\"type\":\"private\"},\"from\":{\"id\":" id \
+        ",\"first_name\":\"A\"},\"date\":9"
+#define TEXT(update, chat, message)                                      \
+        "{\"update_id\":" update ",\"message\":{\"message_id\":" message \
+        "," CHAT(chat) ",\"text\":\"t" message "\"}}"
+#define PHOTO(update, chat, message, more)                                                   \
+        "{\"update_id\":" update ",\"message\":{\"message_id\":" message "," CHAT(chat) more \
+                ",\"photo\":[{\"file_id\":\"F" message                                       \
+                "\",\"file_unique_id\":\"u\",\"width\":1,\"height\":1}]}}"
+
+static int begin(void **state)
+{
+        struct rig *g = rig_new();
+
+        says(g, 200, ME);
+        says(g, 200, NO_HOOK);
+        *state = g;
+        return 0;
+}
+
+static int begin_empty(void **state)
+{
+        *state = rig_new();
+        return 0;
+}
+
+static int end(void **state)
+{
+        rig_free(*state);
+        return 0;
+}
+
+static void await_arrivals(struct rig *g, unsigned n)
+{
+        for (int i = 0; i < 100000 && fake_road.received_count < n; i++)
+                loop_step(g->loop, true);
+        assert_int_equal(fake_road.received_count, n);
+}
+
+static json_int_t offset_of(struct rig *g, unsigned request)
+{
+        const char *params = rig_params(g, request);
+        json_t *j = json_read(params, strlen(params), NULL);
+        json_int_t offset = json_integer_value(json_object_get(j, "offset"));
+
+        assert_string_equal(rig_method(g, request), "getUpdates");
+        assert_int_equal(json_array_size(json_object_get(j, "allowed_updates")), 6);
+        json_decref(j);
+        return offset;
+}
+
+static void updates_are_confirmed_when_all_are_committed(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200, GOT(TEXT("100", "7", "1") "," TEXT("101", "8", "2")));
+        says(g, 200, NULL);
+        rig_open(g, "");
+        await_arrivals(g, 2);
+        assert_string_equal(fake_road.arrivals[0].key, "7:1");
+        assert_string_equal(fake_road.arrivals[1].key, "8:2");
+        assert_int_equal(offset_of(g, 2), 0); /* Telegram remembers where we were */
+        fake_road_ack(1, ERR_NONE);
+        assert_int_equal(http_client_active(g->http), 0); /* nothing is asked while one is not safe */
+        fake_road_ack(0, ERR_NONE);
+        rig_requests(g, 4);
+        assert_int_equal(offset_of(g, 3), 102);
+}
+
+static void a_refused_update_is_offered_again_and_not_confirmed(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200, GOT(TEXT("100", "7", "1")));
+        says(g, 200, NULL);
+        rig_open(g, "");
+        await_arrivals(g, 1);
+        fake_road_ack(0, ERR_FULL);
+        await_arrivals(g, 2);
+        assert_int_equal(fake_server_requests(g->server), 3);
+        assert_string_equal(fake_road.arrivals[1].key, "7:1");
+        fake_road_ack(1, ERR_NONE);
+        rig_requests(g, 4);
+        assert_int_equal(offset_of(g, 3), 101);
+}
+
+static void what_is_never_accepted_does_not_wedge_the_queue(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200, GOT(TEXT("100", "7", "1")));
+        says(g, 200, NULL);
+        rig_open(g, "");
+        await_arrivals(g, 1);
+        fake_road_ack(0, ERR_INVALID);
+        rig_requests(g, 4);
+        assert_int_equal(offset_of(g, 3), 101);
+}
+
+static void service_messages_are_confirmed_without_an_event(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200,
+             GOT("{\"update_id\":100,\"message\":{\"message_id\":1," CHAT("7") ",\"pinned_message\":{}}}"));
+        says(g, 200, NULL);
+        rig_open(g, "");
+        rig_requests(g, 4);
+        assert_int_equal(offset_of(g, 3), 101);
+        assert_int_equal(fake_road.received_count, 0);
+}
+
+static void an_album_is_one_event_behind_which_its_chat_waits(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200,
+             GOT(PHOTO("100", "7", "1", ",\"media_group_id\":\"g\",\"caption\":\"two\"") "," PHOTO(
+                     "101", "7", "2", ",\"media_group_id\":\"g\"") "," TEXT("102", "7",
+                                                                            "3") "," TEXT("103", "8", "4")));
+        for (int i = 0; i < 10; i++)
+                says(g, 200, NONE); /* looks beside */
+        rig_open(g, ",\"mediaMaxBytes\":0");
+        await_arrivals(g, 1);
+        assert_string_equal(fake_road.arrivals[0].key, "8:4"); /* another chat does not wait */
+        await_arrivals(g, 3);
+        assert_string_equal(fake_road.arrivals[1].key, "7:1");
+        assert_int_equal(fake_road.arrivals[1].attachments, 2);
+        assert_string_equal(fake_road.arrivals[1].text, "two");
+        assert_string_equal(fake_road.arrivals[2].key, "7:3");
+        assert_int_equal(offset_of(g, 3), 100); /* a look beside confirms nothing */
+}
+
+static void an_attachment_is_there_before_its_event(void **state)
+{
+        struct rig *g = *state;
+        char *path = scratch_path(g->dir, "workspace/channels/tg/7/attachments/1-photo.jpg");
+        char text[20] = "";
+        FILE *f;
+
+        says(g, 200, GOT(PHOTO("100", "7", "1", "")));
+        says(g, 200, "{\"ok\":true,\"result\":{\"file_id\":\"F1\",\"file_path\":\"photos/file 1.jpg\"}}");
+        says(g, 200, "the picture");
+        rig_open(g, "");
+        await_arrivals(g, 1);
+        assert_string_equal(rig_method(g, 3), "getFile");
+        assert_non_null(
+                strstr(fake_server_request(g->server, 4), "GET /file/bot" TOKEN "/photos/file%201.jpg "));
+        f = fopen(path, "r");
+        assert_non_null(f);
+        assert_non_null(fgets(text, sizeof(text), f));
+        fclose(f);
+        assert_string_equal(text, "the picture");
+        assert_int_equal(fake_road.arrivals[0].attachments, 1);
+        assert_null(strstr(fake_road.arrivals[0].metadata, "secret_token"));
+        free(path);
+}
+
+static void without_its_file_the_message_says_why(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200, GOT(PHOTO("100", "7", "1", "")));
+        says(g, 400, NO("400", "Bad Request: file is too big"));
+        rig_open(g, "");
+        await_arrivals(g, 1);
+        assert_non_null(strstr(fake_road.arrivals[0].metadata,
+                               "\"error\":\"Telegram says: Bad Request: file is too big\""));
+}
+
+static void a_pressed_button_is_confirmed_after_the_commit(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200,
+             GOT("{\"update_id\":100,\"callback_query\":{\"id\":\"c1\",\"from\":{\"id\":7},\"data\":\"say:"
+                 "yes\","
+                 "\"message\":{\"message_id\":1," CHAT("7") "}}}"));
+        says(g, 200, TRUE);
+        says(g, 200, NULL);
+        rig_open(g, "");
+        await_arrivals(g, 1);
+        assert_int_equal(fake_server_requests(g->server), 3);
+        fake_road_ack(0, ERR_NONE);
+        rig_requests(g, 4);
+        assert_string_equal(rig_method(g, 3), "answerCallbackQuery");
+        assert_string_equal(rig_params(g, 3), "{\"callback_query_id\":\"c1\"}");
+}
+
+static void a_webhook_is_removed_without_dropping_updates(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200, ME);
+        says(g, 200, "{\"ok\":true,\"result\":{\"url\":\"https://old.example/hook\"}}");
+        says(g, 200, TRUE);
+        says(g, 200, NULL);
+        rig_open(g, "");
+        rig_until_state(g, ADAPTER_UP);
+        assert_string_equal(rig_method(g, 2), "deleteWebhook");
+        assert_string_equal(rig_params(g, 2), "{\"drop_pending_updates\":false}");
+}
+
+static void a_bad_token_stops_with_a_sentence(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 401, NO("401", "Unauthorized"));
+        rig_open(g, "");
+        rig_until_state(g, ADAPTER_STOPPED);
+        assert_string_equal(rig_adapter(g)->why,
+                            "Telegram does not know this bot token: put the one @BotFather shows into "
+                            "adapters.tg.botToken");
+}
+
+static void a_second_poller_is_told_once_it_stays(void **state)
+{
+        struct rig *g = *state;
+        const char *conflict =
+                NO("409", "Conflict: terminated by other getUpdates request; make sure that only one bot "
+                          "instance is running");
+
+        says(g, 409, conflict); /* the first one may be our own former self */
+        says(g, 409, conflict);
+        says(g, 200, NONE);
+        says(g, 200, NULL);
+        rig_open(g, "");
+        rig_until_state(g, ADAPTER_LOST);
+        assert_string_equal(
+                rig_adapter(g)->why,
+                "another process polls with this bot token: stop it, or give this adapter a bot of its own");
+        rig_until_state(g, ADAPTER_UP);
+}
+
+static void a_webhook_set_behind_our_back_is_told(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 409,
+             NO("409",
+                "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete "
+                "the webhook first"));
+        rig_open(g, "");
+        rig_until_state(g, ADAPTER_LOST);
+        assert_non_null(strstr(rig_adapter(g)->why, "somebody has set a webhook"));
+}
+
+static void after_a_failure_it_comes_back_by_itself(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 502, "<html>bad gateway</html>");
+        says(g, 200, GOT(TEXT("100", "7", "1")));
+        rig_open(g, "");
+        rig_until_state(g, ADAPTER_LOST);
+        assert_string_equal(rig_adapter(g)->why, "Telegram answered 502");
+        await_arrivals(g, 1);
+        assert_int_equal(rig_adapter(g)->state, ADAPTER_UP);
+}
+
+static void commands_are_published_only_when_they_change(void **state)
+{
+        struct rig *g = *state;
+        struct error err = { 0 };
+        struct adapter_conf *c;
+        char *json;
+
+        says(g, 200, ME);
+        says(g, 200, TRUE);
+        says(g, 200, NO_HOOK);
+        says(g, 200, NULL);
+        says(g, 200, ME);
+        says(g, 200, NO_HOOK);
+        says(g, 200, NULL);
+        rig_open(g, ",\"commands\":[\"help - what I can do\"]");
+        rig_requests(g, 4);
+        assert_string_equal(rig_method(g, 1), "setMyCommands");
+        assert_string_equal(rig_params(g, 1),
+                            "{\"commands\":[{\"command\":\"help\",\"description\":\"what I can do\"}]}");
+        rig_until_state(g, ADAPTER_UP);
+        json = mem_printf("{\"botToken\":\"" TOKEN
+                          "\",\"apiBase\":\"http://127.0.0.1:%d\",\"pollSeconds\":20,"
+                          "\"commands\":[\"/help - what I can do\"]}",
+                          fake_server_port(g->server));
+        c = adapter_conf_make("tg", "telegram", json, &err);
+        free(json);
+        assert_int_equal(adapters_apply(g->adapters, &c, 1, &err), 0);
+        rig_requests(g, 7);
+        assert_string_equal(rig_method(g, 4), "getMe");
+        assert_string_equal(rig_method(g, 5), "getWebhookInfo");
+        assert_string_equal(rig_method(g, 6), "getUpdates");
+}
+
+static void one_token_serves_one_adapter(void **state)
+{
+        struct rig *g = *state;
+        struct adapter_conf *two[2];
+        struct error err = { 0 };
+
+        says(g, 200, NULL);
+        g->server = fake_server_new(g->loop, g->script, g->count);
+        for (int i = 0; i < 2; i++) {
+                char *json = mem_printf("{\"botToken\":\"" TOKEN "\",\"apiBase\":\"http://127.0.0.1:%d\"}",
+                                        fake_server_port(g->server));
+
+                two[i] = adapter_conf_make(i == 0 ? "tg" : "again", "telegram", json, &err);
+                free(json);
+                assert_non_null(two[i]);
+        }
+        assert_int_equal(adapters_apply(g->adapters, two, 2, &err), 0);
+        assert_int_equal(rig_adapter(g)->state, ADAPTER_CONNECTING);
+        assert_int_equal(adapters_find(g->adapters, "again")->state, ADAPTER_STOPPED);
+        assert_non_null(strstr(adapters_find(g->adapters, "again")->why, "already uses this botToken"));
+}
+
+static void a_webhook_is_set_from_the_public_url(void **state)
+{
+        struct rig *g = *state;
+
+        adapters_set_public_url(g->adapters, "https://bot.example/");
+        says(g, 200, ME);
+        says(g, 200, TRUE);
+        rig_open(g, ",\"mode\":\"webhook\",\"webhookSecret\":\"S3cret_of-mine\"");
+        rig_until_state(g, ADAPTER_UP);
+        assert_string_equal(rig_method(g, 1), "setWebhook");
+        assert_string_equal(
+                rig_params(g, 1),
+                "{\"url\":\"https://bot.example/api/v2/channels/telegram/tg/"
+                "webhook\",\"secret_token\":\"S3cret_of-mine\","
+                "\"allowed_updates\":[\"message\",\"edited_message\",\"channel_post\",\"message_reaction\","
+                "\"callback_query\",\"my_chat_member\"],\"drop_pending_updates\":false}");
+}
+
+static void a_webhook_needs_a_public_url(void **state)
+{
+        struct rig *g = *state;
+
+        rig_open(g, ",\"mode\":\"webhook\"");
+        assert_int_equal(rig_adapter(g)->state, ADAPTER_STOPPED);
+        assert_non_null(strstr(rig_adapter(g)->why, "http.publicUrl"));
+}
+
+static void mistakes_in_the_settings_are_told(void **state)
+{
+        static const struct {
+                const char *json, *why;
+        } rows[] = {
+                { "{}", "tg:1: missing key 'botToken'" },
+                { "{\"botToken\":\"my token\"}",
+                  "tg:1: botToken: this does not look like a token of @BotFather (such as 123456:ABC-DEF)" },
+                { "{\"botToken\":\"1:a\",\"webhookSecret\":\"a b\"}",
+                  "tg:1: webhookSecret: a webhook secret has 1 to 256 characters of A-Z, a-z, 0-9, _ and -" },
+                { "{\"botToken\":\"1:a\",\"commands\":[\"help\"]}",
+                  "tg:1: commands: a command is written as `name - what it does`" },
+                { "{\"botToken\":\"1:a\",\"commands\":[\"Help - x\"]}",
+                  "tg:1: commands: the name of a command has 1 to 32 characters of a-z, 0-9 and _" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct error err = { 0 };
+
+                assert_null(adapter_conf_make("tg", "telegram", rows[i].json, &err));
+                assert_string_equal(err.text, rows[i].why);
+        }
+}
+
+int main(void)
+{
+#define TEST(name)  cmocka_unit_test_setup_teardown(name, begin, end)
+#define EMPTY(name) cmocka_unit_test_setup_teardown(name, begin_empty, end)
+        const struct CMUnitTest tests[] = {
+                TEST(updates_are_confirmed_when_all_are_committed),
+                TEST(a_refused_update_is_offered_again_and_not_confirmed),
+                TEST(what_is_never_accepted_does_not_wedge_the_queue),
+                TEST(service_messages_are_confirmed_without_an_event),
+                TEST(an_album_is_one_event_behind_which_its_chat_waits),
+                TEST(an_attachment_is_there_before_its_event),
+                TEST(without_its_file_the_message_says_why),
+                TEST(a_pressed_button_is_confirmed_after_the_commit),
+                EMPTY(a_webhook_is_removed_without_dropping_updates),
+                EMPTY(a_bad_token_stops_with_a_sentence),
+                TEST(a_second_poller_is_told_once_it_stays),
+                TEST(a_webhook_set_behind_our_back_is_told),
+                TEST(after_a_failure_it_comes_back_by_itself),
+                EMPTY(commands_are_published_only_when_they_change),
+                EMPTY(one_token_serves_one_adapter),
+                EMPTY(a_webhook_is_set_from_the_public_url),
+                EMPTY(a_webhook_needs_a_public_url),
+                cmocka_unit_test(mistakes_in_the_settings_are_told),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

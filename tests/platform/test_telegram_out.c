@@ -1,0 +1,360 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "platform/telegram/telegram.h"
+#include "telegram_rig.h"
+
+#define SENT \
+        "{\"ok\":true,\"result\":{\"message_id\":501,\"date\":1,\"chat\":{\"id\":7,\"type\":\"private\"}}}"
+#define TRUE "{\"ok\":true,\"result\":true}"
+
+static int begin(void **state)
+{
+        *state = rig_new();
+        return 0;
+}
+
+static int end(void **state)
+{
+        rig_free(*state);
+        return 0;
+}
+
+static void deliver(struct rig *g, struct delivery d)
+{
+        d.id = 42;
+        d.fence = 5;
+        d.attempt = 1;
+        d.adapter = "tg";
+        adapters_send(g->adapters, &d);
+}
+
+static const struct fake_sent *await(struct rig *g)
+{
+        assert_int_equal(fake_road.count, 0); /* never before the hook has returned */
+        for (int i = 0; i < 100000 && fake_road.count == 0; i++)
+                loop_step(g->loop, true);
+        assert_int_equal(fake_road.count, 1);
+        assert_int_equal(fake_road.sent[0].delivery, 42);
+        assert_int_equal(fake_road.sent[0].fence, 5);
+        return &fake_road.sent[0];
+}
+
+/* ---- what is asked of Telegram ---- */
+
+/* clang-format off */
+static const struct {
+        const char *kind, *channel, *thread, *payload;
+        int64_t turn;
+        const char *method, *params, *platform_id;
+} calls[] = {
+        { "send", "7", NULL, "{\"text\":\"<b>hi</b>\",\"replyTo\":\"5\"}", 9,
+          "sendMessage", "{\"chat_id\":7,\"text\":\"<b>hi</b>\",\"parse_mode\":\"HTML\"}", "501" },
+        /* outside a turn somebody asked for the reply */
+        { "send", "7", NULL, "{\"text\":\"hi\",\"replyTo\":\"5\"}", 0, "sendMessage",
+          "{\"chat_id\":7,\"reply_parameters\":{\"message_id\":5,\"allow_sending_without_reply\":true},\"text\":\"hi\",\"parse_mode\":\"HTML\"}",
+          "501" },
+        { "send", "-100200", "11", "{\"text\":\"hi\",\"replyTo\":\"5\"}", 9, "sendMessage",
+          "{\"chat_id\":-100200,\"message_thread_id\":11,\"reply_parameters\":{\"message_id\":5,\"allow_sending_without_reply\":true},"
+          "\"text\":\"hi\",\"parse_mode\":\"HTML\"}", "501" },
+        { "send", "-100200", "1", "{\"text\":\"hi\"}", 9, "sendMessage",
+          "{\"chat_id\":-100200,\"text\":\"hi\",\"parse_mode\":\"HTML\"}", "501" },
+        { "send", "@news", NULL, "{\"text\":\"hi\"}", 0, "sendMessage",
+          "{\"chat_id\":\"@news\",\"text\":\"hi\",\"parse_mode\":\"HTML\"}", "501" },
+        { "send", "7", NULL, "{\"text\":\"?\",\"buttons\":[[{\"text\":\"Yes\",\"data\":\"say:yes\"},{\"text\":\"See\",\"url\":\"https://x.org\"}]]}", 0,
+          "sendMessage", "{\"chat_id\":7,\"text\":\"?\",\"parse_mode\":\"HTML\",\"reply_markup\":{\"inline_keyboard\":"
+          "[[{\"text\":\"Yes\",\"callback_data\":\"say:yes\"},{\"text\":\"See\",\"url\":\"https://x.org\"}]]}}", "501" },
+        { "edit", "7", NULL, "{\"messageId\":\"5\",\"text\":\"more\"}", 9, "editMessageText",
+          "{\"chat_id\":7,\"message_id\":5,\"text\":\"more\",\"parse_mode\":\"HTML\"}", "501" },
+        { "delete", "7", NULL, "{\"messageId\":\"5\"}", 0, "deleteMessage", "{\"chat_id\":7,\"message_id\":5}", "5" },
+        { "react", "7", NULL, "{\"messageId\":\"5\",\"emoji\":\"✅\"}", 0, "setMessageReaction",
+          "{\"chat_id\":7,\"reaction\":[{\"type\":\"emoji\",\"emoji\":\"👌\"}],\"message_id\":5}", "5" },
+        { "react", "7", NULL, "{\"messageId\":\"5\",\"emoji\":\"❤️\"}", 0, "setMessageReaction",
+          "{\"chat_id\":7,\"reaction\":[{\"type\":\"emoji\",\"emoji\":\"❤\"}],\"message_id\":5}", "5" },
+        { "react", "7", NULL, "{\"messageId\":\"5\",\"emoji\":\"5368324170671202286\"}", 0, "setMessageReaction",
+          "{\"chat_id\":7,\"reaction\":[{\"type\":\"custom_emoji\",\"custom_emoji_id\":\"5368324170671202286\"}],\"message_id\":5}", "5" },
+        { "react", "7", NULL, "{\"messageId\":\"5\"}", 0, "setMessageReaction",
+          "{\"chat_id\":7,\"reaction\":[],\"message_id\":5}", "5" },
+        { "type", "-100200", "11", "{}", 9, "sendChatAction",
+          "{\"chat_id\":-100200,\"message_thread_id\":11,\"action\":\"typing\"}", "" },
+};
+/* clang-format on */
+
+static void each_kind_of_delivery_is_a_call(void **state)
+{
+        (void)state;
+        for (size_t i = 0; i < COUNT(calls); i++) {
+                struct rig *g = rig_new();
+                const struct fake_sent *sent;
+
+                says(g, 200, calls[i].platform_id[0] == '5' && calls[i].platform_id[1] ? SENT : TRUE);
+                rig_connect(g);
+                deliver(g, (struct delivery){ .kind = calls[i].kind,
+                                              .channel = calls[i].channel,
+                                              .thread = calls[i].thread,
+                                              .turn = calls[i].turn,
+                                              .payload = calls[i].payload });
+                sent = await(g);
+                assert_int_equal(sent->result.outcome, SEND_DONE);
+                assert_string_equal(sent->platform_id, calls[i].platform_id);
+                assert_string_equal(rig_method(g, 4), calls[i].method);
+                assert_string_equal(rig_params(g, 4), calls[i].params);
+                rig_free(g);
+        }
+}
+
+static void what_makes_no_sense_is_rejected_without_asking(void **state)
+{
+        static const struct {
+                const char *kind, *payload, *why;
+        } rows[] = {
+                { "send", "{\"text\":\"\"}", "there is no text to send" },
+                { "edit", "{\"messageId\":\"x\",\"text\":\"a\"}", "'x' is no id of a Telegram message" },
+                { "react", "{\"messageId\":\"5\",\"emoji\":\"ab\"}",
+                  "Telegram's bots cannot react with 'ab'" },
+                { "upload", "{\"path\":\"../state/operator.key\"}",
+                  "there is no file '../state/operator.key' in the workspace" },
+                { "dance", "{}", "Telegram has nothing for a delivery of kind 'dance'" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct rig *g = rig_new();
+
+                rig_connect(g);
+                deliver(g, (struct delivery){
+                                   .kind = rows[i].kind, .channel = "7", .payload = rows[i].payload });
+                assert_int_equal(await(g)->result.outcome, SEND_REJECTED);
+                assert_string_equal(fake_road.sent[0].why, rows[i].why);
+                assert_int_equal(fake_server_requests(g->server), 4);
+                rig_free(g);
+        }
+}
+
+static void a_file_of_the_workspace_is_uploaded_with_its_caption(void **state)
+{
+        struct rig *g = *state;
+        char *dir = scratch_path(g->dir, "workspace"), *path = scratch_path(g->dir, "workspace/sea.png");
+        const char *request;
+        FILE *f;
+
+        mkdir(dir, 0755);
+        f = fopen(path, "w");
+        fputs("picture bytes", f);
+        fclose(f);
+        says(g, 200, SENT);
+        rig_connect(g);
+        deliver(g,
+                (struct delivery){
+                        .kind = "upload",
+                        .channel = "7",
+                        .payload = "{\"path\":\"sea.png\",\"mime\":\"image/png\",\"text\":\"<i>sea</i>\"}" });
+        assert_int_equal(await(g)->result.outcome, SEND_DONE);
+        assert_string_equal(rig_method(g, 4), "sendPhoto");
+        request = fake_server_request(g->server, 4);
+        assert_non_null(strstr(request, "name=\"chat_id\"\r\n\r\n7\r\n"));
+        assert_non_null(strstr(request, "name=\"caption\"\r\n\r\n<i>sea</i>\r\n"));
+        assert_non_null(strstr(request, "name=\"photo\"; filename=\"sea.png\"\r\n"));
+        assert_non_null(strstr(request, "picture bytes"));
+        free(dir);
+        free(path);
+}
+
+/* ---- what the answers mean ---- */
+
+static void each_answer_of_telegram_has_its_meaning(void **state)
+{
+#define NO(code, text) "{\"ok\":false,\"error_code\":" code ",\"description\":\"" text "\"}"
+        /* clang-format off */
+        static const struct {
+                const char *kind;
+                int status;
+                const char *body;
+                enum send_outcome outcome;
+                enum error_kind error;
+                int64_t retry_after_ms;
+        } rows[] = {
+                { "send", 200, SENT, SEND_DONE, ERR_NONE, -1 },
+                { "send", 200, "cut", SEND_DONE, ERR_NONE, -1 }, /* the status line says it */
+                { "send", 429, "{\"ok\":false,\"error_code\":429,\"description\":\"Too Many Requests: retry after 7\",\"parameters\":{\"retry_after\":7}}",
+                  SEND_RETRY, ERR_LIMIT, 7000 },
+                { "send", 403, NO("403", "Forbidden: bot was blocked by the user"), SEND_REJECTED, ERR_REFUSED, -1 },
+                { "send", 400, NO("400", "Bad Request: chat not found"), SEND_REJECTED, ERR_REFUSED, -1 },
+                { "send", 401, NO("401", "Unauthorized"), SEND_RETRY, ERR_REFUSED, 60000 },
+                { "send", 500, NO("500", "Internal Server Error"), SEND_UNSURE, ERR_NET, -1 },
+                { "upload", 502, "<html>Bad Gateway</html>", SEND_UNSURE, ERR_NET, -1 },
+                { "edit", 500, NO("500", "Internal Server Error"), SEND_RETRY, ERR_NET, -1 },
+                { "delete", 502, "", SEND_RETRY, ERR_NET, -1 },
+                { "react", 504, "", SEND_RETRY, ERR_NET, -1 },
+                { "type", 500, "", SEND_RETRY, ERR_NET, -1 },
+                { "edit", 400, NO("400", "Bad Request: message is not modified: specified new message content ..."), SEND_DONE, ERR_NONE, -1 },
+                { "send", 400, NO("400", "Bad Request: message is not modified"), SEND_REJECTED, ERR_REFUSED, -1 },
+                { "delete", 400, NO("400", "Bad Request: message to delete not found"), SEND_DONE, ERR_NONE, -1 },
+        };
+        /* clang-format on */
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct http_result r = { .status = rows[i].status,
+                                         .reach = HTTP_ANSWERED,
+                                         .body = rows[i].body,
+                                         .body_n = strlen(rows[i].body),
+                                         .retry_after_ms = -1 };
+                struct tg_answer answer;
+                struct send_result result;
+                char said[300], why[300];
+                json_t *body;
+
+                tg_answer_read(&r, &body, &answer, said, sizeof(said));
+                tg_outcome(rows[i].kind, &answer, &result, why, sizeof(why));
+                assert_int_equal(result.outcome, rows[i].outcome);
+                assert_int_equal(result.kind, rows[i].error);
+                assert_int_equal(result.retry_after_ms, rows[i].retry_after_ms);
+                json_decref(body);
+        }
+}
+
+static void a_call_without_answer_says_how_far_it_got(void **state)
+{
+        static const struct {
+                const char *kind;
+                enum http_reach reach;
+                enum send_outcome outcome;
+        } rows[] = {
+                { "send", HTTP_NOT_SENT, SEND_RETRY },
+                { "send", HTTP_UNSURE, SEND_UNSURE },
+                { "edit", HTTP_UNSURE, SEND_RETRY },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct http_result r = {
+                        .reach = rows[i].reach, .kind = ERR_NET, .why = "it broke", .retry_after_ms = -1
+                };
+                struct tg_answer answer;
+                struct send_result result;
+                char said[300], why[300];
+                json_t *body;
+
+                tg_answer_read(&r, &body, &answer, said, sizeof(said));
+                tg_outcome(rows[i].kind, &answer, &result, why, sizeof(why));
+                assert_int_equal(result.outcome, rows[i].outcome);
+                assert_int_equal(result.kind, ERR_NET);
+        }
+}
+
+static void refused_markup_is_sent_once_more_as_plain_text(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 400,
+             NO("400",
+                "Bad Request: can't parse entities: Unsupported start tag \\\"x\\\" at byte offset 0"));
+        says(g, 200, SENT);
+        rig_connect(g);
+        deliver(g, (struct delivery){
+                           .kind = "send", .channel = "7", .payload = "{\"text\":\"<x>1 &lt; 2</x>\"}" });
+        assert_int_equal(await(g)->result.outcome, SEND_DONE);
+        assert_string_equal(fake_road.sent[0].why, "sent as plain text: Telegram refused the markup");
+        assert_string_equal(rig_params(g, 5), "{\"chat_id\":7,\"text\":\"1 < 2\"}");
+}
+
+static void a_second_refusal_is_final(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 400, NO("400", "Bad Request: can't parse entities"));
+        says(g, 400, NO("400", "Bad Request: can't parse entities"));
+        rig_connect(g);
+        deliver(g, (struct delivery){ .kind = "send", .channel = "7", .payload = "{\"text\":\"<x>\"}" });
+        assert_int_equal(await(g)->result.outcome, SEND_REJECTED);
+        assert_int_equal(fake_server_requests(g->server), 6);
+}
+
+static void a_group_that_moved_is_followed_and_remembered(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 400,
+             "{\"ok\":false,\"error_code\":400,\"description\":\"Bad Request: group chat was upgraded to a "
+             "supergroup "
+             "chat\",\"parameters\":{\"migrate_to_chat_id\":-100500}}");
+        says(g, 200, SENT);
+        says(g, 200, SENT);
+        rig_connect(g);
+        deliver(g, (struct delivery){ .kind = "send", .channel = "-5", .payload = "{\"text\":\"a\"}" });
+        assert_int_equal(await(g)->result.outcome, SEND_DONE);
+        assert_non_null(strstr(rig_params(g, 5), "\"chat_id\":-100500"));
+        fake_road.count = 0;
+        deliver(g, (struct delivery){ .kind = "send", .channel = "-5", .payload = "{\"text\":\"b\"}" });
+        assert_int_equal(await(g)->result.outcome, SEND_DONE);
+        assert_non_null(strstr(rig_params(g, 6), "\"chat_id\":-100500"));
+}
+
+static void repeated_rate_limits_freeze_the_whole_bot(void **state)
+{
+        struct rig *g = *state;
+
+        for (int i = 0; i < 3; i++)
+                says(g, 429,
+                     "{\"ok\":false,\"error_code\":429,\"description\":\"Too Many "
+                     "Requests\",\"parameters\":{\"retry_after\":2}}");
+        rig_connect(g);
+        for (int i = 0; i < 3; i++) {
+                fake_road.count = 0;
+                deliver(g,
+                        (struct delivery){ .kind = "send", .channel = "7", .payload = "{\"text\":\"a\"}" });
+                assert_int_equal(await(g)->result.retry_after_ms, 2000);
+                assert_int_equal(fake_road.sent[0].result.freeze_adapter, i == 2);
+        }
+}
+
+static void a_token_that_is_refused_stops_the_adapter(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 401, NO("401", "Unauthorized"));
+        rig_connect(g);
+        deliver(g, (struct delivery){ .kind = "send", .channel = "7", .payload = "{\"text\":\"a\"}" });
+        assert_int_equal(await(g)->result.outcome, SEND_RETRY);
+        assert_int_equal(rig_adapter(g)->state, ADAPTER_STOPPED);
+        assert_non_null(strstr(rig_adapter(g)->why, "botToken"));
+        assert_int_equal(http_client_active(g->http), 0);
+}
+
+static void sends_in_flight_end_with_the_adapter(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200, NULL);
+        rig_connect(g);
+        deliver(g, (struct delivery){ .kind = "send", .channel = "7", .payload = "{\"text\":\"a\"}" });
+        rig_requests(g, 5);
+        assert_int_equal(adapters_apply(g->adapters, NULL, 0, NULL), 0);
+        assert_int_equal(fake_road.count, 1);
+        assert_int_equal(fake_road.sent[0].result.outcome, SEND_UNSURE);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(each_kind_of_delivery_is_a_call),
+                cmocka_unit_test(what_makes_no_sense_is_rejected_without_asking),
+                cmocka_unit_test_setup_teardown(a_file_of_the_workspace_is_uploaded_with_its_caption, begin,
+                                                end),
+                cmocka_unit_test(each_answer_of_telegram_has_its_meaning),
+                cmocka_unit_test(a_call_without_answer_says_how_far_it_got),
+                cmocka_unit_test_setup_teardown(refused_markup_is_sent_once_more_as_plain_text, begin, end),
+                cmocka_unit_test_setup_teardown(a_second_refusal_is_final, begin, end),
+                cmocka_unit_test_setup_teardown(a_group_that_moved_is_followed_and_remembered, begin, end),
+                cmocka_unit_test_setup_teardown(repeated_rate_limits_freeze_the_whole_bot, begin, end),
+                cmocka_unit_test_setup_teardown(a_token_that_is_refused_stops_the_adapter, begin, end),
+                cmocka_unit_test_setup_teardown(sends_in_flight_end_with_the_adapter, begin, end),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
