@@ -149,6 +149,7 @@ void turns_show(struct http_exchange *x);
 void turns_cancel(struct http_exchange *x);
 void trigger_logs_list(struct http_exchange *x); /* trigger_logs.c */
 void channels_webhook(struct http_exchange *x);  /* channels.c */
+void route_test(struct http_exchange *x);        /* route_test.c */
 void instances_list(struct http_exchange *x);    /* instances.c */
 void agents_list(struct http_exchange *x);       /* agents.c */
 void agents_health(struct http_exchange *x);

@@ -79,6 +79,13 @@ const struct api_route api_routes[] = {
           .summary = "Where a platform posts its events. The platform's own secret is the key: for Telegram the header "
                      "X-Telegram-Bot-Api-Secret-Token.",
           .status = 200, .answer = "The event is on disk; 503 when it could not be stored and should be sent again." },
+        { "POST", "/api/v2/route-test", SCOPE_READ, route_test,
+          .summary = "What the rules in force would do with an event, and why each rule does or does not match. Nothing happens.",
+          .body = route_test_fields, .status = 200,
+          .answer = "{\"data\": {\"decision\", \"access\", \"rateLimit\", \"rules\": [{\"name\", \"matched\", \"why\"}]}}",
+          .example = "{\"event\":{\"instanceId\":\"tg\",\"channel\":\"7\",\"payload\":{\"chatType\":\"dm\",\"sender\":{\"id\":\"7\"},"
+                     "\"text\":\"hi\"}}}" },
+
         { "GET", "/api/v2/instances", SCOPE_READ, instances_list,
           .summary = "The adapters. state is the worst of what the adapter says and what the road sees.", .status = 200,
           .answer = PAGE " of adapters." },

@@ -415,15 +415,19 @@ static void explain_rate(const struct dispatch *d, const struct incoming *in, co
 
 void dispatch_explain(struct dispatch *d, const struct incoming *in, struct buf *json)
 {
+        const struct dispatch_adapter *a = adapter_of(d, in);
+        struct incoming event = *in;
         struct decision decision;
 
-        dispatch_decide(d, in, &decision);
+        if (!event.platform && a)
+                event.platform = a->platform; /* a made-up event need not know it */
+        dispatch_decide(d, &event, &decision);
         jsonw_open(json, '{');
         explain_decision(d, &decision, json);
-        explain_access(d, in, json);
-        explain_rate(d, in, &decision, json);
+        explain_access(d, &event, json);
+        explain_rate(d, &event, &decision, json);
         jsonw_open_member(json, "rules", '[');
-        explain_rules(d, in, json);
+        explain_rules(d, &event, json);
         jsonw_close(json, ']');
         jsonw_close(json, '}');
 }
