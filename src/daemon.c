@@ -86,7 +86,8 @@ static bool hook_channel_is_group(void *ctx, const char *adapter, const char *ch
         return adapters_channel_is_group(((struct daemon *)ctx)->adapters, adapter, channel);
 }
 
-static int hook_render(void *ctx, const char *adapter, const char *text, struct rendered *out, struct error *err)
+static int hook_render(void *ctx, const char *adapter, const char *text, struct rendered *out,
+                       struct error *err)
 {
         return adapters_render(((struct daemon *)ctx)->adapters, adapter, text, out, err);
 }
@@ -135,7 +136,8 @@ static void log_access(const struct daemon *d, const struct config *c)
         buf_init(&line, 0);
         for (size_t i = 0; i < c->adapter_count; i++) {
                 buf_clear(&line);
-                if (c->adapters[i]->common.enabled && dispatch_describe(d->dispatch, c->adapters[i]->name, &line))
+                if (c->adapters[i]->common.enabled &&
+                    dispatch_describe(d->dispatch, c->adapters[i]->name, &line))
                         log_info(line.data);
         }
         buf_release(&line);
@@ -211,8 +213,9 @@ static void warn_of_restart(const struct daemon *d, const struct config *new)
 {
         const struct config *old = d->config;
 
-        if ((!d->options->listen && !same(old->http.listen, new->http.listen)) || !same(old->http.tls_cert, new->http.tls_cert) ||
-            !same(old->store_url, new->store_url) || !same(old->bus_url, new->bus_url))
+        if ((!d->options->listen && !same(old->http.listen, new->http.listen)) ||
+            !same(old->http.tls_cert, new->http.tls_cert) || !same(old->store_url, new->store_url) ||
+            !same(old->bus_url, new->bus_url))
                 log_warn("changes of http.listen, http.tls*, store and bus take effect after a restart");
 }
 
@@ -223,13 +226,19 @@ static void on_config(void *arg)
         bool again = d->reload_again;
 
         d->reloading = d->reload_again = false;
-        if (l->rc == 0 && !d->stopping) {
+        if (d->stopping) {
+                config_free(l->config);
+                free(l);
+                return;
+        }
+        if (l->rc == 0) {
                 log_warnings(l->config);
                 warn_of_restart(d, l->config);
                 l->rc = apply(d, l->config, &l->err);
         }
         if (l->rc < 0) {
-                log_error("the new configuration is not used; the old one stays in force", LOG_S("why", l->err.text));
+                log_error("the new configuration is not used; the old one stays in force",
+                          LOG_S("why", l->err.text));
                 config_free(l->config);
         } else {
                 log_info("configuration reloaded");

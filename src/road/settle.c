@@ -222,6 +222,9 @@ static void settle(struct settlement *m)
 
 static void give_up(struct road *r, struct out *o, enum verdict verdict, const struct send_result *result)
 {
+        /* a piece of a draft is no dead letter: the answer comes whole at the end */
+        if (o->d.class > PACE_APPROVAL && verdict == VERDICT_FAILED)
+                verdict = VERDICT_EXPIRED;
         if (!out_is_fleeting(o))
                 log_warn("delivery given up", LOG_I("delivery", o->d.id), LOG_S("adapter", o->d.adapter),
                          LOG_S("channel", o->d.channel), LOG_S("state", verdict_states[verdict]),

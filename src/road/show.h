@@ -20,7 +20,7 @@
         " FROM turns t LEFT JOIN conversations c ON c.id = t.conversation "
 #define SHOW_DELIVERY \
         "SELECT d.id, d.turn, d.adapter, d.channel, d.thread, d.kind, d.payload, d.state, d.attempt," \
-        " d.due_ms, d.expires_ms, d.created_ms, d.ended_ms, d.platform_id, d.error_kind, d.error, d.trace" \
+        " d.due_ms, d.expires_ms, d.created_ms, d.ended_ms, d.platform_id, d.error_kind, d.error, d.trace, d.class" \
         " FROM deliveries d "
 #define SHOW_DECISION \
         "SELECT l.event, l.time_ms, l.event_type, l.adapter, l.channel, l.thread, l.sender, l.sender_name," \

@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/utf8.h"
+#include "net/pace.h"
 #include "road/event.h"
 #include "road/show.h"
 
@@ -294,6 +295,9 @@ static void count_delivery(struct story *st, struct store_stmt *s)
 {
         const char *state = store_col_text(s, 7);
 
+        /* pieces of a draft are told, but only the answer decides whether there was one */
+        if (st->has_turn && store_col_int(s, 17) != PACE_FINAL)
+                return;
         if (strcmp(state, "sent") == 0) {
                 st->sent++;
                 if (store_col_int(s, 12) > st->last_sent_ms)

@@ -79,7 +79,7 @@ static void an_answer_whose_draft_failed_is_a_message_like_any_other(void **stat
         rig_say(g, "grow", "c", "echo", "hello", NULL);
         rig_until(g, &g->run_count, 1);
         turn_delta(g->runs[0].run, "part", 4);
-        while (rig_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'send' AND state = 'failed'") ==
+        while (rig_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'send' AND state = 'expired'") ==
                0) {
                 rig_until(g, &g->sent_count, seen + 1);
                 if (strcmp(g->sent[seen].kind, "type") == 0)
