@@ -115,7 +115,7 @@ static int insert_delivery(struct store_tx *tx, void *arg, struct error *err)
                 store_prepare(tx, "INSERT INTO deliveries(id, turn, adapter, channel, kind, class, payload, "
                                   "state, attempt, due_ms,"
                                   " created_ms, ended_ms, platform_id, error, trace)"
-                                  " VALUES(?1, ?2, 'tg', 'c1', 'send', 3, '{\"text\":\"hi\"}', ?3, 1, 0, "
+                                  " VALUES(?1, ?2, 'tg', 'c1', 'send', 0, '{\"text\":\"hi\"}', ?3, 1, 0, "
                                   "1000, ?5, 'p-' || ?1, ?4, '" TRACE "')");
 
         store_bind_int(s, 1, r->a);
