@@ -263,6 +263,28 @@ static void refused_markup_is_sent_once_more_as_plain_text(void **state)
         assert_string_equal(rig_params(g, 5), "{\"chat_id\":7,\"text\":\"1 < 2\"}");
 }
 
+static void a_draft_that_was_deleted_is_sent_afresh(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 400, NO("400", "Bad Request: message to edit not found"));
+        says(g, 200, SENT);
+        rig_connect(g);
+        deliver(g, (struct delivery){ .kind = "edit",
+                                      .class = PACE_FINAL,
+                                      .channel = "-100200",
+                                      .thread = "11",
+                                      .target = "500",
+                                      .payload = "{\"text\":\"the answer\"}" });
+        assert_int_equal(await(g)->result.outcome, SEND_DONE);
+        assert_string_equal(fake_road.sent[0].platform_id, "501");
+        assert_non_null(strstr(rig_params(g, 4), "\"message_id\":500"));
+        assert_string_equal(rig_method(g, 5), "sendMessage");
+        assert_string_equal(rig_params(g, 5),
+                            "{\"chat_id\":-100200,\"text\":\"the answer\",\"parse_mode\":\"HTML\","
+                            "\"message_thread_id\":11}");
+}
+
 static void a_second_refusal_is_final(void **state)
 {
         struct rig *g = *state;
@@ -349,6 +371,7 @@ int main(void)
                 cmocka_unit_test(each_answer_of_telegram_has_its_meaning),
                 cmocka_unit_test(a_call_without_answer_says_how_far_it_got),
                 cmocka_unit_test_setup_teardown(refused_markup_is_sent_once_more_as_plain_text, begin, end),
+                cmocka_unit_test_setup_teardown(a_draft_that_was_deleted_is_sent_afresh, begin, end),
                 cmocka_unit_test_setup_teardown(a_second_refusal_is_final, begin, end),
                 cmocka_unit_test_setup_teardown(a_group_that_moved_is_followed_and_remembered, begin, end),
                 cmocka_unit_test_setup_teardown(repeated_rate_limits_freeze_the_whole_bot, begin, end),

@@ -481,8 +481,7 @@ static unsigned telegram_abilities(const struct adapter *a)
 {
         const struct telegram_conf *conf = a->conf;
 
-        return ADAPTER_TYPING | ADAPTER_THREADS | ADAPTER_REACTIONS | ADAPTER_FILES |
-               (conf->streaming ? ADAPTER_EDITS : 0u);
+        return a->ops->can & ~(conf->streaming ? 0u : (unsigned)ADAPTER_STREAMS);
 }
 
 /* Groups, supergroups and channels have negative ids; a public one may be named. */
@@ -495,7 +494,8 @@ static bool telegram_is_group(const struct adapter *a, const char *channel)
 const struct platform_ops telegram_platform = {
         .name = "telegram",
         .help = "A Telegram bot, by long polling or webhook.",
-        .can = ADAPTER_EDITS | ADAPTER_TYPING | ADAPTER_THREADS | ADAPTER_REACTIONS | ADAPTER_FILES,
+        .can = ADAPTER_EDITS | ADAPTER_STREAMS | ADAPTER_TYPING | ADAPTER_THREADS | ADAPTER_REACTIONS |
+               ADAPTER_FILES,
         .text = { .dialect = MARKDOWN_TELEGRAM_HTML, .unit = UTF8_UTF16, .max = 4096 },
         .pace = { .per_second = 30, .per_channel_second = 1, .per_channel_minute = 20 },
         .settings = telegram_settings,

@@ -26,14 +26,16 @@ struct tg_send {
         struct adapter *adapter;
         int64_t delivery, fence;
         const struct kind *kind;
+        char *topic;             /* where a message goes that could not be edited */
         char *channel, *message; /* the chat as the delivery names it; the message it is about */
         const char *method;      /* a constant */
         json_t *params;
         char *file, *file_name, *file_mime;
         const char *file_field;
         struct tg_call *call;
-        struct timer *later; /* the answer to what could not even begin */
-        bool plain, moved;   /* tried already */
+        struct timer *later;       /* the answer to what could not even begin */
+        bool final;                /* an edit without which the answer would be missing */
+        bool plain, moved, afresh; /* tried already */
         char why[200];
         TAILQ_ENTRY(tg_send) next;
 };
@@ -55,10 +57,10 @@ static bool is_number(const char *text)
 }
 
 /* The General topic must not be named. */
-static void add_topic(struct tg_send *s, const struct delivery *d)
+static void add_topic(struct tg_send *s, const char *thread)
 {
-        if (is_number(d->thread) && strcmp(d->thread, "1") != 0)
-                tg_set_id(s->params, "message_thread_id", d->thread);
+        if (is_number(thread) && strcmp(thread, "1") != 0)
+                tg_set_id(s->params, "message_thread_id", thread);
 }
 
 /* In a private chat an answer needs no arrow to the question, unless somebody asks for it. */
@@ -75,9 +77,11 @@ static void add_reply(struct tg_send *s, const struct delivery *d, const json_t 
         json_object_set_new(s->params, "reply_parameters", reply);
 }
 
-static int add_message_id(struct tg_send *s, const json_t *payload, struct error *err)
+/* A draft's place is known to the road, other messages are named. */
+static int add_message_id(struct tg_send *s, const struct delivery *d, const json_t *payload,
+                          struct error *err)
 {
-        const char *id = json_str(payload, "messageId", NULL);
+        const char *id = d->target ? d->target : json_str(payload, "messageId", NULL);
 
         if (!is_number(id))
                 return error_set(err, ERR_INVALID, "'%.40s' is no id of a Telegram message", id ? id : "");
@@ -142,7 +146,7 @@ static int add_buttons(struct tg_send *s, const json_t *payload, struct error *e
 static int make_send(struct tg_send *s, const struct delivery *d, const json_t *payload, struct error *err)
 {
         s->method = "sendMessage";
-        add_topic(s, d);
+        add_topic(s, d->thread);
         add_reply(s, d, payload);
         if (add_text(s, payload, "text", err) < 0)
                 return -1;
@@ -151,18 +155,18 @@ static int make_send(struct tg_send *s, const struct delivery *d, const json_t *
 
 static int make_edit(struct tg_send *s, const struct delivery *d, const json_t *payload, struct error *err)
 {
-        (void)d;
         s->method = "editMessageText";
-        if (add_message_id(s, payload, err) < 0 || add_text(s, payload, "text", err) < 0)
+        s->final = d->target && d->class == PACE_FINAL;
+        s->topic = s->final ? mem_strdup(d->thread) : NULL;
+        if (add_message_id(s, d, payload, err) < 0 || add_text(s, payload, "text", err) < 0)
                 return -1;
         return add_buttons(s, payload, err);
 }
 
 static int make_delete(struct tg_send *s, const struct delivery *d, const json_t *payload, struct error *err)
 {
-        (void)d;
         s->method = "deleteMessage";
-        return add_message_id(s, payload, err);
+        return add_message_id(s, d, payload, err);
 }
 
 /* Replaces the bot's reaction; without an emoji it is taken away. */
@@ -171,10 +175,9 @@ static int make_react(struct tg_send *s, const struct delivery *d, const json_t 
         const char *emoji = json_str(payload, "emoji", ""), *allowed = tg_reaction(emoji);
         json_t *list = json_array();
 
-        (void)d;
         s->method = "setMessageReaction";
         json_object_set_new(s->params, "reaction", list);
-        if (add_message_id(s, payload, err) < 0)
+        if (add_message_id(s, d, payload, err) < 0)
                 return -1;
         if (allowed)
                 json_array_append_new(list, json_pack("{s:s, s:s}", "type", "emoji", "emoji", allowed));
@@ -191,7 +194,7 @@ static int make_type(struct tg_send *s, const struct delivery *d, const json_t *
         (void)payload;
         (void)err;
         s->method = "sendChatAction";
-        add_topic(s, d);
+        add_topic(s, d->thread);
         json_object_set_new(s->params, "action", json_string("typing"));
         return 0;
 }
@@ -262,7 +265,7 @@ static int make_upload(struct tg_send *s, const struct delivery *d, const json_t
                 return -1;
         s->file_name = mem_strdup(json_str(payload, "name", slash ? slash + 1 : path));
         s->file_mime = mem_strdup(mime);
-        add_topic(s, d);
+        add_topic(s, d->thread);
         add_reply(s, d, payload);
         return add_caption(s, payload, err);
 }
@@ -339,6 +342,7 @@ static void send_free(struct tg_send *s)
 {
         timer_free(s->later);
         json_decref(s->params);
+        free(s->topic);
         free(s->channel);
         free(s->message);
         free(s->file);
@@ -392,6 +396,23 @@ static bool try_moved(struct tg_send *s, const struct tg_answer *a)
         return true;
 }
 
+/* Once: somebody has deleted the draft that the answer should become. */
+static bool try_afresh(struct tg_send *s, const struct tg_answer *a)
+{
+        if (s->afresh || !s->final || a->status != 400 ||
+            (!strstr(a->why, "message to edit not found") && !strstr(a->why, "message can't be edited")))
+                return false;
+        json_object_del(s->params, "message_id");
+        add_topic(s, s->topic);
+        free(s->message);
+        s->message = NULL;
+        s->method = "sendMessage";
+        s->kind = find_kind("send");
+        s->afresh = true;
+        send_call(s);
+        return true;
+}
+
 static void on_sent(void *arg, const struct tg_answer *a)
 {
         struct tg_send *s = arg;
@@ -400,9 +421,11 @@ static void on_sent(void *arg, const struct tg_answer *a)
         char why[300], id[24];
 
         s->call = NULL;
-        if (try_plain(s, a) || try_moved(s, a))
+        if (try_plain(s, a) || try_moved(s, a) || try_afresh(s, a))
                 return;
         tg_outcome(s->kind->name, a, &result, why, sizeof(why));
+        if (result.outcome == SEND_UNSURE && s->afresh)
+                result.outcome = SEND_REJECTED; /* the road would repeat the edit, and we the message */
         tg->limited = a->status == 429 ? tg->limited + 1 : 0;
         result.freeze_adapter = tg->limited >= LIMITED_IN_ROW;
         result.platform_id = s->message;
