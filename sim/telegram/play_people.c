@@ -236,6 +236,7 @@ int play_chat(struct world *w, const json_t *wish, struct buf *out, struct error
                                  "the id is taken or does not fit the type (groups -1 and "
                                  "below, supergroups and channels -100...)");
         c->forum = json_flag(wish, "forum", false);
+        c->last_id = 1; /* the message of its creation; in a forum also the number of the general topic */
         if (json_str(wish, "username", NULL))
                 chat_set_username(w, c, json_str(wish, "username", ""));
         chat_set_member(c, user_make(w, DEFAULT_USER, NULL, NULL), NULL, STANDING_CREATOR);

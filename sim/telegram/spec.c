@@ -94,7 +94,13 @@ struct wanted {
         const char *only;
 };
 
-static json_t *fit(json_t *value, const struct wanted *want, char *problem);
+/* One attempt to make a value fit. */
+struct fitting {
+        char problem[SPEC_PROBLEM_SIZE]; /* "": none in words */
+        bool lenient;                    /* unknown fields are overlooked */
+};
+
+static json_t *fit(json_t *value, const struct wanted *want, struct fitting *f);
 
 static bool is_integer(const char *text, json_int_t *out)
 {
@@ -164,35 +170,43 @@ static struct wanted wanted_of(const struct spec_field *f)
         return (struct wanted){ spec_types + f->types, f->type_count, 0, f->only };
 }
 
-static json_t *fit_members(json_t *value, const struct spec_object *o, char *problem)
+/* False: a field that nobody knows. */
+static bool fit_member(json_t *out, const struct spec_object *o, const char *key, json_t *member,
+                       struct fitting *f)
 {
-        json_t *out = json_object(), *member, *fitted;
+        const struct spec_field *field = find_field(o->fields, o->field_count, key);
+        struct wanted want;
+        json_t *fitted;
+
+        if (!field) {
+                snprintf(f->problem, sizeof(f->problem), "unknown field \"%.60s\" in %s", key, o->name);
+                return f->lenient;
+        }
+        want = wanted_of(field);
+        fitted = fit(member, &want, f);
+        if (!fitted) {
+                if (!f->problem[0])
+                        snprintf(f->problem, sizeof(f->problem), "field \"%s\" of %s has a wrong type", key,
+                                 o->name);
+                return false;
+        }
+        json_object_set_new(out, key, fitted);
+        return true;
+}
+
+static json_t *fit_members(json_t *value, const struct spec_object *o, struct fitting *f)
+{
+        json_t *out = json_object(), *member;
         const char *key;
 
         json_object_foreach(value, key, member)
         {
-                const struct spec_field *f = find_field(o->fields, o->field_count, key);
-                struct wanted want;
-
-                if (json_is_null(member))
-                        continue;
-                if (!f) {
-                        snprintf(problem, SPEC_PROBLEM_SIZE, "unknown field \"%s\" in %s", key, o->name);
+                if (!json_is_null(member) && !fit_member(out, o, key, member, f))
                         goto bad;
-                }
-                want = wanted_of(f);
-                fitted = fit(member, &want, problem);
-                if (!fitted) {
-                        if (!*problem)
-                                snprintf(problem, SPEC_PROBLEM_SIZE, "field \"%s\" of %s has a wrong type",
-                                         key, o->name);
-                        goto bad;
-                }
-                json_object_set_new(out, key, fitted);
         }
         for (size_t i = o->fields; i < (size_t)o->fields + o->field_count; i++) {
                 if (spec_fields[i].required && !json_object_get(out, spec_fields[i].name)) {
-                        snprintf(problem, SPEC_PROBLEM_SIZE, "%s has no field \"%s\"", o->name,
+                        snprintf(f->problem, sizeof(f->problem), "%s has no field \"%s\"", o->name,
                                  spec_fields[i].name);
                         goto bad;
                 }
@@ -203,24 +217,28 @@ bad:
         return NULL;
 }
 
-static json_t *fit_object(json_t *value, const struct spec_object *o, char *problem)
+static json_t *fit_object(json_t *value, const struct spec_object *o, struct fitting *f)
 {
+        struct fitting best = { "", f->lenient };
+
         if (!json_is_object(value))
                 return NULL;
         if (o->subtype_count == 0)
-                return fit_members(value, o, problem);
+                return fit_members(value, o, f);
         for (size_t i = o->subtypes; i < (size_t)o->subtypes + o->subtype_count; i++) {
-                json_t *fitted = fit_object(value, &spec_objects[spec_subtypes[i]], problem);
+                struct fitting one = { "", f->lenient };
+                json_t *fitted = fit_object(value, &spec_objects[spec_subtypes[i]], &one);
 
-                if (fitted) {
-                        *problem = '\0';
+                if (fitted)
                         return fitted;
-                }
+                if (!strstr(one.problem, "\"type\"")) /* it is of this kind, but something else is wrong */
+                        best = one;
         }
+        *f = best;
         return NULL;
 }
 
-static json_t *fit_one(json_t *value, const struct spec_type *type, const char *only, char *problem)
+static json_t *fit_one(json_t *value, const struct spec_type *type, const char *only, struct fitting *f)
 {
         switch (type->kind) {
         case SPEC_INTEGER:
@@ -230,7 +248,7 @@ static json_t *fit_one(json_t *value, const struct spec_type *type, const char *
         case SPEC_BOOLEAN:
                 return fit_boolean(value);
         case SPEC_OBJECT:
-                return fit_object(value, &spec_objects[type->object], problem);
+                return fit_object(value, &spec_objects[type->object], f);
         default: /* a string; files are strings too by now: an id, an address or attach://part */
                 if (!json_is_string(value) || (only && strcmp(json_string_value(value), only) != 0))
                         return NULL;
@@ -238,7 +256,7 @@ static json_t *fit_one(json_t *value, const struct spec_type *type, const char *
         }
 }
 
-static json_t *fit_array(json_t *value, const struct wanted *want, char *problem)
+static json_t *fit_array(json_t *value, const struct wanted *want, struct fitting *f)
 {
         struct wanted inner = { want->types, want->count, want->depth + 1, NULL };
         json_t *out = json_array(), *element;
@@ -246,7 +264,7 @@ static json_t *fit_array(json_t *value, const struct wanted *want, char *problem
 
         json_array_foreach(value, i, element)
         {
-                json_t *fitted = fit(element, &inner, problem);
+                json_t *fitted = fit(element, &inner, f);
 
                 if (!fitted) {
                         json_decref(out);
@@ -268,7 +286,7 @@ static json_t *parse_text(json_t *value)
         return json_read(text, json_string_length(value), NULL);
 }
 
-static json_t *fit_parsed(json_t *value, const struct wanted *want, char *problem)
+static json_t *fit_parsed(json_t *value, const struct wanted *want, struct fitting *f)
 {
         bool structured = false;
         json_t *fitted = NULL;
@@ -277,28 +295,48 @@ static json_t *fit_parsed(json_t *value, const struct wanted *want, char *proble
                 structured = structured || want->types[i].depth > want->depth ||
                              want->types[i].kind == SPEC_OBJECT;
         if (structured && (value = parse_text(value))) {
-                fitted = fit(value, want, problem);
+                fitted = fit(value, want, f);
                 json_decref(value);
         }
         return fitted;
 }
 
+/* Has the object at least one of the value's members? Then it is the one that was meant. */
+static bool resembles(json_t *value, const struct spec_type *type)
+{
+        const struct spec_object *o = &spec_objects[type->object];
+        const char *key;
+        json_t *member;
+
+        if (type->kind != SPEC_OBJECT || o->subtype_count > 0)
+                return type->kind == SPEC_OBJECT;
+        json_object_foreach(value, key, member)
+        {
+                if (find_field(o->fields, o->field_count, key))
+                        return true;
+        }
+        return false;
+}
+
 /* A new reference, or NULL; then there may be a problem in words. */
-static json_t *fit(json_t *value, const struct wanted *want, char *problem)
+static json_t *fit(json_t *value, const struct wanted *want, struct fitting *f)
 {
         bool array = false;
 
         for (size_t i = 0; i < want->count; i++) {
+                struct fitting one = { "", f->lenient };
                 json_t *fitted = NULL;
 
                 if (want->types[i].depth > want->depth)
                         array = true;
-                else if ((fitted = fit_one(value, &want->types[i], want->only, problem)))
+                else if ((fitted = fit_one(value, &want->types[i], want->only, &one)))
                         return fitted;
+                else if (resembles(value, &want->types[i]))
+                        *f = one;
         }
         if (array && json_is_array(value))
-                return fit_array(value, want, problem);
-        return want->depth == 0 && json_is_string(value) ? fit_parsed(value, want, problem) : NULL;
+                return fit_array(value, want, f);
+        return want->depth == 0 && json_is_string(value) ? fit_parsed(value, want, f) : NULL;
 }
 
 /* ---- parameters ---- */
@@ -328,26 +366,28 @@ static void note(char *problem, bool *noted, const char *text)
 static void check_one(const struct spec_method *m, json_t *args, const char *name, json_t *value,
                       char *problem, bool *noted)
 {
-        const struct spec_field *f = find_field(m->fields, m->field_count, name);
-        char inner[SPEC_PROBLEM_SIZE] = "", text[SPEC_PROBLEM_SIZE], kinds[120];
+        const struct spec_field *field = find_field(m->fields, m->field_count, name);
+        struct fitting strict = { "", false }, lenient = { "", true };
+        char text[SPEC_PROBLEM_SIZE], kinds[120];
         struct wanted want;
         json_t *fitted;
 
-        if (!f) {
+        if (!field) {
                 snprintf(text, sizeof(text), "unknown parameter \"%.100s\"", name);
                 note(problem, noted, text);
                 return;
         }
-        want = wanted_of(f);
-        fitted = fit(value, &want, inner);
-        if (fitted) {
-                json_object_set_new(args, name, fitted);
-                return;
+        want = wanted_of(field);
+        fitted = fit(value, &want, &strict);
+        if (!fitted) {
+                describe(field, kinds, sizeof(kinds));
+                snprintf(text, sizeof(text), "can't parse parameter \"%s\": %.140s%s", name,
+                         strict.problem[0] ? strict.problem : "expected ", strict.problem[0] ? "" : kinds);
+                note(problem, noted, text);
+                fitted = fit(value, &want, &lenient);
         }
-        describe(f, kinds, sizeof(kinds));
-        snprintf(text, sizeof(text), "can't parse parameter \"%s\": %.140s%s", name,
-                 *inner ? inner : "expected ", *inner ? "" : kinds);
-        note(problem, noted, text);
+        if (fitted)
+                json_object_set_new(args, name, fitted);
 }
 
 static void check_required(const struct spec_method *m, const json_t *args, char *problem, bool *noted)

@@ -206,12 +206,8 @@ static void answer(struct updates *u, struct call *c)
         size_t n = 0, most = limit < 1 || limit > MAX_LIMIT ? MAX_LIMIT : (size_t)limit;
         struct faults *faults = &u->bot->world->faults;
 
-        TAILQ_FOREACH(one, &u->queue, next)
-        {
-                if (n == most)
-                        break;
+        for (one = TAILQ_FIRST(&u->queue); one && n < most; one = TAILQ_NEXT(one, next))
                 batch[n++] = one;
-        }
         if (n > 1 && faults_strike(faults, FAULT_REORDER, "getUpdates"))
                 shuffle(faults, batch, n);
         jsonw_open(&c->out, '[');
