@@ -1,0 +1,109 @@
+/*
+ * Rules from a careless operator meet events from strangers: reading a rule, its patterns and hours, matching them, explaining.
+ *
+ * The input is two texts with a NUL between: a rule (JSON) and a message. A rule that does not parse is used as a pattern instead, so that
+ * the fuzzer reaches PCRE2 without having to write JSON.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "dispatch/dispatch.h"
+#include "dispatch/hours.h"
+#include "dispatch/pattern.h"
+#include "dispatch/rules.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static int read_rule(const char *text, size_t n, struct rule *out)
+{
+        struct error err = { 0 };
+        struct settings_source *src = settings_source_new("config.json", NULL, text, n, &err);
+        int rc = src ? rule_read(src, 0, settings_source_root(src), out, &err) : -1;
+
+        settings_source_free(src);
+        return rc;
+}
+
+/* {"when": {"text": [pattern], "mentionPattern": [pattern]}} */
+static int make_rule(const char *pattern, struct rule *out)
+{
+        struct buf json;
+        int rc;
+
+        buf_init(&json, 0);
+        jsonw_open(&json, '{');
+        jsonw_open_member(&json, "when", '{');
+        jsonw_str(&json, "text", pattern);
+        jsonw_str(&json, "mentionPattern", pattern);
+        jsonw_close(&json, '}');
+        jsonw_close(&json, '}');
+        rc = read_rule(json.data, json.len, out);
+        buf_release(&json);
+        return rc;
+}
+
+static void ask(struct rule *r, const char *text)
+{
+        struct incoming in = { .adapter = "tg",
+                               .platform = "telegram",
+                               .channel = text,
+                               .chat = CHAT_GROUP,
+                               .sender_id = text,
+                               .text = text,
+                               .emoji = text,
+                               .metadata = text,
+                               .time_ms = 1794728171127 };
+        struct buf why;
+
+        buf_init(&why, 0);
+        for (int type = 0; type < 2; type++) {
+                in.type = type == 0 ? EVENT_MESSAGE_RECEIVED : EVENT_REACTION_RECEIVED;
+                in.sender_is_bot = type == 1;
+                if (!rule_matches(r, &in, &why) && why.len == 0)
+                        abort(); /* a refusal without a reason */
+                buf_clear(&why);
+        }
+        buf_release(&why);
+}
+
+static void ask_access(char *entry, const char *text)
+{
+        struct setting_list list = { &entry, 1, true };
+        struct access_lists lists = {
+                .admins = &list, .dm = &list, .allow = &list, .block = &list, .channels = &list
+        };
+        struct access *a = access_new(&lists);
+        struct incoming in = { .channel = text, .sender_id = text, .metadata = text };
+        struct buf why;
+
+        buf_init(&why, 0);
+        if (!access_allows(a, &in, &why) && why.len == 0)
+                abort();
+        access_describe(a, &why);
+        buf_release(&why);
+        access_free(a);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        char *all = mem_alloc(size + 1);
+        const char *text;
+        struct hours h;
+        struct rule r;
+
+        memcpy(all, data, size);
+        all[size] = '\0';
+        text = strlen(all) < size ? all + strlen(all) + 1 : "";
+        if (hours_parse(all, &h) == 0)
+                (void)hours_hold(&h, (struct moment){ 3, 600 });
+        ask_access(all, text);
+        if (read_rule(all, strlen(all), &r) == 0 || make_rule(all, &r) == 0) {
+                ask(&r, text);
+                rule_release(&r);
+        }
+        free(all);
+        return 0;
+}
