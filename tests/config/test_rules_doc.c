@@ -1,0 +1,147 @@
+/* Every example of docs/RULES.md: each configuration is read, each event asked, each answer compared. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../lib/scratch.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "config/config.h"
+#include "dispatch/dry_run.h"
+
+#define MANUAL "docs/RULES.md" /* tests run in the project's folder */
+
+static char *read_manual(void)
+{
+        FILE *f = fopen(MANUAL, "r");
+        struct buf text;
+        char *at;
+
+        assert_non_null(f);
+        buf_init(&text, 1 << 20);
+        while (!feof(f) && (at = buf_reserve(&text, 4096)))
+                buf_grew(&text, fread(at, 1, 4096, f));
+        fclose(f);
+        return buf_take(&text);
+}
+
+static struct dispatch *dispatch_by(const char *dir, const char *config)
+{
+        char *path = scratch_path(dir, "config.json");
+        FILE *f = fopen(path, "w");
+        struct dispatch *d = dispatch_new();
+        struct config *c = NULL;
+        struct error err = { 0 };
+
+        assert_non_null(f);
+        fputs(config, f);
+        fclose(f);
+        if (config_load(dir, &c, &err) < 0)
+                fail_msg("%s in:\n%s", err.text, config);
+        assert_string_equal(config_warnings(c), "");
+        config_to_dispatch(c, d);
+        config_free(c);
+        free(path);
+        return d;
+}
+
+/* As `dragoman route test` begins. */
+static void first_line(const json_t *decision, struct buf *out)
+{
+        if (json_flag(decision, "trigger", false))
+                buf_addf(out, "agent '%s' would answer", json_str(decision, "agent", "?"));
+        else
+                buf_addf(out, "nobody would answer, because %s", json_str(decision, "reason", "?"));
+        if (json_str(decision, "rule", NULL))
+                buf_addf(out, " (rule '%s')", json_str(decision, "rule", ""));
+}
+
+static void ask(struct dispatch *d, const char *event, const char *answer)
+{
+        struct error err = { 0 };
+        json_t *json = json_read(event, strlen(event), &err), *told;
+        struct incoming *in = dry_run_event(json, &err);
+        struct buf text, line;
+
+        if (!in)
+                fail_msg("%s in: %s", err.text, event);
+        buf_init(&text, 0);
+        buf_init(&line, 0);
+        dispatch_explain(d, in, &text);
+        told = json_read(text.data, text.len, &err);
+        first_line(json_object_get(told, "decision"), &line);
+        if (strcmp(line.data, answer) != 0)
+                fail_msg("%s\nis told:   %s\nnot:       %s", event, line.data, answer);
+        json_decref(told);
+        json_decref(json);
+        incoming_free(in);
+        buf_release(&text);
+        buf_release(&line);
+}
+
+/* The lines of one ```console block, events and answers in turn. */
+static unsigned ask_all(struct dispatch *d, char *block)
+{
+        char *line, *event = NULL;
+        unsigned asked = 0;
+
+        while ((line = strsep(&block, "\n"))) {
+                if (strncmp(line, "$ ", 2) == 0) {
+                        event = line + 2;
+                } else if (*line) {
+                        assert_non_null(event);
+                        ask(d, event, line);
+                        event = NULL;
+                        asked++;
+                }
+        }
+        return asked;
+}
+
+/* The text of the next block of this kind at or after *at, which moves behind it; NULL when there is none. */
+static char *next_block(char **at, const char *fence)
+{
+        char *begin = strstr(*at, fence), *end = begin ? strstr(begin + strlen(fence), "\n```") : NULL;
+
+        if (!end)
+                return NULL;
+        *at = end + 4;
+        return mem_strndup(begin + strlen(fence), (size_t)(end - begin) - strlen(fence));
+}
+
+static void every_example_of_the_manual_does_what_it_says(void **state)
+{
+        char *text = read_manual(), *at = text, *config, *questions;
+        char *dir = scratch_new();
+        unsigned asked = 0;
+
+        (void)state;
+        setenv("TELEGRAM_BOT_TOKEN", "1:secret-of-the-test", 1);
+        while ((config = next_block(&at, "```jsonc\n"))) {
+                struct dispatch *d = dispatch_by(dir, config);
+
+                questions = next_block(&at, "```console\n");
+                assert_non_null(questions);
+                asked += ask_all(d, questions);
+                dispatch_free(d);
+                free(questions);
+                free(config);
+        }
+        assert_true(asked >= 20);
+        unsetenv("TELEGRAM_BOT_TOKEN");
+        scratch_free(dir);
+        free(text);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = { cmocka_unit_test(every_example_of_the_manual_does_what_it_says) };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
