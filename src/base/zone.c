@@ -76,7 +76,7 @@ static bool read_block(struct zone *z, const unsigned char *p, const struct coun
                 if (indexes[z->count] >= c->types)
                         return false;
                 z->at[z->count] = read64(p + z->count * 8);
-                z->offset[z->count] = (int32_t)read32(types + indexes[z->count] * 6);
+                z->offset[z->count] = (int32_t)read32(types + (size_t)indexes[z->count] * 6);
         }
         return true;
 }
@@ -125,7 +125,7 @@ static bool read_seconds(const char **p, int64_t *out)
                         break;
                 ++*p;
         }
-        *out = sign * ((int64_t)parts[0] * 3600 + parts[1] * 60 + parts[2]);
+        *out = sign * ((int64_t)parts[0] * 3600 + (int64_t)parts[1] * 60 + parts[2]);
         return true;
 }
 

@@ -20,7 +20,8 @@ struct http_conf {
         char *listen;
         char *public_url;
         char *tls_cert, *tls_key;
-        struct setting_list trusted_proxy; /* addresses; naming one permits a non-loopback listen address without TLS */
+        struct setting_list
+                trusted_proxy; /* addresses; naming one permits a non-loopback listen address without TLS */
         int64_t max_body_bytes, max_connections, max_stream_clients, idle_seconds, request_seconds;
 };
 extern const struct setting http_settings[];
@@ -39,7 +40,7 @@ struct config {
         struct rule *rules;
         size_t rule_count;
         char *default_agent; /* answers when nothing else says so; NULL when there are several and none is named */
-        char *agent_note;    /* for the banner: "demo agent (no key in the environment)" */
+        char *agent_note; /* for the banner: "demo agent (no key in the environment)" */
 };
 
 /* Reads DIR/config.json (absent: defaults) and the environment. ERR_INVALID with file and line; ERR_IO. */

@@ -145,7 +145,7 @@ static int compile_patterns(const struct list_place *p, struct pattern ***out, s
 
         if (check_length(p, err) < 0)
                 return -1;
-        *out = mem_array(p->list->count, sizeof(**out));
+        *out = mem_array(p->list->count, sizeof(struct pattern *));
         for (size_t i = 0; i < p->list->count; i++) {
                 (*out)[i] = pattern_new(p->list->items[i], &why);
                 if (!(*out)[i])

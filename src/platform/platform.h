@@ -26,11 +26,12 @@ struct adapter;
 /* Settings every adapter has besides its own. */
 struct adapter_common {
         bool enabled;
-        char *agent;              /* who answers when no rule says otherwise; NULL: the only agent */
-        int64_t debounce_ms;      /* -1: the platform's default */
+        char *agent;         /* who answers when no rule says otherwise; NULL: the only agent */
+        int64_t debounce_ms; /* -1: the platform's default */
         int64_t debounce_max_ms;
-        int64_t max_age_seconds;  /* older backlog is stored and marked expired; 0: no limit */
-        struct setting_list admins, dm, allow, block, channels; /* who is answered; dispatch knows what they mean */
+        int64_t max_age_seconds; /* older backlog is stored and marked expired; 0: no limit */
+        struct setting_list admins, dm, allow, block,
+                channels; /* who is answered; dispatch knows what they mean */
         struct {
                 int64_t turns, seconds; /* turns -1: 5, or no limit on a trusted platform */
         } rate;
@@ -42,17 +43,18 @@ struct adapter_common {
 extern const struct setting adapter_common_settings[];
 
 struct platform_ops {
-        const char *name;               /* "telegram" */
+        const char *name; /* "telegram" */
         const char *help;
-        unsigned can;                   /* ADAPTER_* of road.h; an adapter may narrow it by its settings */
-        struct markdown_limits text;    /* dialect, unit and longest message */
-        bool as_written;                /* whoever reads here renders Markdown: the text passes unchanged, in one part */
-        int64_t debounce_ms;            /* default */
-        struct pace_limits pace;        /* default */
-        bool trusted;                   /* whoever can write here has shown a key already: no access rules, no mention needed */
+        unsigned can;                /* ADAPTER_* of road.h; an adapter may narrow it by its settings */
+        struct markdown_limits text; /* dialect, unit and longest message */
+        bool as_written;     /* whoever reads here renders Markdown: the text passes unchanged, in one part */
+        int64_t debounce_ms; /* default */
+        struct pace_limits pace; /* default */
+        bool trusted; /* whoever can write here has shown a key already: no access rules, no mention needed */
         const struct setting *settings; /* own keys, into a struct of conf_size bytes */
         size_t conf_size;
-        int (*check)(struct settings_source *src, const char *path, const void *conf, struct error *err); /* optional */
+        int (*check)(struct settings_source *src, const char *path, const void *conf,
+                     struct error *err);                   /* optional */
         int (*open)(struct adapter *a, struct error *err); /* begins; adapter_ready or adapter_lost follow */
         void (*close)(struct adapter *a);
         void (*send)(struct adapter *a, const struct delivery *d);      /* NULL with ADAPTER_JOURNALED */
@@ -82,9 +84,9 @@ struct adapter {
         const char *dir;
         const char *public_url; /* how the API is reached from outside; NULL: not at all */
         enum adapter_state state;
-        char why[200];        /* of LOST and STOPPED, for a person */
-        int64_t since_ms;     /* wall clock of the last change of state */
-        void *self;           /* the platform's own */
+        char why[200];    /* of LOST and STOPPED, for a person */
+        int64_t since_ms; /* wall clock of the last change of state */
+        void *self;       /* the platform's own */
 };
 
 /* ---- what a platform may tell ---- */
@@ -106,8 +108,10 @@ struct adapter_conf {
         void *conf;
         json_t *raw;
 };
-struct adapter_conf *adapter_conf_read(struct settings_source *src, const char *name, const json_t *object, struct error *err);
-struct adapter_conf *adapter_conf_make(const char *name, const char *type, const char *json, struct error *err);
+struct adapter_conf *adapter_conf_read(struct settings_source *src, const char *name, const json_t *object,
+                                       struct error *err);
+struct adapter_conf *adapter_conf_make(const char *name, const char *type, const char *json,
+                                       struct error *err);
 void adapter_conf_free(struct adapter_conf *c);
 
 /* ---- the registry: implements the road's adapter hooks ---- */
@@ -135,7 +139,8 @@ unsigned adapters_abilities(void *adapters, const char *adapter);
 bool adapters_ready(void *adapters, const char *adapter);
 void adapters_limits(void *adapters, const char *adapter, struct pace_limits *out);
 bool adapters_channel_is_group(void *adapters, const char *adapter, const char *channel);
-int adapters_render(void *adapters, const char *adapter, const char *text, struct rendered *out, struct error *err);
+int adapters_render(void *adapters, const char *adapter, const char *text, struct rendered *out,
+                    struct error *err);
 void adapters_send(void *adapters, const struct delivery *d);
 void adapters_reconcile(void *adapters, const struct delivery *d);
 
