@@ -14,11 +14,14 @@
 #include "store/store.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fault.h"
@@ -90,9 +93,10 @@ struct store {
         bool closing;
         bool completing; /* completions are running */
 
-        uv_async_t finished_wake; /* keeps the loop alive while pending > 0 */
-        size_t pending;           /* jobs whose completion has not run; the loop's */
-        pthread_mutex_t lock;     /* guards what follows */
+        uv_poll_t finished_wake; /* keeps the loop alive while pending > 0 */
+        int finished_fd;         /* an eventfd; see knock */
+        size_t pending;          /* jobs whose completion has not run; the loop's */
+        pthread_mutex_t lock;    /* guards what follows */
         struct jobs finished;
         struct store_health health;
 };
@@ -151,10 +155,22 @@ static void tell_waiter(struct waiter *w)
         pthread_mutex_unlock(&w->lock);
 }
 
+/*
+ * Wakes the loop. Not with uv_async_send: when that wakes a loop which then runs before the sender has returned from the
+ * system call, libuv 1.44 spins on the loop's thread until it has, and with two cores that is most of the time.
+ */
+static void knock(struct store *s)
+{
+        uint64_t once = 1;
+
+        while (write(s->finished_fd, &once, sizeof(once)) < 0 && errno == EINTR)
+                ;
+}
+
 /* Hands finished jobs to those who wait for them, in this order; they are theirs from then on. */
 static void finish(struct store *s, struct job **jobs, size_t n)
 {
-        bool knock = false;
+        bool first = false;
 
         pthread_mutex_lock(&s->lock);
         for (size_t i = 0; i < n; i++) {
@@ -162,12 +178,12 @@ static void finish(struct store *s, struct job **jobs, size_t n)
                         tell_waiter(jobs[i]->waiter);
                         continue;
                 }
-                knock = knock || STAILQ_EMPTY(&s->finished);
+                first = first || STAILQ_EMPTY(&s->finished);
                 STAILQ_INSERT_TAIL(&s->finished, jobs[i], next);
         }
         pthread_mutex_unlock(&s->lock);
-        if (knock)
-                uv_async_send(&s->finished_wake);
+        if (first)
+                knock(s);
 }
 
 /* --- workers --- */
@@ -516,7 +532,7 @@ static int copy_database(struct backup *b, struct store_conn *conn, struct error
 
         while ((rc = conn->driver->backup_step(conn, b->to_path, &state, &percent, err)) == 1) {
                 atomic_store(&b->percent, percent);
-                uv_async_send(&b->store->finished_wake);
+                knock(b->store);
                 if (!atomic_load(&b->cancel))
                         continue;
                 conn->driver->backup_abort(conn, &state);
@@ -539,7 +555,7 @@ static void *run_backup(void *arg)
         if (conn)
                 conn->driver->close(conn);
         atomic_store(&b->finished, true);
-        uv_async_send(&b->store->finished_wake);
+        knock(b->store);
         return NULL;
 }
 
@@ -613,10 +629,15 @@ void store_backup(struct store *s, const char *to_path, void (*progress)(void *a
 
 /* --- opening and closing --- */
 
-static void on_finished(uv_async_t *wake)
+static void on_finished(uv_poll_t *wake, int status, int events)
 {
         struct store *s = wake->data;
+        uint64_t times;
+        ssize_t got = read(s->finished_fd, &times, sizeof(times));
 
+        (void)got; /* nothing to read: somebody was quicker, and so much the better */
+        (void)status;
+        (void)events;
         look_after_backup(s);
         complete_finished(s);
 }
@@ -669,6 +690,18 @@ static int open_for_writing(struct store *s, struct error *err)
         return worker_start(&s->writer, err);
 }
 
+static void listen_for_knocks(struct store *s)
+{
+        s->finished_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (s->finished_fd < 0 || uv_poll_init(loop_uv(s->loop), &s->finished_wake, s->finished_fd) != 0) {
+                perror("dragoman: the store cannot wake the loop");
+                abort();
+        }
+        uv_poll_start(&s->finished_wake, UV_READABLE, on_finished);
+        uv_unref((uv_handle_t *)&s->finished_wake);
+        s->finished_wake.data = s;
+}
+
 static struct store *store_new(struct loop *l, const struct store_options *options)
 {
         struct store *s = mem_zalloc(sizeof(*s));
@@ -687,11 +720,8 @@ static struct store *store_new(struct loop *l, const struct store_options *optio
         STAILQ_INIT(&s->finished);
         worker_init(&s->writer, s, "store-writer", run_writes);
         worker_init(&s->reader, s, "store-reader", run_reads);
-        if (l) {
-                uv_async_init(loop_uv(l), &s->finished_wake, on_finished);
-                uv_unref((uv_handle_t *)&s->finished_wake);
-                s->finished_wake.data = s;
-        }
+        if (l)
+                listen_for_knocks(s);
         return s;
 }
 
@@ -707,7 +737,10 @@ static void store_free(struct store *s)
 
 static void on_wake_closed(uv_handle_t *h)
 {
-        free(h->data);
+        struct store *s = h->data;
+
+        close(s->finished_fd);
+        free(s);
 }
 
 /* The memory of the handle goes when the loop has let go of it. */
@@ -715,7 +748,7 @@ static void forget(struct store *s)
 {
         store_free(s);
         if (s->loop)
-                uv_close((uv_handle_t *)&s->finished_wake, on_wake_closed);
+                uv_close((uv_handle_t *)&s->finished_wake, on_wake_closed); /* stops the poll first */
         else
                 free(s);
 }
