@@ -64,7 +64,7 @@ $(O)/dragoman: $(O)/src/main.o $(O)/src/daemon.o $(LIBS)
 # sim/ is a program of its own, which may use the two lowest rooms; its includes are written from here.
 SIM_SRCS    := $(filter-out sim/main.c,$(sort $(wildcard sim/*.c sim/*/*.c)))
 SIM_LIBS    := $(O)/libsim.a $(O)/libnet.a $(O)/libbase.a
-$(O)/sim/%.o $(O)/tests/sim/%.o: CFLAGS_ALL += -I.
+$(O)/sim/%.o $(O)/tests/sim/%.o $(O)/fuzz/fuzz_sim_%.o: CFLAGS_ALL += -I.
 $(O)/libsim.a: $(SIM_SRCS:%.c=$(O)/%.o)
 	@rm -f $@
 	ar rcsD $@ $^
@@ -93,6 +93,8 @@ test-bins: $(TEST_BINS)
 
 # fuzz/fuzz_<subject>.c is one libFuzzer program (VARIANT=fuzz CC=clang).
 FUZZ_BINS   := $(patsubst %.c,$(O)/%,$(sort $(wildcard fuzz/fuzz_*.c)))
+$(O)/fuzz/fuzz_sim_%: $(O)/fuzz/fuzz_sim_%.o $(SIM_LIBS)
+	$(CC) $(LDFLAGS_ALL) -o $@ $< $(SIM_LIBS) $(PKG_LIBS)
 $(O)/fuzz/fuzz_%: $(O)/fuzz/fuzz_%.o $(LIBS)
 	$(CC) $(LDFLAGS_ALL) -o $@ $< $(LIBS) $(PKG_LIBS)
 .PHONY: fuzz-bins

@@ -331,7 +331,7 @@ static json_t *fit(json_t *value, const struct wanted *want, struct fitting *f)
                         array = true;
                 else if ((fitted = fit_one(value, &want->types[i], want->only, &one)))
                         return fitted;
-                else if (resembles(value, &want->types[i]))
+                else if (want->count == 1 || resembles(value, &want->types[i]))
                         *f = one;
         }
         if (array && json_is_array(value))
@@ -368,7 +368,7 @@ static void check_one(const struct spec_method *m, json_t *args, const char *nam
 {
         const struct spec_field *field = find_field(m->fields, m->field_count, name);
         struct fitting strict = { "", false }, lenient = { "", true };
-        char text[SPEC_PROBLEM_SIZE], kinds[120];
+        char text[2 * SPEC_PROBLEM_SIZE], kinds[80];
         struct wanted want;
         json_t *fitted;
 
@@ -381,7 +381,7 @@ static void check_one(const struct spec_method *m, json_t *args, const char *nam
         fitted = fit(value, &want, &strict);
         if (!fitted) {
                 describe(field, kinds, sizeof(kinds));
-                snprintf(text, sizeof(text), "can't parse parameter \"%s\": %.140s%s", name,
+                snprintf(text, sizeof(text), "can't parse parameter \"%.40s\": %s%s", name,
                          strict.problem[0] ? strict.problem : "expected ", strict.problem[0] ? "" : kinds);
                 note(problem, noted, text);
                 fitted = fit(value, &want, &lenient);

@@ -1,0 +1,74 @@
+/*
+ * What the simulator reads from outside: markup, multipart bodies, parameters. The first byte chooses.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "sim/multipart.h"
+#include "sim/telegram/rich.h"
+#include "sim/telegram/spec.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+static void markup(int (*parse)(struct rich *, const char *, char *), const char *text)
+{
+        char problem[RICH_PROBLEM_SIZE];
+        struct rich r;
+
+        rich_init(&r);
+        if (parse(&r, text, problem) == 0) {
+                rich_trim(&r);
+                rich_detect(&r);
+                free(rich_entities(&r));
+        }
+        rich_release(&r);
+}
+
+static void parts(const char *text, size_t n)
+{
+        struct multipart m;
+
+        if (multipart_init(&m, "multipart/form-data; boundary=xyz", text, n, NULL) == 0)
+                multipart_release(&m);
+}
+
+static void parameters(const char *text, size_t n)
+{
+        json_t *args = json_read(text, n, NULL);
+        char problem[SPEC_PROBLEM_SIZE];
+
+        if (json_is_object(args))
+                spec_check(spec_method("sendMediaGroup"), args, problem);
+        json_decref(args);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+        char *text;
+
+        if (n == 0)
+                return 0;
+        text = mem_strndup((const char *)data + 1, n - 1);
+        switch (data[0] % 5) {
+        case 0:
+                markup(rich_from_html, text);
+                break;
+        case 1:
+                markup(rich_from_markdown_v2, text);
+                break;
+        case 2:
+                markup(rich_from_markdown, text);
+                break;
+        case 3:
+                parts((const char *)data + 1, n - 1);
+                break;
+        default:
+                parameters(text, strlen(text));
+                break;
+        }
+        free(text);
+        return 0;
+}

@@ -1,0 +1,437 @@
+/*
+ * The simulator over HTTP: what a client relies on beyond single methods.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../lib/fake_server.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "net/http_client.h"
+#include "net/http_server.h"
+#include "net/loop.h"
+#include "sim/telegram/call.h"
+#include "sim/telegram/control.h"
+#include "sim/telegram/world.h"
+
+#define TOKEN "7:sim"
+
+struct rig {
+        struct loop *loop;
+        struct world *world;
+        struct http_server *server;
+        struct http_client *client;
+};
+
+struct answer {
+        bool done;
+        int status;
+        json_t *body;
+        enum error_kind kind;
+};
+
+static int setup(void **state)
+{
+        struct rig *r = mem_zalloc(sizeof(*r));
+        struct http_server_options options = { .listen = "127.0.0.1:0" };
+        struct http_client_options plain = { 0 };
+        struct bot *b;
+
+        r->loop = loop_new();
+        r->world = world_new(r->loop);
+        r->world->quiet = true;
+        r->world->settings.limits = false;
+        r->world->client = http_client_new(r->loop, &plain, NULL);
+        b = world_bot(r->world, TOKEN, NULL);
+        chat_private(b, user_make(r->world, 42, "Ada", "ada"), true);
+        r->server =
+                http_server_new(r->loop, &options, control_routes, control_route_count, NULL, r->world, NULL);
+        r->client = http_client_new(r->loop, &plain, NULL);
+        *state = r;
+        return 0;
+}
+
+static int teardown(void **state)
+{
+        struct rig *r = *state;
+        struct http_client *sims = r->world->client;
+
+        http_client_free(r->client);
+        call_end_all(r->world);
+        world_free(r->world);
+        http_server_free(r->server);
+        http_client_free(sims);
+        loop_free(r->loop);
+        free(r);
+        return 0;
+}
+
+static void on_done(void *arg, const struct http_result *result)
+{
+        struct answer *a = arg;
+
+        a->done = true;
+        a->status = result->status;
+        a->kind = result->kind;
+        a->body = result->body_n ? json_read(result->body, result->body_n, NULL) : NULL;
+}
+
+static void start(struct rig *r, struct answer *a, const char *path, const char *body)
+{
+        static const struct http_handlers handlers = { .on_done = on_done };
+        static const char *const headers[] = { "Content-Type: application/json", NULL };
+        char *url = mem_printf("http://%s%s", http_server_address(r->server), path);
+        struct http_request request = {
+                .url = url, .headers = headers, .body = body, .body_n = body ? strlen(body) : 0
+        };
+
+        memset(a, 0, sizeof(*a));
+        http_start(r->client, &request, &handlers, a);
+        free(url);
+}
+
+static void await(struct rig *r, struct answer *a)
+{
+        while (!a->done)
+                assert_true(loop_step(r->loop, true));
+}
+
+/* Asks and waits; the caller frees the body. */
+static struct answer ask(struct rig *r, const char *path, const char *body)
+{
+        struct answer a;
+
+        start(r, &a, path, body);
+        await(r, &a);
+        return a;
+}
+
+/* A method call that must be answered with this status; the result, or the whole error. Yours. */
+static json_t *call(struct rig *r, const char *method, const char *args, int status)
+{
+        char *path = mem_printf("/bot" TOKEN "/%s", method);
+        struct answer a = ask(r, path, args);
+        json_t *result;
+
+        free(path);
+        assert_int_equal(a.status, status);
+        result = status == 200 ? json_incref(json_object_get(a.body, "result")) : json_incref(a.body);
+        json_decref(a.body);
+        return result;
+}
+
+static void refused(struct rig *r, const char *method, const char *args, int status, const char *words)
+{
+        json_t *error = call(r, method, args, status);
+
+        assert_string_equal(json_str(error, "description", ""), words);
+        json_decref(error);
+}
+
+static void play(struct rig *r, const char *what, const char *wish)
+{
+        char *path = mem_printf("/sim/%s", what);
+        struct answer a = ask(r, path, wish);
+
+        free(path);
+        assert_int_equal(a.status, 200);
+        json_decref(a.body);
+}
+
+static void say(struct rig *r, const char *text)
+{
+        char *wish = mem_printf("{\"from\":42,\"text\":\"%s\"}", text);
+
+        play(r, "send", wish);
+        free(wish);
+}
+
+/* The texts of the updates, with blanks between them. Yours. */
+static char *texts(const json_t *updates, int64_t *last_id)
+{
+        struct buf b;
+        const json_t *u;
+        size_t i;
+
+        buf_init(&b, 0);
+        json_array_foreach(updates, i, u)
+        {
+                buf_addf(&b, "%s%s", i ? " " : "", json_str(json_object_get(u, "message"), "text", "?"));
+                if (last_id && json_int(u, "update_id", 0) > *last_id)
+                        *last_id = json_int(u, "update_id", 0);
+        }
+        return buf_take(&b);
+}
+
+static void poll_is(struct rig *r, const char *args, const char *expected, int64_t *last_id)
+{
+        json_t *updates = call(r, "getUpdates", args, 200);
+        char *got = texts(updates, last_id);
+
+        assert_string_equal(got, expected);
+        free(got);
+        json_decref(updates);
+}
+
+/* ---- updates ---- */
+
+static void an_update_stays_until_a_higher_offset_confirms_it(void **state)
+{
+        struct rig *r = *state;
+        int64_t last = 0;
+        char args[64];
+
+        say(r, "a");
+        say(r, "b");
+        poll_is(r, "{}", "a b", &last);
+        poll_is(r, "{\"limit\":1}", "a", NULL);
+        snprintf(args, sizeof(args), "{\"offset\":%lld}", (long long)last);
+        poll_is(r, args, "b", NULL);
+        snprintf(args, sizeof(args), "{\"offset\":%lld}", (long long)last + 1);
+        poll_is(r, args, "", NULL);
+        say(r, "c");
+        say(r, "d");
+        poll_is(r, "{\"offset\":-1}", "d", NULL);
+        poll_is(r, "{}", "d", NULL);
+}
+
+static void a_long_poll_is_answered_when_something_happens(void **state)
+{
+        struct rig *r = *state;
+        struct answer a;
+        char *got;
+
+        start(r, &a, "/bot" TOKEN "/getUpdates?timeout=50", NULL);
+        say(r, "now");
+        await(r, &a);
+        got = texts(json_object_get(a.body, "result"), NULL);
+        assert_string_equal(got, "now");
+        free(got);
+        json_decref(a.body);
+}
+
+static void a_second_poller_ends_the_first(void **state)
+{
+        struct rig *r = *state;
+        struct answer first;
+
+        start(r, &first, "/bot" TOKEN "/getUpdates?timeout=50", NULL);
+        json_decref(call(r, "getMe", NULL, 200)); /* by now the first one waits */
+        poll_is(r, "{}", "", NULL);
+        await(r, &first);
+        assert_int_equal(first.status, 409);
+        json_decref(first.body);
+}
+
+static void allowed_updates_are_remembered(void **state)
+{
+        struct rig *r = *state;
+
+        poll_is(r, "{\"allowed_updates\":[\"callback_query\"]}", "", NULL);
+        say(r, "unseen");
+        poll_is(r, "{}", "", NULL);
+        poll_is(r, "{\"allowed_updates\":[]}", "", NULL);
+        say(r, "seen");
+        poll_is(r, "{}", "seen", NULL);
+}
+
+/* ---- webhooks ---- */
+
+static void a_webhook_gets_each_update_until_it_says_2xx(void **state)
+{
+        static const struct fake_answer script[] = {
+                { .bytes = "HTTP/1.1 500 no\r\nContent-Length: 0\r\n\r\n" },
+                { .bytes = "HTTP/1.1 200 ok\r\nContent-Length: 60\r\n\r\n"
+                           "{\"method\":\"sendMessage\",\"chat_id\":42,\"text\":\"by the answer\"}" },
+        };
+        struct rig *r = *state;
+        struct fake_server *hook = fake_server_new(r->loop, script, COUNT(script));
+        char *url = fake_server_url(hook, "/hook"), *args;
+
+        args = mem_printf("{\"url\":\"%s\",\"secret_token\":\"s3\"}", url);
+        json_decref(call(r, "setWebhook", args, 200));
+        refused(r, "getUpdates", "{}", 409,
+                "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete "
+                "the "
+                "webhook first");
+        say(r, "hooked");
+        while (r->world->message_count == 0)
+                assert_true(loop_step(r->loop, true));
+        assert_int_equal(fake_server_requests(hook), 2);
+        assert_non_null(strstr(fake_server_request(hook, 1), "X-Telegram-Bot-Api-Secret-Token: s3"));
+        assert_non_null(strstr(fake_server_request(hook, 1), "hooked"));
+        json_decref(call(r, "deleteWebhook", "{}", 200));
+        poll_is(r, "{}", "", NULL);
+        fake_server_free(hook);
+        free(url);
+        free(args);
+}
+
+/* ---- errors ---- */
+
+static void calls_are_refused_in_telegrams_words(void **state)
+{
+        struct rig *r = *state;
+        struct answer a = ask(r, "/bot9:wrong/getMe", NULL);
+        char *long_text = mem_alloc(5000), *args;
+
+        assert_int_equal(a.status, 401);
+        json_decref(a.body);
+        refused(r, "sendNothing", "{}", 404, "Not Found: method not found");
+        refused(r, "sendMessage", "{\"chat_id\":43,\"text\":\"x\"}", 400, "Bad Request: chat not found");
+        refused(r, "sendMessage", "{\"chat_id\":42,\"text\":\" \"}", 400,
+                "Bad Request: message text is empty");
+        refused(r, "sendMessage", "{\"chat_id\":42,\"text\":\"x\",\"message_thread_id\":1}", 400,
+                "Bad Request: message thread not found");
+        memset(long_text, 'x', 4097);
+        long_text[4097] = '\0';
+        args = mem_printf("{\"chat_id\":42,\"text\":\"%s\"}", long_text);
+        refused(r, "sendMessage", args, 400, "Bad Request: message is too long");
+        free(args);
+        long_text[4096] = '\0';
+        args = mem_printf("{\"chat_id\":42,\"text\":\"%s\"}", long_text);
+        json_decref(call(r, "sendMessage", args, 200));
+        free(args);
+        free(long_text);
+        play(r, "block", "{\"user\":42}");
+        refused(r, "sendMessage", "{\"chat_id\":42,\"text\":\"x\"}", 403,
+                "Forbidden: bot was blocked by the user");
+}
+
+static void a_group_that_moved_says_where(void **state)
+{
+        struct rig *r = *state;
+        json_t *error;
+
+        play(r, "chats", "{\"id\":-5,\"type\":\"group\",\"title\":\"G\"}");
+        play(r, "migrate", "{\"chat\":-5,\"to\":-1005000000000}");
+        error = call(r, "sendMessage", "{\"chat_id\":-5,\"text\":\"x\"}", 400);
+        assert_int_equal(json_int(json_object_get(error, "parameters"), "migrate_to_chat_id", 0),
+                         -1005000000000);
+        json_decref(error);
+        json_decref(call(r, "sendMessage", "{\"chat_id\":-1005000000000,\"text\":\"x\"}", 200));
+}
+
+static void too_many_messages_to_a_chat_are_told_when_to_come_back(void **state)
+{
+        struct rig *r = *state;
+        json_t *error;
+
+        r->world->settings.limits = true;
+        for (int i = 0; i < 3; i++)
+                json_decref(call(r, "sendMessage", "{\"chat_id\":42,\"text\":\"x\"}", 200));
+        error = call(r, "sendMessage", "{\"chat_id\":42,\"text\":\"x\"}", 429);
+        assert_int_equal(json_int(json_object_get(error, "parameters"), "retry_after", 0), 1);
+        json_decref(error);
+        assert_int_equal(r->world->message_count, 3);
+}
+
+static void every_invalid_call_is_listed(void **state)
+{
+        struct rig *r = *state;
+        struct answer a;
+
+        refused(r, "sendMessage", "{\"chat_id\":42,\"text\":\"x\",\"odd\":1}", 400,
+                "Bad Request: unknown parameter \"odd\"");
+        play(r, "settings", "{\"strict\":false}");
+        json_decref(call(r, "sendMessage", "{\"chat_id\":42,\"text\":\"x\",\"odd\":1}", 200));
+        json_decref(call(r, "sendMessage", "{\"chat_id\":42,\"text\":\"x\"}", 200));
+        a = ask(r, "/sim/calls?valid=false", NULL);
+        assert_int_equal(json_array_size(json_object_get(a.body, "items")), 2);
+        json_decref(a.body);
+}
+
+/* ---- faults ---- */
+
+static void a_cut_before_has_no_effect_and_a_cut_after_has(void **state)
+{
+        struct rig *r = *state;
+        struct answer a;
+
+        play(r, "faults", "{\"kind\":\"cut_before\",\"method\":\"sendMessage\"}");
+        a = ask(r, "/bot" TOKEN "/sendMessage", "{\"chat_id\":42,\"text\":\"x\"}");
+        assert_int_equal(a.status, 0);
+        assert_int_equal(r->world->message_count, 0);
+        play(r, "faults", "{\"kind\":\"cut_after\",\"method\":\"sendMessage\"}");
+        a = ask(r, "/bot" TOKEN "/sendMessage", "{\"chat_id\":42,\"text\":\"x\"}");
+        assert_int_equal(a.status, 0);
+        assert_int_equal(r->world->message_count, 1);
+        json_decref(call(r, "sendMessage", "{\"chat_id\":42,\"text\":\"x\"}", 200));
+}
+
+static void floods_and_errors_come_on_request(void **state)
+{
+        struct rig *r = *state;
+        json_t *error;
+
+        play(r, "faults", "{\"kind\":\"flood\",\"method\":\"sendMessage\",\"retry_after\":7}");
+        error = call(r, "sendMessage", "{\"chat_id\":42,\"text\":\"x\"}", 429);
+        assert_int_equal(json_int(json_object_get(error, "parameters"), "retry_after", 0), 7);
+        json_decref(error);
+        play(r, "faults", "{\"kind\":\"error\",\"status\":503}");
+        json_decref(call(r, "getMe", "{}", 503));
+        play(r, "faults", "{\"kind\":\"error_after\",\"status\":500}");
+        json_decref(call(r, "sendMessage", "{\"chat_id\":42,\"text\":\"x\"}", 500));
+        assert_int_equal(r->world->message_count, 1);
+}
+
+static void a_duplicated_update_comes_again_once_it_was_confirmed(void **state)
+{
+        struct rig *r = *state;
+        int64_t last = 0;
+        char args[64];
+
+        play(r, "faults", "{\"kind\":\"duplicate\"}");
+        say(r, "twice");
+        poll_is(r, "{}", "twice", &last);
+        snprintf(args, sizeof(args), "{\"offset\":%lld}", (long long)last + 1);
+        poll_is(r, args, "twice", NULL);
+        poll_is(r, args, "", NULL);
+}
+
+/* ---- memory ---- */
+
+static void a_chat_keeps_only_its_last_messages(void **state)
+{
+        struct rig *r = *state;
+        struct answer a;
+
+        for (int i = 0; i < 250; i++)
+                say(r, "x");
+        a = ask(r, "/sim/history?chat=42", NULL);
+        assert_int_equal(json_array_size(json_object_get(a.body, "messages")), 200);
+        json_decref(a.body);
+        refused(r, "deleteMessage", "{\"chat_id\":42,\"message_id\":1}", 400,
+                "Bad Request: message to delete not found");
+        json_decref(call(r, "deleteMessage", "{\"chat_id\":42,\"message_id\":250}", 200));
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                TEST(an_update_stays_until_a_higher_offset_confirms_it),
+                TEST(a_long_poll_is_answered_when_something_happens),
+                TEST(a_second_poller_ends_the_first),
+                TEST(allowed_updates_are_remembered),
+                TEST(a_webhook_gets_each_update_until_it_says_2xx),
+                TEST(calls_are_refused_in_telegrams_words),
+                TEST(a_group_that_moved_says_where),
+                TEST(too_many_messages_to_a_chat_are_told_when_to_come_back),
+                TEST(every_invalid_call_is_listed),
+                TEST(a_cut_before_has_no_effect_and_a_cut_after_has),
+                TEST(floods_and_errors_come_on_request),
+                TEST(a_duplicated_update_comes_again_once_it_was_confirmed),
+                TEST(a_chat_keeps_only_its_last_messages),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
