@@ -250,7 +250,8 @@ static int write_revival(struct store_tx *tx, void *arg, struct error *err)
         struct reviving *v = arg;
         struct store_stmt *s = store_prepare(
                 tx,
-                "UPDATE deliveries SET state = 'queued', attempt = 0, fence = fence + 1, due_ms = ?2,"
+                "UPDATE deliveries SET state = 'queued', attempt = 0, fence = fence + 1, due_ms = ?2, "
+                "lease_ms = ?2,"
                 " expires_ms = 0, ended_ms = NULL WHERE id = ?1"
                 " AND (state IN ('failed', 'expired') OR (state = 'unknown' AND ?3 = 1)) RETURNING " LOADED);
         int rc;
@@ -317,13 +318,13 @@ static int read_open(struct store_tx *tx, void *arg, struct error *err)
 
         while ((rc = store_step(s, err)) == 1) {
                 struct out *o = load(s);
-                int64_t due_ms = store_col_int(s, 15), last_ms = store_col_int(s, 16);
-                int64_t left = due_ms - now_ms, whole = due_ms - last_ms;
+                int64_t due_ms = store_col_int(s, 15), last_ms = store_col_int(s, 16); /* 0: never tried */
+                int64_t left = due_ms - now_ms, whole = due_ms - (last_ms > 0 ? last_ms : o->d.created_ms);
                 const char *kind = store_col_text(s, 17);
 
                 o->unsure = strcmp(store_col_text(s, 14), "sending") == 0;
                 /* relative here; the loop's clock is added below. A clock that jumped back must not make a pause longer. */
-                o->due_mono = o->unsure || left < 0 ? 0 : last_ms > 0 && left > whole ? whole : left;
+                o->due_mono = o->unsure || left < 0 ? 0 : left > whole ? whole : left;
                 o->limited = !o->unsure && kind && strcmp(kind, error_kind_name(ERR_LIMIT)) == 0;
                 TAILQ_INSERT_TAIL(&v->outs, o, next);
         }

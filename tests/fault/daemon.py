@@ -43,7 +43,6 @@ class Daemon:
         self.up = asyncio.Event()  # set while it is known to answer
         self.address = self.key = None
         self.lives = []  # wall clock of every start
-        self.not_before = 0
 
     def write_config(self, config):
         text = config if isinstance(config, str) else json.dumps(config, indent=2)

@@ -24,6 +24,7 @@ def fault_points():
             if name.endswith(".c"):
                 with open(os.path.join(folder, name), encoding="utf-8") as f:
                     names.update(re.findall(r'fault_point\("([^"]+)"\)', f.read()))
+    check(names, f"no fault points in {SOURCES}")
     return sorted(names)
 
 

@@ -154,6 +154,30 @@ static void a_clock_that_jumped_back_does_not_delay_what_is_resumed(void **state
         rig_free(g);
 }
 
+static void a_clock_that_jumped_back_does_not_delay_a_delivery(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+#ifndef DRAGOMAN_FAULTS
+        rig_free(g);
+        skip();
+#endif
+        control->clock_offset_ms = 5 * HOUR_MS;
+        g->adapters_down = true;
+        g->auto_answer = g->auto_send = true;
+        rig_say(g, "x", "c", "echo", "hello", NULL);
+        rig_until(g, &g->run_count, 1);
+        while (rig_count(g, "SELECT count(*) FROM deliveries WHERE state = 'queued'") == 0)
+                rig_spin(g, 5);
+        control->clock_offset_ms = 0;
+        g->adapters_down = false;
+        rig_restart(g);
+        rig_until(g, &g->sent_count, 1); /* gives up after ten seconds */
+        rig_until_idle(g);
+        rig_free(g);
+}
+
 static int make_control(void **state)
 {
         static char path[] = "/tmp/dragoman-control-XXXXXX";
@@ -182,6 +206,7 @@ int main(void)
                 cmocka_unit_test(a_decision_undone_by_a_failing_neighbour_keeps_its_conversation),
                 cmocka_unit_test(a_turn_does_not_start_before_its_last_message_is_stored),
                 cmocka_unit_test(a_clock_that_jumped_back_does_not_delay_what_is_resumed),
+                cmocka_unit_test(a_clock_that_jumped_back_does_not_delay_a_delivery),
         };
 
         return cmocka_run_group_tests(tests, make_control, drop_control);
