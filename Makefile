@@ -120,8 +120,9 @@ fault:
 	tests/fault/run --full
 bench:
 	bench/run
-install: $(O)/dragoman
+install: $(O)/dragoman $(O)/dragoman-sim
 	install -D -m 755 $(O)/dragoman $(DESTDIR)$(PREFIX)/bin/dragoman
+	install -D -m 755 $(O)/dragoman-sim $(DESTDIR)$(PREFIX)/bin/dragoman-sim
 	install -D -m 644 docs/dragoman.1 $(DESTDIR)$(PREFIX)/share/man/man1/dragoman.1
 	install -D -m 644 packaging/dragoman.service $(DESTDIR)$(PREFIX)/lib/systemd/system/dragoman.service
 clean:
