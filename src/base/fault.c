@@ -28,7 +28,7 @@ static void read_environment(void)
                 if (n < sizeof(wanted)) {
                         memcpy(wanted, spec, n);
                         wanted[n] = '\0';
-                        atomic_store(&passes_left, at ? atol(at + 1) : 1);
+                        atomic_store(&passes_left, at ? strtol(at + 1, NULL, 10) : 1);
                 }
         }
         if (path) {
