@@ -42,7 +42,7 @@ static int find_or_start(struct chat *chat)
                 return CLI_OK;
         /* somebody else may have started one at the same moment */
         if (launch_ended(chat->launch) && client_alive(chat->client)) {
-                launch_stop(chat->launch);
+                launch_stop(chat->launch, false);
                 chat->launch = NULL;
                 return CLI_OK;
         }
@@ -95,7 +95,7 @@ int chat_command(struct args *a)
         rc = chat.client ? find_or_start(&chat) : command_failed(a, &err);
         if (rc == CLI_OK)
                 rc = talk(&chat);
-        launch_stop(chat.launch);
+        launch_stop(chat.launch, chat.hurry);
         client_free(chat.client);
         loop_free(loop);
         free(chat.adapter);

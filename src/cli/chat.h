@@ -12,6 +12,7 @@ struct chat {
         struct client *client;
         struct launch *launch; /* NULL when a daemon was there already */
         char *adapter, *channel;
+        bool hurry; /* the person left in the middle of an answer */
 };
 
 /* Each returns an exit code. */

@@ -232,10 +232,9 @@ static void answer(struct terminal *t, const char *line)
         t->cancel_wanted = false;
         t->preview = t->follow && t->open;
         t->ask = ask_new(t->client, &m, on_reply, t);
-        editor_echo(t->editor, false);
         while (t->ask && !t->leaving)
                 loop_step(t->loop, true);
-        editor_echo(t->editor, true);
+        t->chat->hurry = t->ask != NULL;
         ask_free(t->ask);
         t->ask = NULL;
         finish_line(t);
@@ -294,13 +293,11 @@ static void do_status(struct terminal *t)
 static const struct {
         const char *word;
         void (*run)(struct terminal *t);
-} words[] = {
-        {"/help",    do_help  },
-        { "/quit",   do_quit  },
-        { "/exit",   do_quit  },
-        { "/why",    do_why   },
-        { "/status", do_status}
-};
+} words[] = { { "/help", do_help },
+              { "/quit", do_quit },
+              { "/exit", do_quit },
+              { "/why", do_why },
+              { "/status", do_status } };
 
 static void take(struct terminal *t, char *line)
 {

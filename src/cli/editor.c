@@ -118,6 +118,9 @@ struct editor *editor_new(struct loop *l, const char *prompt, const char *histor
         el_set(e->el, EL_EDITOR, "emacs");
         el_set(e->el, EL_SIGNAL, 0);
         el_set(e->el, EL_GETCFN, read_char);
+        /* Between two lines, too, the terminal is neither canonical nor echoing: what is typed ahead, Ctrl-D above all, is kept as it is
+         * for the next line, and does not mix with an answer that is being printed. */
+        el_set(e->el, EL_SETTY, "-x", "-icanon", "-echo", NULL);
         open_history(e, history_file);
         el_source(e->el, NULL);
         return e;
@@ -211,15 +214,4 @@ void editor_show(struct editor *e)
 void editor_resized(struct editor *e)
 {
         el_resize(e->el);
-}
-
-void editor_echo(struct editor *e, bool on)
-{
-        struct termios t;
-
-        if (!e->has_before || tcgetattr(STDIN_FILENO, &t) < 0)
-                return;
-        t.c_lflag = on ? t.c_lflag | (e->before.c_lflag & (ECHO | ECHONL))
-                       : t.c_lflag & ~(tcflag_t)(ECHO | ECHONL);
-        tcsetattr(STDIN_FILENO, TCSADRAIN, &t);
 }

@@ -2,7 +2,7 @@
  * editor: reads lines from the terminal, with editing and history, while the loop goes on.
  *
  * libedit asks for one character at a time; our answer runs the loop until one is there. So editor_read looks as if it blocked, but
- * whatever else arrives is served meanwhile. Not inside callbacks of the loop.
+ * whatever else arrives is served meanwhile. Not inside callbacks of the loop. What is typed between two lines is not shown but kept.
  */
 #ifndef CLI_EDITOR_H
 #define CLI_EDITOR_H
@@ -27,7 +27,5 @@ void editor_show(struct editor *e);
 bool editor_reading(const struct editor *e);
 /* The terminal's size changed. */
 void editor_resized(struct editor *e);
-/* Between two lines: does the terminal show what is typed? */
-void editor_echo(struct editor *e, bool on);
 
 #endif

@@ -14,6 +14,7 @@
 #define POLL_MS       10
 #define READY_MS      120000 /* a large database is looked through at start */
 #define STOP_MS       15000  /* the daemon itself drains for up to ten seconds */
+#define HURRY_MS      500
 #define LOG_KEEP      (8L << 20)
 #define LOG_TAIL      4096
 #define LOG_TAIL_LINE 12
@@ -120,11 +121,9 @@ static int spawn(struct launch *l, const char *listen, int log, struct error *er
         char self[] = "dragoman", verb[] = "run", watch[] = "--parent-watch", flag[] = "--listen";
         char *dir = mem_strdup(client_dir(l->client)), *where = mem_strdup(listen);
         char *argv[] = { self, verb, watch, (char[]){ "--dir" }, dir, listen ? flag : NULL, where, NULL };
-        uv_stdio_container_t stdio[3] = {
-                {.flags = UV_IGNORE},
-                {  .flags = UV_INHERIT_FD,    .data.fd = log },
-                { .flags = UV_INHERIT_FD,    .data.fd = log }
-        };
+        uv_stdio_container_t stdio[3] = { { .flags = UV_IGNORE },
+                                          { .flags = UV_INHERIT_FD, .data.fd = log },
+                                          { .flags = UV_INHERIT_FD, .data.fd = log } };
         uv_process_options_t options = { .file = "/proc/self/exe",
                                          .args = argv,
                                          .flags = UV_PROCESS_DETACHED,
@@ -216,12 +215,18 @@ int launch_exit_code(const struct launch *l)
         return l->ended ? l->exit_code : CLI_FAILED;
 }
 
-void launch_stop(struct launch *l)
+void launch_stop(struct launch *l, bool hurry)
 {
         if (!l)
                 return;
         if (!l->ended)
                 uv_process_kill(&l->process, SIGTERM);
+        if (!l->ended && hurry) {
+                pass_time(l, HURRY_MS);
+                if (!l->ended)
+                        uv_process_kill(&l->process,
+                                        SIGTERM); /* asked twice, it does not wait for slow agents */
+        }
         if (!l->ended)
                 pass_time(l, STOP_MS);
         if (!l->ended)

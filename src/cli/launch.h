@@ -20,7 +20,7 @@ bool launch_ended(const struct launch *l);
 int launch_exit_code(const struct launch *l);
 /* The last lines it logged since it was started, appended to out. */
 void launch_log(const struct launch *l, struct buf *out);
-/* Lets it end cleanly, waits for that, frees. NULL is fine. */
-void launch_stop(struct launch *l);
+/* Lets it end cleanly, waits for that, frees. With hurry it does not wait for answers in the making. NULL is fine. */
+void launch_stop(struct launch *l, bool hurry);
 
 #endif

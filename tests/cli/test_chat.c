@@ -360,6 +360,26 @@ static void a_terminal_gets_a_banner_answers_and_a_clean_end(void **state)
         scratch_free(dir);
 }
 
+static void what_is_typed_during_an_answer_is_kept(void **state)
+{
+        char *dir = scratch_new();
+        const char *words[] = { "chat", dir, "--listen", "127.0.0.1:0", NULL };
+        struct child c;
+
+        (void)state;
+        start_on_terminal(&c, words);
+        expect(&c, "> ");
+        type(&c, "progress\r");
+        expect(&c, "opening the toolbox");
+        type(&c, "and then this\r\x04");
+        expect(&c, "counted 1 word");
+        expect(&c, "You said: and then this");
+        expect(&c, "Good bye");
+        assert_int_equal(finish(&c, NULL), 0);
+        buf_release(&c.seen);
+        scratch_free(dir);
+}
+
 static void ctrl_c_stops_an_answer_and_then_leaves(void **state)
 {
         char *dir = scratch_new();
@@ -412,6 +432,7 @@ int main(void)
                 cmocka_unit_test(a_wrong_configuration_is_told_with_the_exit_code_of_the_daemon),
                 cmocka_unit_test(an_answer_survives_the_death_of_the_daemon),
                 cmocka_unit_test(a_terminal_gets_a_banner_answers_and_a_clean_end),
+                cmocka_unit_test(what_is_typed_during_an_answer_is_kept),
                 cmocka_unit_test(ctrl_c_stops_an_answer_and_then_leaves),
                 cmocka_unit_test(two_times_ctrl_c_leaves_in_the_middle_of_an_answer),
         };
