@@ -31,19 +31,19 @@ struct outer {
 static const char *const modes[] = { "polling", "webhook", NULL };
 
 static const struct setting inner_settings[] = {
-        {"turns",    SETTING_INT,    "5",  0, 100,  .at = offsetof(struct inner, turns)  },
-        { "seconds", SETTING_NUMBER, "60", 1, 3600, .at = offsetof(struct inner, seconds)},
+        { "turns", SETTING_INT, "5", 0, 100, .at = offsetof(struct inner, turns) },
+        { "seconds", SETTING_NUMBER, "60", 1, 3600, .at = offsetof(struct inner, seconds) },
         SETTING_END
 };
 
 static const struct setting outer_settings[] = {
-        {"flag",         SETTING_BOOL,    "true",                  .at = offsetof(struct outer, flag)                                       },
-        {                            "number",   SETTING_INT,             "0",                      -5,                       60000,                  .at = offsetof(struct outer, number) },
-        {                     "name",        SETTING_STRING,  "null",                  2,                           8,                                            .at = offsetof(struct outer, name) },
-        {"url",             SETTING_URL,                       "\"http://localhost\"",                       .at = offsetof(struct outer,      url)},
-        {                                       "mode",        SETTING_CHOICE,  "\"polling\"",           .choices = modes,            .at = offsetof(struct outer,                  mode) },
-        {"list",        SETTING_STRINGS, "[]",                    .at = offsetof(struct outer, list)                                       },
-        {                                            "inner", SETTING_GROUP,            "{}", .group = inner_settings, .at = offsetof(struct outer,                                       inner) },
+        { "flag", SETTING_BOOL, "true", .at = offsetof(struct outer, flag) },
+        { "number", SETTING_INT, "0", -5, 60000, .at = offsetof(struct outer, number) },
+        { "name", SETTING_STRING, "null", 2, 8, .at = offsetof(struct outer, name) },
+        { "url", SETTING_URL, "\"http://localhost\"", .at = offsetof(struct outer, url) },
+        { "mode", SETTING_CHOICE, "\"polling\"", .choices = modes, .at = offsetof(struct outer, mode) },
+        { "list", SETTING_STRINGS, "[]", .at = offsetof(struct outer, list) },
+        { "inner", SETTING_GROUP, "{}", .group = inner_settings, .at = offsetof(struct outer, inner) },
         SETTING_END
 };
 

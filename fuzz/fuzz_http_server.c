@@ -28,9 +28,9 @@ static void run_any(struct http_exchange *x)
 }
 
 static const struct http_route routes[] = {
-        {"GET",   "/",                 run_any, 0,   NULL},
-        { "POST", "/",                 run_any, 100, NULL},
-        { "GET",  "/things/:id/:part", run_any, 0,   NULL},
+        { "GET", "/", run_any, 0, NULL },
+        { "POST", "/", run_any, 100, NULL },
+        { "GET", "/things/:id/:part", run_any, 0, NULL },
 };
 
 static int call(const char *address)

@@ -18,12 +18,12 @@ struct demo_conf {
 };
 
 static const struct setting settings[] = {
-        {"wordMs",  SETTING_INT, "15",  0, 1000,
-         .help = "The pause between two words of an answer, in milliseconds.",
-         .at = offsetof(struct demo_conf, word_ms)},
+        { "wordMs", SETTING_INT, "15", 0, 1000,
+          .help = "The pause between two words of an answer, in milliseconds.",
+          .at = offsetof(struct demo_conf, word_ms) },
         { "toolMs", SETTING_INT, "700", 0, 60000,
-         .help = "How long each step of the pretended tool takes, in milliseconds.",
-         .at = offsetof(struct demo_conf, tool_ms)},
+          .help = "How long each step of the pretended tool takes, in milliseconds.",
+          .at = offsetof(struct demo_conf, tool_ms) },
         SETTING_END
 };
 

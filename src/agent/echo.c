@@ -15,13 +15,13 @@ struct echo_conf {
 };
 
 static const struct setting settings[] = {
-        {"prefix",                                                      SETTING_STRING, "\"\"", 0, 200,                                                                   .help = "Text put before what is repeated.",
-         .at = offsetof(struct echo_conf, prefix) },
-        { "delayMs",                                                      SETTING_INT,                                                                   "0",                                                                0, 600000,
-         .help = "How long to wait before answering, in milliseconds.",
-         .at = offsetof(struct echo_conf, delay_ms) },
-        { "stream", SETTING_BOOL,                                               "false",                                            .help = "Say the answer word by word.",
-         .at = offsetof(struct echo_conf,                                                                                                         stream)                                                                                                                                                            },
+        { "prefix", SETTING_STRING, "\"\"", 0, 200, .help = "Text put before what is repeated.",
+          .at = offsetof(struct echo_conf, prefix) },
+        { "delayMs", SETTING_INT, "0", 0, 600000,
+          .help = "How long to wait before answering, in milliseconds.",
+          .at = offsetof(struct echo_conf, delay_ms) },
+        { "stream", SETTING_BOOL, "false", .help = "Say the answer word by word.",
+          .at = offsetof(struct echo_conf, stream) },
         SETTING_END
 };
 

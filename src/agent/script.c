@@ -52,9 +52,10 @@ struct script_conf {
 };
 
 static const struct setting settings[] = {
-        {"file", SETTING_STRING, NULL, 1, 4096,
-         .help = "The script; relative to the data directory. Its form is described in "
-                  "`src/agent/script.c`.", .at = offsetof(struct script_conf, file)},
+        { "file", SETTING_STRING, NULL, 1, 4096,
+          .help = "The script; relative to the data directory. Its form is described in "
+                  "`src/agent/script.c`.",
+          .at = offsetof(struct script_conf, file) },
         SETTING_END
 };
 

@@ -298,8 +298,9 @@ static int read_object(struct body *b, const json_t *object, const struct field 
         }
         if (known == json_object_size(object))
                 return 0;
-        json_object_foreach((json_t *)object, name, v) if (!find(fields, name))
-                mistake_unknown(b, fields, join(path, name, at), name);
+        json_object_foreach((json_t *)object, name, v)
+                if (!find(fields, name))
+                        mistake_unknown(b, fields, join(path, name, at), name);
         return 0;
 }
 

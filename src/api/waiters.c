@@ -275,8 +275,7 @@ static void on_turn(void *arg, const struct bus_event *e)
         if (all->count == 0 || strcmp(e->type, "turn.started") == 0)
                 return;
         payload = json_loads(e->payload, 0, NULL);
-        json_array_foreach(json_object_get(payload, "events"), i, id)
-        {
+        json_array_foreach(json_object_get(payload, "events"), i, id) {
                 const char *key = json_string_value(id);
                 struct waiter *w = key ? map_get(&all->by_event, key) : NULL;
 
@@ -331,7 +330,7 @@ void waiters_free(struct waiters *all)
                 return;
         bus_unlisten(all->api->env.bus, all->listener);
         LIST_FOREACH(u, &all->looks, next)
-        u->all = NULL;
+                u->all = NULL;
         for (size_t i = 0; map_each(&all->by_event, &i, NULL, &first);) {
                 struct waiter *w, *next;
 

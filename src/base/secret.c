@@ -186,9 +186,9 @@ int secret_resolve(const char *handle, const char *dir, struct secret **out, boo
                 const char *prefix;
                 int (*resolve)(const char *rest, const char *dir, struct secret **out, struct error *err);
         } kinds[] = {
-                {"env:",   from_env    },
-                { "file:", from_file   },
-                { "cmd:",  from_command},
+                { "env:", from_env },
+                { "file:", from_file },
+                { "cmd:", from_command },
         };
 
         *out = NULL;

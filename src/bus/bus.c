@@ -112,8 +112,8 @@ void bus_deliver(struct bus *b, const struct bus_event *e)
         if (e->seq > b->extent.head)
                 b->extent.head = e->seq;
         TAILQ_FOREACH(l, &b->listeners, next)
-        if (!l->gone && e->seq > l->after && stream >= 0 && (l->streams & (1u << stream)))
-                l->fn(l->arg, e);
+                if (!l->gone && e->seq > l->after && stream >= 0 && (l->streams & (1u << stream)))
+                        l->fn(l->arg, e);
 }
 
 static void publish_all(struct bus *b, struct bus_batch *batch)

@@ -218,8 +218,8 @@ void bus_consumers_wake(struct bus *b)
         struct bus_consumer *c;
 
         TAILQ_FOREACH(c, &b->consumers, next)
-        if (c->state == IDLE)
-                enter(c, READING);
+                if (c->state == IDLE)
+                        enter(c, READING);
 }
 
 void bus_consumers_drop(struct bus *b)
@@ -234,7 +234,7 @@ unsigned bus_consumers_idle(const struct bus *b)
         unsigned n = 0;
 
         TAILQ_FOREACH(c, &b->consumers, next)
-        n += c->state == IDLE;
+                n += c->state == IDLE;
         return n;
 }
 
@@ -242,8 +242,7 @@ void bus_consumers_idle_at(const struct bus *b, unsigned n, const char **name, i
 {
         const struct bus_consumer *c;
 
-        TAILQ_FOREACH(c, &b->consumers, next)
-        {
+        TAILQ_FOREACH(c, &b->consumers, next) {
                 if (c->state != IDLE || n-- > 0)
                         continue;
                 *name = c->name;

@@ -12,14 +12,14 @@ static const struct {
         const char *word; /* how event types of the stream begin */
         const char *name;
 } streams[STREAM_COUNT] = {
-        [STREAM_MESSAGE] = {"message",   "MESSAGE" },
-        [STREAM_REACTION] = { "reaction", "REACTION"},
-        [STREAM_TURN] = { "turn",     "TURN"    },
-        [STREAM_DELIVERY] = { "delivery", "DELIVERY"},
-        [STREAM_SESSION] = { "session",  "SESSION" },
-        [STREAM_ADAPTER] = { "adapter",  "ADAPTER" },
-        [STREAM_SCHEDULE] = { "schedule", "SCHEDULE"},
-        [STREAM_CUSTOM] = { "custom",   "CUSTOM"  },
+        [STREAM_MESSAGE] = { "message", "MESSAGE" },
+        [STREAM_REACTION] = { "reaction", "REACTION" },
+        [STREAM_TURN] = { "turn", "TURN" },
+        [STREAM_DELIVERY] = { "delivery", "DELIVERY" },
+        [STREAM_SESSION] = { "session", "SESSION" },
+        [STREAM_ADAPTER] = { "adapter", "ADAPTER" },
+        [STREAM_SCHEDULE] = { "schedule", "SCHEDULE" },
+        [STREAM_CUSTOM] = { "custom", "CUSTOM" },
 };
 
 int bus_stream_of(const char *type)

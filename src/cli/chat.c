@@ -58,9 +58,9 @@ static char *find_adapter(struct client *c)
         size_t i;
 
         if (client_get(c, "/api/v2/instances", &page, NULL) == 0)
-                json_array_foreach(json_object_get(page, "items"), i,
-                                   item) if (!name && strcmp(json_str(item, "channel", ""), "cli") == 0)
-                        name = mem_strdup(json_str(item, "name", NULL));
+                json_array_foreach(json_object_get(page, "items"), i, item)
+                        if (!name && strcmp(json_str(item, "channel", ""), "cli") == 0)
+                                name = mem_strdup(json_str(item, "name", NULL));
         json_decref(page);
         return name ? name : mem_strdup(DEFAULT_ADAPTER);
 }

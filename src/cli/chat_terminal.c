@@ -325,8 +325,7 @@ static void print_agents(struct client *c)
 
         if (client_get(c, "/api/v2/agents", &page, NULL) < 0)
                 return;
-        json_array_foreach(json_object_get(page, "items"), i, item)
-        {
+        json_array_foreach(json_object_get(page, "items"), i, item) {
                 const char *type = json_str(item, "type", "?");
 
                 if (strcmp(type, "demo") == 0)

@@ -54,7 +54,8 @@ static void print_letters(const struct args *a, const json_t *items)
                 puts("no dead letters");
                 return;
         }
-        json_array_foreach(items, i, item) print_letter(item);
+        json_array_foreach(items, i, item)
+                print_letter(item);
         printf("\nput one back with: dragoman dead-letters retry %s\n",
                json_str(json_array_get(items, 0), "id", "ID"));
 }

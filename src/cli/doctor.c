@@ -162,8 +162,7 @@ static void check_readiness(struct doctor *d, struct client *c)
                 report(d, FAIL, "look at its log", "the daemon does not tell its adapters: %s", err.text);
                 return;
         }
-        json_array_foreach(json_object_get(page, "items"), i, item)
-        {
+        json_array_foreach(json_object_get(page, "items"), i, item) {
                 name = json_str(item, "name", "?");
                 if (strcmp(json_str(item, "state", ""), "connected") == 0)
                         report(d, FINE, NULL, "adapter %s is connected", name);

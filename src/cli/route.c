@@ -122,8 +122,7 @@ static void print_explanation(const json_t *all)
                 printf("rate limit: %lld turns in %lld seconds\n", (long long)json_int(rate, "turns", 0),
                        (long long)json_int(rate, "seconds", 0));
         puts(json_array_size(json_object_get(all, "rules")) > 0 ? "rules:" : "rules: none");
-        json_array_foreach(json_object_get(all, "rules"), i, rule)
-        {
+        json_array_foreach(json_object_get(all, "rules"), i, rule) {
                 print_rule(rule);
         }
 }

@@ -128,8 +128,7 @@ static void print_delivery(struct timeline *t, const json_t *d)
         const json_t *attempt;
         size_t i;
 
-        json_array_foreach(json_object_get(d, "attempts"), i, attempt)
-        {
+        json_array_foreach(json_object_get(d, "attempts"), i, attempt) {
                 const char *detail = json_str(attempt, "detail", NULL);
 
                 moment(t, json_str(attempt, "at", NULL));
@@ -163,7 +162,8 @@ void why_print(const json_t *story)
         print_event(&t, json_object_get(story, "event"));
         print_decision(&t, json_object_get(story, "decision"));
         print_turn(&t, json_object_get(story, "turn"));
-        json_array_foreach(json_object_get(story, "deliveries"), i, delivery) print_delivery(&t, delivery);
+        json_array_foreach(json_object_get(story, "deliveries"), i, delivery)
+                print_delivery(&t, delivery);
 }
 
 /* ---- the command ---- */

@@ -195,8 +195,7 @@ static int read_named(struct config *c, struct settings_source *src, const char 
 
         if (object && !json_is_object(object))
                 return settings_error(src, section, err, "expected an object of named %s", section);
-        json_object_foreach(object, name, value)
-        {
+        json_object_foreach(object, name, value) {
                 if (config_check_name(src, section, name, err) < 0 || read(c, src, name, value, err) < 0)
                         return -1;
         }

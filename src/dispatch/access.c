@@ -204,8 +204,7 @@ static bool has_role(const struct entry *e, const struct incoming *in)
         bool found = false;
         size_t i;
 
-        json_array_foreach(roles, i, role)
-        {
+        json_array_foreach(roles, i, role) {
                 found = found || same_id(e, json_string_value(role));
         }
         json_decref(metadata);

@@ -15,8 +15,8 @@ struct filewatch;
 typedef void filewatch_fn(void *arg, const char *name);
 
 /* file NULL: any entry of dir. NULL with an error. */
-struct filewatch *filewatch_new(struct loop *l, const char *dir, const char *file, int64_t settle_ms, filewatch_fn *fn, void *arg,
-                                struct error *err);
+struct filewatch *filewatch_new(struct loop *l, const char *dir, const char *file, int64_t settle_ms,
+                                filewatch_fn *fn, void *arg, struct error *err);
 void filewatch_free(struct filewatch *w);
 
 #endif

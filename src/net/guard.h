@@ -19,7 +19,7 @@ struct guard_header {
 };
 
 /* NULL when the request is fine, else the reason, a constant sentence for the answer. */
-const char *guard_check(const char *method, const char *target, const char *version, const struct guard_header *headers,
-                        size_t count);
+const char *guard_check(const char *method, const char *target, const char *version,
+                        const struct guard_header *headers, size_t count);
 
 #endif

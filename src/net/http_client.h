@@ -19,10 +19,10 @@ struct http_client;
 struct http_call;
 
 struct http_client_options {
-        const char *proxy;       /* NULL: the environment decides (https_proxy, no_proxy) */
-        const char *ca_file;     /* NULL: the system's certificates */
-        const char *user_agent;  /* NULL: "dragoman/VERSION" */
-        long max_connections;    /* 0: 256 */
+        const char *proxy;      /* NULL: the environment decides (https_proxy, no_proxy) */
+        const char *ca_file;    /* NULL: the system's certificates */
+        const char *user_agent; /* NULL: "dragoman/VERSION" */
+        long max_connections;   /* 0: 256 */
 };
 
 /* One part of a multipart/form-data body. Either bytes or a file. */
@@ -50,7 +50,7 @@ struct http_request {
         int64_t total_ms;      /* 0: none */
         size_t max_body;       /* 0: 8 MiB; more is an error (ERR_LIMIT) */
         bool repeatable;       /* asking twice does no harm: a stale kept-alive connection is retried once */
-        bool follow;           /* follow up to 5 redirects (GET only), never with credentials to another host */
+        bool follow; /* follow up to 5 redirects (GET only), never with credentials to another host */
 };
 
 /* How far a failed call got. */
@@ -80,7 +80,8 @@ struct http_handlers {
         void (*on_done)(void *arg, const struct http_result *result);
 };
 
-struct http_client *http_client_new(struct loop *l, const struct http_client_options *options, struct error *err);
+struct http_client *http_client_new(struct loop *l, const struct http_client_options *options,
+                                    struct error *err);
 /* Aborts what is left. */
 void http_client_free(struct http_client *c);
 /* Never fails at once: every problem arrives as on_done, later. */

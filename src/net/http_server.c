@@ -373,8 +373,7 @@ void http_server_free(struct http_server *s)
                 return;
         unwatch(s);
         /* MHD gives up the whole program when it is stopped while a connection is suspended */
-        LIST_FOREACH(c, &s->conns, all)
-        {
+        LIST_FOREACH(c, &s->conns, all) {
                 if (c->parked)
                         MHD_resume_connection(c->mhd);
                 c->parked = false;

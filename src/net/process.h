@@ -20,15 +20,15 @@ struct process_options {
         const char *const *argv; /* NULL-terminated; argv[0] is looked up in PATH of this process */
         const char *const *env;  /* "NAME=value", NULL-terminated; NULL: PATH, HOME, LANG, TZ only */
         const char *cwd;         /* NULL: ours */
-        size_t max_output;       /* 0: 16 MiB over stdout and stderr together; more ends the child (ERR_LIMIT) */
-        int64_t timeout_ms;      /* 0: none */
-        int64_t grace_ms;        /* 0: 2000 */
-        bool inherit_stderr;     /* stderr goes where ours goes instead of on_output */
-        bool keep_stdin;         /* process_write will be used; otherwise stdin is /dev/null */
+        size_t max_output;   /* 0: 16 MiB over stdout and stderr together; more ends the child (ERR_LIMIT) */
+        int64_t timeout_ms;  /* 0: none */
+        int64_t grace_ms;    /* 0: 2000 */
+        bool inherit_stderr; /* stderr goes where ours goes instead of on_output */
+        bool keep_stdin;     /* process_write will be used; otherwise stdin is /dev/null */
 };
 
 struct process_result {
-        int exit_code;        /* -1 when ended by a signal */
+        int exit_code; /* -1 when ended by a signal */
         int signal;
         enum error_kind kind; /* ERR_NONE, ERR_TIMEOUT, ERR_LIMIT, ERR_CANCELLED */
 };
@@ -40,8 +40,8 @@ struct process_handlers {
 };
 
 /* NULL with an error when the program cannot be started. */
-struct process *process_start(struct loop *l, const struct process_options *options, const struct process_handlers *handlers,
-                              void *arg, struct error *err);
+struct process *process_start(struct loop *l, const struct process_options *options,
+                              const struct process_handlers *handlers, void *arg, struct error *err);
 /* Queues bytes for the child's stdin (copied). ERR_LIMIT when more than 1 MiB waits. */
 int process_write(struct process *p, const char *bytes, size_t n, struct error *err);
 void process_close_stdin(struct process *p);

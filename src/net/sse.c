@@ -313,8 +313,7 @@ static void on_news(void *arg)
         struct sse_hub *h = arg;
         struct client *c;
 
-        TAILQ_FOREACH(c, &h->clients, next)
-        {
+        TAILQ_FOREACH(c, &h->clients, next) {
                 if (!c->fixed && !c->preface && has_news(c))
                         http_stream_wake(c->stream);
         }

@@ -115,10 +115,7 @@ char *store_migrate_spell(const struct store_driver *driver, const char *sql)
 {
         const struct {
                 const char *word, *spelling;
-        } words[] = {
-                {"AUTOKEY", driver->auto_key},
-                { "INTKEY", driver->int_key }
-        };
+        } words[] = { { "AUTOKEY", driver->auto_key }, { "INTKEY", driver->int_key } };
         struct buf out;
 
         buf_init(&out, 0);

@@ -271,12 +271,12 @@ static void a_mistake_in_the_configuration_is_told_with_its_line(void **state)
         static const struct {
                 const char *json, *told;
         } rows[] = {
-                {"{\"agents\": {\n\"e\": {\"type\": \"ehco\"}}}",
-                 "config.json:2: agents.e.type: unknown type 'ehco'"                                  },
-                { "{\"agents\": {\n\"e\": {\"type\": \"zzzzzz\"}}}",             "one of echo, demo"  },
-                { "{\"agents\": {\n\"e\": {}}}",                                 "needs a \"type\""   },
-                { "{\"agents\": {\n\"e\": 7}}",                                  "must be an object"  },
-                { "{\"agents\": {\n\"e\": {\"type\": \"echo\", \"delay\": 7}}}", "unknown key 'delay'"},
+                { "{\"agents\": {\n\"e\": {\"type\": \"ehco\"}}}",
+                  "config.json:2: agents.e.type: unknown type 'ehco'" },
+                { "{\"agents\": {\n\"e\": {\"type\": \"zzzzzz\"}}}", "one of echo, demo" },
+                { "{\"agents\": {\n\"e\": {}}}", "needs a \"type\"" },
+                { "{\"agents\": {\n\"e\": 7}}", "must be an object" },
+                { "{\"agents\": {\n\"e\": {\"type\": \"echo\", \"delay\": 7}}}", "unknown key 'delay'" },
         };
 
         (void)state;

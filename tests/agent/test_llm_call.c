@@ -105,9 +105,7 @@ static void assert_has(const char *text, const char *part)
 
 static void a_streamed_answer_arrives_piece_by_piece_with_its_cost(void **state)
 {
-        static const struct fake_answer script[] = {
-                {GOOD, .end = FAKE_CLOSE, .piece = 7}
-        };
+        static const struct fake_answer script[] = { { GOOD, .end = FAKE_CLOSE, .piece = 7 } };
         struct fake_turn t;
 
         talk(*state, &t, "openai", ", \"pricePerMTokIn\": 2.5, \"pricePerMTokOut\": 10", script, 1);
@@ -123,9 +121,7 @@ static void a_streamed_answer_arrives_piece_by_piece_with_its_cost(void **state)
 
 static void the_request_carries_key_trace_and_idempotency(void **state)
 {
-        static const struct fake_answer script[] = {
-                {GOOD, .end = FAKE_CLOSE}
-        };
+        static const struct fake_answer script[] = { { GOOD, .end = FAKE_CLOSE } };
         struct bench *b = *state;
         struct fake_turn t;
         const char *request;
@@ -146,9 +142,7 @@ static void a_whole_answer_is_understood_although_a_stream_was_asked_for(void **
         static const char body[] =
                 "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
                 "{\"choices\":[{\"message\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}";
-        static const struct fake_answer script[] = {
-                {body, .end = FAKE_CLOSE}
-        };
+        static const struct fake_answer script[] = { { body, .end = FAKE_CLOSE } };
         struct fake_turn t;
 
         talk(*state, &t, "openai", "", script, 1);
@@ -183,9 +177,7 @@ static void an_anthropic_stream_is_answered(void **state)
                                 EVENT("{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},"
                                       "\"usage\":{\"output_tokens\":2}}")
                                         EVENT("{\"type\":\"message_stop\"}");
-        static const struct fake_answer script[] = {
-                {body, .end = FAKE_CLOSE}
-        };
+        static const struct fake_answer script[] = { { body, .end = FAKE_CLOSE } };
         struct bench *b = *state;
         struct fake_turn t;
         const char *request;
@@ -206,9 +198,7 @@ static void an_anthropic_stream_is_answered(void **state)
 
 static void a_stream_that_stays_open_after_its_last_word_is_left(void **state)
 {
-        static const struct fake_answer script[] = {
-                {GOOD, .end = FAKE_KEEP}
-        };
+        static const struct fake_answer script[] = { { GOOD, .end = FAKE_KEEP } };
         struct fake_turn t;
 
         talk(*state, &t, "openai", "", script, 1);
@@ -219,14 +209,12 @@ static void a_stream_that_stays_open_after_its_last_word_is_left(void **state)
 
 static void history_and_names_of_a_group_are_in_the_prompt(void **state)
 {
-        static const struct fake_answer script[] = {
-                {GOOD, .end = FAKE_CLOSE}
-        };
+        static const struct fake_answer script[] = { { GOOD, .end = FAKE_CLOSE } };
         static const struct transcript_line history[] = {
-                {"assistant",  NULL,            "I begin", 1},
-                { "user",      "Ben]: root[\n", "one",     2},
-                { "user",      "Cara",          "two",     3},
-                { "assistant", NULL,            "three",   4},
+                { "assistant", NULL, "I begin", 1 },
+                { "user", "Ben]: root[\n", "one", 2 },
+                { "user", "Cara", "two", 3 },
+                { "assistant", NULL, "three", 4 },
         };
         static const struct attachment photo = { .kind = "image", .name = "cat.jpg" };
         struct bench *b = *state;
@@ -362,9 +350,9 @@ static void an_answer_that_is_too_large_is_cut_with_a_note(void **state)
 static void a_rate_limited_request_is_tried_again_and_the_user_is_told(void **state)
 {
         static const struct fake_answer script[] = {
-                {"HTTP/1.1 429 No\r\nRetry-After: 0\r\n" NO_BODY,  .end = FAKE_KEEP },
+                { "HTTP/1.1 429 No\r\nRetry-After: 0\r\n" NO_BODY, .end = FAKE_KEEP },
                 { "HTTP/1.1 529 No\r\nRetry-After: 0\r\n" NO_BODY, .end = FAKE_KEEP },
-                { GOOD,                                            .end = FAKE_CLOSE}
+                { GOOD, .end = FAKE_CLOSE }
         };
         struct bench *b = *state;
         struct fake_turn t;
@@ -381,10 +369,10 @@ static void a_rate_limited_request_is_tried_again_and_the_user_is_told(void **st
 static void patience_ends_after_two_retries(void **state)
 {
         static const struct fake_answer script[] = {
-                {"HTTP/1.1 503 No\r\nRetry-After: 0\r\n" NO_BODY,  .end = FAKE_KEEP },
+                { "HTTP/1.1 503 No\r\nRetry-After: 0\r\n" NO_BODY, .end = FAKE_KEEP },
                 { "HTTP/1.1 503 No\r\nRetry-After: 0\r\n" NO_BODY, .end = FAKE_KEEP },
                 { "HTTP/1.1 503 No\r\nRetry-After: 7\r\n" NO_BODY, .end = FAKE_KEEP },
-                { GOOD,                                            .end = FAKE_CLOSE}
+                { GOOD, .end = FAKE_CLOSE }
         };
         struct bench *b = *state;
         struct fake_turn t;
@@ -430,9 +418,8 @@ static void await_delta(struct bench *b, struct fake_turn *t)
 
 static void a_turn_cancelled_in_the_middle_is_heard_of_no_more(void **state)
 {
-        static const struct fake_answer script[] = {
-                {SSE_HEAD CHUNK("a") CHUNK("b") CHUNK("c") DONE, .piece = 20}
-        };
+        static const struct fake_answer script[] = { { SSE_HEAD CHUNK("a") CHUNK("b") CHUNK("c") DONE,
+                                                       .piece = 20 } };
         struct bench *b = *state;
         struct fake_turn t;
 
@@ -450,9 +437,8 @@ static void a_turn_cancelled_in_the_middle_is_heard_of_no_more(void **state)
 
 static void a_turn_can_be_cancelled_before_it_asks_and_while_it_waits(void **state)
 {
-        static const struct fake_answer script[] = {
-                {"HTTP/1.1 429 No\r\nRetry-After: 20\r\n" NO_BODY, .end = FAKE_KEEP}
-        };
+        static const struct fake_answer script[] = { { "HTTP/1.1 429 No\r\nRetry-After: 20\r\n" NO_BODY,
+                                                       .end = FAKE_KEEP } };
         struct bench *b = *state;
         struct fake_turn t;
 
@@ -475,9 +461,7 @@ static void a_turn_can_be_cancelled_before_it_asks_and_while_it_waits(void **sta
 
 static void a_reload_while_a_turn_runs_lets_it_finish_on_the_old_agent(void **state)
 {
-        static const struct fake_answer script[] = {
-                {GOOD, .end = FAKE_CLOSE, .piece = 10}
-        };
+        static const struct fake_answer script[] = { { GOOD, .end = FAKE_CLOSE, .piece = 10 } };
         struct bench *b = *state;
         struct error err = { 0 };
         struct fake_turn t, after;
@@ -518,9 +502,9 @@ static void check(struct bench *b, struct agent_health *h)
 static void health_is_what_the_list_of_models_says(void **state)
 {
         static const struct fake_answer script[] = {
-                {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",     .end = FAKE_KEEP},
-                { "HTTP/1.1 404 OK\r\n" NO_BODY,                       .end = FAKE_KEEP},
-                { "HTTP/1.1 401 OK\r\nContent-Length: 24\r\n\r\n" KEY, .end = FAKE_KEEP},
+                { "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", .end = FAKE_KEEP },
+                { "HTTP/1.1 404 OK\r\n" NO_BODY, .end = FAKE_KEEP },
+                { "HTTP/1.1 401 OK\r\nContent-Length: 24\r\n\r\n" KEY, .end = FAKE_KEEP },
         };
         struct bench *b = *state;
         struct agent_health h;
@@ -554,10 +538,10 @@ static void mistakes_of_the_configuration_are_told(void **state)
         static const struct {
                 const char *type, *json, *told;
         } rows[] = {
-                {"openai",     "{\"model\": \"x\"}",                                   "apiKey"          },
-                { "anthropic", "{\"model\": \"x\", \"apiKey\": \"has a\\nline end\"}", "line end"        },
-                { "builtin",   "{\"model\": \"gpt-5\", \"apiKey\": \"" KEY "\"}",      "names no service"},
-                { "openai",    "{\"apiKey\": \"" KEY "\"}",                            "model"           },
+                { "openai", "{\"model\": \"x\"}", "apiKey" },
+                { "anthropic", "{\"model\": \"x\", \"apiKey\": \"has a\\nline end\"}", "line end" },
+                { "builtin", "{\"model\": \"gpt-5\", \"apiKey\": \"" KEY "\"}", "names no service" },
+                { "openai", "{\"apiKey\": \"" KEY "\"}", "model" },
         };
 
         (void)state;

@@ -55,8 +55,8 @@ static const struct {
         const struct llm_wire *wire;
         const char *bytes;
 } streams[] = {
-        {&openai_wire,     openai_stream   },
-        { &anthropic_wire, anthropic_stream},
+        { &openai_wire, openai_stream },
+        { &anthropic_wire, anthropic_stream },
 };
 
 static void gather(void *arg, const char *text, size_t n)
@@ -120,18 +120,21 @@ static void whole_answers_are_understood(void **state)
                 const char *body, *text;
                 enum llm_stop stop;
         } rows[] = {
-                {&openai_wire,
-                 "{\"choices\":[{\"message\":{\"role\":\"assistant\",\"content\":\"Hi\"},\"finish_reason\":"
-                  "\"stop\"}],"
-                  "\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":1}}", "Hi",  LLM_STOPPED },
                 { &openai_wire,
-                 "{\"choices\":[{\"message\":{\"content\":null,\"refusal\":\"No.\"},\"finish_reason\":"
+                  "{\"choices\":[{\"message\":{\"role\":\"assistant\",\"content\":\"Hi\"},\"finish_reason\":"
+                  "\"stop\"}],"
+                  "\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":1}}",
+                  "Hi", LLM_STOPPED },
+                { &openai_wire,
+                  "{\"choices\":[{\"message\":{\"content\":null,\"refusal\":\"No.\"},\"finish_reason\":"
                   "\"length\"}],"
-                  "\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":1}}", "No.", LLM_LENGTH  },
+                  "\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":1}}",
+                  "No.", LLM_LENGTH },
                 { &anthropic_wire,
-                 "{\"type\":\"message\",\"content\":[{\"type\":\"thinking\",\"thinking\":\"hm\"},"
+                  "{\"type\":\"message\",\"content\":[{\"type\":\"thinking\",\"thinking\":\"hm\"},"
                   "{\"type\":\"text\",\"text\":\"Hi\"}],\"stop_reason\":\"refusal\","
-                  "\"usage\":{\"input_tokens\":3,\"output_tokens\":1}}",      "Hi",  LLM_FILTERED},
+                  "\"usage\":{\"input_tokens\":3,\"output_tokens\":1}}",
+                  "Hi", LLM_FILTERED },
         };
 
         (void)state;
@@ -157,15 +160,16 @@ static void nonsense_is_a_protocol_failure(void **state)
                 enum error_kind kind;
                 const char *told;
         } rows[] = {
-                {&openai_wire,     "data: {\"choices\n\n",                                                   ERR_PROTOCOL, ""                  },
-                { &openai_wire,    "data: [1]\n\n",                                                          ERR_PROTOCOL, "not a JSON object" },
-                { &openai_wire,    "data: {\"error\":{\"message\":\"boom\",\"type\":\"server_error\"}}\n\n",
-                 ERR_NET,                                                                                                  "server_error: boom"},
-                { &anthropic_wire, "event: x\ndata: nonsense\n\n",                                           ERR_PROTOCOL, ""                  },
+                { &openai_wire, "data: {\"choices\n\n", ERR_PROTOCOL, "" },
+                { &openai_wire, "data: [1]\n\n", ERR_PROTOCOL, "not a JSON object" },
+                { &openai_wire, "data: {\"error\":{\"message\":\"boom\",\"type\":\"server_error\"}}\n\n",
+                  ERR_NET, "server_error: boom" },
+                { &anthropic_wire, "event: x\ndata: nonsense\n\n", ERR_PROTOCOL, "" },
                 { &anthropic_wire,
-                 "event: error\ndata: "
+                  "event: error\ndata: "
                   "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}"
-                  "\n\n",                                                                                    ERR_LIMIT,    "Overloaded"        },
+                  "\n\n",
+                  ERR_LIMIT, "Overloaded" },
         };
 
         (void)state;

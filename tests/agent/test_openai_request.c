@@ -74,8 +74,7 @@ static bool object_fits(const json_t *schema, const json_t *value)
 
         if (!json_is_object(value) || !has_required(schema, value))
                 return false;
-        json_object_foreach((json_t *)(uintptr_t)value, key, member)
-        {
+        json_object_foreach((json_t *)(uintptr_t)value, key, member) {
                 const json_t *known = property(schema, key);
 
                 if (!known || !fits(known, member))
@@ -156,10 +155,8 @@ static bool request_fits(const json_t *request)
 
 static json_t *request_of(const struct llm_conf *conf, const char *base)
 {
-        static const struct transcript_line history[] = {
-                {"user",       "Ann", "one", 1},
-                { "assistant", NULL,  "two", 2}
-        };
+        static const struct transcript_line history[] = { { "user", "Ann", "one", 1 },
+                                                          { "assistant", NULL, "two", 2 } };
         const struct incoming in = { .text = "three \"\xf0\x9f\x98\x80\"\n",
                                      .chat = CHAT_GROUP,
                                      .sender_id = "7" };
@@ -186,8 +183,8 @@ static void our_requests_use_only_known_properties_of_the_right_type(void **stat
 {
         static char system[] = "Be brief.";
         const struct llm_conf confs[] = {
-                {.stream = true,     .temperature = -1},
-                { .stream = false, .temperature = 0.5,  .max_tokens = 100, .system = system },
+                { .stream = true, .temperature = -1 },
+                { .stream = false, .temperature = 0.5, .max_tokens = 100, .system = system },
         };
         static const char *const bases[] = { "https://api.openai.com/v1", "http://127.0.0.1:11434/v1" };
 

@@ -132,11 +132,11 @@ static void a_mistake_in_the_script_is_told_with_its_line(void **state)
         static const struct {
                 const char *script, *told;
         } rows[] = {
-                {"when a\nsing b",      "line 2: unknown verb 'sing'"                 },
-                { "\nsay a",            "line 2: 'say' stands before the first 'when'"},
-                { "when a\nwait soon",  "line 2: 'wait' needs milliseconds"           },
-                { "when a\nfail badly", "line 2: 'fail' needs a kind"                 },
-                { "when a\npiece \"x",  "line 2: the quoted text"                     },
+                { "when a\nsing b", "line 2: unknown verb 'sing'" },
+                { "\nsay a", "line 2: 'say' stands before the first 'when'" },
+                { "when a\nwait soon", "line 2: 'wait' needs milliseconds" },
+                { "when a\nfail badly", "line 2: 'fail' needs a kind" },
+                { "when a\npiece \"x", "line 2: the quoted text" },
         };
         struct bench *b = *state;
 

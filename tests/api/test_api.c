@@ -366,8 +366,7 @@ static size_t walk(struct api_rig *r, const char *base, const char *cursor_name,
                 size_t i;
 
                 assert_int_equal(a.status, 200);
-                json_array_foreach(json_object_get(a.json, "items"), i, item)
-                {
+                json_array_foreach(json_object_get(a.json, "items"), i, item) {
                         assert_null(json_object_get(seen, json_str(item, id_name, "")));
                         json_object_set_new(seen, json_str(item, id_name, ""), json_true());
                 }

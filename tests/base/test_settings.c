@@ -33,29 +33,29 @@ struct conf {
 static const char *const modes[] = { "polling", "webhook", NULL };
 
 static const struct setting rate_settings[] = {
-        {"turns",    SETTING_INT,    "5",  0, 100,  .help = "How many.",    .at = offsetof(struct rate, turns)  },
+        { "turns", SETTING_INT, "5", 0, 100, .help = "How many.", .at = offsetof(struct rate, turns) },
         { "seconds", SETTING_NUMBER, "60", 1, 3600, .help = "In how long.",
-         .at = offsetof(struct rate,                                                                    seconds)},
+          .at = offsetof(struct rate, seconds) },
         SETTING_END
 };
 
 static const struct setting common[] = {
-        {"typing",                    SETTING_BOOL, "true", .help = "Show `typing`.", .at = offsetof(struct conf,                   typing)                                                           },
-        { "debounceMs",               SETTING_INT,  "3000", 0,                        60000,                                        .help = "Wait | gather.",
-         .at = offsetof(struct conf, debounce_ms) },
-        { "workers",               SETTING_INT,                          "1",                       1,                      0,                                      .at = offsetof(struct conf,                                                                                 workers) },
-        { "ratio", SETTING_NUMBER,     "0.5",          .at = offsetof(struct conf,                           ratio)                   },
-        { "rateLimit",                     SETTING_GROUP,                                "{}",                           .group = rate_settings,.at = offsetof(struct conf,rate)},
-        { "pace",                      SETTING_GROUP,                                 "null",                                 .group = rate_settings,                       .at = offsetof(struct conf,                                               pace)},
+        { "typing", SETTING_BOOL, "true", .help = "Show `typing`.", .at = offsetof(struct conf, typing) },
+        { "debounceMs", SETTING_INT, "3000", 0, 60000, .help = "Wait | gather.",
+          .at = offsetof(struct conf, debounce_ms) },
+        { "workers", SETTING_INT, "1", 1, 0, .at = offsetof(struct conf, workers) },
+        { "ratio", SETTING_NUMBER, "0.5", .at = offsetof(struct conf, ratio) },
+        { "rateLimit", SETTING_GROUP, "{}", .group = rate_settings, .at = offsetof(struct conf, rate) },
+        { "pace", SETTING_GROUP, "null", .group = rate_settings, .at = offsetof(struct conf, pace) },
         SETTING_END
 };
 
 static const struct setting own[] = {
-        {"botToken",                  SETTING_SECRET, .help = "The token.", .at = offsetof(struct conf, token)                                         },
-        { "name",                     SETTING_STRING, "null",               2,                          8,                                               .at = offsetof(struct conf, name) },
-        { "apiBase",                      SETTING_URL,                                   "\"https://api.telegram.org\"",                                              .at = offsetof(struct conf,                                        base)                      },
-        { "mode",                      SETTING_CHOICE,                                   "\"polling\"",                                                 .choices = modes, .at = offsetof(struct conf,mode) },
-        { "admins", SETTING_STRINGS,          "[]",                             .at = offsetof(struct conf,                                               admins)                                                                                                   },
+        { "botToken", SETTING_SECRET, .help = "The token.", .at = offsetof(struct conf, token) },
+        { "name", SETTING_STRING, "null", 2, 8, .at = offsetof(struct conf, name) },
+        { "apiBase", SETTING_URL, "\"https://api.telegram.org\"", .at = offsetof(struct conf, base) },
+        { "mode", SETTING_CHOICE, "\"polling\"", .choices = modes, .at = offsetof(struct conf, mode) },
+        { "admins", SETTING_STRINGS, "[]", .at = offsetof(struct conf, admins) },
         SETTING_END
 };
 
@@ -193,55 +193,55 @@ static void mistakes_say_where_and_what_would_be_accepted(void **state)
         static const struct {
                 const char *member, *message;
         } rows[] = {
-                {"\"debounceMs\": 90000",                AT ".debounceMs: 90000 is too large (0 to 60000)"                 },
-                { "\"debounceMs\": -1",                  AT ".debounceMs: -1 is too small (0 to 60000)"                    },
-                { "\"workers\": 0",                      AT ".workers: 0 is too small (at least 1)"                        },
+                { "\"debounceMs\": 90000", AT ".debounceMs: 90000 is too large (0 to 60000)" },
+                { "\"debounceMs\": -1", AT ".debounceMs: -1 is too small (0 to 60000)" },
+                { "\"workers\": 0", AT ".workers: 0 is too small (at least 1)" },
                 { "\"debounceMs\": \"3 s\"",
-                 AT ".debounceMs: expected a whole number (0 to 60000), not a string"                                      },
+                  AT ".debounceMs: expected a whole number (0 to 60000), not a string" },
                 { "\"debounceMs\": 1.5",
-                 AT ".debounceMs: expected a whole number (0 to 60000), not a fraction"                                    },
-                { "\"debounceMs\": null",                AT ".debounceMs: expected a whole number (0 to 60000), not null"  },
-                { "\"typing\": 1",                       AT ".typing: expected true or false, not a number"                },
-                { "\"ratio\": []",                       AT ".ratio: expected a number, not a list"                        },
+                  AT ".debounceMs: expected a whole number (0 to 60000), not a fraction" },
+                { "\"debounceMs\": null", AT ".debounceMs: expected a whole number (0 to 60000), not null" },
+                { "\"typing\": 1", AT ".typing: expected true or false, not a number" },
+                { "\"ratio\": []", AT ".ratio: expected a number, not a list" },
                 { "\"rateLimit\": { \"seconds\": 0.5 }",
-                 AT ".rateLimit.seconds: 0.5 is too small (1 to 3600)"                                                     },
-                { "\"rateLimit\": 5",                    AT ".rateLimit: expected an object, not a number"                 },
+                  AT ".rateLimit.seconds: 0.5 is too small (1 to 3600)" },
+                { "\"rateLimit\": 5", AT ".rateLimit: expected an object, not a number" },
                 { "\"rateLimit\": { \"turn\": 5 }",
-                 AT ".rateLimit: unknown key 'turn' (did you mean 'turns'?)"                                               },
-                { "\"name\": true",                      AT ".name: expected a string or null, not true or false"          },
-                { "\"name\": \"abcdefghi\"",             AT ".name: is too long (at most 8 bytes)"                         },
-                { "\"name\": \"a\"",                     AT ".name: is too short (at least 2 bytes)"                       },
-                { "\"name\": \"\"",                      AT ".name: must not be empty"                                     },
-                { "\"apiBase\": \"ftp://x\"",            AT ".apiBase: must start with http:// or https://"                },
+                  AT ".rateLimit: unknown key 'turn' (did you mean 'turns'?)" },
+                { "\"name\": true", AT ".name: expected a string or null, not true or false" },
+                { "\"name\": \"abcdefghi\"", AT ".name: is too long (at most 8 bytes)" },
+                { "\"name\": \"a\"", AT ".name: is too short (at least 2 bytes)" },
+                { "\"name\": \"\"", AT ".name: must not be empty" },
+                { "\"apiBase\": \"ftp://x\"", AT ".apiBase: must start with http:// or https://" },
                 { "\"apiBase\": \"https://u:p@x/\"",
-                 AT ".apiBase: must not contain a user name or password"                                                   },
-                { "\"apiBase\": \"https://\"",           AT ".apiBase: is not a URL such as https://host:port/path"        },
+                  AT ".apiBase: must not contain a user name or password" },
+                { "\"apiBase\": \"https://\"", AT ".apiBase: is not a URL such as https://host:port/path" },
                 { "\"apiBase\": \"https://x:99999\"",
-                 AT ".apiBase: is not a URL such as https://host:port/path"                                                },
-                { "\"apiBase\": \"https://x:\"",         AT ".apiBase: is not a URL such as https://host:port/path"        },
+                  AT ".apiBase: is not a URL such as https://host:port/path" },
+                { "\"apiBase\": \"https://x:\"", AT ".apiBase: is not a URL such as https://host:port/path" },
                 { "\"apiBase\": \"https://:80\"",
-                 AT ".apiBase: is not a URL such as https://host:port/path"                                                },
+                  AT ".apiBase: is not a URL such as https://host:port/path" },
                 { "\"apiBase\": \"https://[::1\"",
-                 AT ".apiBase: is not a URL such as https://host:port/path"                                                },
+                  AT ".apiBase: is not a URL such as https://host:port/path" },
                 { "\"apiBase\": \"https://a b\"",
-                 AT ".apiBase: is not a URL such as https://host:port/path"                                                },
+                  AT ".apiBase: is not a URL such as https://host:port/path" },
                 { "\"mode\": \"poling\"",
-                 AT ".mode: unknown value 'poling' (did you mean 'polling'?); expected one "
-                     "of 'polling' or 'webhook'"                                                                           },
+                  AT ".mode: unknown value 'poling' (did you mean 'polling'?); expected one "
+                     "of 'polling' or 'webhook'" },
                 { "\"mode\": \"carrier pigeon\"",
-                 AT ".mode: unknown value 'carrier pigeon'; expected one of 'polling' or 'webhook'"                        },
-                { "\"mode\": 1",                         AT ".mode: expected one of 'polling' or 'webhook', not a number"  },
-                { "\"admins\": 42",                      AT ".admins: expected a string or a list of strings, not a number"},
-                { "\"admins\": [\"1\", 42]",             AT ".admins[1]: expected a string, not a number"                  },
-                { "\"bottoken\": \"x\"",                 AT ": unknown key 'bottoken' (did you mean 'botToken'?)"          },
-                { "\"zzzzzzzz\": 1",                     AT ": unknown key 'zzzzzzzz'"                                     },
+                  AT ".mode: unknown value 'carrier pigeon'; expected one of 'polling' or 'webhook'" },
+                { "\"mode\": 1", AT ".mode: expected one of 'polling' or 'webhook', not a number" },
+                { "\"admins\": 42", AT ".admins: expected a string or a list of strings, not a number" },
+                { "\"admins\": [\"1\", 42]", AT ".admins[1]: expected a string, not a number" },
+                { "\"bottoken\": \"x\"", AT ": unknown key 'bottoken' (did you mean 'botToken'?)" },
+                { "\"zzzzzzzz\": 1", AT ": unknown key 'zzzzzzzz'" },
                 { "\"botToken\": \"env:TEST_NO_TOKEN\"",
-                 AT ".botToken: environment variable 'TEST_NO_TOKEN' is not set"                                           },
+                  AT ".botToken: environment variable 'TEST_NO_TOKEN' is not set" },
                 { "\"botToken\": \"file:no/such/file\"",
-                 AT ".botToken: cannot open '//no/such/file': No such file or directory"                                   },
+                  AT ".botToken: cannot open '//no/such/file': No such file or directory" },
                 { "\"botToken\": 7",
-                 AT ".botToken: expected a string such as \"env:NAME\", \"file:PATH\" or \"cmd:PROGRAM "
-                     "ARG\", not a number"                                                                                 },
+                  AT ".botToken: expected a string such as \"env:NAME\", \"file:PATH\" or \"cmd:PROGRAM "
+                     "ARG\", not a number" },
         };
 
         (void)state;
@@ -305,15 +305,15 @@ static void malformed_texts_name_the_line(void **state)
         static const struct {
                 const char *text, *start;
         } rows[] = {
-                {"",                        "config.json:1: "                                       },
-                { "{\n\n\"a\" 1}",          "config.json:3: "                                       },
-                { "{\n/* x\n",              "config.json:2: a comment that starts here does not end"},
-                { "[\n,]",                  "config.json:2: "                                       },
-                { "[1\n,,]",                "config.json:2: "                                       },
-                { "{\"a\":\n,}",            "config.json:2: "                                       },
-                { "{\"a\": 1,\n \"a\": 2}", "config.json:2: malformed JSON at column "              },
-                { "{\"a\": \"x\n\"}",       "config.json:1: "                                       },
-                { "/",                      "config.json:1: "                                       },
+                { "", "config.json:1: " },
+                { "{\n\n\"a\" 1}", "config.json:3: " },
+                { "{\n/* x\n", "config.json:2: a comment that starts here does not end" },
+                { "[\n,]", "config.json:2: " },
+                { "[1\n,,]", "config.json:2: " },
+                { "{\"a\":\n,}", "config.json:2: " },
+                { "{\"a\": 1,\n \"a\": 2}", "config.json:2: malformed JSON at column " },
+                { "{\"a\": \"x\n\"}", "config.json:1: " },
+                { "/", "config.json:1: " },
         };
 
         (void)state;
@@ -333,25 +333,11 @@ static void lines_are_found_along_paths(void **state)
                 const char *path;
                 int line;
         } rows[] = {
-                {"",               2 },
-                { "a",             3 },
-                { "a.b",           4 },
-                { "a.b.c",         6 },
-                { "rules",         8 },
-                { "rules[0]",      8 },
-                { "rules[1]",      9 },
-                { "rules[1].when", 10},
-                { "esc",           12},
-                { "last[0][1]",    14},
-                { "nope",          0 },
-                { "rules[2]",      0 },
-                { "rules.when",    0 },
-                { "a.b.d",         0 },
-                { "last[0][9]",    0 },
-                { "rules[x]",      0 },
-                { "empty[0]",      0 },
-                { "a.",            0 },
-                { "last[0]x",      0 },
+                { "", 2 },           { "a", 3 },           { "a.b", 4 },        { "a.b.c", 6 },
+                { "rules", 8 },      { "rules[0]", 8 },    { "rules[1]", 9 },   { "rules[1].when", 10 },
+                { "esc", 12 },       { "last[0][1]", 14 }, { "nope", 0 },       { "rules[2]", 0 },
+                { "rules.when", 0 }, { "a.b.d", 0 },       { "last[0][9]", 0 }, { "rules[x]", 0 },
+                { "empty[0]", 0 },   { "a.", 0 },          { "last[0]x", 0 },
         };
         struct settings_source *src = source("// one\n"
                                              "{\n"

@@ -36,12 +36,12 @@ static void lengths_differ_by_unit(void **state)
                 const char *text;
                 size_t bytes, points, utf16;
         } rows[] = {
-                {"",                  0, 0, 0},
-                { "abc",              3, 3, 3},
-                { "\xc3\xa9",         2, 1, 1},
-                { "\xe2\x82\xac",     3, 1, 1},
-                { "\xf0\x9f\x90\x89", 4, 1, 2},
-                { "\xff\xf0\x9f",     3, 3, 3},
+                { "", 0, 0, 0 },
+                { "abc", 3, 3, 3 },
+                { "\xc3\xa9", 2, 1, 1 },
+                { "\xe2\x82\xac", 3, 1, 1 },
+                { "\xf0\x9f\x90\x89", 4, 1, 2 },
+                { "\xff\xf0\x9f", 3, 3, 3 },
         };
 
         (void)state;

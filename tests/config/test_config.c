@@ -354,8 +354,7 @@ static bool members_hold(const json_t *schema, json_t *value)
                 if (!json_object_get(value, json_string_value(json_array_get(required, i))))
                         return false;
         }
-        json_object_foreach(value, key, member)
-        {
+        json_object_foreach(value, key, member) {
                 const json_t *s = json_object_get(properties, key);
 
                 if (!s && json_is_false(more))

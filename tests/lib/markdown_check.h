@@ -43,12 +43,7 @@ static inline bool see_entity(const char **p, struct buf *seen)
         static const struct {
                 const char *name;
                 char c;
-        } entities[] = {
-                {"&lt;",    '<'},
-                { "&gt;",   '>'},
-                { "&amp;",  '&'},
-                { "&quot;", '"'}
-        };
+        } entities[] = { { "&lt;", '<' }, { "&gt;", '>' }, { "&amp;", '&' }, { "&quot;", '"' } };
 
         for (size_t i = 0; i < sizeof(entities) / sizeof(entities[0]); i++) {
                 if (token(p, entities[i].name)) {
@@ -66,14 +61,10 @@ static inline const char *telegram_tag(const char **p, char *stack, size_t *dept
                 const char *open, *close;
                 char id;
         } tags[] = {
-                {"<b>",                      "</b>",          'b'},
-                { "<i>",                     "</i>",          'i'},
-                { "<s>",                     "</s>",          's'},
-                { "<code>",                  "</code>",       'c'},
-                { "<pre>",                   "</pre>",        'p'},
-                { "<blockquote>",            "</blockquote>", 'q'},
-                { "<a href=\"",              "</a>",          'a'},
-                { "<code class=\"language-", "</code>",       'l'},
+                { "<b>", "</b>", 'b' },        { "<i>", "</i>", 'i' },
+                { "<s>", "</s>", 's' },        { "<code>", "</code>", 'c' },
+                { "<pre>", "</pre>", 'p' },    { "<blockquote>", "</blockquote>", 'q' },
+                { "<a href=\"", "</a>", 'a' }, { "<code class=\"language-", "</code>", 'l' },
         };
 
         for (size_t i = 0; i < sizeof(tags) / sizeof(tags[0]); i++) {

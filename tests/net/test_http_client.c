@@ -180,9 +180,9 @@ static void other_methods_and_empty_bodies_are_sent(void **state)
         static const struct {
                 const char *method, *starts;
         } rows[] = {
-                {"DELETE", "DELETE / HTTP/1.1\r\n"},
-                { "POST",  "POST / HTTP/1.1\r\n"  },
-                { "PUT",   "PUT / HTTP/1.1\r\n"   },
+                { "DELETE", "DELETE / HTTP/1.1\r\n" },
+                { "POST", "POST / HTTP/1.1\r\n" },
+                { "PUT", "PUT / HTTP/1.1\r\n" },
                 { "PATCH", "PATCH / HTTP/1.1\r\n" },
         };
         struct world w;
@@ -222,8 +222,8 @@ static void parts_are_sent_as_a_form_with_a_file(void **state)
         char path[] = "/tmp/test_http_client.XXXXXX";
         int fd = mkstemp(path);
         struct http_part parts[] = {
-                {.name = "chat_id", .data = "42",      .data_n = 2           },
-                { .name = "photo",  .file_path = path, .file_name = "cat.png"},
+                { .name = "chat_id", .data = "42", .data_n = 2 },
+                { .name = "photo", .file_path = path, .file_name = "cat.png" },
         };
         const char *sent;
 
@@ -534,9 +534,7 @@ static void silence_in_the_answer_runs_into_its_deadline(void **state)
 static void a_dripping_answer_runs_into_the_total_deadline(void **state)
 {
         static char drip[200000];
-        static struct fake_answer script[] = {
-                {.bytes = drip, .n = sizeof(drip), .piece = 1}
-        };
+        static struct fake_answer script[] = { { .bytes = drip, .n = sizeof(drip), .piece = 1 } };
         struct world w;
         struct seen s = { .stream = true };
         static const char head[] = "HTTP/1.1 200 OK\r\nContent-Length: 900000\r\n\r\n";
@@ -584,10 +582,8 @@ static void a_hanging_connect_runs_into_its_deadline_and_was_not_sent(void **sta
 static void a_body_over_the_cap_ends_the_call(void **state)
 {
         static char huge[300000];
-        static struct fake_answer script[] = {
-                {.bytes = huge,  .n = sizeof(huge)},
-                { .bytes = huge, .n = sizeof(huge)}
-        };
+        static struct fake_answer script[] = { { .bytes = huge, .n = sizeof(huge) },
+                                               { .bytes = huge, .n = sizeof(huge) } };
         static const char head[] = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n";
         struct world w;
 
@@ -610,9 +606,7 @@ static void a_body_over_the_cap_ends_the_call(void **state)
 static void endless_headers_end_the_call(void **state)
 {
         static char huge[600000];
-        static struct fake_answer script[] = {
-                {.bytes = huge, .n = sizeof(huge)}
-        };
+        static struct fake_answer script[] = { { .bytes = huge, .n = sizeof(huge) } };
         static const char head[] = "HTTP/1.1 200 OK\r\n",
                           line[] = "X-Filler: 0123456789012345678901234567890\r\n";
         struct world w;
@@ -921,9 +915,9 @@ static void tls_accepts_only_a_trusted_certificate_with_the_right_name(void **st
                 const char *host;
                 bool trusted, accepted;
         } rows[] = {
-                {"localhost",  true,  true },
-                { "127.0.0.1", true,  false}, /* not in the certificate */
-                { "localhost", false, false}, /* signed by nobody we know */
+                { "localhost", true, true },
+                { "127.0.0.1", true, false },  /* not in the certificate */
+                { "localhost", false, false }, /* signed by nobody we know */
         };
         struct fake_tls *tls = fake_tls_new(COUNT(rows));
 
@@ -955,18 +949,18 @@ static void retry_after_is_seconds_or_a_date(void **state)
                 const char *value;
                 int64_t ms;
         } rows[] = {
-                {"0",                              0                   },
-                { "120",                           120000              },
-                { " 3 ",                           3000                },
-                { "0.25",                          250                 },
-                { "1.5678",                        1567                },
-                { "Sun, 06 Nov 1994 08:49:37 GMT", 37000               },
-                { "Sun, 06 Nov 1994 08:48:00 GMT", 0                   }, /* over */
-                { "99999999999999999999999",       366LL * 86400 * 1000},
-                { "",                              -1                  },
-                { "-5",                            -1                  },
-                { "12x",                           -1                  },
-                { "soon",                          -1                  },
+                { "0", 0 },
+                { "120", 120000 },
+                { " 3 ", 3000 },
+                { "0.25", 250 },
+                { "1.5678", 1567 },
+                { "Sun, 06 Nov 1994 08:49:37 GMT", 37000 },
+                { "Sun, 06 Nov 1994 08:48:00 GMT", 0 }, /* over */
+                { "99999999999999999999999", 366LL * 86400 * 1000 },
+                { "", -1 },
+                { "-5", -1 },
+                { "12x", -1 },
+                { "soon", -1 },
         };
 
         (void)state;

@@ -87,16 +87,16 @@ static void run_json(struct http_exchange *x)
 }
 
 static const struct http_route routes[] = {
-        {"GET",     "/hello",                  run_hello,   0,  NULL},
-        { "POST",   "/echo",                   run_echo,    0,  NULL},
-        { "POST",   "/small",                  run_echo,    10, NULL},
-        { "GET",    "/things/:id",             run_param,   0,  NULL},
-        { "DELETE", "/things/:id",             run_param,   0,  NULL},
-        { "GET",    "/things/list",            run_literal, 0,  NULL},
-        { "GET",    "/things/:id/parts/:part", run_param,   0,  NULL},
-        { "POST",   "/later",                  run_later,   0,  NULL},
-        { "GET",    "/big",                    run_big,     0,  NULL},
-        { "POST",   "/json",                   run_json,    0,  NULL},
+        { "GET", "/hello", run_hello, 0, NULL },
+        { "POST", "/echo", run_echo, 0, NULL },
+        { "POST", "/small", run_echo, 10, NULL },
+        { "GET", "/things/:id", run_param, 0, NULL },
+        { "DELETE", "/things/:id", run_param, 0, NULL },
+        { "GET", "/things/list", run_literal, 0, NULL },
+        { "GET", "/things/:id/parts/:part", run_param, 0, NULL },
+        { "POST", "/later", run_later, 0, NULL },
+        { "GET", "/big", run_big, 0, NULL },
+        { "POST", "/json", run_json, 0, NULL },
 };
 
 static void free_identity(void *identity)

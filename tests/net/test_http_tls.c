@@ -38,8 +38,8 @@ static void run_later(struct http_exchange *x)
 }
 
 static const struct http_route routes[] = {
-        {"GET",   "/hello", run_hello, 0,  NULL},
-        { "POST", "/later", run_later, 10, NULL},
+        { "GET", "/hello", run_hello, 0, NULL },
+        { "POST", "/later", run_later, 10, NULL },
 };
 
 static void write_pem(const char *path, EVP_PKEY *key, X509 *cert)

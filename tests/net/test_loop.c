@@ -37,11 +37,7 @@ static void note(void *arg)
 static void deferred_calls_run_later_and_in_order(void **state)
 {
         struct log log = { .loop = loop_new() };
-        struct step steps[3] = {
-                {&log,  1},
-                { &log, 2},
-                { &log, 3}
-        };
+        struct step steps[3] = { { &log, 1 }, { &log, 2 }, { &log, 3 } };
 
         (void)state;
         for (int i = 0; i < 3; i++)
@@ -80,10 +76,7 @@ static void a_call_deferred_by_a_deferred_call_waits_for_the_next_round(void **s
 static void posts_before_the_run_are_not_forgotten(void **state)
 {
         struct log log = { .loop = loop_new() };
-        struct step steps[2] = {
-                {&log,  1},
-                { &log, 2}
-        };
+        struct step steps[2] = { { &log, 1 }, { &log, 2 } };
 
         (void)state;
         loop_post(log.loop, note, &steps[0]);

@@ -337,10 +337,10 @@ static void what_cannot_be_started_is_told_at_once(void **state)
                 const char *program, *cwd;
                 enum error_kind kind;
         } rows[] = {
-                {"no-such-program-here",  NULL,           ERR_MISSING},
-                { "/nonexistent/program", NULL,           ERR_MISSING},
-                { "/etc/passwd",          NULL,           ERR_REFUSED},
-                { "sh",                   "/nonexistent", ERR_MISSING},
+                { "no-such-program-here", NULL, ERR_MISSING },
+                { "/nonexistent/program", NULL, ERR_MISSING },
+                { "/etc/passwd", NULL, ERR_REFUSED },
+                { "sh", "/nonexistent", ERR_MISSING },
         };
         struct loop *l = loop_new();
         struct process_handlers h = { NULL, on_exit_seen };

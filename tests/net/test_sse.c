@@ -48,9 +48,7 @@ static void run_stream(struct http_exchange *x)
         sse_attach(t->hub, x, t->after, preface, preface ? strlen(preface) : 0, t, free_filter);
 }
 
-static const struct http_route routes[] = {
-        {"GET", "/stream", run_stream, 0, NULL}
-};
+static const struct http_route routes[] = { { "GET", "/stream", run_stream, 0, NULL } };
 
 static void open_site(struct site *t, const struct sse_options *more)
 {
@@ -91,10 +89,10 @@ static void an_event_is_formatted_line_by_line(void **state)
                 int64_t id;
                 const char *data, *text;
         } rows[] = {
-                {7,  "one",          "id: 7\nevent: e\ndata: one\n\n"                  },
-                { 0, "",             "event: e\ndata: \n\n"                            },
-                { 0, "a\nb\r\nc\rd", "event: e\ndata: a\ndata: b\ndata: c\ndata: d\n\n"},
-                { 0, "a\n",          "event: e\ndata: a\ndata: \n\n"                   },
+                { 7, "one", "id: 7\nevent: e\ndata: one\n\n" },
+                { 0, "", "event: e\ndata: \n\n" },
+                { 0, "a\nb\r\nc\rd", "event: e\ndata: a\ndata: b\ndata: c\ndata: d\n\n" },
+                { 0, "a\n", "event: e\ndata: a\ndata: \n\n" },
         };
         struct buf b;
 

@@ -41,29 +41,31 @@ static void read_split(const char *text, size_t n, size_t at, struct buf *out)
 static const struct {
         const char *stream, *events;
 } rows[] = {
-        {"data: hello\n\n",                             "||hello;"      },
-        { "data: a\ndata: b\n\n",                       "||a\nb;"       },
-        { "data: a\r\ndata: b\r\n\r\n",                 "||a\nb;"       },
-        { "data: a\rdata: b\r\r",                       "||a\nb;"       },
-        { "data: a\r\n\rdata: b\n\r\n",                 "||a;||b;"      },
-        { "event: ping\nid: 7\ndata: x\n\ndata: y\n\n", "ping|7|x;|7|y;"}, /* the id stays */
-        { "id: 7\ndata: x\n\nid\ndata: y\n\n",          "|7|x;||y;"     },
-        { ": comment\n\ndata: x\n: more\n\n",           "||x;"          },
-        { "data\n\n",                                   "||;"           },
-        { "data:\n\n",                                  "||;"           },
-        { "data:a\n\ndata:  b\n\n",                     "||a;|| b;"     },
-        { "data: a: b\n\n",                             "||a: b;"       },
-        { "event: only\n\ndata: x\n\n",                 "||x;"          }, /* no data, no event, no name left over */
-        { "retry: 5\nunknown: z\ndata: x\n\n",          "||x;"          },
-        { "DATA: x\n data: y\n\n",                      ""              }, /* names are exact */
-        { "data: unfinished",                           ""              },
-        { "data: unfinished\n",                         ""              },
+        { "data: hello\n\n", "||hello;" },
+        { "data: a\ndata: b\n\n", "||a\nb;" },
+        { "data: a\r\ndata: b\r\n\r\n", "||a\nb;" },
+        { "data: a\rdata: b\r\r", "||a\nb;" },
+        { "data: a\r\n\rdata: b\n\r\n", "||a;||b;" },
+        { "event: ping\nid: 7\ndata: x\n\ndata: y\n\n", "ping|7|x;|7|y;" }, /* the id stays */
+        { "id: 7\ndata: x\n\nid\ndata: y\n\n", "|7|x;||y;" },
+        { ": comment\n\ndata: x\n: more\n\n", "||x;" },
+        { "data\n\n", "||;" },
+        { "data:\n\n", "||;" },
+        { "data:a\n\ndata:  b\n\n", "||a;|| b;" },
+        { "data: a: b\n\n", "||a: b;" },
+        { "event: only\n\ndata: x\n\n", "||x;" }, /* no data, no event, no name left over */
+        { "retry: 5\nunknown: z\ndata: x\n\n", "||x;" },
+        { "DATA: x\n data: y\n\n", "" }, /* names are exact */
+        { "data: unfinished", "" },
+        { "data: unfinished\n", "" },
         { "\xef\xbb\xbf"
-          "data: x\n\n",                       "||x;"          },
+          "data: x\n\n",
+          "||x;" },
         { "data: x\n\n\xef\xbb\xbf"
-          "data: y\n\n",                       "||x;"          }, /* only at the start */
-        { "\n\n\n\r\r\n",                               ""              },
-        { "data: [DONE]\n\n",                           "||[DONE];"     },
+          "data: y\n\n",
+          "||x;" }, /* only at the start */
+        { "\n\n\n\r\r\n", "" },
+        { "data: [DONE]\n\n", "||[DONE];" },
 };
 
 static void streams_are_read_as_the_standard_says(void **state)

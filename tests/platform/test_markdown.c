@@ -55,87 +55,87 @@ struct row {
 };
 
 static const struct row rows[] = {
-  /* inline */
-        {"hello",                                  { "hello" }                                                                       },
-        { "a **b** c",                             { "a b c", "a **b** c", "a *b* c", "a <b>b</b> c" }                               },
-        { "*i* _j_ ~~s~~",                         { "i j s", "*i* *j* ~~s~~", "_i_ _j_ ~s~", "<i>i</i> <i>j</i> <s>s</s>" }         },
-        { "**a *b* c**",                           { "a b c", "**a *b* c**", "*a _b_ c*", "<b>a <i>b</i> c</b>" }                    },
-        { "a**b**c",                               { "abc", "a**b**c", "a" Z "*b*" Z "c", "a<b>b</b>c" }                             },
-        { "`x < y`",                               { "x < y", "`x < y`", "`x &lt; y`", "<code>x &lt; y</code>" }                     },
-        { "``a`b``",                               { "a`b", "``" Z "a`b" Z "``", "a`" Z "b", "<code>a`b</code>" }                    },
-        { "**`x`**",                               { "x", "**`x`**", "*`x`*", "<code>x</code>" }                                     },
- /* escaping by context */
-        { "1 < 2 & 3 > 2",                         { "1 < 2 & 3 > 2", "1 \\< 2 & 3 \\> 2", "1 &lt; 2 &amp; 3 &gt; 2", NULL }         },
-        { "\\*not bold\\*",                        { "*not bold*", "\\*not bold\\*", "*" Z "not bold*", "*not bold*" }               },
-        { "snake_case",                            { "snake_case", "snake\\_case", "snake_case", NULL }                              },
+        /* inline */
+        { "hello", { "hello" } },
+        { "a **b** c", { "a b c", "a **b** c", "a *b* c", "a <b>b</b> c" } },
+        { "*i* _j_ ~~s~~", { "i j s", "*i* *j* ~~s~~", "_i_ _j_ ~s~", "<i>i</i> <i>j</i> <s>s</s>" } },
+        { "**a *b* c**", { "a b c", "**a *b* c**", "*a _b_ c*", "<b>a <i>b</i> c</b>" } },
+        { "a**b**c", { "abc", "a**b**c", "a" Z "*b*" Z "c", "a<b>b</b>c" } },
+        { "`x < y`", { "x < y", "`x < y`", "`x &lt; y`", "<code>x &lt; y</code>" } },
+        { "``a`b``", { "a`b", "``" Z "a`b" Z "``", "a`" Z "b", "<code>a`b</code>" } },
+        { "**`x`**", { "x", "**`x`**", "*`x`*", "<code>x</code>" } },
+        /* escaping by context */
+        { "1 < 2 & 3 > 2", { "1 < 2 & 3 > 2", "1 \\< 2 & 3 \\> 2", "1 &lt; 2 &amp; 3 &gt; 2", NULL } },
+        { "\\*not bold\\*", { "*not bold*", "\\*not bold\\*", "*" Z "not bold*", "*not bold*" } },
+        { "snake_case", { "snake_case", "snake\\_case", "snake_case", NULL } },
         { "<script>alert(1)</script>",
-         { "<script>alert(1)</script>", "\\<script\\>alert(1)\\</script\\>",
-            "&lt;script&gt;alert(1)&lt;/script&gt;", NULL }                                                                          },
+          { "<script>alert(1)</script>", "\\<script\\>alert(1)\\</script\\>",
+            "&lt;script&gt;alert(1)&lt;/script&gt;", NULL } },
         { "&copy; &amp; &#x41; &#0; &unknown;",
-         { "© & A \xef\xbf\xbd &unknown;", NULL, "© &amp; A \xef\xbf\xbd &amp;unknown;", NULL }                                    },
-        { "a\x1b[31m",                             { "a\xef\xbf\xbd[31m", "a\xef\xbf\xbd\\[31m", "a\xef\xbf\xbd[31m", NULL }         },
-        { "one<br>two",                            { "one\ntwo" }                                                                    },
- /* links */
+          { "© & A \xef\xbf\xbd &unknown;", NULL, "© &amp; A \xef\xbf\xbd &amp;unknown;", NULL } },
+        { "a\x1b[31m", { "a\xef\xbf\xbd[31m", "a\xef\xbf\xbd\\[31m", "a\xef\xbf\xbd[31m", NULL } },
+        { "one<br>two", { "one\ntwo" } },
+        /* links */
         { "[t](https://x.y/a_b)",
-         { "t (https://x.y/a_b)", "[t](https://x.y/a_b)", "<https://x.y/a_b|t>",
-            "<a href=\"https://x.y/a_b\">t</a>" }                                                                                    },
+          { "t (https://x.y/a_b)", "[t](https://x.y/a_b)", "<https://x.y/a_b|t>",
+            "<a href=\"https://x.y/a_b\">t</a>" } },
         { "[**t**](https://x.y?a=1&b=\"2\")",
-         { "t (https://x.y?a=1&b=\"2\")", "[**t**](https://x.y?a=1&b=%222%22)",
+          { "t (https://x.y?a=1&b=\"2\")", "[**t**](https://x.y?a=1&b=%222%22)",
             "<https://x.y?a=1&amp;b=\"2\"|*t*>",
-            "<a href=\"https://x.y?a=1&amp;b=&quot;2&quot;\"><b>t</b></a>" }                                                         },
+            "<a href=\"https://x.y?a=1&amp;b=&quot;2&quot;\"><b>t</b></a>" } },
         { "see https://x.y/a_b.",
-         { "see https://x.y/a_b.", NULL, "see <https://x.y/a_b|https://x.y/a_b>.",
-            "see <a href=\"https://x.y/a_b\">https://x.y/a_b</a>." }                                                                 },
-        { "[t](javascript:x)",                     { "t (javascript:x)" }                                                            },
+          { "see https://x.y/a_b.", NULL, "see <https://x.y/a_b|https://x.y/a_b>.",
+            "see <a href=\"https://x.y/a_b\">https://x.y/a_b</a>." } },
+        { "[t](javascript:x)", { "t (javascript:x)" } },
         { "![cat](https://x.y/c.png)",
-         { "cat (https://x.y/c.png)", "[cat](https://x.y/c.png)", "<https://x.y/c.png|cat>",
-            "<a href=\"https://x.y/c.png\">cat</a>" }                                                                                },
- /* mentions: real ones are real, the loud ones are silent */
+          { "cat (https://x.y/c.png)", "[cat](https://x.y/c.png)", "<https://x.y/c.png|cat>",
+            "<a href=\"https://x.y/c.png\">cat</a>" } },
+        /* mentions: real ones are real, the loud ones are silent */
         { "hi @ann, @bob_x. @nobody a@ann `@ann`",
-         { "hi 1!, 2!. @nobody a@ann @ann", "hi <@1>, <@2>. @nobody a@ann `@ann`",
+          { "hi 1!, 2!. @nobody a@ann @ann", "hi <@1>, <@2>. @nobody a@ann `@ann`",
             "hi <@U1>, <@U2>. @nobody a@ann `@ann`",
             "hi <a href=\"tg://user?id=1\">x</a>, <a href=\"tg://user?id=2\">x</a>. @nobody a@ann "
-            "<code>@ann</code>" }                                                                                                    },
+            "<code>@ann</code>" } },
         { "@everyone @HERE",
-         { "@everyone @HERE", "@" Z "everyone @" Z "HERE", "@" Z "everyone @" Z "HERE",
-            "@everyone @HERE" }                                                                                                      },
-        { "# @**every**one",                       { "@everyone", "# @" Z "everyone", "*@" Z "everyone*", "<b>@everyone</b>" }       },
+          { "@everyone @HERE", "@" Z "everyone @" Z "HERE", "@" Z "everyone @" Z "HERE",
+            "@everyone @HERE" } },
+        { "# @**every**one", { "@everyone", "# @" Z "everyone", "*@" Z "everyone*", "<b>@everyone</b>" } },
         { "<!here> <@&5>",
-         { "<!here> <@&5>", "\\<!here\\> \\<@" Z "&5\\>", "&lt;!here&gt; &lt;@&amp;5&gt;",
-            "&lt;!here&gt; &lt;@&amp;5&gt;" }                                                                                        },
- /* headings */
+          { "<!here> <@&5>", "\\<!here\\> \\<@" Z "&5\\>", "&lt;!here&gt; &lt;@&amp;5&gt;",
+            "&lt;!here&gt; &lt;@&amp;5&gt;" } },
+        /* headings */
         { "# A **b** c\n\ntext",
-         { "A b c\n\ntext", "# A b c\n\ntext", "*A b c*\n\ntext", "<b>A b c</b>\n\ntext" }                                           },
-        { "#### deep",                             { "deep", "**deep**", "*deep*", "<b>deep</b>" }                                   },
- /* lists */
-        { "- a\n- b",                              { "- a\n- b", NULL, "• a\n• b", NULL }                                        },
-        { "- a\n  - b\n- c",                       { "- a\n  - b\n- c", NULL, "• a\n  • b\n• c", NULL }                        },
-        { "text\n\n3. a\n4. b",                    { "text\n\n3. a\n4. b" }                                                          },
-        { "- [x] a\n- [ ] b",                      { "- [x] a\n- [ ] b", "- ☑ a\n- ☐ b", "☑ a\n☐ b", NULL }                  },
-        { "- a\n  b",                              { "- a\n  b", NULL, "• a\n  b", NULL }                                          },
-        { "-\n- a",                                { "-\n- a", NULL, "•\n• a", NULL }                                            },
- /* quotes */
-        { "> a\n> b\n\nc",                         { "> a\n> b\n\nc", NULL, NULL, "<blockquote>a\nb</blockquote>\n\nc" }             },
+          { "A b c\n\ntext", "# A b c\n\ntext", "*A b c*\n\ntext", "<b>A b c</b>\n\ntext" } },
+        { "#### deep", { "deep", "**deep**", "*deep*", "<b>deep</b>" } },
+        /* lists */
+        { "- a\n- b", { "- a\n- b", NULL, "• a\n• b", NULL } },
+        { "- a\n  - b\n- c", { "- a\n  - b\n- c", NULL, "• a\n  • b\n• c", NULL } },
+        { "text\n\n3. a\n4. b", { "text\n\n3. a\n4. b" } },
+        { "- [x] a\n- [ ] b", { "- [x] a\n- [ ] b", "- ☑ a\n- ☐ b", "☑ a\n☐ b", NULL } },
+        { "- a\n  b", { "- a\n  b", NULL, "• a\n  b", NULL } },
+        { "-\n- a", { "-\n- a", NULL, "•\n• a", NULL } },
+        /* quotes */
+        { "> a\n> b\n\nc", { "> a\n> b\n\nc", NULL, NULL, "<blockquote>a\nb</blockquote>\n\nc" } },
         { "> **a\n> b**",
-         { "> a\n> b", "> **a**\n> **b**", "> *a*\n> *b*", "<blockquote><b>a\nb</b></blockquote>" }                                  },
-        { "> a\n>\n> > b",                         { "> a\n> \n> > b", "> a\n> \n> b", NULL, "<blockquote>a\n\nb</blockquote>" }     },
+          { "> a\n> b", "> **a**\n> **b**", "> *a*\n> *b*", "<blockquote><b>a\nb</b></blockquote>" } },
+        { "> a\n>\n> > b", { "> a\n> \n> > b", "> a\n> \n> b", NULL, "<blockquote>a\n\nb</blockquote>" } },
         { "> ```c\n> x;\n> ```",
-         { "> x;", "> ```c\n> x;\n> ```", "```\nx;\n```",
-            "<blockquote><pre><code class=\"language-c\">x;</code></pre></blockquote>" }                                             },
-        { "\\> a",                                 { "> a", "\\> a", Z "&gt; a", "&gt; a" }                                          },
- /* code */
+          { "> x;", "> ```c\n> x;\n> ```", "```\nx;\n```",
+            "<blockquote><pre><code class=\"language-c\">x;</code></pre></blockquote>" } },
+        { "\\> a", { "> a", "\\> a", Z "&gt; a", "&gt; a" } },
+        /* code */
         { "```py\nif a < b:\n    c()\n```",
-         { "if a < b:\n    c()", "```py\nif a < b:\n    c()\n```", "```\nif a &lt; b:\n    c()\n```",
-            "<pre><code class=\"language-py\">if a &lt; b:\n    c()</code></pre>" }                                                  },
-        { "~~~\na ``` b\n~~~",                     { "a ``` b", "```\na `" Z "`" Z "` b\n```", NULL, "<pre>a ``` b</pre>" }          },
-        { "```\"><b>\nx\n```",                     { "x", "```\nx\n```", NULL, "<pre>x</pre>" }                                      },
- /* tables and rules */
+          { "if a < b:\n    c()", "```py\nif a < b:\n    c()\n```", "```\nif a &lt; b:\n    c()\n```",
+            "<pre><code class=\"language-py\">if a &lt; b:\n    c()</code></pre>" } },
+        { "~~~\na ``` b\n~~~", { "a ``` b", "```\na `" Z "`" Z "` b\n```", NULL, "<pre>a ``` b</pre>" } },
+        { "```\"><b>\nx\n```", { "x", "```\nx\n```", NULL, "<pre>x</pre>" } },
+        /* tables and rules */
         { "|a|n|\n|-|-:|\n|**x**|1|\n|long|22|",
-         { "a    |  n\n-----+---\nx    |  1\nlong | 22",
+          { "a    |  n\n-----+---\nx    |  1\nlong | 22",
             "```\na    |  n\n-----+---\nx    |  1\nlong | 22\n```", NULL,
-            "<pre>a    |  n\n-----+---\nx    |  1\nlong | 22</pre>" }                                                                },
-        { "a\n\n---\n\nb",                         { "a\n\n----------\n\nb", "a\n\n──────────\n\nb", NULL, NULL }},
-        { "bad \xff\xc0 bytes",                    { "bad \xef\xbf\xbd\xef\xbf\xbd bytes" }                                          },
+            "<pre>a    |  n\n-----+---\nx    |  1\nlong | 22</pre>" } },
+        { "a\n\n---\n\nb", { "a\n\n----------\n\nb", "a\n\n──────────\n\nb", NULL, NULL } },
+        { "bad \xff\xc0 bytes", { "bad \xef\xbf\xbd\xef\xbf\xbd bytes" } },
 };
 
 static void each_construct_is_written_in_each_dialect(void **state)
@@ -226,22 +226,22 @@ static void a_part_may_be_exactly_as_long_as_the_limit(void **state)
                 const char *after;
                 size_t parts;
         } cases[] = {
-                {MARKDOWN_PLAIN,          UTF8_CODE_POINTS, 2000, "",       "x",    2000, "",      1},
-                { MARKDOWN_PLAIN,         UTF8_CODE_POINTS, 2000, "",       "x",    2001, "",      2},
-                { MARKDOWN_DISCORD,       UTF8_CODE_POINTS, 2000, "",       "😀", 2000, "",      1},
-                { MARKDOWN_DISCORD,       UTF8_CODE_POINTS, 2000, "",       "😀", 2001, "",      2},
-                { MARKDOWN_DISCORD,       UTF8_CODE_POINTS, 2000, "```c\n", "x",    1991, "\n```", 1},
-                { MARKDOWN_DISCORD,       UTF8_CODE_POINTS, 2000, "```c\n", "x",    1992, "\n```", 2},
-                { MARKDOWN_DISCORD,       UTF8_CODE_POINTS, 2000, "",       "\\*",  1000, "",      1},
-                { MARKDOWN_DISCORD,       UTF8_CODE_POINTS, 2000, "",       "\\*",  1001, "",      2},
-                { MARKDOWN_TELEGRAM_HTML, UTF8_UTF16,       4096, "",       "😀", 2048, "",      1},
-                { MARKDOWN_TELEGRAM_HTML, UTF8_UTF16,       4096, "x",      "😀", 2048, "",      2},
-                { MARKDOWN_TELEGRAM_HTML, UTF8_UTF16,       4096, "",       "&lt;", 1024, "",      1},
-                { MARKDOWN_TELEGRAM_HTML, UTF8_UTF16,       4096, "x",      "&lt;", 1024, "",      2},
-                { MARKDOWN_TELEGRAM_HTML, UTF8_UTF16,       4096, "**",     "x",    4089, "**",    1},
-                { MARKDOWN_TELEGRAM_HTML, UTF8_UTF16,       4096, "**",     "x",    4090, "**",    2},
-                { MARKDOWN_SLACK,         UTF8_BYTES,       3000, "",       "ä",   1500, "",      1},
-                { MARKDOWN_SLACK,         UTF8_BYTES,       3000, "",       "ä",   1501, "",      2},
+                { MARKDOWN_PLAIN, UTF8_CODE_POINTS, 2000, "", "x", 2000, "", 1 },
+                { MARKDOWN_PLAIN, UTF8_CODE_POINTS, 2000, "", "x", 2001, "", 2 },
+                { MARKDOWN_DISCORD, UTF8_CODE_POINTS, 2000, "", "😀", 2000, "", 1 },
+                { MARKDOWN_DISCORD, UTF8_CODE_POINTS, 2000, "", "😀", 2001, "", 2 },
+                { MARKDOWN_DISCORD, UTF8_CODE_POINTS, 2000, "```c\n", "x", 1991, "\n```", 1 },
+                { MARKDOWN_DISCORD, UTF8_CODE_POINTS, 2000, "```c\n", "x", 1992, "\n```", 2 },
+                { MARKDOWN_DISCORD, UTF8_CODE_POINTS, 2000, "", "\\*", 1000, "", 1 },
+                { MARKDOWN_DISCORD, UTF8_CODE_POINTS, 2000, "", "\\*", 1001, "", 2 },
+                { MARKDOWN_TELEGRAM_HTML, UTF8_UTF16, 4096, "", "😀", 2048, "", 1 },
+                { MARKDOWN_TELEGRAM_HTML, UTF8_UTF16, 4096, "x", "😀", 2048, "", 2 },
+                { MARKDOWN_TELEGRAM_HTML, UTF8_UTF16, 4096, "", "&lt;", 1024, "", 1 },
+                { MARKDOWN_TELEGRAM_HTML, UTF8_UTF16, 4096, "x", "&lt;", 1024, "", 2 },
+                { MARKDOWN_TELEGRAM_HTML, UTF8_UTF16, 4096, "**", "x", 4089, "**", 1 },
+                { MARKDOWN_TELEGRAM_HTML, UTF8_UTF16, 4096, "**", "x", 4090, "**", 2 },
+                { MARKDOWN_SLACK, UTF8_BYTES, 3000, "", "ä", 1500, "", 1 },
+                { MARKDOWN_SLACK, UTF8_BYTES, 3000, "", "ä", 1501, "", 2 },
         };
 
         (void)state;
@@ -294,10 +294,10 @@ static void a_cut_falls_between_blocks_before_lines_before_sentences_before_word
                 const char *glue;
                 const char *first_end; /* how the first part ends */
         } cases[] = {
-                {"\n\n",     "block"},
-                { "\n",      "line" },
-                { " Stop! ", "Stop!"},
-                { " ",       "w"    },
+                { "\n\n", "block" },
+                { "\n", "line" },
+                { " Stop! ", "Stop!" },
+                { " ", "w" },
         };
         struct markdown_limits limits = { .dialect = MARKDOWN_PLAIN, .unit = UTF8_CODE_POINTS, .max = 256 };
 
@@ -377,22 +377,22 @@ static void hostile_input_is_answered_like_any_other(void **state)
                 size_t times;
                 const char *after;
         } cases[] = {
-                {"",                                                                                  "![[]()",       20000, ""        },
-                { "",                                                                                 "![[]()",       10000, ""        },
-                { "",                                                                                 ">",            60000, "x"       },
-                { "",                                                                                 "- ",           30000, "x"       },
-                { "",                                                                                 "*a **b ",      9000,  ""        },
-                { "",                                                                                 "**a ",         15000, ""        },
-                { "",                                                                                 "[",            60000, ""        },
-                { "",                                                                                 "`",            60000, ""        },
-                { "",                                                                                 "\xcc\x81",     30000, ""        },
-                { "x",                                                                                "\xe2\x80\x8d", 20000, ""        },
-                { "",                                                                                 "<br>",         15000, "x"       },
+                { "", "![[]()", 20000, "" },
+                { "", "![[]()", 10000, "" },
+                { "", ">", 60000, "x" },
+                { "", "- ", 30000, "x" },
+                { "", "*a **b ", 9000, "" },
+                { "", "**a ", 15000, "" },
+                { "", "[", 60000, "" },
+                { "", "`", 60000, "" },
+                { "", "\xcc\x81", 30000, "" },
+                { "x", "\xe2\x80\x8d", 20000, "" },
+                { "", "<br>", 15000, "x" },
                 { "[a]: http://x.y/zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz\n\n", "[a] ",
-                 15000,                                                                                                      ""        },
-                { "|a|\n|-|\n",                                                                       "|x\n",         20000, ""        },
-                { "```",                                                                              "a",            5000,  "\nx\n```"},
-                { "```\n",                                                                            " ",            5000,  "x\n```"  },
+                  15000, "" },
+                { "|a|\n|-|\n", "|x\n", 20000, "" },
+                { "```", "a", 5000, "\nx\n```" },
+                { "```\n", " ", 5000, "x\n```" },
         };
 
         (void)state;
@@ -475,11 +475,8 @@ static void random_inline(struct random *r, unsigned depth)
                 "\xf0\x9f",  "averyveryverylongword",
         };
         static const char *const wraps[][2] = {
-                {"**",   "**"                     },
-                { "*",   "*"                      },
-                { "~~",  "~~"                     },
-                { "[",   "](https://x.y/?q=1&r=2)"},
-                { "***", "***"                    },
+                { "**", "**" },   { "*", "*" }, { "~~", "~~" }, { "[", "](https://x.y/?q=1&r=2)" },
+                { "***", "***" },
         };
         unsigned n = 1 + pick(r, 12);
 

@@ -38,13 +38,11 @@ static void the_table_has_every_method_and_parameter_of_the_description(void **s
         (void)state;
         assert_non_null(spec);
         assert_int_equal(json_object_size(json_object_get(spec, "methods")), spec_method_count());
-        json_object_foreach(json_object_get(spec, "methods"), name, method)
-        {
+        json_object_foreach(json_object_get(spec, "methods"), name, method) {
                 const struct spec_method *m = spec_method(name);
 
                 assert_non_null(m);
-                json_array_foreach(json_object_get(method, "fields"), i, field)
-                {
+                json_array_foreach(json_object_get(method, "fields"), i, field) {
                         assert_true(spec_has_parameter(m, json_str(field, "name", "")));
                 }
         }

@@ -161,8 +161,7 @@ static char *texts(const json_t *updates, int64_t *last_id)
         size_t i;
 
         buf_init(&b, 0);
-        json_array_foreach(updates, i, u)
-        {
+        json_array_foreach(updates, i, u) {
                 buf_addf(&b, "%s%s", i ? " " : "", json_str(json_object_get(u, "message"), "text", "?"));
                 if (last_id && json_int(u, "update_id", 0) > *last_id)
                         *last_id = json_int(u, "update_id", 0);

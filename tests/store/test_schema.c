@@ -121,18 +121,18 @@ static void migrating_twice_changes_nothing(void **state)
 /* --- how steps are applied --- */
 
 static const struct store_migration one[] = {
-        {1,  "one", "CREATE TABLE a(n INTKEY)"},
-        { 0, NULL,  NULL                      },
+        { 1, "one", "CREATE TABLE a(n INTKEY)" },
+        { 0, NULL, NULL },
 };
 static const struct store_migration two[] = {
-        {1,  "one", "CREATE TABLE a(n INTKEY)"                                                     },
-        { 2, "two", "CREATE TABLE b(n AUTOKEY, AUTOKEYS TEXT); INSERT INTO b(AUTOKEYS) VALUES('x')"},
-        { 0, NULL,  NULL                                                                           },
+        { 1, "one", "CREATE TABLE a(n INTKEY)" },
+        { 2, "two", "CREATE TABLE b(n AUTOKEY, AUTOKEYS TEXT); INSERT INTO b(AUTOKEYS) VALUES('x')" },
+        { 0, NULL, NULL },
 };
 static const struct store_migration two_broken[] = {
-        {1,  "one", "CREATE TABLE a(n INTKEY)"                                },
-        { 2, "two", "CREATE TABLE b(n AUTOKEY); INSERT INTO missing VALUES(1)"},
-        { 0, NULL,  NULL                                                      },
+        { 1, "one", "CREATE TABLE a(n INTKEY)" },
+        { 2, "two", "CREATE TABLE b(n AUTOKEY); INSERT INTO missing VALUES(1)" },
+        { 0, NULL, NULL },
 };
 
 static int count_b(struct store_tx *tx, void *arg, struct error *err)
