@@ -341,13 +341,14 @@ static void print_agents(struct client *c)
 
 static void print_banner(struct terminal *t)
 {
-        const char *dir = client_dir(t->client), *base = client_base(t->client);
+        const char *dir = client_dir(t->client), *base;
 
         printf("\n%sDragoman %s%s: chat platforms and agents, connected. You are talking to your own "
                "daemon%s.\n\n",
                style(stdout, STYLE_BOLD), DRAGOMAN_VERSION, style(stdout, STYLE_PLAIN),
                t->chat->launch ? ", started just now" : "");
         print_agents(t->client);
+        base = client_base(t->client);
         printf("  API      %s\n", base);
         printf("           curl -H \"Authorization: Bearer $(cat %s/state/operator.key)\" %s/api/v2/status\n",
                dir, base);

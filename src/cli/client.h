@@ -32,7 +32,7 @@ struct client *client_new(struct loop *l, const char *dir, struct error *err);
 void client_free(struct client *c);
 struct loop *client_loop(const struct client *c);
 const char *client_dir(const struct client *c);
-/* "http://127.0.0.1:8420" as read last; "" when nothing was. */
+/* "http://127.0.0.1:8420" as read last, borrowed until the next request; "" when nothing was. */
 const char *client_base(const struct client *c);
 
 /*
