@@ -450,12 +450,18 @@ static int read_past(struct store_tx *tx, void *arg, struct error *err)
         struct past *p = arg;
         struct store_stmt *s =
                 store_prepare(tx, "SELECT adapter, channel, sender, rule, turn, time_ms FROM trigger_log"
-                                  " WHERE time_ms > ?1 AND turn IS NOT NULL ORDER BY event DESC LIMIT ?2");
+                                  " ORDER BY event DESC LIMIT ?1");
         int rc;
 
-        store_bind_int(s, 1, p->since_ms);
-        store_bind_int(s, 2, PEOPLE_MAX);
+        store_bind_int(s, 1, PEOPLE_MAX);
         while ((rc = store_step(s, err)) == 1) {
+                /* newest first: the first old one ends the look, so that a start does not read the whole log */
+                if (store_col_int(s, 5) <= p->since_ms) {
+                        store_reset(s);
+                        return 0;
+                }
+                if (store_col_null(s, 4))
+                        continue;
                 p->items = mem_realloc(p->items, (p->count + 1) * sizeof(*p->items));
                 p->items[p->count++] = (struct past_turn){ .adapter = mem_strdup(store_col_text(s, 0)),
                                                            .channel = mem_strdup(store_col_text(s, 1)),

@@ -313,6 +313,24 @@ static void place(struct road *r, struct placed *p, struct incoming *in)
 
 /* ---- writing decisions ---- */
 
+/* The lane's row, if it was ever there: 1 and p->conversation, 0, or -1. */
+static int find_conversation(struct store_tx *tx, struct placed *p, int64_t now_ms, struct error *err)
+{
+        struct store_stmt *s = store_prepare(tx, "SELECT id FROM conversations WHERE lane = ?1");
+        int rc;
+
+        store_bind_text(s, 1, p->turn->lane->key);
+        rc = store_step(s, err);
+        if (rc != 1)
+                return rc;
+        p->conversation = store_col_int(s, 0);
+        store_reset(s);
+        s = store_prepare(tx, "UPDATE conversations SET active_ms = ?2 WHERE id = ?1");
+        store_bind_int(s, 1, p->conversation);
+        store_bind_int(s, 2, now_ms);
+        return store_run(s, err) < 0 ? -1 : 1;
+}
+
 static int write_conversation(struct store_tx *tx, struct placed *p, int64_t now_ms, struct error *err)
 {
         struct store_stmt *s;
@@ -321,24 +339,19 @@ static int write_conversation(struct store_tx *tx, struct placed *p, int64_t now
         p->conversation = p->known;
         if (p->known > 0)
                 return 0;
+        rc = find_conversation(tx, p, now_ms, err);
+        if (rc != 0)
+                return rc < 0 ? -1 : 0;
         s = store_prepare(
                 tx, "INSERT INTO conversations(lane, adapter, channel, thread, agent, created_ms, active_ms)"
-                    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?6)"
-                    " ON CONFLICT(lane) DO UPDATE SET active_ms = excluded.active_ms RETURNING id");
+                    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?6)");
         store_bind_text(s, 1, p->turn->lane->key);
         store_bind_text(s, 2, p->turn->adapter);
         store_bind_text(s, 3, p->turn->channel);
         store_bind_text(s, 4, p->turn->thread);
         store_bind_text(s, 5, p->turn->agent);
         store_bind_int(s, 6, now_ms);
-        rc = store_step(s, err);
-        if (rc != 1)
-                return rc < 0 ? -1
-                              : error_set(err, ERR_INTERNAL, "no number for conversation '%s'",
-                                          p->turn->lane->key);
-        p->conversation = store_col_int(s, 0);
-        store_reset(s);
-        return 0;
+        return store_insert(s, &p->conversation, err) < 0 ? -1 : 0;
 }
 
 static int write_turn(struct store_tx *tx, struct decisions *ds, struct placed *p, struct error *err)

@@ -101,7 +101,8 @@ static int find_trace(struct story *st, const char *trace)
                 st->tx, "SELECT event FROM trigger_log WHERE trace = ?1 ORDER BY event LIMIT 1");
         int rc;
 
-        keep(st->trace, sizeof(st->trace), trace);
+        if (trace != st->trace)
+                keep(st->trace, sizeof(st->trace), trace);
         store_bind_text(s, 1, trace);
         rc = one_number(st, s, &st->event);
         if (rc != 0)
@@ -164,10 +165,30 @@ static bool is_numbered(const char *id, const char *prefix, int64_t *out)
         return true;
 }
 
+/* An event of ours (turn.done, message.sent) belongs to the story of the message that caused it. */
+static int find_event(struct story *st)
+{
+        struct store_stmt *s = store_prepare(
+                st->tx, "SELECT trace FROM journal WHERE seq = ?1 AND key IS NULL AND trace IS NOT NULL");
+        int64_t event = st->event;
+        int rc;
+
+        store_bind_int(s, 1, st->event);
+        rc = store_step(s, st->err);
+        if (rc != 1)
+                return rc < 0 ? -1 : 1;
+        keep(st->trace, sizeof(st->trace), store_col_text(s, 0));
+        store_reset(s);
+        rc = find_trace(st, st->trace);
+        if (rc == 0)
+                st->event = event;
+        return rc < 0 ? -1 : 1;
+}
+
 static int find(struct story *st, const char *id)
 {
         if (is_numbered(id, "evt-", &st->event))
-                return 1;
+                return find_event(st);
         if (is_numbered(id, "trn-", &st->turn))
                 return find_turn(st);
         if (is_numbered(id, "dlv-", &st->delivery))
