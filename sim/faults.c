@@ -79,6 +79,7 @@ int faults_add(struct faults *f, const json_t *wish, struct error *err)
         row->ms = json_int(wish, "ms", 1000);
         row->status = (int)json_int(wish, "status", 502);
         row->retry_after = json_int(wish, "retry_after", 1);
+        row->within_chat = json_flag(wish, "within_chat", false);
         row->link = f->first;
         f->first = row;
         f->standing[kind]++;

@@ -35,6 +35,7 @@ struct fault {
         int64_t ms;
         int status;
         int64_t retry_after;
+        bool within_chat; /* of reorder: updates of one chat, too */
         uint64_t fired;
         struct fault *link;
 };
@@ -50,7 +51,7 @@ void faults_init(struct faults *f, uint64_t seed);
 void faults_release(struct faults *f);
 /* Forgets the faults asked for; the counters stay. */
 void faults_clear(struct faults *f);
-/* {"kind":"cut_after","method":"sendMessage","next":3} or with "probability", and "ms", "status", "retry_after". */
+/* {"kind":"cut_after","method":"sendMessage","next":3} or with "probability", and "ms", "status", "retry_after", "within_chat". */
 int faults_add(struct faults *f, const json_t *wish, struct error *err);
 /* Does one of this kind strike now? Counted. The row is borrowed until the next change. */
 const struct fault *faults_strike(struct faults *f, enum fault_kind kind, const char *method);

@@ -44,11 +44,11 @@ const char *control_help(void)
                "  GET  /sim/history   the messages of ?chat=\n"
                "  GET  /sim/state     bots, counters, settings\n"
                "  POST /sim/settings  {\"strict\":true,\"limits\":true,\"record_calls\":true,...}\n"
-               "  POST /sim/faults    {\"kind\":\"cut_after\",\"method\":\"sendMessage\",\"next\":3}; kinds "
-               "cut_before,\n"
-               "                      cut_after, slow, error, error_after, flood, duplicate, reorder, drop;\n"
-               "                      or with \"probability\"; \"ms\", \"status\", \"retry_after\", "
-               "\"seed\"\n"
+               "  POST /sim/faults    {\"kind\":\"cut_after\",\"method\":\"sendMessage\",\"next\":3};\n"
+               "                      kinds cut_before, cut_after, slow, error, error_after, flood,\n"
+               "                      duplicate, reorder, drop;\n"
+               "                      or with \"probability\"; \"ms\", \"status\", \"retry_after\",\n"
+               "                      \"within_chat\", \"seed\"\n"
                "  DELETE /sim/faults  no more of them; GET shows them\n";
 }
 

@@ -15,6 +15,7 @@
 #include "net/loop.h"
 #include "sim/simulators.h"
 #include "sim/telegram/call.h"
+#include "sim/telegram/console.h"
 #include "sim/telegram/control.h"
 #include "sim/telegram/world.h"
 
@@ -57,6 +58,7 @@ struct sim {
         struct loop *loop;
         struct world *world;
         struct http_server *server;
+        struct console *console;
         uv_signal_t signals[2];
 };
 
@@ -203,7 +205,7 @@ static void greet(const struct sim *s, const struct options *o)
                        "    \"tg\": { \"type\": \"telegram\", \"botToken\": \"%s\",\n"
                        "            \"apiBase\": \"%s://%s\", \"admins\": [\"42\"], \"dm\": \"everyone\" }\n"
                        "  }\n\n"
-                       "Write to it as Ada, user 42:\n\n"
+                       "Write to it as Ada, user 42, by typing here or with:\n\n"
                        "  curl %s://%s/sim/send -d '{\"from\":42,\"text\":\"hello\"}'\n\n"
                        "What the bot says is shown here; GET /sim tells what else can be played.\n\n",
                        b->user.username, b->token, scheme, address, scheme, address);
@@ -247,6 +249,7 @@ static void finish(struct sim *s)
 {
         struct http_client *client = s->world ? s->world->client : NULL;
 
+        console_free(s->console);
         if (s->world)
                 call_end_all(s->world);
         world_free(s->world);
@@ -272,6 +275,7 @@ int telegram_sim_main(int argc, char **argv)
         }
         watch_signals(&s);
         greet(&s, &o);
+        s.console = o.quiet ? NULL : console_new(s.world);
         loop_run(s.loop);
         for (size_t i = 0; i < COUNT(s.signals); i++)
                 uv_close((uv_handle_t *)&s.signals[i], NULL);

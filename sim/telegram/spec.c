@@ -359,7 +359,7 @@ static void describe(const struct spec_field *f, char *out, size_t room)
 static void note(char *problem, bool *noted, const char *text)
 {
         if (!*noted)
-                snprintf(problem, SPEC_PROBLEM_SIZE, "%s", text);
+                snprintf(problem, SPEC_PROBLEM_SIZE, "%.*s", SPEC_PROBLEM_SIZE - 1, text);
         *noted = true;
 }
 

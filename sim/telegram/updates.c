@@ -199,17 +199,41 @@ static void shuffle(struct faults *f, struct update **batch, size_t n)
         }
 }
 
+/* Back to the order they came in, for each chat in the places it has. */
+static void order_within_chats(struct update **batch, size_t n)
+{
+        for (size_t i = 0; i < n; i++) {
+                for (size_t j = i + 1; j < n; j++) {
+                        struct update *swap = batch[i];
+
+                        if (swap->chat != batch[j]->chat || swap->id <= batch[j]->id)
+                                continue;
+                        batch[i] = batch[j];
+                        batch[j] = swap;
+                }
+        }
+}
+
+static void reorder(struct faults *f, struct update **batch, size_t n)
+{
+        const struct fault *fault = n > 1 ? faults_strike(f, FAULT_REORDER, "getUpdates") : NULL;
+
+        if (!fault)
+                return;
+        shuffle(f, batch, n);
+        if (!fault->within_chat)
+                order_within_chats(batch, n);
+}
+
 static void answer(struct updates *u, struct call *c)
 {
         struct update *batch[MAX_LIMIT], *one;
         int64_t limit = json_int(c->args, "limit", MAX_LIMIT);
         size_t n = 0, most = limit < 1 || limit > MAX_LIMIT ? MAX_LIMIT : (size_t)limit;
-        struct faults *faults = &u->bot->world->faults;
 
         for (one = TAILQ_FIRST(&u->queue); one && n < most; one = TAILQ_NEXT(one, next))
                 batch[n++] = one;
-        if (n > 1 && faults_strike(faults, FAULT_REORDER, "getUpdates"))
-                shuffle(faults, batch, n);
+        reorder(&u->bot->world->faults, batch, n);
         jsonw_open(&c->out, '[');
         for (size_t i = 0; i < n; i++) {
                 if (i > 0)

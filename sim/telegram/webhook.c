@@ -214,13 +214,15 @@ static void carry(struct lane *l)
         static const struct http_handlers handlers = { .on_done = on_done };
         struct webhook *w = l->webhook;
         struct update *u = TAILQ_FIRST(&l->updates), *second = TAILQ_NEXT(u, lane_next);
+        const struct fault *fault;
         char secret[320];
         const char *headers[] = { "Content-Type: application/json", w->secret ? secret : NULL, NULL };
         struct http_request request = {
                 .method = "POST", .url = w->url, .headers = headers, .total_ms = ANSWER_MS
         };
 
-        if (second && faults_strike(&w->bot->world->faults, FAULT_REORDER, "webhook")) {
+        fault = second ? faults_strike(&w->bot->world->faults, FAULT_REORDER, "webhook") : NULL;
+        if (fault && fault->within_chat) {
                 TAILQ_REMOVE(&l->updates, second, lane_next);
                 TAILQ_INSERT_HEAD(&l->updates, second, lane_next);
                 u = second;
