@@ -129,7 +129,7 @@ static void operation(struct buf *b, const struct api_route *r)
 {
         char *id = operation_id(r), method[8] = "";
 
-        for (size_t i = 0; r->method[i] && i < sizeof(method) - 1; i++)
+        for (size_t i = 0; i < sizeof(method) - 1 && r->method[i]; i++)
                 method[i] = (char)tolower((unsigned char)r->method[i]);
         jsonw_open_member(b, method, '{');
         jsonw_str(b, "operationId", id);

@@ -311,7 +311,7 @@ static int read_strings(const struct place *p, const struct setting *row, const 
         for (size_t i = 0; i < n; i++) {
                 const json_t *item = json_array_get(value, i);
 
-                if (!json_is_string(item)) {
+                if (json_typeof(item) != JSON_STRING) {
                         char *path = mem_printf("%s[%zu]", p->path, i);
 
                         settings_error(p->src, path, p->err, "expected a string, not %s", kind_of(item));

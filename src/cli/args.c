@@ -39,11 +39,19 @@ struct parsing {
         char **argv;
 };
 
-static const struct flag *find_flag(const struct flag *table, const char *name, size_t n, char letter)
+static const struct flag *find_flag(const struct flag *table, const char *name, size_t n)
 {
         for (; table && table->name; table++) {
-                if (letter ? table->letter == letter
-                           : strlen(table->name) == n && strncmp(table->name, name, n) == 0)
+                if (strlen(table->name) == n && strncmp(table->name, name, n) == 0)
+                        return table;
+        }
+        return NULL;
+}
+
+static const struct flag *find_letter(const struct flag *table, char letter)
+{
+        for (; table && table->name; table++) {
+                if (table->letter == letter)
                         return table;
         }
         return NULL;
@@ -105,12 +113,12 @@ static int parse_long(struct parsing *p, const char *word)
         const struct command *c = p->args->command;
         size_t n = strcspn(word, "=");
         const char *given = word[n] == '=' ? word + n + 1 : NULL;
-        const struct flag *f = find_flag(c->flags, word, n, 0);
+        const struct flag *f = find_flag(c->flags, word, n);
         const char *near;
 
         if (f)
                 return set_flag(p, f, false, given);
-        f = find_flag(common_flags, word, n, 0);
+        f = find_flag(common_flags, word, n);
         if (f)
                 return set_flag(p, f, true, given);
         near = nearest_flag(c, word, n);
@@ -125,8 +133,8 @@ static int parse_long(struct parsing *p, const char *word)
 static int parse_short(struct parsing *p, const char *word)
 {
         const struct command *c = p->args->command;
-        const struct flag *own = find_flag(c->flags, NULL, 0, word[0]);
-        const struct flag *f = own ? own : find_flag(common_flags, NULL, 0, word[0]);
+        const struct flag *own = find_letter(c->flags, word[0]);
+        const struct flag *f = own ? own : find_letter(common_flags, word[0]);
 
         if (f)
                 return set_flag(p, f, !own, word[1] ? word + 1 : NULL);
