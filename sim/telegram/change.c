@@ -178,8 +178,7 @@ int method_delete_messages(struct call *c)
                 return -1;
         if (json_array_size(ids) < 1 || json_array_size(ids) > 100)
                 return call_fail(c, 400, "Bad Request: message identifiers are not specified");
-        json_array_foreach(ids, i, id)
-        {
+        json_array_foreach(ids, i, id) {
                 delete_one(c, chat, json_integer_value(id)); /* those that are not there are skipped */
         }
         c->status = 200;
@@ -203,8 +202,7 @@ int method_react(struct call *c)
                 return call_fail(c, 400, "Bad Request: message to react not found");
         if (json_array_size(list) > 1)
                 return call_fail(c, 400, "Bad Request: REACTIONS_TOO_MANY");
-        json_array_foreach(list, i, one)
-        {
+        json_array_foreach(list, i, one) {
                 if (strcmp(json_str(one, "type", ""), "emoji") != 0 ||
                     !spec_reaction_allowed(json_str(one, "emoji", "")))
                         return call_fail(c, 400, "Bad Request: REACTION_INVALID");

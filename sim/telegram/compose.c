@@ -112,10 +112,8 @@ int compose_markup(struct call *c, char **out)
         size_t i, k, count = 0;
 
         *out = NULL;
-        json_array_foreach(rows, i, row)
-        {
-                json_array_foreach(row, k, button)
-                {
+        json_array_foreach(rows, i, row) {
+                json_array_foreach(row, k, button) {
                         count++;
                         if (check_button(c, button) != 0)
                                 return -1;

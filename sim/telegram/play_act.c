@@ -18,8 +18,7 @@ static json_t *reaction_list(const json_t *wish)
         json_t *out = json_array(), *one;
         size_t i;
 
-        json_array_foreach(json_object_get(wish, "reaction"), i, one)
-        {
+        json_array_foreach(json_object_get(wish, "reaction"), i, one) {
                 if (json_is_string(one))
                         json_array_append_new(out, json_pack("{s:s,s:O}", "type", "emoji", "emoji", one));
                 else
@@ -117,10 +116,8 @@ static char *find_button(const struct message *m, const json_t *wish)
         char *data = NULL;
         size_t i, k;
 
-        json_array_foreach(json_object_get(markup, "inline_keyboard"), i, row)
-        {
-                json_array_foreach(row, k, button)
-                {
+        json_array_foreach(json_object_get(markup, "inline_keyboard"), i, row) {
+                json_array_foreach(row, k, button) {
                         if (!data && is_meant(button, wish))
                                 data = mem_strdup(json_str(button, "callback_data", ""));
                 }

@@ -240,8 +240,7 @@ int play_chat(struct world *w, const json_t *wish, struct buf *out, struct error
         if (json_str(wish, "username", NULL))
                 chat_set_username(w, c, json_str(wish, "username", ""));
         chat_set_member(c, user_make(w, DEFAULT_USER, NULL, NULL), NULL, STANDING_CREATOR);
-        json_array_foreach(members, i, id)
-        {
+        json_array_foreach(members, i, id) {
                 chat_set_member(c, user_make(w, json_integer_value(id), NULL, NULL), NULL, STANDING_MEMBER);
         }
         for (struct bot *b = w->bots; b; b = b->next) {

@@ -205,8 +205,7 @@ static int send_list(struct world *w, const json_t *list, struct buf *out, struc
         int rc = 0;
 
         jsonw_open_member(out, "results", '[');
-        json_array_foreach(list, i, wish)
-        {
+        json_array_foreach(list, i, wish) {
                 jsonw_open(out, '{');
                 rc = send_one(w, wish, out, err);
                 jsonw_close(out, '}');
@@ -226,8 +225,7 @@ static int send_album(struct world *w, const json_t *wish, struct buf *out, stru
         size_t i;
         int rc;
 
-        json_array_foreach(album, i, part)
-        {
+        json_array_foreach(album, i, part) {
                 json_t *one = json_copy((json_t *)wish);
 
                 json_object_del(one, "album");

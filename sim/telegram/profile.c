@@ -74,8 +74,7 @@ int method_set_commands(struct call *c)
 
         if (json_array_size(list) > 100)
                 return call_fail(c, 400, "Bad Request: BOT_COMMANDS_TOO_MUCH");
-        json_array_foreach(list, i, command)
-        {
+        json_array_foreach(list, i, command) {
                 if (check_command(c, command) != 0)
                         return -1;
         }

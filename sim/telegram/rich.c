@@ -65,8 +65,7 @@ static char *other_members(const json_t *entity)
         json_t *value;
 
         buf_init(&b, 0);
-        json_object_foreach((json_t *)entity, key, value)
-        {
+        json_object_foreach((json_t *)entity, key, value) {
                 char *text;
 
                 if (strcmp(key, "type") == 0 || strcmp(key, "offset") == 0 || strcmp(key, "length") == 0)
@@ -88,8 +87,7 @@ int rich_from_entities(struct rich *r, const char *text, json_t *entities, char 
 
         rich_add(r, text, strlen(text));
         r->owner = json_incref(entities);
-        json_array_foreach(entities, i, e)
-        {
+        json_array_foreach(entities, i, e) {
                 int64_t offset = json_int(e, "offset", -1), length = json_int(e, "length", -1);
 
                 if (offset < 0 || length < 0) {

@@ -77,8 +77,7 @@ static int build_album(struct call *c, struct chat *chat, const json_t *items, s
         const json_t *item;
         size_t i;
 
-        json_array_foreach(items, i, item)
-        {
+        json_array_foreach(items, i, item) {
                 const struct media_kind *k = media_kind(json_str(item, "type", ""));
                 int rc;
 

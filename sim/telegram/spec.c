@@ -199,8 +199,7 @@ static json_t *fit_members(json_t *value, const struct spec_object *o, struct fi
         json_t *out = json_object(), *member;
         const char *key;
 
-        json_object_foreach(value, key, member)
-        {
+        json_object_foreach(value, key, member) {
                 if (!json_is_null(member) && !fit_member(out, o, key, member, f))
                         goto bad;
         }
@@ -262,8 +261,7 @@ static json_t *fit_array(json_t *value, const struct wanted *want, struct fittin
         json_t *out = json_array(), *element;
         size_t i;
 
-        json_array_foreach(value, i, element)
-        {
+        json_array_foreach(value, i, element) {
                 json_t *fitted = fit(element, &inner, f);
 
                 if (!fitted) {
@@ -310,8 +308,7 @@ static bool resembles(json_t *value, const struct spec_type *type)
 
         if (type->kind != SPEC_OBJECT || o->subtype_count > 0)
                 return type->kind == SPEC_OBJECT;
-        json_object_foreach(value, key, member)
-        {
+        json_object_foreach(value, key, member) {
                 if (find_field(o->fields, o->field_count, key))
                         return true;
         }
@@ -422,8 +419,7 @@ int spec_check(const struct spec_method *m, json_t *args, char problem[SPEC_PROB
         void *next;
 
         problem[0] = '\0';
-        json_object_foreach_safe(args, next, name, value)
-        {
+        json_object_foreach_safe(args, next, name, value) {
                 if (json_is_null(value))
                         json_object_del(args, name);
                 else

@@ -100,8 +100,7 @@ void updates_allow(struct updates *u, const json_t *kinds)
                 return;
         u->is_default = json_array_size(kinds) == 0;
         u->allowed = u->is_default ? default_kinds() : 0;
-        json_array_foreach(kinds, i, kind)
-        {
+        json_array_foreach(kinds, i, kind) {
                 int n = spec_update_kind_number(json_string_value(kind) ? json_string_value(kind) : "");
 
                 if (n >= 0) /* the real server, too, overlooks names it does not know */
