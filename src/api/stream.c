@@ -142,8 +142,10 @@ static bool hub_wants(const void *filter, const char *type, const char *topic)
 
         if (!f->instance && !f->channel)
                 return wants_type(f, type);
-        n = topic ? strcspn(topic, "\n") : 0;
-        channel = topic && topic[n] == '\n' ? topic + n + 1 : "";
+        if (!topic)
+                topic = "";
+        n = strcspn(topic, "\n");
+        channel = topic[n] == '\n' ? topic + n + 1 : "";
         if (f->instance && (strlen(f->instance) != n || strncmp(f->instance, topic, n) != 0))
                 return false;
         if (f->channel && strcmp(f->channel, channel) != 0)

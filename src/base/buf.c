@@ -110,21 +110,20 @@ int buf_addint(struct buf *b, int64_t n)
 
 int buf_vaddf(struct buf *b, const char *fmt, va_list ap)
 {
-        size_t room = b->cap > 0 ? b->cap - b->len : 0;
+        char *here = b->cap > 0 ? b->data + b->len : NULL;
+        size_t room = here ? b->cap - b->len : 0;
         va_list again;
         char *end;
         int n;
 
         /* most of the time it fits into what is there, and is written once */
         va_copy(again, ap);
-        n = vsnprintf(b->cap > 0 ? b->data + b->len : NULL, room, fmt, again);
+        n = vsnprintf(here, room, fmt, again);
         va_end(again);
-        if (n < 0)
-                return -1;
-        end = buf_reserve(b, (size_t)n);
+        end = n < 0 ? NULL : buf_reserve(b, (size_t)n);
         if (!end) {
-                if (b->cap > 0)
-                        b->data[b->len] = '\0';
+                if (here)
+                        *here = '\0';
                 return -1;
         }
         if ((size_t)n >= room)

@@ -224,8 +224,12 @@ void bus_consumers_wake(struct bus *b)
 
 void bus_consumers_drop(struct bus *b)
 {
-        while (!TAILQ_EMPTY(&b->consumers))
-                bus_consumer_stop(TAILQ_FIRST(&b->consumers));
+        struct bus_consumer *c, *next;
+
+        for (c = TAILQ_FIRST(&b->consumers); c; c = next) {
+                next = TAILQ_NEXT(c, next);
+                bus_consumer_stop(c);
+        }
 }
 
 unsigned bus_consumers_idle(const struct bus *b)

@@ -62,7 +62,7 @@ static void on_reply(void *arg, const struct ask_reply *r, const struct error *e
 
         p->done = true;
         p->failed = p->failed || !answered;
-        if (err) {
+        if (!r) {
                 fprintf(stderr, "dragoman: %s\n", err->text);
                 return;
         }

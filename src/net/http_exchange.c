@@ -275,7 +275,7 @@ static void shout(struct http_exchange *x, int status, const char *content_type,
         struct buf b;
         ssize_t sent;
 
-        if (x->server->tls)
+        if (x->conn->server->tls)
                 return;
         buf_init(&b, 0);
         buf_addf(&b, "HTTP/1.1 %d %s\r\nContent-Length: %zu\r\nConnection: close\r\n", status,

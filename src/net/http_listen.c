@@ -75,7 +75,7 @@ int http_listen(const char *address, struct error *err)
 
 char *http_listen_address(int fd)
 {
-        struct sockaddr_storage ss;
+        struct sockaddr_storage ss = { 0 };
         socklen_t n = sizeof(ss);
         char host[NI_MAXHOST], port[NI_MAXSERV];
 
