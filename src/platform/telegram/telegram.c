@@ -355,6 +355,13 @@ static void on_conflict(struct telegram *tg, const struct tg_answer *answer)
         timer_start(tg->timer, backoff_ms(tg->conflicts++, CONFLICT_MS, CONFLICT_MAX_MS));
 }
 
+/* A server that does not hold the question although it has nothing to say would have us ask without a pause. */
+static bool came_too_soon(const struct telegram *tg, const json_t *list)
+{
+        return json_array_size(list) == 0 && tg->intake.count == 0 && tg->held_seconds > 0 &&
+               loop_now_ms(tg->adapter->loop) - tg->asked_ms < BESIDE_MS;
+}
+
 static void on_updates(void *arg, const struct tg_answer *answer)
 {
         struct telegram *tg = arg;
@@ -365,7 +372,10 @@ static void on_updates(void *arg, const struct tg_answer *answer)
                 link_enter(tg, TG_LISTENING);
                 adapter_ready(tg->adapter);
                 take_updates(tg, answer->result);
-                tg_listen_on(tg);
+                if (came_too_soon(tg, answer->result))
+                        timer_start(tg->timer, BESIDE_MS);
+                else
+                        tg_listen_on(tg);
         } else if (answer->status == 401) {
                 stop_bad_token(tg);
         } else if (answer->status == 409) {
@@ -380,6 +390,8 @@ static void look(struct telegram *tg, int64_t seconds)
         int64_t offset = tg_intake_offset(tg, tg->offset);
         json_t *params = json_object();
 
+        tg->asked_ms = loop_now_ms(tg->adapter->loop);
+        tg->held_seconds = seconds;
         if (offset > 0)
                 json_object_set_new(params, "offset", json_integer(offset));
         json_object_set_new(params, "limit", json_integer(100));
@@ -405,7 +417,9 @@ static void on_timer(void *arg)
 {
         struct telegram *tg = arg;
 
-        if (tg->state == TG_LISTENING) {
+        if (tg->state == TG_LISTENING && tg->intake.count == 0) {
+                tg_listen_on(tg);
+        } else if (tg->state == TG_LISTENING) {
                 if (!tg->call && tg_intake_open(tg))
                         look(tg, 0);
         } else if (tg->self.id == 0) {

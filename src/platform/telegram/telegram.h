@@ -44,6 +44,9 @@ struct tg_fetch;
 struct tg_work;
 struct tg_send;
 TAILQ_HEAD(tg_works, tg_work);
+TAILQ_HEAD(tg_fetches, tg_fetch);
+TAILQ_HEAD(tg_sends, tg_send);
+LIST_HEAD(tg_calls, tg_call);
 
 /* Updates between their arrival and their commit. */
 struct tg_intake {
@@ -52,7 +55,7 @@ struct tg_intake {
         size_t unready;      /* held or fetching: those behind them in the same chat wait */
         struct timer *again; /* the inbox refused */
         unsigned refusals;
-        TAILQ_HEAD(, tg_fetch) fetches; /* running first, then waiting */
+        struct tg_fetches fetches; /* running first, then waiting */
         unsigned fetching;
 };
 
@@ -67,10 +70,11 @@ struct telegram {
         struct timer *timer;  /* the next try, or the next look beside pending updates */
         struct timer *watch;  /* webhook mode: does Telegram reach us? */
         unsigned failures, conflicts;
-        int64_t offset; /* everything below is committed; 0: not known, Telegram remembers */
+        int64_t asked_ms, held_seconds; /* the last question for updates, and how long it may be held */
+        int64_t offset;                 /* everything below is committed; 0: not known, Telegram remembers */
         struct tg_intake intake;
-        LIST_HEAD(, tg_call) calls; /* all of them */
-        TAILQ_HEAD(, tg_send) sends;
+        struct tg_calls calls; /* all of them */
+        struct tg_sends sends;
         unsigned limited; /* answers 429 in a row */
         json_t *memory;
         int lock;

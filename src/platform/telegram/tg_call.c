@@ -143,8 +143,7 @@ static size_t make_parts(const struct tg_request *q, struct http_part *parts)
         const char *key;
         json_t *value;
 
-        json_object_foreach(q->params, key, value)
-        {
+        json_object_foreach(q->params, key, value) {
                 char *text;
 
                 if (n == PARTS_MAX - 1)
@@ -203,8 +202,10 @@ void tg_call_abort(struct tg_call *c)
 
 void tg_calls_abort(struct telegram *tg)
 {
-        struct tg_call *c;
+        struct tg_call *c, *after;
 
-        while ((c = LIST_FIRST(&tg->calls)))
+        for (c = LIST_FIRST(&tg->calls); c; c = after) {
+                after = LIST_NEXT(c, next);
                 tg_call_abort(c);
+        }
 }

@@ -134,9 +134,9 @@ static struct tg_work *find(struct telegram *tg, int64_t update)
 {
         struct tg_work *w;
 
-        TAILQ_FOREACH(w, &tg->intake.window, next)
-        if (w->item.update == update)
-                return w;
+        for (w = TAILQ_FIRST(&tg->intake.window); w; w = TAILQ_NEXT(w, next))
+                if (w->item.update == update)
+                        return w;
         return NULL;
 }
 
@@ -145,9 +145,9 @@ int64_t tg_intake_offset(const struct telegram *tg, int64_t otherwise)
         const struct tg_work *w;
         int64_t least = otherwise;
 
-        TAILQ_FOREACH(w, &tg->intake.window, next)
-        if (w->state != WORK_DONE && w->item.update < least)
-                least = w->item.update;
+        for (w = TAILQ_FIRST(&tg->intake.window); w; w = TAILQ_NEXT(w, next))
+                if (w->state != WORK_DONE && w->item.update < least)
+                        least = w->item.update;
         return least;
 }
 
@@ -173,8 +173,8 @@ static void all_stored(struct tg_work *w)
         struct tg_work *p;
 
         w->tg->intake.refusals = 0;
-        TAILQ_FOREACH(p, &w->parts, part)
-        done(p);
+        for (p = TAILQ_FIRST(&w->parts); p; p = TAILQ_NEXT(p, part))
+                done(p);
         done(w);
 }
 
@@ -195,8 +195,8 @@ static void refused(struct tg_work *w, const char *why)
                 log_warn("the inbox takes nothing at the moment; updates are kept and offered again",
                          LOG_S("adapter", w->tg->adapter->name), LOG_S("why", why));
         answer(w, false);
-        TAILQ_FOREACH(p, &w->parts, part)
-        answer(p, false);
+        for (p = TAILQ_FIRST(&w->parts); p; p = TAILQ_NEXT(p, part))
+                answer(p, false);
         if (!in->again)
                 in->again = timer_new(w->tg->adapter->loop, on_again, w->tg);
         if (!timer_active(in->again))
@@ -258,9 +258,9 @@ static struct tg_work *first_part(struct tg_work *w)
 {
         struct tg_work *first = w, *p;
 
-        TAILQ_FOREACH(p, &w->parts, part)
-        if (p->item.message < first->item.message)
-                first = p;
+        for (p = TAILQ_FIRST(&w->parts); p; p = TAILQ_NEXT(p, part))
+                if (p->item.message < first->item.message)
+                        first = p;
         return first;
 }
 
@@ -290,16 +290,16 @@ static void store_message(struct tg_work *w, struct receipt *t)
         struct attachment *all;
         char *text;
 
-        TAILQ_FOREACH(p, &w->parts, part)
-        n += p->item.attachment_count;
+        for (p = TAILQ_FIRST(&w->parts); p; p = TAILQ_NEXT(p, part))
+                n += p->item.attachment_count;
         all = mem_array(n, sizeof(*all));
         in.attachments = all;
         add_part(&in, metadata, all, first);
         if (w != first)
                 add_part(&in, metadata, all, w);
-        TAILQ_FOREACH(p, &w->parts, part)
-        if (p != first)
-                add_part(&in, metadata, all, p);
+        for (p = TAILQ_FIRST(&w->parts); p; p = TAILQ_NEXT(p, part))
+                if (p != first)
+                        add_part(&in, metadata, all, p);
         text = json_text(metadata);
         in.metadata = text;
         adapter_received(w->tg->adapter, &in, on_receipt, t);
@@ -340,8 +340,7 @@ static bool is_behind(const struct tg_work *w)
 {
         const struct tg_work *p;
 
-        TAILQ_FOREACH(p, &w->tg->intake.window, next)
-        {
+        for (p = TAILQ_FIRST(&w->tg->intake.window); p; p = TAILQ_NEXT(p, next)) {
                 if (p == w)
                         return false;
                 if (!p->lead && (p->state == WORK_UNREADY || p->state == WORK_READY) && p->item.chat &&
@@ -358,9 +357,9 @@ static void flush(struct telegram *tg)
 
         if (tg->intake.again && timer_active(tg->intake.again))
                 return;
-        TAILQ_FOREACH(w, &tg->intake.window, next)
-        if (w->state == WORK_READY && !w->lead && (tg->intake.unready == 0 || !is_behind(w)))
-                store(w);
+        for (w = TAILQ_FIRST(&tg->intake.window); w; w = TAILQ_NEXT(w, next))
+                if (w->state == WORK_READY && !w->lead && (tg->intake.unready == 0 || !is_behind(w)))
+                        store(w);
 }
 
 /* ---- making ready ---- */
@@ -370,8 +369,8 @@ static void settle(struct tg_work *w)
         struct tg_work *lead = w->lead ? w->lead : w, *p;
         unsigned fetching = lead->fetching;
 
-        TAILQ_FOREACH(p, &lead->parts, part)
-        fetching += p->fetching;
+        for (p = TAILQ_FIRST(&lead->parts); p; p = TAILQ_NEXT(p, part))
+                fetching += p->fetching;
         if (lead->state != WORK_UNREADY || fetching > 0 || (lead->hold && timer_active(lead->hold)))
                 return;
         lead->state = WORK_READY;
@@ -432,10 +431,10 @@ static struct tg_work *album_of(struct tg_work *w)
 
         if (!w->item.album)
                 return NULL;
-        TAILQ_FOREACH(p, &w->tg->intake.window, next)
-        if (p != w && !p->lead && p->state == WORK_UNREADY && p->item.album &&
-            strcmp(p->item.album, w->item.album) == 0 && strcmp(p->item.chat, w->item.chat) == 0)
-                return p;
+        for (p = TAILQ_FIRST(&w->tg->intake.window); p; p = TAILQ_NEXT(p, next))
+                if (p != w && !p->lead && p->state == WORK_UNREADY && p->item.album &&
+                    strcmp(p->item.album, w->item.album) == 0 && strcmp(p->item.chat, w->item.chat) == 0)
+                        return p;
         return NULL;
 }
 

@@ -490,9 +490,7 @@ void tg_send(struct adapter *a, const struct delivery *d)
         tg_set_id(s->params, "chat_id", tg_chat_now(tg, d->channel));
         if (!s->kind)
                 error_set(&err, ERR_INVALID, "Telegram has nothing for a delivery of kind '%.20s'", d->kind);
-        else
-                s->kind->make(s, d, payload, &err);
-        if (err.kind == ERR_NONE)
+        if (s->kind && s->kind->make(s, d, payload, &err) == 0)
                 send_call(s);
         else
                 reject_later(s, err.text);
@@ -501,15 +499,16 @@ void tg_send(struct adapter *a, const struct delivery *d)
 
 void tg_sends_release(struct telegram *tg)
 {
-        struct tg_send *s;
+        struct tg_send *s, *after;
 
-        while ((s = TAILQ_FIRST(&tg->sends))) {
+        for (s = TAILQ_FIRST(&tg->sends); s; s = after) {
                 bool harmless = s->later || s->kind->repeatable;
                 const struct send_result result = { .outcome = harmless ? SEND_RETRY : SEND_UNSURE,
                                                     .kind = ERR_CANCELLED,
                                                     .why = "the adapter was stopped",
                                                     .retry_after_ms = -1 };
 
+                after = TAILQ_NEXT(s, next);
                 tg_call_abort(s->call);
                 send_end(s, &result);
         }
