@@ -1,5 +1,6 @@
 #include "platform/md_write.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdint.h>
 #include <string.h>
@@ -159,6 +160,7 @@ static size_t write_glyph(struct writer *w, const char *p, size_t n, uint32_t sp
         size_t head;
         uint32_t cp;
 
+        assert(len > 0);
         buf_clear(&w->scratch);
         head = utf8_decode(p, len, &cp);
         if (is_control(cp))

@@ -142,18 +142,12 @@ void lane_unhold(struct turn *t)
         t->held_in = NULL;
 }
 
-void lane_pump(struct road *r, struct lane *lane)
+/* Starts the turn, the first that waits in its lane, as soon as it may. */
+static void pump_first(struct road *r, struct turn *t)
 {
-        struct turn *t = TAILQ_FIRST(&lane->waiting);
         int64_t wait;
 
-        if (lane->running)
-                return;
-        if (!t) {
-                lane_free_if_idle(r, lane);
-                return;
-        }
-        if (t->state != TURN_QUEUED || t->held_in || t->joining > 0)
+        if (t->lane->running || t->state != TURN_QUEUED || t->held_in || t->joining > 0)
                 return;
         wait = t->due_mono - loop_now_ms(r->loop);
         if (wait > 0) {
@@ -168,6 +162,16 @@ void lane_pump(struct road *r, struct lane *lane)
                 turn_claim(t);
 }
 
+void lane_pump(struct road *r, struct lane *lane)
+{
+        struct turn *t = TAILQ_FIRST(&lane->waiting);
+
+        if (t)
+                pump_first(r, t);
+        else
+                lane_free_if_idle(r, lane);
+}
+
 void lane_pump_ready(struct road *r)
 {
         struct turn *t;
@@ -175,7 +179,7 @@ void lane_pump_ready(struct road *r)
         while (!r->draining && (int64_t)r->running_count < r->limits.running_turns &&
                (t = TAILQ_FIRST(&r->ready))) {
                 lane_unhold(t);
-                lane_pump(r, t->lane);
+                pump_first(r, t);
         }
 }
 
@@ -185,7 +189,7 @@ void lane_release_held(struct road *r, struct out_adapter *a)
 
         while (!r->draining && (t = TAILQ_FIRST(&a->held)) && outbox_has_room(r, a->name)) {
                 lane_unhold(t);
-                lane_pump(r, t->lane);
+                pump_first(r, t);
                 if (t->held_in)
                         break; /* there was room, but no place: it waits with the others now */
         }
