@@ -80,11 +80,23 @@ static char *default_path(const char *dir, struct error *err)
         return path;
 }
 
+/* The configuration is the operator's: a copy of the database in its place would end the next start. */
+static bool is_config(const char *path)
+{
+        const char *slash = strrchr(path, '/');
+
+        return strcmp(slash ? slash + 1 : path, "config.json") == 0;
+}
+
 /* Where the copy goes; NULL with an error. */
 static char *choose_path(const char *dir, const char *asked, struct error *err)
 {
         if (!asked)
                 return default_path(dir, err);
+        if (is_config(asked)) {
+                error_set(err, ERR_INVALID, "a backup cannot be called 'config.json'");
+                return NULL;
+        }
         if (asked[0] == '/')
                 return mem_strdup(asked);
         if (!stays_inside(asked)) {
