@@ -22,7 +22,7 @@ struct readiness {
         struct buf *json; /* NULL: only the verdict is wanted */
         int64_t now_ms;
         bool ready;
-        unsigned total, connected;
+        unsigned total, connected, off; /* off: by configuration, which is no trouble */
 };
 
 static void ask_adapter(void *arg, struct adapter *a)
@@ -33,6 +33,7 @@ static void ask_adapter(void *arg, struct adapter *a)
         instance_health(r->api->env.road, a, r->now_ms, &h);
         r->total++;
         r->connected += a->state == ADAPTER_UP;
+        r->off += !a->common->enabled;
         r->ready = r->ready && h.said_so;
         if (!r->json)
                 return;
@@ -127,7 +128,7 @@ void health_status(struct http_exchange *x)
         adapters_each(a->env.adapters, ask_adapter, &r);
         buf_init(&data, 0);
         jsonw_open(&data, '{');
-        jsonw_str(&data, "status", store.ok && r.connected == r.total ? "healthy" : "degraded");
+        jsonw_str(&data, "status", store.ok && r.connected + r.off == r.total ? "healthy" : "degraded");
         jsonw_str(&data, "version", DRAGOMAN_VERSION);
         jsonw_int(&data, "pid", getpid());
         show_time(&data, "startedAt", a->env.started_ms);

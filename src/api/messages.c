@@ -175,6 +175,11 @@ static struct adapter *find_fed(struct http_exchange *x, const char *name)
                         name, a->ops->name);
                 return NULL;
         }
+        if (!a->common->enabled) {
+                reply_error(x, 409, "CONFLICT", "\"conflictReason\":\"switched_off\"",
+                            "instance '%s' is switched off: its 'enabled' is false", name);
+                return NULL;
+        }
         return a;
 }
 

@@ -60,6 +60,18 @@ static char *post(struct api_rig *r, const char *body)
         return id;
 }
 
+/* The same adapters, with the one called "api" switched off. */
+static void switch_api_off(struct api_rig *r)
+{
+        struct error err = { 0 };
+        struct adapter_conf *confs[] = { adapter_conf_make("api", "api", "{\"enabled\":false}", &err),
+                                         adapter_conf_make("terminal", "cli", "{}", &err) };
+
+        assert_non_null(confs[0]);
+        assert_non_null(confs[1]);
+        assert_int_equal(adapters_apply(r->adapters, confs, 2, &err), 0);
+}
+
 /* Posts and waits for the reply. */
 static struct api_answer post_and_wait(struct api_rig *r, const char *body)
 {
@@ -689,6 +701,34 @@ static void a_backup_goes_into_the_data_directory(void **state)
                      "VALIDATION_ERROR");
 }
 
+static void a_backup_never_takes_the_place_of_the_configuration(void **state)
+{
+        struct api_rig *r = *state;
+        char *config = mem_printf("%s/config.json", r->dir);
+
+        expect_error(api_rig_ask(r, "POST", "/api/v2/backup", "{\"path\":\"config.json\"}"), 400,
+                     "VALIDATION_ERROR");
+        expect_error(api_rig_ask(r, "POST", "/api/v2/backup", "{\"path\":\"state/..//config.json\"}"), 400,
+                     "VALIDATION_ERROR");
+        assert_int_not_equal(access(config, F_OK), 0);
+        free(config);
+}
+
+static void an_adapter_that_is_switched_off_takes_nothing_and_is_no_trouble(void **state)
+{
+        struct api_rig *r = *state;
+        struct api_answer a;
+
+        switch_api_off(r);
+        expect_error(api_rig_ask(r, "POST", INBOUND, "{\"text\":\"hello\"}"), 409, "CONFLICT");
+        a = api_rig_ask(r, "GET", "/api/v2/status", NULL);
+        assert_string_equal(at(&a, "data", "status"), "healthy");
+        api_answer_release(&a);
+        a = api_rig_ask(r, "POST", INBOUND, "{\"instanceId\":\"terminal\",\"text\":\"hello\"}");
+        assert_int_equal(a.status, 202);
+        api_answer_release(&a);
+}
+
 static void an_agent_is_asked_how_it_is(void **state)
 {
         struct api_rig *r = *state;
@@ -759,6 +799,8 @@ int main(void)
                 API(readiness_follows_the_adapters_and_the_store),
                 API(metrics_count_what_happened),
                 API(a_backup_goes_into_the_data_directory),
+                API(a_backup_never_takes_the_place_of_the_configuration),
+                API(an_adapter_that_is_switched_off_takes_nothing_and_is_no_trouble),
                 API(an_agent_is_asked_how_it_is),
                 API(after_quiesce_the_rest_is_refused),
                 API(an_open_address_is_refused_before_anything_is_made),
