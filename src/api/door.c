@@ -103,6 +103,13 @@ static char *url_host(const char *url)
         return start ? mem_strndup(start + 3, strcspn(start + 3, "/?#")) : NULL;
 }
 
+static char *listen_host(const char *listen)
+{
+        char host[256];
+
+        return host_part(listen, host, sizeof(host)) ? mem_strdup(host) : NULL;
+}
+
 int door_init(struct door *a, const struct http_conf *conf, struct error *err)
 {
         *a = (struct door){ .loopback = door_is_loopback(conf->listen),
@@ -116,6 +123,7 @@ int door_init(struct door *a, const struct http_conf *conf, struct error *err)
                                  "127.0.0.1",
                                  conf->listen);
         a->public_host = url_host(conf->public_url);
+        a->own_host = listen_host(conf->listen);
         a->proxy_count = conf->trusted_proxy.count;
         a->proxies = mem_array(a->proxy_count, sizeof(*a->proxies));
         for (size_t i = 0; i < a->proxy_count; i++)
@@ -129,6 +137,7 @@ void door_release(struct door *a)
                 free(a->proxies[i]);
         free(a->proxies);
         free(a->public_host);
+        free(a->own_host);
         *a = (struct door){ 0 };
 }
 
@@ -175,7 +184,8 @@ bool door_peer_ok(const struct door *a, const char *peer)
         for (size_t i = 0; i < a->proxy_count; i++)
                 if (network_has(a->proxies[i], peer))
                         return true;
-        return false;
+        /* our own command line: on one outward address it does not come from 127.0.0.1 */
+        return a->own_host && network_has(a->own_host, peer);
 }
 
 bool door_host_ok(const struct door *a, const char *host)

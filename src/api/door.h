@@ -16,7 +16,8 @@ struct door {
         char *public_host; /* of http.publicUrl, as a Host header has it; NULL: none */
         char **proxies;    /* addresses or networks; naming one means that others may reach us through it */
         size_t proxy_count;
-        bool loopback; /* only this machine can connect */
+        char *own_host; /* of http.listen: who connects from there is this machine */
+        bool loopback;  /* only this machine can connect */
         bool tls;
 };
 

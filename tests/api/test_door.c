@@ -82,6 +82,24 @@ static void without_tls_only_the_named_proxies_may_connect(void **state)
         door_release(&a);
 }
 
+static void this_machine_may_connect_also_by_its_outward_address(void **state)
+{
+        struct door a = opened("192.0.2.7:8420", NULL, "10.0.0.1", false);
+
+        (void)state;
+        assert_true(door_peer_ok(&a, "192.0.2.7"));
+        assert_false(door_peer_ok(&a, "192.0.2.8"));
+        assert_false(door_peer_ok(&a, ""));
+        door_release(&a);
+        a = opened("[2001:db8::7]:8420", NULL, "10.0.0.1", false);
+        assert_true(door_peer_ok(&a, "2001:db8::7"));
+        assert_false(door_peer_ok(&a, "2001:db8::8"));
+        door_release(&a);
+        a = opened("0.0.0.0:8420", NULL, "10.0.0.1", false);
+        assert_false(door_peer_ok(&a, "192.0.2.7"));
+        door_release(&a);
+}
+
 static void a_name_that_is_not_ours_is_refused_on_loopback(void **state)
 {
         struct door a = opened("127.0.0.1:8420", "https://bot.example.org/x", NULL, false);
@@ -224,6 +242,7 @@ int main(void)
                 cmocka_unit_test(loopback_addresses_are_known),
                 cmocka_unit_test(an_open_address_needs_tls_or_a_named_proxy),
                 cmocka_unit_test(without_tls_only_the_named_proxies_may_connect),
+                cmocka_unit_test(this_machine_may_connect_also_by_its_outward_address),
                 cmocka_unit_test(a_name_that_is_not_ours_is_refused_on_loopback),
                 cmocka_unit_test(pages_of_other_sites_are_refused),
                 cmocka_unit_test(the_key_is_made_once_and_only_its_owner_can_read_it),
