@@ -14,8 +14,9 @@
 
 #define MISTAKES_MAX 16 /* more are counted, not told */
 #define PATH_SIZE    160
-#define NAME_SHOWN   64 /* of a name we do not know */
-#define FIELDS_MAX   32 /* rows of one table; query_done keeps a bit for each */
+#define NAME_SHOWN   64              /* of a name we do not know */
+#define TIME_MAX     253402300799999 /* the last millisecond of the year 9999: arithmetic with it stays safe */
+#define FIELDS_MAX   32              /* rows of one table; query_done keeps a bit for each */
 
 void body_init(struct body *b)
 {
@@ -219,7 +220,7 @@ static int read_time(struct body *b, const json_t *v, const struct field *f, con
 {
         if (json_is_string(v))
                 return put_time(b, f, path, json_string_value(v), out);
-        if (!json_is_integer(v) || json_integer_value(v) < 0)
+        if (!json_is_integer(v) || json_integer_value(v) < 0 || json_integer_value(v) > TIME_MAX)
                 return body_mistake(b, path, "must be a time in milliseconds, or RFC 3339 text");
         *(int64_t *)place(out, f) = json_integer_value(v);
         return 0;
@@ -337,7 +338,7 @@ static void query_value(struct body *b, const struct field *f, const char *text,
                         *(bool *)place(out, f) = text[0] == 't';
                 break;
         case FIELD_TIME:
-                if (parse_int(text, &n) == 0 && n >= 0)
+                if (parse_int(text, &n) == 0 && n >= 0 && n <= TIME_MAX)
                         *(int64_t *)place(out, f) = n;
                 else
                         put_time(b, f, f->name, text, out);

@@ -130,6 +130,8 @@ static void mistakes_are_told_by_path(void **state)
         expect_mistake("{\"text\":\"a\",\"copies\":1.5}", "copies", "must be a whole number");
         expect_mistake("{\"text\":\"a\",\"mood\":\"odd\"}", "mood", "must be one of kind, stern");
         expect_mistake("{\"text\":\"a\",\"answers\":\"evt-7\"}", "answers", "must be an id such as ltr-42");
+        expect_mistake("{\"text\":\"a\",\"time\":9223372036854775807}", "time",
+                       "must be a time in milliseconds, or RFC 3339 text");
         expect_mistake("{\"text\":\"a\",\"sender\":{}}", "sender.id", "is required");
         expect_mistake("{\"text\":\"a\",\"sender\":7}", "sender", "must be an object");
         expect_mistake("{\"text\":\"a\",\"extra\":[]}", "extra", "must be an object");
