@@ -209,14 +209,33 @@ static bool same(const char *a, const char *b)
         return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
+static bool same_list(const struct setting_list *a, const struct setting_list *b)
+{
+        bool equal = a->count == b->count;
+
+        for (size_t i = 0; equal && i < a->count; i++)
+                equal = same(a->items[i], b->items[i]);
+        return equal;
+}
+
+/* The server is opened once; of its settings only publicUrl is also somebody else's. */
+static bool same_http(const struct http_conf *a, const struct http_conf *b)
+{
+        return same(a->public_url, b->public_url) && same(a->tls_cert, b->tls_cert) &&
+               same(a->tls_key, b->tls_key) && same_list(&a->trusted_proxy, &b->trusted_proxy) &&
+               a->max_body_bytes == b->max_body_bytes && a->max_connections == b->max_connections &&
+               a->max_stream_clients == b->max_stream_clients && a->idle_seconds == b->idle_seconds &&
+               a->request_seconds == b->request_seconds;
+}
+
 static void warn_of_restart(const struct daemon *d, const struct config *new)
 {
         const struct config *old = d->config;
 
         if ((!d->options->listen && !same(old->http.listen, new->http.listen)) ||
-            !same(old->http.tls_cert, new->http.tls_cert) || !same(old->store_url, new->store_url) ||
+            !same_http(&old->http, &new->http) || !same(old->store_url, new->store_url) ||
             !same(old->bus_url, new->bus_url))
-                log_warn("changes of http.listen, http.tls*, store and bus take effect after a restart");
+                log_warn("changes of http, store and bus take effect after a restart");
 }
 
 static void on_config(void *arg)

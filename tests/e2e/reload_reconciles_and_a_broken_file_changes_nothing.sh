@@ -26,6 +26,11 @@ reload 'the new configuration is not used'
 contains "$(tail -3 "$dir/log")" "did you mean 'prefix'"
 contains "$(post '/api/v2/messages/inbound?wait=5000' '{"instanceId":"right","text":"hi"}')" '"text":"two hi"'
 
+config '{ "agents": { "echo": { "type": "echo", "prefix": "two " } }, "http": { "trustedProxy": ["10.0.0.1"] } }'
+reload 'configuration reloaded'
+contains "$(tail -5 "$dir/log")" "take effect after a restart"
+config '{ "agents": { "echo": { "type": "echo", "prefx": "three " } } }'
+
 rc=0
 message=$("$DRAGOMAN" run "$dir" --check 2>&1) || rc=$?
 [ $rc -eq 78 ] || fail "--check answered $rc"
