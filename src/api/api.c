@@ -10,6 +10,7 @@
 #include "api/state_file.h"
 #include "base/id.h"
 #include "base/mem.h"
+#include "net/tls_pin.h"
 
 /* ---- the gate ---- */
 
@@ -105,8 +106,26 @@ static int listen_on(struct api *a, const struct http_conf *conf, struct error *
         return a->server ? 0 : -1;
 }
 
-static int announce(struct api *a, const char *state_dir, struct error *err)
+/* The key of our certificate, for commands on this machine: they trust this daemon, not a name. */
+static int announce_key(const char *state_dir, const struct http_conf *conf, struct error *err)
 {
+        char *path = mem_printf("%s/http.pin", state_dir), pin[TLS_PIN_SIZE];
+        int rc = 0;
+
+        if (!conf->tls_cert)
+                unlink(path);
+        else if (tls_pin_of_file(conf->tls_cert, pin, err) < 0)
+                rc = -1;
+        else
+                rc = state_file_write(path, pin, err);
+        free(path);
+        return rc;
+}
+
+static int announce(struct api *a, const char *state_dir, const struct http_conf *conf, struct error *err)
+{
+        if (announce_key(state_dir, conf, err) < 0)
+                return -1;
         a->addr_file = mem_printf("%s/http.addr", state_dir);
         if (state_file_write(a->addr_file, http_server_address(a->server), err) == 0)
                 return 0;
@@ -125,7 +144,7 @@ static int open_all(struct api *a, const struct http_conf *conf, const char *sta
         a->waiters = waiters_new(a);
         if (listen_on(a, conf, err) < 0)
                 return -1;
-        return announce(a, state_dir, err);
+        return announce(a, state_dir, conf, err);
 }
 
 struct api *api_open(const struct api_env *env, const struct http_conf *conf, struct error *err)

@@ -17,6 +17,7 @@ struct client {
         char *dir;
         char *base; /* NULL: nobody there */
         char *authorization;
+        char *pin; /* the key of a daemon that speaks TLS; NULL: it does not */
 };
 
 struct client *client_new(struct loop *l, const char *dir, struct error *err)
@@ -43,6 +44,7 @@ void client_free(struct client *c)
         free(c->dir);
         free(c->base);
         free(c->authorization);
+        free(c->pin);
         free(c);
 }
 
@@ -88,20 +90,20 @@ static int read_line(const char *dir, const char *name, char out[STATE_LINE])
 }
 
 /* An address that means "everywhere" is asked here. */
-static char *base_of(const char *address)
+static char *base_of(const char *address, bool tls)
 {
-        if (strstr(address, "://"))
-                return mem_strdup(address);
+        const char *scheme = tls ? "https" : "http";
+
         if (strncmp(address, "0.0.0.0:", 8) == 0)
-                return mem_printf("http://127.0.0.1:%s", address + 8);
+                return mem_printf("%s://127.0.0.1:%s", scheme, address + 8);
         if (strncmp(address, "[::]:", 5) == 0)
-                return mem_printf("http://[::1]:%s", address + 5);
-        return mem_printf("http://%s", address);
+                return mem_printf("%s://[::1]:%s", scheme, address + 5);
+        return mem_printf("%s://%s", scheme, address);
 }
 
 static int locate(struct client *c, struct error *err)
 {
-        char address[STATE_LINE], key[STATE_LINE];
+        char address[STATE_LINE], key[STATE_LINE], pin[STATE_LINE];
 
         if (read_line(c->dir, "http.addr", address) < 0) {
                 if (errno == EACCES)
@@ -115,7 +117,9 @@ static int locate(struct client *c, struct error *err)
                                  strerror(errno));
         free(c->base);
         free(c->authorization);
-        c->base = base_of(address);
+        free(c->pin);
+        c->pin = read_line(c->dir, "http.pin", pin) == 0 ? mem_strdup(pin) : NULL;
+        c->base = base_of(address, c->pin != NULL);
         c->authorization = mem_printf("Authorization: Bearer %s", key);
         explicit_bzero(key, sizeof(key));
         return 0;
@@ -144,6 +148,7 @@ struct http_call *client_start(struct client *c, const struct client_request *q,
                 headers[n++] = last = mem_printf("Last-Event-ID: %s", q->last_event_id);
         request.url = url;
         request.headers = headers;
+        request.pinned_key = c->pin;
         request.body_n = q->body ? strlen(q->body) : 0;
         request.total_ms = q->total_ms == 0 ? ASK_MS : q->total_ms < 0 ? 0 : q->total_ms;
         request.repeatable = !q->method;

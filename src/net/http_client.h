@@ -50,6 +50,8 @@ struct http_request {
         int64_t total_ms;      /* 0: none */
         size_t max_body;       /* 0: 8 MiB; more is an error (ERR_LIMIT) */
         bool repeatable;       /* asking twice does no harm: a stale kept-alive connection is retried once */
+        const char *
+                pinned_key; /* insist on this public key ("sha256//..."), whoever signed the certificate; NULL: verify as usual */
         bool follow; /* follow up to 5 redirects (GET only), never with credentials to another host */
 };
 

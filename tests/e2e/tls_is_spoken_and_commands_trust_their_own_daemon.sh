@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# With TLS an open address is fine; the command line insists on the daemon's own key, and nobody gets in without TLS or a key.
+cd "$(dirname "$0")/../.."
+. tests/e2e/lib.sh
+openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=dragoman.example -keyout "$dir/key.pem" -out "$dir/cert.pem" 2>/dev/null
+printf '{ "http": { "tlsCert": "%s/cert.pem", "tlsKey": "%s/key.pem" } }' "$dir" "$dir" >"$dir/config.json"
+"$DRAGOMAN" run "$dir" --listen 127.0.0.1:0 2>>"$dir/log" &
+daemon_pid=$!
+await test -s "$dir/state/http.addr"
+addr=$(cat "$dir/state/http.addr")
+await curl -skf "https://$addr/readyz"
+contains "$("$DRAGOMAN" status "$dir")" healthy
+contains "$(echo hello | "$DRAGOMAN" chat "$dir")" "You said: hello"
+curl -sf "https://$addr/readyz" && fail "an unknown certificate was accepted by a client that verifies"
+curl -s --max-time 5 "http://$addr/healthz" | grep -q '"ok"' && fail "plain HTTP was answered on a TLS port"
+# somebody else with another key on the same port is not spoken to
+stop
+openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=dragoman.example -keyout "$dir/key2.pem" -out "$dir/cert2.pem" 2>/dev/null
+openssl s_server -quiet -accept "$addr" -cert "$dir/cert2.pem" -key "$dir/key2.pem" -www >/dev/null 2>&1 &
+daemon_pid=$!
+await curl -skf "https://$addr/"
+echo "$addr" >"$dir/state/http.addr"
+rc=0
+"$DRAGOMAN" status "$dir" >/dev/null 2>&1 || rc=$?
+[ $rc -ne 0 ] || fail "the command line spoke to a stranger"
