@@ -237,14 +237,15 @@ static void on_ended(void *arg)
 }
 
 /* {"text": ..., "plain": ..., "replyTo": ..., "answers": [...]}: what the adapter needs and what the story tells. */
-static void part_payload(const struct turn *t, const char *text, const char *plain, struct buf *out)
+static void part_payload(const struct turn *t, const char *text, const char *plain, bool first,
+                         struct buf *out)
 {
         const struct incoming *last = t->inputs[t->input_count - 1];
 
         jsonw_open(out, '{');
         jsonw_str(out, "text", text);
         jsonw_opt(out, "plain", plain);
-        jsonw_opt(out, "replyTo", last->id);
+        jsonw_opt(out, "replyTo", first ? last->id : NULL);
         jsonw_str(out, "turnId", t->key);
         write_inputs(t, "answers", out);
         jsonw_close(out, '}');
@@ -258,7 +259,7 @@ static void add_out(struct turn *t, struct ending *e, const char *text, const ch
         struct out *o;
 
         buf_init(&payload, 0);
-        part_payload(t, text, plain, &payload);
+        part_payload(t, text, plain, e->out_count == 0, &payload);
         o = out_new(r->next_delivery++, t->run.id, t->adapter, t->channel, t->thread, edits ? "edit" : "send",
                     PACE_FINAL, payload.data, t->trace);
         buf_release(&payload);
