@@ -42,6 +42,7 @@ struct out_adapter *outbox_adapter(struct road *r, const char *name)
         a->pace = pace_new(&none);
         map_init(&a->channels);
         TAILQ_INIT(&a->held);
+        TAILQ_INIT(&a->crowd);
         map_put(&r->adapters, name, a);
         if (r->resumed)
                 set_limits(r, a);
@@ -95,9 +96,59 @@ static struct out_channel *channel_get(struct road *r, struct out_adapter *a, co
 
 static void channel_free(struct out_channel *c)
 {
+        if (c->crowded)
+                TAILQ_REMOVE(&c->adapter->crowd, c, next_crowded);
         timer_free(c->timer);
         free(c->key);
         free(c);
+}
+
+/* ---- sends in doubt ---- */
+
+/*
+ * After a crash a claimed message may have arrived, and some platforms cannot tell. What matters then is how many were claimed, so
+ * no more are than are needed to keep the connections busy; the other channels wait for their turn in the order they came.
+ */
+static bool leaves_doubt(const struct road *r, const struct out *o)
+{
+        unsigned can = r->hooks.adapter_abilities(r->hooks.ctx, o->d.adapter);
+
+        return !out_is_repeatable(o) && !(can & (ADAPTER_IDEMPOTENT | ADAPTER_READBACK));
+}
+
+/* Files take long by nature: they neither wait here nor let others wait. */
+static bool is_counted(const struct road *r, const struct out *o)
+{
+        return strcmp(o->d.kind, "send") == 0 && leaves_doubt(r, o);
+}
+
+static bool has_room_for_doubt(const struct road *r, const struct out_adapter *a)
+{
+        return a->in_doubt < r->limits.sends_in_doubt;
+}
+
+static void join_crowd(struct out_channel *c)
+{
+        if (c->crowded)
+                return;
+        c->crowded = true;
+        TAILQ_INSERT_TAIL(&c->adapter->crowd, c, next_crowded);
+}
+
+void outbox_decided(struct road *r, struct out *o)
+{
+        struct out_adapter *a = o->channel->adapter;
+        struct out_channel *c;
+
+        if (!o->counted)
+                return;
+        o->counted = false;
+        a->in_doubt--;
+        while (has_room_for_doubt(r, a) && (c = TAILQ_FIRST(&a->crowd))) {
+                TAILQ_REMOVE(&a->crowd, c, next_crowded);
+                c->crowded = false;
+                outbox_pump(r, c);
+        }
 }
 
 /* ---- in and out of memory ---- */
@@ -108,6 +159,7 @@ void outbox_leave(struct road *r, struct out *o)
         struct out_adapter *a = c->adapter;
         char key[TURN_KEY_SIZE];
 
+        outbox_decided(r, o);
         TAILQ_REMOVE(&c->queue, o, next);
         map_remove(&r->outs, road_key("dlv", o->d.id, key));
         r->out_count--;
@@ -291,6 +343,8 @@ static void claim(struct road *r, struct out *o)
         o->d.fence++;
         o->d.attempt++;
         o->state = OUT_CLAIMING;
+        o->counted = is_counted(r, o);
+        o->channel->adapter->in_doubt += o->counted;
         r->sending_count++;
         fault_point("outbox.before_claim");
         road_write(r, "delivery claim", write_claim, on_claimed, c);
@@ -299,9 +353,7 @@ static void claim(struct road *r, struct out *o)
 /* A row of an earlier life that may have arrived, on a platform that can neither repeat nor look. */
 static bool is_undecidable(const struct road *r, const struct out *o)
 {
-        unsigned can = r->hooks.adapter_abilities(r->hooks.ctx, o->d.adapter);
-
-        return o->unsure && !out_is_repeatable(o) && !(can & (ADAPTER_IDEMPOTENT | ADAPTER_READBACK));
+        return o->unsure && leaves_doubt(r, o);
 }
 
 /* Milliseconds until the budget lets it go; 0: now, and it is counted. */
@@ -333,6 +385,10 @@ void outbox_pump(struct road *r, struct out_channel *c)
                 settle_unknown(r, o,
                                "the process ended while this was being sent; it may have arrived, and the"
                                " platform offers no way to find out");
+                return;
+        }
+        if (is_counted(r, o) && !has_room_for_doubt(r, c->adapter)) {
+                join_crowd(c);
                 return;
         }
         wait = wait_for_budget(r, o);

@@ -27,6 +27,9 @@ const struct setting road_settings[] = {
           .help = "How often a turn is started again after the process ended in the middle of it." },
         { "openDeliveries", SETTING_INT, "50000", 1, 10000000, .at = AT(open_deliveries),
           .help = "Deliveries that may be open; beyond it no further turn is started." },
+        { "sendsInDoubt", SETTING_INT, "32", 1, 100000, .at = AT(sends_in_doubt),
+          .help = "Messages that may be under way at once through an adapter whose platform cannot tell "
+                  "later whether one arrived: so many may be unknown after a crash." },
         { "deliveryAttempts", SETTING_INT, "8", 1, 1000, .at = AT(delivery_attempts),
           .help = "How often a delivery is tried before it becomes a dead letter; rate limits do not "
                   "count." },

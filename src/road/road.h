@@ -189,6 +189,7 @@ struct road_limits {
         int64_t turn_seconds;    /* the longest a turn may run */
         int64_t turn_attempts;   /* interrupted runs of one turn before it is given up */
         int64_t open_deliveries; /* beyond it no further turn is started */
+        int64_t sends_in_doubt;  /* at once, to a platform that cannot tell whether a message arrived */
         int64_t delivery_attempts;
         int64_t delivery_seconds;        /* the longest one send may take */
         int64_t delivery_expiry_seconds; /* an answer older than this is not sent any more; 0: never */

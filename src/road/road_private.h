@@ -94,6 +94,7 @@ struct out {
         bool unsure; /* claimed by an earlier life of this process: it may have arrived */
         bool reconciling;
         bool limited; /* an earlier life was told to wait by the platform's rate limit */
+        bool counted; /* among the adapter's sends in doubt */
         int64_t ref;  /* an edit of the message that this delivery made; 0: none */
         int64_t due_mono;
         int64_t expires_ms; /* wall clock; 0: never */
@@ -108,7 +109,10 @@ struct out_channel {
         char *key; /* channel and thread */
         struct out_list queue;
         struct timer *timer;
+        bool crowded; /* waits until fewer sends are in doubt */
+        TAILQ_ENTRY(out_channel) next_crowded;
 };
+TAILQ_HEAD(out_channel_list, out_channel);
 
 struct out_adapter {
         struct road *road;
@@ -116,6 +120,8 @@ struct out_adapter {
         struct pace *pace;
         struct map channels;
         struct turn_list held; /* turns that wait until fewer deliveries are open here */
+        int64_t in_doubt;      /* claimed, the outcome not yet stored, and the platform could not tell it */
+        struct out_channel_list crowd;
         struct adapter_stats stats;
 };
 
@@ -229,6 +235,7 @@ void outbox_enqueue(struct road *r, struct out *o); /* takes o over; its row exi
 void outbox_leave(struct road *r,
                   struct out *o); /* takes it out of memory; its row is the caller's business */
 void outbox_pump(struct road *r, struct out_channel *c);
+void outbox_decided(struct road *r, struct out *o); /* its outcome is stored: no longer in doubt */
 void outbox_pump_all(struct road *r);
 void outbox_set_all_limits(struct road *r);
 struct out *outbox_find(const struct road *r, int64_t delivery);

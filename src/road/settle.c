@@ -177,6 +177,7 @@ static void on_settled(void *arg)
                         out_becomes_send(o);
                 o->state = OUT_QUEUED;
                 o->unsure = false;
+                outbox_decided(r, o);
                 outbox_pump(r, o->channel);
         } else {
                 outbox_leave(r, o);

@@ -376,6 +376,50 @@ static void too_many_open_deliveries_are_refused_with_a_reason(void **state)
         rig_free(g);
 }
 
+static void only_so_many_sends_are_in_doubt_at_once(void **state)
+{
+        struct rig *g = rig_new();
+        char channel[8];
+
+        (void)state;
+        g->limits.sends_in_doubt = 2;
+        road_set_limits(g->road, &g->limits);
+        for (int i = 0; i < 4; i++) {
+                snprintf(channel, sizeof(channel), "c%d", i);
+                put(g, (struct outgoing){ .adapter = "x", .channel = channel, .text = i == 0 ? "a|b" : "a" });
+        }
+        rig_until(g, &g->sent_count, 2);
+        rig_spin(g, 20);
+        assert_int_equal(g->sent_count, 2);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE state = 'queued'"), 3);
+        rig_result(g, 0, SEND_DONE, ERR_NONE, -1);
+        rig_until(g, &g->sent_count, 3);
+        assert_string_equal(g->sent[2].channel, "c2"); /* whoever waits goes before c0 has its second */
+        rig_result(g, 1, SEND_RETRY, ERR_NET, -1);     /* a failure makes room, too */
+        rig_until(g, &g->sent_count, 4);
+        assert_string_equal(g->sent[3].channel, "c3");
+        g->auto_send = true;
+        rig_result(g, 2, SEND_DONE, ERR_NONE, -1);
+        rig_result(g, 3, SEND_DONE, ERR_NONE, -1);
+        rig_until(g, &g->sent_count, 6);
+        rig_spin(g, 20);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE state = 'sent'"), 5);
+        rig_free(g);
+}
+
+static void sends_that_leave_no_doubt_are_not_held_back(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        g->limits.sends_in_doubt = 1;
+        road_set_limits(g->road, &g->limits);
+        put(g, (struct outgoing){ .adapter = "nonce", .channel = "c", .text = "a" });
+        put(g, (struct outgoing){ .adapter = "nonce", .channel = "d", .text = "b" });
+        rig_until(g, &g->sent_count, 2);
+        rig_free(g);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -396,6 +440,8 @@ int main(void)
                 cmocka_unit_test(a_journaled_adapter_is_done_with_the_commit),
                 cmocka_unit_test(the_budget_of_a_channel_is_kept),
                 cmocka_unit_test(too_many_open_deliveries_are_refused_with_a_reason),
+                cmocka_unit_test(only_so_many_sends_are_in_doubt_at_once),
+                cmocka_unit_test(sends_that_leave_no_doubt_are_not_held_back),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
