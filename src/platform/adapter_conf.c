@@ -59,6 +59,9 @@ const struct setting adapter_common_settings[] = {
         { "maxAgeSeconds", SETTING_INT, "0", 0, 31536000, .at = AT(max_age_seconds),
           .help = "Messages older than this when they arrive are stored and marked expired, not answered; 0: "
                   "no limit." },
+        { "caFile", SETTING_STRING, "null", 1, 4096, .at = AT(ca_file),
+          .help = "A PEM file with the certificates to trust, instead of the system's: for a self-hosted server or a "
+                  "simulator with a certificate of its own." },
         { "pace", SETTING_GROUP, "{}", .group = pace_settings, .help = "How fast we may send.",
           .at = AT(pace) },
         SETTING_END,

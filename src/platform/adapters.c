@@ -84,6 +84,8 @@ static void slot_close(struct slot *s)
                 s->adapter.ops->close(&s->adapter);
         s->open = false;
         s->adapter.self = NULL;
+        http_client_free(s->http);
+        s->http = NULL;
 }
 
 static void slot_free(struct slot *s)
@@ -136,6 +138,17 @@ static void slot_use(struct slot *s, struct adapters *as, struct adapter_conf *c
         adapter_conf_free(old);
 }
 
+static int choose_client(struct slot *s, struct error *err)
+{
+        struct adapter *a = &s->adapter;
+        struct http_client_options options = { .ca_file = a->common->ca_file };
+
+        if (!options.ca_file)
+                return 0;
+        a->http = s->http = http_client_new(a->loop, &options, err);
+        return s->http ? 0 : -1;
+}
+
 static void slot_open(struct slot *s)
 {
         struct adapter *a = &s->adapter;
@@ -146,7 +159,7 @@ static void slot_open(struct slot *s)
                 return;
         }
         adapter_enter(a, ADAPTER_CONNECTING, NULL);
-        if (a->ops->open(a, &err) == 0)
+        if (choose_client(s, &err) == 0 && a->ops->open(a, &err) == 0)
                 s->open = true;
         else
                 adapter_stopped(a, err.text);

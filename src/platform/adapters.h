@@ -37,7 +37,8 @@ struct adapters {
 struct slot {
         struct adapter adapter; /* first: platforms know only this part */
         struct adapter_conf *conf;
-        bool open; /* ops->open worked, ops->close is due */
+        struct http_client *http; /* with caFile its own; else NULL, and all share one */
+        bool open;                /* ops->open worked, ops->close is due */
 };
 
 /* Moves that are still on their way are written but told to nobody: the bus may go. */

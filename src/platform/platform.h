@@ -36,6 +36,7 @@ struct adapter_common {
                 int64_t turns, seconds; /* turns -1: 5, or no limit on a trusted platform */
         } rate;
         int64_t max_hops; /* bots a message may have passed through */
+        char *ca_file;    /* certificates its connections trust; NULL: the system's */
         struct {
                 double per_second, per_chat_per_second, per_group_per_minute; /* -1: the platform's default */
         } pace;

@@ -131,6 +131,23 @@ static void a_disabled_adapter_is_known_but_off(void **state)
         assert_int_equal(adapters_find(f->adapters, "terminal")->state, ADAPTER_OFF);
 }
 
+static void an_adapter_with_its_own_certificates_has_its_own_client(void **state)
+{
+        struct fixture *f = *state;
+        struct adapter *a;
+
+        apply(f, conf("api", "api", "{\"caFile\": \"tests/no-such-file.pem\"}"), NULL);
+        a = adapters_find(f->adapters, "api");
+        assert_int_equal(a->state, ADAPTER_STOPPED);
+        assert_string_equal(a->why,
+                            "cannot read certificates 'tests/no-such-file.pem': No such file or directory");
+        apply(f, conf("api", "api", "{\"caFile\": \"/dev/null\"}"), NULL);
+        assert_true(adapters_ready(f->adapters, "api"));
+        assert_non_null(a->http);
+        apply(f, conf("api", "api", NULL), NULL);
+        assert_null(a->http); /* the shared one, which this test does not have */
+}
+
 static void a_name_that_is_there_twice_changes_nothing(void **state)
 {
         struct fixture *f = *state;
@@ -328,6 +345,8 @@ int main(void)
                 cmocka_unit_test_setup_teardown(a_secret_rotated_behind_its_handle_restarts_the_adapter,
                                                 begin, end),
                 cmocka_unit_test_setup_teardown(a_disabled_adapter_is_known_but_off, begin, end),
+                cmocka_unit_test_setup_teardown(an_adapter_with_its_own_certificates_has_its_own_client,
+                                                begin, end),
                 cmocka_unit_test_setup_teardown(a_name_that_is_there_twice_changes_nothing, begin, end),
                 cmocka_unit_test_setup_teardown(an_adapter_says_why_it_is_lost_or_stopped, begin, end),
                 cmocka_unit_test_setup_teardown(what_is_received_carries_the_names_of_adapter_and_platform,
