@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# Each command against a running daemon, as text and as JSON, with its exit codes; and without a daemon.
+cd "$(dirname "$0")/../.."
+. tests/e2e/lib.sh
+
+# json PATH COMMAND...: the value at PATH (such as .status.status) in what the command prints with --json
+json() {
+        local path=$1
+        shift
+        "$DRAGOMAN" "$@" --dir "$dir" --json | python3 -c '
+import json, sys
+value = json.load(sys.stdin)
+for part in sys.argv[1].split(".")[1:]:
+    value = value[int(part)] if part.isdigit() else value[part]
+print(value)' "$path"
+}
+# exits CODE COMMAND...
+exits() {
+        local wanted=$1 rc=0
+        shift
+        "$DRAGOMAN" "$@" --dir "$dir" >"$dir/out" 2>&1 || rc=$?
+        [ $rc -eq "$wanted" ] || fail "'$*' ended with $rc, not $wanted: $(cat "$dir/out")"
+}
+equal() { [ "$1" = "$2" ] || fail "expected '$2', got '$1'"; }
+
+cat >"$dir/config.json" <<'C'
+{ "agents": { "stage": { "type": "script", "file": "stage.txt" } },
+  "adapters": { "off": { "type": "api", "callbackUrl": "http://127.0.0.1:9/none" } } }
+C
+printf 'when bad*\n    fail refused It is broken.\nwhen *\n    say You said: {text}\n' >"$dir/stage.txt"
+start
+event=$(json .eventId chat <<<"hello")
+bad=$(json .turnId chat <<<"bad luck") || true # the exit code is that of an unanswered message
+
+exits 0 status
+contains "$(cat "$dir/out")" "terminal"
+equal "$(json .running status)" True
+equal "$(json .status.status status)" healthy
+exits 0 why "$event"
+contains "$(cat "$dir/out")" "answered"
+equal "$(json .event.id why "$event")" "$event"
+exits 1 why evt-999999
+exits 0 route test "$event"
+equal "$(json .decision.agent route test "$event")" stage
+
+delivery=$(json .deliveryId send terminal/room "a word" --idempotency-key once)
+equal "$(json .deliveryId send terminal/room "a word" --idempotency-key once)" "$delivery"
+equal "$(json .status send terminal/room "a word" --idempotency-key once)" duplicate
+exits 1 send nobody/room "a word"
+exits 64 send nowhere "a word"
+
+equal "$(json .items.0.id dead-letters)" "$bad"
+exits 0 dead-letters
+contains "$(cat "$dir/out")" "$bad"
+exits 0 dead-letters retry "$bad"
+exits 1 dead-letters retry dlv-999999
+
+exits 0 events tail --since "$event" --count 2
+[ "$(wc -l <"$dir/out")" -ge 2 ] || fail "events tail printed $(cat "$dir/out")"
+copy=$(json .path backup --to "$dir/copy.db")
+[ "$(head -c 15 "$copy")" = "SQLite format 3" ] || fail "the backup '$copy' is no database"
+exits 1 backup --to "$dir/copy.db"
+exits 0 doctor
+equal "$(json .ok doctor)" True
+exits 0 config check
+stop
+
+# what the database knows is told also without a daemon
+exits 0 why "$event"
+exits 0 dead-letters
+for command in "send terminal/room word" "events tail" "dead-letters retry $bad" backup status; do exits 69 $command; done
+exits 0 doctor
+printf '{ "htpp": {} }' >"$dir/config.json"
+exits 78 config check
+exits 78 doctor
+exits 78 run
