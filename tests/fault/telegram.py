@@ -1,6 +1,6 @@
 """
 The Telegram campaign: many people write to a bot on the simulator, and while the daemon answers it is killed again and
-again, at random instants and at the steps of inbox and outbox; connections are cut, limits and errors come in storms,
+again, at random instants and at every step of the road; connections are cut, limits and errors come in storms,
 updates come twice and in another order, the clock jumps.
 
 The witness is the simulator, which knows every message the bot has really sent. Every message of a person is its own
@@ -38,7 +38,7 @@ class Size:
     seconds: int  # at most
 
 
-SIZES = {"short": Size(6000, 200, 64, 1, 300), "full": Size(100_000, 1000, 1000, 12, 7200)}
+SIZES = {"short": Size(12_000, 300, 104, 1, 600), "full": Size(100_000, 1000, 1000, 10, 7200)}
 
 
 # ---- the other side ----
@@ -274,8 +274,8 @@ class Campaign:
     def __init__(self, lab, size, sim_binary):
         self.lab, self.size, self.sim_binary = lab, size, sim_binary
         self.rng = random.Random(f"{lab.seed}/telegram")
-        points = [p for p in fault_points() if p.startswith(("inbox.", "outbox."))]
-        self.plan = [(f"{p}@{self.rng.choice((1, 2, 5, 17, 40))}", 0.4) for p in points for _ in range(size.passes)]
+        self.plan = [(f"{point}@{self.rng.choice((1, 2, 5, 17, 40))}", 0.4)
+                     for point in fault_points() for _ in range(size.passes)]
         for _ in range(size.random_kills):
             self.plan.append((None, self.rng.uniform(0, 0.06) if self.rng.random() < 0.2 else
                               self.rng.uniform(0.06, 1.0)))
@@ -428,7 +428,7 @@ class Campaign:
                "problems": tally.problems}
         story = [f"{what}: {len(items)}: {'; '.join(items[:5])}" for what, items in bad.items() if items]
         check(not story, "\n".join(story))
-        return (f"{self.random_kills} random kills, {self.point_kills} at steps of inbox and outbox; "
+        return (f"{self.random_kills} random kills, {self.point_kills} at the steps of the road; "
                 + ", ".join(f"{what} {n}" for what, n in sorted(self.weather.fired.items()) if n)
                 + f", clock jumps {self.weather.counts.get('clock', 0)}\n      unknown by cause: "
                 + ("; ".join(f"{cause} {n} (in {lives})" for cause, (n, lives) in tally.causes.items()) or "none"))
