@@ -63,7 +63,8 @@ static bool on_gate(void *arg, struct http_exchange *x)
                 http_refuse(x, 503, "UNAVAILABLE", "shutting down");
                 return false;
         }
-        return check_where_from(a, x) && check_key(a, x, route->scope);
+        return check_where_from(a, x) && check_key(a, x, route->scope) &&
+               (!route->admits || route->admits(x));
 }
 
 static void on_answered(void *arg, const struct http_route *route, int status, int64_t micros)
@@ -97,6 +98,7 @@ static int listen_on(struct api *a, const struct http_conf *conf, struct error *
                 .tls_key_file = conf->tls_key,
                 .max_body = (size_t)conf->max_body_bytes,
                 .max_connections = (unsigned)conf->max_connections,
+                .max_per_address = door_per_address(&a->door),
                 .idle_seconds = (unsigned)conf->idle_seconds,
                 .request_seconds = (unsigned)conf->request_seconds,
         };

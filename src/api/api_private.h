@@ -21,6 +21,8 @@
 #include "store/store.h"
 
 #define API_MAX_WAITERS 1000
+/* No platform posts more in one piece: files are fetched, not posted. */
+#define CHANNELS_MAX_BODY (512 * 1024)
 
 /*
  * A request that is answered later. When the API closes first, the job is answered with 503 and forgets its exchange; whoever completes
@@ -148,10 +150,11 @@ void turns_list(struct http_exchange *x); /* turns.c */
 void turns_show(struct http_exchange *x);
 void turns_cancel(struct http_exchange *x);
 void trigger_logs_list(struct http_exchange *x); /* trigger_logs.c */
-void channels_webhook(struct http_exchange *x);  /* channels.c */
-void route_test(struct http_exchange *x);        /* route_test.c */
-void instances_list(struct http_exchange *x);    /* instances.c */
-void agents_list(struct http_exchange *x);       /* agents.c */
+bool channels_admit(struct http_exchange *x);    /* channels.c */
+void channels_webhook(struct http_exchange *x);
+void route_test(struct http_exchange *x);     /* route_test.c */
+void instances_list(struct http_exchange *x); /* instances.c */
+void agents_list(struct http_exchange *x);    /* agents.c */
 void agents_health(struct http_exchange *x);
 void why_show(struct http_exchange *x);    /* why.c */
 void backup_make(struct http_exchange *x); /* backup.c */

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 
 #define KEY_LONGEST 256 /* of what a client may present */
+#define PER_ADDRESS 256 /* connections of one address, where others than this machine can connect */
 
 /* ---- names and addresses ---- */
 
@@ -144,6 +145,12 @@ void door_release(struct door *a)
 bool door_is_local(const struct door *a)
 {
         return a->loopback && a->proxy_count == 0;
+}
+
+unsigned door_per_address(const struct door *a)
+{
+        /* behind a proxy everybody comes from the same address; counting them is the proxy's work */
+        return a->loopback || a->proxy_count > 0 ? 0 : PER_ADDRESS;
 }
 
 /* ---- who asks ---- */

@@ -38,6 +38,8 @@ bool door_peer_ok(const struct door *a, const char *peer);
 bool door_host_ok(const struct door *a, const char *host);
 /* Is the Origin header (NULL: none) that of our own pages? */
 bool door_origin_ok(const struct door *a, const char *origin, const char *host);
+/* How many connections one address may have; 0: no limit. */
+unsigned door_per_address(const struct door *a);
 /* Nobody but this machine can ask. */
 bool door_is_local(const struct door *a);
 

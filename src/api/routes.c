@@ -76,6 +76,7 @@ const struct api_route api_routes[] = {
           .status = 200, .answer = PAGE " of decisions." },
 
         { "POST", "/api/v2/channels/:platform/:adapter/webhook", SCOPE_NONE, channels_webhook,
+          .admits = channels_admit, .max_body = CHANNELS_MAX_BODY,
           .summary = "Where a platform posts its events. The platform's own secret is the key: for Telegram the header "
                      "X-Telegram-Bot-Api-Secret-Token.",
           .status = 200, .answer = "The event is on disk; 503 when it could not be stored and should be sent again." },

@@ -23,6 +23,8 @@ struct api_route {
         const char *path;
         enum scope scope;
         void (*run)(struct http_exchange *x);
+        /* Before the body is read: answers and returns false to refuse. NULL: the key is enough. */
+        bool (*admits)(struct http_exchange *x);
         const char *summary;        /* one sentence */
         const struct field *query;  /* NULL: none; any parameter is refused */
         const struct field *body;   /* NULL: none; a body is not looked at */

@@ -67,6 +67,11 @@ struct platform_ops {
          * post's own proof, and answers the exchange, now or later.
          */
         void (*webhook)(struct adapter *a, struct http_exchange *x);
+        /*
+         * What the head of such a post proves, asked before its body is read and again before `webhook`: strangers must not fill our memory.
+         * Answers and returns false when it is refused. NULL: only the body can prove it.
+         */
+        bool (*webhook_admits)(struct adapter *a, struct http_exchange *x);
 };
 
 extern const struct platform_ops *const platform_kinds[]; /* NULL-terminated: the table of platforms */

@@ -66,6 +66,26 @@ static void an_open_address_needs_tls_or_a_named_proxy(void **state)
         door_release(&a);
 }
 
+static void one_address_cannot_take_all_connections(void **state)
+{
+        static const struct {
+                const char *listen, *proxy;
+                unsigned limit;
+        } rows[] = {
+                { "127.0.0.1:8420", NULL, 0 },
+                { "0.0.0.0:8420", NULL, 256 },
+                { "0.0.0.0:8420", "10.0.0.1", 0 }, /* everybody comes from there */
+        };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct door a = opened(rows[i].listen, NULL, rows[i].proxy, true);
+
+                assert_int_equal(door_per_address(&a), rows[i].limit);
+                door_release(&a);
+        }
+}
+
 static void without_tls_only_the_named_proxies_may_connect(void **state)
 {
         struct door a = opened("0.0.0.0:8420", NULL, "10.1.0.0/16", false);
@@ -241,6 +261,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(loopback_addresses_are_known),
                 cmocka_unit_test(an_open_address_needs_tls_or_a_named_proxy),
+                cmocka_unit_test(one_address_cannot_take_all_connections),
                 cmocka_unit_test(without_tls_only_the_named_proxies_may_connect),
                 cmocka_unit_test(this_machine_may_connect_also_by_its_outward_address),
                 cmocka_unit_test(a_name_that_is_not_ours_is_refused_on_loopback),

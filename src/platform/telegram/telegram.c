@@ -519,6 +519,7 @@ const struct platform_ops telegram_platform = {
         .close = telegram_close,
         .send = tg_send,
         .webhook = tg_webhook,
+        .webhook_admits = tg_webhook_admits,
         .abilities = telegram_abilities,
         .is_group = telegram_is_group,
 };

@@ -99,6 +99,9 @@ void tg_intake_add(struct telegram *tg, json_t *update, struct http_exchange *x)
 int64_t tg_intake_offset(const struct telegram *tg, int64_t otherwise);
 /* Some update waits for files or for the rest of its album, and there is room for more: look for further ones meanwhile. */
 bool tg_intake_open(const struct telegram *tg);
+/* Is the head of a post that of Telegram? Answers and returns false when not. */
+bool tg_webhook_admits(struct adapter *a, struct http_exchange *x);
+/* After it was admitted. */
 void tg_webhook(struct adapter *a, struct http_exchange *x);
 
 /* ---- tg_fetch.c ---- */

@@ -512,6 +512,22 @@ static bool secret_is_right(const struct telegram *tg, const char *said)
         return said && crypto_equal(said, strlen(said), tg->secret, strlen(tg->secret));
 }
 
+bool tg_webhook_admits(struct adapter *a, struct http_exchange *x)
+{
+        const struct telegram *tg = a->self;
+
+        if (tg_polls(tg) || !tg->secret) {
+                http_refuse(x, 404, "NOT_FOUND", "adapter '%s' takes no webhooks: its mode is polling",
+                            a->name);
+                return false;
+        }
+        if (!secret_is_right(tg, http_header(x, SECRET_NAME))) {
+                http_refuse(x, 401, "UNAUTHORIZED", "the secret token is missing or wrong");
+                return false;
+        }
+        return true;
+}
+
 void tg_webhook(struct adapter *a, struct http_exchange *x)
 {
         struct telegram *tg = a->self;
@@ -520,15 +536,6 @@ void tg_webhook(struct adapter *a, struct http_exchange *x)
         json_t *update;
         size_t n;
 
-        if (tg_polls(tg) || !tg->secret) {
-                http_refuse(x, 404, "NOT_FOUND", "adapter '%s' takes no webhooks: its mode is polling",
-                            a->name);
-                return;
-        }
-        if (!secret_is_right(tg, http_header(x, SECRET_NAME))) {
-                http_refuse(x, 401, "UNAUTHORIZED", "the secret token is missing or wrong");
-                return;
-        }
         if (tg->state != TG_LISTENING || !a->road) {
                 http_refuse(x, 503, "UNAVAILABLE", "adapter '%s' is not connected yet", a->name);
                 return;
