@@ -137,7 +137,11 @@ void health_status(struct http_exchange *x);
 void metrics_show(struct http_exchange *x);     /* metrics_text.c */
 void openapi_show(struct http_exchange *x);     /* openapi.c */
 void messages_inbound(struct http_exchange *x); /* messages.c */
-void messages_send(struct http_exchange *x);
+void messages_send(struct http_exchange *x);    /* send.c */
+void messages_send_media(struct http_exchange *x);
+void messages_send_reaction(struct http_exchange *x);
+void messages_edit(struct http_exchange *x);
+void messages_delete(struct http_exchange *x);
 void events_list(struct http_exchange *x); /* events.c */
 void events_show(struct http_exchange *x);
 void events_stream(struct http_exchange *x);   /* stream.c */

@@ -3,6 +3,10 @@
 
 #include "api/api_private.h"
 
+#define SENT_ANSWER \
+        "The delivery is on disk: {\"data\": {\"deliveryId\", \"status\": \"queued\" or \"duplicate\", \"count\", \"traceId\"}}."
+#define SENT_EXAMPLE \
+        "{\"data\":{\"deliveryId\":\"dlv-7\",\"status\":\"queued\",\"count\":1,\"traceId\":\"0198c0ffee00aabbccddeeff00112233\"}}"
 #define PAGE "A page: {\"items\": [...], \"meta\": {\"hasMore\", \"cursor\"}}"
 
 /* clang-format off */
@@ -34,9 +38,26 @@ const struct api_route api_routes[] = {
         { "POST", "/api/v2/messages/send", SCOPE_WRITE, messages_send,
           .summary = "Send a message through an adapter. The header Idempotency-Key makes repeating the request harmless.",
           .body = send_fields, .status = 202,
-          .answer = "The delivery is on disk: {\"data\": {\"deliveryId\", \"status\": \"queued\" or \"duplicate\", \"count\", \"traceId\"}}.",
+          .answer = SENT_ANSWER,
           .example = "{\"instanceId\":\"api\",\"to\":\"support-17\",\"text\":\"It is **noon**.\"}",
-          .example_answer = "{\"data\":{\"deliveryId\":\"dlv-7\",\"status\":\"queued\",\"count\":1,\"traceId\":\"0198c0ffee00aabbccddeeff00112233\"}}" },
+          .example_answer = SENT_EXAMPLE },
+        { "POST", "/api/v2/messages/send/media", SCOPE_WRITE, messages_send_media,
+          .summary = "Send a file of the workspace, with a caption.", .body = send_media_fields, .status = 202,
+          .answer = SENT_ANSWER,
+          .example = "{\"instanceId\":\"tg\",\"to\":\"42\",\"path\":\"charts/today.png\",\"as\":\"photo\",\"caption\":\"Today\"}",
+          .example_answer = SENT_EXAMPLE },
+        { "POST", "/api/v2/messages/send/reaction", SCOPE_WRITE, messages_send_reaction,
+          .summary = "React to a message.", .body = send_reaction_fields, .status = 202, .answer = SENT_ANSWER,
+          .example = "{\"instanceId\":\"tg\",\"to\":\"42\",\"messageId\":\"17\",\"emoji\":\"\\ud83d\\udc40\"}",
+          .example_answer = SENT_EXAMPLE },
+        { "POST", "/api/v2/messages/edit", SCOPE_WRITE, messages_edit,
+          .summary = "Change a message of the bot. Edits of one message that still wait become the latest.",
+          .body = edit_fields, .status = 202, .answer = SENT_ANSWER,
+          .example = "{\"instanceId\":\"tg\",\"to\":\"42\",\"messageId\":\"17\",\"text\":\"It is *one*.\"}",
+          .example_answer = SENT_EXAMPLE },
+        { "POST", "/api/v2/messages/delete", SCOPE_WRITE, messages_delete,
+          .summary = "Delete a message.", .body = delete_fields, .status = 202, .answer = SENT_ANSWER,
+          .example = "{\"instanceId\":\"tg\",\"to\":\"42\",\"messageId\":\"17\"}", .example_answer = SENT_EXAMPLE },
 
         { "GET", "/api/v2/events", SCOPE_READ, events_list,
           .summary = "The journal in pages: newest first, or oldest first with after. meta.cursor is the next before or after.",

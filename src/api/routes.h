@@ -42,6 +42,10 @@ extern const size_t api_route_count;
 /* The tables of requests, beside the handlers that read them. */
 extern const struct field inbound_fields[], inbound_query[]; /* messages.c */
 extern const struct field send_fields[];
+extern const struct field send_media_fields[];
+extern const struct field send_reaction_fields[];
+extern const struct field edit_fields[];
+extern const struct field delete_fields[];
 extern const struct field events_query[];                     /* events.c */
 extern const struct field stream_query[];                     /* stream.c */
 extern const struct field deliveries_query[], retry_fields[]; /* deliveries.c */

@@ -127,29 +127,47 @@ static void on_put(void *arg, const struct error *err)
 
 /* ---- preparing ---- */
 
-static void put_payload(const struct outgoing *out, const struct rendered_part *part, struct buf *payload)
+/* Which of several parts this is: the first one is the reply, the last one has the buttons. */
+struct place {
+        bool first, last;
+};
+
+static void put_payload(const struct outgoing *out, const struct rendered_part *part, struct place at,
+                        struct buf *payload)
 {
         jsonw_open(payload, '{');
         if (part) {
                 jsonw_str(payload, "text", part->text);
                 jsonw_opt(payload, "plain", part->plain);
         }
-        jsonw_opt(payload, "replyTo", out->reply_to);
-        jsonw_opt(payload, "messageId", out->message_id);
+        jsonw_opt(payload, "replyTo", at.first ? out->reply_to : NULL);
+        jsonw_opt(payload, "messageId", at.first ? out->message_id : NULL);
         jsonw_opt(payload, "emoji", out->emoji);
+        if (at.last && out->buttons)
+                jsonw_raw(payload, "buttons", out->buttons);
+        jsonw_opt(payload, "path", out->file.path);
+        jsonw_opt(payload, "name", out->file.name);
+        jsonw_opt(payload, "mime", out->file.mime);
+        jsonw_opt(payload, "as", out->file.as);
         jsonw_close(payload, '}');
 }
 
+/* What does not fit into an edited message follows as new ones. */
+static const char *kind_of(const struct outgoing *out, bool first)
+{
+        return out->kind && first ? out->kind : "send";
+}
+
 static struct out *make_out(struct road *r, const struct putting *p, const struct outgoing *out,
-                            const struct rendered_part *part)
+                            const struct rendered_part *part, struct place at)
 {
         struct buf payload;
         struct out *o;
 
         buf_init(&payload, 0);
-        put_payload(out, part, &payload);
-        o = out_new(r->next_delivery++, 0, out->adapter, out->channel, out->thread,
-                    out->kind ? out->kind : "send", out->class, payload.data, p->receipt.trace);
+        put_payload(out, part, at, &payload);
+        o = out_new(r->next_delivery++, 0, out->adapter, out->channel, out->thread, kind_of(out, at.first),
+                    out->class, payload.data, p->receipt.trace);
         buf_release(&payload);
         out_set_expiry(r, o);
         if (out->expires_ms > 0)
@@ -157,19 +175,33 @@ static struct out *make_out(struct road *r, const struct putting *p, const struc
         return o;
 }
 
+/* The text as the platform's parts; a caption must be one. */
+static int render(struct road *r, const struct outgoing *out, struct rendered *parts, struct error *err)
+{
+        if (!out->text)
+                return 0;
+        if (r->hooks.render(r->hooks.ctx, out->adapter, out->text, parts, err) < 0)
+                return -1;
+        if (parts->count == 0)
+                return error_set(err, ERR_INVALID, "the text shows nothing");
+        if (parts->count == 1 || !out->file.path)
+                return 0;
+        rendered_release(parts);
+        return error_set(err, ERR_INVALID, "the caption is too long for one message");
+}
+
 static int prepare(struct road *r, struct putting *p, const struct outgoing *out, struct error *err)
 {
         struct rendered parts = { 0 };
         struct out *waiting = NULL;
 
-        if (out->text && r->hooks.render(r->hooks.ctx, out->adapter, out->text, &parts, err) < 0)
+        if (render(r, out, &parts, err) < 0)
                 return -1;
-        if (out->text && parts.count == 0)
-                return error_set(err, ERR_INVALID, "the text shows nothing");
         p->count = parts.count > 0 ? parts.count : 1;
         p->outs = mem_array(p->count, sizeof(struct out *));
         for (size_t i = 0; i < p->count; i++)
-                p->outs[i] = make_out(r, p, out, parts.count ? &parts.parts[i] : NULL);
+                p->outs[i] = make_out(r, p, out, parts.count ? &parts.parts[i] : NULL,
+                                      (struct place){ i == 0, i + 1 == p->count });
         rendered_release(&parts);
         if (out->kind && strcmp(out->kind, "edit") == 0 && out->message_id && p->count == 1)
                 waiting = outbox_waiting_edit(r, out->adapter, out->channel, out->thread, 0, out->message_id);

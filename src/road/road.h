@@ -227,11 +227,17 @@ void inbox_receive(struct road *r, const struct incoming *in, inbox_ack_fn *ack,
 
 struct outgoing {
         const char *adapter, *channel, *thread;
-        const char *kind;       /* NULL: "send" */
-        const char *text;       /* Markdown; rendered and split for "send" and "edit" */
+        const char *kind; /* NULL: "send" */
+        const char
+                *text; /* Markdown; rendered, and split for "send" and "edit"; the caption of an "upload" */
         const char *reply_to;   /* platform id */
         const char *message_id; /* platform id of the target of edit, delete, react */
         const char *emoji;
+        const char *buttons; /* JSON: rows of {"text", "data" or "url"}, below the last part */
+        struct {
+                const char *path; /* inside the workspace */
+                const char *name, *mime, *as;
+        } file;                  /* of an "upload" */
         const char *trace;       /* NULL: a new one */
         const char *request_key; /* the caller's idempotency key; the same key gives the same delivery */
         enum pace_class class;

@@ -1,0 +1,256 @@
+/*
+ * What goes out through an adapter on request: messages with buttons, files, edits, deletes, reactions.
+ *
+ * Each is a delivery in the outbox like an agent's answer: stored before this request is answered, paced, retried, told by `why`.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api_private.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+
+#define TEXT_MAX    262144
+#define CAPTION_MAX 4096
+#define BUTTONS_MAX 40
+
+struct button {
+        const char *text, *data, *url;
+        int64_t row;
+};
+
+/* One struct for all bodies; each route's table fills what it needs. */
+struct send {
+        const char *instance, *to, *thread, *reply_to, *text, *message_id, *emoji;
+        const char *path, *name, *mime, *as;
+        struct field_list buttons;
+};
+
+#define AT(member) .at = offsetof(struct send, member)
+
+/* clang-format off */
+#define WHERE_FIELDS                                                                                                          \
+        { "instanceId", FIELD_STRING, .required = true, .min = 1, .max = 128, AT(instance),                                    \
+          .help = "Name of the adapter that sends." },                                                                         \
+        { "to", FIELD_STRING, .required = true, .min = 1, .max = 512, AT(to),                                                  \
+          .help = "The platform's id of the chat or channel." },                                                               \
+        { "threadId", FIELD_STRING, .min = 1, .max = 512, AT(thread), .help = "A thread inside the chat." }
+#define TARGET_FIELD                                                                                                          \
+        { "messageId", FIELD_STRING, .required = true, .min = 1, .max = 256, AT(message_id),                                   \
+          .help = "The platform's id of the message." }
+#define REPLY_FIELD                                                                                                           \
+        { "replyTo", FIELD_STRING, .min = 1, .max = 256, AT(reply_to), .help = "The platform's id of the message to answer." }
+
+static const struct field button_fields[] = {
+        { "text", FIELD_STRING, .required = true, .min = 1, .max = 256, .at = offsetof(struct button, text),
+          .help = "What stands on the button." },
+        { "data", FIELD_STRING, .min = 1, .max = 64, .at = offsetof(struct button, data),
+          .help = "What comes back when it is pressed, at most 64 bytes; this or url." },
+        { "url", FIELD_STRING, .min = 1, .max = 2048, .at = offsetof(struct button, url),
+          .help = "The page it opens." },
+        { "row", FIELD_INT, .min = 0, .max = BUTTONS_MAX, .at = offsetof(struct button, row), .fallback = "0",
+          .help = "Buttons of the same number, one after the other, stand side by side; 0: a row of its own." },
+        FIELD_END,
+};
+const struct field send_fields[] = {
+        WHERE_FIELDS,
+        { "text", FIELD_STRING, .required = true, .min = 1, .max = TEXT_MAX, AT(text),
+          .help = "Markdown; written in the platform's markup and split to its length." },
+        REPLY_FIELD,
+        { "buttons", FIELD_LIST, .group = button_fields, .item_size = sizeof(struct button), .max = BUTTONS_MAX, AT(buttons),
+          .help = "Buttons below the message, where the platform has them." },
+        FIELD_END,
+};
+static const char *const media_kinds[] = { "photo", "audio", "video", "document", "voice", NULL };
+const struct field send_media_fields[] = {
+        WHERE_FIELDS,
+        { "path", FIELD_STRING, .required = true, .min = 1, .max = 1024, AT(path),
+          .help = "The file, relative to the workspace folder." },
+        { "name", FIELD_STRING, .min = 1, .max = 255, AT(name), .help = "The name it gets; absent: its own." },
+        { "mimeType", FIELD_STRING, .min = 1, .max = 128, AT(mime), .help = "Its type, such as image/png." },
+        { "as", FIELD_CHOICE, .choices = media_kinds, AT(as), .help = "How it is shown; absent: as its type suggests." },
+        { "caption", FIELD_STRING, .min = 1, .max = CAPTION_MAX, AT(text), .help = "Markdown below it." },
+        REPLY_FIELD,
+        FIELD_END,
+};
+const struct field send_reaction_fields[] = {
+        WHERE_FIELDS,
+        TARGET_FIELD,
+        { "emoji", FIELD_STRING, .required = true, .min = 1, .max = 64, AT(emoji), .help = "The emoji to react with." },
+        FIELD_END,
+};
+const struct field edit_fields[] = {
+        WHERE_FIELDS,
+        TARGET_FIELD,
+        { "text", FIELD_STRING, .required = true, .min = 1, .max = TEXT_MAX, AT(text), .help = "The new text, Markdown." },
+        FIELD_END,
+};
+const struct field delete_fields[] = { WHERE_FIELDS, TARGET_FIELD, FIELD_END };
+/* clang-format on */
+
+static void on_put(void *arg, const struct outbox_receipt *r)
+{
+        struct job *j = arg;
+        struct http_exchange *x = job_end(j);
+        struct buf data;
+
+        free(j);
+        if (!x)
+                return;
+        if (r->error.kind != ERR_NONE) {
+                reply_failed(x, &r->error);
+                return;
+        }
+        buf_init(&data, 0);
+        buf_addf(&data, "{\"deliveryId\":\"dlv-%lld\",\"status\":\"%s\"", (long long)r->delivery,
+                 r->duplicate ? "duplicate" : "queued");
+        jsonw_int(&data, "count", r->count);
+        jsonw_str(&data, "traceId", r->trace);
+        jsonw_close(&data, '}');
+        reply_data(x, 202, &data);
+}
+
+/* Idempotency-Key: absent, or 1 to 200 printable characters. */
+static bool sane_key(const char *key)
+{
+        size_t n = strlen(key);
+
+        for (size_t i = 0; i < n; i++) {
+                if (key[i] < ' ' || key[i] > '~')
+                        return false;
+        }
+        return n >= 1 && n <= 200;
+}
+
+/* Rows of buttons as the adapters want them: [[{"text","data"}, ...], ...]. NULL without buttons; yours to free. */
+static char *rows_of(const struct field_list *list)
+{
+        const struct button *b = list->items;
+        struct buf json;
+
+        if (list->count == 0)
+                return NULL;
+        buf_init(&json, 0);
+        jsonw_open(&json, '[');
+        for (size_t i = 0; i < list->count; i++) {
+                bool joins = i > 0 && b[i].row > 0 && b[i].row == b[i - 1].row;
+
+                if (!joins && i > 0)
+                        jsonw_close(&json, ']');
+                if (!joins)
+                        jsonw_open(&json, '[');
+                jsonw_open(&json, '{');
+                jsonw_str(&json, "text", b[i].text);
+                jsonw_opt(&json, "data", b[i].data);
+                jsonw_opt(&json, "url", b[i].url);
+                jsonw_close(&json, '}');
+        }
+        jsonw_close(&json, ']');
+        jsonw_close(&json, ']');
+        return buf_take(&json);
+}
+
+static void put(struct http_exchange *x, const struct send *m, const char *kind)
+{
+        struct job *j = mem_alloc(sizeof(*j));
+        char *buttons = rows_of(&m->buttons);
+        struct outgoing out = { .adapter = m->instance,
+                                .channel = m->to,
+                                .thread = m->thread,
+                                .kind = kind,
+                                .text = m->text,
+                                .reply_to = m->reply_to,
+                                .message_id = m->message_id,
+                                .emoji = m->emoji,
+                                .buttons = buttons,
+                                .file = { m->path, m->name, m->mime, m->as },
+                                .request_key = http_header(x, "Idempotency-Key"),
+                                .class = PACE_FINAL };
+        struct api *a = api_of(x);
+
+        job_begin(j, x);
+        outbox_put(a->env.road, &out, on_put, j);
+        free(buttons);
+}
+
+/* What the adapter must be able to do for a kind of delivery; a journaled one keeps everything. */
+static unsigned needed(const char *kind)
+{
+        if (strcmp(kind, "edit") == 0 || strcmp(kind, "delete") == 0)
+                return ADAPTER_EDITS;
+        if (strcmp(kind, "react") == 0)
+                return ADAPTER_REACTIONS;
+        return strcmp(kind, "upload") == 0 ? ADAPTER_FILES : 0;
+}
+
+/* Answers and returns false when it may not go. */
+static bool check(struct http_exchange *x, const struct send *m, const char *kind)
+{
+        const char *key = http_header(x, "Idempotency-Key");
+        struct adapters *adapters = api_of(x)->env.adapters;
+        const struct button *b = m->buttons.items;
+
+        if (key && !sane_key(key)) {
+                reply_error(x, 400, "VALIDATION_ERROR", NULL,
+                            "Idempotency-Key must be 1 to 200 printable characters");
+                return false;
+        }
+        if (!adapters_find(adapters, m->instance)) {
+                reply_missing(x, "instance", m->instance);
+                return false;
+        }
+        if (needed(kind) & ~adapters_abilities(adapters, m->instance)) {
+                reply_error(x, 409, "CAPABILITY_NOT_SUPPORTED", NULL, "adapter '%s' cannot do this (%s)",
+                            m->instance, kind);
+                return false;
+        }
+        for (size_t i = 0; i < m->buttons.count; i++) {
+                if (!b[i].data == !b[i].url) {
+                        reply_error(x, 400, "VALIDATION_ERROR", NULL, "buttons[%zu] needs either data or url",
+                                    i);
+                        return false;
+                }
+        }
+        if (m->path && (m->path[0] == '/' || strstr(m->path, ".."))) {
+                reply_error(x, 400, "VALIDATION_ERROR", NULL, "path must lie inside the workspace folder");
+                return false;
+        }
+        return true;
+}
+
+static void send_as(struct http_exchange *x, const char *kind)
+{
+        struct send m = { 0 };
+        struct body b;
+
+        if (request_body(x, &b, &m) < 0)
+                return;
+        if (check(x, &m, kind))
+                put(x, &m, kind);
+        body_release(&b);
+}
+
+void messages_send(struct http_exchange *x)
+{
+        send_as(x, "send");
+}
+
+void messages_send_media(struct http_exchange *x)
+{
+        send_as(x, "upload");
+}
+
+void messages_send_reaction(struct http_exchange *x)
+{
+        send_as(x, "react");
+}
+
+void messages_edit(struct http_exchange *x)
+{
+        send_as(x, "edit");
+}
+
+void messages_delete(struct http_exchange *x)
+{
+        send_as(x, "delete");
+}

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Everything the REST API can send, through the Telegram adapter, as the simulator saw it; and each call was valid.
+cd "$(dirname "$0")/../.."
+. tests/e2e/lib.sh
+coproc SIM { exec "${SIMULATOR:-$(dirname "$DRAGOMAN")/dragoman-sim}" telegram --port 0 --quiet --no-limits 2>&1; }
+trap 'kill $SIM_PID 2>/dev/null; clean_up' EXIT
+read -r sim <&"${SIM[0]}"
+cat >"$dir/config.json" <<JSON
+{ "agents": { "echo": { "type": "echo" } },
+  "adapters": { "tg": { "type": "telegram", "botToken": "100000001:dragoman-simulator-token", "apiBase": "$sim", "dm": "everyone",
+                        "pace": { "perSecond": 0, "perChatPerSecond": 0, "perGroupPerMinute": 0 } } } }
+JSON
+seen=0
+# The next thing the bot did, of this kind: it must contain the text.
+next() {
+        shown=$(curl -sS "$sim/sim/messages?after=$seen&wait=8000&kind=$1&limit=1")
+        seen=$(printf '%s' "$shown" | sed -n 's/.*"seq":\([0-9]*\).*/\1/p' | head -1)
+        contains "$shown" "$2"
+}
+start
+await sh -c "curl -s -H 'x-api-key: $key' http://$addr/api/v2/instances | grep -q '\"connected\"'"
+curl -sS "$sim/sim/send" -d '{"from":42,"text":"hello"}' >/dev/null
+next message '"text":"hello"'
+
+contains "$(post /api/v2/messages/send '{"instanceId":"tg","to":"42","text":"Shall I?","buttons":[{"text":"Yes","data":"yes","row":1},{"text":"No","data":"no","row":1},{"text":"Manual","url":"https://example.org/"}]}')" '"status":"queued"'
+next message '"callback_data":"yes"'
+contains "$shown" '"url":"https://example.org/"'
+id=$(printf '%s' "$shown" | sed -n 's/.*"message_id":\([0-9]*\).*/\1/p')
+
+contains "$(post /api/v2/messages/edit "{\"instanceId\":\"tg\",\"to\":\"42\",\"messageId\":\"$id\",\"text\":\"I **did**.\"}")" '"status":"queued"'
+next edit 'I did.'
+contains "$(post /api/v2/messages/send/reaction '{"instanceId":"tg","to":"42","messageId":"1","emoji":"👀"}')" '"status":"queued"'
+next reaction '👀'
+
+printf 'a note' >"$dir/workspace/note.txt"
+contains "$(post /api/v2/messages/send/media '{"instanceId":"tg","to":"42","path":"note.txt","mimeType":"text/plain","caption":"A *note*"}')" '"status":"queued"'
+next message '"file_name":"note.txt"'
+contains "$shown" '"caption":"A note"'
+contains "$(post /api/v2/messages/send/media '{"instanceId":"tg","to":"42","path":"../state/operator.key"}')" 'inside the workspace'
+contains "$(post /api/v2/messages/send '{"instanceId":"tg","to":"42","text":"x","buttons":[{"text":"?"}]}')" 'either data or url'
+contains "$(post /api/v2/messages/edit '{"instanceId":"api","to":"c","messageId":"1","text":"x"}')" CAPABILITY_NOT_SUPPORTED
+
+contains "$(post /api/v2/messages/delete "{\"instanceId\":\"tg\",\"to\":\"42\",\"messageId\":\"$id\"}")" '"status":"queued"'
+next delete "$id"
+# the same key is the same message
+for i in 1 2; do api /api/v2/messages/send -H 'Idempotency-Key: once' -d '{"instanceId":"tg","to":"42","text":"only once"}' >"$dir/answer$i"; done
+contains "$(cat "$dir/answer2")" duplicate
+next message 'only once'
+contains "$(curl -sS "$sim/sim/calls?valid=false")" '"items":[]'
+stop
