@@ -354,11 +354,31 @@ static int make_dir(const char *base, const char *name, mode_t mode, struct erro
         return rc;
 }
 
+/* Keys and messages are in there: a folder that came from a copy or another hand is made private. */
+static int tighten(const char *base, const char *name, struct error *err)
+{
+        char *path = mem_printf("%s/%s", base, name);
+        char mode[16];
+        struct stat st;
+        int rc = 0;
+
+        if (stat(path, &st) < 0 || ((st.st_mode & 077) && chmod(path, 0700) < 0)) {
+                rc = error_set(err, ERR_IO, "cannot make '%s' private: %s", path, strerror(errno));
+        } else if (st.st_mode & 077) {
+                snprintf(mode, sizeof(mode), "%o", (unsigned)(st.st_mode & 0777));
+                log_warn("others could look into this folder; it is private now", LOG_S("path", path),
+                         LOG_S("was", mode));
+        }
+        free(path);
+        return rc;
+}
+
 static int make_dirs(const char *dir, struct error *err)
 {
-        if (make_dir(dir, NULL, 0755, err) < 0 || make_dir(dir, "workspace", 0755, err) < 0)
+        if (make_dir(dir, NULL, 0755, err) < 0 || make_dir(dir, "workspace", 0755, err) < 0 ||
+            make_dir(dir, "state", 0700, err) < 0)
                 return -1;
-        return make_dir(dir, "state", 0700, err);
+        return tighten(dir, "state", err);
 }
 
 static int open_store(struct daemon *d, struct error *err)
@@ -393,8 +413,10 @@ static int open_road(struct daemon *d, struct error *err)
         if (!d->road)
                 return -1;
         adapters_set_road(d->adapters, d->road);
-        if (apply(d, d->config, err) < 0)
+        if (apply(d, d->config, err) < 0) {
+                err->kind = ERR_INVALID; /* what the configuration asks for cannot be had */
                 return -1;
+        }
         return dispatch_restore(d->dispatch, d->store, err);
 }
 

@@ -16,3 +16,17 @@ message=$("$DRAGOMAN" run "$dir" --listen 0.0.0.0:0 2>&1) || rc=$?
 contains "$message" "trustedProxy"
 [ "$(stat -c %a "$dir/state")" = 700 ] || fail "state is readable for others"
 [ "$(stat -c %a "$dir/state/operator.key")" = 600 ] || fail "the key is readable for others"
+
+# a folder that others could look into is made private, and that is said
+chmod 755 "$dir/state"
+start
+[ "$(stat -c %a "$dir/state")" = 700 ] || fail "state stayed readable for others"
+contains "$(cat "$dir/log")" "it is private now"
+stop
+
+# what the configuration asks for cannot be had: that is a mistake in it
+printf '{ "agents": { "s": { "type": "script", "file": "nowhere.txt" } } }' >"$dir/config.json"
+rc=0
+message=$("$DRAGOMAN" run "$dir" --listen 127.0.0.1:0 2>&1) || rc=$?
+[ $rc -eq 78 ] || fail "a missing script was answered with $rc"
+contains "$message" "nowhere.txt"
