@@ -33,7 +33,7 @@ static struct {
                 void *arg;
                 char key[100], text[100], metadata[1000];
                 unsigned attachments;
-        } arrivals[32];
+        } arrivals[128];
 } fake_road;
 
 static void fake_road_reset(void)

@@ -5,7 +5,7 @@
  *
  * Every update stands in the window from its arrival until it and all before it are committed; what is behind the window may be
  * confirmed to Telegram. Events of one chat are handed over in their order; those of other chats do not wait for them. When
- * the inbox refuses, the update stays and is handed over again: nothing is confirmed meanwhile.
+ * the inbox refuses, a polled update stays and is handed over again: nothing is confirmed meanwhile. A posted one is given back with 503.
  *
  * The parts of an album are one event under the key of its first message. Should the process die after a late part was seen apart, and
  * find both together at the next start, the key decides: the album is known already.
@@ -23,7 +23,7 @@
 #include "platform/telegram/telegram.h"
 
 #define ALBUM_MS    1000 /* after its last part */
-#define WINDOW_MAX  100  /* what getUpdates gives at most */
+#define WINDOW_MAX  100  /* what getUpdates gives at most; more posts than these are given back */
 #define AGAIN_MS    500
 #define AGAIN_MAX   10000
 #define SECRET_NAME "X-Telegram-Bot-Api-Secret-Token"
@@ -183,20 +183,30 @@ static void on_again(void *arg)
         flush(arg);
 }
 
-/* Whoever posted is told to come back; what we polled ourselves is kept and handed over again. */
+/* The sweep takes it out of the window. */
+static void forget(struct tg_work *w)
+{
+        w->state = WORK_DONE;
+        answer(w, false);
+}
+
+/* Whoever posted is told to come back, and it is forgotten here; what we polled ourselves is kept and handed over again. */
 static void refused(struct tg_work *w, const char *why)
 {
         struct tg_intake *in = &w->tg->intake;
         int64_t wait = AGAIN_MS << (in->refusals < 5 ? in->refusals : 5);
         struct tg_work *p;
 
-        w->state = WORK_READY;
         if (in->refusals++ == 0)
-                log_warn("the inbox takes nothing at the moment; updates are kept and offered again",
+                log_warn("the inbox takes nothing at the moment; updates will be offered again",
                          LOG_S("adapter", w->tg->adapter->name), LOG_S("why", why));
-        answer(w, false);
-        for (p = TAILQ_FIRST(&w->parts); p; p = TAILQ_NEXT(p, part))
-                answer(p, false);
+        if (!tg_polls(w->tg)) {
+                for (p = TAILQ_FIRST(&w->parts); p; p = TAILQ_NEXT(p, part))
+                        forget(p);
+                forget(w);
+                return;
+        }
+        w->state = WORK_READY;
         if (!in->again)
                 in->again = timer_new(w->tg->adapter->loop, on_again, w->tg);
         if (!timer_active(in->again))
@@ -487,6 +497,10 @@ void tg_intake_add(struct telegram *tg, json_t *update, struct http_exchange *x)
                         answer(w, false);
                         w->x = x;
                 }
+                return;
+        }
+        if (x && tg->intake.count >= WINDOW_MAX) {
+                http_refuse(x, 503, "UNAVAILABLE", "too many updates wait to be stored; send it again");
                 return;
         }
         w = mem_zalloc(sizeof(*w));
