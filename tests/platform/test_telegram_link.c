@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "../lib/http_raw_client.h"
+#include "platform/telegram/telegram.h"
 #include "telegram_rig.h"
 
 #define NO_HOOK        "{\"ok\":true,\"result\":{\"url\":\"\"}}"
@@ -170,6 +172,54 @@ static void an_attachment_is_there_before_its_event(void **state)
         assert_int_equal(fake_road.arrivals[0].attachments, 1);
         assert_null(strstr(fake_road.arrivals[0].metadata, "secret_token"));
         free(path);
+}
+
+static mode_t mode_of(struct rig *g, const char *name)
+{
+        char *path = scratch_path(g->dir, name);
+        struct stat st = { 0 };
+
+        assert_int_equal(lstat(path, &st), 0);
+        free(path);
+        return st.st_mode & 0777;
+}
+
+static void what_people_send_is_private(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200, GOT(PHOTO("100", "7", "1", "")));
+        says(g, 200, "{\"ok\":true,\"result\":{\"file_id\":\"F1\",\"file_path\":\"photos/1.jpg\"}}");
+        says(g, 200, "the picture");
+        rig_open(g, "");
+        await_arrivals(g, 1);
+        assert_int_equal(mode_of(g, "workspace/channels/tg/7/attachments/1-photo.jpg"), 0600);
+        assert_int_equal(mode_of(g, "workspace/channels/tg/7/attachments"), 0700);
+        assert_int_equal(mode_of(g, "workspace/channels/tg"), 0700);
+}
+
+/* An agent that may write in the workspace could lead us anywhere. */
+static void a_link_in_the_workspace_is_not_followed(void **state)
+{
+        struct rig *g = *state;
+        char *workspace = scratch_path(g->dir, "workspace"), *secret = scratch_path(g->dir, "state/7");
+        char *channels = scratch_path(g->dir, "workspace/channels");
+        char *tg = scratch_path(g->dir, "workspace/channels/tg");
+
+        assert_int_equal(mkdir(workspace, 0755), 0);
+        assert_int_equal(mkdir(channels, 0755), 0);
+        assert_int_equal(symlink("../../state", tg), 0);
+        says(g, 200, GOT(PHOTO("100", "7", "1", "")));
+        says(g, 200, "{\"ok\":true,\"result\":{\"file_id\":\"F1\",\"file_path\":\"photos/1.jpg\"}}");
+        says(g, 200, "the picture");
+        rig_open(g, "");
+        await_arrivals(g, 1);
+        assert_non_null(strstr(fake_road.arrivals[0].metadata, "it could not be saved"));
+        assert_int_equal(access(secret, F_OK), -1);
+        free(secret);
+        free(tg);
+        free(channels);
+        free(workspace);
 }
 
 static void without_its_file_the_message_says_why(void **state)
@@ -356,6 +406,93 @@ static void a_webhook_needs_a_public_url(void **state)
         assert_non_null(strstr(rig_adapter(g)->why, "http.publicUrl"));
 }
 
+/* ---- posts ---- */
+
+#define POSTS 101 /* one more than the window takes */
+
+static void on_post(struct http_exchange *x)
+{
+        struct adapter *a = rig_adapter(http_server_arg(x));
+
+        a->ops->webhook(a, x);
+}
+
+static struct http_server *listen_for_posts(struct rig *g)
+{
+        static const struct http_route routes[] = { { .method = "POST", .path = "/hook", .run = on_post } };
+        struct error err = { 0 };
+        struct http_server *s;
+
+        adapters_set_public_url(g->adapters, "https://bot.example/");
+        says(g, 200, ME);
+        says(g, 200, TRUE);
+        rig_open(g, ",\"mode\":\"webhook\"");
+        rig_until_state(g, ADAPTER_UP);
+        s = http_server_new(g->loop, &(struct http_server_options){ .listen = "127.0.0.1:0" }, routes, 1,
+                            &(struct http_server_hooks){ 0 }, g, &err);
+        assert_non_null(s);
+        return s;
+}
+
+static void post_update(struct rig *g, struct http_server *s, struct http_raw *c, int update)
+{
+        char *body =
+                mem_printf("{\"update_id\":%d,\"message\":{\"message_id\":%d," CHAT("7") ",\"text\":\"t\"}}",
+                           update, update);
+        char *text = mem_printf("POST /hook HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n%s",
+                                strlen(body), body);
+
+        http_raw_open(c, g->loop, http_server_address(s));
+        assert_true(http_raw_say(c, text));
+        free(text);
+        free(body);
+}
+
+static void expect_answer(struct http_raw *c, int status)
+{
+        assert_true(http_raw_wait_answers(c, 1));
+        assert_int_equal(http_raw_status(c, 0), status);
+        http_raw_close(c);
+}
+
+static void more_posts_than_the_window_takes_are_given_back_at_once(void **state)
+{
+        static struct http_raw posts[POSTS];
+        struct rig *g = *state;
+        struct http_server *s = listen_for_posts(g);
+
+        for (int i = 0; i < POSTS - 1; i++)
+                post_update(g, s, &posts[i], i + 1);
+        await_arrivals(g, POSTS - 1);
+        post_update(g, s, &posts[POSTS - 1], POSTS);
+        expect_answer(&posts[POSTS - 1], 503);
+        for (unsigned i = 0; i < POSTS - 1; i++)
+                fake_road_ack(i, ERR_NONE);
+        for (int i = 0; i < POSTS - 1; i++)
+                expect_answer(&posts[i], 200);
+        http_server_free(s);
+}
+
+static void a_refused_post_is_given_back_and_forgotten(void **state)
+{
+        struct rig *g = *state;
+        struct http_server *s = listen_for_posts(g);
+        const struct telegram *tg = rig_adapter(g)->self;
+        struct http_raw c;
+
+        post_update(g, s, &c, 1);
+        await_arrivals(g, 1);
+        fake_road_ack(0, ERR_FULL);
+        expect_answer(&c, 503);
+        assert_int_equal(tg->intake.count, 0);
+        post_update(g, s, &c, 1);
+        await_arrivals(g, 2);
+        fake_road_ack(1, ERR_NONE);
+        expect_answer(&c, 200);
+        assert_int_equal(tg->intake.count, 0);
+        http_server_free(s);
+}
+
 static void mistakes_in_the_settings_are_told(void **state)
 {
         static const struct {
@@ -392,6 +529,8 @@ int main(void)
                 TEST(service_messages_are_confirmed_without_an_event),
                 TEST(an_album_is_one_event_behind_which_its_chat_waits),
                 TEST(an_attachment_is_there_before_its_event),
+                TEST(what_people_send_is_private),
+                TEST(a_link_in_the_workspace_is_not_followed),
                 TEST(without_its_file_the_message_says_why),
                 TEST(a_pressed_button_is_confirmed_after_the_commit),
                 EMPTY(a_webhook_is_removed_without_dropping_updates),
@@ -403,6 +542,8 @@ int main(void)
                 EMPTY(one_token_serves_one_adapter),
                 EMPTY(a_webhook_is_set_from_the_public_url),
                 EMPTY(a_webhook_needs_a_public_url),
+                EMPTY(more_posts_than_the_window_takes_are_given_back_at_once),
+                EMPTY(a_refused_post_is_given_back_and_forgotten),
                 cmocka_unit_test(mistakes_in_the_settings_are_told),
         };
 

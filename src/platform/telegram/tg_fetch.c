@@ -30,7 +30,7 @@ struct tg_fetch {
         void *arg;
         struct tg_call *ask;
         struct http_call *download;
-        char *file_id, *path, *full; /* path relative to the workspace, full from the root */
+        char *file_id, *dir, *path; /* path relative to the workspace of the data directory `dir` */
         char *bytes;
         size_t n;
         int64_t size, since_ms;
@@ -45,7 +45,7 @@ static void fetch_free(struct tg_fetch *f)
 {
         free(f->file_id);
         free(f->path);
-        free(f->full);
+        free(f->dir);
         free(f->bytes);
         free(f);
 }
@@ -73,18 +73,34 @@ static void finish(struct tg_fetch *f, const char *why)
 
 /* ---- saving, on a worker thread ---- */
 
-static int make_parents(char *path)
+/* Opens a folder of `parent`, made when it is not there. Takes parent over. */
+static int enter(int parent, const char *name)
 {
-        for (char *p = strchr(path + 1, '/'); p; p = strchr(p + 1, '/')) {
-                int rc;
+        int fd = -1;
 
-                *p = '\0';
-                rc = mkdir(path, 0755);
-                *p = '/';
-                if (rc < 0 && errno != EEXIST)
-                        return -1;
-        }
-        return 0;
+        if (parent >= 0 && (mkdirat(parent, name, 0700) == 0 || errno == EEXIST))
+                fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (parent >= 0)
+                close(parent);
+        return fd;
+}
+
+/*
+ * The folder of `path`, and the name in it. Agents may write in the workspace: a link they have put there is not followed, in no part of
+ * the path. The data directory itself is the operator's, who may have moved the workspace elsewhere.
+ */
+static int open_folder(const char *dir, char *path, const char **name)
+{
+        char *workspace = mem_printf("%s/workspace", dir), *rest = path, *part;
+        int fd = -1;
+
+        if (mkdir(workspace, 0755) == 0 || errno == EEXIST)
+                fd = open(workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        free(workspace);
+        while ((part = strsep(&rest, "/")) && rest)
+                fd = enter(fd, part);
+        *name = part;
+        return fd;
 }
 
 static int write_all(int fd, const char *bytes, size_t n)
@@ -102,23 +118,37 @@ static int write_all(int fd, const char *bytes, size_t n)
         return 0;
 }
 
+static int write_file(int folder, const char *name, const char *bytes, size_t n)
+{
+        int fd, rc;
+
+        unlinkat(folder, name, 0); /* of an attempt that was interrupted */
+        fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (fd < 0)
+                return -1;
+        rc = write_all(fd, bytes, n);
+        return close(fd) < 0 ? -1 : rc;
+}
+
 /* Under another name first: whoever looks into the folder sees whole files only. */
 static void save(void *arg)
 {
         struct tg_fetch *f = arg;
-        char *fresh = mem_printf("%s.part", f->full);
-        int fd = make_parents(f->full) < 0
-                         ? -1
-                         : open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-        bool ok = fd >= 0 && write_all(fd, f->bytes, f->n) == 0;
+        char *path = mem_strdup(f->path), *fresh;
+        const char *name;
+        int folder = open_folder(f->dir, path, &name);
 
-        if (fd >= 0 && close(fd) < 0)
-                ok = false;
-        if (!ok || rename(fresh, f->full) < 0) {
+        fresh = mem_printf("%s.part", name);
+        if (folder < 0 || write_file(folder, fresh, f->bytes, f->n) < 0 ||
+            renameat(folder, fresh, folder, name) < 0) {
                 snprintf(f->why, sizeof(f->why), "it could not be saved: %s", strerror(errno));
-                unlink(fresh);
+                if (folder >= 0)
+                        unlinkat(folder, fresh, 0);
         }
+        if (folder >= 0)
+                close(folder);
         free(fresh);
+        free(path);
 }
 
 static void on_saved(void *arg)
@@ -278,7 +308,7 @@ struct tg_fetch *tg_fetch_start(struct telegram *tg, const struct tg_fetch_order
         f->file_id = mem_strdup(o->file_id);
         f->path = mem_printf("channels/%s/%s/attachments/%s-%s", tg->adapter->name, o->channel, o->message,
                              name);
-        f->full = mem_printf("%s/workspace/%s", tg->adapter->dir, f->path);
+        f->dir = mem_strdup(tg->adapter->dir); /* the worker thread may outlive the adapter */
         f->since_ms = loop_now_ms(tg->adapter->loop);
         free(name);
         TAILQ_INSERT_TAIL(&tg->intake.fetches, f, next);
