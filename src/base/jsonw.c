@@ -121,6 +121,29 @@ static bool is_literal(unsigned char c)
         return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
+/* The same of eight bytes at once; of none of them a bit carries over to its neighbour unless one of them is not literal. */
+static bool are_literal(const char *text)
+{
+        const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones * 0x80;
+        uint64_t w, quotes, slashes;
+
+        memcpy(&w, text, sizeof(w));
+        quotes = w ^ (ones * '"');
+        slashes = w ^ (ones * '\\');
+        return ((w | (w + ones) | (w - ones * 0x20) | (quotes - ones) | (slashes - ones)) & tops) == 0;
+}
+
+static size_t literal_run(const char *text, size_t n)
+{
+        size_t i = 0;
+
+        while (n - i >= sizeof(uint64_t) && are_literal(text + i))
+                i += sizeof(uint64_t);
+        while (i < n && is_literal((unsigned char)text[i]))
+                i++;
+        return i;
+}
+
 static void add_escaped(struct buf *b, unsigned char c)
 {
         static const char shorts[] = "\bb\tt\nn\ff\rr\"\"\\\\";
@@ -140,13 +163,11 @@ void jsonw_quote(struct buf *b, const char *text, size_t n)
 
         buf_addch(b, '"');
         while (i < n) {
-                size_t run = i;
+                size_t run = literal_run(text + i, n - i);
                 uint32_t cp;
 
-                while (run < n && is_literal((unsigned char)text[run]))
-                        run++;
-                buf_add(b, text + i, run - i);
-                i = run;
+                buf_add(b, text + i, run);
+                i += run;
                 if (i >= n)
                         break;
                 if ((unsigned char)text[i] < 0x80) {

@@ -111,6 +111,36 @@ static void any_bytes_become_a_json_string_that_parses(void **state)
         }
 }
 
+/* Long runs are looked at eight bytes at a time. */
+static void a_byte_is_escaped_wherever_it_stands(void **state)
+{
+        (void)state;
+        for (int c = 0; c < 0x80; c++) {
+                struct buf alone;
+
+                buf_init(&alone, 0);
+                jsonw_quote(&alone, &(char){ (char)c }, 1);
+                for (size_t at = 0; at < 20; at++) {
+                        char text[21] = "abcdefghijklmnopqrst";
+                        struct buf b, expected;
+
+                        buf_init(&b, 0);
+                        buf_init(&expected, 0);
+                        buf_addch(&expected, '"');
+                        buf_add(&expected, text, at);
+                        buf_add(&expected, alone.data + 1, alone.len - 2);
+                        buf_add(&expected, text + at + 1, 19 - at);
+                        buf_addch(&expected, '"');
+                        text[at] = (char)c;
+                        jsonw_quote(&b, text, 20);
+                        assert_string_equal(b.data, expected.data);
+                        buf_release(&b);
+                        buf_release(&expected);
+                }
+                buf_release(&alone);
+        }
+}
+
 static void reading_is_strict(void **state)
 {
         static const char *const rows[] = {
@@ -186,6 +216,7 @@ int main(void)
                 cmocka_unit_test(lines_of_json_share_a_buf),
                 cmocka_unit_test(control_characters_are_escaped),
                 cmocka_unit_test(any_bytes_become_a_json_string_that_parses),
+                cmocka_unit_test(a_byte_is_escaped_wherever_it_stands),
                 cmocka_unit_test(reading_is_strict),
                 cmocka_unit_test(a_mistake_is_told_without_quoting_the_text),
                 cmocka_unit_test(depth_has_a_limit),
