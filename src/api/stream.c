@@ -368,9 +368,23 @@ static void begin(struct stream *s, struct http_exchange *x, struct filter *f, i
         read_on(c);
 }
 
+/* Those whose journal is being read will need a place, and hold up to a slice of it each. */
+static bool is_full(const struct stream *s)
+{
+        return s->arriving >= sse_room(s->hub);
+}
+
+static void refuse_one_more(const struct stream *s, struct http_exchange *x)
+{
+        http_add_header(x, "Retry-After", "10");
+        http_refuse(x, 503, "UNAVAILABLE", "there are already %u event streams",
+                    sse_clients(s->hub) + s->arriving);
+}
+
 void events_stream(struct http_exchange *x)
 {
         const char *last = http_header(x, "Last-Event-ID");
+        struct stream *s = api_of(x)->stream;
         struct stream_ask ask = { .after = -1 };
         struct filter *f;
         struct body b;
@@ -385,11 +399,14 @@ void events_stream(struct http_exchange *x)
                 body_mistake(&b, "types", "must be 1 to %d event types separated by commas", TYPES_MAX);
         if (b.mistake_count > 0) {
                 reply_mistakes(x, &b);
-                if (f)
-                        filter_free(f);
+        } else if (is_full(s)) {
+                refuse_one_more(s, x);
         } else {
-                begin(api_of(x)->stream, x, f, ask.after);
+                begin(s, x, f, ask.after);
+                f = NULL; /* the client's now */
         }
+        if (f)
+                filter_free(f);
         body_release(&b);
 }
 

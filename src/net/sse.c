@@ -370,6 +370,11 @@ struct sse_hub *sse_hub_new(struct loop *l, const struct sse_options *options, s
         return h;
 }
 
+unsigned sse_room(const struct sse_hub *h)
+{
+        return h->count < h->max_clients ? h->max_clients - h->count : 0;
+}
+
 void sse_hub_free(struct sse_hub *h)
 {
         struct client *c;
@@ -439,7 +444,7 @@ static bool answered_otherwise(const struct sse_hub *h, struct http_exchange *x)
                 http_answer(x, 200, "text/event-stream", "", 0);
                 return true;
         }
-        if (h->count < h->max_clients)
+        if (sse_room(h) > 0)
                 return false;
         http_add_header(x, "Retry-After", "10");
         http_refuse(x, 503, "too_many_streams", "there are already %u event streams", h->count);

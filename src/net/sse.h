@@ -26,6 +26,8 @@ struct sse_options {
 typedef bool sse_wants_fn(const void *filter, const char *type, const char *topic);
 
 struct sse_hub *sse_hub_new(struct loop *l, const struct sse_options *options, sse_wants_fn *wants);
+/* How many more clients may be attached. */
+unsigned sse_room(const struct sse_hub *h);
 /* Ends all clients; before or after the server is freed. */
 void sse_hub_free(struct sse_hub *h);
 

@@ -199,11 +199,11 @@ static void configure(struct api_rig *r)
         must(adapters[0] && adapters[1] && adapters_apply(r->adapters, adapters, 2, &err) == 0, &err);
 }
 
-static void open_api(struct api_rig *r)
+static void open_api(struct api_rig *r, int64_t max_stream_clients)
 {
         struct api_env env = { r->loop,     r->store,    r->bus, r->road,        r->agents,
                                r->adapters, r->dispatch, r->dir, clock_wall_ms() };
-        struct http_conf conf = { .listen = (char *)"127.0.0.1:0" };
+        struct http_conf conf = { .listen = (char *)"127.0.0.1:0", .max_stream_clients = max_stream_clients };
         struct error err;
         char *path = scratch_path(r->dir, "state/operator.key");
         FILE *f;
@@ -219,6 +219,11 @@ static void open_api(struct api_rig *r)
 }
 
 struct api_rig *api_rig_new(void)
+{
+        return api_rig_new_with(0);
+}
+
+struct api_rig *api_rig_new_with(int64_t max_stream_clients)
 {
         struct api_rig *r = mem_zalloc(sizeof(*r));
         struct store_options store = { .url = "sqlite", .migrations = store_schema };
@@ -240,7 +245,7 @@ struct api_rig *api_rig_new(void)
         open_registries(r);
         open_road(r);
         configure(r);
-        open_api(r);
+        open_api(r, max_stream_clients);
         return r;
 }
 
