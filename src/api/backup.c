@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "api/api_private.h"
 #include "api/state_file.h"
@@ -66,6 +67,18 @@ static bool stays_inside(const char *path)
         return true;
 }
 
+/* Two within a second are told apart by a number. */
+static char *unused_path(const char *folder, const char *stamp)
+{
+        char *path = mem_printf("%s/main-%s.db", folder, stamp);
+
+        for (int i = 2; access(path, F_OK) == 0; i++) {
+                free(path);
+                path = mem_printf("%s/main-%s-%d.db", folder, stamp, i);
+        }
+        return path;
+}
+
 static char *default_path(const char *dir, struct error *err)
 {
         char *backups = mem_printf("%s/state/backups", dir), *path = NULL, stamp[32];
@@ -75,7 +88,7 @@ static char *default_path(const char *dir, struct error *err)
         gmtime_r(&now, &tm);
         strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", &tm);
         if (state_dir_make(backups, err) == 0)
-                path = mem_printf("%s/main-%s.db", backups, stamp);
+                path = unused_path(backups, stamp);
         free(backups);
         return path;
 }

@@ -18,6 +18,7 @@
 #define PAGES_PER_STEP 256
 
 struct copy {
+        char *path; /* where it will be; what errors speak of */
         char *part; /* the file while it is incomplete */
         sqlite3 *to;
         sqlite3_backup *pages;
@@ -32,14 +33,35 @@ static void copy_free(struct sqlite *c, struct copy *copy)
                 sqlite3_exec(c->db, "COMMIT", NULL, NULL, NULL);
         unlink(copy->part);
         free(copy->part);
+        free(copy->path);
         free(copy);
 }
 
-static int system_fail(const char *doing, const char *path, struct error *err)
+/* Who asked can give another path; a full or broken disk is not their mistake. */
+static enum error_kind kind_of(int number)
 {
-        enum error_kind kind = errno == ENOSPC ? ERR_FULL : errno == EEXIST ? ERR_CONFLICT : ERR_IO;
+        switch (number) {
+        case ENOSPC:
+                return ERR_FULL;
+        case EEXIST:
+                return ERR_CONFLICT;
+        case ENOENT:
+        case ENOTDIR:
+        case EISDIR:
+        case EACCES:
+        case EPERM:
+        case EROFS:
+        case ENAMETOOLONG:
+                return ERR_INVALID;
+        default:
+                return ERR_IO;
+        }
+}
 
-        return error_set(err, kind, "cannot %s backup '%s': %s", doing, path, strerror(errno));
+static int system_fail(const char *path, struct error *err)
+{
+        return error_set(err, kind_of(errno), "cannot write backup '%s': %s", path,
+                         errno == ENOENT ? "its folder does not exist" : strerror(errno));
 }
 
 static int make_part(const struct copy *copy, struct error *err)
@@ -47,7 +69,7 @@ static int make_part(const struct copy *copy, struct error *err)
         int fd = open(copy->part, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
         if (fd < 0)
-                return system_fail("make", copy->part, err);
+                return system_fail(copy->path, err);
         close(fd);
         return 0;
 }
@@ -56,7 +78,7 @@ static int copy_start(struct sqlite *c, struct copy *copy, const char *to_path, 
 {
         if (access(to_path, F_OK) == 0) {
                 errno = EEXIST;
-                return system_fail("write", to_path, err);
+                return system_fail(to_path, err);
         }
         if (make_part(copy, err) != 0)
                 return -1;
@@ -66,9 +88,9 @@ static int copy_start(struct sqlite *c, struct copy *copy, const char *to_path, 
         if (sqlite3_open_v2(copy->part, &copy->to, SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_READWRITE,
                             sqlite_vfs()) != SQLITE_OK ||
             sqlite3_exec(copy->to, "PRAGMA synchronous=OFF", NULL, NULL, NULL) != SQLITE_OK)
-                return sqlite_fail_at(copy->to, copy->part, "open", err);
+                return sqlite_fail_at(copy->to, copy->path, "open", err);
         copy->pages = sqlite3_backup_init(copy->to, "main", c->db, "main");
-        return copy->pages ? 0 : sqlite_fail_at(copy->to, copy->part, "write to", err);
+        return copy->pages ? 0 : sqlite_fail_at(copy->to, copy->path, "write to", err);
 }
 
 /* Still a part file: out of WAL mode, so that it is one file, then looked through as a whole. */
@@ -79,8 +101,8 @@ static int copy_check(struct copy *copy, struct error *err)
         copy->pages = NULL;
         if (rc != SQLITE_OK ||
             sqlite3_exec(copy->to, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL) != SQLITE_OK)
-                return sqlite_fail_at(copy->to, copy->part, "write to", err);
-        if (sqlite_verify(copy->to, copy->part, "PRAGMA integrity_check(1)", err) != 0)
+                return sqlite_fail_at(copy->to, copy->path, "write to", err);
+        if (sqlite_verify(copy->to, copy->path, "PRAGMA integrity_check(1)", err) != 0)
                 return -1;
         sqlite3_close(copy->to);
         copy->to = NULL;
@@ -96,7 +118,7 @@ static int copy_publish(const struct copy *copy, const char *to_path, struct err
                 close(fd);
         /* link, unlike rename, refuses to replace a file that has appeared meanwhile */
         if (rc != 0 || link(copy->part, to_path) != 0 || sqlite_sync_folder(to_path) != 0)
-                return system_fail("write", to_path, err);
+                return system_fail(to_path, err);
         return 0;
 }
 
@@ -120,7 +142,7 @@ static int copy_step(struct copy *copy, const char *to_path, int *percent, struc
         default:
                 sqlite3_backup_finish(copy->pages); /* moves the error to the connection */
                 copy->pages = NULL;
-                return sqlite_fail_at(copy->to, copy->part, "write to", err);
+                return sqlite_fail_at(copy->to, copy->path, "write to", err);
         }
 }
 
@@ -133,6 +155,7 @@ int sqlite_backup_step(struct store_conn *conn, const char *to_path, void **stat
 
         if (!copy) {
                 copy = mem_zalloc(sizeof(*copy));
+                copy->path = mem_strdup(to_path);
                 copy->part = mem_printf("%s.part-%d", to_path, (int)getpid());
                 *state = copy;
                 rc = copy_start(c, copy, to_path, err) == 0 ? 1 : -1;

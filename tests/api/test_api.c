@@ -24,6 +24,12 @@ static int setup(void **state)
         return 0;
 }
 
+static int setup_one_reader(void **state)
+{
+        *state = api_rig_new_with(1);
+        return 0;
+}
+
 static int teardown(void **state)
 {
         api_rig_free(*state);
@@ -472,9 +478,6 @@ static void a_failed_turn_is_a_dead_letter_until_it_is_put_back(void **state)
         assert_string_equal(at(&a, "data", "status"), "queued");
         api_answer_release(&a);
         api_rig_until(r, &r->turns, 2);
-        expect_error(api_rig_ask(r, "POST", "/api/v2/dead-letters/trn-777/retry", NULL), 409, "CONFLICT");
-        expect_error(api_rig_ask(r, "POST", "/api/v2/deliveries/dlv-777/retry", "{\"force\":true}"), 409,
-                     "CONFLICT");
         free(path);
         free(id);
 }
@@ -498,6 +501,24 @@ static void a_running_turn_can_be_stopped(void **state)
         api_answer_release(&a);
         free(path);
         free(event);
+}
+
+static void what_is_not_there_is_missing_and_what_has_ended_is_a_conflict(void **state)
+{
+        static const char *const missing[] = { "/api/v2/dead-letters/trn-777/retry",
+                                               "/api/v2/dead-letters/dlv-777/retry",
+                                               "/api/v2/deliveries/dlv-777/retry",
+                                               "/api/v2/turns/trn-777/cancel" };
+        struct api_rig *r = *state;
+        struct api_answer a = post_and_wait(r, "{\"text\":\"hello\"}");
+        char *cancel = mem_printf("/api/v2/turns/%s/cancel", json_str(reply_of(&a), "turnId", ""));
+
+        api_answer_release(&a);
+        for (size_t i = 0; i < COUNT(missing); i++)
+                expect_error(api_rig_ask(r, "POST", missing[i], NULL), 404, "NOT_FOUND");
+        expect_error(api_rig_ask(r, "POST", cancel, NULL), 409, "CONFLICT");
+        expect_error(api_rig_ask(r, "POST", "/api/v2/deliveries/dlv-1/retry", NULL), 409, "CONFLICT");
+        free(cancel);
 }
 
 static void why_tells_the_story(void **state)
@@ -643,6 +664,32 @@ static void a_long_journal_comes_in_slices(void **state)
         free(text);
 }
 
+/* Readers that catch up hold a slice of the journal each: they count before they are attached. */
+static void readers_that_catch_up_count_as_readers(void **state)
+{
+        static struct http_raw readers[20];
+        struct api_rig *r = *state;
+        char *text = mem_zalloc(200001);
+        unsigned refused = 0;
+
+        memset(text, 'x', 200000);
+        for (int i = 0; i < 8; i++) {
+                char *body = mem_printf("{\"text\":\"quiet-%d-%s\"}", i, text);
+
+                free(post(r, body));
+                free(body);
+        }
+        for (size_t i = 0; i < COUNT(readers); i++)
+                api_rig_send(r, &readers[i], "GET", "/api/v2/events/stream?after=0", "", NULL);
+        for (size_t i = 0; i < COUNT(readers); i++) {
+                assert_true(http_raw_wait_answers(&readers[i], 1));
+                refused += http_raw_status(&readers[i], 0) == 503;
+                http_raw_close(&readers[i]);
+        }
+        assert_in_range(refused, 1, COUNT(readers) - 1);
+        free(text);
+}
+
 /* ---- the rest ---- */
 
 static void readiness_follows_the_adapters_and_the_store(void **state)
@@ -680,6 +727,25 @@ static void metrics_count_what_happened(void **state)
         assert_non_null(strstr(a.text, "process_resident_memory_bytes "));
         api_answer_release(&a);
         free(host);
+}
+
+static void backups_within_a_second_do_not_collide(void **state)
+{
+        for (int i = 0; i < 4; i++) {
+                struct api_answer a = api_rig_ask(*state, "POST", "/api/v2/backup", NULL);
+
+                assert_int_equal(a.status, 201);
+                api_answer_release(&a);
+        }
+}
+
+static void a_backup_into_a_missing_folder_is_a_mistake_told_plainly(void **state)
+{
+        struct api_answer a = api_rig_ask(*state, "POST", "/api/v2/backup", "{\"path\":\"nowhere/copy.db\"}");
+
+        assert_non_null(strstr(at(&a, "error", "message"), "nowhere/copy.db': its folder does not exist"));
+        assert_null(strstr(a.text, ".part"));
+        expect_error(a, 400, "VALIDATION_ERROR");
 }
 
 static void a_backup_goes_into_the_data_directory(void **state)
@@ -789,6 +855,7 @@ int main(void)
                 API(strange_parameters_are_refused),
                 API(a_failed_turn_is_a_dead_letter_until_it_is_put_back),
                 API(a_running_turn_can_be_stopped),
+                API(what_is_not_there_is_missing_and_what_has_ended_is_a_conflict),
                 API(why_tells_the_story),
                 API(the_stream_goes_from_the_journal_to_live_without_gap_or_repetition),
                 API(a_reader_that_comes_back_gets_what_it_missed),
@@ -796,9 +863,13 @@ int main(void)
                 API(filters_hold_for_the_journal_and_for_live),
                 API(streamed_text_is_live_only),
                 API(a_long_journal_comes_in_slices),
+                cmocka_unit_test_setup_teardown(readers_that_catch_up_count_as_readers, setup_one_reader,
+                                                teardown),
                 API(readiness_follows_the_adapters_and_the_store),
                 API(metrics_count_what_happened),
                 API(a_backup_goes_into_the_data_directory),
+                API(backups_within_a_second_do_not_collide),
+                API(a_backup_into_a_missing_folder_is_a_mistake_told_plainly),
                 API(a_backup_never_takes_the_place_of_the_configuration),
                 API(an_adapter_that_is_switched_off_takes_nothing_and_is_no_trouble),
                 API(an_agent_is_asked_how_it_is),
