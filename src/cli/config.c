@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/style.h"
 
 static void print_warnings_json(const char *warnings)
 {
@@ -34,8 +35,10 @@ int config_check(const struct args *a)
                 print_warnings_json(config_warnings(c));
         } else {
                 fputs(config_warnings(c), stderr);
-                printf("the configuration of %s is fine: %zu adapters, %zu agents, %zu rules%s\n", a->dir,
-                       c->adapter_count, c->agent_count, c->rule_count,
+                printf("the configuration of %s is fine: %zu %s, %zu %s, %zu %s%s\n", a->dir,
+                       c->adapter_count, plural((int64_t)c->adapter_count, "adapter", "adapters"),
+                       c->agent_count, plural((int64_t)c->agent_count, "agent", "agents"), c->rule_count,
+                       plural((int64_t)c->rule_count, "rule", "rules"),
                        c->source ? "" : " (no config.json: the defaults)");
         }
         config_free(c);

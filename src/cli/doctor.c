@@ -83,8 +83,10 @@ static void check_config(struct doctor *d)
                 return;
         }
         if (c->source)
-                report(d, FINE, NULL, "configuration: %zu adapters, %zu agents, %zu rules", c->adapter_count,
-                       c->agent_count, c->rule_count);
+                report(d, FINE, NULL, "configuration: %zu %s, %zu %s, %zu %s", c->adapter_count,
+                       plural((int64_t)c->adapter_count, "adapter", "adapters"), c->agent_count,
+                       plural((int64_t)c->agent_count, "agent", "agents"), c->rule_count,
+                       plural((int64_t)c->rule_count, "rule", "rules"));
         else
                 report(d, FINE, NULL, "configuration: no config.json, the defaults apply");
         report_warnings(d, config_warnings(c));
@@ -166,6 +168,8 @@ static void check_readiness(struct doctor *d, struct client *c)
                 name = json_str(item, "name", "?");
                 if (strcmp(json_str(item, "state", ""), "connected") == 0)
                         report(d, FINE, NULL, "adapter %s is connected", name);
+                else if (strcmp(json_str(item, "connection", ""), "off") == 0)
+                        report(d, FINE, NULL, "adapter %s is switched off", name);
                 else
                         report(d, WARN, "see: dragoman status", "adapter %s is %s: %s", name,
                                json_str(item, "state", "?"), json_str(item, "why", "no reason is known"));

@@ -78,17 +78,21 @@ static void print_uptime(int64_t ms)
 
 static void print_road(const json_t *road)
 {
+        int64_t events = json_int(road, "eventsWaiting", 0), queued = json_int(road, "turnsQueued", 0);
+        int64_t open = json_int(road, "deliveriesOpen", 0), duplicates = json_int(road, "duplicates", 0);
+        int64_t done = json_int(road, "turnsDone", 0);
+
         heading("queues");
-        printf("  %lld events waiting, %lld turns queued, %lld running, %lld deliveries on their way\n",
-               (long long)json_int(road, "eventsWaiting", 0), (long long)json_int(road, "turnsQueued", 0),
-               (long long)json_int(road, "turnsRunning", 0), (long long)json_int(road, "deliveriesOpen", 0));
-        printf("  since start: %lld received, %lld duplicates, %lld turns done, %lld failed; %lld sent, %lld "
-               "failed, %lld "
-               "unknown\n",
-               (long long)json_int(road, "received", 0), (long long)json_int(road, "duplicates", 0),
-               (long long)json_int(road, "turnsDone", 0), (long long)json_int(road, "turnsFailed", 0),
-               (long long)json_int(road, "sent", 0), (long long)json_int(road, "failed", 0),
-               (long long)json_int(road, "unknown", 0));
+        printf("  %lld %s waiting, %lld %s queued, %lld running, %lld %s\n", (long long)events,
+               plural(events, "event", "events"), (long long)queued, plural(queued, "turn", "turns"),
+               (long long)json_int(road, "turnsRunning", 0), (long long)open,
+               plural(open, "delivery on its way", "deliveries on their way"));
+        printf("  since start: %lld received, %lld %s, %lld %s done, %lld failed; %lld sent, %lld failed, "
+               "%lld unknown\n",
+               (long long)json_int(road, "received", 0), (long long)duplicates,
+               plural(duplicates, "duplicate", "duplicates"), (long long)done, plural(done, "turn", "turns"),
+               (long long)json_int(road, "turnsFailed", 0), (long long)json_int(road, "sent", 0),
+               (long long)json_int(road, "failed", 0), (long long)json_int(road, "unknown", 0));
 }
 
 void status_print(const json_t *all, const char *dir)
@@ -169,10 +173,11 @@ static void print_counts(const struct args *a, const struct counts *c)
         json_t *json;
 
         if (!a->json) {
-                printf("in its database: %lld events, %lld turns and %lld deliveries to be resumed, %lld "
-                       "dead letters\n",
-                       (long long)c->events, (long long)c->turns_open, (long long)c->deliveries_open,
-                       (long long)c->dead);
+                printf("in its database: %lld %s, %lld %s and %lld %s to be resumed, %lld dead %s\n",
+                       (long long)c->events, plural(c->events, "event", "events"), (long long)c->turns_open,
+                       plural(c->turns_open, "turn", "turns"), (long long)c->deliveries_open,
+                       plural(c->deliveries_open, "delivery", "deliveries"), (long long)c->dead,
+                       plural(c->dead, "letter", "letters"));
                 return;
         }
         json = json_pack("{s:b, s:{s:I, s:I, s:I, s:I}}", "running", 0, "database", "events",

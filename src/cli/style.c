@@ -69,3 +69,8 @@ void print_line(FILE *to, const char *text, size_t max)
         if (shown < n)
                 fputs("…", to);
 }
+
+const char *plural(int64_t n, const char *one, const char *many)
+{
+        return n == 1 ? one : many;
+}

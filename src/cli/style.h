@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 enum style { STYLE_PLAIN, STYLE_BOLD, STYLE_DIM, STYLE_GOOD, STYLE_WARN, STYLE_BAD };
@@ -18,5 +19,7 @@ const char *style(FILE *to, enum style s);
 void print_text(FILE *to, const char *text, size_t n);
 /* Newlines too become a space: for one line of a table. At most `max` bytes, whole characters; 0: all. */
 void print_line(FILE *to, const char *text, size_t max);
+/* The word that goes with a number: plural(1, "turn", "turns"). */
+const char *plural(int64_t n, const char *one, const char *many);
 
 #endif

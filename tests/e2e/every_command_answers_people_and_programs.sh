@@ -25,7 +25,8 @@ equal() { [ "$1" = "$2" ] || fail "expected '$2', got '$1'"; }
 
 cat >"$dir/config.json" <<'C'
 { "agents": { "stage": { "type": "script", "file": "stage.txt" } },
-  "adapters": { "off": { "type": "api", "callbackUrl": "http://127.0.0.1:9/none" } } }
+  "adapters": { "api": { "type": "api", "callbackUrl": "http://127.0.0.1:9/none" },
+                "resting": { "type": "api", "enabled": false } } }
 C
 printf 'when bad*\n    fail refused It is broken.\nwhen *\n    say You said: {text}\n' >"$dir/stage.txt"
 start
@@ -61,8 +62,11 @@ copy=$(json .path backup --to "$dir/copy.db")
 [ "$(head -c 15 "$copy")" = "SQLite format 3" ] || fail "the backup '$copy' is no database"
 exits 1 backup --to "$dir/copy.db"
 exits 0 doctor
+contains "$(cat "$dir/out")" "1 agent, "
+contains "$(cat "$dir/out")" "ok    adapter resting is switched off"
 equal "$(json .ok doctor)" True
 exits 0 config check
+contains "$(cat "$dir/out")" "1 agent, 0 rules"
 stop
 
 # what the database knows is told also without a daemon
