@@ -21,6 +21,14 @@
 
 #define DRAIN_MS 10000
 
+/* Which file a path named, and which contents it had. */
+struct file_mark {
+        dev_t device;
+        ino_t inode;
+        off_t size;
+        struct timespec changed;
+};
+
 struct daemon {
         const struct daemon_options *options;
         int64_t started_ms;
@@ -34,6 +42,7 @@ struct daemon {
         struct dispatch *dispatch;
         struct road *road;
         struct api *api;
+        struct file_mark tls_cert, tls_key; /* as the server read them */
         uv_signal_t term, interrupt, hangup;
         bool stopping;
         bool reloading, reload_again;
@@ -228,6 +237,32 @@ static bool same_http(const struct http_conf *a, const struct http_conf *b)
                a->request_seconds == b->request_seconds;
 }
 
+static struct file_mark mark_of(const char *path)
+{
+        struct file_mark m = { 0 };
+        struct stat st;
+
+        if (path && stat(path, &st) == 0)
+                m = (struct file_mark){ st.st_dev, st.st_ino, st.st_size, st.st_mtim };
+        return m;
+}
+
+static bool same_file(const struct file_mark *a, const struct file_mark *b)
+{
+        return a->device == b->device && a->inode == b->inode && a->size == b->size &&
+               a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
+}
+
+/* A renewed certificate has the same path; the server reads it only when it is opened. */
+static void warn_of_certificate(const struct daemon *d)
+{
+        struct file_mark cert = mark_of(d->config->http.tls_cert), key = mark_of(d->config->http.tls_key);
+
+        if (!same_file(&cert, &d->tls_cert) || !same_file(&key, &d->tls_key))
+                log_warn("the certificate or its key was renewed; it is used after a restart",
+                         LOG_S("file", d->config->http.tls_cert));
+}
+
 static void warn_of_restart(const struct daemon *d, const struct config *new)
 {
         const struct config *old = d->config;
@@ -236,6 +271,8 @@ static void warn_of_restart(const struct daemon *d, const struct config *new)
             !same_http(&old->http, &new->http) || !same(old->store_url, new->store_url) ||
             !same(old->bus_url, new->bus_url))
                 log_warn("changes of http, store and bus take effect after a restart");
+        else
+                warn_of_certificate(d);
 }
 
 static void on_config(void *arg)
@@ -438,6 +475,8 @@ static int open_api(struct daemon *d, struct error *err)
                 free(d->config->http.listen);
                 d->config->http.listen = mem_strdup(d->options->listen);
         }
+        d->tls_cert = mark_of(d->config->http.tls_cert);
+        d->tls_key = mark_of(d->config->http.tls_key);
         d->api = api_open(&env, &d->config->http, err);
         return d->api ? 0 : -1;
 }

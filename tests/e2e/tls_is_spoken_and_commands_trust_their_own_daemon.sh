@@ -13,6 +13,14 @@ contains "$("$DRAGOMAN" status "$dir")" healthy
 contains "$(echo hello | "$DRAGOMAN" chat "$dir")" "You said: hello"
 curl -sf "https://$addr/readyz" && fail "an unknown certificate was accepted by a client that verifies"
 curl -s --max-time 5 "http://$addr/healthz" | grep -q '"ok"' && fail "plain HTTP was answered on a TLS port"
+# a renewed certificate under the same path is not used before a restart, and that is said
+kill -HUP "$daemon_pid"
+await grep -q "configuration reloaded" "$dir/log"
+grep -q "used after a restart" "$dir/log" && fail "an old certificate was called renewed"
+openssl req -x509 -nodes -days 3 -subj /CN=dragoman.example -key "$dir/key.pem" -out "$dir/new.pem" 2>/dev/null
+mv "$dir/new.pem" "$dir/cert.pem"
+kill -HUP "$daemon_pid"
+await grep -q "renewed; it is used after a restart" "$dir/log"
 # somebody else with another key on the same port is not spoken to
 stop
 openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=dragoman.example -keyout "$dir/key2.pem" -out "$dir/cert2.pem" 2>/dev/null
