@@ -117,7 +117,8 @@ sanitize:
 fuzz:
 	FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz
 fault:
-	tests/fault/run --full
+	$(MAKE) VARIANT=fault all
+	DRAGOMAN=$(BUILD)/fault/dragoman tests/fault/run --full
 bench:
 	bench/run
 install: $(O)/dragoman $(O)/dragoman-sim
