@@ -326,6 +326,8 @@ class Campaign:
         ends = time.monotonic() + POINT_SECONDS
         await self.people.write(seconds, self.answers)
         while time.monotonic() < ends and self.daemon.alive:
+            if self.people.count >= self.size.messages:
+                ends = min(ends, time.monotonic() + 0.5)
             self.people.allowed = min(self.size.messages, self.people.allowed + 2)
             await self.people.write(0.05, self.answers)  # the point is passed only when somebody writes
         watch.cancel()
