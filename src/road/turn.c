@@ -203,29 +203,31 @@ struct history_read {
         unsigned count;
 };
 
+/* The latest lines, read from the newest back (so the index is the order) and filed from the end. */
 static int read_history(struct store_tx *tx, void *arg, struct error *err)
 {
         struct history_read *h = arg;
         struct store_stmt *s = store_prepare(
-                tx, "SELECT role, name, text, time_ms FROM (SELECT t.id AS id, role, name, text, time_ms"
-                    " FROM transcript t JOIN conversations c ON c.id = t.conversation"
-                    " WHERE t.conversation = ?1 AND t.id > c.history_from ORDER BY t.id DESC LIMIT ?2)"
-                    " AS latest ORDER BY id");
+                tx,
+                "SELECT role, name, text, time_ms FROM transcript WHERE conversation = ?1"
+                " AND id > (SELECT history_from FROM conversations WHERE id = ?1) ORDER BY id DESC LIMIT ?2");
         struct arena *arena = &h->turn->history;
+        unsigned free_lines = (unsigned)h->limit;
         int rc;
 
         store_bind_int(s, 1, h->conversation);
         store_bind_int(s, 2, h->limit);
         h->lines = arena_alloc(arena, (size_t)h->limit * sizeof(*h->lines));
-        h->count = 0;
-        while ((rc = store_step(s, err)) == 1 && h->count < (unsigned)h->limit) {
-                struct transcript_line *line = &h->lines[h->count++];
+        while ((rc = store_step(s, err)) == 1 && free_lines > 0) {
+                struct transcript_line *line = &h->lines[--free_lines];
 
                 line->role = arena_strdup(arena, store_col_text(s, 0));
                 line->name = arena_strdup(arena, store_col_text(s, 1));
                 line->text = arena_strdup(arena, store_col_text(s, 2));
                 line->time_ms = store_col_int(s, 3);
         }
+        h->lines += free_lines;
+        h->count = (unsigned)h->limit - free_lines;
         return rc < 0 ? -1 : 0;
 }
 
