@@ -3,10 +3,12 @@
 
 #include "api/api_private.h"
 
-#define SENT_ANSWER \
-        "The delivery is on disk: {\"data\": {\"deliveryId\", \"status\": \"queued\" or \"duplicate\", \"count\", \"traceId\"}}."
-#define SENT_EXAMPLE \
-        "{\"data\":{\"deliveryId\":\"dlv-7\",\"status\":\"queued\",\"count\":1,\"traceId\":\"0198c0ffee00aabbccddeeff00112233\"}}"
+#define SENT_ANSWER                                                                                      \
+        "The delivery is on disk: {\"data\": {\"deliveryId\", \"status\": \"queued\" or \"duplicate\", " \
+        "\"count\", \"traceId\"}}."
+#define SENT_EXAMPLE                                                                         \
+        "{\"data\":{\"deliveryId\":\"dlv-7\",\"status\":\"queued\",\"count\":1,\"traceId\":" \
+        "\"0198c0ffee00aabbccddeeff00112233\"}}"
 #define PAGE "A page: {\"items\": [...], \"meta\": {\"hasMore\", \"cursor\"}}"
 
 /* clang-format off */
