@@ -17,9 +17,12 @@
 #include "api/api.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/trim.h"
 #include "config/config.h"
 
-#define DRAIN_MS 10000
+#define DRAIN_MS      10000
+#define FIRST_TRIM_MS 3000 /* when those who waited for the start have been served */
+#define TRIM_EVERY_MS 60000
 
 /* Which file a path named, and which contents it had. */
 struct file_mark {
@@ -46,6 +49,9 @@ struct daemon {
         uv_signal_t term, interrupt, hangup;
         bool stopping;
         bool reloading, reload_again;
+        struct timer *trim;
+        uint64_t work_seen,
+                work_trimmed; /* what had been done at the last look, and when memory was last given back */
 };
 
 /* ---- the road's hooks: each question goes to whoever can answer it ---- */
@@ -356,6 +362,30 @@ static void watch_signal(struct daemon *d, uv_signal_t *s, int number)
         uv_signal_start(s, on_signal, number);
 }
 
+/* ---- idle memory ---- */
+
+static uint64_t work_done(const struct daemon *d)
+{
+        struct road_stats s;
+
+        road_stats(d->road, &s);
+        return 1 + s.received + s.turns_done + s.turns_failed + s.sent + s.retried;
+}
+
+/* Gives memory back once after the start, and then after each spell of work, when a whole minute has passed without any. */
+static void on_trim(void *arg)
+{
+        struct daemon *d = arg;
+        uint64_t work = work_done(d);
+
+        if (d->work_trimmed == 0 || (work == d->work_seen && work != d->work_trimmed)) {
+                trim_idle_memory();
+                d->work_trimmed = work;
+        }
+        d->work_seen = work;
+        timer_start(d->trim, TRIM_EVERY_MS);
+}
+
 /* ---- systemd ---- */
 
 /* The notification protocol is one datagram; a library for it would cost more memory than the daemon's own state. */
@@ -491,11 +521,14 @@ static int start(struct daemon *d, struct error *err)
         watch_signal(d, &d->term, SIGTERM);
         watch_signal(d, &d->interrupt, SIGINT);
         watch_signal(d, &d->hangup, SIGHUP);
+        d->trim = timer_new(d->loop, on_trim, d);
+        timer_start(d->trim, FIRST_TRIM_MS);
         return 0;
 }
 
 static void finish(struct daemon *d)
 {
+        timer_free(d->trim);
         api_close(d->api);
         d->api = NULL;
         road_close(d->road);
