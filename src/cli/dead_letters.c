@@ -56,8 +56,11 @@ static void print_letters(const struct args *a, const json_t *items)
         }
         json_array_foreach(items, i, item)
                 print_letter(item);
-        printf("\nput one back with: dragoman dead-letters retry %s\n",
-               json_str(json_array_get(items, 0), "id", "ID"));
+        item = json_array_get(items, 0);
+        printf("\nput one back with: dragoman dead-letters retry %s%s\n", json_str(item, "id", "ID"),
+               strcmp(json_str(item, "state", ""), "unknown") == 0
+                       ? " --force   (it may have arrived already)"
+                       : "");
 }
 
 /* All pages, as one list. */
