@@ -110,6 +110,10 @@ void look_run(struct look *l, look_fn *fn);
 void page_begin(struct buf *b);
 /* cursor NULL: none. */
 void page_end(struct buf *b, bool more, const char *cursor);
+/* The whole page: up to `limit` rows of a statement that was asked for one more; column 0 is the row's number, shown as prefix-N in the cursor. */
+typedef void page_row_fn(struct buf *b, const char *key, struct store_stmt *s);
+int page_rows(struct buf *b, struct store_stmt *s, int64_t limit, const char *prefix, page_row_fn *row,
+              struct error *err);
 
 /* ---- live events (stream.c) ---- */
 

@@ -55,31 +55,23 @@ static struct store_stmt *choose(struct store_tx *tx, const struct deliveries_as
         return store_prepare(tx, SHOW_DELIVERY "WHERE 1 = 1" FILTERED);
 }
 
+static void show_delivery(struct buf *b, const char *key, struct store_stmt *s)
+{
+        show_delivery_begin(b, key, s);
+        show_delivery_end(b);
+}
+
 static int list(struct store_tx *tx, struct look *l, struct error *err)
 {
         const struct deliveries_ask *ask = l->query;
         struct store_stmt *s = choose(tx, ask);
-        int64_t count = 0, last = 0;
-        char id[40];
-        int rc;
 
         store_bind_int(s, 1, ask->before > 0 ? ask->before : INT64_MAX);
         store_bind_text(s, 2, ask->state);
         store_bind_text(s, 3, ask->instance);
         store_bind_text(s, 4, ask->channel);
         store_bind_int(s, 5, ask->limit + 1);
-        page_begin(&l->json);
-        while ((rc = store_step(s, err)) == 1 && count < ask->limit) {
-                count++;
-                last = store_col_int(s, 0);
-                show_delivery_begin(&l->json, NULL, s);
-                show_delivery_end(&l->json);
-        }
-        if (rc == 1)
-                store_reset(s);
-        snprintf(id, sizeof(id), "dlv-%lld", (long long)last);
-        page_end(&l->json, rc == 1, last > 0 ? id : NULL);
-        return rc < 0 ? -1 : 0;
+        return page_rows(&l->json, s, ask->limit, "dlv", show_delivery, err);
 }
 
 void deliveries_list(struct http_exchange *x)

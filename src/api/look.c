@@ -1,4 +1,5 @@
 /* Jobs, and among them questions to the store: the reader's thread writes the answer, the loop sends it. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,4 +91,24 @@ void page_end(struct buf *b, bool more, const char *cursor)
         jsonw_str(b, "cursor", cursor);
         jsonw_close(b, '}');
         jsonw_close(b, '}');
+}
+
+int page_rows(struct buf *b, struct store_stmt *s, int64_t limit, const char *prefix, page_row_fn *row,
+              struct error *err)
+{
+        int64_t count = 0, last = 0;
+        char id[40];
+        int rc;
+
+        page_begin(b);
+        while ((rc = store_step(s, err)) == 1 && count < limit) {
+                count++;
+                last = store_col_int(s, 0);
+                row(b, NULL, s);
+        }
+        if (rc == 1)
+                store_reset(s);
+        snprintf(id, sizeof(id), "%s-%lld", prefix, (long long)last);
+        page_end(b, rc == 1, last > 0 ? id : NULL);
+        return rc < 0 ? -1 : 0;
 }

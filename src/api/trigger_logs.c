@@ -42,9 +42,6 @@ static int list(struct store_tx *tx, struct look *l, struct error *err)
         const struct logs_ask *ask = l->query;
         struct store_stmt *s = ask->trace ? store_prepare(tx, SHOW_DECISION "WHERE l.trace = ?7" FILTERED)
                                           : store_prepare(tx, SHOW_DECISION "WHERE 1 = 1" FILTERED);
-        int64_t count = 0, last = 0;
-        char id[BUS_ID_SIZE];
-        int rc;
 
         store_bind_int(s, 1, ask->before > 0 ? ask->before : INT64_MAX);
         store_bind_text(s, 2, ask->status);
@@ -54,16 +51,7 @@ static int list(struct store_tx *tx, struct look *l, struct error *err)
         store_bind_int(s, 6, ask->limit + 1);
         if (ask->trace)
                 store_bind_text(s, 7, ask->trace);
-        page_begin(&l->json);
-        while ((rc = store_step(s, err)) == 1 && count < ask->limit) {
-                count++;
-                last = store_col_int(s, 0);
-                show_decision(&l->json, NULL, s);
-        }
-        if (rc == 1)
-                store_reset(s);
-        page_end(&l->json, rc == 1, last > 0 ? bus_event_id(last, id) : NULL);
-        return rc < 0 ? -1 : 0;
+        return page_rows(&l->json, s, ask->limit, "evt", show_decision, err);
 }
 
 void trigger_logs_list(struct http_exchange *x)

@@ -49,26 +49,13 @@ static int list(struct store_tx *tx, struct look *l, struct error *err)
 {
         const struct turns_ask *ask = l->query;
         struct store_stmt *s = choose(tx, ask->state);
-        int64_t count = 0, last = 0;
-        char id[40];
-        int rc;
 
         store_bind_int(s, 1, ask->before > 0 ? ask->before : INT64_MAX);
         store_bind_text(s, 2, ask->state);
         store_bind_text(s, 3, ask->agent);
         store_bind_int(s, 4, ask->conversation);
         store_bind_int(s, 5, ask->limit + 1);
-        page_begin(&l->json);
-        while ((rc = store_step(s, err)) == 1 && count < ask->limit) {
-                count++;
-                last = store_col_int(s, 0);
-                show_turn(&l->json, NULL, s);
-        }
-        if (rc == 1)
-                store_reset(s);
-        snprintf(id, sizeof(id), "trn-%lld", (long long)last);
-        page_end(&l->json, rc == 1, last > 0 ? id : NULL);
-        return rc < 0 ? -1 : 0;
+        return page_rows(&l->json, s, ask->limit, "trn", show_turn, err);
 }
 
 void turns_list(struct http_exchange *x)
