@@ -15,9 +15,15 @@
 
 /* ---- list ---- */
 
+/* The turn or delivery that a letter is about. */
+static const json_t *subject(const json_t *item)
+{
+        return json_object_get(item, json_str(item, "kind", ""));
+}
+
 static void print_letter(const json_t *item)
 {
-        const json_t *d = json_object_get(item, json_str(item, "kind", ""));
+        const json_t *d = subject(item);
         const json_t *error = json_object_get(d, "error");
         const char *text = json_str(json_object_get(d, "payload"), "text", NULL);
         const char *agent = json_str(d, "agent", NULL);
@@ -58,7 +64,7 @@ static void print_letters(const struct args *a, const json_t *items)
                 print_letter(item);
         item = json_array_get(items, 0);
         printf("\nput one back with: dragoman dead-letters retry %s%s\n", json_str(item, "id", "ID"),
-               strcmp(json_str(item, "state", ""), "unknown") == 0
+               strcmp(json_str(subject(item), "state", ""), "unknown") == 0
                        ? " --force   (it may have arrived already)"
                        : "");
 }
