@@ -32,8 +32,7 @@ void trim_idle_memory(void)
                         continue;
                 /* an old kernel says no; then everything stays as it was */
                 if (is_clean_file(permissions, path))
-                        (void)!madvise((void *)from, to - from,
-                                       MADV_PAGEOUT); // NOLINT(performance-no-int-to-ptr)
+                        (void)!madvise((void *)from, to - from, MADV_PAGEOUT);
         }
         fclose(maps);
 }

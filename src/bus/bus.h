@@ -144,7 +144,7 @@ int bus_read(struct store_tx *tx, const struct bus_filter *f, unsigned limit, bu
              void *arg, int64_t *scanned_to, struct error *err);
 
 int64_t bus_head(const struct bus *b); /* last published sequence number */
-/* The first free sequence that survived pruning: events before it are gone. */
+/* The smallest sequence number that may still be there: events before it were pruned. */
 int64_t bus_tail(const struct bus *b);
 
 #endif

@@ -266,7 +266,7 @@ static int ask(struct store_stmt *s, int64_t otherwise, int64_t *out, struct err
 }
 
 /*
- * The tail is noted when events are deleted: with an empty journal nothing else tells where the numbers
+ * The head is noted when events are deleted: with an empty journal nothing else tells where the numbers
  * had got to.
  */
 int journal_extent(struct store_tx *tx, struct journal_extent *out, struct error *err)

@@ -15,7 +15,7 @@ struct journal_extent {
 int journal_extent(struct store_tx *tx, struct journal_extent *out, struct error *err);
 
 /*
- * One step of pruning: looks at a few thousand numbers after `at` and deletes those of their events that
+ * One step of pruning: looks at the next thousand numbers after `at` and deletes those of their events that
  * are older than their stream's cutoff and that every durable cursor has passed.
  */
 struct journal_sweep {

@@ -26,7 +26,7 @@ const struct setting road_settings[] = {
         { "turnAttempts", SETTING_INT, "3", 1, 100, .at = AT(turn_attempts),
           .help = "How often a turn is started again after the process ended in the middle of it." },
         { "openDeliveries", SETTING_INT, "50000", 1, 10000000, .at = AT(open_deliveries),
-          .help = "Deliveries that may be open; beyond it no further turn is started." },
+          .help = "Deliveries of one adapter that may be open; beyond it no further turn is started there." },
         { "sendsInDoubt", SETTING_INT, "32", 1, 100000, .at = AT(sends_in_doubt),
           .help = "Messages that may be under way at once through an adapter whose platform cannot tell "
                   "later whether one arrived: so many may be unknown after a crash." },

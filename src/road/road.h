@@ -188,7 +188,7 @@ struct road_limits {
         int64_t mailbox;         /* messages waiting in one lane */
         int64_t turn_seconds;    /* the longest a turn may run */
         int64_t turn_attempts;   /* interrupted runs of one turn before it is given up */
-        int64_t open_deliveries; /* beyond it no further turn is started */
+        int64_t open_deliveries; /* of one adapter; beyond it no further turn is started there */
         int64_t sends_in_doubt;  /* at once, to a platform that cannot tell whether a message arrived */
         int64_t delivery_attempts;
         int64_t delivery_seconds;        /* the longest one send may take */
@@ -201,7 +201,7 @@ struct road_limits {
 };
 extern const struct setting road_settings[]; /* the "limits" section, into struct road_limits */
 
-/* Reads what is open and resumes it. Hooks may be called from the first turn of the loop on. Blocks while reading. */
+/* Reads what is open and resumes it. Hooks are called from the first turn of the loop on, not before. Blocks while reading. */
 struct road *road_open(struct loop *l, struct store *s, struct bus *b, const struct road_limits *limits,
                        const struct road_hooks *hooks, struct error *err);
 void road_set_limits(struct road *r, const struct road_limits *limits);

@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "base/fault.h"
-#include "base/json.h"
 #include "base/jsonw.h"
 #include "base/log.h"
 #include "base/mem.h"
