@@ -8,7 +8,8 @@ s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(); print(s.getsockname()
 for _ in range(2):
     c, _a = s.accept(); c.settimeout(10); c.recv(65536); c.close(); print("hung up")
 '; }
-trap 'kill $RECEIVER_PID 2>/dev/null; clean_up' EXIT
+receiver=$RECEIVER_PID # bash forgets it when the receiver has ended
+trap 'kill $receiver 2>/dev/null || true; clean_up' EXIT
 read -r port <&"${RECEIVER[0]}"
 printf '{ "agents": { "echo": { "type": "echo" } }, "adapters": { "out": { "type": "api", "callbackIdempotent": false, "callbackUrl": "http://127.0.0.1:%s/" } } }' "$port" >"$dir/config.json"
 start

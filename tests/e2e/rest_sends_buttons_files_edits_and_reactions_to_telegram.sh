@@ -3,7 +3,7 @@
 cd "$(dirname "$0")/../.."
 . tests/e2e/lib.sh
 coproc SIM { exec "${SIMULATOR:-$(dirname "$DRAGOMAN")/dragoman-sim}" telegram --port 0 --quiet --no-limits 2>&1; }
-trap 'kill $SIM_PID 2>/dev/null; clean_up' EXIT
+trap 'kill $SIM_PID 2>/dev/null || true; clean_up' EXIT
 read -r sim <&"${SIM[0]}"
 cat >"$dir/config.json" <<JSON
 { "agents": { "echo": { "type": "echo" } },
