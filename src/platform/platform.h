@@ -72,6 +72,25 @@ struct platform_ops {
          * Answers and returns false when it is refused. NULL: only the body can prove it.
          */
         bool (*webhook_admits)(struct adapter *a, struct http_exchange *x);
+        /* The last messages of a channel, asked of the platform now: one call of done, later. NULL: it cannot. */
+        void (*recall)(struct adapter *a, const char *channel, const char *thread, unsigned limit,
+                       recall_fn *done, void *arg);
+        /* The id a thread begun at this message would have. NULL: there are no threads. */
+        const char *(*thread_at)(const struct adapter *a, const struct incoming *in);
+        const struct platform_tool
+                *tools; /* what agents and the API may call; ends with a NULL name; NULL: none */
+};
+
+/*
+ * A function of a platform that answers at once instead of through the outbox: reading, listing, looking up. What sends goes through the outbox
+ * all the same. One call of done, later: result is JSON text, or err says why not.
+ */
+typedef void platform_tool_fn(void *arg, const char *result, const struct error *err);
+struct platform_tool {
+        const char *name;       /* "discord_read" */
+        const char *help;       /* one sentence for a model */
+        const char *parameters; /* JSON Schema of the arguments, an object */
+        void (*call)(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg);
 };
 
 extern const struct platform_ops *const platform_kinds[]; /* NULL-terminated: the table of platforms */

@@ -30,6 +30,15 @@ struct road;
 
 /* ---- decisions (dispatch answers) ---- */
 
+/* What a message to the bot itself, rather than to its agent, asks for. The road does it in the transaction of the decision. */
+enum road_command {
+        COMMAND_NONE,
+        COMMAND_NEW,    /* the conversation begins anew: nothing before counts as history */
+        COMMAND_STOP,   /* the running turn of the conversation is cancelled, waiting ones too */
+        COMMAND_STATUS, /* tell what is going on in the conversation */
+        COMMAND_WHY,    /* tell the story of the last message before this one */
+};
+
 struct decision {
         bool trigger;
         bool expired;      /* stored, but too old to answer */
@@ -41,6 +50,26 @@ struct decision {
         int64_t turns, turns_seconds; /* how many turns the sender may cause here; for the admit hook */
         const char *
                 notice; /* not triggered: this short text is sent to the channel, in the transaction of the decision */
+        bool per_person;           /* the conversation is the sender's own in this channel, not everybody's */
+        const char *session;       /* names the conversation for agents, stored with the turn; NULL: none */
+        enum road_command command; /* not triggered: done, and its result sent in place of the notice */
+        /* A further write of whoever decided, in the same transaction; may run more than once. `done` is called once, when it is committed. */
+        struct {
+                store_fn *fn; /* NULL: none */
+                void (*done)(void *arg);
+                void *arg;
+        } also;
+};
+
+/* How a turn is to be run and answered; asked when it starts and when it ends, so that a reload counts at once. */
+struct turn_terms {
+        const char *mode; /* "reply", "thread", "ambient" or "silent"; NULL: "reply" */
+        int64_t recall_messages; /* ambient: how many messages of the channel the agent reads, fresh from the platform */
+        const char *prompt; /* said to the agent before the conversation; NULL: nothing */
+        const struct setting_list
+                *silence;     /* answers that mean "nothing to say"; NULL: only "" and [SILENT] */
+        int64_t thread_chars; /* a longer answer in a group begins a thread; 0: never */
+        int64_t slow_ms; /* the message is marked when its answer takes longer than this, groups only; 0: never */
 };
 
 /* ---- turns (agents answer) ---- */
@@ -74,9 +103,12 @@ struct turn_run {
         const char *adapter, *channel, *thread;
         const struct incoming *const *inputs; /* oldest first, at least one */
         unsigned input_count;
-        const struct transcript_line *history; /* oldest first; only with AGENT_HISTORY */
+        const struct transcript_line *history; /* oldest first; only with AGENT_HISTORY, or recalled */
         unsigned history_count;
-        void *agent_data; /* the agent's own */
+        const char *session; /* of the decision; NULL: none */
+        const char *mode;    /* of the terms */
+        const char *prompt;  /* of the terms; may be NULL */
+        void *agent_data;    /* the agent's own */
 };
 
 struct turn_reply {
@@ -112,7 +144,7 @@ struct delivery {
         int attempt;
         int64_t turn; /* 0 when it belongs to none */
         const char *adapter, *channel, *thread;
-        const char *kind; /* "send", "edit", "delete", "react", "type", "upload" */
+        const char *kind; /* "send", "edit", "delete", "react", "unreact", "thread", "type", "upload" */
         enum pace_class class;
         const char *payload; /* JSON object text: {"text": ..., "replyTo": ..., "messageId": ...} */
         const char *target;  /* edits of a draft: the platform id of the message to change; else NULL */
@@ -153,6 +185,17 @@ struct rendered {
 };
 void rendered_release(struct rendered *r);
 
+/* Messages as the platform has them, oldest first; err when it could not say. Borrowed for the call. */
+struct recalled {
+        const char *id;
+        const char *sender_id;   /* the platform's */
+        const char *sender_name; /* as people see it */
+        bool is_own, is_bot;
+        const char *text;
+        int64_t time_ms;
+};
+typedef void recall_fn(void *arg, const struct recalled *lines, size_t count, const struct error *err);
+
 /* ---- what the road asks of the others ---- */
 
 struct road_hooks {
@@ -179,6 +222,19 @@ struct road_hooks {
         /* A decision that triggers is about to become a new turn, rather than to join one that waits. Returns false, with reason and
          * perhaps notice in *out, when it may not. NULL: it always may. */
         bool (*admit)(void *ctx, const struct incoming *in, struct decision *out);
+
+        /* The hooks below may be NULL. */
+
+        /* How the turns of this rule (NULL: no rule) are run and answered in such a chat of this adapter. */
+        void (*terms)(void *ctx, const char *adapter, const char *rule, enum chat_kind chat,
+                      struct turn_terms *out);
+        /* The last messages of a channel, fresh from the platform: one call of done, never before this has returned. */
+        void (*recall)(void *ctx, const char *adapter, const char *channel, const char *thread,
+                       unsigned limit, recall_fn *done, void *arg);
+        /* The id a thread begun at this message has; NULL where there can be none (it is one already, or a DM). Borrowed. */
+        const char *(*thread_at)(void *ctx, const struct incoming *in);
+        /* A turn has ended, and that is stored: the conversation was active until now. */
+        void (*ended)(void *ctx, const struct turn_run *run, bool answered);
 };
 
 struct road_limits {
