@@ -334,8 +334,10 @@ bool dispatch_admit(void *dispatch, const struct incoming *in, struct decision *
         struct turn_rate rate = { out->turns, out->turns_seconds };
         struct limits_who who = who_of(in);
         int64_t now_ms = clock_wall_ms();
-        int64_t wait_ms = limits_wait_ms(d->limits, &who, rate, now_ms);
+        int64_t wait_ms = out->joins ? 0 : limits_wait_ms(d->limits, &who, rate, now_ms);
 
+        if (out->joins)
+                return true; /* turns are counted, not messages */
         if (wait_ms > 0)
                 say_too_many(d, in, rate, wait_ms, out);
         else

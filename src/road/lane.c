@@ -257,15 +257,16 @@ static void place_in_lane(struct road *r, struct placed *p, struct decision *d)
                                        (long long)lane->mailbox);
                 return;
         }
-        if (may_join(r, last, now)) {
-                join(last, p, d, now);
-        } else if (!r->hooks.admit || r->hooks.admit(r->hooks.ctx, p->in, d)) {
-                begin_turn(r, lane, p, d, now);
-        } else {
+        d->joins = may_join(r, last, now);
+        if (r->hooks.admit && !r->hooks.admit(r->hooks.ctx, p->in, d)) {
                 p->reason = mem_strdup(d->reason);
                 lane_free_if_idle(r, lane);
                 return;
         }
+        if (d->joins)
+                join(last, p, d, now);
+        else
+                begin_turn(r, lane, p, d, now);
         p->known = lane->conversation;
         buf_init(&inputs, 0);
         turn_inputs_text(p->turn, &inputs);

@@ -48,6 +48,7 @@ struct decision {
         int64_t debounce_ms; /* 0: at once */
         int64_t debounce_max_ms;
         int64_t turns, turns_seconds; /* how many turns the sender may cause here; for the admit hook */
+        bool joins; /* told by the road to the admit hook: it adds to a turn that waits, rather than to begin one */
         const char *
                 notice; /* not triggered: this short text is sent to the channel, in the transaction of the decision */
         bool per_person;           /* the conversation is the sender's own in this channel, not everybody's */
@@ -122,6 +123,14 @@ struct turn_reply {
 void turn_delta(struct turn_run *run, const char *text, size_t n);      /* a further piece of the answer */
 void turn_progress(struct turn_run *run, const char *label);            /* "reading the manual" */
 void turn_finish(struct turn_run *run, const struct turn_reply *reply); /* once; run is gone afterwards */
+
+/* How a turn ended, once that is stored. */
+struct turn_outcome {
+        bool answered; /* something was said */
+        const char
+                *thread; /* the answer began this thread, where the conversation goes on; NULL: it did not */
+        int64_t cost_microusd; /* of this run */
+};
 
 /* ---- deliveries (platforms answer) ---- */
 
@@ -219,7 +228,7 @@ struct road_hooks {
         /* Transient news for whoever watches (streamed text, progress); not journaled. */
         void (*live)(void *ctx, const char *type, const char *adapter, const char *channel, const char *json);
 
-        /* A decision that triggers is about to become a new turn, rather than to join one that waits. Returns false, with reason and
+        /* A decision that triggers is about to become a new turn, or to join one that waits (out->joins). Returns false, with reason and
          * perhaps notice in *out, when it may not. NULL: it always may. */
         bool (*admit)(void *ctx, const struct incoming *in, struct decision *out);
 
@@ -233,8 +242,8 @@ struct road_hooks {
                        unsigned limit, recall_fn *done, void *arg);
         /* The id a thread begun at this message has; NULL where there can be none (it is one already, or a DM). Borrowed. */
         const char *(*thread_at)(void *ctx, const struct incoming *in);
-        /* A turn has ended, and that is stored: the conversation was active until now. */
-        void (*ended)(void *ctx, const struct turn_run *run, bool answered);
+        /* A turn has ended, however, and that is stored: the conversation was active until now. */
+        void (*ended)(void *ctx, const struct turn_run *run, const struct turn_outcome *outcome);
 };
 
 struct road_limits {

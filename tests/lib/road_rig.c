@@ -181,8 +181,10 @@ static bool admit(void *ctx, const struct incoming *in, struct decision *out)
         struct rig *g = ctx;
 
         (void)in;
-        if (!g->counts_turns || g->turns_left > 0) {
-                g->turns_left -= g->counts_turns;
+        if (!g->counts_turns || out->joins)
+                return true;
+        if (g->turns_left > 0) {
+                g->turns_left--;
                 return true;
         }
         out->reason = "too many turns";
