@@ -10,7 +10,7 @@ VERSION     := 0.1.0
 PREFIX      ?= /usr/local
 BUILD       ?= build
 CC          ?= gcc
-PKGS        := libuv libcurl libmicrohttpd jansson sqlite3 md4c openssl libedit libpcre2-8
+PKGS        := libuv libcurl libmicrohttpd jansson sqlite3 md4c openssl libedit libpcre2-8 zlib libzstd
 FUZZ_SECONDS ?= 60
 
 # A different set of flags never shares objects: each VARIANT builds in its own folder.
@@ -32,7 +32,8 @@ LINK_tsan   := -fsanitize=thread
 LINK_fuzz   := -fsanitize=fuzzer,address,undefined
 
 PKG_CFLAGS  := $(shell pkg-config --cflags $(PKGS))
-PKG_LIBS    := $(shell pkg-config --libs $(PKGS)) -lpthread -lm
+# Debian's wslay has no pkg-config file
+PKG_LIBS    := $(shell pkg-config --libs $(PKGS)) -lwslay -lpthread -lm
 # Reproducible: no build path and no time in the objects.
 CFLAGS_ALL  := -std=gnu17 $(OPT_$(VARIANT)) $(HARDENING) $(WARNINGS) $(DEFINES) -Isrc $(PKG_CFLAGS) \
                -ffile-prefix-map=$(CURDIR)/= $(CFLAGS)

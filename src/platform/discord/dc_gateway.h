@@ -1,0 +1,115 @@
+/*
+ * dc_gateway: the connection over which Discord tells what happens, for one bot: one session for each shard.
+ *
+ *     dc_gateway.c  asks for the budget, starts the shards, lets them identify one after the other
+ *     dc_shard.c    one session: hello, identify or resume, heartbeats, what each close code means
+ *     dc_session.c  what a session needs to be resumed after a restart, in a file
+ *
+ * Every dispatch is handed over with a ticket, in the order in which Discord sent it, and acknowledged with dc_gateway_committed once it
+ * is stored. The sequence number that survives a restart moves only over what is committed, together with everything before it. What
+ * cannot be stored at once just is not acknowledged: when too much waits, nothing more is read from Discord.
+ *
+ * The gateway knows nothing of REST: it asks its owner to GET /gateway/bot and is told the answer.
+ */
+#ifndef PLATFORM_DISCORD_DC_GATEWAY_H
+#define PLATFORM_DISCORD_DC_GATEWAY_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/secret.h"
+#include "net/http_client.h"
+#include "net/loop.h"
+
+/* What we want to be told of: bits of the number in IDENTIFY. */
+#define DC_INTENT_GUILDS                   (1u << 0)
+#define DC_INTENT_GUILD_MEMBERS            (1u << 1)
+#define DC_INTENT_GUILD_PRESENCES          (1u << 8)
+#define DC_INTENT_GUILD_MESSAGES           (1u << 9)
+#define DC_INTENT_GUILD_MESSAGE_REACTIONS  (1u << 10)
+#define DC_INTENT_DIRECT_MESSAGES          (1u << 12)
+#define DC_INTENT_DIRECT_MESSAGE_REACTIONS (1u << 13)
+#define DC_INTENT_MESSAGE_CONTENT          (1u << 15)
+/* What an agent needs: 46593. */
+#define DC_INTENTS                                                                         \
+        (DC_INTENT_GUILDS | DC_INTENT_GUILD_MESSAGES | DC_INTENT_GUILD_MESSAGE_REACTIONS | \
+         DC_INTENT_DIRECT_MESSAGES | DC_INTENT_DIRECT_MESSAGE_REACTIONS | DC_INTENT_MESSAGE_CONTENT)
+
+struct dc_gateway;
+
+/* Waits in milliseconds; 0 stands for what is in the comment. Tests make them short. */
+struct dc_gateway_times {
+        int64_t hello_ms;   /* 20000: from the open socket to HELLO */
+        int64_t ready_ms;   /* 60000: from IDENTIFY or RESUME to READY, RESUMED or the first replayed event */
+        int64_t backoff_ms; /* 1000: the first wait after a failure; doubles, with full jitter */
+        int64_t backoff_max_ms; /* 60000 */
+        int64_t identify_ms;    /* 5000: between two IDENTIFY of one bucket */
+        int64_t invalid_ms;     /* 5000: the longest wait after op 9; at least a fifth of it */
+        int64_t save_ms;        /* 1000: how late the session's file may be */
+        int64_t suspend_ms;     /* 60000: a jump of the clock that means the machine slept */
+        int64_t stable_ms; /* 60000: a session that lived this long makes the failures before it forgotten */
+};
+
+struct dc_gateway_options {
+        struct loop *loop;
+        struct http_client *http;
+        const char *name;           /* the adapter's, for log, file names and sentences; copied */
+        const struct secret *token; /* must live as long as the gateway */
+        const char
+                *dir; /* the data directory: sessions are kept in state/; NULL: they are not kept. Copied. */
+        const char *url; /* instead of what GET /gateway/bot says; NULL: that. Copied. */
+        unsigned intents;
+        int64_t shards;       /* 0: as many as Discord recommends */
+        const char *compress; /* "zlib-stream", "zstd-stream"; NULL or "none": none. Copied. */
+        struct dc_gateway_times times;
+};
+
+/* Who we are, told by READY, or remembered when a session is resumed by a new process. Borrowed for the call. */
+struct dc_gateway_ready {
+        unsigned shard;
+        bool resumed;
+        const char *user_id, *username, *application_id;
+};
+
+struct dc_gateway_handlers {
+        /* GET /gateway/bot is wanted; answer with dc_gateway_bot, later. Asked again when the answer was an error. */
+        void (*ask)(void *arg);
+        /*
+         * Something happened. type and d are borrowed (json_incref d to keep it; it is nobody else's). Acknowledge each with
+         * dc_gateway_committed, whether it means anything or not, in this call or later. READY and RESUMED do not come here.
+         */
+        void (*event)(void *arg, uint64_t ticket, const char *type, json_t *d);
+        void (*ready)(void *arg, const struct dc_gateway_ready *ready); /* a session is up */
+        /* A session begins anew where another one was lost: what happened since the last committed event may be missing. */
+        void (*gap)(void *arg, unsigned shard);
+        void (*up)(void *arg);                    /* all shards are */
+        void (*lost)(void *arg, const char *why); /* it tries again by itself */
+        void (*stopped)(void *arg,
+                        const char *why); /* it does not: the operator has to act. `why` says how. */
+};
+
+/* Begins: `ask` is called from the loop. */
+struct dc_gateway *dc_gateway_new(const struct dc_gateway_options *options,
+                                  const struct dc_gateway_handlers *handlers, void *arg);
+/* Leaves so that the sessions can be resumed; their state is on disk when this returns. Late tickets are forgotten with it. NULL is fine. */
+void dc_gateway_free(struct dc_gateway *g);
+
+/* The answer to `ask`: the body, or why there is none (body NULL). status 401: the token is wrong, and the gateway stops. */
+void dc_gateway_bot(struct dc_gateway *g, int status, const json_t *body, const char *why);
+/* What was handed over with this ticket is stored (or not worth it). Any order; each once. */
+void dc_gateway_committed(struct dc_gateway *g, uint64_t ticket);
+
+/* For status pages and tests. */
+struct dc_gateway_stats {
+        unsigned shards, ready; /* how many there are, how many are up */
+        uint64_t events;        /* dispatches handed over */
+        size_t uncommitted;     /* of them, not yet acknowledged */
+        uint64_t identifies, resumes, lost, zombies;
+        uint64_t our_mistakes; /* closes that say we broke the protocol: 4001, 4002, 4005, 4008 */
+        int64_t ping_ms; /* the last heartbeat's way there and back on the slowest shard; -1: not known */
+};
+void dc_gateway_stats(const struct dc_gateway *g, struct dc_gateway_stats *out);
+
+#endif

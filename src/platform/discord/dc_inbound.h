@@ -1,0 +1,79 @@
+/*
+ * dc_inbound: everything that comes from Discord, on its way to the inbox. What discord.c has to know of it is this header.
+ *
+ *     dc_inbound.c      introduces the gateway to the intake
+ *     dc_intake.c       events in order, each committed before the gateway may forget it; files are fetched before
+ *     dc_event.c        a dispatch in the shape all platforms share (pure)
+ *     dc_interaction.c  slash commands, buttons and forms in that shape (pure)
+ *     dc_cache.c        the channels, threads and roles we have been told of
+ *     dc_catchup.c      what a lost session has missed is read back, channel by channel
+ *
+ * REST is the owner's: it is asked by the `get` hook.
+ */
+#ifndef PLATFORM_DISCORD_DC_INBOUND_H
+#define PLATFORM_DISCORD_DC_INBOUND_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "net/http_server.h"
+#include "platform/discord/dc_gateway.h"
+#include "platform/platform.h"
+
+struct dc_inbound;
+
+/* The answer to a GET: status 0 when none came; body NULL when it was no JSON. All borrowed. */
+typedef void dc_got_fn(void *arg, int status, json_t *body, const char *why);
+
+struct dc_inbound_options {
+        struct adapter *adapter;
+        const struct secret *token; /* must live as long */
+        const char *gateway_url;    /* NULL: as Discord says */
+        unsigned intents;           /* DC_INTENTS, perhaps without DC_INTENT_MESSAGE_CONTENT */
+        int64_t shards;             /* 0: "auto" */
+        const char *compress;       /* "zlib-stream", "zstd-stream", "none" */
+        bool role_mentions;         /* a mention of one of the bot's roles is a mention */
+        int64_t media_max_bytes;    /* 0: nothing is downloaded */
+        int64_t catchup_seconds;    /* how far back a lost session is read up; 0: not at all */
+        int64_t catchup_messages;   /* at most so many of each channel */
+        struct dc_gateway_times times;
+};
+
+struct dc_inbound_hooks {
+        void *ctx;
+        /* GETs a path below the API's base ("/channels/1/messages?after=2"). One call of done, later, or none after dc_inbound_free. */
+        void (*get)(void *ctx, const char *path, dc_got_fn *done, void *arg);
+        void (*ready)(void *ctx, const struct dc_gateway_ready *ready);
+        void (*up)(void *ctx);
+        void (*lost)(void *ctx, const char *why);
+        void (*stopped)(void *ctx, const char *why);
+        /*
+         * An interaction is stored: acknowledge it now, deferring (type 5 for commands, 6 for components). `interaction` is what Discord sent,
+         * with id, token, type; borrowed. Answers to it carry metadata.interaction of the event.
+         */
+        void (*stored)(void *ctx, const json_t *interaction);
+        /* Autocompletion: answered by the owner at once; nothing is stored. NULL: left alone. */
+        void (*complete)(void *ctx, const json_t *interaction);
+};
+
+struct dc_inbound *dc_inbound_new(const struct dc_inbound_options *options,
+                                  const struct dc_inbound_hooks *hooks);
+/* Late answers find nobody. NULL is fine. */
+void dc_inbound_free(struct dc_inbound *in);
+
+/* An interaction that came by the signed HTTP endpoint, already verified. stored(arg, true) after the commit, or false. Borrowed. */
+void dc_inbound_interaction(struct dc_inbound *in, const json_t *interaction,
+                            void (*stored)(void *arg, bool ok), void *arg);
+
+/* What we know of a channel or thread; strings are borrowed until the next event. */
+struct dc_place {
+        const char *id, *guild, *name;
+        const char *parent; /* of a thread: its channel; NULL: it is none */
+        int type;           /* Discord's channel type */
+};
+/* False when we have not been told of it. */
+bool dc_inbound_place(const struct dc_inbound *in, const char *channel, struct dc_place *out);
+void dc_inbound_stats(const struct dc_inbound *in, struct dc_gateway_stats *out);
+
+#endif
