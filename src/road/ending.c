@@ -21,6 +21,8 @@ struct ending {
         enum error_kind kind;
         const char *state; /* "done", "failed", "cancelled" */
         char *text, *error;
+        char **parts; /* messages the agent wants apart; NULL: the text is one */
+        unsigned part_count;
         int64_t tokens_in, tokens_out, cost_microusd;
         int64_t now_ms;
         struct out **outs; /* one per part */
@@ -228,6 +230,9 @@ static void on_ended(void *arg)
         }
         if (t->cancel_done)
                 t->cancel_done(t->cancel_arg, NULL);
+        for (unsigned i = 0; i < e->part_count; i++)
+                free(e->parts[i]);
+        free(e->parts);
         free(e->outs);
         free(e->text);
         free(e->error);
@@ -269,29 +274,39 @@ static void add_out(struct turn *t, struct ending *e, const char *text, const ch
         e->outs[e->out_count++] = o;
 }
 
-/* Cuts the answer into deliveries. A text that cannot be rendered is sent as it is: better plain than lost. */
-static void make_outs(struct turn *t, struct ending *e)
+/* A text that cannot be rendered is sent as it is: better plain than lost. */
+static void add_message(struct turn *t, struct ending *e, const char *text)
 {
         struct road *r = t->road;
         struct rendered parts = { 0 };
         struct error err;
-        int rc;
+        int rc = r->hooks.render(r->hooks.ctx, t->adapter, text, &parts, &err);
+
+        e->outs = mem_realloc(e->outs, (e->out_count + parts.count + 1) * sizeof(struct out *));
+        if (rc < 0) {
+                log_warn("cannot render an answer, sending it as it is", LOG_S("turn", t->key),
+                         LOG_S("why", err.text));
+                add_out(t, e, text, NULL);
+        }
+        for (size_t i = 0; rc == 0 && i < parts.count; i++)
+                add_out(t, e, parts.parts[i].text, parts.parts[i].plain);
+        rendered_release(&parts);
+}
+
+/* Cuts the answer into deliveries. */
+static void make_outs(struct turn *t, struct ending *e)
+{
+        struct road *r = t->road;
 
         /* pieces of a draft that have not left yet are not worth sending any more */
         e->superseded_count = draft_supersede(t, e->superseded, MAX_SUPERSEDED);
         if (!e->text || e->text[0] == '\0')
                 return;
         e->journaled = (r->hooks.adapter_abilities(r->hooks.ctx, t->adapter) & ADAPTER_JOURNALED) != 0;
-        rc = r->hooks.render(r->hooks.ctx, t->adapter, e->text, &parts, &err);
-        e->outs = mem_array(parts.count + 1, sizeof(struct out *));
-        if (rc < 0) {
-                log_warn("cannot render an answer, sending it as it is", LOG_S("turn", t->key),
-                         LOG_S("why", err.text));
-                add_out(t, e, e->text, NULL);
-        }
-        for (size_t i = 0; rc == 0 && i < parts.count; i++)
-                add_out(t, e, parts.parts[i].text, parts.parts[i].plain);
-        rendered_release(&parts);
+        if (!e->parts)
+                add_message(t, e, e->text);
+        for (unsigned i = 0; i < e->part_count; i++)
+                add_message(t, e, e->parts[i]);
 }
 
 static void store_end(struct ending *e)
@@ -323,6 +338,10 @@ void turn_end(struct turn *t, const struct turn_reply *reply)
         e->state = reply->kind == ERR_NONE ? "done" : reply->kind == ERR_CANCELLED ? "cancelled" : "failed";
         e->text = mem_strdup(reply->text);
         e->error = mem_strdup(reply->error);
+        if (reply->part_count > 0)
+                e->parts = mem_array(reply->part_count, sizeof(char *));
+        for (unsigned i = 0; i < reply->part_count; i++)
+                e->parts[e->part_count++] = mem_strdup(reply->parts[i]);
         e->tokens_in = reply->tokens_in;
         e->tokens_out = reply->tokens_out;
         e->cost_microusd = reply->cost_microusd;

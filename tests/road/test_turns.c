@@ -31,6 +31,26 @@ static void an_event_is_acknowledged_and_answered_once(void **state)
         rig_free(g);
 }
 
+static void an_answer_in_parts_is_that_many_messages_and_one_line_of_the_conversation(void **state)
+{
+        static const char *const parts[] = { "first", "second" };
+        struct rig *g = rig_new();
+
+        (void)state;
+        rig_say(g, "j", "c", "echo", "hello", NULL);
+        rig_until(g, &g->run_count, 1);
+        turn_finish(g->runs[0].run,
+                    &(struct turn_reply){ .text = "first\n\nsecond", .parts = parts, .part_count = 2 });
+        g->runs[0].run = NULL;
+        rig_until_idle(g);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE state = 'sent'"), 2);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE payload LIKE '%\"second\"%'"),
+                         1);
+        assert_string_equal(rig_text(g, "SELECT text FROM transcript WHERE role = 'assistant'"),
+                            "first\n\nsecond");
+        rig_free(g);
+}
+
 static void one_trace_id_runs_from_the_first_event_to_the_last_delivery(void **state)
 {
         struct rig *g = rig_new();
@@ -461,6 +481,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(an_event_is_acknowledged_and_answered_once),
+                cmocka_unit_test(an_answer_in_parts_is_that_many_messages_and_one_line_of_the_conversation),
                 cmocka_unit_test(one_trace_id_runs_from_the_first_event_to_the_last_delivery),
                 cmocka_unit_test(the_same_key_is_one_turn_also_after_a_restart),
                 cmocka_unit_test(a_skipped_event_leaves_its_reason),
