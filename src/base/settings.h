@@ -49,7 +49,7 @@ struct setting {
         enum setting_type type;
         const char *fallback; /* as JSON text: "true", "3000", "\"polling\"", "null", "[]"; NULL: required */
         int64_t min, max;
-        const char *const *choices; /* NULL-terminated */
+        const char *const *choices; /* NULL-terminated; of a SETTING_INT: words that mean 0, such as "auto" */
         const struct setting *group;
         const char *help; /* one sentence, no Markdown but `code` */
         size_t at;        /* offsetof the value in the owner's struct */

@@ -64,23 +64,37 @@ static void schema_group(const struct setting *row, json_t *s)
         json_object_set_new(s, "additionalProperties", json_false());
 }
 
+/* A number in its range, or one of the words. */
+static void schema_words(const struct setting *row, json_t *s)
+{
+        json_t *number = json_pack("{s:s}", "type", "integer"), *words = json_object();
+
+        schema_range(row, number);
+        schema_choices(row, words);
+        json_object_set_new(s, "anyOf", json_pack("[o, o]", number, words));
+}
+
 static json_t *schema_of(const struct setting *row)
 {
+        bool words = row->type == SETTING_INT && row->choices;
         const char *type = schema_type(row->type);
         json_t *s = json_object();
 
         if (row->type == SETTING_STRINGS)
                 json_object_set_new(s, "type", json_pack("[s, s]", "string", "array"));
-        else
+        else if (!words)
                 json_object_set_new(s, "type", json_string(type));
-        if (settings_nullable(row)) {
+        if (settings_nullable(row) && !words) {
                 json_t *types = json_object_get(s, "type");
 
                 types = json_is_array(types) ? json_copy(types) : json_pack("[s]", type);
                 json_array_append_new(types, json_string("null"));
                 json_object_set_new(s, "type", types);
         }
-        schema_range(row, s);
+        if (words)
+                schema_words(row, s);
+        else
+                schema_range(row, s);
         if (row->type == SETTING_STRINGS)
                 json_object_set_new(s, "items", json_pack("{s:s}", "type", "string"));
         if (row->type == SETTING_CHOICE)
@@ -132,8 +146,12 @@ static void markdown_type(const struct setting *row, struct buf *out)
         int64_t min, max;
 
         buf_addstr(out, words[row->type]);
-        for (const char *const *c = row->type == SETTING_CHOICE ? row->choices : NULL; c && *c; c++)
-                buf_addf(out, "%s`%s`", c == row->choices ? "" : ", ", *c);
+        for (const char *const *c = row->choices; c && *c; c++)
+                buf_addf(out, "%s`%s`",
+                         row->type == SETTING_INT ? " or "
+                         : c == row->choices      ? ""
+                                                  : ", ",
+                         *c);
         if ((row->type == SETTING_INT || row->type == SETTING_NUMBER) && settings_range(row, &min, &max)) {
                 if (max == INT64_MAX)
                         buf_addf(out, ", at least %lld", (long long)min);

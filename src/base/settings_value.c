@@ -81,7 +81,9 @@ static void add_accepted(const struct setting *row, struct buf *b)
         buf_addstr(b, words[row->type]);
         if (row->type == SETTING_INT || row->type == SETTING_NUMBER)
                 add_range(row, b);
-        if (row->type == SETTING_CHOICE)
+        if (row->type == SETTING_INT && row->choices)
+                buf_addstr(b, " or ");
+        if (row->choices)
                 add_choices(row, b);
         if (settings_nullable(row))
                 buf_addstr(b, " or null");
@@ -140,11 +142,24 @@ static int read_bool(const struct place *p, const struct setting *row, const jso
         return 0;
 }
 
+static bool is_choice(const struct setting *row, const char *word)
+{
+        for (const char *const *c = row->choices; c && *c; c++) {
+                if (strcmp(*c, word) == 0)
+                        return true;
+        }
+        return false;
+}
+
 static int read_int(const struct place *p, const struct setting *row, const json_t *value, void *at)
 {
         int64_t n, min, max;
         char text[32];
 
+        if (json_is_string(value) && is_choice(row, json_string_value(value))) {
+                *(int64_t *)at = 0;
+                return 0;
+        }
         if (!json_is_integer(value))
                 return wrong_type(p, row, value);
         n = json_integer_value(value);
@@ -270,13 +285,10 @@ static int read_choice(const struct place *p, const struct setting *row, const j
 
         if (!word)
                 return wrong_type(p, row, value);
-        for (const char *const *c = row->choices; *c; c++) {
-                if (strcmp(*c, word) == 0) {
-                        *(char **)at = mem_strdup(word);
-                        return 0;
-                }
-        }
-        return unknown_choice(p, row, word);
+        if (!is_choice(row, word))
+                return unknown_choice(p, row, word);
+        *(char **)at = mem_strdup(word);
+        return 0;
 }
 
 static int read_secret(const struct place *p, const struct setting *row, const json_t *value, void *at)

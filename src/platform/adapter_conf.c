@@ -56,6 +56,18 @@ const struct setting adapter_common_settings[] = {
           .help = "Wait this long for further messages before answering; -1: the platform's default." },
         { "debounceMaxMs", SETTING_INT, "15000", 0, 3600000, .at = AT(debounce_max_ms),
           .help = "However many messages follow, the answer is not put off longer than this." },
+        { "conversationSeconds", SETTING_INT, "-1", -1, 86400, .at = AT(conversation_seconds),
+          .help = "In groups: so long after the last exchange the same person is understood without a mention; 0: never, -1: the "
+                  "platform's default." },
+        { "dmConversationSeconds", SETTING_INT, "-1", -1, 604800, .at = AT(dm_conversation_seconds),
+          .help = "In direct messages: so long after the last exchange the same session goes on; 0: it never ends, -1: the "
+                  "platform's default." },
+        { "autoThreadChars", SETTING_INT, "-1", -1, 1000000, .at = AT(thread_chars),
+          .help = "Longer answers in a group begin a thread, where the platform has threads; 0: never, -1: the platform's "
+                  "default." },
+        { "slowReactionMs", SETTING_INT, "-1", -1, 600000, .at = AT(slow_ms),
+          .help = "In groups: a message is marked with 👀 when its answer takes longer, then with ✅ or ❌; 0: never, -1: the "
+                  "platform's default." },
         { "maxAgeSeconds", SETTING_INT, "0", 0, 31536000, .at = AT(max_age_seconds),
           .help = "Messages older than this when they arrive are stored and marked expired, not answered; 0: "
                   "no limit." },

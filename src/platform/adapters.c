@@ -324,10 +324,18 @@ bool adapters_channel_is_group(void *adapters, const char *adapter, const char *
         return a && a->ops->is_group && a->ops->is_group(a, channel);
 }
 
+static bool mention(void *arg, struct slice name, struct buf *out)
+{
+        const struct adapter *a = arg;
+
+        return a->ops->mention(a, name, out);
+}
+
 int adapters_render(void *adapters, const char *adapter, const char *text, struct rendered *out,
                     struct error *err)
 {
-        const struct adapter *a = adapters_find(adapters, adapter);
+        struct adapter *a = adapters_find(adapters, adapter);
+        struct markdown_limits limits;
         struct markdown_parts parts;
 
         *out = (struct rendered){ 0 };
@@ -339,7 +347,10 @@ int adapters_render(void *adapters, const char *adapter, const char *text, struc
                 out->count = 1;
                 return 0;
         }
-        if (markdown_render(text, strlen(text), &a->ops->text, &parts, err) < 0)
+        limits = a->ops->text;
+        limits.mention = a->ops->mention && a->self ? mention : NULL;
+        limits.mention_arg = a;
+        if (markdown_render(text, strlen(text), &limits, &parts, err) < 0)
                 return -1;
         out->parts = mem_array(parts.count, sizeof(*out->parts));
         for (; out->count < parts.count; out->count++) {

@@ -36,12 +36,22 @@ struct adapter_common {
                 int64_t turns, seconds; /* turns -1: 5, or no limit on a trusted platform */
         } rate;
         int64_t max_hops; /* bots a message may have passed through */
-        char *ca_file;    /* certificates its connections trust; NULL: the system's */
+        /* Of a conversation and its answers; -1: the platform's default. */
+        int64_t conversation_seconds, dm_conversation_seconds, thread_chars, slow_ms;
+        char *ca_file; /* certificates its connections trust; NULL: the system's */
         struct {
                 double per_second, per_chat_per_second, per_group_per_minute; /* -1: the platform's default */
         } pace;
 };
 extern const struct setting adapter_common_settings[];
+
+/* How a bot behaves where people chat; each may be set for an adapter. 0: never. */
+struct platform_manners {
+        int64_t conversation_seconds; /* after an exchange in a group, the same person is understood without a mention */
+        int64_t dm_conversation_seconds; /* a session in a DM ends so long after the last exchange */
+        int64_t thread_chars;            /* longer answers in a group begin a thread */
+        int64_t slow_ms;                 /* a message in a group is marked when its answer takes longer */
+};
 
 struct platform_ops {
         const char *name; /* "telegram" */
@@ -50,7 +60,8 @@ struct platform_ops {
         struct markdown_limits text; /* dialect, unit and longest message */
         bool as_written;     /* whoever reads here renders Markdown: the text passes unchanged, in one part */
         int64_t debounce_ms; /* default */
-        struct pace_limits pace; /* default */
+        struct platform_manners manners; /* default */
+        struct pace_limits pace;         /* default */
         bool trusted; /* whoever can write here has shown a key already: no access rules, no mention needed */
         const struct setting *settings; /* own keys, into a struct of conf_size bytes */
         size_t conf_size;
@@ -62,6 +73,8 @@ struct platform_ops {
         void (*reconcile)(struct adapter *a, const struct delivery *d); /* with ADAPTER_READBACK */
         unsigned (*abilities)(const struct adapter *a);                 /* NULL: `can` */
         bool (*is_group)(const struct adapter *a, const char *channel); /* for pacing; NULL: never */
+        /* `@name` in a text we send becomes a mention: see markdown_mention_fn. NULL: names stay text. */
+        bool (*mention)(const struct adapter *a, struct slice name, struct buf *out);
         /*
          * A post to /api/v2/channels/<platform>/<adapter>/webhook; NULL: it takes none. Nobody has asked for a key: the platform checks the
          * post's own proof, and answers the exchange, now or later.

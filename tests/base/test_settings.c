@@ -19,7 +19,7 @@ struct rate {
 struct conf {
         bool typing;
         int64_t debounce_ms;
-        int64_t workers;
+        int64_t workers, shards;
         double ratio;
         char *name;
         char *base;
@@ -31,6 +31,8 @@ struct conf {
 };
 
 static const char *const modes[] = { "polling", "webhook", NULL };
+
+static const char *const auto_word[] = { "auto", NULL };
 
 static const struct setting rate_settings[] = {
         { "turns", SETTING_INT, "5", 0, 100, .help = "How many.", .at = offsetof(struct rate, turns) },
@@ -44,6 +46,8 @@ static const struct setting common[] = {
         { "debounceMs", SETTING_INT, "3000", 0, 60000, .help = "Wait | gather.",
           .at = offsetof(struct conf, debounce_ms) },
         { "workers", SETTING_INT, "1", 1, 0, .at = offsetof(struct conf, workers) },
+        { "shards", SETTING_INT, "\"auto\"", 1, 9, .choices = auto_word,
+          .at = offsetof(struct conf, shards) },
         { "ratio", SETTING_NUMBER, "0.5", .at = offsetof(struct conf, ratio) },
         { "rateLimit", SETTING_GROUP, "{}", .group = rate_settings, .at = offsetof(struct conf, rate) },
         { "pace", SETTING_GROUP, "null", .group = rate_settings, .at = offsetof(struct conf, pace) },
@@ -172,6 +176,28 @@ static void one_string_is_a_list_and_null_is_allowed_where_it_is_the_default(voi
         assert_null(c.name);
         settings_release(tables, &c);
         settings_source_free(src);
+}
+
+static void a_number_may_have_a_word_for_none(void **state)
+{
+        static const struct {
+                const char *member;
+                int64_t shards;
+        } rows[] = { { "", 0 }, { "\"shards\": \"auto\"", 0 }, { "\"shards\": 4", 4 } };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct settings_source *src = with_member(rows[i].member);
+                struct conf c = { .shards = -1 };
+                struct error err = { 0 };
+
+                assert_int_equal(read_adapter(src, &c, &err), 0);
+                assert_int_equal(c.shards, rows[i].shards);
+                settings_release(tables, &c);
+                settings_source_free(src);
+        }
+        assert_mistake("\"shards\": \"all\"", "config.json:5: adapters.tg.shards: expected a whole number (1 "
+                                              "to 9) or 'auto', not a string");
 }
 
 static void absent_objects_are_empty_ones(void **state)
@@ -460,6 +486,7 @@ int main(void)
                 cmocka_unit_test(defaults_fill_what_is_absent),
                 cmocka_unit_test(what_is_written_is_read),
                 cmocka_unit_test(one_string_is_a_list_and_null_is_allowed_where_it_is_the_default),
+                cmocka_unit_test(a_number_may_have_a_word_for_none),
                 cmocka_unit_test(absent_objects_are_empty_ones),
                 cmocka_unit_test(mistakes_say_where_and_what_would_be_accepted),
                 cmocka_unit_test(a_missing_key_is_reported_where_its_object_begins),
