@@ -42,6 +42,7 @@ struct daemon {
         struct http_client *http;
         struct agents *agents;
         struct adapters *adapters;
+        struct desk *desk;
         struct dispatch *dispatch;
         struct road *road;
         struct api *api;
@@ -475,7 +476,11 @@ static int open_road(struct daemon *d, struct error *err)
         d->agents = agents_new(d->loop, d->http, d->options->dir);
         d->adapters = adapters_new(d->loop, d->http, d->options->dir);
         adapters_set_journal(d->adapters, d->store, d->bus);
+        d->desk = desk_open(d->store, err);
+        if (!d->desk)
+                return -1;
         d->dispatch = dispatch_new();
+        dispatch_set_desk(d->dispatch, d->desk);
         d->road = road_open(d->loop, d->store, d->bus, &d->config->limits, &mine, err);
         if (!d->road)
                 return -1;
@@ -538,6 +543,7 @@ static void finish(struct daemon *d)
         bus_close(d->bus);
         store_close(d->store);
         dispatch_free(d->dispatch);
+        desk_free(d->desk);
         if (d->term.data) {
                 uv_close((uv_handle_t *)&d->term, NULL);
                 uv_close((uv_handle_t *)&d->interrupt, NULL);

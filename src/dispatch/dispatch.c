@@ -23,6 +23,7 @@ struct dispatch {
         size_t rule_count;
         char *only_agent;
         struct limits *limits;
+        struct desk *desk;         /* may be NULL */
         struct buf reason, notice; /* of the last decision */
         const char *guard;         /* who said no; NULL: nobody */
 };
@@ -63,6 +64,16 @@ void dispatch_free(struct dispatch *d)
         buf_release(&d->reason);
         buf_release(&d->notice);
         free(d);
+}
+
+void dispatch_set_desk(struct dispatch *d, struct desk *desk)
+{
+        d->desk = desk;
+}
+
+struct desk *dispatch_desk(const struct dispatch *d)
+{
+        return d->desk;
 }
 
 void dispatch_set(struct dispatch *d, struct dispatch_adapter *adapters, size_t adapter_count,
@@ -286,6 +297,22 @@ static void evaluate(struct dispatch *d, const struct incoming *in, struct decis
         }
 }
 
+/* A person has taken over: the agent is not asked, but it remembers what was said. */
+static void give_way(struct dispatch *d, const struct incoming *in, struct decision *out)
+{
+        struct handover_place here = { in->adapter, in->channel, in->thread };
+        const struct handover_pause *p =
+                d->desk && out->trigger ? handover_find(d->desk->handover, &here) : NULL;
+        char since[CLOCK_ISO_SIZE];
+
+        if (!p)
+                return;
+        out->trigger = false;
+        out->remember = true;
+        refuse(d, "handover", "the agent is paused here since %s by %s%s%s", clock_iso(p->since_ms, since),
+               p->by ? p->by : "somebody", p->reason ? ": " : "", p->reason ? p->reason : "");
+}
+
 void dispatch_decide(void *dispatch, const struct incoming *in, struct decision *out)
 {
         struct dispatch *d = dispatch;
@@ -294,6 +321,7 @@ void dispatch_decide(void *dispatch, const struct incoming *in, struct decision 
         buf_clear(&d->reason);
         d->guard = NULL;
         evaluate(d, in, out);
+        give_way(d, in, out);
         out->reason = d->reason.len > 0 ? d->reason.data : NULL;
 }
 

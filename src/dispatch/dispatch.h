@@ -9,6 +9,7 @@
  *     rule     the first rule that matches wins, and every rule that did not can say why
  *     age      old backlog is expired
  *     loop     it has not passed through too many bots
+ *     handover no person has taken over in the chat (handover.h)
  *     rate     the sender has not caused too many turns in the channel (limits.h)
  *
  * All but the last change nothing. The rate is asked by the road when it is about to place a turn, because only the road knows whether a message
@@ -25,6 +26,7 @@
 #include "base/error.h"
 #include "base/settings.h"
 #include "dispatch/access.h"
+#include "dispatch/desk.h"
 #include "dispatch/limits.h"
 #include "road/road.h"
 
@@ -70,6 +72,9 @@ struct dispatch *dispatch_new(void);
 void dispatch_free(struct dispatch *d);
 /* Fills the counters of the rate limit from the trigger log, after a restart. Blocks while reading. */
 int dispatch_restore(struct dispatch *d, struct store *s, struct error *err);
+/* What people change while we run, from now on looked at for every decision. Outlives the dispatch; NULL: nothing of that. */
+void dispatch_set_desk(struct dispatch *d, struct desk *desk);
+struct desk *dispatch_desk(const struct dispatch *d);
 /* Replaces what it knows; takes everything over (arrays are malloc'd). only_agent: the agent that answers when nothing else says so; may be NULL. */
 void dispatch_set(struct dispatch *d, struct dispatch_adapter *adapters, size_t adapter_count,
                   struct rule *rules, size_t rule_count, const char *only_agent);

@@ -31,6 +31,7 @@ struct placed {
         int64_t due_ms;       /* wall clock */
         int64_t known;        /* the lane's conversation when it has one already */
         int64_t conversation; /* result; written anew each time the write is repeated */
+        char *remembers;      /* SKIPPED: the lane whose history gets it; NULL: none */
         struct out *notice;   /* SKIPPED: what the sender is told; may be NULL */
         bool journaled;       /* the notice is sent by being stored */
 };
@@ -55,11 +56,16 @@ void lane_push_pending(struct road *r, struct incoming *in)
 
 /* ---- lanes ---- */
 
+static char *lane_key(const char *adapter, const char *channel, const char *thread, const char *agent)
+{
+        return mem_printf("%s/%s%s%s|%s", adapter, channel, thread ? ROAD_KEY_BREAK : "",
+                          thread ? thread : "", agent);
+}
+
 struct lane *lane_get(struct road *r, const char *adapter, const char *channel, const char *thread,
                       const char *agent)
 {
-        char *key = mem_printf("%s/%s%s%s|%s", adapter, channel, thread ? ROAD_KEY_BREAK : "",
-                               thread ? thread : "", agent);
+        char *key = lane_key(adapter, channel, thread, agent);
         struct lane *lane = map_get(&r->lanes, key);
 
         if (lane) {
@@ -310,6 +316,8 @@ static void place(struct road *r, struct placed *p, struct incoming *in)
                 place_in_lane(r, p, &d);
         else
                 p->reason = mem_strdup(d.reason);
+        if (p->placing == SKIPPED && d.remember && d.agent)
+                p->remembers = lane_key(in->adapter, in->channel, in->thread, d.agent);
         if (p->placing == SKIPPED && d.expired)
                 p->placing = EXPIRED;
         if (p->placing == SKIPPED && d.notice)
@@ -447,6 +455,8 @@ static int write_decisions(struct store_tx *tx, void *arg, struct error *err)
                         rc = write_turn(tx, ds, p, err);
                 else if (p->placing == JOINED)
                         rc = write_join(tx, p, err);
+                else if (p->remembers)
+                        rc = note_heard(tx, p->remembers, p->agent, p->in, ds->now_ms, err);
                 if (rc < 0 || write_log(tx, ds, p, err) < 0 || write_notice(tx, ds, p, err) < 0)
                         return -1;
         }
@@ -502,6 +512,7 @@ static void decisions_free(struct decisions *ds)
                 free(ds->items[i].agent);
                 free(ds->items[i].rule);
                 free(ds->items[i].inputs);
+                free(ds->items[i].remembers);
                 out_free(ds->items[i].notice);
         }
         free(ds->items);

@@ -17,6 +17,7 @@ struct putting {
         struct out **outs;
         size_t count;
         char *request_key;
+        char *author, *text; /* what a person said in the bot's name; NULL: nobody did */
         bool journaled;
         int64_t replaces; /* an edit that waits takes the new text instead, if it still waits */
         bool replaced;    /* it did */
@@ -33,6 +34,8 @@ static void putting_free(struct putting *p)
 {
         free(p->outs);
         free(p->request_key);
+        free(p->author);
+        free(p->text);
         bus_batch_release(&p->batch);
         free(p);
 }
@@ -80,7 +83,7 @@ static int write_puts(struct store_tx *tx, void *arg, struct error *err)
                     0)
                         return -1;
         }
-        return 0;
+        return p->author ? note_told(tx, p->outs[0], p->author, p->text, err) : 0;
 }
 
 static void tell(struct putting *p, const struct error *err)
@@ -228,6 +231,8 @@ void outbox_put(struct road *r, const struct outgoing *out, outbox_ack_fn *ack, 
         p->ack = ack;
         p->arg = arg;
         p->request_key = mem_strdup(out->request_key);
+        p->author = out->text ? mem_strdup(out->author) : NULL;
+        p->text = p->author ? mem_strdup(out->text) : NULL;
         if (out->trace && strlen(out->trace) == ID_TRACE_SIZE - 1)
                 memcpy(p->receipt.trace, out->trace, ID_TRACE_SIZE);
         else

@@ -51,6 +51,7 @@ struct decision {
         bool joins; /* told by the road to the admit hook: it adds to a turn that waits, rather than to begin one */
         const char *
                 notice; /* not triggered: this short text is sent to the channel, in the transaction of the decision */
+        bool remember; /* not triggered, but agent is set: what was said goes into the conversation's history all the same */
         bool per_person;           /* the conversation is the sender's own in this channel, not everybody's */
         const char *session;       /* names the conversation for agents, stored with the turn; NULL: none */
         enum road_command command; /* not triggered: done, and its result sent in place of the notice */
@@ -304,8 +305,10 @@ struct outgoing {
         struct {
                 const char *path; /* inside the workspace */
                 const char *name, *mime, *as;
-        } file;                  /* of an "upload" */
-        const char *trace;       /* NULL: a new one */
+        } file;            /* of an "upload" */
+        const char *trace; /* NULL: a new one */
+        const char *
+                author; /* a person who speaks in the bot's name: conversations of the chat remember the text as an answer; NULL: nobody */
         const char *request_key; /* the caller's idempotency key; the same key gives the same delivery */
         enum pace_class class;
         int64_t expires_ms; /* wall clock; 0: the configured expiry */

@@ -212,6 +212,14 @@ void turn_end(struct turn *t,
               const struct turn_reply *reply); /* stores the end and the deliveries; the turn leaves */
 void turn_end_held(struct turn *t);            /* the last piece of its draft is stored: now it may end */
 
+/* note.c: lines of the transcript that belong to no turn; inside store functions */
+/* What somebody said while no agent was asked; the lane's conversation is made if it is not there. */
+int note_heard(struct store_tx *tx, const char *lane, const char *agent, const struct incoming *in,
+               int64_t now_ms, struct error *err);
+/* What a person said in the bot's name: all conversations of the chat hear it. */
+int note_told(struct store_tx *tx, const struct out *o, const char *author, const char *text,
+              struct error *err);
+
 /* out.c */
 struct out *out_new(int64_t id, int64_t turn, const char *adapter, const char *channel, const char *thread,
                     const char *kind, enum pace_class class, const char *payload, const char *trace);

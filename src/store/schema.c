@@ -69,6 +69,11 @@ const struct store_migration store_schema[] = {
           " delivery BIGINT NOT NULL, attempt BIGINT NOT NULL, time_ms BIGINT NOT NULL, outcome TEXT NOT "
           "NULL,"
           " detail TEXT, PRIMARY KEY (delivery, attempt));" },
+        { 2, "handover",
+          "CREATE TABLE paused("
+          " place TEXT PRIMARY KEY, adapter TEXT NOT NULL, channel TEXT NOT NULL, thread TEXT, by_whom TEXT,"
+          " reason TEXT, since_ms BIGINT NOT NULL, until_ms BIGINT NOT NULL DEFAULT 0);"
+          "CREATE INDEX conversations_chat ON conversations(adapter, channel);" },
         { 0, NULL, NULL },
 };
 /* clang-format on */

@@ -1,0 +1,25 @@
+#include "dispatch/desk.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+struct desk *desk_open(struct store *s, struct error *err)
+{
+        struct desk *desk = mem_zalloc(sizeof(*desk));
+
+        desk->store = s;
+        desk->handover = handover_open(s, err);
+        if (desk->handover)
+                return desk;
+        desk_free(desk);
+        return NULL;
+}
+
+void desk_free(struct desk *desk)
+{
+        if (!desk)
+                return;
+        handover_free(desk->handover);
+        free(desk);
+}

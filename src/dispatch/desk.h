@@ -1,0 +1,24 @@
+/*
+ * desk: what people change while the program runs, and what it must keep: here the evaluator finds it, and here the API and the command line change it.
+ *
+ * Everything on the desk works in the same way: rows are the truth, memory has a copy for the decisions, a change is written first and
+ * counts when it is committed.
+ */
+#ifndef DISPATCH_DESK_H
+#define DISPATCH_DESK_H
+
+#include "base/error.h"
+#include "dispatch/handover.h"
+#include "store/store.h"
+
+struct desk {
+        struct store *store;
+        struct handover *handover;
+};
+
+/* Reads what is kept; blocks. A store that was opened only for reading will do for whoever only asks. */
+struct desk *desk_open(struct store *s, struct error *err);
+/* After the store is closed: its completions may still come here. NULL is fine. */
+void desk_free(struct desk *desk);
+
+#endif
