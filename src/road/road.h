@@ -39,6 +39,14 @@ enum road_command {
         COMMAND_WHY,    /* tell the story of the last message before this one */
 };
 
+/* A further write of somebody else in a transaction of the road. May run more than once; `done` is called once, when it is committed. */
+struct road_also {
+        store_fn *fn; /* NULL: none */
+        void (*done)(void *arg);
+        void *arg; /* yours to free in done */
+};
+
+/* A command names agent, thread and per_person as a message would: they say whose conversation is meant. */
 struct decision {
         bool trigger;
         bool expired;      /* stored, but too old to answer */
@@ -55,12 +63,7 @@ struct decision {
         bool per_person;           /* the conversation is the sender's own in this channel, not everybody's */
         const char *session;       /* names the conversation for agents, stored with the turn; NULL: none */
         enum road_command command; /* not triggered: done, and its result sent in place of the notice */
-        /* A further write of whoever decided, in the same transaction; may run more than once. `done` is called once, when it is committed. */
-        struct {
-                store_fn *fn; /* NULL: none */
-                void (*done)(void *arg);
-                void *arg;
-        } also;
+        struct road_also also;     /* whatever the decision is, also when it is not triggered */
 };
 
 /* How a turn is to be run and answered; asked when it starts and when it ends, so that a reload counts at once. */
@@ -87,8 +90,9 @@ enum agent_ability {
 };
 
 struct transcript_line {
-        const char *role; /* "user" or "assistant" */
-        const char *name; /* who said it, when known */
+        const char *role;    /* "user" or "assistant" */
+        const char *name;    /* who said it, when known; recalled: "discord:123" */
+        const char *display; /* recalled: the same as people see it; else NULL */
         const char *text;
         int64_t time_ms;
 };
@@ -240,11 +244,16 @@ struct road_hooks {
         /* How the turns of this rule (NULL: no rule) are run and answered in such a chat of this adapter. */
         void (*terms)(void *ctx, const char *adapter, const char *rule, enum chat_kind chat,
                       struct turn_terms *out);
-        /* The last messages of a channel, fresh from the platform: one call of done, never before this has returned. */
+        /* The last messages of a channel, fresh from the platform: one call of done, never before this has returned, also when the adapter goes
+         * away meanwhile (with an error then). */
         void (*recall)(void *ctx, const char *adapter, const char *channel, const char *thread,
                        unsigned limit, recall_fn *done, void *arg);
         /* The id a thread begun at this message has; NULL where there can be none (it is one already, or a DM). Borrowed. */
         const char *(*thread_at)(void *ctx, const struct incoming *in);
+        /* A turn is about to end like this: what must be stored together with its end (the thread that now belongs to its session, say)
+         * goes into *also. */
+        void (*ending)(void *ctx, const struct turn_run *run, const struct turn_outcome *outcome,
+                       struct road_also *also);
         /* A turn has ended, however, and that is stored: the conversation was active until now. */
         void (*ended)(void *ctx, const struct turn_run *run, const struct turn_outcome *outcome);
 };
