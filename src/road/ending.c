@@ -30,7 +30,8 @@ struct ending {
         int64_t superseded[MAX_SUPERSEDED]; /* waiting pieces of the draft that the answer replaces */
         size_t superseded_count;
         bool journaled;
-        bool stale; /* the fence has moved on: nothing was written */
+        bool claimed; /* the first part leaves with this transaction */
+        bool stale;   /* the fence has moved on: nothing was written */
         struct bus_batch batch;
 };
 
@@ -222,7 +223,9 @@ static void on_ended(void *arg)
         else
                 count_end(r, e);
         bus_publish(r->bus, &e->batch);
-        for (size_t i = 0; i < e->out_count; i++) {
+        if (e->claimed)
+                outbox_row_stored(r, e->outs[0], !e->stale);
+        for (size_t i = e->claimed ? 1 : 0; i < e->out_count; i++) {
                 if (e->journaled || e->stale)
                         out_free(e->outs[i]);
                 else
@@ -315,6 +318,7 @@ static void store_end(struct ending *e)
 
         t->ending = NULL;
         make_outs(t, e);
+        e->claimed = e->out_count > 0 && !e->journaled && outbox_claim_with_row(t->road, e->outs[0]);
         fault_point("turn.before_end");
         road_write(t->road, "turn end", write_ending, on_ended, e);
 }

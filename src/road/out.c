@@ -75,15 +75,24 @@ bool out_is_repeatable(const struct out *o)
 
 /* ---- rows ---- */
 
+static const char *state_of(const struct out *o, bool sent)
+{
+        if (sent)
+                return "sent";
+        return o->state == OUT_CLAIMING ? "sending" : "queued";
+}
+
 static int insert(struct store_tx *tx, const struct out *o, bool sent, const char *request_key,
                   struct error *err)
 {
         struct store_stmt *s = store_prepare(
-                tx,
-                "INSERT INTO deliveries(id, turn, adapter, channel, thread, kind, class, payload, state, "
-                "attempt,"
-                " due_ms, expires_ms, created_ms, ended_ms, platform_id, trace, request_key, ref)"
-                " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?11, ?13, ?14, ?15, ?16, ?17)");
+                tx, "INSERT INTO deliveries(id, turn, adapter, channel, thread, kind, class, payload, state, "
+                    "attempt,"
+                    " due_ms, expires_ms, created_ms, ended_ms, platform_id, trace, request_key, ref, fence, "
+                    "owner,"
+                    " lease_ms) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?11, ?13, ?14, "
+                    "?15, ?16,"
+                    " ?17, ?18, ?19, ?20)");
         char key[TURN_KEY_SIZE];
 
         store_bind_int(s, 1, o->d.id);
@@ -97,8 +106,8 @@ static int insert(struct store_tx *tx, const struct out *o, bool sent, const cha
         store_bind_text(s, 6, o->d.kind);
         store_bind_int(s, 7, o->d.class);
         store_bind_text(s, 8, o->d.payload);
-        store_bind_text(s, 9, sent ? "sent" : "queued");
-        store_bind_int(s, 10, sent ? 1 : 0);
+        store_bind_text(s, 9, state_of(o, sent));
+        store_bind_int(s, 10, sent ? 1 : o->d.attempt);
         store_bind_int(s, 11, o->d.created_ms);
         store_bind_int(s, 12, o->expires_ms);
         if (sent)
@@ -109,6 +118,9 @@ static int insert(struct store_tx *tx, const struct out *o, bool sent, const cha
         store_bind_text(s, 15, o->d.trace);
         store_bind_text(s, 16, request_key);
         store_bind_int(s, 17, o->ref);
+        store_bind_int(s, 18, o->d.fence);
+        store_bind_text(s, 19, o->state == OUT_CLAIMING ? o->channel->adapter->road->owner : NULL);
+        store_bind_int(s, 20, o->lease_ms);
         return store_run(s, err);
 }
 

@@ -4,7 +4,8 @@
  *     QUEUED ── claim committed ──► SENDING ── adapter answers ──► SETTLING ── outcome committed ──► gone, or QUEUED again
  *
  * A channel's deliveries go one after the other; the adapter's budget (pace) decides when. The claim is stored before the adapter
- * is asked, so that after a crash a row in state sending means: it may have arrived.
+ * is asked, so that after a crash a row in state sending means: it may have arrived. An answer that may leave at once is claimed by the
+ * transaction that makes its row: a commit less on the way of most messages.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -174,7 +175,7 @@ void outbox_leave(struct road *r, struct out *o)
         lane_release_held(r, a);
 }
 
-void outbox_enqueue(struct road *r, struct out *o)
+static void enter(struct road *r, struct out *o)
 {
         struct out_adapter *a = outbox_adapter(r, o->d.adapter);
         char key[TURN_KEY_SIZE];
@@ -184,6 +185,11 @@ void outbox_enqueue(struct road *r, struct out *o)
         map_put(&r->outs, road_key("dlv", o->d.id, key), o);
         r->out_count++;
         a->stats.open++;
+}
+
+void outbox_enqueue(struct road *r, struct out *o)
+{
+        enter(r, o);
         outbox_pump(r, o->channel);
 }
 
@@ -226,7 +232,7 @@ struct out *outbox_waiting_edit(struct road *r, const char *adapter, const char 
 struct claim {
         struct road *road;
         struct out *out;
-        int64_t old_fence, lease_ms;
+        int64_t old_fence;
         bool lost;
         bool anew;    /* the draft it edits never became a message: this is a new one */
         char *target; /* where the draft is that this edits */
@@ -269,7 +275,7 @@ static int write_claim(struct store_tx *tx, void *arg, struct error *err)
         store_bind_int(s, 2, c->out->d.attempt);
         store_bind_int(s, 3, c->out->d.fence);
         store_bind_text(s, 4, c->road->owner);
-        store_bind_int(s, 5, c->lease_ms);
+        store_bind_int(s, 5, c->out->lease_ms);
         store_bind_int(s, 6, c->old_fence);
         store_bind_int(s, 7, c->anew ? 1 : 0);
         if (store_run(s, err) < 0)
@@ -305,12 +311,32 @@ static void hand_over(struct road *r, struct out *o)
         }
 }
 
+/* Its row says so: the adapter may be asked. */
+static void is_claimed(struct road *r, struct out *o)
+{
+        o->state = OUT_SENDING;
+        if (r->draining)
+                settle_unclaim(r, o); /* nobody would be there for the answer */
+        else if (o->ref > 0 && !o->d.target)
+                settle_expired(r, o, "the message it changes was never sent");
+        else
+                hand_over(r, o);
+}
+
+/* Somebody else has it, or its row was never made. */
+static void is_lost(struct road *r, struct out *o)
+{
+        r->sending_count--;
+        outbox_leave(r, o);
+        road_check_drained(r);
+}
+
 static void on_claimed(void *arg)
 {
         struct claim *c = arg;
         struct road *r = c->road;
         struct out *o = c->out;
-        bool lost = c->lost, aimless = o->ref > 0 && !c->target && !c->anew;
+        bool lost = c->lost;
 
         fault_point("outbox.claimed");
         if (c->anew)
@@ -318,18 +344,22 @@ static void on_claimed(void *arg)
         free((char *)o->d.target);
         o->d.target = c->target;
         free(c);
-        o->state = OUT_SENDING;
-        if (lost) {
-                r->sending_count--;
-                outbox_leave(r, o);
-                road_check_drained(r);
-        } else if (r->draining) {
-                settle_unclaim(r, o); /* nobody would be there for the answer */
-        } else if (aimless) {
-                settle_expired(r, o, "the message it changes was never sent");
-        } else {
-                hand_over(r, o);
-        }
+        if (lost)
+                is_lost(r, o);
+        else
+                is_claimed(r, o);
+}
+
+/* What changes in memory when a claim is on its way to the disk. */
+static void take_up(struct road *r, struct out *o)
+{
+        o->d.fence++;
+        o->d.attempt++;
+        o->lease_ms = clock_wall_ms() + r->limits.delivery_seconds * 1000;
+        o->state = OUT_CLAIMING;
+        o->counted = is_counted(r, o);
+        o->channel->adapter->in_doubt += o->counted;
+        r->sending_count++;
 }
 
 static void claim(struct road *r, struct out *o)
@@ -339,13 +369,7 @@ static void claim(struct road *r, struct out *o)
         c->road = r;
         c->out = o;
         c->old_fence = o->d.fence;
-        c->lease_ms = clock_wall_ms() + r->limits.delivery_seconds * 1000;
-        o->d.fence++;
-        o->d.attempt++;
-        o->state = OUT_CLAIMING;
-        o->counted = is_counted(r, o);
-        o->channel->adapter->in_doubt += o->counted;
-        r->sending_count++;
+        take_up(r, o);
         fault_point("outbox.before_claim");
         road_write(r, "delivery claim", write_claim, on_claimed, c);
 }
@@ -357,9 +381,8 @@ static bool is_undecidable(const struct road *r, const struct out *o)
 }
 
 /* Milliseconds until the budget lets it go; 0: now, and it is counted. */
-static int64_t wait_for_budget(struct road *r, const struct out *o)
+static int64_t wait_for_budget(struct road *r, struct out_adapter *a, const struct out *o)
 {
-        struct out_adapter *a = o->channel->adapter;
         int64_t now = loop_now_ms(r->loop);
         bool group = r->hooks.channel_is_group(r->hooks.ctx, a->name, o->d.channel);
 
@@ -391,13 +414,43 @@ void outbox_pump(struct road *r, struct out_channel *c)
                 join_crowd(c);
                 return;
         }
-        wait = wait_for_budget(r, o);
+        wait = wait_for_budget(r, c->adapter, o);
         if (wait <= 0)
                 claim(r, o);
         else if (out_is_fleeting(o))
                 settle_expired(r, o, "no room in the budget for it now");
         else
                 timer_start(c->timer, wait);
+}
+
+static bool is_first_in_channel(const struct out_adapter *a, const struct out *o)
+{
+        char *key = channel_key(o->d.channel, o->d.thread);
+        bool first = !map_get(&a->channels, key);
+
+        free(key);
+        return first;
+}
+
+bool outbox_claim_with_row(struct road *r, struct out *o)
+{
+        struct out_adapter *a = outbox_adapter(r, o->d.adapter);
+
+        if (!r->resumed || r->draining || o->ref > 0 || !is_first_in_channel(a, o) ||
+            !r->hooks.adapter_ready(r->hooks.ctx, a->name) ||
+            (is_counted(r, o) && !has_room_for_doubt(r, a)) || wait_for_budget(r, a, o) > 0)
+                return false;
+        enter(r, o);
+        take_up(r, o);
+        return true;
+}
+
+void outbox_row_stored(struct road *r, struct out *o, bool stored)
+{
+        if (stored)
+                is_claimed(r, o);
+        else
+                is_lost(r, o);
 }
 
 static void pump_adapter(struct road *r, struct out_adapter *a)

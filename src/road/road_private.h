@@ -97,6 +97,7 @@ struct out {
         bool counted; /* among the adapter's sends in doubt */
         int64_t ref;  /* an edit of the message that this delivery made; 0: none */
         int64_t due_mono;
+        int64_t lease_ms;   /* of the last claim */
         int64_t expires_ms; /* wall clock; 0: never */
         struct timer *deadline;
         TAILQ_ENTRY(out) next;
@@ -240,6 +241,9 @@ int out_replace_payload(struct store_tx *tx, int64_t delivery, const char *paylo
 
 /* outbox.c */
 void outbox_enqueue(struct road *r, struct out *o); /* takes o over; its row exists */
+/* May it leave as soon as its row is stored? Then it is in memory and claimed: store its row, which says so, and tell how that ended. */
+bool outbox_claim_with_row(struct road *r, struct out *o);
+void outbox_row_stored(struct road *r, struct out *o, bool stored);
 void outbox_leave(struct road *r,
                   struct out *o); /* takes it out of memory; its row is the caller's business */
 void outbox_pump(struct road *r, struct out_channel *c);

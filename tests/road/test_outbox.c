@@ -54,6 +54,44 @@ static void a_delivery_is_claimed_sent_and_settled(void **state)
         rig_free(g);
 }
 
+static int run_sql(struct store_tx *tx, void *arg, struct error *err)
+{
+        return store_run(store_prepare(tx, arg), err);
+}
+
+static void change(struct rig *g, const char *sql)
+{
+        struct error err;
+
+        if (store_write_now(g->store, run_sql, (void *)(uintptr_t)sql, &err) < 0)
+                fail_msg("%s: %s", sql, err.text);
+}
+
+static void an_answer_that_may_leave_at_once_is_claimed_with_its_row(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        rig_say(g, "x", "c", "a", "hi", "k1");
+        rig_until(g, &g->run_count, 1);
+        change(g, "CREATE TABLE seen(state TEXT)");
+        change(g, "CREATE TRIGGER t AFTER UPDATE OF state ON deliveries WHEN NEW.state = 'sending'"
+                  " BEGIN INSERT INTO seen VALUES(NEW.state); END");
+        rig_answer(g, 0, "one|two");
+        rig_until(g, &g->sent_count, 1);
+        assert_string_equal(rig_text(g, "SELECT group_concat(state || ' ' || attempt || ' ' || fence) FROM"
+                                        " (SELECT * FROM deliveries ORDER BY id)"),
+                            "sending 1 1,queued 0 0");
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM seen"), 0); /* no claim of its own */
+        rig_result(g, 0, SEND_DONE, ERR_NONE, -1);
+        rig_until(g, &g->sent_count, 2);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM seen"), 1);
+        rig_result(g, 1, SEND_DONE, ERR_NONE, -1);
+        rig_until_idle(g);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE state = 'sent'"), 2);
+        rig_free(g);
+}
+
 static void parts_of_one_answer_go_in_order_one_after_the_other(void **state)
 {
         struct rig *g = rig_new();
@@ -424,6 +462,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_delivery_is_claimed_sent_and_settled),
+                cmocka_unit_test(an_answer_that_may_leave_at_once_is_claimed_with_its_row),
                 cmocka_unit_test(parts_of_one_answer_go_in_order_one_after_the_other),
                 cmocka_unit_test(failures_are_retried_until_the_delivery_is_a_dead_letter),
                 cmocka_unit_test(a_rejected_delivery_is_not_tried_again_and_the_channel_goes_on),
