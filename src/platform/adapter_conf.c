@@ -32,6 +32,12 @@ static const struct setting rate_settings[] = {
         SETTING_END,
 };
 
+static const struct setting budget_settings[] = {
+        { "usdPerDay", SETTING_NUMBER, "0", 0, 1000000, .at = AT(budget.usd_per_day) - AT(budget),
+          .help = "What turns may cost from midnight to midnight (UTC), in US dollars; 0: no limit." },
+        SETTING_END,
+};
+
 const struct setting adapter_common_settings[] = {
         { "enabled", SETTING_BOOL, "true", .at = AT(enabled),
           .help = "An adapter that is not enabled is known but not connected." },
@@ -52,6 +58,11 @@ const struct setting adapter_common_settings[] = {
           .help = "How many turns one person may cause." },
         { "maxHops", SETTING_INT, "3", 0, 100, .at = AT(max_hops),
           .help = "Messages that have passed through more bots than this are not answered." },
+        { "budget", SETTING_GROUP, "{}", .group = budget_settings, .at = AT(budget),
+          .help = "What the turns of this adapter may cost." },
+        { "commands", SETTING_BOOL, "true", .at = AT(commands),
+          .help = "`/new`, `/stop`, `/status`, `/why`, `/pause`, `/resume` and `/help` are for the bot itself, not for its "
+                  "agent; on `api` only where it is written." },
         { "debounceMs", SETTING_INT, "-1", -1, 600000, .at = AT(debounce_ms),
           .help = "Wait this long for further messages before answering; -1: the platform's default." },
         { "debounceMaxMs", SETTING_INT, "15000", 0, 3600000, .at = AT(debounce_max_ms),

@@ -331,6 +331,17 @@ static bool mention(void *arg, struct slice name, struct buf *out)
         return a->ops->mention(a, name, out);
 }
 
+void adapters_terms(void *adapters, const char *adapter, enum chat_kind chat, struct turn_terms *out)
+{
+        const struct adapter *a = adapters_find(adapters, adapter);
+
+        if (!a || chat == CHAT_DM)
+                return;
+        out->thread_chars =
+                a->common->thread_chars >= 0 ? a->common->thread_chars : a->ops->manners.thread_chars;
+        out->slow_ms = a->common->slow_ms >= 0 ? a->common->slow_ms : a->ops->manners.slow_ms;
+}
+
 int adapters_render(void *adapters, const char *adapter, const char *text, struct rendered *out,
                     struct error *err)
 {

@@ -36,8 +36,12 @@ struct adapter_common {
                 int64_t turns, seconds; /* turns -1: 5, or no limit on a trusted platform */
         } rate;
         int64_t max_hops; /* bots a message may have passed through */
-        /* Of a conversation and its answers; -1: the platform's default. */
+                          /* Of a conversation and its answers; -1: the platform's default. */
         int64_t conversation_seconds, dm_conversation_seconds, thread_chars, slow_ms;
+        struct {
+                double usd_per_day; /* 0: no limit */
+        } budget;
+        bool commands; /* /new, /stop ... are understood; not written: unless ops->for_programs */
         char *ca_file; /* certificates its connections trust; NULL: the system's */
         struct {
                 double per_second, per_chat_per_second, per_group_per_minute; /* -1: the platform's default */
@@ -62,6 +66,7 @@ struct platform_ops {
         int64_t debounce_ms; /* default */
         struct platform_manners manners; /* default */
         struct pace_limits pace;         /* default */
+        bool for_programs; /* not people but programs write here: chat commands are text like any other */
         bool trusted; /* whoever can write here has shown a key already: no access rules, no mention needed */
         const struct setting *settings; /* own keys, into a struct of conf_size bytes */
         size_t conf_size;
@@ -179,6 +184,8 @@ void adapters_limits(void *adapters, const char *adapter, struct pace_limits *ou
 bool adapters_channel_is_group(void *adapters, const char *adapter, const char *channel);
 int adapters_render(void *adapters, const char *adapter, const char *text, struct rendered *out,
                     struct error *err);
+/* The platform's part of how turns are answered in such a chat: thread_chars and slow_ms. */
+void adapters_terms(void *adapters, const char *adapter, enum chat_kind chat, struct turn_terms *out);
 void adapters_send(void *adapters, const struct delivery *d);
 void adapters_reconcile(void *adapters, const struct delivery *d);
 

@@ -291,6 +291,7 @@ const struct platform_ops api_platform = {
         .can = ADAPTER_JOURNALED | ADAPTER_IDEMPOTENT | ADAPTER_THREADS,
         .as_written = true,
         .trusted = true,
+        .for_programs = true,
         .settings = api_settings,
         .conf_size = sizeof(struct api_conf),
         .check = api_check,
