@@ -78,6 +78,8 @@ void incoming_payload(const struct incoming *in, struct buf *out)
         }
         if (in->hops > 0)
                 jsonw_int(out, "hops", in->hops);
+        if (in->more_follows)
+                jsonw_bool(out, "moreFollows", true);
         if (in->attachment_count > 0)
                 write_attachments(in, out);
         if (in->metadata)
@@ -183,6 +185,7 @@ struct incoming *incoming_parse(const struct bus_event *e, struct error *err)
         in->emoji_custom = json_flag(p, "isCustomEmoji", false);
         in->time_ms = json_int(p, "timestamp", e->time_ms);
         in->hops = (int)json_int(p, "hops", 0);
+        in->more_follows = json_flag(p, "moreFollows", false);
         parse_attachments(b, json_object_get(p, "attachments"));
         parse_metadata(b, json_object_get(p, "metadata"));
         json_decref(p);

@@ -63,6 +63,7 @@ struct incoming {
         int64_t time_ms;   /* when it happened, by the platform's clock; 0: now */
         const char *trace; /* continue this trace; NULL: a new one */
         int hops;          /* how many bots it has passed through */
+        bool more_follows; /* a part of a message in several parts, which arrive one by one: one turn reads them all */
         const struct attachment *attachments;
         size_t attachment_count;
         const char *metadata; /* JSON object text with what only this platform knows */

@@ -16,7 +16,8 @@
 #include "base/mem.h"
 #include "road/road_private.h"
 
-#define MAX_DECISIONS 512 /* per transaction */
+#define PARTS_MS      1500 /* from one part of a message to the next */
+#define MAX_DECISIONS 512  /* per transaction */
 
 enum placing { SKIPPED, EXPIRED, NEW_TURN, JOINED };
 
@@ -263,6 +264,8 @@ static void place_in_lane(struct road *r, struct placed *p, struct decision *d)
                                        (long long)lane->mailbox);
                 return;
         }
+        if (p->in->more_follows && d->debounce_ms < PARTS_MS)
+                d->debounce_ms = PARTS_MS;
         d->joins = may_join(r, last, now);
         if (r->hooks.admit && !r->hooks.admit(r->hooks.ctx, p->in, d)) {
                 p->reason = mem_strdup(d->reason);

@@ -476,6 +476,7 @@ static void telegram_close(struct adapter *a)
         struct telegram *tg = a->self;
 
         tg_intake_release(tg);
+        tg_albums_release(tg);
         tg_sends_release(tg);
         tg_calls_abort(tg);
         timer_free(tg->timer);

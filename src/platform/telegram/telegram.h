@@ -5,6 +5,7 @@
  *     tg_call.c     one call of the Bot API
  *     tg_update.c   an update becomes events; tg_text.c reads its text
  *     tg_intake.c   updates on their way to the inbox, in order, acknowledged after the commit
+ *     tg_album.c    an album that is posted part by part
  *     tg_fetch.c    attachments are downloaded into the channel's folder
  *     tg_send.c     deliveries become calls; tg_reaction.c knows the permitted emoji
  *     tg_memory.c   what must survive a restart besides the store, and the lock on the token
@@ -14,6 +15,7 @@
 #ifndef PLATFORM_TELEGRAM_TELEGRAM_H
 #define PLATFORM_TELEGRAM_TELEGRAM_H
 
+#include <stdbool.h>
 #include <sys/queue.h>
 
 #include "platform/platform.h"
@@ -48,6 +50,17 @@ TAILQ_HEAD(tg_fetches, tg_fetch);
 TAILQ_HEAD(tg_sends, tg_send);
 LIST_HEAD(tg_calls, tg_call);
 
+#define TG_ALBUMS 32
+
+/* The last albums that were posted to us. */
+struct tg_albums {
+        struct {
+                char *chat, *id;
+                bool is_mention, is_reply;
+        } items[TG_ALBUMS];
+        unsigned next;
+};
+
 /* Updates between their arrival and their commit. */
 struct tg_intake {
         struct tg_works window; /* in the order of arrival; committed ones leave from the front */
@@ -73,6 +86,7 @@ struct telegram {
         int64_t asked_ms, held_seconds; /* the last question for updates, and how long it may be held */
         int64_t offset;                 /* everything below is committed; 0: not known, Telegram remembers */
         struct tg_intake intake;
+        struct tg_albums albums;
         struct tg_calls calls; /* all of them */
         struct tg_sends sends;
         unsigned limited; /* answers 429 in a row */
@@ -103,6 +117,12 @@ bool tg_intake_open(const struct telegram *tg);
 bool tg_webhook_admits(struct adapter *a, struct http_exchange *x);
 /* After it was admitted. */
 void tg_webhook(struct adapter *a, struct http_exchange *x);
+
+/* ---- tg_album.c ---- */
+
+/* A part of an album that was posted: it is addressed to the bot when the parts before it were. */
+void tg_album_part(struct telegram *tg, struct tg_item *item);
+void tg_albums_release(struct telegram *tg);
 
 /* ---- tg_fetch.c ---- */
 

@@ -7,7 +7,7 @@
  * confirmed to Telegram. Events of one chat are handed over in their order; those of other chats do not wait for them. When
  * the inbox refuses, a polled update stays and is handed over again: nothing is confirmed meanwhile. A posted one is given back with 503.
  *
- * The parts of an album are one event under the key of its first message. Should the process die after a late part was seen apart, and
+ * The polled parts of an album are one event under the key of its first message (posted ones: tg_album.c). Should the process die after a late part was seen apart, and
  * find both together at the next start, the key decides: the album is known already.
  */
 #include <assert.h>
@@ -474,11 +474,13 @@ static void prepare(struct tg_work *w)
                 return;
         }
         w->wants = mem_array(w->item.attachment_count, sizeof(*w->wants));
-        if (w->item.album)
+        if (w->item.album && tg_polls(tg))
                 join_album(w);
+        else if (w->item.album)
+                tg_album_part(tg, &w->item);
         for (size_t i = 0; i < w->item.attachment_count; i++)
                 fetch(w, i);
-        if (w->item.album)
+        if (w->item.album && tg_polls(tg))
                 return;
         if (w->fetching > 0)
                 tg->intake.unready++;
