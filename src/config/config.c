@@ -245,7 +245,8 @@ static int read_all(struct config *c, struct settings_source *src, struct error 
                 return -1;
         if (c->agent_count == 0 && config_default_agent(c, err) < 0)
                 return -1;
-        if (config_check_references(c, src, err) < 0 || config_check_access(c, src, err) < 0)
+        if (config_check_references(c, src, err) < 0 || config_check_access(c, src, err) < 0 ||
+            config_check_bots(c, src, err) < 0)
                 return -1;
         choose_default(c);
         note_agents(c);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/secret.h"
 #include "config/config_private.h"
 #include "dispatch/rules.h"
 
@@ -194,6 +195,47 @@ int config_check_references(const struct config *c, const struct settings_source
                         return -1;
         }
         return check_agent(c, src, mem_strdup("defaultAgent"), c->default_agent, err);
+}
+
+/* ---- bots ---- */
+
+/* NULL: this platform needs none, or it is not set. */
+static const struct secret *bot_token(const struct adapter_conf *a)
+{
+        const struct setting *s = a->ops->settings;
+
+        while (s && s->key && strcmp(s->key, "botToken") != 0)
+                s++;
+        if (!s || !s->key || s->type != SETTING_SECRET)
+                return NULL;
+        return *(struct secret *const *)((const char *)a->conf + s->at);
+}
+
+static bool is_same_bot(const struct adapter_conf *a, const struct adapter_conf *b)
+{
+        const struct secret *mine = bot_token(a), *other = bot_token(b);
+
+        return a->ops == b->ops && a->common.enabled && b->common.enabled && mine && other &&
+               secret_equals(mine, secret_reveal(other), secret_length(other));
+}
+
+int config_check_bots(const struct config *c, const struct settings_source *src, struct error *err)
+{
+        for (size_t i = 0; i < c->adapter_count; i++) {
+                for (size_t j = 0; j < i; j++) {
+                        char *path;
+
+                        if (!is_same_bot(c->adapters[i], c->adapters[j]))
+                                continue;
+                        path = mem_printf("adapters.%s.botToken", c->adapters[i]->name);
+                        settings_error(src, path, err,
+                                       "adapter '%s' has the same token: a bot can be connected once",
+                                       c->adapters[j]->name);
+                        free(path);
+                        return -1;
+                }
+        }
+        return 0;
 }
 
 /* ---- warnings ---- */

@@ -24,6 +24,8 @@ int config_check_name(const struct settings_source *src, const char *section, co
 int config_check_root(const struct settings_source *src, const struct config_root *root, struct error *err);
 /* Do the agents exist that adapters, rules and defaultAgent name? */
 int config_check_references(const struct config *c, const struct settings_source *src, struct error *err);
+/* No two enabled adapters are the same bot. */
+int config_check_bots(const struct config *c, const struct settings_source *src, struct error *err);
 /* Are the lists of who is answered understood? */
 int config_check_access(const struct config *c, const struct settings_source *src, struct error *err);
 /* Adds warnings about what is permitted but hardly meant. */

@@ -124,6 +124,20 @@ static void the_rate_is_five_unless_written_and_none_on_trusted_platforms(void *
         dispatch_free(none);
 }
 
+static void one_bot_in_two_adapters_is_a_mistake_without_its_token(void **state)
+{
+        struct config *c = NULL;
+        struct error err = { 0 };
+
+        assert_int_equal(load(*state, "\"dm\": \"everyone\" }, \n\"again\": { " TG, &c, &err), -1);
+        assert_non_null(strstr(err.text, "again.botToken"));
+        assert_non_null(strstr(err.text, "adapter 'tg' has the same token"));
+        assert_null(strstr(err.text, "secret-of-the-test"));
+        assert_int_equal(
+                load(*state, "\"dm\": \"everyone\" }, \n\"again\": { \"enabled\": false, " TG, &c, &err), 0);
+        config_free(c);
+}
+
 static void mistakes_are_told_with_their_line(void **state)
 {
         /* clang-format off */
@@ -157,6 +171,8 @@ int main(void)
                 cmocka_unit_test_setup_teardown(a_person_in_dm_is_answered, begin, end),
                 cmocka_unit_test_setup_teardown(the_rate_is_five_unless_written_and_none_on_trusted_platforms,
                                                 begin, end),
+                cmocka_unit_test_setup_teardown(one_bot_in_two_adapters_is_a_mistake_without_its_token, begin,
+                                                end),
                 cmocka_unit_test_setup_teardown(mistakes_are_told_with_their_line, begin, end),
         };
 
