@@ -88,6 +88,18 @@ void reply_refused(void *api, struct http_exchange *x, int status, const char *c
 /* Names the request in the answer; once per exchange. */
 void reply_name_request(struct api *a, struct http_exchange *x);
 
+/* ---- changes (amend.c) ---- */
+
+/* A change that is written first: answered with `status` and {"data": data} when it is committed, or with the error. */
+struct amend {
+        struct job job;
+        int status;
+        struct buf data; /* JSON text; filled before it is done */
+};
+struct amend *amend_begin(struct http_exchange *x, int status);
+/* A store_done_fn. */
+void amend_done(void *amend, const struct error *err);
+
 /* ---- questions to the store (look.c) ---- */
 
 /* A store function that writes the whole answer's body. query is what the handler put into look->query. */
@@ -164,6 +176,9 @@ void route_test(struct http_exchange *x);     /* route_test.c */
 void instances_list(struct http_exchange *x); /* instances.c */
 void agents_list(struct http_exchange *x);    /* agents.c */
 void agents_health(struct http_exchange *x);
+void handover_show(struct http_exchange *x); /* handover.c */
+void chats_pause(struct http_exchange *x);
+void chats_resume(struct http_exchange *x);
 void why_show(struct http_exchange *x);    /* why.c */
 void backup_make(struct http_exchange *x); /* backup.c */
 

@@ -110,6 +110,17 @@ const struct api_route api_routes[] = {
           .example = "{\"event\":{\"instanceId\":\"tg\",\"channel\":\"7\",\"payload\":{\"chatType\":\"dm\",\"sender\":{\"id\":\"7\"},"
                      "\"text\":\"hi\"}}}" },
 
+        { "GET", "/api/v2/handover", SCOPE_READ, handover_show,
+          .summary = "The chats in which a person has taken over from the agent, oldest first.", .status = 200,
+          .answer = PAGE " of {\"instanceId\", \"channel\", \"threadId\", \"since\", \"until\", \"by\", \"reason\"}." },
+        { "POST", "/api/v2/chats/:adapter/:channel/pause", SCOPE_WRITE, chats_pause,
+          .summary = "Take over a chat: what people write is stored, but no agent is asked until it is resumed.",
+          .body = pause_fields, .status = 200, .answer = "{\"data\": pause}",
+          .example = "{\"reason\":\"a refund\",\"by\":\"Ann\"}" },
+        { "POST", "/api/v2/chats/:adapter/:channel/resume", SCOPE_WRITE, chats_resume,
+          .summary = "Give a chat back to the agent, which knows what was said meanwhile.", .body = resume_fields, .status = 200,
+          .answer = "{\"data\": {\"instanceId\", \"channel\", \"threadId\", \"status\": \"resumed\"}}", .example = "{}" },
+
         { "GET", "/api/v2/instances", SCOPE_READ, instances_list,
           .summary = "The adapters. state is the worst of what the adapter says and what the road sees.", .status = 200,
           .answer = PAGE " of adapters." },

@@ -53,6 +53,7 @@ extern const struct field dead_letters_query[];               /* dead_letters.c 
 extern const struct field turns_query[], cancel_fields[];     /* turns.c */
 extern const struct field trigger_logs_query[];               /* trigger_logs.c */
 extern const struct field route_test_fields[];                /* route_test.c */
+extern const struct field pause_fields[], resume_fields[];    /* handover.c */
 extern const struct field backup_fields[];                    /* backup.c */
 
 /* The OpenAPI 3.1 document, appended to out. */

@@ -9,6 +9,7 @@
 #include "api/api_private.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
+#include "dispatch/dispatch.h"
 
 #define TEXT_MAX    262144
 #define CAPTION_MAX 4096
@@ -22,7 +23,7 @@ struct button {
 /* One struct for all bodies; each route's table fills what it needs. */
 struct send {
         const char *instance, *to, *thread, *reply_to, *text, *message_id, *emoji;
-        const char *path, *name, *mime, *as;
+        const char *path, *name, *mime, *as, *author;
         struct field_list buttons;
 };
 
@@ -57,6 +58,9 @@ const struct field send_fields[] = {
         { "text", FIELD_STRING, .required = true, .min = 1, .max = TEXT_MAX, AT(text),
           .help = "Markdown; written in the platform's markup and split to its length." },
         REPLY_FIELD,
+        { "author", FIELD_STRING, .min = 1, .max = 100, AT(author),
+          .help = "A person who speaks in the bot's name: the agent remembers the text as an answer of its own. While the agent is "
+                  "paused in the chat, absent means \"the operator\"." },
         { "buttons", FIELD_LIST, .group = button_fields, .item_size = sizeof(struct button), .max = BUTTONS_MAX, AT(buttons),
           .help = "Buttons below the message, where the platform has them." },
         FIELD_END,
@@ -150,6 +154,17 @@ static char *rows_of(const struct field_list *list)
         return buf_take(&json);
 }
 
+/* While a person has taken over, whatever is sent is an answer the agent should know of. */
+static const char *author_of(const struct http_exchange *x, const struct send *m)
+{
+        struct desk *desk = dispatch_desk(api_of(x)->env.dispatch);
+        struct handover_place here = { m->instance, m->to, m->thread };
+
+        if (m->author)
+                return m->author;
+        return desk && handover_find(desk->handover, &here) ? "the operator" : NULL;
+}
+
 static void put(struct http_exchange *x, const struct send *m, const char *kind)
 {
         struct job *j = mem_alloc(sizeof(*j));
@@ -164,6 +179,7 @@ static void put(struct http_exchange *x, const struct send *m, const char *kind)
                                 .emoji = m->emoji,
                                 .buttons = buttons,
                                 .file = { m->path, m->name, m->mime, m->as },
+                                .author = strcmp(kind, "send") == 0 ? author_of(x, m) : NULL,
                                 .request_key = http_header(x, "Idempotency-Key"),
                                 .class = PACE_FINAL };
         struct api *a = api_of(x);

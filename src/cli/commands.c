@@ -46,6 +46,18 @@ static const struct flag dead_letters_flags[] = {
         { 0 },
 };
 
+static const struct flag pause_flags[] = {
+        { "thread", "ID", "only a thread inside the channel", 0 },
+        { "until", "TIME", "when the agent comes back by itself, such as 2026-11-15T18:00:00Z", 0 },
+        { "reason", "TEXT", "why, for whoever asks", 0 },
+        { 0 },
+};
+
+static const struct flag resume_flags[] = {
+        { "thread", "ID", "the thread that was paused", 0 },
+        { 0 },
+};
+
 static const struct flag backup_flags[] = {
         { "to", "FILE", "a new file for the copy; without it a dated one in DIR/state/backups", 0 },
         { 0 },
@@ -146,6 +158,31 @@ const struct command commands[] = {
           "  dragoman dead-letters\n"
           "  dragoman dead-letters retry dlv-9\n",
           dead_letters_flags, dead_letters_command },
+
+        { "pause", "ADAPTER/CHANNEL [--thread ID] [--until TIME] [--reason TEXT]",
+          "take over a chat from its agent",
+          "People are not answered by the agent there until it is resumed: everything is stored, you\n"
+          "answer with `dragoman send`, and the agent knows both when it comes back. An answer that is\n"
+          "under way is still finished.\n"
+          "\n"
+          "Examples:\n"
+          "  dragoman pause tg/12345 --reason 'a refund'\n"
+          "  dragoman pause discord/7 --thread 9 --until 2026-11-15T18:00:00Z\n",
+          pause_flags, pause_command },
+
+        { "resume", "ADAPTER/CHANNEL [--thread ID]", "give a chat back to its agent",
+          "Ends what `dragoman pause` began.\n"
+          "\n"
+          "Examples:\n"
+          "  dragoman resume tg/12345\n",
+          resume_flags, resume_command },
+
+        { "handover", "[list] [DIR]", "list the chats that people have taken over",
+          "Lists where the agent is paused, since when, by whom and why.\n"
+          "\n"
+          "Examples:\n"
+          "  dragoman handover list\n",
+          NULL, handover_command },
 
         { "backup", "[DIR] [--to FILE]", "copy the database while the daemon runs",
           "Makes a consistent copy and prints its path. The file must not exist yet. To restore: stop\n"

@@ -6,12 +6,10 @@
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
-#include "cli/client.h"
 #include "cli/offline.h"
+#include "cli/rest.h"
 #include "cli/style.h"
 #include "road/show.h"
-
-#define PAGE 100
 
 /* ---- list ---- */
 
@@ -67,32 +65,6 @@ static void print_letters(const struct args *a, const json_t *items)
                strcmp(json_str(subject(item), "state", ""), "unknown") == 0
                        ? " --force   (it may have arrived already)"
                        : "");
-}
-
-/* All pages, as one list. */
-static int fetch_all(struct client *c, json_t *items, struct error *err)
-{
-        char *path = mem_printf("/api/v2/dead-letters?limit=%d", PAGE);
-        bool more = true;
-
-        while (more) {
-                json_t *page = NULL, *meta;
-                char *cursor;
-                int rc = client_get(c, path, &page, err);
-
-                free(path);
-                if (rc < 0)
-                        return -1;
-                meta = json_object_get(page, "meta");
-                json_array_extend(items, json_object_get(page, "items"));
-                more = json_flag(meta, "hasMore", false) && json_str(meta, "cursor", NULL);
-                cursor = http_escape(json_str(meta, "cursor", ""));
-                path = mem_printf("/api/v2/dead-letters?limit=%d&cursor=%s", PAGE, cursor);
-                free(cursor);
-                json_decref(page);
-        }
-        free(path);
-        return 0;
 }
 
 static int add_rows(struct store_stmt *s, const char *kind, const char *prefix, struct buf *json,
@@ -151,7 +123,7 @@ static int fetch_offline(const char *dir, json_t *items)
 static int list(struct args *a, struct client *c, struct error *err)
 {
         json_t *items = json_array();
-        int rc = fetch_all(c, items, err);
+        int rc = rest_fetch(c, "/api/v2/dead-letters?limit=100", items, err);
 
         if (rc < 0 && err->kind == ERR_NET)
                 rc = fetch_offline(a->dir, items);

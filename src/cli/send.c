@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
-#include "cli/client.h"
+#include "cli/rest.h"
 
 #define STDIN_MAX (1u << 20)
 
@@ -76,13 +76,10 @@ static int post(struct args *a, struct client *c, struct error *err)
 
 int send_command(struct args *a)
 {
-        const char *to = args_operand(a, "ADAPTER/CHANNEL"), *slash;
+        const char *to = args_operand(a, "ADAPTER/CHANNEL");
 
-        if (!to || !args_operand(a, "TEXT"))
+        if (!to || !args_operand(a, "TEXT") || !rest_channel(a, to))
                 return CLI_USAGE;
-        slash = strchr(to, '/');
-        if (!slash || slash == to || slash[1] == '\0')
-                return usage_error(a->command, "'%s' must be ADAPTER/CHANNEL, such as tg/12345", to);
         if (a->next < a->operand_count)
                 return usage_error(a->command, "'%s' is one word too many; put the text into quotes",
                                    a->operands[a->next]);

@@ -56,6 +56,15 @@ contains "$(cat "$dir/out")" "$bad"
 exits 0 dead-letters retry "$bad"
 exits 1 dead-letters retry dlv-999999
 
+exits 0 pause terminal/room --reason "a refund"
+equal "$(json .items.0.reason handover list)" "a refund"
+exits 0 handover
+contains "$(cat "$dir/out")" "terminal/room is paused since"
+exits 0 resume terminal/room
+exits 1 resume terminal/room
+equal "$(json .items handover)" "[]"
+exits 64 pause nowhere
+
 exits 0 events tail --since "$event" --count 2
 [ "$(wc -l <"$dir/out")" -ge 2 ] || fail "events tail printed $(cat "$dir/out")"
 copy=$(json .path backup --to "$dir/copy.db")

@@ -23,7 +23,12 @@
 
 static void decide(void *ctx, const struct incoming *in, struct decision *out)
 {
-        (void)ctx;
+        struct api_rig *r = ctx;
+
+        if (r->dispatches) {
+                dispatch_decide(r->dispatch, in, out);
+                return;
+        }
         out->agent = "echo";
         out->rule = "test";
         out->trigger = !in->text || strncmp(in->text, "quiet", 5) != 0;
@@ -186,6 +191,9 @@ static void open_registries(struct api_rig *r)
         r->agents = agents_new(r->loop, r->http, r->dir);
         r->adapters = adapters_new(r->loop, r->http, r->dir);
         r->dispatch = dispatch_new();
+        r->desk = desk_open(r->store, &err);
+        must(r->desk != NULL, &err);
+        dispatch_set_desk(r->dispatch, r->desk);
 }
 
 static void configure(struct api_rig *r)
@@ -259,6 +267,7 @@ void api_rig_free(struct api_rig *r)
         bus_close(r->bus);
         store_close(r->store);
         dispatch_free(r->dispatch);
+        desk_free(r->desk);
         loop_free(r->loop);
         scratch_free(r->dir);
         free(r);

@@ -28,7 +28,9 @@ struct api_rig {
         struct http_client *http;
         struct agents *agents;
         struct adapters *adapters;
-        struct dispatch *dispatch;
+        struct desk *desk;
+        struct dispatch *dispatch; /* knows no adapter until a test tells it */
+        bool dispatches;           /* the dispatch decides, not the rig */
         struct road *road;
         struct api *api;
         struct turn_run *hanging[API_RIG_HANGING];

@@ -1,0 +1,95 @@
+#include "cli/rest.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+
+int rest_fetch(struct client *c, const char *path, json_t *items, struct error *err)
+{
+        char *next = mem_strdup(path);
+        int rc = 0;
+
+        while (next && rc == 0) {
+                json_t *page = NULL;
+                const json_t *meta;
+                char *cursor;
+
+                rc = client_get(c, next, &page, err);
+                free(next);
+                next = NULL;
+                meta = json_object_get(page, "meta");
+                json_array_extend(items, json_object_get(page, "items"));
+                if (json_flag(meta, "hasMore", false) && json_str(meta, "cursor", NULL)) {
+                        cursor = http_escape(json_str(meta, "cursor", ""));
+                        next = mem_printf("%s%ccursor=%s", path, strchr(path, '?') ? '&' : '?', cursor);
+                        free(cursor);
+                }
+                json_decref(page);
+        }
+        free(next);
+        return rc;
+}
+
+int rest_list(const struct args *a, struct client *c, const char *path, const char *none,
+              rest_print_fn *print, struct error *err)
+{
+        json_t *items = json_array(), *all;
+        const json_t *item;
+        int rc = rest_fetch(c, path, items, err);
+        size_t i;
+
+        if (rc == 0 && a->json) {
+                all = json_pack("{s:O}", "items", items);
+                print_json(all);
+                json_decref(all);
+        } else if (rc == 0) {
+                json_array_foreach(items, i, item)
+                        print(item);
+                if (json_array_size(items) == 0)
+                        puts(none);
+        }
+        json_decref(items);
+        return rc;
+}
+
+int rest_change(const struct args *a, struct client *c, const struct client_request *request,
+                rest_print_fn *print, struct error *err)
+{
+        json_t *json = NULL;
+        const json_t *data;
+        int rc = client_ask(c, request, &json, err);
+
+        data = json_object_get(json, "data");
+        if (rc == 0 && a->json)
+                print_json(data);
+        else if (rc == 0)
+                print(data);
+        json_decref(json);
+        return rc;
+}
+
+const char *rest_channel(const struct args *a, const char *place)
+{
+        const char *slash = strchr(place, '/');
+
+        if (slash && slash > place && slash[1] != '\0')
+                return slash + 1;
+        usage_error(a->command, "'%s' must be ADAPTER/CHANNEL, such as tg/12345", place);
+        return NULL;
+}
+
+char *rest_chat_path(const char *place, const char *verb)
+{
+        size_t n = strcspn(place, "/");
+        char *name = mem_strndup(place, n), *adapter = http_escape(name),
+             *channel = http_escape(place + n + 1);
+        char *path = mem_printf("/api/v2/chats/%s/%s/%s", adapter, channel, verb);
+
+        free(name);
+        free(adapter);
+        free(channel);
+        return path;
+}

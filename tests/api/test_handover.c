@@ -1,0 +1,144 @@
+/* Taking over a chat through the API: what people and the operator say meanwhile is known to the agent afterwards. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../lib/api_rig.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+#define CHAT "/api/v2/chats/api/room%201"
+
+static int setup(void **state)
+{
+        struct api_rig *r = api_rig_new();
+        struct dispatch_adapter *a = mem_array(1, sizeof(*a));
+
+        a[0] = (struct dispatch_adapter){ .name = mem_strdup("api"),
+                                          .platform = mem_strdup("api"),
+                                          .trusted = true };
+        dispatch_set(r->dispatch, a, 1, NULL, 0, "echo");
+        r->dispatches = true;
+        *state = r;
+        return 0;
+}
+
+static int teardown(void **state)
+{
+        api_rig_free(*state);
+        return 0;
+}
+
+static void expect(struct api_rig *r, const char *method, const char *path, const char *body, int status,
+                   const char *part)
+{
+        struct api_answer a = api_rig_ask(r, method, path, body);
+
+        if (a.status != status || (part && !strstr(a.text, part)))
+                fail_msg("%s %s: wanted %d and '%s', got %s", method, path, status, part ? part : "", a.text);
+        api_answer_release(&a);
+}
+
+static void say(struct api_rig *r, const char *text, const char *status)
+{
+        char *body = mem_printf("{\"instanceId\":\"api\",\"chatId\":\"room 1\",\"text\":\"%s\","
+                                "\"sender\":{\"id\":\"7\",\"displayName\":\"Bob\"}}",
+                                text);
+
+        expect(r, "POST", "/api/v2/messages/inbound?wait=15000", body, 202, status);
+        free(body);
+}
+
+/* The conversation as an agent would read it: "role name: text" lines. */
+struct reading {
+        struct buf text;
+};
+
+static int read_lines(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct reading *r = arg;
+        struct store_stmt *s = store_prepare(
+                tx, "SELECT t.role, t.name, t.text FROM transcript t JOIN conversations c ON c.id ="
+                    " t.conversation WHERE c.channel = 'room 1' AND c.agent = 'echo' ORDER BY t.id");
+        int rc;
+
+        while ((rc = store_step(s, err)) == 1)
+                buf_addf(&r->text, "%s %s: %s\n", store_col_text(s, 0), store_col_text(s, 1),
+                         store_col_text(s, 2));
+        return rc;
+}
+
+static void the_agent_knows_what_was_said_while_it_was_paused(void **state)
+{
+        struct api_rig *r = *state;
+        struct reading lines;
+        struct error err;
+
+        say(r, "one", "re: one");
+        expect(r, "POST", CHAT "/pause", "{\"by\":\"Ann\",\"reason\":\"a refund\"}", 200,
+               "\"channel\":\"room 1\"");
+        say(r, "two", "the agent is paused here since");
+        expect(r, "POST", "/api/v2/messages/send",
+               "{\"instanceId\":\"api\",\"to\":\"room 1\",\"text\":\"Ann here\"}", 202, NULL);
+        expect(r, "POST", "/api/v2/messages/send",
+               "{\"instanceId\":\"api\",\"to\":\"room 2\",\"text\":\"elsewhere\"}", 202, NULL);
+        expect(r, "GET", "/api/v2/handover", NULL, 200, "\"by\":\"Ann\",\"reason\":\"a refund\"");
+        expect(r, "POST", CHAT "/resume", "{}", 200, "resumed");
+        expect(r, "GET", "/api/v2/handover", NULL, 200, "\"items\":[]");
+        say(r, "three", "re: three");
+        expect(r, "POST", "/api/v2/messages/send",
+               "{\"instanceId\":\"api\",\"to\":\"room 1\",\"text\":\"news\"}", 202, NULL);
+        expect(r, "POST", "/api/v2/messages/send",
+               "{\"instanceId\":\"api\",\"to\":\"room 1\",\"text\":\"more\",\"author\":\"Bea\"}", 202, NULL);
+        buf_init(&lines.text, 0);
+        assert_int_equal(store_read_now(r->store, read_lines, &lines, &err), 0);
+        assert_string_equal(lines.text.data, "user Bob: one\nassistant echo: re: one\n"
+                                             "user Bob: two\nassistant the operator: Ann here\n"
+                                             "user Bob: three\nassistant echo: re: three\n"
+                                             "assistant Bea: more\n");
+        buf_release(&lines.text);
+}
+
+static void what_was_said_first_while_paused_is_known_too(void **state)
+{
+        struct api_rig *r = *state;
+        struct reading lines;
+        struct error err;
+
+        expect(r, "POST", CHAT "/pause", "", 200, "\"by\":\"the operator\"");
+        say(r, "hello", "the agent is paused here");
+        buf_init(&lines.text, 0);
+        assert_int_equal(store_read_now(r->store, read_lines, &lines, &err), 0);
+        assert_string_equal(lines.text.data, "user Bob: hello\n");
+        buf_release(&lines.text);
+        expect(r, "POST", CHAT "/resume", "", 200, NULL);
+        say(r, "again", "re: again");
+}
+
+static void mistakes_are_told(void **state)
+{
+        struct api_rig *r = *state;
+
+        expect(r, "POST", "/api/v2/chats/nobody/1/pause", "{}", 404, "NOT_FOUND");
+        expect(r, "POST", CHAT "/pause", "{\"until\":\"2001-01-01T00:00:00Z\"}", 400, "is not in the future");
+        expect(r, "POST", CHAT "/pause", "{\"untill\":1}", 400, "untill");
+        expect(r, "POST", CHAT "/resume", "{}", 404, "the agent is not paused there");
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(the_agent_knows_what_was_said_while_it_was_paused, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(what_was_said_first_while_paused_is_known_too, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(mistakes_are_told, setup, teardown),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
