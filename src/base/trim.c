@@ -10,10 +10,15 @@
 #define MADV_PAGEOUT 21 /* Linux 5.4 */
 #endif
 
-/* A mapping of a file that we cannot write to: code and constants. */
-static int is_clean_file(const char *permissions, const char *path)
+/*
+ * Code is as it is in the file: it can be dropped whoever else uses it, and comes back from the kernel's cache. Among constants are
+ * pages that the loader has written to; the kernel is asked to drop only what is clean and ours alone. 0: leave it.
+ */
+static int advice_for(const char *permissions, const char *path)
 {
-        return path[0] == '/' && permissions[0] == 'r' && permissions[1] == '-';
+        if (path[0] != '/' || permissions[0] != 'r' || permissions[1] != '-')
+                return 0;
+        return permissions[2] == 'x' ? MADV_DONTNEED : MADV_PAGEOUT;
 }
 
 void trim_idle_memory(void)
@@ -27,12 +32,13 @@ void trim_idle_memory(void)
         while (fgets(line, sizeof(line), maps)) {
                 char permissions[8], path[300] = "";
                 uintptr_t from, to;
+                int advice;
 
                 if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %299s", &from, &to, permissions, path) < 3)
                         continue;
-                /* an old kernel says no; then everything stays as it was */
-                if (is_clean_file(permissions, path))
-                        (void)!madvise((void *)from, to - from, MADV_PAGEOUT);
+                advice = advice_for(permissions, path);
+                if (advice != 0) /* an old kernel says no; then everything stays as it was */
+                        (void)!madvise((void *)from, to - from, advice);
         }
         fclose(maps);
 }

@@ -15,7 +15,7 @@
 
 #define FILE_BYTES 1048576
 
-/* How many KB of the file's mapping are in our memory, as the kernel counts. */
+/* How many KB of the mapping with this file or beginning are in our memory, as the kernel counts. */
 static int resident_kb(const char *path)
 {
         FILE *f = fopen("/proc/self/smaps", "re");
@@ -30,6 +30,14 @@ static int resident_kb(const char *path)
         }
         fclose(f);
         return kb;
+}
+
+static int resident_kb_at(const void *address)
+{
+        char start[32];
+
+        snprintf(start, sizeof(start), "%lx-", (unsigned long)(uintptr_t)address);
+        return resident_kb(start);
 }
 
 static void pages_of_files_that_nobody_looks_at_are_given_back(void **state)
@@ -57,6 +65,33 @@ static void pages_of_files_that_nobody_looks_at_are_given_back(void **state)
         unlink(path);
 }
 
+/* A library that other programs use too: its pages are mapped elsewhere as well. */
+static void code_is_given_back_whoever_else_uses_it(void **state)
+{
+        char path[] = "/tmp/test_trim.XXXXXX";
+        int fd = mkstemp(path);
+        volatile char sum = 0;
+        char *other, *code;
+
+        (void)state;
+        assert_true(fd >= 0 && ftruncate(fd, FILE_BYTES) == 0);
+        code = mmap(NULL, FILE_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+        assert_true(code != MAP_FAILED);
+        unlink(path);
+        other = mmap(NULL, FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        assert_true(other != MAP_FAILED);
+        memset(other, 'x', FILE_BYTES);
+        for (size_t i = 0; i < FILE_BYTES; i += 4096)
+                sum = (char)(sum + code[i]);
+        assert_true(resident_kb_at(code) >= FILE_BYTES / 1024 / 2);
+        trim_idle_memory();
+        assert_true(resident_kb_at(code) < FILE_BYTES / 1024 / 2);
+        assert_int_equal(code[4096], 'x');
+        munmap(code, FILE_BYTES);
+        munmap(other, FILE_BYTES);
+        close(fd);
+}
+
 static void what_is_in_use_is_as_it_was(void **state)
 {
         char *text = malloc(100000);
@@ -75,6 +110,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(pages_of_files_that_nobody_looks_at_are_given_back),
+                cmocka_unit_test(code_is_given_back_whoever_else_uses_it),
                 cmocka_unit_test(what_is_in_use_is_as_it_was),
         };
 
