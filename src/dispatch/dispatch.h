@@ -1,19 +1,23 @@
 /*
  * dispatch: decides whether an event triggers an agent, and which.
  *
- * One evaluator serves the road, listings and dry runs. Guards stand in this order, and the first that says no ends it with a reason:
+ * One evaluator serves the road, listings and dry runs. Guards stand in this order (dispatch.c has them as a list), and the first that says no
+ * ends it with a reason:
  *
  *     own      the bot's own messages
  *     content  there is something to answer: text, a file, an emoji
  *     access   the sender may talk to the bot there (access.h); trusted platforms are not asked
  *     rule     the first rule that matches wins, and every rule that did not can say why
  *     age      old backlog is expired
- *     loop     it has not passed through too many bots
  *     handover no person has taken over in the chat (handover.h)
- *     rate     the sender has not caused too many turns in the channel (limits.h)
  *
- * All but the last change nothing. The rate is asked by the road when it is about to place a turn, because only the road knows whether a message
- * joins one that is waiting.
+ * These decide. The following are asked by the road when it is about to place a turn, because only the road knows whether a message
+ * joins one that is waiting:
+ *
+ *     rate     the sender has not caused too many turns in the channel (limits.h)
+ *     loop     it has not passed through too many bots
+ *
+ * Guards change nothing; what is counted is counted when all have passed.
  */
 #ifndef DISPATCH_DISPATCH_H
 #define DISPATCH_DISPATCH_H
@@ -42,6 +46,8 @@ struct dispatch_adapter {
         struct turn_rate rate;
         int64_t max_hops; /* bots a message may have passed through */
         int64_t debounce_ms, debounce_max_ms, max_age_seconds;
+        const struct rule **rules; /* dispatch's own: those that can concern this adapter */
+        size_t rule_count;
 };
 
 /*

@@ -560,6 +560,14 @@ static void a_stranger_is_refused_before_rules_are_asked(void **state)
         dispatch_free(d);
 }
 
+/* Asks for a new turn as the road does. */
+static bool admitted(struct dispatch *d, const struct incoming *in, struct decision *out)
+{
+        dispatch_decide(d, in, out);
+        assert_true(out->trigger);
+        return dispatch_admit(d, in, out);
+}
+
 static void a_message_that_passed_through_too_many_bots_is_not_answered(void **state)
 {
         struct dispatch *d = dispatch_with("[{\"when\": {\"bots\": \"all\"}, \"agent\": \"a\"}]", NULL);
@@ -568,22 +576,15 @@ static void a_message_that_passed_through_too_many_bots_is_not_answered(void **s
 
         (void)state;
         in.hops = 3;
-        dispatch_decide(d, &in, &out);
-        assert_true(out.trigger);
+        assert_true(admitted(d, &in, &out));
         in.hops = 4;
-        dispatch_decide(d, &in, &out);
+        assert_false(admitted(d, &in, &out));
         assert_false(out.trigger);
         assert_string_equal(out.reason,
                             "it has passed through 4 bots, adapter 'discord-mybot' allows 3 (maxHops)");
+        out.trigger = out.joins = true; /* nor may it slip into a turn that waits */
+        assert_false(dispatch_admit(d, &in, &out));
         dispatch_free(d);
-}
-
-/* Asks for a new turn as the road does. */
-static bool admitted(struct dispatch *d, const struct incoming *in, struct decision *out)
-{
-        dispatch_decide(d, in, out);
-        assert_true(out->trigger);
-        return dispatch_admit(d, in, out);
 }
 
 static void more_turns_than_the_rate_allows_are_refused_and_told_once(void **state)

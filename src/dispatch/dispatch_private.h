@@ -1,0 +1,69 @@
+/*
+ * dispatch_private: what the files of the evaluator share. An event that is being decided is a matter; it passes guard after guard.
+ */
+#ifndef DISPATCH_DISPATCH_PRIVATE_H
+#define DISPATCH_DISPATCH_PRIVATE_H
+
+#include "base/map.h"
+#include "dispatch/dispatch.h"
+#include "dispatch/rules.h"
+
+#define PEOPLE_MAX 20000 /* whose turns are counted at the same time */
+
+struct dispatch {
+        struct dispatch_adapter *adapters;
+        size_t adapter_count;
+        struct map by_name; /* → struct dispatch_adapter */
+        struct rule *rules;
+        size_t rule_count;
+        struct map rules_by_name; /* → struct rule: the first of that name */
+        char *only_agent;
+        struct limits *limits;
+        struct desk *desk;         /* may be NULL */
+        struct buf reason, notice; /* of the last decision */
+        const char *guard;         /* who said no; NULL: nobody */
+};
+
+/* One event on its way through the guards. */
+struct matter {
+        struct dispatch *d;
+        const struct incoming *in;
+        const struct dispatch_adapter *adapter; /* NULL: it is not configured */
+        const struct rule *rule;                /* that decides; NULL: none */
+        int64_t now_ms;
+        bool dry; /* nobody is told and nothing is counted */
+        struct decision *out;
+};
+
+/* A guard lets a matter pass, or returns what matter_refuse does. It changes nothing but the matter's decision. */
+struct guard {
+        const char *name; /* NULL ends a list */
+        bool (*passes)(struct matter *m);
+};
+extern const struct guard dispatch_guards[];    /* decide: may this event trigger, and whom? */
+extern const struct guard dispatch_admission[]; /* admit: may this turn be placed now? */
+
+void matter_init(struct matter *m, struct dispatch *d, const struct incoming *in, struct decision *out);
+/* Asks one after the other. False: one refused; d->guard has its name and out->reason why. */
+bool matter_pass(struct matter *m, const struct guard *guards);
+/* "No", and a sentence for a person. Returns false. */
+bool matter_refuse(struct matter *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* What the sender is told besides, in the channel. */
+void matter_notice(struct matter *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+const char *event_type(const struct incoming *in);
+const struct dispatch_adapter *dispatch_adapter_of(const struct dispatch *d, const struct incoming *in);
+const struct rule *dispatch_rule(const struct dispatch *d, const char *name);
+
+/* guards.c */
+bool guard_access_allows(const struct dispatch_adapter *a, const struct incoming *in, struct buf *why);
+struct turn_rate guard_rate(const struct dispatch_adapter *a, const struct rule *r);
+struct limits_who guard_who(const struct incoming *in);
+
+/* choose.c */
+bool choose_passes(struct matter *m);
+bool age_passes(struct matter *m);
+/* Which rules can concern an adapter, so that not all are asked for each event. After the rules or adapters changed. */
+void choose_index(struct dispatch *d);
+
+#endif

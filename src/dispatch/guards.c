@@ -1,0 +1,114 @@
+#include "dispatch/guards.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "dispatch/dispatch_private.h"
+
+bool is_configured(struct matter *m)
+{
+        if (m->adapter)
+                return true;
+        return matter_refuse(m, "adapter '%s' is not configured", m->in->adapter ? m->in->adapter : "");
+}
+
+bool is_not_own(struct matter *m)
+{
+        return !m->in->is_own || matter_refuse(m, "it is the bot's own message");
+}
+
+static bool has_text(const struct incoming *in)
+{
+        return (in->text && *in->text) || (in->raw_text && *in->raw_text);
+}
+
+/* Joins, pins and other service messages are events, but there is nothing in them to answer. */
+bool has_content(struct matter *m)
+{
+        const char *type = event_type(m->in);
+        bool something = has_text(m->in) || m->in->attachment_count > 0;
+
+        if (strncmp(type, "reaction.", 9) == 0)
+                something = m->in->emoji != NULL;
+        else if (strcmp(type, EVENT_MESSAGE_DELETED) == 0)
+                something = true;
+        return something ||
+               matter_refuse(m, "there is nothing to answer: neither text nor attachments nor emoji");
+}
+
+bool guard_access_allows(const struct dispatch_adapter *a, const struct incoming *in, struct buf *why)
+{
+        if (a->trusted)
+                return true;
+        if (a->access)
+                return access_allows(a->access, in, why);
+        buf_addf(why, "adapter '%s' lets nobody in", a->name);
+        return false;
+}
+
+bool may_talk(struct matter *m)
+{
+        return guard_access_allows(m->adapter, m->in, &m->d->reason);
+}
+
+/* A person has taken over: the agent is not asked, but it remembers what was said. */
+bool is_not_paused(struct matter *m)
+{
+        struct handover_place here = { m->in->adapter, m->in->channel, m->in->thread };
+        const struct handover_pause *p = m->d->desk ? handover_find(m->d->desk->handover, &here) : NULL;
+        char since[CLOCK_ISO_SIZE];
+
+        if (!p)
+                return true;
+        m->out->remember = true;
+        return matter_refuse(m, "the agent is paused here since %s by %s%s%s", clock_iso(p->since_ms, since),
+                             p->by ? p->by : "somebody", p->reason ? ": " : "", p->reason ? p->reason : "");
+}
+
+bool is_no_loop(struct matter *m)
+{
+        if (m->in->hops <= m->adapter->max_hops)
+                return true;
+        return matter_refuse(m, "it has passed through %d bots, adapter '%s' allows %lld (maxHops)",
+                             m->in->hops, m->adapter->name, (long long)m->adapter->max_hops);
+}
+
+/* ---- the rate of turns ---- */
+
+struct turn_rate guard_rate(const struct dispatch_adapter *a, const struct rule *r)
+{
+        struct turn_rate rate = a->rate;
+
+        if (r && r->rate.turns >= 0)
+                rate.turns = r->rate.turns;
+        if (r && r->rate.seconds > 0)
+                rate.seconds = r->rate.seconds;
+        return rate;
+}
+
+struct limits_who guard_who(const struct incoming *in)
+{
+        return (struct limits_who){ .adapter = in->adapter, .channel = in->channel, .sender = in->sender_id };
+}
+
+/* Turns are counted, not messages: who adds to a turn that waits is never too fast. */
+bool is_not_too_fast(struct matter *m)
+{
+        struct turn_rate rate = guard_rate(m->adapter, m->rule);
+        struct limits_who who = guard_who(m->in);
+        int64_t wait_ms = m->out->joins ? 0 : limits_wait_ms(m->d->limits, &who, rate, m->now_ms);
+        long long turns = rate.turns, seconds = rate.seconds, wait = (wait_ms + 999) / 1000;
+
+        if (wait_ms == 0 || m->dry) /* a dry run tells the rate apart */
+                return true;
+        /* two bots that tell each other to slow down would be the loop this is meant to end */
+        if (!m->in->sender_is_bot && limits_tell_once(m->d->limits, &who, rate, m->now_ms))
+                matter_notice(m,
+                              "Too many messages: %lld answers within %lld seconds are what I can give one "
+                              "person here. Please try again in %lld seconds.",
+                              turns, seconds, wait);
+        return matter_refuse(m,
+                             "the sender caused %lld turns within %lld seconds here, more are not allowed "
+                             "(rateLimit); the next one in %lld seconds",
+                             turns, seconds, wait);
+}
