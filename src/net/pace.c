@@ -21,6 +21,7 @@
 #define FINAL_NEED  1.0
 #define LESSER_NEED 2.0
 #define ROUNDING    1e-9
+#define SWEEP_LEAST 512
 
 struct rate {
         double per_ms; /* 0: no limit */
@@ -42,6 +43,7 @@ struct pace {
         struct bucket adapter;
         int64_t frozen_until_ms;
         struct map channels;
+        size_t sweep_at; /* so many channels: time to forget some; grows with those that cannot be forgotten */
 };
 
 static struct rate rate_of_second(double per_second, double burst)
@@ -87,12 +89,39 @@ static void spend(struct bucket *b, const struct rate *r)
                 b->level = fmin(b->level, r->capacity) - 1;
 }
 
+/* Nothing would be different if the channel were new? */
+static bool forgettable(const struct pace *p, struct channel *c, int64_t now_ms)
+{
+        refill(&c->second, &p->second_rate, now_ms);
+        refill(&c->minute, &p->minute_rate, now_ms);
+        return c->frozen_until_ms <= now_ms &&
+               (p->second_rate.per_ms <= 0 || c->second.level >= full(&p->second_rate)) &&
+               (p->minute_rate.per_ms <= 0 || c->minute.level >= full(&p->minute_rate));
+}
+
+unsigned pace_sweep(struct pace *p, int64_t now_ms)
+{
+        const char *name;
+        void *channel;
+
+        for (size_t i = 0; map_each(&p->channels, &i, &name, &channel);) {
+                if (!forgettable(p, channel, now_ms))
+                        continue;
+                map_remove(&p->channels, name);
+                free(channel);
+        }
+        p->sweep_at = p->channels.count * 2 > SWEEP_LEAST ? p->channels.count * 2 : SWEEP_LEAST;
+        return (unsigned)p->channels.count;
+}
+
 static struct channel *channel_get(struct pace *p, const char *name, int64_t now_ms)
 {
         struct channel *c = map_get(&p->channels, name);
 
         if (c)
                 return c;
+        if (p->channels.count >= p->sweep_at)
+                pace_sweep(p, now_ms);
         c = mem_zalloc(sizeof(*c));
         c->second = (struct bucket){ full(&p->second_rate), now_ms };
         c->minute = (struct bucket){ full(&p->minute_rate), now_ms };
@@ -105,6 +134,7 @@ struct pace *pace_new(const struct pace_limits *limits)
         struct pace *p = mem_zalloc(sizeof(*p));
 
         map_init(&p->channels);
+        p->sweep_at = SWEEP_LEAST;
         pace_set_limits(p, limits);
         p->adapter.level = full(&p->adapter_rate);
         return p;
@@ -165,26 +195,7 @@ void pace_freeze(struct pace *p, const char *channel, int64_t ms, int64_t now_ms
         *until = later(*until, now_ms + later(ms, 0));
 }
 
-/* Nothing would be different if the channel were new? */
-static bool forgettable(const struct pace *p, struct channel *c, int64_t now_ms)
+size_t pace_channels(const struct pace *p)
 {
-        refill(&c->second, &p->second_rate, now_ms);
-        refill(&c->minute, &p->minute_rate, now_ms);
-        return c->frozen_until_ms <= now_ms &&
-               (p->second_rate.per_ms <= 0 || c->second.level >= full(&p->second_rate)) &&
-               (p->minute_rate.per_ms <= 0 || c->minute.level >= full(&p->minute_rate));
-}
-
-unsigned pace_sweep(struct pace *p, int64_t now_ms)
-{
-        const char *name;
-        void *channel;
-
-        for (size_t i = 0; map_each(&p->channels, &i, &name, &channel);) {
-                if (!forgettable(p, channel, now_ms))
-                        continue;
-                map_remove(&p->channels, name);
-                free(channel);
-        }
-        return (unsigned)p->channels.count;
+        return p->channels.count;
 }

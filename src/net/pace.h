@@ -9,6 +9,7 @@
 #define NET_PACE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct pace;
@@ -33,7 +34,9 @@ void pace_set_limits(struct pace *p, const struct pace_limits *limits);
 int64_t pace_take(struct pace *p, const char *channel, bool group, enum pace_class class, int64_t now_ms);
 /* Closes the channel's bucket, or with channel NULL the adapter's, until now + ms. The later end wins. */
 void pace_freeze(struct pace *p, const char *channel, int64_t ms, int64_t now_ms);
-/* Forgets channels whose buckets are full again and not frozen; call now and then. Returns how many are left. */
+/* Forgets channels whose buckets are full again and not frozen; it also happens by itself when many have gathered. Returns how many are left. */
 unsigned pace_sweep(struct pace *p, int64_t now_ms);
+/* How many channels are in memory. */
+size_t pace_channels(const struct pace *p);
 
 #endif

@@ -117,6 +117,21 @@ static void sweeping_forgets_channels_that_are_idle_and_keeps_the_others(void **
         pace_free(p);
 }
 
+static void a_hundred_thousand_channels_one_after_the_other_are_not_kept(void **state)
+{
+        struct pace *p = pace_new(&(struct pace_limits){ .per_channel_second = 1, .per_channel_minute = 20 });
+
+        (void)state;
+        for (int i = 0; i < 100000; i++) {
+                char name[16];
+
+                snprintf(name, sizeof(name), "c%d", i);
+                assert_int_equal(pace_take(p, name, false, PACE_FINAL, i * 10), 0);
+                assert_true(pace_channels(p) < 2000);
+        }
+        pace_free(p);
+}
+
 static void a_clock_that_goes_back_gives_nothing_away(void **state)
 {
         struct pace *p = pace_new(&(struct pace_limits){ .per_second = 1 });
@@ -283,6 +298,7 @@ int main(void)
                 cmocka_unit_test(edits_get_their_turn_even_when_only_one_may_go_at_once),
                 cmocka_unit_test(a_freeze_closes_the_channel_or_everything_and_the_later_end_wins),
                 cmocka_unit_test(sweeping_forgets_channels_that_are_idle_and_keeps_the_others),
+                cmocka_unit_test(a_hundred_thousand_channels_one_after_the_other_are_not_kept),
                 cmocka_unit_test(a_clock_that_goes_back_gives_nothing_away),
                 cmocka_unit_test(whatever_arrives_no_window_holds_more_than_the_limit),
                 cmocka_unit_test(final_answers_are_not_starved_by_edits_and_typing),
