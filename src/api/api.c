@@ -8,6 +8,7 @@
 
 #include "api/api_private.h"
 #include "api/state_file.h"
+#include "base/clock.h"
 #include "base/id.h"
 #include "base/mem.h"
 #include "net/tls_pin.h"
@@ -36,21 +37,94 @@ static bool check_where_from(struct api *a, struct http_exchange *x)
         return true;
 }
 
-static bool check_key(struct api *a, struct http_exchange *x, enum scope scope)
-{
-        int rc;
+static const char *const refusals[] = {
+        [DOOR_NO_KEY] =
+                "a key is needed: Authorization: Bearer KEY, or x-api-key: KEY (see state/operator.key)",
+        [DOOR_WRONG] = "this is not the key",
+        [DOOR_EXPIRED] = "this key has expired",
+        [DOOR_REVOKED] = "this key was revoked",
+};
 
-        if (scope == SCOPE_NONE || (scope == SCOPE_LOCAL && door_is_local(&a->door)))
+/* What a key without its right is told: what it would need. */
+static void refuse_scope(struct http_exchange *x, const struct api_route *route)
+{
+        struct slice space = route_space(route);
+
+        http_refuse(x, 403, "FORBIDDEN", "this key has not the scope for it: %s, or %.*s:%s",
+                    scope_name(route->scope), (int)space.n, space.p, scope_name(route->scope));
+}
+
+static void tell_limit(struct http_exchange *x, const struct key *k)
+{
+        double missing = (double)k->rate_limit - k->tokens;
+        char text[32];
+
+        snprintf(text, sizeof(text), "%lld", (long long)k->rate_limit);
+        http_add_header(x, "X-RateLimit-Limit", text);
+        snprintf(text, sizeof(text), "%lld", (long long)k->tokens);
+        http_add_header(x, "X-RateLimit-Remaining", text);
+        snprintf(text, sizeof(text), "%lld",
+                 (long long)(clock_wall_ms() / 1000) + (long long)(missing * 60 / (double)k->rate_limit) + 1);
+        http_add_header(x, "X-RateLimit-Reset", text);
+}
+
+static bool check_limit(struct api *a, struct http_exchange *x, struct key *k)
+{
+        int64_t wait_ms = 0;
+        bool ok = key_spend(k, loop_now_ms(a->env.loop), &wait_ms);
+        char text[32];
+
+        if (k->rate_limit > 0)
+                tell_limit(x, k);
+        if (ok)
                 return true;
-        rc = door_check(&a->door, http_header(x, "Authorization"), http_header(x, "x-api-key"));
-        if (rc == 1)
-                return true;
-        http_add_header(x, "WWW-Authenticate", "Bearer");
-        http_refuse(x, 401, "UNAUTHORIZED", "%s",
-                    rc == 0 ? "a key is needed: Authorization: Bearer KEY, or x-api-key: KEY (see "
-                              "state/operator.key)"
-                            : "this is not the key");
+        snprintf(text, sizeof(text), "%lld", (long long)((wait_ms + 999) / 1000));
+        http_add_header(x, "Retry-After", text);
+        http_refuse(x, 429, "RATE_LIMITED", "this key may ask %lld times a minute; wait %s s",
+                    (long long)k->rate_limit, text);
         return false;
+}
+
+/* What can be said before the body is read. The other kinds of reach are kept in request.c, owner.c and the listings. */
+static bool check_reach(struct http_exchange *x, const struct api_route *route, const struct key *k)
+{
+        if (!k->adapters)
+                return true;
+        switch (route->reach) {
+        case REACH_UNDECLARED:
+        case REACH_ALL:
+                http_refuse(x, 403, "FORBIDDEN", "only keys that reach all instances may ask for this");
+                return false;
+        case REACH_PATH:
+                return request_reaches(x, http_param(x, "adapter"));
+        default:
+                return true;
+        }
+}
+
+static bool check_key(struct api *a, struct http_exchange *x, const struct api_route *route)
+{
+        enum door_verdict verdict;
+        struct key *k = NULL;
+
+        if (route->scope == SCOPE_NONE || (route->scope == SCOPE_LOCAL && door_is_local(&a->door)))
+                return true;
+        verdict = door_check(&a->door, http_header(x, "Authorization"), http_header(x, "x-api-key"), &k);
+        if (verdict != DOOR_OPEN) {
+                http_add_header(x, "WWW-Authenticate", "Bearer");
+                http_refuse(x, 401, "UNAUTHORIZED", "%s", refusals[verdict]);
+                return false;
+        }
+        http_set_identity(x, key_ref(k), key_unref);
+        if (k->id > 0)
+                keyring_used(a->keys, k, clock_wall_ms());
+        if (!check_limit(a, x, k))
+                return false;
+        if (!key_may(k, route)) {
+                refuse_scope(x, route);
+                return false;
+        }
+        return check_reach(x, route, k);
 }
 
 static bool on_gate(void *arg, struct http_exchange *x)
@@ -63,8 +137,7 @@ static bool on_gate(void *arg, struct http_exchange *x)
                 http_refuse(x, 503, "UNAVAILABLE", "shutting down");
                 return false;
         }
-        return check_where_from(a, x) && check_key(a, x, route->scope) &&
-               (!route->admits || route->admits(x));
+        return check_where_from(a, x) && check_key(a, x, route) && (!route->admits || route->admits(x));
 }
 
 static void on_answered(void *arg, const struct http_route *route, int status, int64_t micros)
@@ -83,7 +156,8 @@ static struct http_route *make_routes(void)
         for (size_t i = 0; i < api_route_count; i++)
                 routes[i] = (struct http_route){ .method = api_routes[i].method,
                                                  .path = api_routes[i].path,
-                                                 .run = api_routes[i].run,
+                                                 .run = api_routes[i].reach == REACH_ROW ? run_owned
+                                                                                         : api_routes[i].run,
                                                  .max_body = api_routes[i].max_body,
                                                  .more = &api_routes[i] };
         return routes;
@@ -141,6 +215,11 @@ static int open_all(struct api *a, const struct http_conf *conf, const char *sta
         if (door_init(&a->door, conf, err) < 0 || state_dir_make(state_dir, err) < 0 ||
             door_load_key(&a->door, state_dir, err) < 0)
                 return -1;
+        a->nobody = key_new("nobody", "", NULL);
+        a->keys = keyring_open(a->env.loop, a->env.store, err);
+        if (!a->keys)
+                return -1;
+        a->door.ring = a->keys;
         a->tls = a->door.tls;
         a->stream = stream_new(a, (unsigned)conf->max_stream_clients);
         a->waiters = waiters_new(a);
@@ -213,7 +292,9 @@ void api_close(struct api *a)
         stream_free(a->stream);
         http_server_free(a->server);
         metrics_release(&a->metrics);
+        keyring_free(a->keys);
         door_release(&a->door);
+        key_unref(a->nobody);
         free(a->routes);
         free(a->addr_file);
         free(a);

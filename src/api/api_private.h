@@ -12,6 +12,7 @@
 #include "api/api.h"
 #include "api/body.h"
 #include "api/door.h"
+#include "api/key.h"
 #include "api/metrics.h"
 #include "api/routes.h"
 #include "base/arena.h"
@@ -43,6 +44,8 @@ struct stream;
 struct api {
         struct api_env env;
         struct door door;
+        struct keyring *keys;
+        struct key *nobody; /* the caller of a request without a key */
         struct metrics metrics;
         struct http_server *server;
         struct http_route *routes; /* for the server, in the order of api_routes */
@@ -60,7 +63,16 @@ static inline struct api *api_of(const struct http_exchange *x)
         return http_server_arg(x);
 }
 
+/* Who asks; never NULL once the gate was passed. */
+static inline struct key *caller_of(const struct http_exchange *x)
+{
+        return http_identity(x);
+}
+
 /* ---- reading a request (request.c) ---- */
+
+/* Whether the caller's key reaches this adapter; if not, the request is answered with 403 and false returned. */
+bool request_reaches(struct http_exchange *x, const char *adapter);
 
 /* By the route's tables. On a mistake the request is answered with 400, b is released, and -1 returned. b NULL-safe: see below. */
 int request_query(struct http_exchange *x, struct body *b, void *out);
@@ -110,13 +122,22 @@ struct look {
         struct body body; /* keeps the query's strings */
         struct buf json;  /* the answer */
         look_fn *fn;
-        void *query; /* points behind the struct */
+        struct key *caller; /* a reference: listings show only what it reaches */
+        void *query;        /* points behind the struct */
         int64_t id;
 };
 /* Reads the query by the route's table into a copy of `defaults` (size bytes; NULL: no query); NULL when it was answered with 400. */
 struct look *look_new(struct http_exchange *x, const void *defaults, size_t size);
 /* Asks; the answer follows by itself, with 200. Takes l over. */
 void look_run(struct look *l, look_fn *fn);
+
+/*
+ * For the WHERE of a listing: the row's adapter is one the caller reaches. Bind look->caller->adapters to the parameter, which the text names
+ * like "?7".
+ */
+#define ONLY_REACHED(column, parameter)                                                      \
+        " AND (CAST(" parameter " AS TEXT) IS NULL OR replace(" parameter ", ',' || " column \
+        " || ',', '') <> " parameter ")"
 
 /* {"items": [ ... ], "meta": {...}}: begin, then elements, then end. */
 void page_begin(struct buf *b);
@@ -126,6 +147,16 @@ void page_end(struct buf *b, bool more, const char *cursor);
 typedef void page_row_fn(struct buf *b, const char *key, struct store_stmt *s);
 int page_rows(struct buf *b, struct store_stmt *s, int64_t limit, const char *prefix, page_row_fn *row,
               struct error *err);
+
+/* ---- whose a row is (owner.c) ---- */
+
+/* The run function of routes with REACH_ROW: as if there were no such row, unless the caller reaches its adapter. */
+void run_owned(struct http_exchange *x);
+int turn_owner(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err);
+int delivery_owner(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err);
+int event_owner(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err);
+int dead_letter_owner(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err);
+int story_owner(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err);
 
 /* ---- live events (stream.c) ---- */
 
@@ -179,7 +210,10 @@ void agents_health(struct http_exchange *x);
 void handover_show(struct http_exchange *x); /* handover.c */
 void chats_pause(struct http_exchange *x);
 void chats_resume(struct http_exchange *x);
-void why_show(struct http_exchange *x);    /* why.c */
+void why_show(struct http_exchange *x);  /* why.c */
+void keys_list(struct http_exchange *x); /* keys.c */
+void keys_create(struct http_exchange *x);
+void keys_revoke(struct http_exchange *x);
 void backup_make(struct http_exchange *x); /* backup.c */
 
 #endif

@@ -209,6 +209,31 @@ static int read_list(struct body *b, const json_t *v, const struct field *f, con
         return 0;
 }
 
+static int read_texts(struct body *b, const json_t *v, const struct field *f, const char *path, void *out)
+{
+        struct field_list *list = place(out, f);
+        size_t max = f->max > 0 ? (size_t)f->max : FIELD_LIST_MAX, count = json_array_size(v);
+        const char **items;
+
+        if (!json_is_array(v))
+                return body_mistake(b, path, "must be a list");
+        if (count > max)
+                return body_mistake(b, path, "must have at most %zu elements", max);
+        items = arena_alloc(&b->arena, count * sizeof(*items));
+        for (size_t i = 0; i < count; i++) {
+                const json_t *item = json_array_get(v, i);
+                size_t n = json_string_length(item);
+
+                if (!json_is_string(item) || n == 0 || n > FIELD_TEXT_MAX)
+                        return body_mistake(b, path, "must be a list of texts of 1 to %d bytes",
+                                            FIELD_TEXT_MAX);
+                items[i] = json_string_value(item);
+        }
+        list->items = items;
+        list->count = count;
+        return 0;
+}
+
 static int read_int(struct body *b, const json_t *v, const struct field *f, const char *path, void *out)
 {
         if (!json_is_integer(v))
@@ -274,6 +299,8 @@ static int read_value(struct body *b, const json_t *v, const struct field *f, co
                 return read_object(b, v, f->group, path, place(out, f));
         case FIELD_LIST:
                 return read_list(b, v, f, path, out);
+        case FIELD_TEXTS:
+                return read_texts(b, v, f, path, out);
         default:
                 return read_text(b, v, f, path, out);
         }
@@ -468,6 +495,15 @@ static void schema_type(struct buf *b, const struct field *f)
                 jsonw_str(b, "type", "array");
                 jsonw_int(b, "maxItems", f->max > 0 ? f->max : FIELD_LIST_MAX);
                 fields_schema(b, "items", f->group);
+                break;
+        case FIELD_TEXTS:
+                jsonw_str(b, "type", "array");
+                jsonw_int(b, "maxItems", f->max > 0 ? f->max : FIELD_LIST_MAX);
+                jsonw_open_member(b, "items", '{');
+                jsonw_str(b, "type", "string");
+                jsonw_int(b, "minLength", 1);
+                jsonw_int(b, "maxLength", FIELD_TEXT_MAX);
+                jsonw_close(b, '}');
                 break;
         default:
                 schema_string(b, f);

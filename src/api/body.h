@@ -34,10 +34,12 @@ enum field_type {
         FIELD_OBJECT, /* const json_t *: an object with any members; bodies only */
         FIELD_GROUP,  /* an embedded struct with its own table; bodies only */
         FIELD_LIST,   /* struct field_list: objects of table `group`, at most max; bodies only */
+        FIELD_TEXTS,  /* struct field_list of const char *: at most max texts, none empty; bodies only */
 };
 
 #define FIELD_STRING_MAX 1024
 #define FIELD_LIST_MAX   100
+#define FIELD_TEXT_MAX   256 /* bytes of one of a list of texts */
 
 struct field_list {
         void *items; /* structs of the row's item_size */

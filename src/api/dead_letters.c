@@ -60,25 +60,23 @@ static int add_rows(struct store_stmt *s, const char *kind, const char *prefix, 
         return rc < 0 ? -1 : 0;
 }
 
-static int add_deliveries(struct store_tx *tx, int64_t before, struct dead_page *p, struct error *err)
-{
-        struct store_stmt *s =
-                store_prepare(tx, SHOW_DELIVERY "WHERE d.state IN ('failed', 'unknown') AND d.id < ?1"
-                                                " ORDER BY d.id DESC LIMIT ?2");
+/* clang-format off */
+#define DEAD_DELIVERIES                                                                    \
+        SHOW_DELIVERY "WHERE d.state IN ('failed', 'unknown') AND d.id < ?1"               \
+        ONLY_REACHED("d.adapter", "?3") " ORDER BY d.id DESC LIMIT ?2"
+#define DEAD_TURNS                                                                         \
+        SHOW_TURN "WHERE t.state = 'failed' AND t.id < ?1"                                 \
+        ONLY_REACHED("coalesce(c.adapter, '')", "?3") " ORDER BY t.id DESC LIMIT ?2"
+/* clang-format on */
 
+/* The letters of one kind before this number. */
+static int add_letters(struct store_stmt *s, const struct look *l, int64_t before, const char *kind,
+                       const char *prefix, struct dead_page *p, struct error *err)
+{
         store_bind_int(s, 1, before);
         store_bind_int(s, 2, p->left + 1);
-        return add_rows(s, "delivery", "dlv-", p, err);
-}
-
-static int add_turns(struct store_tx *tx, int64_t before, struct dead_page *p, struct error *err)
-{
-        struct store_stmt *s = store_prepare(tx, SHOW_TURN "WHERE t.state = 'failed' AND t.id < ?1"
-                                                           " ORDER BY t.id DESC LIMIT ?2");
-
-        store_bind_int(s, 1, before);
-        store_bind_int(s, 2, p->left + 1);
-        return add_rows(s, "turn", "trn-", p, err);
+        store_bind_text(s, 3, l->caller->adapters);
+        return add_rows(s, kind, prefix, p, err);
 }
 
 static int list(struct store_tx *tx, struct look *l, struct error *err)
@@ -93,9 +91,12 @@ static int list(struct store_tx *tx, struct look *l, struct error *err)
         if (place < 0)
                 return error_set(err, ERR_INVALID, "'%s' is no cursor of a page before", ask->cursor);
         page_begin(&l->json);
-        if (deliveries && add_deliveries(tx, place, &p, err) < 0)
+        if (deliveries &&
+            add_letters(store_prepare(tx, DEAD_DELIVERIES), l, place, "delivery", "dlv-", &p, err) < 0)
                 return -1;
-        if (turns && !p.more && add_turns(tx, in_turns ? place : INT64_MAX, &p, err) < 0)
+        if (turns && !p.more &&
+            add_letters(store_prepare(tx, DEAD_TURNS), l, in_turns ? place : INT64_MAX, "turn", "trn-", &p,
+                        err) < 0)
                 return -1;
         page_end(&l->json, p.more, p.cursor[0] ? p.cursor : NULL);
         return 0;

@@ -32,10 +32,12 @@ const struct field deliveries_query[] = {
 };
 /* clang-format on */
 
+/* clang-format off */
 #define FILTERED                                                                                             \
         " AND d.id < ?1 AND (CAST(?2 AS TEXT) IS NULL OR d.state = ?2)"                                      \
         " AND (CAST(?3 AS TEXT) IS NULL OR d.adapter = ?3) AND (CAST(?4 AS TEXT) IS NULL OR d.channel = ?4)" \
-        " ORDER BY d.id DESC LIMIT ?5"
+        ONLY_REACHED("d.adapter", "?6") " ORDER BY d.id DESC LIMIT ?5"
+/* clang-format on */
 
 /* One text for each index that can serve. */
 static struct store_stmt *choose(struct store_tx *tx, const struct deliveries_ask *ask)
@@ -44,8 +46,8 @@ static struct store_stmt *choose(struct store_tx *tx, const struct deliveries_as
         struct store_stmt *s;
 
         if (ask->turn > 0) {
-                s = store_prepare(tx, SHOW_DELIVERY "WHERE d.turn = ?6" FILTERED);
-                store_bind_int(s, 6, ask->turn);
+                s = store_prepare(tx, SHOW_DELIVERY "WHERE d.turn = ?7" FILTERED);
+                store_bind_int(s, 7, ask->turn);
                 return s;
         }
         if (strcmp(state, "queued") == 0 || strcmp(state, "sending") == 0)
@@ -71,6 +73,7 @@ static int list(struct store_tx *tx, struct look *l, struct error *err)
         store_bind_text(s, 3, ask->instance);
         store_bind_text(s, 4, ask->channel);
         store_bind_int(s, 5, ask->limit + 1);
+        store_bind_text(s, 6, l->caller->adapters);
         return page_rows(&l->json, s, ask->limit, "dlv", show_delivery, err);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 
 #define KEY_LONGEST 256 /* of what a client may present */
@@ -139,6 +140,7 @@ void door_release(struct door *a)
         free(a->proxies);
         free(a->public_host);
         free(a->own_host);
+        key_unref(a->operator);
         *a = (struct door){ 0 };
 }
 
@@ -166,22 +168,38 @@ bool door_key_is(const struct door *a, const char *key)
         return crypto_equal(hash, sizeof(hash), a->key_hash, sizeof(a->key_hash));
 }
 
-int door_check(const struct door *a, const char *authorization, const char *x_api_key)
+/* The key with this text; NULL when there is none. */
+static struct key *find(const struct door *a, const char *text)
+{
+        if (door_key_is(a, text))
+                return a->operator;
+        return a->ring ? keyring_find(a->ring, text) : NULL;
+}
+
+enum door_verdict door_check(const struct door *a, const char *authorization, const char *x_api_key,
+                             struct key **caller)
 {
         const char *bearer = NULL;
+        struct key *k;
 
         if (authorization) {
                 if (strncasecmp(authorization, "Bearer ", 7) != 0)
-                        return -1;
+                        return DOOR_WRONG;
                 bearer = authorization + 7;
                 bearer += strspn(bearer, " ");
         }
         if (!bearer && !x_api_key)
-                return 0;
+                return DOOR_NO_KEY;
+        k = find(a, bearer ? bearer : x_api_key);
         /* with both, both must be right: guessing which one was meant helps nobody */
-        if ((bearer && !door_key_is(a, bearer)) || (x_api_key && !door_key_is(a, x_api_key)))
-                return -1;
-        return 1;
+        if (!k || (bearer && x_api_key && find(a, x_api_key) != k))
+                return DOOR_WRONG;
+        if (k->revoked_ms > 0)
+                return DOOR_REVOKED;
+        if (!key_is_live(k, clock_wall_ms()))
+                return DOOR_EXPIRED;
+        *caller = k;
+        return DOOR_OPEN;
 }
 
 bool door_peer_ok(const struct door *a, const char *peer)

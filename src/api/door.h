@@ -1,5 +1,5 @@
 /*
- * door: who may ask. The operator key, where we listen, and which hosts, origins and peers are ours.
+ * door: who may ask. The operator key and the other keys, where we listen, and which hosts, origins and peers are ours.
  */
 #ifndef API_DOOR_H
 #define API_DOOR_H
@@ -7,14 +7,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "api/keyring.h"
 #include "base/crypto.h"
 #include "base/error.h"
 #include "config/config.h"
 
 struct door {
         unsigned char key_hash[SHA256_SIZE];
-        char *public_host; /* of http.publicUrl, as a Host header has it; NULL: none */
-        char **proxies;    /* addresses or networks; naming one means that others may reach us through it */
+        struct key *operator; /* whoever has the operator key: may everything */
+        struct keyring *ring; /* borrowed; NULL: there are no other keys */
+        char *public_host;    /* of http.publicUrl, as a Host header has it; NULL: none */
+        char **proxies; /* addresses or networks; naming one means that others may reach us through it */
         size_t proxy_count;
         char *own_host; /* of http.listen: who connects from there is this machine */
         bool loopback;  /* only this machine can connect */
@@ -30,8 +33,10 @@ int door_load_key(struct door *a, const char *state_dir, struct error *err);
 
 /* Is this the operator key? In constant time. */
 bool door_key_is(const struct door *a, const char *key);
-/* The key of a request's headers (either may be NULL): 1 right, 0 none given, -1 wrong. */
-int door_check(const struct door *a, const char *authorization, const char *x_api_key);
+enum door_verdict { DOOR_NO_KEY, DOOR_OPEN, DOOR_WRONG, DOOR_EXPIRED, DOOR_REVOKED };
+/* Whose key the headers of a request have (either may be NULL). *caller, borrowed, is set with DOOR_OPEN. */
+enum door_verdict door_check(const struct door *a, const char *authorization, const char *x_api_key,
+                             struct key **caller);
 /* May this peer talk to us at all? Without TLS on an open address only the named proxies and this machine may. */
 bool door_peer_ok(const struct door *a, const char *peer);
 /* Is the Host header one of ours? A page that made its own name point to this machine is told apart here. */

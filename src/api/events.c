@@ -96,6 +96,8 @@ static int list(struct store_tx *tx, struct look *l, struct error *err)
                 .trace = ask->trace,
                 .since_ms = ask->since_ms,
                 .until_ms = ask->until_ms,
+                .may = l->caller->adapters ? key_may_see : NULL,
+                .may_arg = l->caller,
         };
         int64_t scanned = 0, end = 0, cursor;
         char id[BUS_ID_SIZE];

@@ -57,7 +57,8 @@ void handover_show(struct http_exchange *x)
         buf_init(&json, 0);
         page_begin(&json);
         for (size_t i = 0; i < count; i++)
-                show_pause(&json, all[i]);
+                if (key_reaches(caller_of(x), all[i]->place.adapter))
+                        show_pause(&json, all[i]);
         page_end(&json, false, NULL);
         free(all);
         reply_json(x, 200, &json);

@@ -55,9 +55,12 @@ static void write_store(struct buf *b, const struct store_health *h)
 static bool may_see_reasons(struct http_exchange *x)
 {
         const struct door *a = &api_of(x)->door;
+        struct key *k = NULL;
 
-        return door_is_local(a) ||
-               door_check(a, http_header(x, "Authorization"), http_header(x, "x-api-key")) == 1;
+        if (door_is_local(a))
+                return true;
+        return door_check(a, http_header(x, "Authorization"), http_header(x, "x-api-key"), &k) == DOOR_OPEN &&
+               !k->adapters;
 }
 
 void health_ready(struct http_exchange *x)

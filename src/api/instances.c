@@ -55,6 +55,7 @@ static const struct {
 
 struct listing {
         struct api *api;
+        const struct key *caller;
         struct buf *json;
         int64_t now_ms;
 };
@@ -77,6 +78,8 @@ static void write_instance(void *arg, struct adapter *a)
         unsigned can = adapters_abilities(l->api->env.adapters, a->name);
         struct instance_health h;
 
+        if (!key_reaches(l->caller, a->name))
+                return;
         instance_health(l->api->env.road, a, l->now_ms, &h);
         jsonw_open(l->json, '{');
         jsonw_str(l->json, "id", a->name);
@@ -103,7 +106,7 @@ static void write_instance(void *arg, struct adapter *a)
 void instances_list(struct http_exchange *x)
 {
         struct buf json;
-        struct listing l = { api_of(x), &json, clock_wall_ms() };
+        struct listing l = { api_of(x), caller_of(x), &json, clock_wall_ms() };
 
         buf_init(&json, 0);
         page_begin(&json);

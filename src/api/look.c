@@ -45,6 +45,7 @@ struct look *look_new(struct http_exchange *x, const void *defaults, size_t size
                 return NULL;
         }
         buf_init(&l->json, 0);
+        l->caller = key_ref(caller_of(x));
         job_begin(&l->job, x);
         return l;
 }
@@ -68,6 +69,7 @@ static void on_looked(void *arg, const struct error *err)
                 reply_json(x, 200, &l->json);
         buf_release(&l->json);
         body_release(&l->body);
+        key_unref(l->caller);
         free(l);
 }
 

@@ -114,17 +114,6 @@ static void answers_of(struct buf *b, const struct api_route *r)
         jsonw_close(b, '}');
 }
 
-static const char *scope_name(enum scope s)
-{
-        static const char *const names[] = { [SCOPE_NONE] = "none",
-                                             [SCOPE_LOCAL] = "read",
-                                             [SCOPE_READ] = "read",
-                                             [SCOPE_WRITE] = "write",
-                                             [SCOPE_ADMIN] = "admin" };
-
-        return names[s];
-}
-
 static void operation(struct buf *b, const struct api_route *r)
 {
         char *id = operation_id(r), method[8] = "";

@@ -13,16 +13,16 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-#define KEY_PREFIX   "dgm_"
-#define KEY_RANDOM   40
-#define KEY_SHORTEST 20 /* of one that somebody wrote by hand */
-#define KEY_LONGEST  200
+#define OPERATOR_PREFIX "dgm_"
+#define KEY_RANDOM      40
+#define KEY_SHORTEST    20 /* of one that somebody wrote by hand */
+#define KEY_LONGEST     200
 
 static int make_key(const char *path, char *key, size_t size, struct error *err)
 {
         char random[KEY_RANDOM + 1];
 
-        snprintf(key, size, KEY_PREFIX "%s", id_random_text(random, KEY_RANDOM));
+        snprintf(key, size, OPERATOR_PREFIX "%s", id_random_text(random, KEY_RANDOM));
         explicit_bzero(random, sizeof(random));
         if (state_file_write(path, key, err) < 0)
                 return error_prefix(err, "cannot keep the operator key");
@@ -89,6 +89,8 @@ int door_load_key(struct door *a, const char *state_dir, struct error *err)
         if (rc >= 0) {
                 log_hide(key, strlen(key));
                 crypto_sha256(key, strlen(key), a->key_hash);
+                key_unref(a->operator);
+                a->operator= key_new("operator", "*", NULL);
         }
         explicit_bzero(key, sizeof(key));
         free(path);

@@ -153,7 +153,7 @@ void reply_name_request(struct api *a, struct http_exchange *x)
 
         if (http_identity(x))
                 return;
-        http_set_identity(x, a, NULL);
+        http_set_identity(x, a->nobody, NULL);
         if (given && sane_id(given)) {
                 http_add_header(x, "x-request-id", given);
                 return;

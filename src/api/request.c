@@ -37,13 +37,38 @@ int request_query(struct http_exchange *x, struct body *b, void *out)
         return query_done(b, q.fields) < 0 ? answer_mistakes(x, b) : 0;
 }
 
+bool request_reaches(struct http_exchange *x, const char *adapter)
+{
+        if (key_reaches(caller_of(x), adapter))
+                return true;
+        reply_error(x, 403, "FORBIDDEN", NULL, "this key does not reach instance '%.100s'",
+                    adapter ? adapter : "");
+        return false;
+}
+
+/* The adapter a body names: its instanceId, or what the table says its absence means. Borrowed from out; NULL: none. */
+static const char *named_adapter(const struct field *fields, const void *out)
+{
+        for (const struct field *f = fields; f && f->name; f++)
+                if (strcmp(f->name, "instanceId") == 0)
+                        return *(const char *const *)((const char *)out + f->at);
+        return NULL;
+}
+
 int request_body(struct http_exchange *x, struct body *b, void *out)
 {
+        const struct api_route *route = route_of(x);
         size_t n = 0;
         const char *text = http_body(x, &n);
 
         body_init(b);
-        return body_read(b, text, n, route_of(x)->body, out) < 0 ? answer_mistakes(x, b) : 0;
+        if (body_read(b, text, n, route->body, out) < 0)
+                return answer_mistakes(x, b);
+        if (route->reach == REACH_BODY && !request_reaches(x, named_adapter(route->body, out))) {
+                body_release(b);
+                return -1;
+        }
+        return 0;
 }
 
 int64_t request_id(struct http_exchange *x, const char *prefix, const char *what)

@@ -25,6 +25,8 @@ static void explain(struct http_exchange *x, const struct incoming *in)
 {
         struct buf json;
 
+        if (!request_reaches(x, in->adapter))
+                return;
         buf_init(&json, 0);
         dispatch_explain(api_of(x)->env.dispatch, in, &json);
         reply_data(x, 200, &json);

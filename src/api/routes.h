@@ -18,11 +18,35 @@ enum scope {
         SCOPE_ADMIN,
 };
 
+/*
+ * Whose adapter a request is about: how a key that is restricted to adapters is held to them. Every route says so; tests ask each route as
+ * a key that must not see what it would show.
+ */
+enum reach {
+        REACH_UNDECLARED, /* a mistake: only keys for all adapters get in, and a test fails */
+        REACH_SHARED,     /* nothing of an adapter is shown or changed */
+        REACH_ALL,        /* about everything: only for keys that reach all adapters */
+        REACH_PATH,       /* the adapter is the path's :adapter */
+        REACH_BODY,       /* the adapter is the body's instanceId, or what its absence means */
+        REACH_ROW,        /* a row of the store, whose adapter `owner` finds */
+        REACH_LIST,    /* many rows: the handler shows only those of the caller's adapters (look->caller) */
+        REACH_HANDLER, /* the handler asks request_reaches for each adapter it is about */
+};
+
+struct store_tx;
+/*
+ * Inside a store function: the adapter of the row that the path's :id names, appended to adapter. 1; 0 when there is no such row; -1. Several
+ * adapters are parted by commas, and the key must reach each.
+ */
+typedef int owner_fn(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err);
+
 struct api_route {
         const char *method;
         const char *path;
         enum scope scope;
         void (*run)(struct http_exchange *x);
+        enum reach reach;
+        owner_fn *owner; /* with REACH_ROW */
         /* Before the body is read: answers and returns false to refuse. NULL: the key is enough. */
         bool (*admits)(struct http_exchange *x);
         const char *summary;        /* one sentence */
@@ -55,6 +79,7 @@ extern const struct field trigger_logs_query[];               /* trigger_logs.c 
 extern const struct field route_test_fields[];                /* route_test.c */
 extern const struct field pause_fields[], resume_fields[];    /* handover.c */
 extern const struct field backup_fields[];                    /* backup.c */
+extern const struct field key_fields[];                       /* keys.c */
 
 /* The OpenAPI 3.1 document, appended to out. */
 void openapi_write(struct buf *out);

@@ -37,6 +37,7 @@ struct filter {
         char *types[TYPES_MAX];
         unsigned type_count;
         char *instance, *channel;
+        struct key *caller; /* a reference: only what it reaches, and only as long as it is valid */
 };
 
 struct stream_ask {
@@ -68,6 +69,7 @@ static void filter_free(void *arg)
                 free(f->types[i]);
         free(f->instance);
         free(f->channel);
+        key_unref(f->caller);
         free(f);
 }
 
@@ -80,11 +82,12 @@ static bool add_type(struct filter *f, const char *name, size_t n)
 }
 
 /* NULL when the list of types makes no sense. */
-static struct filter *filter_new(const struct stream_ask *ask)
+static struct filter *filter_new(const struct stream_ask *ask, struct key *caller)
 {
         struct filter *f = mem_zalloc(sizeof(*f));
         const char *p = ask->types;
 
+        f->caller = key_ref(caller);
         f->instance = mem_strdup(ask->instance);
         f->channel = mem_strdup(ask->channel);
         while (p) {
@@ -122,7 +125,7 @@ static bool wants(const struct filter *f, const char *type, const char *adapter,
                 return false;
         if (f->channel && (!channel || strcmp(f->channel, channel) != 0))
                 return false;
-        return wants_type(f, type);
+        return key_reaches(f->caller, adapter) && wants_type(f, type);
 }
 
 /* The hub knows one topic: adapter and channel with a line feed between them, which no name contains. */
@@ -134,17 +137,34 @@ static void topic_of(struct buf *topic, const char *adapter, const char *channel
         buf_addstr(topic, channel ? channel : "");
 }
 
+static bool reaches_topic(const struct key *k, const char *topic, size_t n)
+{
+        char *adapter;
+        bool yes;
+
+        if (!k->adapters)
+                return true;
+        adapter = mem_strndup(topic, n);
+        yes = key_reaches(k, adapter);
+        free(adapter);
+        return yes;
+}
+
 static bool hub_wants(const void *filter, const char *type, const char *topic)
 {
         const struct filter *f = filter;
         const char *channel;
         size_t n;
 
-        if (!f->instance && !f->channel)
+        if (!key_is_live(f->caller, clock_wall_ms()))
+                return false;
+        if (!f->instance && !f->channel && !f->caller->adapters)
                 return wants_type(f, type);
         if (!topic)
                 topic = "";
         n = strcspn(topic, "\n");
+        if (!reaches_topic(f->caller, topic, n))
+                return false;
         channel = topic[n] == '\n' ? topic + n + 1 : "";
         if (f->instance && (strlen(f->instance) != n || strncmp(f->instance, topic, n) != 0))
                 return false;
@@ -394,7 +414,7 @@ void events_stream(struct http_exchange *x)
         /* a client that comes back sends the header, and it knows better than the address it was given at first */
         if (last && last[0] != '\0' && (ask.after = field_id("evt-", last)) < 0)
                 body_mistake(&b, "Last-Event-ID", "must be an event id such as evt-42");
-        f = filter_new(&ask);
+        f = filter_new(&ask, caller_of(x));
         if (!f)
                 body_mistake(&b, "types", "must be 1 to %d event types separated by commas", TYPES_MAX);
         if (b.mistake_count > 0) {

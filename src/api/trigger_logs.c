@@ -32,15 +32,18 @@ const struct field trigger_logs_query[] = {
 };
 /* clang-format on */
 
+/* clang-format off */
 #define FILTERED                                                                                             \
         " AND l.event < ?1 AND (CAST(?2 AS TEXT) IS NULL OR l.status = ?2)"                                  \
         " AND (CAST(?3 AS TEXT) IS NULL OR l.adapter = ?3) AND (CAST(?4 AS TEXT) IS NULL OR l.channel = ?4)" \
-        " AND (CAST(?5 AS TEXT) IS NULL OR l.agent = ?5) ORDER BY l.event DESC LIMIT ?6"
+        " AND (CAST(?5 AS TEXT) IS NULL OR l.agent = ?5)" ONLY_REACHED("l.adapter", "?7")                    \
+        " ORDER BY l.event DESC LIMIT ?6"
+/* clang-format on */
 
 static int list(struct store_tx *tx, struct look *l, struct error *err)
 {
         const struct logs_ask *ask = l->query;
-        struct store_stmt *s = ask->trace ? store_prepare(tx, SHOW_DECISION "WHERE l.trace = ?7" FILTERED)
+        struct store_stmt *s = ask->trace ? store_prepare(tx, SHOW_DECISION "WHERE l.trace = ?8" FILTERED)
                                           : store_prepare(tx, SHOW_DECISION "WHERE 1 = 1" FILTERED);
 
         store_bind_int(s, 1, ask->before > 0 ? ask->before : INT64_MAX);
@@ -49,8 +52,9 @@ static int list(struct store_tx *tx, struct look *l, struct error *err)
         store_bind_text(s, 4, ask->channel);
         store_bind_text(s, 5, ask->agent);
         store_bind_int(s, 6, ask->limit + 1);
+        store_bind_text(s, 7, l->caller->adapters);
         if (ask->trace)
-                store_bind_text(s, 7, ask->trace);
+                store_bind_text(s, 8, ask->trace);
         return page_rows(&l->json, s, ask->limit, "evt", show_decision, err);
 }
 

@@ -30,10 +30,12 @@ const struct field turns_query[] = {
 };
 /* clang-format on */
 
+/* clang-format off */
 #define FILTERED                                                                              \
         " AND t.id < ?1 AND (CAST(?2 AS TEXT) IS NULL OR t.state = ?2)"                       \
         " AND (CAST(?3 AS TEXT) IS NULL OR t.agent = ?3) AND (?4 = 0 OR t.conversation = ?4)" \
-        " ORDER BY t.id DESC LIMIT ?5"
+        ONLY_REACHED("coalesce(c.adapter, '')", "?6") " ORDER BY t.id DESC LIMIT ?5"
+/* clang-format on */
 
 /* One text for each index that can serve. */
 static struct store_stmt *choose(struct store_tx *tx, const char *state)
@@ -55,6 +57,7 @@ static int list(struct store_tx *tx, struct look *l, struct error *err)
         store_bind_text(s, 3, ask->agent);
         store_bind_int(s, 4, ask->conversation);
         store_bind_int(s, 5, ask->limit + 1);
+        store_bind_text(s, 6, l->caller->adapters);
         return page_rows(&l->json, s, ask->limit, "trn", show_turn, err);
 }
 

@@ -135,6 +135,9 @@ struct bus_filter {
         const char *channel;
         const char *trace;
         int64_t since_ms, until_ms; /* since <= time < until */
+        /* Only events of adapters (NULL: of none) for which this is true; NULL: all. On the store's thread. */
+        bool (*may)(const void *may_arg, const char *adapter);
+        const void *may_arg;
 };
 /*
  * Calls each(arg, event) for up to limit events; returns how many, or -1. Looks at no more than 50 *

@@ -156,6 +156,11 @@ static bool row_matches(struct store_stmt *s, const struct bus_filter *f)
                text_matches(f->trace, store_col_text(s, TRACE));
 }
 
+static bool may_be_seen(const struct bus_filter *f, const struct bus_event *e)
+{
+        return !f->may || f->may(f->may_arg, e->adapter);
+}
+
 static struct store_stmt *start_scan(struct store_tx *tx, const struct bus_filter *f)
 {
         struct store_stmt *s;
@@ -193,6 +198,8 @@ static int scan(struct store_tx *tx, const struct bus_filter *f, unsigned limit,
                 if (!row_matches(s, f))
                         continue;
                 row_event(s, &e);
+                if (!may_be_seen(f, &e))
+                        continue;
                 each(arg, &e);
                 found++;
         }

@@ -74,6 +74,12 @@ const struct store_migration store_schema[] = {
           " place TEXT PRIMARY KEY, adapter TEXT NOT NULL, channel TEXT NOT NULL, thread TEXT, by_whom TEXT,"
           " reason TEXT, since_ms BIGINT NOT NULL, until_ms BIGINT NOT NULL DEFAULT 0);"
           "CREATE INDEX conversations_chat ON conversations(adapter, channel);" },
+        { 3, "keys",
+          /* api: the digest of a key, never its text; scopes are words parted by spaces, adapters names parted by commas (null: all) */
+          "CREATE TABLE keys("
+          " id AUTOKEY, name TEXT NOT NULL, prefix TEXT NOT NULL UNIQUE, hash TEXT NOT NULL, scopes TEXT NOT NULL,"
+          " adapters TEXT, created_ms BIGINT NOT NULL, expires_ms BIGINT NOT NULL DEFAULT 0,"
+          " used_ms BIGINT NOT NULL DEFAULT 0, revoked_ms BIGINT NOT NULL DEFAULT 0, rate_limit BIGINT NOT NULL);" },
         { 0, NULL, NULL },
 };
 /* clang-format on */

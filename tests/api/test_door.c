@@ -190,6 +190,7 @@ static void the_key_is_made_once_and_only_its_owner_can_read_it(void **state)
         free(second);
         free(first);
         free(path);
+        door_release(&a);
         scratch_free(dir);
 }
 
@@ -211,6 +212,7 @@ static void a_key_others_could_read_is_closed(void **state)
         assert_int_equal(stat(path, &st), 0);
         assert_int_equal(st.st_mode & 0777, 0600);
         free(path);
+        door_release(&a);
         scratch_free(dir);
 }
 
@@ -227,6 +229,7 @@ static void a_broken_key_file_is_an_error(void **state)
         assert_int_equal(door_load_key(&a, dir, &err), -1);
         assert_int_equal(err.kind, ERR_INVALID);
         free(path);
+        door_release(&a);
         scratch_free(dir);
 }
 
@@ -234,6 +237,7 @@ static void the_key_is_taken_from_either_header(void **state)
 {
         char *dir = scratch_new(), *key, *bearer, *basic;
         struct door a = { 0 };
+        struct key *caller = NULL;
         struct error err;
 
         (void)state;
@@ -241,15 +245,17 @@ static void the_key_is_taken_from_either_header(void **state)
         key = key_of(dir);
         bearer = mem_printf("bearer %s", key);
         basic = mem_printf("Basic %s", key);
-        assert_int_equal(door_check(&a, bearer, NULL), 1);
-        assert_int_equal(door_check(&a, NULL, key), 1);
-        assert_int_equal(door_check(&a, bearer, key), 1);
-        assert_int_equal(door_check(&a, NULL, NULL), 0);
-        assert_int_equal(door_check(&a, bearer, "wrong"), -1);
-        assert_int_equal(door_check(&a, "Bearer wrong", key), -1);
-        assert_int_equal(door_check(&a, basic, NULL), -1);
-        assert_int_equal(door_check(&a, "Bearer ", NULL), -1);
-        assert_int_equal(door_check(&a, NULL, ""), -1);
+        assert_int_equal(door_check(&a, bearer, NULL, &caller), DOOR_OPEN);
+        assert_null(caller->adapters);
+        assert_int_equal(door_check(&a, NULL, key, &caller), DOOR_OPEN);
+        assert_int_equal(door_check(&a, bearer, key, &caller), DOOR_OPEN);
+        assert_int_equal(door_check(&a, NULL, NULL, &caller), DOOR_NO_KEY);
+        assert_int_equal(door_check(&a, bearer, "wrong", &caller), DOOR_WRONG);
+        assert_int_equal(door_check(&a, "Bearer wrong", key, &caller), DOOR_WRONG);
+        assert_int_equal(door_check(&a, basic, NULL, &caller), DOOR_WRONG);
+        assert_int_equal(door_check(&a, "Bearer ", NULL, &caller), DOOR_WRONG);
+        assert_int_equal(door_check(&a, NULL, "", &caller), DOOR_WRONG);
+        door_release(&a);
         free(bearer);
         free(basic);
         free(key);

@@ -1,4 +1,5 @@
 /* The OpenAPI document comes from the route table; here the table itself is held to its promises. */
+#include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,9 +54,12 @@ static const json_t *operation_of(const json_t *doc, const struct api_route *r)
 {
         char *path = templated(r->path);
         const json_t *item = json_object_get(json_object_get(doc, "paths"), path);
+        char method[8] = "";
 
         free(path);
-        return json_object_get(item, strcmp(r->method, "GET") == 0 ? "get" : "post");
+        for (size_t i = 0; i < sizeof(method) - 1 && r->method[i]; i++)
+                method[i] = (char)tolower((unsigned char)r->method[i]);
+        return json_object_get(item, method);
 }
 
 static void every_route_is_documented(void **state)
@@ -166,7 +170,7 @@ static void what_changes_something_needs_more_than_reading(void **state)
 
         (void)state;
         for (size_t i = 0; i < api_route_count; i++)
-                if (strcmp(api_routes[i].method, "POST") == 0 &&
+                if (strcmp(api_routes[i].method, "GET") != 0 &&
                     !is_among(api_routes[i].path, apart, COUNT(apart)))
                         assert_true(api_routes[i].scope == SCOPE_WRITE || api_routes[i].scope == SCOPE_ADMIN);
 }

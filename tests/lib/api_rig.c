@@ -226,6 +226,12 @@ static void open_api(struct api_rig *r, int64_t max_stream_clients)
         free(path);
 }
 
+void api_rig_restart(struct api_rig *r)
+{
+        api_close(r->api);
+        open_api(r, 0);
+}
+
 struct api_rig *api_rig_new(void)
 {
         return api_rig_new_with(0);

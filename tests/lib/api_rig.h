@@ -42,6 +42,8 @@ struct api_rig *api_rig_new(void);
 /* With so many readers of the event stream at most; 0: the default. */
 struct api_rig *api_rig_new_with(int64_t max_stream_clients);
 void api_rig_free(struct api_rig *r);
+/* Closes the API and opens it again over the same store. */
+void api_rig_restart(struct api_rig *r);
 /* Lets a hanging agent answer. */
 void api_rig_release(struct api_rig *r);
 

@@ -1,0 +1,549 @@
+/*
+ * Keys: what each may, on every route of the table. The walks below ask each route there is, also those that are added later: whoever adds a
+ * route and says nothing, or too little, about whose it is fails here.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../lib/api_rig.h"
+#include "api/keyring.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+#define INBOUND "/api/v2/messages/inbound"
+
+static int setup(void **state)
+{
+        *state = api_rig_new();
+        return 0;
+}
+
+static int teardown(void **state)
+{
+        api_rig_free(*state);
+        return 0;
+}
+
+static const char *at(const struct api_answer *a, const char *first, const char *second)
+{
+        return json_str(json_object_get(a->json, first), second, NULL);
+}
+
+static struct api_answer ask_as(struct api_rig *r, const char *key, const char *method, const char *path,
+                                const char *body)
+{
+        char *headers = mem_printf("Host: %s\r\nx-api-key: %s\r\n", api_address(r->api), key);
+        struct api_answer a = api_rig_ask_as(r, method, path, headers, body);
+
+        free(headers);
+        return a;
+}
+
+static void expect(struct api_answer a, int status, const char *code)
+{
+        assert_int_equal(a.status, status);
+        if (code)
+                assert_string_equal(at(&a, "error", "code"), code);
+        api_answer_release(&a);
+}
+
+/* Makes a key and returns its text; yours to free. */
+static char *make_key(struct api_rig *r, const char *body)
+{
+        struct api_answer a = api_rig_ask(r, "POST", "/api/v2/keys", body);
+        char *text;
+
+        if (a.status != 201)
+                fail_msg("%s", a.text);
+        text = mem_strdup(at(&a, "data", "key"));
+        assert_memory_equal(text, at(&a, "data", "prefix"), KEY_PREFIX_SIZE - 1);
+        api_answer_release(&a);
+        return text;
+}
+
+/* ---- their life ---- */
+
+static void a_key_is_shown_once_and_only_its_digest_is_kept(void **state)
+{
+        struct api_rig *r = *state;
+        char *text = make_key(r, "{\"name\":\"shop\",\"scopes\":[\"read\"]}");
+        struct api_answer a = api_rig_ask(r, "GET", "/api/v2/keys", NULL);
+        const json_t *k = json_array_get(json_object_get(a.json, "items"), 0);
+        char *file = mem_printf("%s/state/main.db-wal", r->dir), *wal = mem_zalloc(1 << 20);
+        FILE *f = fopen(file, "r");
+        size_t n;
+
+        assert_int_equal(strlen(text), 44);
+        assert_null(strstr(a.text, text));
+        assert_string_equal(json_str(k, "name", ""), "shop");
+        assert_string_equal(json_str(k, "state", ""), "valid");
+        assert_non_null(f);
+        n = fread(wal, 1, 1 << 20, f);
+        fclose(f);
+        assert_non_null(memmem(wal, n, "shop", 4));
+        assert_null(memmem(wal, n, text, strlen(text)));
+        free(wal);
+        free(file);
+        free(text);
+        api_answer_release(&a);
+}
+
+static void a_revoked_key_opens_nothing(void **state)
+{
+        struct api_rig *r = *state;
+        char *text = make_key(r, "{\"name\":\"shop\",\"scopes\":[\"read\"]}");
+
+        expect(ask_as(r, text, "GET", "/api/v2/events", NULL), 200, NULL);
+        expect(api_rig_ask(r, "DELETE", "/api/v2/keys/key-1", NULL), 200, NULL);
+        expect(ask_as(r, text, "GET", "/api/v2/events", NULL), 401, "UNAUTHORIZED");
+        expect(api_rig_ask(r, "DELETE", "/api/v2/keys/key-1", NULL), 404, "NOT_FOUND");
+        expect(api_rig_ask(r, "DELETE", "/api/v2/keys/key-7", NULL), 404, "NOT_FOUND");
+        free(text);
+}
+
+static void keys_and_their_last_use_survive_a_restart(void **state)
+{
+        struct api_rig *r = *state;
+        char *text = make_key(r, "{\"name\":\"shop\",\"scopes\":[\"events:read\"],\"adapters\":[\"api\"]}");
+        struct api_answer a;
+        const json_t *k;
+
+        expect(ask_as(r, text, "GET", "/api/v2/events", NULL), 200, NULL);
+        api_rig_restart(r);
+        expect(ask_as(r, text, "GET", "/api/v2/turns", NULL), 403, "FORBIDDEN");
+        a = api_rig_ask(r, "GET", "/api/v2/keys", NULL);
+        k = json_array_get(json_object_get(a.json, "items"), 0);
+        assert_true(json_is_string(json_object_get(k, "lastUsedAt")));
+        assert_string_equal(json_string_value(json_array_get(json_object_get(k, "adapters"), 0)), "api");
+        assert_string_equal(json_string_value(json_array_get(json_object_get(k, "scopes"), 0)),
+                            "events:read");
+        api_answer_release(&a);
+        free(text);
+}
+
+static void an_expired_key_opens_nothing(void **state)
+{
+        struct key *k = key_new("k", "read", NULL);
+
+        (void)state;
+        assert_true(key_is_live(k, 1000));
+        k->expires_ms = 1000;
+        assert_true(key_is_live(k, 999));
+        assert_false(key_is_live(k, 1000));
+        key_unref(k);
+        expect(api_rig_ask(*state, "POST", "/api/v2/keys",
+                           "{\"name\":\"k\",\"scopes\":[\"read\"],\"expiresAt\":\"2020-01-01T00:00:00Z\"}"),
+               400, "VALIDATION_ERROR");
+}
+
+static void what_a_key_cannot_be_is_refused(void **state)
+{
+        static const char *const bodies[] = {
+                "{\"scopes\":[\"read\"]}",
+                "{\"name\":\"k\"}",
+                "{\"name\":\"k\",\"scopes\":[]}",
+                "{\"name\":\"k\",\"scopes\":\"read\"}",
+                "{\"name\":\"k\",\"scopes\":[\"reed\"]}",
+                "{\"name\":\"k\",\"scopes\":[7]}",
+                "{\"name\":\"k\",\"scopes\":[\"nothing:read\"]}",
+                "{\"name\":\"k\",\"scopes\":[\"events:\"]}",
+                "{\"name\":\"k\",\"scopes\":[\"read\"],\"adapters\":[]}",
+                "{\"name\":\"k\",\"scopes\":[\"read\"],\"adapters\":[\"nowhere\"]}",
+                "{\"name\":\"k\",\"scopes\":[\"read\"],\"adapters\":[\"api,terminal\"]}",
+                "{\"name\":\"k\",\"scopes\":[\"read\"],\"rateLimit\":0}",
+                "{\"name\":\"k\",\"scopes\":[\"read\"],\"rateLimit\":true}",
+                "{\"name\":\"k\",\"scopes\":[\"read\"],\"extra\":1}",
+        };
+        struct api_rig *r = *state;
+
+        for (size_t i = 0; i < COUNT(bodies); i++)
+                expect(api_rig_ask(r, "POST", "/api/v2/keys", bodies[i]), 400, "VALIDATION_ERROR");
+        free(make_key(r, "{\"name\":\"k\",\"scopes\":[\"read\"]}"));
+        expect(api_rig_ask(r, "POST", "/api/v2/keys", "{\"name\":\"k\",\"scopes\":[\"read\"]}"), 409,
+               "CONFLICT");
+}
+
+static void nobody_gives_what_they_have_not(void **state)
+{
+        struct api_rig *r = *state;
+        char *text = make_key(r, "{\"name\":\"clerk\",\"scopes\":[\"keys:admin\",\"events:read\"]}");
+
+        expect(ask_as(r, text, "POST", "/api/v2/keys", "{\"name\":\"a\",\"scopes\":[\"read\"]}"), 403,
+               "FORBIDDEN");
+        expect(ask_as(r, text, "POST", "/api/v2/keys", "{\"name\":\"b\",\"scopes\":[\"*\"]}"), 403,
+               "FORBIDDEN");
+        expect(ask_as(r, text, "POST", "/api/v2/keys", "{\"name\":\"c\",\"scopes\":[\"events:read\"]}"), 201,
+               NULL);
+        free(text);
+}
+
+static void a_key_asks_so_often_and_is_told_when_it_may_again(void **state)
+{
+        struct api_rig *r = *state;
+        char *text = make_key(r, "{\"name\":\"k\",\"scopes\":[\"read\"],\"rateLimit\":2}");
+        struct api_answer a = ask_as(r, text, "GET", "/api/v2/events", NULL);
+
+        assert_int_equal(a.status, 200);
+        assert_non_null(strstr(a.text, "X-RateLimit-Limit: 2\r\n"));
+        assert_non_null(strstr(a.text, "X-RateLimit-Remaining: 1\r\n"));
+        api_answer_release(&a);
+        expect(ask_as(r, text, "GET", "/api/v2/events", NULL), 200, NULL);
+        a = ask_as(r, text, "GET", "/api/v2/events", NULL);
+        assert_int_equal(a.status, 429);
+        assert_non_null(strstr(a.text, "Retry-After: "));
+        assert_non_null(strstr(a.text, "X-RateLimit-Remaining: 0\r\n"));
+        assert_string_equal(at(&a, "error", "code"), "RATE_LIMITED");
+        api_answer_release(&a);
+        /* others are not concerned */
+        expect(api_rig_ask(r, "GET", "/api/v2/events", NULL), 200, NULL);
+        free(text);
+}
+
+static void tokens_come_back_with_time(void **state)
+{
+        struct key *k = key_new("k", "read", NULL);
+        int64_t wait_ms = 0;
+
+        (void)state;
+        k->rate_limit = 60;
+        for (int i = 0; i < 60; i++)
+                assert_true(key_spend(k, 5000, &wait_ms));
+        assert_false(key_spend(k, 5000, &wait_ms));
+        assert_in_range(wait_ms, 900, 1001);
+        assert_false(key_spend(k, 5900, &wait_ms));
+        assert_true(key_spend(k, 6001, &wait_ms));
+        assert_false(key_spend(k, 6001, &wait_ms));
+        for (int i = 0; i < 60; i++)
+                assert_true(key_spend(k, 900000, &wait_ms));
+        assert_false(key_spend(k, 900000, &wait_ms));
+        key_unref(k);
+}
+
+static void a_key_reaches_only_its_adapters_by_whole_name(void **state)
+{
+        struct key *k = key_new("k", "read", "api,tg-2");
+
+        (void)state;
+        assert_true(key_reaches(k, "api"));
+        assert_true(key_reaches(k, "tg-2"));
+        assert_false(key_reaches(k, "tg"));
+        assert_false(key_reaches(k, "ap"));
+        assert_false(key_reaches(k, "api,tg-2"));
+        assert_false(key_reaches(k, ""));
+        assert_false(key_reaches(k, NULL));
+        key_unref(k);
+}
+
+/* ---- every route ---- */
+
+static void every_route_says_whose_it_is(void **state)
+{
+        (void)state;
+        for (size_t i = 0; i < api_route_count; i++) {
+                const struct api_route *r = &api_routes[i];
+                bool instance = false;
+
+                if (r->reach == REACH_UNDECLARED)
+                        fail_msg("%s %s does not say whose adapter it is about (.reach)", r->method, r->path);
+                for (const struct field *f = r->body; f && f->name; f++)
+                        instance =
+                                instance || (strcmp(f->name, "instanceId") == 0 && f->type == FIELD_STRING);
+                assert_true(r->reach != REACH_BODY || instance);
+                assert_true(r->reach != REACH_ROW || (r->owner && strstr(r->path, "/:id")));
+                assert_true(r->reach != REACH_PATH || strstr(r->path, "/:adapter"));
+        }
+}
+
+/* ":x" becomes what stands for it here. */
+static char *filled(const char *path, const char *id, const char *adapter)
+{
+        struct buf b;
+
+        buf_init(&b, 0);
+        while (*path) {
+                size_t n = strcspn(path, ":");
+
+                buf_add(&b, path, n);
+                path += n;
+                if (*path != ':')
+                        break;
+                n = strcspn(path, "/");
+                buf_addstr(&b, strncmp(path, ":adapter", n) == 0 ? adapter : id);
+                path += n;
+        }
+        return buf_take(&b);
+}
+
+static bool is_stream(const struct api_route *r)
+{
+        return r->content_type && strcmp(r->content_type, "text/event-stream") == 0;
+}
+
+/* With its own example as the body. */
+static struct api_answer ask_route(struct api_rig *r, const char *key, const struct api_route *route,
+                                   const char *id, const char *adapter, const char *body)
+{
+        char *path = filled(route->path, id, adapter);
+        struct api_answer a = ask_as(r, key, route->method, path, body ? body : route->example);
+
+        free(path);
+        return a;
+}
+
+static void a_scope_opens_what_it_names_and_nothing_else(void **state)
+{
+        static const struct {
+                const char *name, *body;
+                enum scope level;
+        } rows[] = {
+                { "reader", "{\"name\":\"reader\",\"scopes\":[\"read\"],\"rateLimit\":100000}", SCOPE_READ },
+                { "writer", "{\"name\":\"writer\",\"scopes\":[\"write\"],\"rateLimit\":100000}",
+                  SCOPE_WRITE },
+        };
+        struct api_rig *r = *state;
+
+        for (size_t k = 0; k < COUNT(rows); k++) {
+                char *text = make_key(r, rows[k].body);
+
+                for (size_t i = 0; i < api_route_count; i++) {
+                        const struct api_route *route = &api_routes[i];
+                        struct api_answer a;
+
+                        if (route->scope == SCOPE_NONE || route->scope == SCOPE_LOCAL ||
+                            (is_stream(route) && route->scope <= rows[k].level))
+                                continue;
+                        a = ask_route(r, text, route, "x", "api", NULL);
+                        if ((a.status == 403) != (route->scope > rows[k].level) || a.status == 401)
+                                fail_msg("%s asks %s %s: %s", rows[k].name, route->method, route->path,
+                                         a.text);
+                        api_answer_release(&a);
+                }
+                free(text);
+        }
+}
+
+static void a_scope_of_one_resource_opens_only_that(void **state)
+{
+        struct api_rig *r = *state;
+        char *text = make_key(r, "{\"name\":\"k\",\"scopes\":[\"turns:read\"],\"rateLimit\":100000}");
+
+        for (size_t i = 0; i < api_route_count; i++) {
+                const struct api_route *route = &api_routes[i];
+                bool may = route->scope == SCOPE_READ && strncmp(route->path, "/api/v2/turns", 13) == 0;
+                struct api_answer a;
+
+                if (route->scope == SCOPE_NONE || route->scope == SCOPE_LOCAL)
+                        continue;
+                a = ask_route(r, text, route, "x", "api", NULL);
+                if ((a.status == 403) == may)
+                        fail_msg("%s %s: %s", route->method, route->path, a.text);
+                api_answer_release(&a);
+        }
+        free(text);
+}
+
+static void no_key_opens_only_what_is_open_to_everybody(void **state)
+{
+        struct api_rig *r = *state;
+
+        for (size_t i = 0; i < api_route_count; i++) {
+                const struct api_route *route = &api_routes[i];
+
+                if (route->scope != SCOPE_NONE && route->scope != SCOPE_LOCAL)
+                        expect(ask_route(r, "dgk_12345678wrong", route, "x", "api", NULL), 401,
+                               "UNAUTHORIZED");
+        }
+}
+
+/* ---- restricted to adapters ---- */
+
+/* What belongs to the terminal, which a key for the other adapter must never see or touch. */
+#define HIDDEN_CHAT                                                                             \
+        "{\"instanceId\":\"terminal\",\"chatId\":\"hidden-room\",\"text\":\"%s hidden-words\"," \
+        "\"externalId\":\"%s\",\"sender\":{\"id\":\"hidden-person\"}}"
+
+static void hide(struct api_rig *r, const char *word, const char *key)
+{
+        char *body = mem_printf(HIDDEN_CHAT, word, key);
+        struct api_answer a = api_rig_ask(r, "POST", INBOUND "?wait=15000", body);
+
+        if (a.status != 202)
+                fail_msg("%s", a.text);
+        api_answer_release(&a);
+        free(body);
+}
+
+/* An answer to one who must not know: nothing hidden in it, however it ended. */
+static void expect_nothing_hidden(const struct api_route *route, const char *id, const struct api_answer *a)
+{
+        if (strstr(a->text, "hidden"))
+                fail_msg("%s %s with %s shows what it must not: %s", route->method, route->path, id, a->text);
+        if (strstr(route->path, "/:id") && route->reach != REACH_ALL && a->status != 404 &&
+            a->status != 400 && a->status != 403)
+                fail_msg("%s %s with %s: %s", route->method, route->path, id, a->text);
+}
+
+/* The example, about the terminal. */
+static char *about_the_terminal(const char *example)
+{
+        json_t *body = example ? json_loads(example, 0, NULL) : NULL;
+        json_t *event = json_object_get(body, "event");
+        char *text;
+
+        if (!body)
+                return NULL;
+        json_object_set_new(json_is_object(event) ? event : body, "instanceId", json_string("terminal"));
+        text = json_dumps(body, 0);
+        json_decref(body);
+        return text;
+}
+
+static void a_key_for_one_adapter_sees_and_touches_nothing_of_another(void **state)
+{
+        /* the answered message, its turn and delivery, the dead turn, its own key, and what is no number */
+        static const char *const ids[] = { "evt-1", "evt-2",  "evt-3", "trn-1", "trn-2",     "dlv-1",
+                                           "dlv-2", "conv-1", "1",     "2",     "their-key" };
+        struct api_rig *r = *state;
+        char *text = make_key(
+                r, "{\"name\":\"k\",\"scopes\":[\"admin\"],\"adapters\":[\"api\"],\"rateLimit\":100000}");
+        unsigned turns;
+
+        hide(r, "say", "their-key");
+        hide(r, "fail", "their-other");
+        expect(api_rig_ask(r, "POST", "/api/v2/chats/terminal/hidden-room/pause", "{}"), 200, NULL);
+        turns = r->turns;
+        for (size_t i = 0; i < api_route_count; i++) {
+                const struct api_route *route = &api_routes[i];
+                bool many = strstr(route->path, "/:") != NULL;
+                char *body = about_the_terminal(route->example);
+
+                if (route->scope == SCOPE_NONE || route->scope == SCOPE_LOCAL || is_stream(route)) {
+                        free(body);
+                        continue;
+                }
+                for (size_t k = 0; k < (many ? COUNT(ids) : 1); k++) {
+                        struct api_answer a = ask_route(r, text, route, ids[k], "terminal",
+                                                        route->reach == REACH_ROW ? NULL : body);
+
+                        expect_nothing_hidden(route, ids[k], &a);
+                        if ((route->reach == REACH_ALL || route->reach == REACH_BODY ||
+                             route->reach == REACH_PATH) &&
+                            a.status != 403)
+                                fail_msg("%s %s: %s", route->method, route->path, a.text);
+                        api_answer_release(&a);
+                }
+                free(body);
+        }
+        assert_int_equal(r->turns, turns);
+        free(text);
+}
+
+/* The same walk as the operator finds what was hidden: the walk above really looked for something. */
+static void the_operator_sees_it_all(void **state)
+{
+        static const char *const paths[] = { "/api/v2/events",       "/api/v2/events/evt-1",
+                                             "/api/v2/turns",        "/api/v2/turns/trn-1",
+                                             "/api/v2/deliveries",   "/api/v2/deliveries/dlv-1",
+                                             "/api/v2/trigger-logs", "/api/v2/dead-letters",
+                                             "/api/v2/why/evt-1",    "/api/v2/why/their-key" };
+        struct api_rig *r = *state;
+
+        hide(r, "say", "their-key");
+        hide(r, "fail", "their-other");
+        for (size_t i = 0; i < COUNT(paths); i++) {
+                struct api_answer a = api_rig_ask(r, "GET", paths[i], NULL);
+
+                if (a.status != 200 || !strstr(a.text, "hidden"))
+                        fail_msg("%s: %s", paths[i], a.text);
+                api_answer_release(&a);
+        }
+}
+
+static void a_key_for_one_adapter_sees_what_is_its_own(void **state)
+{
+        static const char *const paths[] = { "/api/v2/events",       "/api/v2/events/evt-1",
+                                             "/api/v2/turns",        "/api/v2/turns/trn-1",
+                                             "/api/v2/deliveries",   "/api/v2/deliveries/dlv-1",
+                                             "/api/v2/trigger-logs", "/api/v2/why/evt-1",
+                                             "/api/v2/instances" };
+        struct api_rig *r = *state;
+        char *text = make_key(r, "{\"name\":\"k\",\"scopes\":[\"write\"],\"adapters\":[\"terminal\"]}");
+
+        hide(r, "say", "their-key");
+        for (size_t i = 0; i < COUNT(paths); i++) {
+                struct api_answer a = ask_as(r, text, "GET", paths[i], NULL);
+
+                if (a.status != 200 || !(strstr(a.text, "hidden") || strstr(a.text, "\"terminal\"")) ||
+                    strstr(a.text, "\"api\""))
+                        fail_msg("%s: %s", paths[i], a.text);
+                api_answer_release(&a);
+        }
+        expect(ask_as(r, text, "POST", "/api/v2/messages/send",
+                      "{\"instanceId\":\"terminal\",\"to\":\"a\",\"text\":\"b\"}"),
+               202, NULL);
+        expect(ask_as(r, text, "POST", INBOUND, "{\"instanceId\":\"terminal\",\"text\":\"b\"}"), 202, NULL);
+        /* without instanceId it would be the adapter "api" */
+        expect(ask_as(r, text, "POST", INBOUND, "{\"text\":\"b\"}"), 403, "FORBIDDEN");
+        free(text);
+}
+
+static void the_stream_of_a_key_has_only_its_adapters_and_ends_with_it(void **state)
+{
+        struct api_rig *r = *state;
+        char *text = make_key(r, "{\"name\":\"k\",\"scopes\":[\"read\"],\"adapters\":[\"api\"]}");
+        char *request = mem_printf(
+                "GET /api/v2/events/stream?after=evt-0 HTTP/1.1\r\nHost: %s\r\nx-api-key: %s\r\n\r\n",
+                api_address(r->api), text);
+        struct http_raw c;
+
+        hide(r, "before", "hidden-1");
+        http_raw_open(&c, r->loop, api_address(r->api));
+        assert_true(http_raw_say(&c, request));
+        assert_true(http_raw_wait_for(&c, "text/event-stream"));
+        hide(r, "after", "hidden-2");
+        expect(api_rig_ask(r, "POST", INBOUND "?wait=15000", "{\"text\":\"open words\"}"), 202, NULL);
+        assert_true(http_raw_wait_for(&c, "re: open words"));
+        assert_null(strstr(c.in.data, "hidden"));
+        expect(api_rig_ask(r, "DELETE", "/api/v2/keys/key-1", NULL), 200, NULL);
+        expect(api_rig_ask(r, "POST", INBOUND "?wait=15000", "{\"text\":\"later words\"}"), 202, NULL);
+        http_raw_pause(&c, 50);
+        assert_null(strstr(c.in.data, "later words"));
+        http_raw_close(&c);
+        free(request);
+        free(text);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                CASE(a_key_is_shown_once_and_only_its_digest_is_kept),
+                CASE(a_revoked_key_opens_nothing),
+                CASE(keys_and_their_last_use_survive_a_restart),
+                CASE(an_expired_key_opens_nothing),
+                CASE(what_a_key_cannot_be_is_refused),
+                CASE(nobody_gives_what_they_have_not),
+                CASE(a_key_asks_so_often_and_is_told_when_it_may_again),
+                cmocka_unit_test(tokens_come_back_with_time),
+                cmocka_unit_test(a_key_reaches_only_its_adapters_by_whole_name),
+                cmocka_unit_test(every_route_says_whose_it_is),
+                CASE(a_scope_opens_what_it_names_and_nothing_else),
+                CASE(a_scope_of_one_resource_opens_only_that),
+                CASE(no_key_opens_only_what_is_open_to_everybody),
+                CASE(a_key_for_one_adapter_sees_and_touches_nothing_of_another),
+                CASE(the_operator_sees_it_all),
+                CASE(a_key_for_one_adapter_sees_what_is_its_own),
+                CASE(the_stream_of_a_key_has_only_its_adapters_and_ends_with_it),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
