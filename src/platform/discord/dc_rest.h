@@ -40,6 +40,10 @@ struct dc_rest_options {
         const struct secret *token; /* borrowed, must outlive the dc_rest */
         const char *name;           /* of the adapter, for the log; copied */
         double per_second;          /* the global limit; 0: 50, below 0: none (a simulator) */
+        unsigned invalid_max;       /* refused answers in ten minutes after which we stop; 0: 9000 */
+        /* Discord does not know the token (any more): told once, after the call's own answer; further calls are refused. May be NULL. */
+        void (*unauthorized)(void *arg);
+        void *arg;
 };
 
 struct dc_answer {
@@ -70,8 +74,7 @@ enum dc_priority {
 
 struct dc_request {
         const char *method;
-        const char *
-                route; /* as in Discord's OpenAPI file: "/channels/{channel_id}/messages"; must be a constant */
+        const char *route; /* as in Discord's OpenAPI file: "/channels/{channel_id}/messages" */
         const char *args
                 [DC_ARGS_MAX]; /* what stands in its braces, in order: `…_id` must be digits, all else is percent-encoded */
         const char *query; /* "limit=50", encoded already; NULL: none */

@@ -1,0 +1,22 @@
+/*
+ * dc_answer: what Discord said, read once for everybody.
+ */
+#ifndef PLATFORM_DISCORD_DC_ANSWER_H
+#define PLATFORM_DISCORD_DC_ANSWER_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "net/http_client.h"
+#include "platform/discord/dc_limit.h"
+#include "platform/discord/dc_rest.h"
+
+#define DC_LIMITED_MS 1000 /* a 429 that does not say how long */
+
+/* The rate limit headers; the hash is borrowed from the call. */
+struct dc_told dc_answer_limits(const struct http_call *h);
+/* *body owns what the answer borrows, `text` holds its sentence. */
+void dc_answer_read(const struct http_call *h, const struct http_result *result, json_t **body,
+                    struct dc_answer *out, char *text, size_t size);
+
+#endif

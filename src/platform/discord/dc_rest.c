@@ -1,0 +1,644 @@
+/*
+ * Calls wait at their bucket until it, the global limit and the guard let them go; answers teach the bucket.
+ *
+ *     dc_rest_call ──► waiting ──► flying ──► answered
+ *                         ▲           │
+ *                         └── 429 ────┘   when the wait fits into what the call may wait
+ */
+#include "platform/discord/dc_rest.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "net/pace.h"
+#include "platform/discord/dc_answer.h"
+#include "platform/discord/dc_limit.h"
+
+#define CALL_MS        15000
+#define WAIT_MS        10000
+#define PER_SECOND     50
+#define DENIED_MS      60000
+#define AGENT          "User-Agent: DiscordBot (https://example.com/dragoman, " DRAGOMAN_VERSION ")"
+#define INVALID_MAX    9000 /* of the 10,000 that get an address banned */
+#define INVALID_SLOTS  10
+#define INVALID_MINUTE 60000
+
+enum call_state { CALL_WAITING, CALL_FLYING, CALL_REFUSED };
+
+struct dc_call {
+        struct dc_rest *rest;
+        enum call_state state;
+        char *method, *major, *path; /* path behind the base, with its query */
+        char *route, *body;
+        struct dc_file files[DC_FILES_MAX];
+        size_t file_count;
+        enum dc_priority priority;
+        bool repeatable,
+                bare; /* bare: an interaction route, its token is in the path and the bot's is not shown */
+        int64_t total_ms, deadline_ms;
+        struct dc_bucket *bucket;
+        struct http_call *http;
+        dc_answer_fn *done;
+        void *arg;
+        struct error refusal; /* with CALL_REFUSED */
+        int refusal_code;
+        int64_t refusal_ms;
+        TAILQ_ENTRY(dc_call) next;
+};
+
+struct dc_rest {
+        struct loop *loop;
+        struct http_client *http;
+        char *base, *name;
+        char *authorization;
+        struct dc_limits limits;
+        struct dc_buckets busy; /* those where calls wait */
+        struct dc_calls flying, refused;
+        size_t waiting;
+        struct pace *global;
+        int64_t global_ms; /* a global 429: nothing goes before */
+        struct timer *timer;
+        bool unauthorized;
+        void (*on_unauthorized)(void *arg);
+        void *arg;
+        unsigned invalid[INVALID_SLOTS], invalid_sum, invalid_max;
+        int64_t invalid_minute;
+        bool guarded; /* told already */
+};
+
+static void on_timer(void *arg);
+
+bool dc_is_id(const char *text)
+{
+        size_t n = text ? strspn(text, "0123456789") : 0;
+
+        return n > 0 && n <= 20 && text[n] == '\0';
+}
+
+/* ---- life ---- */
+
+struct dc_rest *dc_rest_new(const struct dc_rest_options *o)
+{
+        double rate = o->per_second == 0 ? PER_SECOND : o->per_second < 0 ? 0 : o->per_second;
+        const struct pace_limits limits = { .per_second = rate };
+        struct dc_rest *r = mem_zalloc(sizeof(*r));
+        size_t n = strlen(o->base);
+
+        while (n > 0 && o->base[n - 1] == '/')
+                n--;
+        r->loop = o->loop;
+        r->http = o->http;
+        r->base = mem_strndup(o->base, n);
+        r->name = mem_strdup(o->name);
+        r->authorization = mem_printf("Authorization: Bot %s", secret_reveal(o->token));
+        r->on_unauthorized = o->unauthorized;
+        r->arg = o->arg;
+        r->invalid_max = o->invalid_max ? o->invalid_max : INVALID_MAX;
+        dc_limits_init(&r->limits);
+        LIST_INIT(&r->busy);
+        TAILQ_INIT(&r->flying);
+        TAILQ_INIT(&r->refused);
+        r->global = pace_new(&limits);
+        r->timer = timer_new(o->loop, on_timer, r);
+        return r;
+}
+
+static void call_free(struct dc_call *c)
+{
+        for (size_t i = 0; i < c->file_count; i++) {
+                free((char *)c->files[i].path);
+                free((char *)c->files[i].name);
+                free((char *)c->files[i].mime);
+        }
+        free(c->method);
+        free(c->major);
+        free(c->path);
+        free(c->route);
+        free(c->body);
+        free(c);
+}
+
+/* ---- queues ---- */
+
+static void enqueue(struct dc_call *c, struct dc_bucket *b, bool first)
+{
+        c->state = CALL_WAITING;
+        c->bucket = b;
+        if (first)
+                TAILQ_INSERT_HEAD(&b->queues[c->priority], c, next);
+        else
+                TAILQ_INSERT_TAIL(&b->queues[c->priority], c, next);
+        if (b->waiting++ == 0)
+                LIST_INSERT_HEAD(&c->rest->busy, b, busy);
+        c->rest->waiting++;
+}
+
+static void dequeue(struct dc_call *c)
+{
+        struct dc_bucket *b = c->bucket;
+
+        TAILQ_REMOVE(&b->queues[c->priority], c, next);
+        if (--b->waiting == 0)
+                LIST_REMOVE(b, busy);
+        c->rest->waiting--;
+}
+
+static struct dc_call *first_waiting(const struct dc_bucket *b)
+{
+        for (int i = 0; i < DC_PRIORITIES; i++)
+                if (TAILQ_FIRST(&b->queues[i]))
+                        return TAILQ_FIRST(&b->queues[i]);
+        return NULL;
+}
+
+/* The answer to a call that is not made; given from the loop. */
+static void refuse(struct dc_call *c, enum error_kind kind, int64_t retry_ms, const char *why)
+{
+        error_set(&c->refusal, kind, "%s", why);
+        c->state = CALL_REFUSED;
+        c->refusal_ms = retry_ms;
+        TAILQ_INSERT_TAIL(&c->rest->refused, c, next);
+        timer_start(c->rest->timer, 0);
+}
+
+/* Those that were refused before this round; callbacks may add, and abort others. */
+static void answer_refused(struct dc_rest *r)
+{
+        struct dc_call *c, *last = TAILQ_LAST(&r->refused, dc_calls);
+
+        while ((c = TAILQ_FIRST(&r->refused))) {
+                const struct dc_answer answer = { .reach = HTTP_NOT_SENT,
+                                                  .code = c->refusal_code,
+                                                  .kind = c->refusal.kind,
+                                                  .why = c->refusal.text,
+                                                  .retry_after_ms = c->refusal_ms };
+                bool was_last = c == last;
+
+                TAILQ_REMOVE(&r->refused, c, next);
+                c->done(c->arg, &answer);
+                call_free(c);
+                if (was_last)
+                        break;
+        }
+}
+
+/* ---- invalid answers ---- */
+
+/* Slots of a minute each; those older than ten minutes do not count. */
+static void invalid_age(struct dc_rest *r)
+{
+        int64_t minute = loop_now_ms(r->loop) / INVALID_MINUTE;
+
+        for (int i = 0; r->invalid_minute < minute; i++) {
+                r->invalid_minute = i < INVALID_SLOTS ? r->invalid_minute + 1 : minute;
+                r->invalid_sum -= r->invalid[r->invalid_minute % INVALID_SLOTS];
+                r->invalid[r->invalid_minute % INVALID_SLOTS] = 0;
+        }
+        if (r->guarded && r->invalid_sum < r->invalid_max) {
+                r->guarded = false;
+                log_info("calls of Discord go on", LOG_S("adapter", r->name));
+        }
+}
+
+static void invalid_count(struct dc_rest *r)
+{
+        invalid_age(r);
+        r->invalid[r->invalid_minute % INVALID_SLOTS]++;
+        r->invalid_sum++;
+        if (r->invalid_sum < r->invalid_max || r->guarded)
+                return;
+        r->guarded = true;
+        log_error("Discord has refused so many calls that it would soon ban our address; nothing is sent "
+                  "until fewer "
+                  "than the limit lie within ten minutes",
+                  LOG_S("adapter", r->name), LOG_I("refused", r->invalid_sum),
+                  LOG_I("limit", r->invalid_max));
+}
+
+unsigned dc_rest_invalid(const struct dc_rest *r)
+{
+        return r->invalid_sum;
+}
+
+/* ---- what an answer teaches ---- */
+
+static void move_waiting(struct dc_bucket *from, struct dc_bucket *to)
+{
+        struct dc_call *c;
+
+        for (int i = 0; i < DC_PRIORITIES; i++) {
+                while ((c = TAILQ_FIRST(&from->queues[i]))) {
+                        dequeue(c);
+                        enqueue(c, to, false);
+                }
+        }
+}
+
+/* The call has left its bucket's flight; returns the bucket it belongs to from now on. */
+static struct dc_bucket *learn(struct dc_call *c)
+{
+        struct dc_rest *r = c->rest;
+        struct dc_told told = dc_answer_limits(c->http);
+        struct dc_bucket *old = c->bucket, *b = old;
+
+        if (told.hash)
+                b = dc_limits_learn(&r->limits, old, c->method, c->route, c->major, told.hash);
+        dc_bucket_told(b, &told, loop_now_ms(r->loop));
+        if (b != old) {
+                move_waiting(old, b);
+                dc_limits_drop(&r->limits, old);
+        }
+        return b;
+}
+
+static bool is_shared(const struct dc_call *c)
+{
+        const char *scope = http_answer_header(c->http, "X-RateLimit-Scope");
+
+        return scope && strcmp(scope, "shared") == 0;
+}
+
+static void on_limited(struct dc_call *c, struct dc_bucket *b, const struct dc_answer *a)
+{
+        struct dc_rest *r = c->rest;
+        int64_t now = loop_now_ms(r->loop), ms = a->retry_after_ms > 0 ? a->retry_after_ms : DC_LIMITED_MS;
+
+        if (!a->global)
+                dc_bucket_close(b, ms, now);
+        else if (now + ms > r->global_ms)
+                r->global_ms = now + ms;
+        log_warn("Discord's rate limit is reached", LOG_S("adapter", r->name), LOG_S("method", c->method),
+                 LOG_S("route", c->route), LOG_I("retryAfterMs", ms),
+                 LOG_S("scope", a->global      ? "global"
+                                : is_shared(c) ? "shared"
+                                               : "bucket"));
+}
+
+static bool is_denied(const struct dc_answer *a)
+{
+        return a->status == 403 && (a->code == 50001 || a->code == 50013);
+}
+
+static void take_notice(struct dc_call *c, struct dc_bucket *b, const struct dc_answer *a)
+{
+        struct dc_rest *r = c->rest;
+
+        if (a->status == 401 || a->status == 403 || (a->status == 429 && !is_shared(c)))
+                invalid_count(r);
+        if (a->status == 429)
+                on_limited(c, b, a);
+        if (is_denied(a)) {
+                b->denied_ms = loop_now_ms(r->loop) + DENIED_MS;
+                b->denied_code = a->code;
+        }
+}
+
+static void pump(struct dc_rest *r);
+
+static bool may_wait_again(const struct dc_call *c, const struct dc_answer *a)
+{
+        return a->status == 429 &&
+               loop_now_ms(c->rest->loop) + (a->retry_after_ms > 0 ? a->retry_after_ms : DC_LIMITED_MS) <=
+                       c->deadline_ms;
+}
+
+static void on_done(void *arg, const struct http_result *result)
+{
+        struct dc_call *c = arg;
+        struct dc_rest *r = c->rest;
+        struct dc_bucket *b = c->bucket;
+        struct dc_answer answer;
+        char text[300];
+        bool bad_token;
+        json_t *body;
+
+        TAILQ_REMOVE(&r->flying, c, next);
+        b->flying--;
+        dc_answer_read(c->http, result, &body, &answer, text, sizeof(text));
+        if (answer.status > 0) {
+                b = learn(c);
+                take_notice(c, b, &answer);
+        }
+        c->http = NULL;
+        bad_token = answer.status == 401 && !c->bare && !r->unauthorized;
+        r->unauthorized |= bad_token;
+        if (may_wait_again(c, &answer)) {
+                enqueue(c, b, true);
+        } else {
+                c->done(c->arg, &answer);
+                call_free(c);
+        }
+        json_decref(body);
+        if (bad_token && r->on_unauthorized)
+                r->on_unauthorized(r->arg);
+        pump(r);
+}
+
+/* ---- the request ---- */
+
+static size_t make_parts(const struct dc_call *c, struct http_part *parts, char names[][32])
+{
+        size_t n = 0;
+
+        if (c->body)
+                parts[n++] = (struct http_part){ .name = "payload_json",
+                                                 .data = c->body,
+                                                 .data_n = strlen(c->body),
+                                                 .content_type = "application/json" };
+        for (size_t i = 0; i < c->file_count; i++) {
+                snprintf(names[i], sizeof(names[i]), "files[%zu]", i);
+                parts[n++] = (struct http_part){ .name = names[i],
+                                                 .file_path = c->files[i].path,
+                                                 .file_name = c->files[i].name,
+                                                 .content_type = c->files[i].mime };
+        }
+        return n;
+}
+
+static void fly(struct dc_call *c)
+{
+        static const struct http_handlers handlers = { .on_done = on_done };
+        struct dc_rest *r = c->rest;
+        struct http_part parts[DC_FILES_MAX + 1] = { 0 };
+        char names[DC_FILES_MAX][32];
+        char *url = mem_printf("%s%s", r->base, c->path);
+        const char *headers[4] = { AGENT };
+        size_t n = 1;
+        struct http_request q = { .method = c->method,
+                                  .url = url,
+                                  .headers = headers,
+                                  .total_ms = c->total_ms,
+                                  .repeatable = c->repeatable };
+
+        if (!c->bare)
+                headers[n++] = r->authorization;
+        if (c->file_count > 0) {
+                q.part_count = make_parts(c, parts, names);
+                q.parts = parts;
+        } else if (c->body) {
+                headers[n++] = "Content-Type: application/json";
+                q.body = c->body;
+                q.body_n = strlen(c->body);
+        }
+        c->state = CALL_FLYING;
+        c->bucket->flying++;
+        TAILQ_INSERT_TAIL(&r->flying, c, next);
+        c->http = http_start(r->http, &q, &handlers, c);
+        if (c->bare)
+                explicit_bzero(url, strlen(url));
+        free(url);
+}
+
+/* ---- who may go ---- */
+
+/* 0: now; > 0: ask again then; -1: after an answer. Counts at the global limit when it says 0. */
+static int64_t wait_of(struct dc_rest *r, const struct dc_bucket *b, const struct dc_call *c)
+{
+        int64_t now = loop_now_ms(r->loop), ms = dc_bucket_wait(b, now);
+
+        if (ms != 0 || c->bare)
+                return ms;
+        if (r->global_ms > now)
+                return r->global_ms - now;
+        return pace_take(r->global, "", false, PACE_FINAL, now);
+}
+
+static void refuse_late(struct dc_call *c, int64_t wait)
+{
+        refuse(c, ERR_LIMIT, wait > 0 ? wait : DC_LIMITED_MS,
+               "Discord's rate limit for this route is used up; it is tried again later");
+}
+
+/* Lets go what may go; returns when to look again, or -1. */
+static int64_t pump_bucket(struct dc_rest *r, struct dc_bucket *b)
+{
+        struct dc_call *c;
+        int64_t wait = -1;
+
+        while ((c = first_waiting(b)) && (wait = wait_of(r, b, c)) == 0) {
+                dequeue(c);
+                fly(c);
+        }
+        return c ? wait : -1;
+}
+
+/* Whoever cannot go before its deadline is told now; returns the nearest deadline of the others, or -1. */
+static int64_t end_late(struct dc_rest *r, struct dc_bucket *b, int64_t wait)
+{
+        int64_t now = loop_now_ms(r->loop), nearest = -1;
+
+        for (int i = 0; i < DC_PRIORITIES; i++) {
+                struct dc_call *c, *after;
+
+                for (c = TAILQ_FIRST(&b->queues[i]); c; c = after) {
+                        after = TAILQ_NEXT(c, next);
+                        if (now + (wait > 0 ? wait : 0) >= c->deadline_ms) {
+                                dequeue(c);
+                                refuse_late(c, wait);
+                        } else if (nearest < 0 || c->deadline_ms - now < nearest) {
+                                nearest = c->deadline_ms - now;
+                        }
+                }
+        }
+        return nearest;
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+        if (a < 0 || b < 0)
+                return a < 0 ? b : a;
+        return a < b ? a : b;
+}
+
+static void pump(struct dc_rest *r)
+{
+        struct dc_bucket *b, *after;
+        int64_t next = -1;
+
+        for (b = LIST_FIRST(&r->busy); b; b = after) {
+                int64_t wait;
+
+                after = LIST_NEXT(b, busy);
+                wait = pump_bucket(r, b);
+                next = earlier(next, wait);
+                next = earlier(next, end_late(r, b, wait));
+        }
+        if (!TAILQ_EMPTY(&r->refused))
+                next = 0;
+        if (next >= 0)
+                timer_start(r->timer, next);
+}
+
+static void on_timer(void *arg)
+{
+        struct dc_rest *r = arg;
+
+        invalid_age(r);
+        answer_refused(r);
+        pump(r);
+}
+
+/* ---- making a call ---- */
+
+/* The route with its braces filled; the first one is the top-level id, webhooks count with their token. */
+static int fill_route(const struct dc_request *q, struct buf *path, struct buf *major, struct error *err)
+{
+        const char *at = q->route, *open;
+        size_t n = 0;
+
+        for (; (open = strchr(at, '{')); n++) {
+                const char *close = strchr(open, '}'), *arg = n < DC_ARGS_MAX ? q->args[n] : NULL;
+                bool is_id = strncmp(close - 3, "_id", 3) == 0;
+                char *escaped;
+
+                buf_add(path, at, (size_t)(open - at));
+                if (!arg || !*arg || (is_id && !dc_is_id(arg)))
+                        return error_set(err, ERR_INVALID, "'%.40s' is no %.*s of Discord%s", arg ? arg : "",
+                                         (int)(close - open - 1), open + 1, is_id ? ": ids are digits" : "");
+                escaped = http_escape(arg);
+                buf_addstr(path, escaped);
+                if (n == 0 || (n == 1 && strncmp(q->route, "/webhooks/", 10) == 0))
+                        buf_addf(major, "%s%s", n ? "/" : "", escaped);
+                free(escaped);
+                at = close + 1;
+        }
+        buf_addstr(path, at);
+        if (q->query)
+                buf_addf(path, "?%s", q->query);
+        return 0;
+}
+
+static bool is_bare(const char *route)
+{
+        return strncmp(route, "/interactions/", 14) == 0 || strncmp(route, "/webhooks/", 10) == 0;
+}
+
+static struct dc_call *call_new(struct dc_rest *r, const struct dc_request *q, dc_answer_fn *done, void *arg)
+{
+        struct dc_call *c = mem_zalloc(sizeof(*c));
+        int64_t wait = q->wait_ms > 0 ? q->wait_ms : WAIT_MS;
+
+        c->rest = r;
+        c->method = mem_strdup(q->method);
+        c->route = mem_strdup(q->route);
+        c->body = q->body ? json_text(q->body) : NULL;
+        c->priority = q->priority;
+        c->repeatable = q->repeatable;
+        c->bare = is_bare(q->route);
+        c->total_ms = q->total_ms > 0 ? q->total_ms : CALL_MS;
+        c->deadline_ms = loop_now_ms(r->loop) + wait;
+        c->done = done;
+        c->arg = arg;
+        for (; c->file_count < q->file_count && c->file_count < DC_FILES_MAX; c->file_count++)
+                c->files[c->file_count] = (struct dc_file){ mem_strdup(q->files[c->file_count].path),
+                                                            mem_strdup(q->files[c->file_count].name),
+                                                            mem_strdup(q->files[c->file_count].mime) };
+        return c;
+}
+
+/* Why it cannot even wait; false: it can. */
+static bool refused_at_once(struct dc_call *c)
+{
+        struct dc_rest *r = c->rest;
+        const struct dc_bucket *b = c->bucket;
+
+        invalid_age(r);
+        if (r->unauthorized && !c->bare) {
+                refuse(c, ERR_REFUSED, -1,
+                       "Discord does not know the bot token: nothing more is asked with it");
+        } else if (r->invalid_sum >= r->invalid_max) {
+                refuse(c, ERR_LIMIT, INVALID_MINUTE,
+                       "Discord has refused so many calls in ten minutes that it would soon ban our address: "
+                       "nothing is sent for "
+                       "a while");
+        } else if (c->priority == DC_IDLE && b->denied_ms > loop_now_ms(r->loop)) {
+                c->refusal_code = b->denied_code;
+                refuse(c, ERR_REFUSED, -1, "Discord has just said that the bot may not do this here");
+        } else if (r->waiting >= DC_WAITING_MAX) {
+                refuse(c, ERR_LIMIT, DC_LIMITED_MS, "too many calls wait for Discord's rate limits");
+        } else {
+                return false;
+        }
+        return true;
+}
+
+struct dc_call *dc_rest_call(struct dc_rest *r, const struct dc_request *q, dc_answer_fn *done, void *arg)
+{
+        struct dc_call *c = call_new(r, q, done, arg);
+        struct error err = { 0 };
+        struct buf path, major;
+
+        buf_init(&path, 0);
+        buf_init(&major, 0);
+        if (fill_route(q, &path, &major, &err) < 0) {
+                refuse(c, ERR_INVALID, -1, err.text);
+        } else {
+                c->path = mem_strdup(path.data);
+                c->major = mem_strdup(major.data);
+                c->bucket =
+                        dc_limits_bucket(&r->limits, q->method, q->route, major.data, loop_now_ms(r->loop));
+                if (!refused_at_once(c)) {
+                        enqueue(c, c->bucket, false);
+                        pump(r);
+                }
+        }
+        buf_release(&path);
+        buf_release(&major);
+        return c;
+}
+
+bool dc_call_begun(const struct dc_call *c)
+{
+        return c->state == CALL_FLYING;
+}
+
+void dc_call_abort(struct dc_call *c)
+{
+        if (!c)
+                return;
+        if (c->state == CALL_WAITING) {
+                dequeue(c);
+        } else if (c->state == CALL_REFUSED) {
+                TAILQ_REMOVE(&c->rest->refused, c, next);
+        } else {
+                TAILQ_REMOVE(&c->rest->flying, c, next);
+                c->bucket->flying--;
+                http_abort(c->http);
+                timer_start(c->rest->timer, 0); /* its place is free */
+        }
+        call_free(c);
+}
+
+size_t dc_rest_waiting(const struct dc_rest *r)
+{
+        return r->waiting;
+}
+
+void dc_rest_free(struct dc_rest *r)
+{
+        struct dc_bucket *b;
+        struct dc_call *c;
+
+        if (!r)
+                return;
+        while ((b = LIST_FIRST(&r->busy)))
+                dc_call_abort(first_waiting(b));
+        while ((c = TAILQ_FIRST(&r->refused)))
+                dc_call_abort(c);
+        while ((c = TAILQ_FIRST(&r->flying)))
+                dc_call_abort(c);
+        dc_limits_release(&r->limits);
+        timer_free(r->timer);
+        pace_free(r->global);
+        explicit_bzero(r->authorization, strlen(r->authorization));
+        free(r->authorization);
+        free(r->base);
+        free(r->name);
+        free(r);
+}

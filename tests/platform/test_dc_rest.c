@@ -1,0 +1,691 @@
+/* REST calls of Discord: paths, limits, and what failures are called. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../lib/fake_server.h"
+#include "../lib/scratch.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "platform/discord/dc_limit.h"
+#include "platform/discord/dc_rest.h"
+
+#define TOKEN "a-bot.token_of-discord"
+
+/* One call, with a letter to tell it by. */
+struct ask {
+        struct rig *rig;
+        char letter;
+};
+
+struct rig {
+        struct loop *loop;
+        struct http_client *http;
+        struct fake_server *server;
+        struct dc_rest *rest;
+        struct secret *token;
+        struct fake_answer script[40];
+        char *bytes[40];
+        size_t count;
+        unsigned answers, unauthorized;
+        struct {
+                bool ok, global;
+                int status, code;
+                enum http_reach reach;
+                enum error_kind kind;
+                int64_t retry_after_ms;
+                char why[300];
+        } last;
+        struct ask asks[128]; /* by letter */
+        char order[40];       /* which calls were answered, by their letter */
+};
+
+static void says(struct rig *g, int status, const char *headers, const char *json)
+{
+        g->bytes[g->count] = mem_printf("HTTP/1.1 %d X\r\nContent-Length: %zu\r\n%s\r\n%s", status,
+                                        strlen(json), headers, json);
+        g->script[g->count] = (struct fake_answer){ .bytes = g->bytes[g->count] };
+        g->count++;
+}
+
+static void on_unauthorized(void *arg)
+{
+        ((struct rig *)arg)->unauthorized++;
+}
+
+static struct rig *rig_new(void)
+{
+        struct rig *g = mem_zalloc(sizeof(*g));
+
+        g->loop = loop_new();
+        g->http = http_client_new(g->loop, &(struct http_client_options){ 0 }, NULL);
+        g->token = secret_new(TOKEN, strlen(TOKEN));
+        return g;
+}
+
+static void rig_open(struct rig *g, unsigned invalid_max)
+{
+        char *base;
+
+        g->server = fake_server_new(g->loop, g->script, g->count);
+        base = fake_server_url(g->server, "/api/v10/");
+        g->rest = dc_rest_new(&(struct dc_rest_options){ .loop = g->loop,
+                                                         .http = g->http,
+                                                         .base = base,
+                                                         .token = g->token,
+                                                         .name = "dc",
+                                                         .invalid_max = invalid_max,
+                                                         .unauthorized = on_unauthorized,
+                                                         .arg = g });
+        free(base);
+}
+
+static void rig_free(struct rig *g)
+{
+        dc_rest_free(g->rest);
+        http_client_free(g->http);
+        if (g->server)
+                fake_server_free(g->server);
+        loop_free(g->loop);
+        secret_free(g->token);
+        for (size_t i = 0; i < g->count; i++)
+                free(g->bytes[i]);
+        free(g);
+}
+
+static void on_answer(void *arg, const struct dc_answer *a)
+{
+        const struct ask *ask = arg;
+        struct rig *g = ask->rig;
+
+        if (g->answers < sizeof(g->order) - 1)
+                g->order[g->answers] = ask->letter;
+        g->answers++;
+        g->last.ok = a->ok;
+        g->last.global = a->global;
+        g->last.status = a->status;
+        g->last.code = a->code;
+        g->last.reach = a->reach;
+        g->last.kind = a->kind;
+        g->last.retry_after_ms = a->retry_after_ms;
+        snprintf(g->last.why, sizeof(g->last.why), "%s", a->why);
+}
+
+static struct dc_call *ask(struct rig *g, char letter, struct dc_request q)
+{
+        struct ask *a = &g->asks[(unsigned char)letter];
+
+        a->rig = g;
+        a->letter = letter;
+        return dc_rest_call(g->rest, &q, on_answer, a);
+}
+
+static struct dc_request to_channel(const char *channel)
+{
+        return (struct dc_request){ .method = "POST",
+                                    .route = "/channels/{channel_id}/messages",
+                                    .args = { channel },
+                                    .priority = DC_NORMAL };
+}
+
+static void until_answers(struct rig *g, unsigned n)
+{
+        for (int i = 0; i < 100000 && g->answers < n; i++)
+                loop_step(g->loop, true);
+        assert_int_equal(g->answers, n);
+}
+
+static bool asked_for(struct rig *g, unsigned i, const char *line)
+{
+        const char *request = fake_server_request(g->server, i);
+
+        return request && strstr(request, line);
+}
+
+/* ---- the form of a call ---- */
+
+static void a_call_names_the_bot_as_discord_wants_it(void **state)
+{
+        struct rig *g = rig_new();
+        json_t *body = json_pack("{s:s}", "content", "hi");
+        struct dc_request q = to_channel("123");
+
+        (void)state;
+        says(g, 200, "", "{\"id\":\"9\"}");
+        rig_open(g, 0);
+        q.body = body;
+        q.query = "wait=true";
+        ask(g, 'a', q);
+        json_decref(body);
+        until_answers(g, 1);
+        assert_true(g->last.ok);
+        assert_true(asked_for(g, 0, "POST /api/v10/channels/123/messages?wait=true HTTP"));
+        assert_true(asked_for(g, 0, "Authorization: Bot " TOKEN "\r\n"));
+        assert_true(asked_for(g, 0, "User-Agent: DiscordBot (https://"));
+        assert_true(asked_for(g, 0, "Content-Type: application/json\r\n"));
+        assert_true(asked_for(g, 0, "{\"content\":\"hi\"}"));
+        assert_null(strstr(fake_server_request(g->server, 0), "User-Agent: dragoman"));
+        rig_free(g);
+}
+
+static void interaction_routes_do_not_show_the_token(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        says(g, 204, "", "");
+        rig_open(g, 0);
+        ask(g, 'a',
+            (struct dc_request){ .method = "POST",
+                                 .route = "/interactions/{interaction_id}/{interaction_token}/callback",
+                                 .args = { "1", "its.token" } });
+        until_answers(g, 1);
+        assert_true(asked_for(g, 0, "POST /api/v10/interactions/1/its.token/callback"));
+        assert_false(asked_for(g, 0, "Authorization"));
+        rig_free(g);
+}
+
+static void emoji_are_percent_encoded(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        says(g, 204, "", "");
+        says(g, 204, "", "");
+        rig_open(g, 0);
+        ask(g, 'a',
+            (struct dc_request){
+                    .method = "PUT",
+                    .route = "/channels/{channel_id}/messages/{message_id}/reactions/{emoji_name}/@me",
+                    .args = { "1", "2", "👀" } });
+        until_answers(g, 1);
+        assert_true(asked_for(g, 0, "PUT /api/v10/channels/1/messages/2/reactions/%F0%9F%91%80/@me"));
+        ask(g, 'b',
+            (struct dc_request){
+                    .method = "PUT",
+                    .route = "/channels/{channel_id}/messages/{message_id}/reactions/{emoji_name}/@me",
+                    .args = { "1", "2", "party:77" } });
+        until_answers(g, 2);
+        assert_true(asked_for(g, 1, "/reactions/party%3A77/@me"));
+        rig_free(g);
+}
+
+static void ids_that_are_no_digits_are_not_sent(void **state)
+{
+        static const char *const bad[] = { "",  "12a", "../users/@me", "-1", "1 ", "123456789012345678901",
+                                           NULL };
+        struct rig *g = rig_new();
+
+        (void)state;
+        rig_open(g, 0);
+        for (unsigned i = 0; i < COUNT(bad); i++) {
+                ask(g, 'a', to_channel(bad[i]));
+                assert_int_equal(g->answers, i); /* never before the call has returned */
+                until_answers(g, i + 1);
+                assert_int_equal(g->last.kind, ERR_INVALID);
+                assert_int_equal(g->last.reach, HTTP_NOT_SENT);
+        }
+        assert_string_equal(g->last.why, "'' is no channel_id of Discord: ids are digits");
+        assert_int_equal(fake_server_requests(g->server), 0);
+        rig_free(g);
+}
+
+static void files_go_as_parts_beside_the_json(void **state)
+{
+        struct rig *g = rig_new();
+        char *dir = scratch_new(), *path = scratch_path(dir, "a.txt");
+        struct dc_file file = { path, "note.txt", "text/plain" };
+        json_t *body = json_pack("{s:s}", "content", "see");
+        struct dc_request q = to_channel("5");
+        FILE *f = fopen(path, "w");
+
+        (void)state;
+        assert_non_null(f);
+        fputs("the bytes", f);
+        fclose(f);
+        says(g, 200, "", "{}");
+        rig_open(g, 0);
+        q.body = body;
+        q.files = &file;
+        q.file_count = 1;
+        ask(g, 'a', q);
+        json_decref(body);
+        until_answers(g, 1);
+        assert_true(asked_for(g, 0, "name=\"payload_json\""));
+        assert_true(asked_for(g, 0, "{\"content\":\"see\"}"));
+        assert_true(asked_for(g, 0, "name=\"files[0]\"; filename=\"note.txt\""));
+        assert_true(asked_for(g, 0, "the bytes"));
+        rig_free(g);
+        free(path);
+        scratch_free(dir);
+}
+
+static void a_refusal_names_code_and_field(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        says(g, 400, "",
+             "{\"code\":50035,\"message\":\"Invalid Form "
+             "Body\",\"errors\":{\"content\":{\"_errors\":[{\"code\":"
+             "\"BASE_TYPE_MAX_LENGTH\",\"message\":\"Must be 2000 or fewer in length.\"}]}}}");
+        rig_open(g, 0);
+        ask(g, 'a', to_channel("1"));
+        until_answers(g, 1);
+        assert_false(g->last.ok);
+        assert_int_equal(g->last.code, 50035);
+        assert_string_equal(g->last.why,
+                            "Discord says: Invalid Form Body (50035): content: Must be 2000 or fewer "
+                            "in length.");
+        rig_free(g);
+}
+
+/* ---- failures ---- */
+
+static void a_cut_before_and_after_the_request_are_told_apart(void **state)
+{
+        struct rig *g = rig_new();
+        char *base;
+
+        (void)state;
+        g->script[g->count++] = (struct fake_answer){ .bytes = NULL, .end = FAKE_RESET };
+        says(g, 502, "", "<html>");
+        rig_open(g, 0);
+        ask(g, 'a', to_channel("1"));
+        until_answers(g, 1);
+        assert_int_equal(g->last.status, 0);
+        assert_int_equal(g->last.reach, HTTP_UNSURE);
+        ask(g, 'b', to_channel("1"));
+        until_answers(g, 2);
+        assert_int_equal(g->last.status, 502);
+        assert_int_equal(g->last.reach, HTTP_ANSWERED);
+        assert_string_equal(g->last.why, "Discord answered 502");
+
+        dc_rest_free(g->rest);
+        base = fake_server_url(g->server, "");
+        fake_server_free(g->server);
+        g->server = NULL;
+        loop_step(g->loop, false);
+        g->rest = dc_rest_new(&(struct dc_rest_options){
+                .loop = g->loop, .http = g->http, .base = base, .token = g->token, .name = "dc" });
+        free(base);
+        ask(g, 'c', to_channel("1"));
+        until_answers(g, 3);
+        assert_int_equal(g->last.reach, HTTP_NOT_SENT);
+        assert_non_null(strstr(g->last.why, "Discord could not be reached: "));
+        rig_free(g);
+}
+
+static void after_a_401_nothing_more_is_asked(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        says(g, 401, "", "{\"message\":\"401: Unauthorized\",\"code\":0}");
+        rig_open(g, 0);
+        ask(g, 'a', to_channel("1"));
+        until_answers(g, 1);
+        assert_int_equal(g->unauthorized, 1);
+        ask(g, 'b', to_channel("2"));
+        until_answers(g, 2);
+        assert_int_equal(g->last.kind, ERR_REFUSED);
+        assert_int_equal(g->unauthorized, 1);
+        assert_int_equal(fake_server_requests(g->server), 1);
+        rig_free(g);
+}
+
+static void refused_calls_stop_before_the_address_is_banned(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        says(g, 403, "", "{\"code\":50001,\"message\":\"Missing Access\"}");
+        says(g, 404, "", "{\"code\":10003,\"message\":\"Unknown Channel\"}");
+        says(g, 429, "X-RateLimit-Scope: shared\r\n",
+             "{\"retry_after\":60,\"message\":\"slow\",\"global\":false}");
+        says(g, 429, "X-RateLimit-Scope: user\r\n",
+             "{\"retry_after\":60,\"message\":\"slow\",\"global\":false}");
+        rig_open(g, 2);
+        for (unsigned i = 0; i < 4; i++) {
+                static const char *const channels[] = { "1", "2", "3", "4" };
+
+                ask(g, 'a', to_channel(channels[i]));
+                until_answers(g, i + 1);
+        }
+        assert_int_equal(dc_rest_invalid(g->rest), 2); /* a 404 and a shared limit do not count */
+        ask(g, 'b', to_channel("5"));
+        until_answers(g, 5);
+        assert_int_equal(g->last.kind, ERR_LIMIT);
+        assert_int_equal(g->last.reach, HTTP_NOT_SENT);
+        assert_non_null(strstr(g->last.why, "ban our address"));
+        assert_int_equal(fake_server_requests(g->server), 4);
+        rig_free(g);
+}
+
+static void what_is_not_permitted_is_not_tried_again_for_typing(void **state)
+{
+        struct rig *g = rig_new();
+        struct dc_request typing = { .method = "POST",
+                                     .route = "/channels/{channel_id}/typing",
+                                     .args = { "1" },
+                                     .priority = DC_IDLE };
+
+        (void)state;
+        says(g, 403, "", "{\"code\":50013,\"message\":\"Missing Permissions\"}");
+        rig_open(g, 0);
+        ask(g, 'a', typing);
+        until_answers(g, 1);
+        ask(g, 'b', typing);
+        until_answers(g, 2);
+        assert_int_equal(g->last.code, 50013);
+        assert_int_equal(fake_server_requests(g->server), 1);
+        rig_free(g);
+}
+
+/* ---- limits ---- */
+
+#define BUCKET(hash, remaining, reset)                                                              \
+        "X-RateLimit-Bucket: " hash "\r\nX-RateLimit-Limit: 5\r\nX-RateLimit-Remaining: " remaining \
+        "\r\nX-RateLimit-Reset-After: " reset "\r\n"
+
+static void a_used_up_bucket_waits_for_its_reset_and_others_do_not(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        says(g, 200, BUCKET("h", "0", "0.300"), "{}");
+        says(g, 200, BUCKET("h", "4", "5"), "{}");
+        says(g, 200, BUCKET("h", "4", "5"), "{}");
+        rig_open(g, 0);
+        ask(g, 'a', to_channel("1"));
+        until_answers(g, 1);
+        ask(g, 'b', to_channel("1"));
+        ask(g, 'c', to_channel("2"));
+        assert_int_equal(dc_rest_waiting(g->rest), 1);
+        until_answers(g, 3);
+        assert_string_equal(g->order, "acb");
+        rig_free(g);
+}
+
+static void a_wait_that_is_too_long_is_told_at_once(void **state)
+{
+        struct rig *g = rig_new();
+        struct dc_request q = to_channel("1");
+
+        (void)state;
+        says(g, 200, BUCKET("h", "0", "60"), "{}");
+        rig_open(g, 0);
+        ask(g, 'a', q);
+        until_answers(g, 1);
+        ask(g, 'b', q);
+        until_answers(g, 2);
+        assert_int_equal(g->last.kind, ERR_LIMIT);
+        assert_int_equal(g->last.reach, HTTP_NOT_SENT);
+        assert_in_range(g->last.retry_after_ms, 50000, 60000);
+        assert_int_equal(dc_rest_waiting(g->rest), 0);
+        rig_free(g);
+}
+
+static void routes_of_one_bucket_share_it(void **state)
+{
+        struct rig *g = rig_new();
+        struct dc_request other = { .method = "PATCH",
+                                    .route = "/channels/{channel_id}/messages/{message_id}",
+                                    .args = { "1", "2" } };
+
+        (void)state;
+        says(g, 200, BUCKET("same", "3", "60"), "{}");
+        says(g, 200, BUCKET("same", "0", "60"), "{}");
+        rig_open(g, 0);
+        ask(g, 'a', to_channel("1"));
+        until_answers(g, 1);
+        ask(g, 'b', other);
+        until_answers(g, 2);
+        ask(g, 'c', to_channel("1"));
+        until_answers(g, 3);
+        assert_int_equal(g->last.kind, ERR_LIMIT);
+        assert_int_equal(fake_server_requests(g->server), 2);
+        rig_free(g);
+}
+
+static void before_the_first_answer_one_call_asks_for_all(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        says(g, 200, BUCKET("h", "4", "5"), "{}");
+        says(g, 200, BUCKET("h", "3", "5"), "{}");
+        says(g, 200, BUCKET("h", "2", "5"), "{}");
+        rig_open(g, 0);
+        ask(g, 'a', to_channel("1"));
+        ask(g, 'b', to_channel("1"));
+        ask(g, 'c', to_channel("1"));
+        assert_int_equal(dc_rest_waiting(g->rest), 2);
+        until_answers(g, 3);
+        assert_int_equal(g->order[0], 'a');
+        rig_free(g);
+}
+
+static void urgent_calls_go_first(void **state)
+{
+        struct rig *g = rig_new();
+        struct dc_request q = to_channel("1");
+
+        (void)state;
+        for (int i = 0; i < 4; i++)
+                says(g, 200, BUCKET("h", "1", "0.001"), "{}");
+        rig_open(g, 0);
+        ask(g, 'a', q);
+        q.priority = DC_IDLE;
+        ask(g, 'b', q);
+        q.priority = DC_NORMAL;
+        ask(g, 'c', q);
+        q.priority = DC_URGENT;
+        ask(g, 'd', q);
+        until_answers(g, 4);
+        assert_string_equal(g->order, "adcb");
+        rig_free(g);
+}
+
+static void a_short_429_is_waited_for_and_the_call_made_once_more(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        says(g, 429, BUCKET("h", "0", "0.05"),
+             "{\"message\":\"slow\",\"retry_after\":0.05,\"global\":false}");
+        says(g, 200, BUCKET("h", "4", "5"), "{}");
+        says(g, 200, BUCKET("h", "3", "5"), "{}");
+        rig_open(g, 0);
+        ask(g, 'a', to_channel("1"));
+        ask(g, 'b', to_channel("1"));
+        until_answers(g, 2);
+        assert_true(g->last.ok);
+        assert_string_equal(g->order, "ab");
+        assert_int_equal(fake_server_requests(g->server), 3);
+        rig_free(g);
+}
+
+static void a_long_429_is_the_callers_business(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        says(g, 429, BUCKET("h", "0", "3600"),
+             "{\"message\":\"slow\",\"retry_after\":3600.5,\"global\":false}");
+        rig_open(g, 0);
+        ask(g, 'a', to_channel("1"));
+        until_answers(g, 1);
+        assert_int_equal(g->last.status, 429);
+        assert_in_range(g->last.retry_after_ms, 3600500, 3600501);
+        assert_false(g->last.global);
+        rig_free(g);
+}
+
+static void a_global_429_holds_everything_but_interactions(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        says(g, 429, "X-RateLimit-Global: true\r\nX-RateLimit-Scope: global\r\nRetry-After: 60\r\n",
+             "{\"message\":\"slow\",\"retry_after\":60,\"global\":true}");
+        says(g, 204, "", "");
+        rig_open(g, 0);
+        ask(g, 'a', to_channel("1"));
+        until_answers(g, 1);
+        assert_true(g->last.global);
+        ask(g, 'b', to_channel("2"));
+        until_answers(g, 2);
+        assert_int_equal(g->last.kind, ERR_LIMIT);
+        ask(g, 'c',
+            (struct dc_request){ .method = "POST",
+                                 .route = "/interactions/{interaction_id}/{interaction_token}/callback",
+                                 .args = { "1", "t" } });
+        until_answers(g, 3);
+        assert_true(g->last.ok);
+        rig_free(g);
+}
+
+static void no_more_calls_wait_than_there_is_room_for(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        rig_open(g, 0);
+        for (int i = 0; i < DC_WAITING_MAX + 1; i++)
+                ask(g, 'a', to_channel("1"));
+        assert_int_equal(dc_rest_waiting(g->rest), DC_WAITING_MAX);
+        ask(g, 'z', to_channel("1"));
+        until_answers(g, 1);
+        assert_int_equal(g->order[0], 'z');
+        assert_int_equal(g->last.kind, ERR_LIMIT);
+        rig_free(g);
+}
+
+static void an_aborted_call_is_never_answered(void **state)
+{
+        struct rig *g = rig_new();
+        struct dc_call *flying, *waiting, *refused;
+
+        (void)state;
+        says(g, 200, "", "{}");
+        says(g, 200, "", "{}");
+        rig_open(g, 0);
+        flying = ask(g, 'a', to_channel("1"));
+        waiting = ask(g, 'b', to_channel("1"));
+        refused = ask(g, 'c', to_channel("x"));
+        assert_true(dc_call_begun(flying));
+        assert_false(dc_call_begun(waiting));
+        ask(g, 'd', to_channel("1"));
+        dc_call_abort(flying);
+        dc_call_abort(waiting);
+        dc_call_abort(refused);
+        until_answers(g, 1);
+        assert_string_equal(g->order, "d");
+        rig_free(g);
+}
+
+/* ---- arithmetic ---- */
+
+static void decimals_are_read_whatever_the_locale(void **state)
+{
+        static const struct {
+                const char *text;
+                int64_t ms;
+        } rows[] = { { "1", 1000 },      { "0.5", 500 },
+                     { "1.25", 1250 },   { "0.0004", 1 },
+                     { "64.57", 64570 }, { "0.001", 1 },
+                     { "2.", 2000 },     { "1470173023.123", INT64_C(1470173023123) },
+                     { "1.2000", 1200 }, { "", -1 },
+                     { "x", -1 },        { "-1", -1 },
+                     { ".5", -1 } };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++)
+                assert_int_equal(dc_seconds_ms(rows[i].text), rows[i].ms);
+        assert_int_equal(dc_seconds_ms(NULL), -1);
+        assert_true(dc_seconds_ms("99999999999999999999999999") > 0);
+}
+
+static void answers_that_overtake_each_other_do_not_give_calls_away(void **state)
+{
+        struct dc_limits l;
+        struct dc_bucket *b;
+        struct dc_told second = { .limit = 5, .remaining = 3, .reset_after_ms = 1000, .window = 77 };
+        struct dc_told first = { .limit = 5, .remaining = 4, .reset_after_ms = 1000, .window = 77 };
+
+        (void)state;
+        dc_limits_init(&l);
+        b = dc_limits_bucket(&l, "GET", "/x", "", 0);
+        assert_int_equal(dc_bucket_wait(b, 0), 0);
+        b->flying = 1;
+        assert_int_equal(dc_bucket_wait(b, 0), -1);
+        b->flying = 0;
+        dc_bucket_told(b, &second, 0);
+        dc_bucket_told(b, &first, 10);
+        assert_int_equal(b->remaining, 3);
+        b->flying = 3;
+        assert_int_equal(dc_bucket_wait(b, 20), -1);
+        b->flying = 2;
+        assert_int_equal(dc_bucket_wait(b, 20), 0);
+        b->flying = 4;
+        assert_int_equal(dc_bucket_wait(b, 1000), 0); /* a new window */
+        b->flying = 5;
+        assert_int_equal(dc_bucket_wait(b, 1000), -1);
+        b->flying = 0;
+        dc_bucket_close(b, 500, 1000);
+        dc_bucket_close(b, 100, 1000);
+        assert_int_equal(dc_bucket_wait(b, 1200), 300);
+        dc_limits_release(&l);
+}
+
+static void idle_buckets_are_forgotten(void **state)
+{
+        struct dc_limits l;
+        char major[24];
+
+        (void)state;
+        dc_limits_init(&l);
+        for (int i = 0; i < 5000; i++) {
+                snprintf(major, sizeof(major), "%d", i);
+                dc_limits_bucket(&l, "POST", "/webhooks/{webhook_id}/{webhook_token}", major, i);
+        }
+        assert_true(l.buckets.count < 1100);
+        dc_limits_release(&l);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_call_names_the_bot_as_discord_wants_it),
+                cmocka_unit_test(interaction_routes_do_not_show_the_token),
+                cmocka_unit_test(emoji_are_percent_encoded),
+                cmocka_unit_test(ids_that_are_no_digits_are_not_sent),
+                cmocka_unit_test(files_go_as_parts_beside_the_json),
+                cmocka_unit_test(a_refusal_names_code_and_field),
+                cmocka_unit_test(a_cut_before_and_after_the_request_are_told_apart),
+                cmocka_unit_test(after_a_401_nothing_more_is_asked),
+                cmocka_unit_test(refused_calls_stop_before_the_address_is_banned),
+                cmocka_unit_test(what_is_not_permitted_is_not_tried_again_for_typing),
+                cmocka_unit_test(a_used_up_bucket_waits_for_its_reset_and_others_do_not),
+                cmocka_unit_test(a_wait_that_is_too_long_is_told_at_once),
+                cmocka_unit_test(routes_of_one_bucket_share_it),
+                cmocka_unit_test(before_the_first_answer_one_call_asks_for_all),
+                cmocka_unit_test(urgent_calls_go_first),
+                cmocka_unit_test(a_short_429_is_waited_for_and_the_call_made_once_more),
+                cmocka_unit_test(a_long_429_is_the_callers_business),
+                cmocka_unit_test(a_global_429_holds_everything_but_interactions),
+                cmocka_unit_test(no_more_calls_wait_than_there_is_room_for),
+                cmocka_unit_test(an_aborted_call_is_never_answered),
+                cmocka_unit_test(decimals_are_read_whatever_the_locale),
+                cmocka_unit_test(answers_that_overtake_each_other_do_not_give_calls_away),
+                cmocka_unit_test(idle_buckets_are_forgotten),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
