@@ -31,7 +31,9 @@ struct ending {
         size_t superseded_count;
         bool journaled;
         bool claimed; /* the first part leaves with this transaction */
-        bool stale;   /* the fence has moved on: nothing was written */
+        struct turn_outcome outcome;
+        struct road_also also; /* what others want stored together with it */
+        bool stale;            /* the fence has moved on: nothing was written */
         struct bus_batch batch;
 };
 
@@ -61,8 +63,8 @@ static int say(struct store_tx *tx, const struct ending *e, const char *role, co
                const char *text, struct error *err)
 {
         struct store_stmt *s =
-                store_prepare(tx, "INSERT INTO transcript(conversation, turn, role, name, text, time_ms)"
-                                  " VALUES(?1, ?2, ?3, ?4, ?5, ?6)");
+                store_prepare(tx, "INSERT INTO transcript(conversation, turn, role, name, text, time_ms,"
+                                  " session) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)");
 
         if (!text || text[0] == '\0')
                 return 0;
@@ -72,6 +74,7 @@ static int say(struct store_tx *tx, const struct ending *e, const char *role, co
         store_bind_text(s, 4, name);
         store_bind_text(s, 5, text);
         store_bind_int(s, 6, e->now_ms);
+        store_bind_text(s, 7, e->turn->session);
         return store_run(s, err);
 }
 
@@ -193,7 +196,7 @@ static int write_ending(struct store_tx *tx, void *arg, struct error *err)
                 if (out_store(tx, &e->batch, e->outs[i], e->journaled, NULL, err) < 0)
                         return -1;
         }
-        return 0;
+        return e->also.fn ? e->also.fn(tx, e->also.arg, err) : 0;
 }
 
 static void count_end(struct road *r, const struct ending *e)
@@ -231,6 +234,10 @@ static void on_ended(void *arg)
                 else
                         outbox_enqueue(r, e->outs[i]);
         }
+        if (e->also.fn)
+                e->also.done(e->also.arg);
+        if (r->hooks.ended && !e->stale)
+                r->hooks.ended(r->hooks.ctx, &t->run, &e->outcome);
         if (t->cancel_done)
                 t->cancel_done(t->cancel_arg, NULL);
         for (unsigned i = 0; i < e->part_count; i++)
@@ -315,10 +322,15 @@ static void make_outs(struct turn *t, struct ending *e)
 static void store_end(struct ending *e)
 {
         struct turn *t = e->turn;
+        struct road *r = t->road;
 
         t->ending = NULL;
         make_outs(t, e);
-        e->claimed = e->out_count > 0 && !e->journaled && outbox_claim_with_row(t->road, e->outs[0]);
+        e->claimed = e->out_count > 0 && !e->journaled && outbox_claim_with_row(r, e->outs[0]);
+        e->outcome = (struct turn_outcome){ .answered = e->out_count > 0, .cost_microusd = e->cost_microusd };
+        turn_fill_run(t);
+        if (r->hooks.ending)
+                r->hooks.ending(r->hooks.ctx, &t->run, &e->outcome, &e->also);
         fault_point("turn.before_end");
         road_write(t->road, "turn end", write_ending, on_ended, e);
 }

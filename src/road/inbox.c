@@ -81,9 +81,9 @@ static void on_stored(struct arrival *a)
         outbox_adapter(r, a->in->adapter)->stats.last_inbound_ms = a->now_ms;
         a->in->event = a->receipt.event;
         bus_publish(r->bus, &a->batch);
-        lane_push_pending(r, a->in);
+        decide_later(r, a->in);
         a->in = NULL;
-        lane_decide(r);
+        decide_pending(r);
 }
 
 static void on_written(void *arg, const struct error *err)

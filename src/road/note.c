@@ -6,27 +6,19 @@
 
 #define CHAT_CONVERSATIONS 64 /* of one chat that hear a person's answer: those that were active last */
 
-int note_heard(struct store_tx *tx, const char *lane, const char *agent, const struct incoming *in,
+int note_heard(struct store_tx *tx, const char *key, const struct lane_name *n, const struct incoming *in,
                int64_t now_ms, struct error *err)
 {
         struct store_stmt *s;
+        int64_t conversation;
 
         if (!in->text || in->text[0] == '\0')
                 return 0;
-        s = store_prepare(
-                tx, "INSERT INTO conversations(lane, adapter, channel, thread, agent, created_ms, active_ms)"
-                    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?6) ON CONFLICT(lane) DO UPDATE SET active_ms = ?6");
-        store_bind_text(s, 1, lane);
-        store_bind_text(s, 2, in->adapter);
-        store_bind_text(s, 3, in->channel);
-        store_bind_text(s, 4, in->thread);
-        store_bind_text(s, 5, agent);
-        store_bind_int(s, 6, now_ms);
-        if (store_run(s, err) < 0)
+        if (lane_row(tx, key, n, now_ms, &conversation, err) < 0)
                 return -1;
         s = store_prepare(tx, "INSERT INTO transcript(conversation, turn, role, name, text, time_ms)"
-                              " SELECT id, 0, 'user', ?2, ?3, ?4 FROM conversations WHERE lane = ?1");
-        store_bind_text(s, 1, lane);
+                              " VALUES(?1, 0, 'user', ?2, ?3, ?4)");
+        store_bind_int(s, 1, conversation);
         store_bind_text(s, 2, in->sender_name ? in->sender_name : in->sender_username);
         store_bind_text(s, 3, in->text);
         store_bind_int(s, 4, now_ms);

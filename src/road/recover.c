@@ -15,7 +15,7 @@
 /* A turn as read from its row, before it has a place in memory. */
 struct row {
         int64_t id, conversation, attempt, fence, due_ms, created_ms, draft;
-        char *agent, *rule, *trace, *adapter, *channel, *thread;
+        char *agent, *rule, *trace, *adapter, *channel, *thread, *person, *session;
         bool was_running;
         struct incoming **inputs;
         unsigned count;
@@ -36,6 +36,8 @@ static void row_free(struct row *w)
         free(w->adapter);
         free(w->channel);
         free(w->thread);
+        free(w->person);
+        free(w->session);
         free(w);
 }
 
@@ -103,7 +105,7 @@ static int read_inputs(struct store_tx *tx, struct row *w, const char *inputs, s
 #define TURN_COLUMNS                                                                                        \
         "t.id, t.conversation, t.agent, t.rule, t.state, t.inputs, t.trace, t.attempt, t.fence, t.due_ms, " \
         "t.created_ms,"                                                                                     \
-        " c.adapter, c.channel, c.thread, t.draft"
+        " c.adapter, c.channel, c.thread, t.draft, c.person, t.session"
 
 /* Reads the row the statement stands on. inputs_out: a copy of the list, because reading events moves the statement's memory. */
 static struct row *read_row(struct store_stmt *s, char **inputs_out)
@@ -125,6 +127,8 @@ static struct row *read_row(struct store_stmt *s, char **inputs_out)
         w->channel = mem_strdup(store_col_text(s, 12));
         w->thread = mem_strdup(store_col_text(s, 13));
         w->draft = store_col_int(s, 14);
+        w->person = mem_strdup(store_col_text(s, 15));
+        w->session = mem_strdup(store_col_text(s, 16));
         return w;
 }
 
@@ -181,7 +185,8 @@ static int64_t time_left(const struct row *w)
 
 static struct turn *place_row(struct road *r, struct row *w)
 {
-        struct lane *lane = lane_get(r, w->adapter, w->channel, w->thread, w->agent);
+        struct lane_name name = { w->adapter, w->channel, w->thread, w->agent, w->person };
+        struct lane *lane = lane_get(r, &name);
         struct turn *t;
         int64_t next = r->next_turn;
 
@@ -193,6 +198,8 @@ static struct turn *place_row(struct road *r, struct row *w)
         t->run.fence = w->fence;
         t->created_ms = w->created_ms;
         t->draft_delivery = w->draft;
+        t->person = mem_strdup(w->person);
+        t->session = mem_strdup(w->session);
         t->state = TURN_QUEUED;
         t->due_ms = w->due_ms;
         t->due_mono = t->due_limit = loop_now_ms(r->loop) + time_left(w);
@@ -271,7 +278,7 @@ static void on_resume(void *arg)
                         resume_row(v->road, w);
                 row_free(w);
         }
-        lane_decide(v->road);
+        decide_pending(v->road);
         outbox_pump_all(v->road);
         free(v);
 }
@@ -319,7 +326,7 @@ static int read_undecided(struct store_tx *tx, void *arg, struct error *err)
 
                 /* the loop waits for this function, so the list is ours alone */
                 if (in)
-                        lane_push_pending(r, in);
+                        decide_later(r, in);
         }
         return rc < 0 ? -1 : 0;
 }

@@ -245,6 +245,7 @@ struct road *road_open(struct loop *l, struct store *s, struct bus *b, const str
         TAILQ_INIT(&r->ready);
         map_init(&r->lanes);
         map_init(&r->turns);
+        map_init(&r->flights);
         map_init(&r->adapters);
         map_init(&r->outs);
         r->prune = timer_new(l, on_prune, r);
@@ -317,6 +318,7 @@ static void release_lanes(struct road *r)
                 turn_free(t);
         }
         map_release(&r->turns);
+        flight_release_all(r);
 }
 
 void road_close(struct road *r)

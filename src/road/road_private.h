@@ -38,7 +38,10 @@ struct turn {
         struct turn_list *
                 held_in; /* waits there for a free place or for room in its adapter's outbox; NULL: nowhere */
         unsigned joining; /* messages that were added but not stored yet: it must not start before them */
+        struct flight *flight; /* of its session while it runs; NULL: no session */
         char *agent, *rule, *adapter, *channel, *thread;
+        char *person;  /* whose own lane it is in; NULL: everybody's */
+        char *session; /* of the decision; NULL: none */
         char trace[ID_TRACE_SIZE];
         char key[TURN_KEY_SIZE];
         struct incoming **inputs;
@@ -62,9 +65,15 @@ struct turn {
 };
 TAILQ_HEAD(turn_list, turn);
 
+/* Whose conversation it is. Strings are borrowed. */
+struct lane_name {
+        const char *adapter, *channel, *thread, *agent;
+        const char *person; /* NULL: everybody's in the channel */
+};
+
 /* A conversation while something is going on in it. */
 struct lane {
-        char *key;            /* adapter, channel, thread and agent */
+        char *key;            /* adapter, channel, thread, agent and perhaps person */
         int64_t conversation; /* 0 until its row is known */
         struct turn *running; /* STARTING, RUNNING or ENDING; also STORING when it starts now */
         struct turn_list waiting;
@@ -142,7 +151,8 @@ struct road {
 
         /* lanes and turns */
         struct map lanes;
-        struct map turns; /* by number, for cancelling */
+        struct map turns;   /* by number, for cancelling */
+        struct map flights; /* sessions that have a running turn */
         struct turn_list ready;
         size_t running_count, turn_count;
 
@@ -174,18 +184,38 @@ char *road_key(const char *prefix, int64_t n, char out[TURN_KEY_SIZE]);
  */
 void road_write(struct road *r, const char *what, store_fn *fn, void (*done)(void *arg), void *arg);
 
+/* decide.c */
+void decide_pending(struct road *r);                    /* looks at pending events, if nobody does */
+void decide_later(struct road *r, struct incoming *in); /* takes in over */
+
 /* lane.c */
-void lane_decide(struct road *r);                            /* looks at pending events, if nobody does */
-void lane_push_pending(struct road *r, struct incoming *in); /* takes in over */
-struct lane *lane_get(struct road *r, const char *adapter, const char *channel, const char *thread,
-                      const char *agent);
+char *lane_key(const struct lane_name *n);                               /* yours to free */
+struct lane *lane_find(const struct road *r, const struct lane_name *n); /* NULL: nothing is going on there */
+struct lane *lane_get(struct road *r, const struct lane_name *n);        /* made on demand */
+/* Inside store functions: the number of its row, made on demand. */
+int lane_row(struct store_tx *tx, const char *key, const struct lane_name *n, int64_t now_ms,
+             int64_t *conversation, struct error *err);
 void lane_pump(struct road *r, struct lane *lane); /* starts the next turn if it may; may free the lane */
 void lane_pump_ready(struct road *r);              /* a place became free */
 void lane_release_held(struct road *r, struct out_adapter *a); /* there may be room in the adapter's outbox */
+void lane_free_if_idle(struct road *r, struct lane *lane);
 void lane_append(struct lane *lane, struct turn *t);
+void lane_hold(struct turn *t, struct turn_list *list);
 void lane_unhold(struct turn *t);
+void lane_run(struct turn *t);       /* it becomes the running one of its lane, which has none */
 void lane_take(struct turn *t);      /* out of the waiting ones; the lane's running turn if there is none */
 void lane_give_back(struct turn *t); /* undoes lane_take when the turn leaves */
+
+/* flight.c */
+bool flight_is_free(const struct road *r, const char *agent, const char *session); /* also without one */
+void flight_begin(struct turn *t); /* it runs: nobody else does on its session */
+bool flight_holds(
+        struct turn *t); /* another lane's turn runs on its session: it is held until that has ended */
+void flight_end(struct turn *t);
+void flight_release_all(struct road *r);
+
+/* history.c */
+void history_gather(struct turn *t); /* what its agent is to read before; turn_hand_over follows */
 
 /* turn.c */
 struct turn *turn_new(struct road *r, struct lane *lane, const char *agent, const char *rule,
@@ -199,6 +229,8 @@ int turn_started_event(struct store_tx *tx, struct bus_batch *batch, const struc
 void turn_leave(struct turn *t); /* out of memory: its lane goes on */
 void turn_claim(struct turn *t); /* QUEUED → STARTING */
 void turn_begin(struct turn *t); /* its row says running: hand it to the agent */
+void turn_hand_over(struct turn *t);
+void turn_fill_run(struct turn *t); /* what others see of it */
 void turn_give_up(struct turn *t,
                   const char *why); /* a run that was interrupted too often, or may not be repeated */
 void turn_check_cancel(struct turn *t);
@@ -215,7 +247,7 @@ void turn_end_held(struct turn *t);            /* the last piece of its draft is
 
 /* note.c: lines of the transcript that belong to no turn; inside store functions */
 /* What somebody said while no agent was asked; the lane's conversation is made if it is not there. */
-int note_heard(struct store_tx *tx, const char *lane, const char *agent, const struct incoming *in,
+int note_heard(struct store_tx *tx, const char *key, const struct lane_name *n, const struct incoming *in,
                int64_t now_ms, struct error *err);
 /* What a person said in the bot's name: all conversations of the chat hear it. */
 int note_told(struct store_tx *tx, const struct out *o, const char *author, const char *text,

@@ -55,6 +55,8 @@ void turn_free(struct turn *t)
         free(t->adapter);
         free(t->channel);
         free(t->thread);
+        free(t->person);
+        free(t->session);
         free(t->cancel_why);
         free(t);
 }
@@ -195,41 +197,6 @@ void turn_claim(struct turn *t)
 
 /* ---- running ---- */
 
-struct history_read {
-        struct turn *turn;
-        int64_t conversation, limit;
-        struct transcript_line *lines;
-        unsigned count;
-};
-
-/* The latest lines, read from the newest back (so the index is the order) and filed from the end. */
-static int read_history(struct store_tx *tx, void *arg, struct error *err)
-{
-        struct history_read *h = arg;
-        struct store_stmt *s = store_prepare(
-                tx,
-                "SELECT role, name, text, time_ms FROM transcript WHERE conversation = ?1"
-                " AND id > (SELECT history_from FROM conversations WHERE id = ?1) ORDER BY id DESC LIMIT ?2");
-        struct arena *arena = &h->turn->history;
-        unsigned free_lines = (unsigned)h->limit;
-        int rc;
-
-        store_bind_int(s, 1, h->conversation);
-        store_bind_int(s, 2, h->limit);
-        h->lines = arena_alloc(arena, (size_t)h->limit * sizeof(*h->lines));
-        while ((rc = store_step(s, err)) == 1 && free_lines > 0) {
-                struct transcript_line *line = &h->lines[--free_lines];
-
-                line->role = arena_strdup(arena, store_col_text(s, 0));
-                line->name = arena_strdup(arena, store_col_text(s, 1));
-                line->text = arena_strdup(arena, store_col_text(s, 2));
-                line->time_ms = store_col_int(s, 3);
-        }
-        h->lines += free_lines;
-        h->count = (unsigned)h->limit - free_lines;
-        return rc < 0 ? -1 : 0;
-}
-
 static void on_deadline(void *arg)
 {
         struct turn *t = arg;
@@ -245,18 +212,25 @@ static void on_deadline(void *arg)
         turn_end(t, &reply);
 }
 
-static void hand_over(struct turn *t)
+/* A turn that never started has an end as well, and that is told with its run. */
+void turn_fill_run(struct turn *t)
 {
-        struct road *r = t->road;
-
         t->run.agent = t->agent;
         t->run.key = t->key;
         t->run.trace = t->trace;
         t->run.adapter = t->adapter;
         t->run.channel = t->channel;
         t->run.thread = t->thread;
+        t->run.session = t->session;
         t->run.inputs = (const struct incoming *const *)t->inputs;
         t->run.input_count = t->input_count;
+}
+
+void turn_hand_over(struct turn *t)
+{
+        struct road *r = t->road;
+
+        turn_fill_run(t);
         t->state = TURN_RUNNING;
         timer_free(t->timer);
         t->timer = timer_new(r->loop, on_deadline, t);
@@ -270,39 +244,11 @@ static void hand_over(struct turn *t)
         r->hooks.agent_start(r->hooks.ctx, &t->run);
 }
 
-static void on_history(void *arg, const struct error *err)
-{
-        struct history_read *h = arg;
-        struct turn *t = h->turn;
-
-        t->road->writes--;
-        if (err)
-                log_warn("cannot read the conversation so far, going on without it", LOG_S("turn", t->key),
-                         LOG_S("why", err->text));
-        t->run.history = h->lines;
-        t->run.history_count = err ? 0 : h->count;
-        free(h);
-        hand_over(t);
-}
-
 void turn_begin(struct turn *t)
 {
-        struct road *r = t->road;
-        struct history_read *h;
-
         t->state = TURN_STARTING;
         t->started_ms = clock_wall_ms();
-        if (!(r->hooks.agent_abilities(r->hooks.ctx, t->agent) & AGENT_HISTORY) ||
-            r->limits.history_messages == 0) {
-                hand_over(t);
-                return;
-        }
-        h = mem_zalloc(sizeof(*h));
-        h->turn = t;
-        h->conversation = t->run.conversation;
-        h->limit = r->limits.history_messages;
-        r->writes++;
-        store_read(r->store, read_history, on_history, h);
+        history_gather(t);
 }
 
 static void tell_live(struct turn *t, const char *type, const char *key, const char *text, size_t n)

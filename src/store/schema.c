@@ -80,6 +80,16 @@ const struct store_migration store_schema[] = {
           " id AUTOKEY, name TEXT NOT NULL, prefix TEXT NOT NULL UNIQUE, hash TEXT NOT NULL, scopes TEXT NOT NULL,"
           " adapters TEXT, created_ms BIGINT NOT NULL, expires_ms BIGINT NOT NULL DEFAULT 0,"
           " used_ms BIGINT NOT NULL DEFAULT 0, revoked_ms BIGINT NOT NULL DEFAULT 0, rate_limit BIGINT NOT NULL);" },
+        { 4, "sessions, commands, marks",
+          "ALTER TABLE conversations ADD COLUMN person TEXT;"
+          /* what the agent is shown begins after this line and with this turn: a turn that ran when it was reset is not shown */
+          "ALTER TABLE conversations ADD COLUMN history_turn BIGINT NOT NULL DEFAULT 0;"
+          "ALTER TABLE turns ADD COLUMN session TEXT;"
+          "ALTER TABLE turns ADD COLUMN cancel TEXT;" /* somebody asked to stop it, and why */
+          "ALTER TABLE turns ADD COLUMN mark BIGINT NOT NULL DEFAULT 0;" /* the delivery that marked its message as slow */
+          "ALTER TABLE transcript ADD COLUMN session TEXT;"
+          "CREATE INDEX transcript_by_session ON transcript(session, id) WHERE session IS NOT NULL;"
+          "ALTER TABLE trigger_log ADD COLUMN changed_by BIGINT;" }, /* the edit whose text replaced this one's */
         { 0, NULL, NULL },
 };
 /* clang-format on */

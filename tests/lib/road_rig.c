@@ -22,15 +22,15 @@ static void decide(void *ctx, const struct incoming *in, struct decision *out)
 {
         struct rig *g = ctx;
 
-        if (strncmp(in->text, "skip", 4) == 0) {
-                out->reason = "the test says so";
-                return;
-        }
-        out->trigger = true;
         out->agent = in->guild; /* the rig names the agent there */
         out->rule = "test";
         out->debounce_ms = g->debounce_ms;
         out->debounce_max_ms = g->debounce_max_ms;
+        out->trigger = strcmp(in->type, EVENT_MESSAGE_RECEIVED) == 0 && strncmp(in->text, "skip", 4) != 0;
+        if (!out->trigger)
+                out->reason = "the test says so";
+        if (g->decides)
+                g->decides(g, in, out);
 }
 
 static unsigned agent_abilities(void *ctx, const char *agent)
@@ -93,6 +93,8 @@ static unsigned adapter_abilities(void *ctx, const char *adapter)
                 return ADAPTER_READBACK;
         if (strcmp(adapter, "grow") == 0)
                 return ADAPTER_EDITS | ADAPTER_STREAMS | ADAPTER_TYPING;
+        if (strcmp(adapter, "react") == 0)
+                return ADAPTER_EDITS | ADAPTER_REACTIONS | ADAPTER_THREADS | ADAPTER_TYPING;
         return ADAPTER_EDITS;
 }
 
@@ -156,6 +158,11 @@ static void note_send(struct rig *g, const struct delivery *d, bool reconcile)
         snprintf(s->kind, sizeof(s->kind), "%s", d->kind);
         snprintf(s->target, sizeof(s->target), "%s", d->target ? d->target : "");
         snprintf(s->text, sizeof(s->text), "%s", json_str(payload, "text", ""));
+        snprintf(s->thread, sizeof(s->thread), "%s", d->thread ? d->thread : "");
+        snprintf(s->message, sizeof(s->message), "%s", json_str(payload, "messageId", ""));
+        snprintf(s->emoji, sizeof(s->emoji), "%s", json_str(payload, "emoji", ""));
+        snprintf(s->name, sizeof(s->name), "%s", json_str(payload, "name", ""));
+        snprintf(s->reply_to, sizeof(s->reply_to), "%s", json_str(payload, "replyTo", ""));
         json_decref(payload);
         if (g->auto_send) {
                 struct auto_send *a = mem_zalloc(sizeof(*a));
@@ -192,6 +199,98 @@ static bool admit(void *ctx, const struct incoming *in, struct decision *out)
         return false;
 }
 
+static void terms(void *ctx, const char *adapter, const char *rule, enum chat_kind chat,
+                  struct turn_terms *out)
+{
+        (void)adapter;
+        (void)rule;
+        (void)chat;
+        *out = ((struct rig *)ctx)->terms;
+}
+
+void rig_recall(struct rig *g)
+{
+        struct recalled lines[COUNT(g->recalls)] = { 0 };
+        struct error err;
+        recall_fn *done = g->recall_done;
+
+        if (!done)
+                return;
+        g->recall_done = NULL;
+        if (g->recall_fails) {
+                error_set(&err, ERR_NET, "the platform is away");
+                done(g->recall_arg, NULL, 0, &err);
+                return;
+        }
+        for (unsigned i = 0; i < g->recall_count; i++)
+                lines[i] = (struct recalled){ .id = g->recalls[i].id,
+                                              .sender_id = g->recalls[i].sender,
+                                              .sender_name = g->recalls[i].name,
+                                              .is_own = g->recalls[i].own,
+                                              .text = g->recalls[i].text,
+                                              .time_ms = 1000 + i };
+        done(g->recall_arg, lines, g->recall_count, NULL);
+}
+
+static void on_recall(void *arg)
+{
+        rig_recall(arg);
+}
+
+static void recall(void *ctx, const char *adapter, const char *channel, const char *thread, unsigned limit,
+                   recall_fn *done, void *arg)
+{
+        struct rig *g = ctx;
+
+        (void)adapter;
+        (void)channel;
+        (void)thread;
+        (void)limit;
+        g->recalled++;
+        g->recall_done = done;
+        g->recall_arg = arg;
+        if (!g->recall_hangs)
+                loop_defer(g->loop, on_recall, g);
+}
+
+static const char *thread_at(void *ctx, const struct incoming *in)
+{
+        static char id[64];
+
+        snprintf(id, sizeof(id), "t-%s", in->id);
+        return ((struct rig *)ctx)->no_thread || in->thread || in->chat != CHAT_GROUP ? NULL : id;
+}
+
+static int write_ending(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct store_stmt *s = store_prepare(tx, "INSERT INTO meta(key, value) VALUES(?1, 'ended')"
+                                                 " ON CONFLICT(key) DO NOTHING");
+
+        store_bind_text(s, 1, arg);
+        return store_run(s, err);
+}
+
+static void ending(void *ctx, const struct turn_run *run, const struct turn_outcome *outcome,
+                   struct road_also *also)
+{
+        struct rig *g = ctx;
+
+        (void)outcome;
+        g->endings++;
+        *also = (struct road_also){ write_ending, free, mem_strdup(run->key) };
+}
+
+static void ended(void *ctx, const struct turn_run *run, const struct turn_outcome *outcome)
+{
+        struct rig *g = ctx;
+
+        (void)run;
+        g->ended++;
+        g->outcome = *outcome;
+        snprintf(g->outcome_thread, sizeof(g->outcome_thread), "%s", outcome->thread ? outcome->thread : "");
+        g->outcome.thread = outcome->thread ? g->outcome_thread : NULL;
+}
+
 static const struct road_hooks rig_hooks = {
         .decide = decide,
         .admit = admit,
@@ -205,6 +304,11 @@ static const struct road_hooks rig_hooks = {
         .render = render,
         .send = send_hook,
         .reconcile = reconcile_hook,
+        .terms = terms,
+        .recall = recall,
+        .thread_at = thread_at,
+        .ending = ending,
+        .ended = ended,
 };
 
 /* ---- life ---- */
@@ -248,11 +352,18 @@ static void default_limits(struct road_limits *limits)
 
 struct rig *rig_new(void)
 {
+        char dir[] = "/tmp/dragoman-rig-XXXXXX";
+
+        if (!mkdtemp(dir))
+                fail_msg("no temporary folder");
+        return rig_new_in(dir);
+}
+
+struct rig *rig_new_in(const char *dir)
+{
         struct rig *g = mem_zalloc(sizeof(*g));
 
-        snprintf(g->dir, sizeof(g->dir), "/tmp/dragoman-rig-XXXXXX");
-        if (!mkdtemp(g->dir))
-                fail_msg("no temporary folder");
+        snprintf(g->dir, sizeof(g->dir), "%s", dir);
         default_limits(&g->limits);
         g->limits.retry_base_ms = 1;
         g->limits.retry_cap_ms = 4;
@@ -306,19 +417,29 @@ static void on_ack(void *arg, const struct inbox_receipt *receipt)
 void rig_say(struct rig *g, const char *adapter, const char *channel, const char *agent, const char *text,
              const char *key)
 {
-        char made[32];
         struct incoming in = {
-                .adapter = adapter,
-                .channel = channel,
-                .guild = agent,
-                .text = text,
-                .sender_id = "7",
-                .sender_name = "Ann",
+                .adapter = adapter, .channel = channel, .guild = agent, .text = text, .key = key
         };
 
+        rig_hear(g, &in);
+}
+
+void rig_hear(struct rig *g, const struct incoming *heard)
+{
+        struct incoming in = *heard;
+        char made[32];
+
         snprintf(made, sizeof(made), "k%u", g->next_key++);
-        in.key = key ? key : made;
-        in.id = in.key;
+        in.key = in.key ? in.key : made;
+        in.id = in.id ? in.id : in.key;
+        in.adapter = in.adapter ? in.adapter : "j";
+        in.channel = in.channel ? in.channel : "c";
+        in.guild = in.guild ? in.guild : "echo";
+        in.platform = in.platform ? in.platform : "test";
+        if (!in.sender_id) {
+                in.sender_id = "7";
+                in.sender_name = "Ann";
+        }
         inbox_receive(g->road, &in, on_ack, g);
 }
 
@@ -342,6 +463,17 @@ void rig_until(struct rig *g, const unsigned *counter, unsigned n)
         timer_repeat(tick, 20);
         while (*counter < n)
                 step(g, deadline, "a counter");
+        timer_free(tick);
+}
+
+void rig_until_count(struct rig *g, const char *sql, int64_t n)
+{
+        struct timer *tick = timer_new(g->loop, on_tick, NULL);
+        int64_t deadline = clock_mono_ms() + 10000;
+
+        timer_repeat(tick, 5);
+        while (rig_count(g, sql) < n)
+                step(g, deadline, sql);
         timer_free(tick);
 }
 

@@ -1,0 +1,400 @@
+/*
+ * decide: what is to become of each event, and its place in a conversation.
+ *
+ * Events are decided in the order of their commit. Decisions that gather while one write is under way go into the next, so a flood of events
+ * costs few transactions. A decision is made once, in memory; its write is repeated until it is stored, and until then the cursor "dispatch" has not
+ * moved: after a crash the events are simply decided again.
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/jsonw.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "road/road_private.h"
+
+#define PARTS_MS      1500 /* from one part of a message to the next */
+#define MAX_DECISIONS 512  /* per transaction */
+
+enum placing { SKIPPED, EXPIRED, NEW_TURN, JOINED };
+
+/* One event's decision, with everything the store's thread needs to write it. */
+struct placed {
+        enum placing placing;
+        struct incoming *in; /* SKIPPED: ours; else the turn's */
+        struct turn *turn;
+        char *reason;
+        char *agent, *rule;    /* of the decision, also for skipped ones */
+        char *inputs;          /* the turn's input numbers after this event */
+        int64_t due_ms;        /* wall clock */
+        int64_t known;         /* the lane's conversation when it has one already */
+        int64_t conversation;  /* result; written anew each time the write is repeated */
+        struct lane_name lane; /* whose conversation it belongs to; agent NULL: nobody's */
+        char *lane_key;        /* the same as a key */
+        bool remembered;       /* SKIPPED: the conversation's history gets it all the same */
+        struct road_also also;
+        struct out *notice; /* SKIPPED: what the sender is told; may be NULL */
+        bool journaled;     /* the notice is sent by being stored */
+};
+
+struct decisions {
+        struct road *road;
+        struct placed *items;
+        unsigned count;
+        int64_t now_ms;
+        int64_t cursor;
+        struct bus_batch batch;
+};
+
+void decide_later(struct road *r, struct incoming *in)
+{
+        struct pending *p = mem_zalloc(sizeof(*p));
+
+        p->in = in;
+        STAILQ_INSERT_TAIL(&r->pending, p, next);
+        r->pending_count++;
+}
+
+/* ---- placing an event ---- */
+
+/* A waiting turn takes another message while its window is open, or when its agent reads several at once. */
+static bool may_join(struct road *r, const struct turn *t, int64_t now)
+{
+        if (!t || (t->state != TURN_QUEUED && t->state != TURN_STORING) || t->held_in == &r->ready ||
+            t->held_in == &outbox_adapter(r, t->adapter)->held)
+                return false;
+        if (t->due_mono > now)
+                return true;
+        return (r->hooks.agent_abilities(r->hooks.ctx, t->agent) & AGENT_BATCHES) != 0;
+}
+
+static void join(struct turn *t, struct placed *p, const struct decision *d, int64_t now)
+{
+        int64_t due = now + d->debounce_ms;
+
+        turn_add_input(t, p->in);
+        t->joining++;
+        t->lane->mailbox++;
+        if (due > t->due_limit)
+                due = t->due_limit;
+        t->due_ms += due - t->due_mono; /* by the clock of its beginning, however the clock jumped since */
+        t->due_mono = due;
+        p->placing = JOINED;
+        p->turn = t;
+}
+
+static void begin_turn(struct road *r, struct lane *lane, struct placed *p, const struct decision *d,
+                       int64_t now)
+{
+        struct turn *t = turn_new(r, lane, d->agent, d->rule, p->in->trace);
+
+        t->person = mem_strdup(p->lane.person);
+        t->session = mem_strdup(d->session);
+        turn_add_input(t, p->in);
+        t->due_mono = now + d->debounce_ms;
+        t->due_ms = clock_wall_ms() + d->debounce_ms;
+        t->due_limit = now + (d->debounce_max_ms > d->debounce_ms ? d->debounce_max_ms : d->debounce_ms);
+        t->starts_now = d->debounce_ms == 0 && !lane->running && TAILQ_EMPTY(&lane->waiting) &&
+                        turn_may_start(r, p->in->adapter) && flight_is_free(r, t->agent, t->session);
+        if (t->starts_now) {
+                lane_run(t);
+                t->run.attempt = 1;
+                t->run.fence = 1;
+        } else {
+                lane_append(lane, t);
+        }
+        p->placing = NEW_TURN;
+        p->turn = t;
+}
+
+static void place_in_lane(struct road *r, struct placed *p, struct decision *d)
+{
+        struct lane *lane = lane_get(r, &p->lane);
+        struct turn *last = TAILQ_LAST(&lane->waiting, turn_list);
+        int64_t now = loop_now_ms(r->loop);
+        struct buf inputs;
+
+        if (lane->mailbox >= r->limits.mailbox) {
+                p->reason = mem_printf("%lld messages already wait in this conversation (limits.mailbox)",
+                                       (long long)lane->mailbox);
+                return;
+        }
+        if (p->in->more_follows && d->debounce_ms < PARTS_MS)
+                d->debounce_ms = PARTS_MS;
+        d->joins = may_join(r, last, now);
+        if (r->hooks.admit && !r->hooks.admit(r->hooks.ctx, p->in, d)) {
+                p->reason = mem_strdup(d->reason);
+                lane_free_if_idle(r, lane);
+                return;
+        }
+        if (d->joins)
+                join(last, p, d, now);
+        else
+                begin_turn(r, lane, p, d, now);
+        p->known = lane->conversation;
+        buf_init(&inputs, 0);
+        turn_inputs_text(p->turn, &inputs);
+        p->inputs = buf_take(&inputs);
+        p->due_ms = p->turn->due_ms;
+}
+
+/* A short text from us, not from an agent: the first part is all of it. */
+static void make_notice(struct road *r, struct placed *p, const char *text)
+{
+        struct rendered parts = { 0 };
+        struct error err;
+        struct buf payload;
+
+        if (r->hooks.render(r->hooks.ctx, p->in->adapter, text, &parts, &err) < 0)
+                log_warn("cannot render a notice, sending it as it is", LOG_S("why", err.text));
+        buf_init(&payload, 0);
+        jsonw_open(&payload, '{');
+        jsonw_str(&payload, "text", parts.count > 0 ? parts.parts[0].text : text);
+        jsonw_opt(&payload, "plain", parts.count > 0 ? parts.parts[0].plain : NULL);
+        jsonw_opt(&payload, "replyTo", p->in->id);
+        jsonw_close(&payload, '}');
+        p->notice = out_new(r->next_delivery++, 0, p->in->adapter, p->in->channel, p->in->thread, "send",
+                            PACE_FINAL, payload.data, p->in->trace);
+        p->journaled = (r->hooks.adapter_abilities(r->hooks.ctx, p->in->adapter) & ADAPTER_JOURNALED) != 0;
+        out_set_expiry(r, p->notice);
+        buf_release(&payload);
+        rendered_release(&parts);
+}
+
+static void place(struct road *r, struct placed *p, struct incoming *in)
+{
+        struct decision d = { 0 };
+
+        p->in = in;
+        p->placing = SKIPPED;
+        r->hooks.decide(r->hooks.ctx, in, &d);
+        p->agent = mem_strdup(d.agent);
+        p->rule = mem_strdup(d.rule);
+        p->lane = (struct lane_name){ .adapter = in->adapter,
+                                      .channel = in->channel,
+                                      .thread = in->thread,
+                                      .agent = p->agent,
+                                      .person = d.per_person ? in->sender_id : NULL };
+        if (d.trigger && d.agent)
+                place_in_lane(r, p, &d);
+        else
+                p->reason = mem_strdup(d.reason);
+        p->also = d.also;
+        p->remembered = p->placing == SKIPPED && d.remember && d.agent;
+        if (p->remembered)
+                p->lane_key = lane_key(&p->lane);
+        if (p->placing == SKIPPED && d.expired)
+                p->placing = EXPIRED;
+        if (p->placing == SKIPPED && d.notice)
+                make_notice(r, p, d.notice);
+}
+
+/* ---- writing decisions ---- */
+
+static int write_turn(struct store_tx *tx, struct decisions *ds, struct placed *p, struct error *err)
+{
+        struct turn *t = p->turn;
+        struct store_stmt *s;
+
+        p->conversation = p->known;
+        if (p->known == 0 && lane_row(tx, t->lane->key, &p->lane, ds->now_ms, &p->conversation, err) < 0)
+                return -1;
+        s = store_prepare(tx, "INSERT INTO turns(id, conversation, agent, rule, state, inputs, trace, "
+                              "attempt, fence, owner,"
+                              " due_ms, created_ms, started_ms, session)"
+                              " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?9, ?10, ?11, ?12, ?13)");
+        store_bind_int(s, 1, t->run.id);
+        store_bind_int(s, 2, p->conversation);
+        store_bind_text(s, 3, t->agent);
+        store_bind_text(s, 4, t->rule);
+        store_bind_text(s, 5, t->starts_now ? "running" : "queued");
+        store_bind_text(s, 6, p->inputs);
+        store_bind_text(s, 7, t->trace);
+        store_bind_int(s, 8, t->starts_now ? 1 : 0);
+        store_bind_text(s, 9, t->starts_now ? t->road->owner : NULL);
+        store_bind_int(s, 10, p->due_ms);
+        store_bind_int(s, 11, ds->now_ms);
+        if (t->starts_now)
+                store_bind_int(s, 12, ds->now_ms);
+        else
+                store_bind_null(s, 12);
+        store_bind_text(s, 13, t->session);
+        if (store_run(s, err) < 0)
+                return -1;
+        return t->starts_now ? turn_started_event(tx, &ds->batch, t, 1, ds->now_ms, err) : 0;
+}
+
+static int write_join(struct store_tx *tx, const struct placed *p, struct error *err)
+{
+        struct store_stmt *s = store_prepare(tx, "UPDATE turns SET inputs = ?2, due_ms = ?3 WHERE id = ?1");
+
+        store_bind_int(s, 1, p->turn->run.id);
+        store_bind_text(s, 2, p->inputs);
+        store_bind_int(s, 3, p->due_ms);
+        return store_run(s, err);
+}
+
+static int write_log(struct store_tx *tx, const struct decisions *ds, const struct placed *p,
+                     struct error *err)
+{
+        struct store_stmt *s = store_prepare(
+                tx, "INSERT INTO trigger_log(event, time_ms, event_type, adapter, channel, thread, sender,"
+                    " sender_name, agent, rule, turn, trace, status, reason)"
+                    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
+                    " ON CONFLICT(event) DO NOTHING");
+
+        store_bind_int(s, 1, p->in->event);
+        store_bind_int(s, 2, ds->now_ms);
+        store_bind_text(s, 3, p->in->type);
+        store_bind_text(s, 4, p->in->adapter);
+        store_bind_text(s, 5, p->in->channel);
+        store_bind_text(s, 6, p->in->thread);
+        store_bind_text(s, 7, p->in->sender_id);
+        store_bind_text(s, 8, p->in->sender_name ? p->in->sender_name : p->in->sender_username);
+        store_bind_text(s, 9, p->agent);
+        store_bind_text(s, 10, p->rule);
+        if (p->turn)
+                store_bind_int(s, 11, p->turn->run.id);
+        else
+                store_bind_null(s, 11);
+        store_bind_text(s, 12, p->in->trace);
+        store_bind_text(s, 13, p->turn ? "queued" : p->placing == EXPIRED ? "expired" : "skipped");
+        store_bind_text(s, 14, p->reason);
+        return store_run(s, err);
+}
+
+static int write_notice(struct store_tx *tx, struct decisions *ds, const struct placed *p, struct error *err)
+{
+        return p->notice ? out_store(tx, &ds->batch, p->notice, p->journaled, NULL, err) : 0;
+}
+
+static int write_decisions(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct decisions *ds = arg;
+
+        bus_batch_reset(&ds->batch);
+        for (unsigned i = 0; i < ds->count; i++) {
+                struct placed *p = &ds->items[i];
+                int rc = 0;
+
+                if (p->placing == NEW_TURN)
+                        rc = write_turn(tx, ds, p, err);
+                else if (p->placing == JOINED)
+                        rc = write_join(tx, p, err);
+                else if (p->remembered)
+                        rc = note_heard(tx, p->lane_key, &p->lane, p->in, ds->now_ms, err);
+                if (rc < 0 || write_log(tx, ds, p, err) < 0 || write_notice(tx, ds, p, err) < 0 ||
+                    (p->also.fn && p->also.fn(tx, p->also.arg, err) < 0))
+                        return -1;
+        }
+        return bus_cursor_set(tx, ROAD_CURSOR, ds->cursor, err);
+}
+
+/* ---- after the commit ---- */
+
+static void send_notice(struct road *r, struct placed *p)
+{
+        struct out *o = p->notice;
+
+        p->notice = NULL;
+        if (!o)
+                return;
+        if (p->journaled) {
+                r->stats.sent++;
+                outbox_adapter(r, o->d.adapter)->stats.last_sent_ms = o->d.created_ms;
+                out_free(o);
+        } else {
+                outbox_enqueue(r, o);
+        }
+}
+
+static void on_placed(struct road *r, struct placed *p)
+{
+        struct turn *t = p->turn;
+
+        send_notice(r, p);
+        if (!t) {
+                incoming_free(p->in);
+                return;
+        }
+        if (p->placing == JOINED) {
+                t->joining--;
+                turn_check_cancel(t);
+                return;
+        }
+        t->lane->conversation = p->conversation;
+        t->run.conversation = p->conversation;
+        if (t->starts_now) {
+                turn_begin(t);
+                return;
+        }
+        t->state = TURN_QUEUED;
+        turn_check_cancel(t);
+}
+
+static void decisions_free(struct decisions *ds)
+{
+        for (unsigned i = 0; i < ds->count; i++) {
+                free(ds->items[i].reason);
+                free(ds->items[i].agent);
+                free(ds->items[i].rule);
+                free(ds->items[i].inputs);
+                free(ds->items[i].lane_key);
+                out_free(ds->items[i].notice);
+        }
+        free(ds->items);
+        bus_batch_release(&ds->batch);
+        free(ds);
+}
+
+static void on_decided(void *arg)
+{
+        struct decisions *ds = arg;
+        struct road *r = ds->road;
+
+        fault_point("lane.committed");
+        r->deciding = false;
+        bus_publish(r->bus, &ds->batch);
+        for (unsigned i = 0; i < ds->count; i++) {
+                if (ds->items[i].also.fn)
+                        ds->items[i].also.done(ds->items[i].also.arg);
+        }
+        for (unsigned i = 0; i < ds->count; i++)
+                on_placed(r, &ds->items[i]);
+        /* a turn may have come due while it was joined, and new turns may be first in their lanes */
+        for (unsigned i = 0; i < ds->count; i++) {
+                struct turn *t = ds->items[i].turn;
+
+                if (t && !t->starts_now)
+                        lane_pump(r, t->lane);
+        }
+        decisions_free(ds);
+        decide_pending(r);
+}
+
+void decide_pending(struct road *r)
+{
+        struct decisions *ds;
+        unsigned n;
+
+        if (r->deciding || r->pending_count == 0 || r->draining)
+                return;
+        n = r->pending_count < MAX_DECISIONS ? (unsigned)r->pending_count : MAX_DECISIONS;
+        ds = mem_zalloc(sizeof(*ds));
+        ds->road = r;
+        ds->items = mem_array(n, sizeof(*ds->items));
+        ds->now_ms = clock_wall_ms();
+        for (; ds->count < n; ds->count++) {
+                struct pending *p = STAILQ_FIRST(&r->pending);
+
+                STAILQ_REMOVE_HEAD(&r->pending, next);
+                r->pending_count--;
+                ds->cursor = p->in->event;
+                place(r, &ds->items[ds->count], p->in);
+                free(p);
+        }
+        r->deciding = true;
+        fault_point("lane.before_write");
+        road_write(r, "decisions", write_decisions, on_decided, ds);
+}
