@@ -118,6 +118,17 @@ static void hook_reconcile(void *ctx, const struct delivery *d)
         adapters_reconcile(((struct daemon *)ctx)->adapters, d);
 }
 
+static void hook_recall(void *ctx, const char *adapter, const char *channel, const char *thread,
+                        unsigned limit, recall_fn *done, void *arg)
+{
+        adapters_recall(((struct daemon *)ctx)->adapters, adapter, channel, thread, limit, done, arg);
+}
+
+static const char *hook_thread_at(void *ctx, const struct incoming *in)
+{
+        return adapters_thread_at(((struct daemon *)ctx)->adapters, in);
+}
+
 static void hook_live(void *ctx, const char *type, const char *adapter, const char *channel, const char *json)
 {
         struct daemon *d = ctx;
@@ -140,6 +151,8 @@ static const struct road_hooks hooks = {
         .send = hook_send,
         .reconcile = hook_reconcile,
         .live = hook_live,
+        .recall = hook_recall,
+        .thread_at = hook_thread_at,
 };
 
 /* ---- configuration ---- */

@@ -395,3 +395,46 @@ void adapters_reconcile(void *adapters, const struct delivery *d)
         else
                 refuse(adapters, d, SEND_UNSURE, "cannot find out whether the message arrived");
 }
+
+struct unrecalled {
+        recall_fn *done;
+        void *arg;
+        struct error err;
+};
+
+static void on_unrecalled(void *arg)
+{
+        struct unrecalled *u = arg;
+
+        u->done(u->arg, NULL, 0, &u->err);
+        free(u);
+}
+
+void adapters_recall(void *adapters, const char *adapter, const char *channel, const char *thread,
+                     unsigned limit, recall_fn *done, void *arg)
+{
+        struct adapters *as = adapters;
+        struct adapter *a = adapters_find(as, adapter);
+        struct unrecalled *u;
+
+        if (a && a->state == ADAPTER_UP && a->ops->recall) {
+                a->ops->recall(a, channel, thread, limit, done, arg);
+                return;
+        }
+        u = mem_zalloc(sizeof(*u));
+        u->done = done;
+        u->arg = arg;
+        if (a && a->ops->recall)
+                error_set(&u->err, ERR_NET, "adapter '%s' is not connected", adapter);
+        else
+                error_set(&u->err, ERR_INVALID, "adapter '%s' cannot read what was said in a channel",
+                          adapter);
+        loop_defer(as->loop, on_unrecalled, u);
+}
+
+const char *adapters_thread_at(void *adapters, const struct incoming *in)
+{
+        const struct adapter *a = adapters_find(adapters, in->adapter);
+
+        return a && a->ops->thread_at ? a->ops->thread_at(a, in) : NULL;
+}

@@ -188,6 +188,9 @@ int adapters_render(void *adapters, const char *adapter, const char *text, struc
 void adapters_terms(void *adapters, const char *adapter, enum chat_kind chat, struct turn_terms *out);
 void adapters_send(void *adapters, const struct delivery *d);
 void adapters_reconcile(void *adapters, const struct delivery *d);
+void adapters_recall(void *adapters, const char *adapter, const char *channel, const char *thread,
+                     unsigned limit, recall_fn *done, void *arg);
+const char *adapters_thread_at(void *adapters, const struct incoming *in);
 
 const char *adapter_state_name(enum adapter_state s);
 
