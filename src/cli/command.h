@@ -96,6 +96,7 @@ int dead_letters_command(struct args *a);
 int handover_command(struct args *a);
 int pause_command(struct args *a);
 int resume_command(struct args *a);
+int keys_command(struct args *a);
 int backup_command(struct args *a);
 int config_command(struct args *a);
 int doctor_command(struct args *a);

@@ -58,6 +58,14 @@ static const struct flag resume_flags[] = {
         { 0 },
 };
 
+static const struct flag keys_flags[] = {
+        { "scope", "WORDS", "what it may: read (default), write, admin, or messages:write and so on; commas part them", 0 },
+        { "adapter", "NAMES", "the only adapters it reaches, parted by commas; without it all", 0 },
+        { "expires", "TIME", "when it ends, such as 2030-01-31T00:00:00Z; without it never", 0 },
+        { "rate", "N", "requests a minute; without it 1000", 0 },
+        { 0 },
+};
+
 static const struct flag backup_flags[] = {
         { "to", "FILE", "a new file for the copy; without it a dated one in DIR/state/backups", 0 },
         { 0 },
@@ -183,6 +191,18 @@ const struct command commands[] = {
           "Examples:\n"
           "  dragoman handover list\n",
           NULL, handover_command },
+
+        { "keys", "[list | create NAME [--scope WORDS] [--adapter NAMES] | revoke ID] [DIR]",
+          "give other software access, and take it back",
+          "A key opens the HTTP API for what its scopes name, on the adapters it was made for, so many\n"
+          "times a minute. create prints it once; afterwards nobody knows it. revoke takes an id, a\n"
+          "name or a beginning as the list shows it, and works at once.\n"
+          "\n"
+          "Examples:\n"
+          "  dragoman keys create shop --scope messages:write,events:read --adapter api\n"
+          "  dragoman keys create board --scope read --expires 2030-01-31T00:00:00Z\n"
+          "  dragoman keys revoke shop\n",
+          keys_flags, keys_command },
 
         { "backup", "[DIR] [--to FILE]", "copy the database while the daemon runs",
           "Makes a consistent copy and prints its path. The file must not exist yet. To restore: stop\n"

@@ -162,6 +162,9 @@ static void mistakes_of_usage_end_with_64_and_name_the_nearest(void **state)
                 { "dragoman config chek", "did you mean 'check'?" },
                 { "dragoman dead-letters retry", "ID is missing" },
                 { "dragoman dead-letters list --force", "--force goes with retry" },
+                { "dragoman keys create", "NAME is missing" },
+                { "dragoman keys revoke", "ID is missing" },
+                { "dragoman keys list --scope read", "go with create" },
                 { "dragoman events tail --count no", "is not a number" },
         };
 
@@ -211,11 +214,10 @@ static void a_directory_alone_runs_the_daemon_on_it(void **state)
 
 static void without_a_daemon_the_exit_code_is_69(void **state)
 {
-        static const char *const lines[] = {
-                "status %s",      "why evt-1 %s",    "send a/b text -C %s",
-                "events tail %s", "dead-letters %s", "dead-letters retry dlv-1 %s",
-                "backup %s"
-        };
+        static const char *const lines[] = { "status %s",           "why evt-1 %s",
+                                             "send a/b text -C %s", "events tail %s",
+                                             "dead-letters %s",     "dead-letters retry dlv-1 %s",
+                                             "backup %s",           "keys %s" };
         char *dir = scratch_new();
 
         (void)state;

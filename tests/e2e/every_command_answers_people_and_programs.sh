@@ -65,6 +65,19 @@ exits 1 resume terminal/room
 equal "$(json .items handover)" "[]"
 exits 64 pause nowhere
 
+shop=$(json .key keys create shop --scope events:read,messages:write --adapter terminal)
+exits 1 keys create shop
+exits 1 keys create other --scope everything
+equal "$(json .items.0.adapters.0 keys)" terminal
+exits 0 keys list
+contains "$(cat "$dir/out")" "events:read,messages:write on terminal"
+ask() { curl -sS -o /dev/null -w '%{http_code}' -H "x-api-key: $shop" "http://$(cat "$dir/state/http.addr")$1"; }
+equal "$(ask /api/v2/events)" 200
+equal "$(ask /api/v2/turns)" 403
+exits 0 keys revoke shop
+equal "$(ask /api/v2/events)" 401
+exits 1 keys revoke shop
+
 exits 0 events tail --since "$event" --count 2
 [ "$(wc -l <"$dir/out")" -ge 2 ] || fail "events tail printed $(cat "$dir/out")"
 copy=$(json .path backup --to "$dir/copy.db")

@@ -1,0 +1,162 @@
+/* Keys for other software: list, create, revoke. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "cli/rest.h"
+#include "cli/style.h"
+
+/* The texts of a list with commas between them, or what stands for none. */
+static void print_words(const json_t *list, const char *none)
+{
+        const json_t *word;
+        size_t i;
+
+        if (json_array_size(list) == 0)
+                printf("%s", none);
+        json_array_foreach(list, i, word) {
+                if (i > 0)
+                        putchar(',');
+                print_line(stdout, json_string_value(word), 60);
+        }
+}
+
+static void print_key(const json_t *k)
+{
+        const char *state = json_str(k, "state", "?");
+
+        printf("%-8s %s…  %s%-7s%s ", json_str(k, "id", "?"), json_str(k, "prefix", "?"),
+               style(stdout, strcmp(state, "valid") == 0 ? STYLE_GOOD : STYLE_DIM), state,
+               style(stdout, STYLE_PLAIN));
+        print_line(stdout, json_str(k, "name", "?"), 60);
+        printf("\n         may ");
+        print_words(json_object_get(k, "scopes"), "nothing");
+        printf(" on ");
+        print_words(json_object_get(k, "adapters"), "all adapters");
+        printf(", last used %s", json_str(k, "lastUsedAt", "never"));
+        if (json_str(k, "expiresAt", NULL))
+                printf(", until %s", json_str(k, "expiresAt", ""));
+        putchar('\n');
+}
+
+static int list_keys(struct args *a, struct client *c, struct error *err)
+{
+        return rest_list(a, c, "/api/v2/keys", "no keys besides the operator's", print_key, err);
+}
+
+/* ---- create ---- */
+
+/* "a,b" as a list of texts. */
+static void add_words(struct buf *b, const char *key, const char *words)
+{
+        if (!words)
+                return;
+        jsonw_open_member(b, key, '[');
+        for (const char *p = words; *p; p += strspn(p, ",")) {
+                size_t n = strcspn(p, ",");
+
+                if (n > 0)
+                        jsonw_strn(b, NULL, p, n);
+                p += n;
+        }
+        jsonw_close(b, ']');
+}
+
+static void print_made(const json_t *k)
+{
+        print_key(k);
+        printf("\n%s%s%s\n\nThis is the only time it is shown.\n", style(stdout, STYLE_BOLD),
+               json_str(k, "key", "?"), style(stdout, STYLE_PLAIN));
+}
+
+static int create_key(struct args *a, struct client *c, struct error *err)
+{
+        struct client_request request = { .method = "POST", .path = "/api/v2/keys" };
+        long rate = 0;
+        struct buf body;
+        int rc;
+
+        if (args_number(a, "rate", 1, 1000000, &rate) < 0)
+                return CLI_USAGE;
+        buf_init(&body, 0);
+        jsonw_open(&body, '{');
+        jsonw_str(&body, "name", a->operands[1]);
+        add_words(&body, "scopes", args_has(a, "scope") ? args_value(a, "scope") : "read");
+        add_words(&body, "adapters", args_value(a, "adapter"));
+        jsonw_opt(&body, "expiresAt", args_value(a, "expires"));
+        if (rate > 0)
+                jsonw_int(&body, "rateLimit", rate);
+        jsonw_close(&body, '}');
+        request.body = body.data;
+        rc = rest_change(a, c, &request, print_made, err);
+        buf_release(&body);
+        return rc;
+}
+
+/* ---- revoke ---- */
+
+static void print_revoked(const json_t *k)
+{
+        printf("%s '", json_str(k, "id", "?"));
+        print_line(stdout, json_str(k, "name", "?"), 60);
+        printf("' opens nothing any more\n");
+}
+
+/* The id of a valid key by its id, name or beginning; yours to free. NULL with an error. */
+static char *find(struct client *c, const char *word, struct error *err)
+{
+        json_t *items = json_array(), *k;
+        char *id = NULL;
+        size_t i;
+
+        if (rest_fetch(c, "/api/v2/keys", items, err) == 0) {
+                error_set(err, ERR_MISSING, "there is no valid key '%s'; see: dragoman keys list", word);
+                json_array_foreach(items, i, k) {
+                        if (strcmp(json_str(k, "state", ""), "revoked") != 0 &&
+                            (strcmp(json_str(k, "id", ""), word) == 0 ||
+                             strcmp(json_str(k, "name", ""), word) == 0 ||
+                             strcmp(json_str(k, "prefix", ""), word) == 0)) {
+                                free(id);
+                                id = mem_strdup(json_str(k, "id", ""));
+                        }
+                }
+        }
+        json_decref(items);
+        return id;
+}
+
+static int revoke_key(struct args *a, struct client *c, struct error *err)
+{
+        char *id = find(c, a->operands[1], err), *path;
+        struct client_request request = { .method = "DELETE" };
+        int rc;
+
+        if (!id)
+                return -1;
+        path = mem_printf("/api/v2/keys/%s", id);
+        request.path = path;
+        rc = rest_change(a, c, &request, print_revoked, err);
+        free(path);
+        free(id);
+        return rc;
+}
+
+int keys_command(struct args *a)
+{
+        static const char *const actions[] = { "list", "create", "revoke", NULL };
+        const char *action = args_action(a, actions, "list");
+        bool creates = action && strcmp(action, "create") == 0,
+             revokes = action && strcmp(action, "revoke") == 0;
+
+        if (!action || ((creates || revokes) && !args_operand(a, creates ? "NAME" : "ID")))
+                return CLI_USAGE;
+        if (!creates &&
+            (args_has(a, "scope") || args_has(a, "adapter") || args_has(a, "expires") || args_has(a, "rate")))
+                return usage_error(a->command, "--scope, --adapter, --expires and --rate go with create");
+        if (args_end(a) < 0)
+                return CLI_USAGE;
+        return client_command(a, creates ? create_key : revokes ? revoke_key : list_keys);
+}
