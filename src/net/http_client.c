@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "net/curl_watch.h"
 #include "net/http_setup.h"
 #include "net/http_text.h"
 
@@ -23,8 +24,7 @@
  *
  * - Adding and removing handles is not allowed inside curl's callbacks, where on_head and on_data run. So http_start and
  *   http_abort only note what is wanted, and `pump`, a deferred call, does it.
- * - A poll is stopped before curl closes its socket and freed in its close callback. The client is counted, so that its
- *   memory outlives the last such callback and a waiting pump.
+ * - The client is counted, so that its memory outlives the last callback of a watched socket and a waiting pump.
  * - The multi handle is made for the first call. A program that never asks anybody pays nothing.
  *
  * curl by itself sends a request again, even a POST, when a kept-alive connection ends without an answer. `on_ready`
@@ -78,14 +78,6 @@ struct http_call {
         TAILQ_ENTRY(http_call) next;
 };
 
-/* A socket that curl wants watched. */
-struct watch {
-        uv_poll_t poll;
-        struct http_client *client;
-        curl_socket_t fd;
-        LIST_ENTRY(watch) next;
-};
-
 struct http_client {
         struct loop *loop;
         CURLM *multi;
@@ -95,13 +87,14 @@ struct http_client {
         struct http_calls waiting; /* until pump comes */
         struct http_calls running; /* and ending */
         struct http_calls aborted; /* until pump comes */
-        LIST_HEAD(, watch) watches;
+        struct curl_watches watches;
         size_t active;
         unsigned round; /* how often pump ran */
         unsigned refs;  /* the owner, a pending pump, each watch */
         unsigned depth; /* > 0: curl or a handler is on the stack */
         bool pumping;   /* pump is on its way */
         bool tick;      /* curl's timer is due now */
+        bool ca_sought; /* ca_dir is known, one way or the other */
         bool freed;     /* by the owner */
 };
 
@@ -316,79 +309,25 @@ static int on_want_timer(CURLM *multi, long ms, void *arg)
         return 0;
 }
 
-static void on_poll(uv_poll_t *poll, int status, int events)
+static void on_ready_socket(void *arg, curl_socket_t fd, int what)
 {
-        struct watch *w = poll->data;
-        struct http_client *c = w->client;
-        int what = 0;
+        struct http_client *c = arg;
 
-        if (status < 0)
-                what |= CURL_CSELECT_ERR;
-        if (events & UV_READABLE)
-                what |= CURL_CSELECT_IN;
-        if (events & UV_WRITABLE)
-                what |= CURL_CSELECT_OUT;
         enter(c);
-        drive(c, w->fd, what);
+        drive(c, fd, what);
         leave(c);
 }
 
-static void on_watch_closed(uv_handle_t *handle)
-{
-        struct watch *w = handle->data;
-
-        unref(w->client);
-        free(w);
-}
-
-static void watch_free(struct watch *w)
-{
-        LIST_REMOVE(w, next);
-        uv_poll_stop(&w->poll);
-        uv_close((uv_handle_t *)&w->poll, on_watch_closed);
-}
-
-static struct watch *watch_new(struct http_client *c, curl_socket_t fd)
-{
-        struct watch *w = mem_zalloc(sizeof(*w));
-
-        w->client = c;
-        w->fd = fd;
-        if (uv_poll_init_socket(loop_uv(c->loop), &w->poll, fd)) {
-                free(w);
-                return NULL;
-        }
-        w->poll.data = w;
-        c->refs++;
-        LIST_INSERT_HEAD(&c->watches, w, next);
-        return w;
-}
-
-/* Never reports failure: curl would give up all transfers at once. A socket that cannot be watched ends by its deadline. */
-static int on_want_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *watch)
+static void on_watch_made(void *arg)
 {
         struct http_client *c = arg;
-        struct watch *w = watch;
-        int events = 0;
 
-        (void)easy;
-        if (what == CURL_POLL_REMOVE) {
-                if (w)
-                        watch_free(w);
-                curl_multi_assign(c->multi, fd, NULL);
-                return 0;
-        }
-        if (!w) {
-                w = watch_new(c, fd);
-                curl_multi_assign(c->multi, fd, w);
-        }
-        if (what & CURL_POLL_IN)
-                events |= UV_READABLE;
-        if (what & CURL_POLL_OUT)
-                events |= UV_WRITABLE;
-        if (w)
-                uv_poll_start(&w->poll, events, on_poll);
-        return 0;
+        c->refs++;
+}
+
+static void on_watch_gone(void *arg)
+{
+        unref(arg);
 }
 
 /*
@@ -417,14 +356,17 @@ static void start_multi(struct http_client *c)
         if (c->multi)
                 return;
         curl_global_init(CURL_GLOBAL_DEFAULT);
-        if (!c->ca_file)
-                c->ca_dir = find_ca_dir();
         c->multi = curl_multi_init();
         if (!c->multi)
                 abort(); /* only memory can be missing, and nothing of ours goes on without it */
         c->timer = timer_new(c->loop, on_curl_timer, c);
-        curl_multi_setopt(c->multi, CURLMOPT_SOCKETFUNCTION, on_want_socket);
-        curl_multi_setopt(c->multi, CURLMOPT_SOCKETDATA, c);
+        c->watches = (struct curl_watches){ .uv = loop_uv(c->loop),
+                                            .multi = c->multi,
+                                            .ready = on_ready_socket,
+                                            .hold = on_watch_made,
+                                            .gone = on_watch_gone,
+                                            .arg = c };
+        curl_watches_start(&c->watches);
         curl_multi_setopt(c->multi, CURLMOPT_TIMERFUNCTION, on_want_timer);
         curl_multi_setopt(c->multi, CURLMOPT_TIMERDATA, c);
         curl_multi_setopt(c->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, c->max_connections);
@@ -645,6 +587,23 @@ static int on_socket_made(void *arg, curl_socket_t fd, curlsocktype purpose)
 
 /* --- the caller's side --- */
 
+void http_client_dress(struct http_client *c, CURL *easy)
+{
+        if (!c->ca_file && !c->ca_sought)
+                c->ca_dir = find_ca_dir();
+        c->ca_sought = true;
+        curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_socket_made);
+        if (c->proxy)
+                curl_easy_setopt(easy, CURLOPT_PROXY, c->proxy);
+        if (c->ca_file) {
+                curl_easy_setopt(easy, CURLOPT_CAINFO, c->ca_file);
+                curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+        } else if (c->ca_dir) {
+                curl_easy_setopt(easy, CURLOPT_CAINFO, NULL);
+                curl_easy_setopt(easy, CURLOPT_CAPATH, c->ca_dir);
+        }
+}
+
 static void set_options(struct http_call *call)
 {
         struct http_client *c = call->client;
@@ -658,20 +617,11 @@ static void set_options(struct http_call *call)
         curl_easy_setopt(easy, CURLOPT_HEADERDATA, call);
         curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
         curl_easy_setopt(easy, CURLOPT_WRITEDATA, call);
-        curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_socket_made);
         curl_easy_setopt(easy, CURLOPT_USERAGENT, c->user_agent);
         curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, IDLE_SECONDS);
         /* ours decides; curl only shares the time out between a host's addresses */
         curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)call->connect_ms);
-        if (c->proxy)
-                curl_easy_setopt(easy, CURLOPT_PROXY, c->proxy);
-        if (c->ca_file) {
-                curl_easy_setopt(easy, CURLOPT_CAINFO, c->ca_file);
-                curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
-        } else if (c->ca_dir) {
-                curl_easy_setopt(easy, CURLOPT_CAINFO, NULL);
-                curl_easy_setopt(easy, CURLOPT_CAPATH, c->ca_dir);
-        }
+        http_client_dress(c, easy);
 }
 
 static bool is_get(const struct http_request *r)
@@ -758,14 +708,12 @@ struct http_client *http_client_new(struct loop *l, const struct http_client_opt
         TAILQ_INIT(&c->waiting);
         TAILQ_INIT(&c->running);
         TAILQ_INIT(&c->aborted);
-        LIST_INIT(&c->watches);
+        LIST_INIT(&c->watches.list);
         return c;
 }
 
 static void destroy(struct http_client *c)
 {
-        struct watch *w;
-
         free_all(&c->waiting);
         free_all(&c->running);
         free_all(&c->aborted);
@@ -774,8 +722,7 @@ static void destroy(struct http_client *c)
                 c->multi = NULL;
                 curl_global_cleanup();
         }
-        while ((w = LIST_FIRST(&c->watches)))
-                watch_free(w);
+        curl_watches_stop(&c->watches);
         timer_free(c->timer);
         unref(c);
 }

@@ -1,5 +1,5 @@
 /*
- * http_setup: a request becomes a configured curl handle. For http_client.c.
+ * http_setup: a request becomes a configured curl handle. For http_client.c and line.c.
  */
 #ifndef NET_HTTP_SETUP_H
 #define NET_HTTP_SETUP_H
@@ -25,5 +25,7 @@ void http_setup_release(struct http_setup *s);
  * sent; from https to http is refused.
  */
 int http_setup_redirect(struct http_setup *s, const char *location, struct error *err);
+/* What every connection of the client has in common: the proxy, whom to trust, not to be inherited by children. In http_client.c. */
+void http_client_dress(struct http_client *c, CURL *easy);
 
 #endif

@@ -20,6 +20,7 @@
 struct fake_tls {
         SSL_CTX *ctx;
         int listener, port;
+        int behind; /* pass on to this port; 0: answer ourselves */
         size_t connections;
         unsigned served;
         pthread_t thread;
@@ -99,6 +100,54 @@ static void serve_one(struct fake_tls *t, int fd)
         SSL_free(ssl);
 }
 
+/* One direction, as far as there is something; false: the end. */
+static bool pass_in(SSL *ssl, int to)
+{
+        char bytes[4096];
+        int n = SSL_read(ssl, bytes, sizeof(bytes));
+
+        return n > 0 && send(to, bytes, (size_t)n, MSG_NOSIGNAL) == n;
+}
+
+static bool pass_out(int from, SSL *ssl)
+{
+        char bytes[4096];
+        ssize_t n = recv(from, bytes, sizeof(bytes), 0);
+
+        return n > 0 && SSL_write(ssl, bytes, (int)n) == n;
+}
+
+static void relay(SSL *ssl, int client, int server)
+{
+        struct pollfd p[2] = { { .fd = client, .events = POLLIN }, { .fd = server, .events = POLLIN } };
+        bool going = true;
+
+        while (going) {
+                if (SSL_pending(ssl) == 0 && poll(p, 2, 10000) <= 0)
+                        return;
+                if (SSL_pending(ssl) > 0 || p[0].revents)
+                        going = pass_in(ssl, server);
+                if (going && p[1].revents)
+                        going = pass_out(server, ssl);
+                p[0].revents = p[1].revents = 0;
+        }
+}
+
+static void serve_before(struct fake_tls *t, int fd)
+{
+        struct sockaddr_in to = { .sin_family = AF_INET,
+                                  .sin_addr = { htonl(INADDR_LOOPBACK) },
+                                  .sin_port = htons((uint16_t)t->behind) };
+        int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        SSL *ssl = SSL_new(t->ctx);
+
+        SSL_set_fd(ssl, fd);
+        if (connect(server, (struct sockaddr *)&to, sizeof(to)) == 0 && SSL_accept(ssl) == 1)
+                relay(ssl, fd, server);
+        SSL_free(ssl);
+        close(server);
+}
+
 static void *serve(void *arg)
 {
         struct fake_tls *t = arg;
@@ -109,7 +158,10 @@ static void *serve(void *arg)
 
                 if (fd < 0)
                         break;
-                serve_one(t, fd);
+                if (t->behind)
+                        serve_before(t, fd);
+                else
+                        serve_one(t, fd);
                 close(fd);
         }
         return NULL;
@@ -117,12 +169,18 @@ static void *serve(void *arg)
 
 struct fake_tls *fake_tls_new(size_t connections)
 {
+        return fake_tls_before(0, connections);
+}
+
+struct fake_tls *fake_tls_before(int port, size_t connections)
+{
         struct fake_tls *t = mem_zalloc(sizeof(*t));
         EVP_PKEY *key = EVP_EC_gen("P-256");
         X509 *cert = make_certificate(key);
 
         signal(SIGPIPE, SIG_IGN);
         t->connections = connections;
+        t->behind = port;
         t->ctx = SSL_CTX_new(TLS_server_method());
         if (SSL_CTX_use_certificate(t->ctx, cert) != 1 || SSL_CTX_use_PrivateKey(t->ctx, key) != 1)
                 abort();

@@ -1,0 +1,568 @@
+/*
+ *     connecting (line.c) ──► asking (ws_handshake.c) ──► open (wslay) ──► closing ──► ended
+ *
+ * One door, `enter`, and one way out, `end`, which is only noted while wslay is on the stack. Memory is counted, because a deferred
+ * continuation may still be on its way when the owner frees the websocket.
+ */
+#include "net/websocket.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <wslay/wslay.h>
+
+#include "base/buf.h"
+#include "base/id.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "net/line.h"
+#include "net/ws_handshake.h"
+
+#define OPEN_MS     20000
+#define CLOSE_MS    5000
+#define STALL_MS    30000
+#define MAX_MESSAGE ((size_t)16 << 20)
+#define MAX_QUEUED  ((size_t)1 << 20)
+#define MAX_CONTROL 64                  /* answers to pings that wait to be sent */
+#define READ_ROUND  ((size_t)256 << 10) /* bytes read before others get their turn */
+#define REASON_MAX  123
+
+enum ws_state { WS_CONNECTING, WS_ASKING, WS_OPEN, WS_CLOSING, WS_ENDED };
+
+struct websocket {
+        struct loop *loop;
+        struct websocket_handlers on;
+        void *arg;
+        enum ws_state state;
+        struct line *line;
+        struct ws_place place;
+        struct buf request; /* what is left of it to be sent */
+        struct buf head;    /* the answer, then the first frames that came with it */
+        char key[WS_KEY_SIZE];
+        wslay_event_context_ptr frames;
+        struct timer *timer; /* until open; until the peer has answered our close */
+        struct timer *stall; /* while something waits to be sent */
+        int64_t open_ms, close_ms, stall_ms;
+        size_t max_message, max_queued, round;
+        struct error error;
+        struct websocket_end result;
+        char *reason;
+        bool paused, opened;
+        bool line_broke; /* as opposed to bytes that make no sense */
+        bool more;      /* a continuation is on its way */
+        unsigned depth; /* > 0: wslay or a handler is on the stack */
+        unsigned refs;  /* the owner, a continuation */
+        bool freed;
+};
+
+static void pump(struct websocket *ws, bool readable, bool writable);
+
+/* ---- memory ---- */
+
+static void destroy(struct websocket *ws)
+{
+        if (ws->frames)
+                wslay_event_context_free(ws->frames);
+        line_free(ws->line);
+        timer_free(ws->timer);
+        timer_free(ws->stall);
+        ws_place_release(&ws->place);
+        buf_release(&ws->request);
+        buf_release(&ws->head);
+        free(ws->reason);
+        free(ws);
+}
+
+static void unref(struct websocket *ws)
+{
+        if (--ws->refs == 0)
+                destroy(ws);
+}
+
+/* ---- the end ---- */
+
+static void report(struct websocket *ws)
+{
+        struct websocket_end *r = &ws->result;
+
+        r->opened = ws->opened;
+        r->reason = ws->reason ? ws->reason : "";
+        if (r->code == 0)
+                r->code = WEBSOCKET_ABNORMAL;
+        r->kind = ws->error.kind;
+        r->why = ws->error.text;
+        if (ws->error.kind == ERR_NONE) {
+                if (r->code == WEBSOCKET_ABNORMAL)
+                        error_set(&ws->error, ERR_NONE, "the connection was closed");
+                else
+                        error_set(&ws->error, ERR_NONE, "the peer closed with code %d%s%s", r->code,
+                                  *r->reason ? ": " : "", r->reason);
+        }
+        ws->on.on_closed(ws->arg, r);
+}
+
+/* The one way out. The connection is gone at once, the owner is told now or when the stack is empty. */
+static void end(struct websocket *ws)
+{
+        if (ws->state == WS_ENDED)
+                return;
+        ws->state = WS_ENDED;
+        line_free(ws->line);
+        ws->line = NULL;
+        timer_stop(ws->timer);
+        timer_stop(ws->stall);
+}
+
+static void fail(struct websocket *ws)
+{
+        bool asked = ws->state == WS_CLOSING && ws->result.sent != 0;
+
+        if (asked)
+                error_clear(&ws->error); /* whoever is told to go need not say goodbye */
+        else if (ws->state != WS_ENDED && ws->error.kind == ERR_NONE)
+                error_set(&ws->error, ERR_NET, "the connection to '%s' broke", ws->place.host);
+        end(ws);
+}
+
+/* Brackets every entry from outside. Afterwards ws may be gone. */
+static void enter(struct websocket *ws)
+{
+        ws->depth++;
+        ws->refs++;
+}
+
+static void leave(struct websocket *ws)
+{
+        if (--ws->depth == 0 && ws->state == WS_ENDED && !ws->freed)
+                report(ws);
+        unref(ws);
+}
+
+static void on_timer(void *arg)
+{
+        struct websocket *ws = arg;
+
+        enter(ws);
+        if (ws->state == WS_CLOSING) {
+                end(ws); /* it was asked for: not answering is no error */
+        } else {
+                error_set(&ws->error, ERR_TIMEOUT, "no WebSocket from '%s' within %lld ms",
+                          ws->place.host ? ws->place.host : "", (long long)ws->open_ms);
+                end(ws);
+        }
+        leave(ws);
+}
+
+static void on_stall(void *arg)
+{
+        struct websocket *ws = arg;
+
+        enter(ws);
+        error_set(&ws->error, ERR_TIMEOUT, "'%s' has taken nothing for %lld ms", ws->place.host,
+                  (long long)ws->stall_ms);
+        end(ws);
+        leave(ws);
+}
+
+/* ---- what wslay asks for ---- */
+
+static ssize_t would_block(struct websocket *ws)
+{
+        wslay_event_set_error(ws->frames, WSLAY_ERR_WOULDBLOCK);
+        return -1;
+}
+
+static ssize_t broken(struct websocket *ws)
+{
+        wslay_event_set_error(ws->frames, WSLAY_ERR_CALLBACK_FAILURE);
+        return -1;
+}
+
+static ssize_t take_from_head(struct websocket *ws, uint8_t *out, size_t n)
+{
+        if (n > ws->head.len)
+                n = ws->head.len;
+        memcpy(out, ws->head.data, n);
+        buf_consume(&ws->head, n);
+        return (ssize_t)n;
+}
+
+static void on_more(void *arg)
+{
+        struct websocket *ws = arg;
+
+        ws->more = false;
+        if (!ws->freed && ws->state != WS_ENDED)
+                pump(ws, true, false);
+        unref(ws);
+}
+
+/* Bytes that TLS has taken already wake nobody: come back by ourselves. */
+static void want_more(struct websocket *ws)
+{
+        if (ws->more)
+                return;
+        ws->more = true;
+        ws->refs++;
+        loop_defer(ws->loop, on_more, ws);
+}
+
+static ssize_t on_recv(wslay_event_context_ptr frames, uint8_t *out, size_t n, int flags, void *arg)
+{
+        struct websocket *ws = arg;
+        ssize_t got;
+
+        (void)frames, (void)flags;
+        if (ws->freed || ws->state == WS_ENDED)
+                return broken(ws);
+        if (ws->paused)
+                return would_block(ws);
+        if (ws->head.len > 0)
+                return take_from_head(ws, out, n);
+        if (ws->round >= READ_ROUND) {
+                want_more(ws);
+                return would_block(ws);
+        }
+        got = line_read(ws->line, out, n, &ws->error);
+        if (got == LINE_AGAIN)
+                return would_block(ws);
+        if (got <= 0) {
+                ws->line_broke = true;
+                return broken(ws);
+        }
+        ws->round += (size_t)got;
+        return got;
+}
+
+static ssize_t on_send(wslay_event_context_ptr frames, const uint8_t *bytes, size_t n, int flags, void *arg)
+{
+        struct websocket *ws = arg;
+        struct error err = { 0 };
+        ssize_t done;
+
+        (void)frames, (void)flags;
+        if (ws->freed || ws->state == WS_ENDED)
+                return broken(ws);
+        done = line_write(ws->line, bytes, n, &err);
+        if (done == LINE_AGAIN || done == 0)
+                return would_block(ws);
+        if (done < 0) {
+                ws->error = err;
+                return broken(ws);
+        }
+        timer_start(ws->stall, ws->stall_ms);
+        return done;
+}
+
+static int on_mask(wslay_event_context_ptr frames, uint8_t *out, size_t n, void *arg)
+{
+        (void)frames, (void)arg;
+        id_random_bytes(out, n);
+        return 0;
+}
+
+static void take_close(struct websocket *ws, const struct wslay_event_on_msg_recv_arg *m)
+{
+        ws->result.code = m->status_code ? m->status_code : WEBSOCKET_NO_STATUS;
+        free(ws->reason);
+        ws->reason = m->msg_length > 2 ? utf8_clean((const char *)m->msg + 2, m->msg_length - 2) : NULL;
+        if (ws->state == WS_OPEN) {
+                ws->state = WS_CLOSING;
+                timer_start(ws->timer, ws->close_ms);
+        }
+}
+
+static void on_msg(wslay_event_context_ptr frames, const struct wslay_event_on_msg_recv_arg *m, void *arg)
+{
+        struct websocket *ws = arg;
+
+        if (ws->freed)
+                return;
+        if (m->opcode == WSLAY_CONNECTION_CLOSE) {
+                take_close(ws, m);
+        } else if (ws->state != WS_OPEN) {
+                return; /* we said goodbye already */
+        } else if (m->opcode == WSLAY_PONG) {
+                if (ws->on.on_pong)
+                        ws->on.on_pong(ws->arg);
+        } else if (m->opcode == WSLAY_PING) {
+                if (wslay_event_get_queued_msg_count(frames) > MAX_CONTROL) {
+                        error_set(&ws->error, ERR_PROTOCOL, "'%s' sends pings and does not take the answers",
+                                  ws->place.host);
+                        end(ws);
+                }
+        } else {
+                ws->on.on_message(ws->arg, m->opcode == WSLAY_BINARY_FRAME, (const char *)m->msg,
+                                  m->msg_length);
+        }
+}
+
+static const struct wslay_event_callbacks callbacks = {
+        .recv_callback = on_recv,
+        .send_callback = on_send,
+        .genmask_callback = on_mask,
+        .on_msg_recv_callback = on_msg,
+};
+
+/* ---- reading and writing ---- */
+
+static void set_wants(struct websocket *ws)
+{
+        bool write = ws->request.len > 0;
+
+        if (ws->state == WS_ENDED || ws->state == WS_CONNECTING)
+                return;
+        if (ws->frames)
+                write = wslay_event_want_write(ws->frames) != 0;
+        line_want(ws->line, !ws->paused, write);
+        if (!write)
+                timer_stop(ws->stall);
+        else if (!timer_active(ws->stall))
+                timer_start(ws->stall, ws->stall_ms);
+}
+
+/* Why wslay has closed by itself. */
+static void note_refusal(struct websocket *ws)
+{
+        int code = wslay_event_get_status_code_sent(ws->frames);
+
+        if (ws->result.code != 0 || ws->result.sent != 0 || ws->error.kind != ERR_NONE)
+                return;
+        if (code == WSLAY_CODE_MESSAGE_TOO_BIG)
+                error_set(&ws->error, ERR_LIMIT, "a message of '%s' is larger than %zu bytes", ws->place.host,
+                          ws->max_message);
+        else
+                error_set(&ws->error, ERR_PROTOCOL, "'%s' does not speak WebSocket properly", ws->place.host);
+        ws->result.sent = code;
+}
+
+static void exchange(struct websocket *ws, bool readable)
+{
+        ws->round = 0;
+        if (readable && wslay_event_want_read(ws->frames) && wslay_event_recv(ws->frames) != 0) {
+                if (!ws->line_broke)
+                        note_refusal(ws);
+                if (ws->result.code == 0)
+                        fail(ws); /* the peer left without a close frame */
+        }
+        if (ws->state == WS_ENDED || ws->freed)
+                return;
+        if (wslay_event_want_write(ws->frames) && wslay_event_send(ws->frames) != 0) {
+                if (ws->result.code != 0)
+                        error_clear(&ws->error); /* it closed first: it need not hear our echo */
+                else
+                        fail(ws);
+                end(ws);
+                return;
+        }
+        if (!wslay_event_get_read_enabled(ws->frames) && !wslay_event_want_write(ws->frames)) {
+                note_refusal(ws);
+                end(ws);
+        }
+}
+
+static void switched(struct websocket *ws, const struct ws_answer *answer)
+{
+        buf_consume(&ws->head, answer->length);
+        if (wslay_event_context_client_init(&ws->frames, &callbacks, ws) != 0)
+                abort(); /* only memory can be missing */
+        wslay_event_config_set_max_recv_msg_length(ws->frames, ws->max_message);
+        ws->state = WS_OPEN;
+        ws->opened = true;
+        timer_stop(ws->timer);
+        if (ws->on.on_open)
+                ws->on.on_open(ws->arg);
+        if (!ws->freed && ws->state != WS_ENDED)
+                exchange(ws, true);
+}
+
+static void send_request(struct websocket *ws)
+{
+        while (ws->request.len > 0) {
+                ssize_t done = line_write(ws->line, ws->request.data, ws->request.len, &ws->error);
+
+                if (done == LINE_AGAIN)
+                        return;
+                if (done < 0) {
+                        fail(ws);
+                        return;
+                }
+                buf_consume(&ws->request, (size_t)done);
+        }
+}
+
+static void read_answer(struct websocket *ws)
+{
+        struct ws_answer answer;
+        char bytes[4096];
+        int rc = 0;
+
+        while (rc == 0) {
+                ssize_t got = line_read(ws->line, bytes, sizeof(bytes), &ws->error);
+
+                if (got == LINE_AGAIN)
+                        return;
+                if (got <= 0) {
+                        fail(ws);
+                        return;
+                }
+                buf_add(&ws->head, bytes, (size_t)got);
+                rc = ws_answer_read(&answer, ws->head.data, ws->head.len, ws->key, &ws->error);
+        }
+        ws->result.status = answer.status == 101 ? 0 : answer.status;
+        ws->result.retry_after_ms = answer.retry_after_ms;
+        if (rc < 0)
+                end(ws);
+        else
+                switched(ws, &answer);
+}
+
+static void pump(struct websocket *ws, bool readable, bool writable)
+{
+        enter(ws);
+        if (ws->state == WS_ASKING && writable)
+                send_request(ws);
+        if (ws->state == WS_ASKING && readable)
+                read_answer(ws);
+        else if (ws->state == WS_OPEN || ws->state == WS_CLOSING)
+                exchange(ws, readable);
+        if (!ws->freed)
+                set_wants(ws);
+        leave(ws);
+}
+
+static void on_ready(void *arg, bool readable, bool writable)
+{
+        pump(arg, readable, writable);
+}
+
+static void on_connected(void *arg, const struct error *err)
+{
+        struct websocket *ws = arg;
+
+        enter(ws);
+        if (err)
+                ws->error = *err;
+        if (err || ws->state == WS_CLOSING) {
+                end(ws);
+        } else {
+                ws->state = WS_ASKING;
+                set_wants(ws);
+        }
+        leave(ws);
+}
+
+/* ---- the owner's side ---- */
+
+static void on_hopeless(void *arg)
+{
+        struct websocket *ws = arg;
+
+        enter(ws);
+        if (!ws->freed)
+                end(ws);
+        leave(ws);
+        unref(ws);
+}
+
+struct websocket *websocket_open(struct loop *l, struct http_client *http, const struct websocket_options *o,
+                                 const struct websocket_handlers *handlers, void *arg)
+{
+        static const struct line_handlers line_handlers = { .on_connected = on_connected,
+                                                            .on_ready = on_ready };
+        struct websocket *ws = mem_zalloc(sizeof(*ws));
+
+        ws->loop = l;
+        ws->on = *handlers;
+        ws->arg = arg;
+        ws->refs = 1;
+        ws->open_ms = o->open_ms > 0 ? o->open_ms : OPEN_MS;
+        ws->close_ms = o->close_ms > 0 ? o->close_ms : CLOSE_MS;
+        ws->stall_ms = o->stall_ms > 0 ? o->stall_ms : STALL_MS;
+        ws->max_message = o->max_message ? o->max_message : MAX_MESSAGE;
+        ws->max_queued = o->max_queued ? o->max_queued : MAX_QUEUED;
+        ws->result.retry_after_ms = -1;
+        ws->timer = timer_new(l, on_timer, ws);
+        ws->stall = timer_new(l, on_stall, ws);
+        buf_init(&ws->request, 0);
+        buf_init(&ws->head, 0);
+        ws_key(ws->key);
+        if (ws_place_init(&ws->place, o->url, &ws->error) ||
+            ws_request(&ws->request, &ws->place, ws->key, o->headers, &ws->error)) {
+                ws->refs++;
+                loop_defer(l, on_hopeless, ws);
+                return ws;
+        }
+        ws->line = line_open(l, http, ws->place.origin, ws->open_ms, &line_handlers, ws);
+        timer_start(ws->timer, ws->open_ms);
+        return ws;
+}
+
+void websocket_free(struct websocket *ws)
+{
+        if (!ws || ws->freed)
+                return;
+        ws->freed = true;
+        end(ws);
+        unref(ws);
+}
+
+size_t websocket_queued(const struct websocket *ws)
+{
+        return ws->frames ? wslay_event_get_queued_msg_length(ws->frames) : 0;
+}
+
+static int queue(struct websocket *ws, uint8_t opcode, const char *bytes, size_t n)
+{
+        const struct wslay_event_msg m = { .opcode = opcode, .msg = (const uint8_t *)bytes, .msg_length = n };
+
+        if (wslay_event_queue_msg(ws->frames, &m) != 0)
+                return -1;
+        set_wants(ws);
+        return 0;
+}
+
+int websocket_send(struct websocket *ws, bool binary, const char *bytes, size_t n, struct error *err)
+{
+        if (ws->state != WS_OPEN)
+                return error_set(err, ERR_NET, "the WebSocket is not open");
+        if (n > ws->max_queued || websocket_queued(ws) > ws->max_queued - n)
+                return error_set(err, ERR_LIMIT, "more than %zu bytes wait to be sent", ws->max_queued);
+        if (queue(ws, binary ? WSLAY_BINARY_FRAME : WSLAY_TEXT_FRAME, bytes, n))
+                return error_set(err, ERR_NET, "the WebSocket takes no more messages");
+        return 0;
+}
+
+int websocket_ping(struct websocket *ws)
+{
+        if (ws->state != WS_OPEN || wslay_event_get_queued_msg_count(ws->frames) > MAX_CONTROL)
+                return -1;
+        return queue(ws, WSLAY_PING, "", 0);
+}
+
+void websocket_close(struct websocket *ws, int code, const char *reason)
+{
+        size_t n = reason ? utf8_prefix(reason, strlen(reason), UTF8_BYTES, REASON_MAX) : 0;
+
+        if (ws->state == WS_CLOSING || ws->state == WS_ENDED)
+                return;
+        ws->result.sent = code;
+        ws->paused = false;
+        if (ws->state == WS_OPEN)
+                wslay_event_queue_close(ws->frames, (uint16_t)code, (const uint8_t *)reason, n);
+        else
+                ws->request.len = 0; /* nobody has heard of us yet: just go */
+        timer_start(ws->timer, ws->state == WS_OPEN ? ws->close_ms : 0);
+        ws->state = WS_CLOSING;
+        if (ws->frames)
+                set_wants(ws);
+}
+
+void websocket_pause(struct websocket *ws, bool paused)
+{
+        if (ws->paused == paused || ws->state != WS_OPEN)
+                return;
+        ws->paused = paused;
+        set_wants(ws);
+        if (!paused)
+                want_more(ws); /* what TLS holds already */
+}

@@ -1,0 +1,46 @@
+/*
+ * ws_handshake: how an HTTP connection becomes a WebSocket (RFC 6455, section 4). Pure: bytes in, bytes out.
+ */
+#ifndef NET_WS_HANDSHAKE_H
+#define NET_WS_HANDSHAKE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+
+#define WS_KEY_SIZE    25 /* base64 of 16 bytes and the NUL */
+#define WS_ACCEPT_SIZE 29 /* base64 of 20 bytes and the NUL */
+#define WS_HEAD_MAX    ((size_t)16 * 1024)
+
+struct ws_place {
+        char *origin; /* http(s)://host:port, for the connection */
+        char *host;   /* for the Host header */
+        char *path;   /* with the query */
+};
+/* Takes a ws:// or wss:// URL apart. -1: it is none. Release it all the same. */
+int ws_place_init(struct ws_place *p, const char *url, struct error *err);
+void ws_place_release(struct ws_place *p);
+
+/* A fresh key. */
+char *ws_key(char out[WS_KEY_SIZE]);
+/* What a server answers to this key. */
+char *ws_accept(const char *key, char out[WS_ACCEPT_SIZE]);
+
+/* The request; -1 when one of the headers is malformed. */
+int ws_request(struct buf *out, const struct ws_place *place, const char *key, const char *const *headers,
+               struct error *err);
+
+struct ws_answer {
+        size_t length; /* of the head; what follows are frames */
+        int status;
+        int64_t retry_after_ms; /* -1: not told */
+};
+/*
+ * Reads the answer as far as it came. 1: we are switched; 0: more is needed; -1: it is no such answer (status is set when it was HTTP at
+ * all, e.g. 429). Neither extensions nor protocols are offered, so none may be chosen.
+ */
+int ws_answer_read(struct ws_answer *out, const char *bytes, size_t n, const char *key, struct error *err);
+
+#endif
