@@ -53,6 +53,8 @@ struct dc_inbound_hooks {
          * with id, token, type; borrowed. Answers to it carry metadata.interaction of the event.
          */
         void (*stored)(void *ctx, const json_t *interaction);
+        /* Somebody has written to us in this DM channel. NULL: nobody wants to know. */
+        void (*dm)(void *ctx, const char *user, const char *channel);
         /* Autocompletion: answered by the owner at once; nothing is stored. NULL: left alone. */
         void (*complete)(void *ctx, const json_t *interaction);
 };
@@ -74,6 +76,8 @@ struct dc_place {
 };
 /* False when we have not been told of it. */
 bool dc_inbound_place(const struct dc_inbound *in, const char *channel, struct dc_place *out);
+/* The id of somebody whose user name this is (they are unique), as far as we have met them; NULL: not known. Borrowed as above. */
+const char *dc_inbound_user_named(const struct dc_inbound *in, const char *username);
 void dc_inbound_stats(const struct dc_inbound *in, struct dc_gateway_stats *out);
 
 #endif

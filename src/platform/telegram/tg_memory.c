@@ -2,120 +2,41 @@
  * What must survive a restart besides the store: which commands were published last, which chats have moved. And the lock: one
  * token, one adapter of this data directory.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include "base/crypto.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "platform/adapter_memory.h"
 #include "platform/telegram/telegram.h"
 
-#define MEMORY_MAX   ((size_t)1024 * 1024)
 #define COMMANDS_MAX 100 /* Telegram's limits */
 #define COMMAND_MAX  32
 #define HELP_MAX     256
 
-/* ---- the lock ---- */
-
 int tg_lock(struct telegram *tg, struct error *err)
 {
-        char digest[SHA256_HEX_SIZE], *path;
-        int fd, rc = 0;
-
-        crypto_sha256_hex(secret_reveal(tg->conf->token), secret_length(tg->conf->token), digest);
-        path = mem_printf("%s/state/telegram-%.16s.lock", tg->adapter->dir, digest);
-        fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-        tg->lock = fd;
-        if (fd < 0)
-                rc = error_set(err, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
-        else if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-                rc = error_set(err, ERR_BUSY,
-                               "another adapter or process of this data directory already uses this "
-                               "botToken; each bot may be connected once");
-        free(path);
-        if (rc < 0)
-                tg_unlock(tg);
-        return rc;
+        tg->lock = adapter_lock(tg->adapter, tg->conf->token, err);
+        return tg->lock < 0 ? -1 : 0;
 }
 
-/* The file stays: removing it would let two processes lock two files of the same name. */
 void tg_unlock(struct telegram *tg)
 {
-        if (tg->lock >= 0)
-                close(tg->lock);
+        adapter_unlock(tg->lock);
         tg->lock = -1;
-}
-
-/* ---- the file ---- */
-
-static char *memory_path(const struct telegram *tg)
-{
-        return mem_printf("%s/state/telegram-%s.json", tg->adapter->dir, tg->adapter->name);
-}
-
-static json_t *read_file(const char *path)
-{
-        FILE *f = fopen(path, "re");
-        json_t *value = NULL;
-        struct buf text;
-        char *at;
-
-        if (!f)
-                return NULL;
-        buf_init(&text, MEMORY_MAX);
-        while (!feof(f) && !ferror(f) && (at = buf_reserve(&text, 4096)))
-                buf_grew(&text, fread(at, 1, 4096, f));
-        if (feof(f))
-                value = json_read(text.data, text.len, NULL);
-        buf_release(&text);
-        fclose(f);
-        return value;
 }
 
 void tg_memory_read(struct telegram *tg)
 {
-        char *path = memory_path(tg);
-
-        tg->memory = read_file(path);
-        if (!json_is_object(tg->memory)) {
-                json_decref(tg->memory);
-                tg->memory = json_object();
-        }
-        free(path);
+        tg->memory = adapter_memory_read(tg->adapter);
 }
 
-static bool write_whole(const char *path, const char *text)
-{
-        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-        size_t n = strlen(text);
-        bool ok;
-
-        if (fd < 0)
-                return false;
-        ok = write(fd, text, n) == (ssize_t)n && fsync(fd) == 0;
-        return close(fd) == 0 && ok;
-}
-
-/* Rare and small: once for a change of commands, once for a chat that moves. */
 static void memory_write(const struct telegram *tg)
 {
-        char *path = memory_path(tg), *fresh = mem_printf("%s.new", path), *text = json_text(tg->memory);
-
-        if (!write_whole(fresh, text) || rename(fresh, path) < 0) {
-                log_warn("cannot keep what Telegram told", LOG_S("adapter", tg->adapter->name),
-                         LOG_S("file", path), LOG_S("why", strerror(errno)));
-                unlink(fresh);
-        }
-        free(path);
-        free(fresh);
-        free(text);
+        adapter_memory_write(tg->adapter, tg->memory);
 }
 
 /* ---- chats that moved ---- */
