@@ -60,7 +60,7 @@ const struct setting adapter_common_settings[] = {
           .help = "Messages that have passed through more bots than this are not answered." },
         { "budget", SETTING_GROUP, "{}", .group = budget_settings, .at = AT(budget),
           .help = "What the turns of this adapter may cost." },
-        { "commands", SETTING_BOOL, "true", .at = AT(commands),
+        { "chatCommands", SETTING_BOOL, "true", .at = AT(commands),
           .help = "`/new`, `/stop`, `/status`, `/why`, `/pause`, `/resume` and `/help` are for the bot itself, not for its "
                   "agent; on `api` only where it is written." },
         { "debounceMs", SETTING_INT, "-1", -1, 600000, .at = AT(debounce_ms),
