@@ -13,16 +13,17 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "road/road_private.h"
+#include "road/story.h"
 
 #define PARTS_MS      1500 /* from one part of a message to the next */
 #define MAX_DECISIONS 512  /* per transaction */
 
-enum placing { SKIPPED, EXPIRED, NEW_TURN, JOINED };
+enum placing { SKIPPED, EXPIRED, NEW_TURN, JOINED, CARRIED_OUT };
 
 /* One event's decision, with everything the store's thread needs to write it. */
 struct placed {
         enum placing placing;
-        struct incoming *in; /* SKIPPED: ours; else the turn's */
+        struct incoming *in; /* NEW_TURN, JOINED: the turn's; else ours */
         struct turn *turn;
         char *reason;
         char *agent, *rule;    /* of the decision, also for skipped ones */
@@ -34,8 +35,11 @@ struct placed {
         char *lane_key;        /* the same as a key */
         bool remembered;       /* SKIPPED: the conversation's history gets it all the same */
         struct road_also also;
-        struct out *notice; /* SKIPPED: what the sender is told; may be NULL */
-        bool journaled;     /* the notice is sent by being stored */
+        struct effect *effect; /* CARRIED_OUT: what is changed; may be NULL */
+        bool asks_story;       /* CARRIED_OUT: the notice is what is stored about an earlier message */
+        struct buf story;      /* the same; written anew each time the read is repeated */
+        struct out *notice;    /* SKIPPED, CARRIED_OUT: what the sender is told; may be NULL */
+        bool journaled;        /* the notice is sent by being stored */
 };
 
 struct decisions {
@@ -61,8 +65,8 @@ void decide_later(struct road *r, struct incoming *in)
 /* A waiting turn takes another message while its window is open, or when its agent reads several at once. */
 static bool may_join(struct road *r, const struct turn *t, int64_t now)
 {
-        if (!t || (t->state != TURN_QUEUED && t->state != TURN_STORING) || t->held_in == &r->ready ||
-            t->held_in == &outbox_adapter(r, t->adapter)->held)
+        if (!t || t->run.id < t->lane->joins_from || (t->state != TURN_QUEUED && t->state != TURN_STORING) ||
+            t->held_in == &r->ready || t->held_in == &outbox_adapter(r, t->adapter)->held)
                 return false;
         if (t->due_mono > now)
                 return true;
@@ -162,12 +166,27 @@ static void make_notice(struct road *r, struct placed *p, const char *text)
         rendered_release(&parts);
 }
 
+static void carry_out(struct road *r, struct placed *p, enum road_command what)
+{
+        struct buf answer;
+
+        buf_init(&answer, 0);
+        p->placing = CARRIED_OUT;
+        p->effect = command_new(r, what, &p->lane, p->in, &answer);
+        p->reason = mem_printf("the command /%s was carried out", command_name(what));
+        p->asks_story = what == COMMAND_WHY;
+        if (answer.len > 0)
+                make_notice(r, p, answer.data);
+        buf_release(&answer);
+}
+
 static void place(struct road *r, struct placed *p, struct incoming *in)
 {
         struct decision d = { 0 };
 
         p->in = in;
         p->placing = SKIPPED;
+        buf_init(&p->story, 0);
         r->hooks.decide(r->hooks.ctx, in, &d);
         p->agent = mem_strdup(d.agent);
         p->rule = mem_strdup(d.rule);
@@ -178,6 +197,8 @@ static void place(struct road *r, struct placed *p, struct incoming *in)
                                       .person = d.per_person ? in->sender_id : NULL };
         if (d.trigger && d.agent)
                 place_in_lane(r, p, &d);
+        else if (d.command != COMMAND_NONE)
+                carry_out(r, p, d.command);
         else
                 p->reason = mem_strdup(d.reason);
         p->also = d.also;
@@ -235,6 +256,12 @@ static int write_join(struct store_tx *tx, const struct placed *p, struct error 
         return store_run(s, err);
 }
 
+/* As written in the trigger log. */
+static const char *const statuses[] = {
+        [SKIPPED] = "skipped", [EXPIRED] = "expired",  [NEW_TURN] = "queued",
+        [JOINED] = "queued",   [CARRIED_OUT] = "done",
+};
+
 static int write_log(struct store_tx *tx, const struct decisions *ds, const struct placed *p,
                      struct error *err)
 {
@@ -259,7 +286,7 @@ static int write_log(struct store_tx *tx, const struct decisions *ds, const stru
         else
                 store_bind_null(s, 11);
         store_bind_text(s, 12, p->in->trace);
-        store_bind_text(s, 13, p->turn ? "queued" : p->placing == EXPIRED ? "expired" : "skipped");
+        store_bind_text(s, 13, statuses[p->placing]);
         store_bind_text(s, 14, p->reason);
         return store_run(s, err);
 }
@@ -285,6 +312,7 @@ static int write_decisions(struct store_tx *tx, void *arg, struct error *err)
                 else if (p->remembered)
                         rc = note_heard(tx, p->lane_key, &p->lane, p->in, ds->now_ms, err);
                 if (rc < 0 || write_log(tx, ds, p, err) < 0 || write_notice(tx, ds, p, err) < 0 ||
+                    (p->effect && p->effect->write(tx, p->effect, err) < 0) ||
                     (p->also.fn && p->also.fn(tx, p->also.arg, err) < 0))
                         return -1;
         }
@@ -314,6 +342,8 @@ static void on_placed(struct road *r, struct placed *p)
         struct turn *t = p->turn;
 
         send_notice(r, p);
+        if (p->effect)
+                p->effect->committed(p->effect);
         if (!t) {
                 incoming_free(p->in);
                 return;
@@ -333,16 +363,23 @@ static void on_placed(struct road *r, struct placed *p)
         turn_check_cancel(t);
 }
 
+static void placed_release(struct placed *p)
+{
+        free(p->reason);
+        free(p->agent);
+        free(p->rule);
+        free(p->inputs);
+        free(p->lane_key);
+        if (p->effect)
+                p->effect->free(p->effect);
+        buf_release(&p->story);
+        out_free(p->notice);
+}
+
 static void decisions_free(struct decisions *ds)
 {
-        for (unsigned i = 0; i < ds->count; i++) {
-                free(ds->items[i].reason);
-                free(ds->items[i].agent);
-                free(ds->items[i].rule);
-                free(ds->items[i].inputs);
-                free(ds->items[i].lane_key);
-                out_free(ds->items[i].notice);
-        }
+        for (unsigned i = 0; i < ds->count; i++)
+                placed_release(&ds->items[i]);
         free(ds->items);
         bus_batch_release(&ds->batch);
         free(ds);
@@ -373,28 +410,96 @@ static void on_decided(void *arg)
         decide_pending(r);
 }
 
+/* ---- in batches ---- */
+
+static int read_story(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct decisions *ds = arg;
+        struct placed *p = &ds->items[0];
+
+        buf_clear(&p->story);
+        return story_of_last(tx, p->in, &p->story, err);
+}
+
+static void store_decisions(struct decisions *ds)
+{
+        fault_point("lane.before_write");
+        road_write(ds->road, "decisions", write_decisions, on_decided, ds);
+}
+
+static void on_story(void *arg, const struct error *err)
+{
+        struct decisions *ds = arg;
+        struct placed *p = &ds->items[0];
+
+        ds->road->writes--;
+        if (err)
+                log_warn("cannot read a story somebody asked for", LOG_S("why", err->text));
+        make_notice(ds->road, p, err ? "Sorry, I cannot look that up right now." : p->story.data);
+        store_decisions(ds);
+}
+
+/* Looks at the next pending event. False: its decision needs what those before it have stored, and is kept for the next batch. */
+static bool place_next(struct road *r, struct decisions *ds)
+{
+        struct placed *p = &ds->items[ds->count];
+        struct pending *next = STAILQ_FIRST(&r->pending);
+        struct incoming *in = next->in;
+
+        STAILQ_REMOVE_HEAD(&r->pending, next);
+        r->pending_count--;
+        free(next);
+        place(r, p, in);
+        if (p->asks_story && ds->count > 0) {
+                r->asked = mem_dup(p, sizeof(*p));
+                return false;
+        }
+        ds->cursor = in->event;
+        ds->count++;
+        return true;
+}
+
+static void take_asked(struct road *r, struct decisions *ds)
+{
+        ds->items[0] = *r->asked;
+        ds->cursor = r->asked->in->event;
+        ds->count = 1;
+        free(r->asked);
+        r->asked = NULL;
+}
+
 void decide_pending(struct road *r)
 {
+        size_t waiting = r->asked ? 1 : r->pending_count;
         struct decisions *ds;
-        unsigned n;
 
-        if (r->deciding || r->pending_count == 0 || r->draining)
+        if (r->deciding || waiting == 0 || r->draining)
                 return;
-        n = r->pending_count < MAX_DECISIONS ? (unsigned)r->pending_count : MAX_DECISIONS;
+        if (waiting > MAX_DECISIONS)
+                waiting = MAX_DECISIONS;
         ds = mem_zalloc(sizeof(*ds));
         ds->road = r;
-        ds->items = mem_array(n, sizeof(*ds->items));
+        ds->items = mem_array(waiting, sizeof(*ds->items));
         ds->now_ms = clock_wall_ms();
-        for (; ds->count < n; ds->count++) {
-                struct pending *p = STAILQ_FIRST(&r->pending);
-
-                STAILQ_REMOVE_HEAD(&r->pending, next);
-                r->pending_count--;
-                ds->cursor = p->in->event;
-                place(r, &ds->items[ds->count], p->in);
-                free(p);
-        }
         r->deciding = true;
-        fault_point("lane.before_write");
-        road_write(r, "decisions", write_decisions, on_decided, ds);
+        if (r->asked)
+                take_asked(r, ds);
+        while (ds->count < waiting && !ds->items[0].asks_story && place_next(r, ds))
+                ;
+        if (!ds->items[0].asks_story) {
+                store_decisions(ds);
+                return;
+        }
+        r->writes++;
+        store_read(r->store, read_story, on_story, ds);
+}
+
+void decide_forget(struct road *r)
+{
+        if (!r->asked)
+                return;
+        incoming_free(r->asked->in);
+        placed_release(r->asked);
+        free(r->asked);
+        r->asked = NULL;
 }

@@ -261,6 +261,15 @@ void incoming_free(struct incoming *in)
         free(b);
 }
 
+const char *incoming_sender(const struct incoming *in)
+{
+        if (in->sender_name)
+                return in->sender_name;
+        if (in->sender_username)
+                return in->sender_username;
+        return in->sender_id ? in->sender_id : "somebody";
+}
+
 bool event_is_inbound(const char *type)
 {
         static const char *const inbound[] = {

@@ -77,6 +77,8 @@ struct incoming *incoming_parse(const struct bus_event *e, struct error *err);
 /* A deep copy; valid UTF-8 whatever the original was. */
 struct incoming *incoming_dup(const struct incoming *in);
 void incoming_free(struct incoming *in);
+/* Who wrote it, as people know him. */
+const char *incoming_sender(const struct incoming *in);
 /* Is this event type one that dispatch must look at? */
 bool event_is_inbound(const char *type);
 

@@ -15,7 +15,7 @@
 /* A turn as read from its row, before it has a place in memory. */
 struct row {
         int64_t id, conversation, attempt, fence, due_ms, created_ms, draft;
-        char *agent, *rule, *trace, *adapter, *channel, *thread, *person, *session;
+        char *agent, *rule, *trace, *adapter, *channel, *thread, *person, *session, *cancel;
         bool was_running;
         struct incoming **inputs;
         unsigned count;
@@ -38,6 +38,7 @@ static void row_free(struct row *w)
         free(w->thread);
         free(w->person);
         free(w->session);
+        free(w->cancel);
         free(w);
 }
 
@@ -105,7 +106,7 @@ static int read_inputs(struct store_tx *tx, struct row *w, const char *inputs, s
 #define TURN_COLUMNS                                                                                        \
         "t.id, t.conversation, t.agent, t.rule, t.state, t.inputs, t.trace, t.attempt, t.fence, t.due_ms, " \
         "t.created_ms,"                                                                                     \
-        " c.adapter, c.channel, c.thread, t.draft, c.person, t.session"
+        " c.adapter, c.channel, c.thread, t.draft, c.person, t.session, t.cancel"
 
 /* Reads the row the statement stands on. inputs_out: a copy of the list, because reading events moves the statement's memory. */
 static struct row *read_row(struct store_stmt *s, char **inputs_out)
@@ -129,6 +130,7 @@ static struct row *read_row(struct store_stmt *s, char **inputs_out)
         w->draft = store_col_int(s, 14);
         w->person = mem_strdup(store_col_text(s, 15));
         w->session = mem_strdup(store_col_text(s, 16));
+        w->cancel = mem_strdup(store_col_text(s, 17));
         return w;
 }
 
@@ -253,7 +255,10 @@ static void resume_row(struct road *r, struct row *w)
                 return;
         }
         t = place_row(r, w);
-        if (!w->was_running)
+        t->cancel_why = mem_strdup(w->cancel);
+        if (t->cancel_why)
+                turn_check_cancel(t);
+        else if (!w->was_running)
                 lane_pump(r, t->lane);
         else if (!(can & AGENT_REPEATABLE))
                 turn_give_up(t, "the process ended during this turn, and its agent must not be asked twice");
@@ -348,9 +353,9 @@ struct reviving {
 
 static int revive(struct store_tx *tx, struct reviving *v, struct error *err)
 {
-        struct store_stmt *s =
-                store_prepare(tx, "UPDATE turns SET state = 'queued', attempt = 0, fence = fence + 1,"
-                                  " due_ms = ?2, ended_ms = NULL WHERE id = ?1 AND state = 'failed'");
+        struct store_stmt *s = store_prepare(
+                tx, "UPDATE turns SET state = 'queued', attempt = 0, fence = fence + 1,"
+                    " cancel = NULL, due_ms = ?2, ended_ms = NULL WHERE id = ?1 AND state = 'failed'");
 
         store_bind_int(s, 1, v->id);
         store_bind_int(s, 2, clock_wall_ms());

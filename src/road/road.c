@@ -222,7 +222,7 @@ static void on_prune(void *arg)
         p->record_before_ms = now_ms - r->limits.record_days * DAY_MS;
         p->transcript_before_ms = now_ms - r->limits.transcript_days * DAY_MS;
         /* events we made ourselves need no decision: without this the journal could not be pruned behind them */
-        p->decided = r->pending_count == 0 && !r->deciding ? bus_head(r->bus) : 0;
+        p->decided = r->pending_count == 0 && !r->deciding && !r->asked ? bus_head(r->bus) : 0;
         r->writes++;
         store_write(r->store, write_pruning, on_pruned, p);
 }
@@ -332,6 +332,7 @@ void road_close(struct road *r)
                 ;
         release_lanes(r);
         outbox_release(r);
+        decide_forget(r);
         while ((p = STAILQ_FIRST(&r->pending))) {
                 STAILQ_REMOVE_HEAD(&r->pending, next);
                 incoming_free(p->in);
@@ -347,7 +348,7 @@ void road_close(struct road *r)
 void road_stats(const struct road *r, struct road_stats *out)
 {
         *out = r->stats;
-        out->events_waiting = r->pending_count;
+        out->events_waiting = r->pending_count + (r->asked ? 1 : 0);
         out->turns_running = r->running_count;
         out->turns_queued =
                 r->turn_count - (r->running_count < r->turn_count ? r->running_count : r->turn_count);

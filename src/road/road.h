@@ -336,7 +336,7 @@ void outbox_put(struct road *r, const struct outgoing *out, outbox_ack_fn *ack, 
 void outbox_retry(struct road *r, int64_t delivery, bool force, store_done_fn *done, void *arg);
 /* Puts a failed turn back into its lane. */
 void turn_retry(struct road *r, int64_t turn, store_done_fn *done, void *arg);
-/* Stops a queued or running turn. done gets ERR_MISSING when it is neither. */
+/* Stops a queued or running turn. done gets ERR_MISSING when it is neither; it may be NULL. */
 void turn_cancel(struct road *r, int64_t turn, const char *why, store_done_fn *done, void *arg);
 
 /* ---- what is going on ---- */

@@ -71,14 +71,22 @@ struct lane_name {
         const char *person; /* NULL: everybody's in the channel */
 };
 
+/* What a decision changes besides placing its event: a command, a change of what waits. Carried out by the decision's transaction. */
+struct effect {
+        int (*write)(struct store_tx *tx, struct effect *e, struct error *err); /* may run more than once */
+        void (*committed)(struct effect *e);
+        void (*free)(struct effect *e);
+};
+
 /* A conversation while something is going on in it. */
 struct lane {
         char *key;            /* adapter, channel, thread, agent and perhaps person */
         int64_t conversation; /* 0 until its row is known */
         struct turn *running; /* STARTING, RUNNING or ENDING; also STORING when it starts now */
         struct turn_list waiting;
-        int64_t mailbox;  /* messages in waiting turns */
-        unsigned leaving; /* cancelled turns whose end is being stored while another one runs */
+        int64_t mailbox;    /* messages in waiting turns */
+        int64_t joins_from; /* no message joins a turn with a smaller number: the conversation began anew */
+        unsigned leaving;   /* cancelled turns whose end is being stored while another one runs */
 };
 
 /* An event that is committed and waits for its decision. */
@@ -147,7 +155,8 @@ struct road {
         /* inbox and decisions */
         struct pending_list pending;
         size_t pending_count;
-        bool deciding; /* a write with decisions is under way */
+        bool deciding;        /* a write with decisions is under way */
+        struct placed *asked; /* a decision that needs what those before it have stored */
 
         /* lanes and turns */
         struct map lanes;
@@ -187,6 +196,13 @@ void road_write(struct road *r, const char *what, store_fn *fn, void (*done)(voi
 /* decide.c */
 void decide_pending(struct road *r);                    /* looks at pending events, if nobody does */
 void decide_later(struct road *r, struct incoming *in); /* takes in over */
+void decide_forget(struct road *r);
+
+/* command.c */
+const char *command_name(enum road_command what);
+/* What is to be done, and what is said about it. WHY is answered by its story alone. */
+struct effect *command_new(struct road *r, enum road_command what, const struct lane_name *n,
+                           const struct incoming *in, struct buf *answer);
 
 /* lane.c */
 char *lane_key(const struct lane_name *n);                               /* yours to free */
@@ -234,6 +250,8 @@ void turn_fill_run(struct turn *t); /* what others see of it */
 void turn_give_up(struct turn *t,
                   const char *why); /* a run that was interrupted too often, or may not be repeated */
 void turn_check_cancel(struct turn *t);
+/* Inside store functions: it is to be cancelled, whatever happens to this process. */
+int turn_mark_cancelled(struct store_tx *tx, int64_t turn, const char *why, struct error *err);
 void turn_inputs_text(const struct turn *t, struct buf *out);
 
 /* recover.c */

@@ -26,6 +26,7 @@ struct story {
         struct buf *json;
         struct error *err;
         int64_t now_ms;
+        bool discreet; /* for a chat: errors are not told */
 
         /* where to look; 0: not known */
         int64_t event, turn, delivery;
@@ -33,6 +34,7 @@ struct story {
 
         /* facts for the summary */
         bool has_event, has_decision, has_turn, inbound;
+        char text[WHY_SIZE];
         int64_t stored_ms;
         char status[20], reason[WHY_SIZE];
         char agent[80], turn_state[20], turn_error[WHY_SIZE];
@@ -216,6 +218,7 @@ static void show_event(struct story *st, struct store_stmt *s)
         const char *text = json_str(payload, "text", NULL);
         size_t n = text ? strlen(text) : 0;
 
+        keep(st->text, sizeof(st->text), text);
         jsonw_open_member(st->json, "event", '{');
         show_id(st->json, "id", "evt-", st->event);
         jsonw_str(st->json, "type", store_col_text(s, 0));
@@ -372,29 +375,33 @@ static void say_seconds(struct buf *b, int64_t ms)
                 buf_addf(b, "%.1f s", (double)ms / 1000.0);
 }
 
-static void say_because(struct buf *b, const char *why)
+static void say_because(const struct story *st, struct buf *b, const char *why)
 {
-        if (why[0] != '\0')
+        if (why[0] == '\0')
+                return;
+        if (!st->discreet)
                 buf_addf(b, ": %s", why);
+        else if (st->turn > 0)
+                buf_addf(b, " (trn-%lld)", (long long)st->turn);
 }
 
 static void summarize_deliveries(struct story *st, struct buf *b, const char *what)
 {
         if (st->unknown > 0) {
                 buf_addf(b, "it is not known whether the %s arrived", what);
-                say_because(b, st->delivery_error);
+                say_because(st, b, st->delivery_error);
         } else if (st->failed > 0) {
                 buf_addf(b, "the %s could not be delivered", what);
-                say_because(b, st->delivery_error);
+                say_because(st, b, st->delivery_error);
         } else if (st->waiting > 0) {
                 buf_addf(b, "waiting for the %s to be delivered", what);
-                say_because(b, st->delivery_error);
+                say_because(st, b, st->delivery_error);
         } else if (st->sent > 0) {
                 buf_addstr(b, strcmp(what, "answer") == 0 ? "answered in " : "sent in ");
                 say_seconds(b, st->last_sent_ms - st->stored_ms);
         } else if (st->other > 0) {
                 buf_addf(b, "the %s was not sent", what);
-                say_because(b, st->delivery_error);
+                say_because(st, b, st->delivery_error);
         }
 }
 
@@ -420,10 +427,12 @@ static void summarize_turn(struct story *st, struct buf *b)
         } else if (strcmp(st->turn_state, "failed") == 0) {
                 buf_addf(b, "agent '%s' failed after %lld attempt%s", st->agent, (long long)st->attempt,
                          st->attempt == 1 ? "" : "s");
-                say_because(b, st->turn_error);
+                say_because(st, b, st->turn_error);
         } else if (strcmp(st->turn_state, "done") != 0) {
                 buf_addf(b, "no answer: the turn was %s", st->turn_state);
-                say_because(b, st->turn_error);
+                say_because(st, b, st->turn_error);
+        } else if (deliveries == 0 && st->reason[0] != '\0') {
+                buf_addf(b, "silent because %s", st->reason);
         } else if (deliveries == 0) {
                 buf_addf(b, "silent because agent '%s' had nothing to say", st->agent);
         } else {
@@ -437,6 +446,8 @@ static void summarize(struct story *st, struct buf *b)
                 summarize_turn(st, b);
         else if (st->delivery > 0)
                 summarize_deliveries(st, b, "message");
+        else if (st->has_decision && strcmp(st->status, "done") == 0)
+                buf_addstr(b, st->reason); /* carried out by the road itself */
         else if (st->has_decision && st->reason[0] != '\0')
                 buf_addf(b, "silent because %s", st->reason);
         else if (st->has_decision)
@@ -480,5 +491,68 @@ int story_tell(struct store_tx *tx, const char *id, struct buf *json, struct err
                 return error_prefix(err, "cannot tell the story of '%.100s'", id);
         }
         jsonw_close(json, '}');
+        return 0;
+}
+
+/* ---- for a chat ---- */
+
+#define QUOTED 60 /* characters of the message */
+
+/* 1 and st->event, 0, or -1. Commands and changes of messages are not what people ask about. */
+static int find_last(struct story *st, const struct incoming *asked)
+{
+        struct store_stmt *s = store_prepare(
+                st->tx,
+                "SELECT event FROM (SELECT event, event_type, adapter, channel, thread, sender, status, turn"
+                " FROM trigger_log WHERE event < ?1 ORDER BY event DESC LIMIT ?2) AS l"
+                " WHERE adapter = ?3 AND channel = ?4 AND coalesce(thread, '') = ?5 AND sender = ?6"
+                " AND event_type = ?7 AND (status <> 'done' OR turn IS NOT NULL)"
+                " ORDER BY event DESC LIMIT 1");
+
+        store_bind_int(s, 1, asked->event);
+        store_bind_int(s, 2, LOOK_BACK);
+        store_bind_text(s, 3, asked->adapter);
+        store_bind_text(s, 4, asked->channel);
+        store_bind_text(s, 5, asked->thread ? asked->thread : "");
+        store_bind_text(s, 6, asked->sender_id);
+        store_bind_text(s, 7, EVENT_MESSAGE_RECEIVED);
+        return one_number(st, s, &st->event);
+}
+
+static void quote(const struct story *st, struct buf *text)
+{
+        size_t line = strcspn(st->text, "\r\n"),
+               shown = utf8_prefix(st->text, line, UTF8_CODE_POINTS, QUOTED);
+
+        if (shown == 0) {
+                buf_addstr(text, "Your last message: ");
+                return;
+        }
+        buf_addstr(text, "Your message “");
+        buf_add(text, st->text, shown);
+        buf_addstr(text, st->text[shown] != '\0' ? "…”: " : "”: ");
+}
+
+int story_of_last(struct store_tx *tx, const struct incoming *asked, struct buf *text, struct error *err)
+{
+        struct buf json;
+        struct story st = {
+                .tx = tx, .json = &json, .err = err, .now_ms = clock_wall_ms(), .discreet = true
+        };
+        int rc = find_last(&st, asked);
+
+        if (rc <= 0) {
+                buf_addstr(text, "I know of no earlier message from you here.");
+                return rc;
+        }
+        buf_init(&json, 0);
+        jsonw_open(&json, '{');
+        rc = tell_parts(&st);
+        buf_release(&json);
+        if (rc < 0)
+                return -1;
+        quote(&st, text);
+        summarize(&st, text);
+        buf_addch(text, '.');
         return 0;
 }

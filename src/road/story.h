@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "road/event.h"
 #include "store/store.h"
 
 /*
@@ -16,5 +17,11 @@
  * known by that id; on any error nothing is appended.
  */
 int story_tell(struct store_tx *tx, const char *id, struct buf *json, struct error *err);
+
+/*
+ * What became of the last message that the sender of `asked` wrote in the same place before, as a sentence for a chat: without the errors, which are the
+ * operator's, but with a number under which he finds them.
+ */
+int story_of_last(struct store_tx *tx, const struct incoming *asked, struct buf *text, struct error *err);
 
 #endif

@@ -317,6 +317,16 @@ void turn_check_cancel(struct turn *t)
         }
 }
 
+int turn_mark_cancelled(struct store_tx *tx, int64_t turn, const char *why, struct error *err)
+{
+        struct store_stmt *s = store_prepare(
+                tx, "UPDATE turns SET cancel = ?2 WHERE id = ?1 AND state IN ('queued', 'running')");
+
+        store_bind_int(s, 1, turn);
+        store_bind_text(s, 2, why);
+        return store_run(s, err);
+}
+
 struct refusal {
         store_done_fn *done;
         void *arg;
@@ -337,8 +347,11 @@ void turn_cancel(struct road *r, int64_t turn, const char *why, store_done_fn *d
         struct turn *t = map_get(&r->turns, road_key("trn", turn, key));
 
         if (!t || t->cancel_why || t->state == TURN_ENDING) {
-                struct refusal *f = mem_zalloc(sizeof(*f));
+                struct refusal *f;
 
+                if (!done)
+                        return;
+                f = mem_zalloc(sizeof(*f));
                 f->done = done;
                 f->arg = arg;
                 error_set(&f->err, ERR_MISSING, "turn '%s' is neither waiting nor running", key);

@@ -1,0 +1,251 @@
+/* Messages to the bot itself: begin anew, stop, tell what is going on and why. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../lib/road_rig.h"
+#include "base/mem.h"
+
+static const struct {
+        const char *text;
+        enum road_command command;
+} commands[] = {
+        { "/new", COMMAND_NEW },
+        { "/stop", COMMAND_STOP },
+        { "/status", COMMAND_STATUS },
+        { "/why", COMMAND_WHY },
+};
+
+static void knows_commands(struct rig *g, const struct incoming *in, struct decision *out)
+{
+        (void)g;
+        for (size_t i = 0; i < COUNT(commands); i++) {
+                if (strcmp(in->text, commands[i].text) == 0) {
+                        out->trigger = false;
+                        out->command = commands[i].command;
+                }
+        }
+}
+
+static struct rig *rig_with_commands(void)
+{
+        struct rig *g = rig_new();
+
+        g->decides = knows_commands;
+        return g;
+}
+
+static const char *last_answer(struct rig *g)
+{
+        return rig_text(g, "SELECT json_extract(payload, '$.text') FROM deliveries ORDER BY id DESC LIMIT 1");
+}
+
+/* Says it and waits until it is decided. */
+static void says(struct rig *g, const char *text)
+{
+        int64_t before = rig_count(g, "SELECT count(*) FROM trigger_log");
+
+        rig_say(g, "j", "c", "batch", text, NULL);
+        rig_until_count(g, "SELECT count(*) FROM trigger_log", before + 1);
+}
+
+static void nothing_before_a_new_conversation_counts(void **state)
+{
+        struct rig *g = rig_with_commands();
+
+        (void)state;
+        says(g, "old");
+        rig_until(g, &g->run_count, 1);
+        rig_answer(g, 0, "1");
+        rig_until_idle(g);
+        says(g, "running while it begins anew");
+        rig_until(g, &g->run_count, 2);
+        assert_int_equal(g->runs[1].run->history_count, 2);
+        says(g, "waiting while it begins anew");
+        says(g, "/new");
+        assert_string_equal(last_answer(g),
+                            "A new conversation begins. What was said before no longer counts.");
+        says(g, "first of the new one");
+        rig_answer(g, 1, "2");
+        rig_until(g, &g->run_count, 3);
+        assert_string_equal(g->runs[2].text, "waiting while it begins anew");
+        rig_answer(g, 2, "3");
+        rig_until(g, &g->run_count, 4);
+        assert_string_equal(g->runs[3].text, "first of the new one");
+        assert_int_equal(g->runs[3].run->history_count, 0);
+        rig_answer(g, 3, "4");
+        rig_until_idle(g);
+        says(g, "second");
+        rig_until(g, &g->run_count, 5);
+        assert_int_equal(g->runs[4].run->history_count, 2);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM turns"), 5); /* the command is none */
+        rig_free(g);
+}
+
+static void a_stop_ends_what_runs_and_what_waits(void **state)
+{
+        struct rig *g = rig_with_commands();
+
+        (void)state;
+        rig_say(g, "j", "other", "batch", "not ours", NULL);
+        rig_until(g, &g->run_count, 1);
+        says(g, "/stop");
+        assert_string_equal(last_answer(g), "Nothing is running here.");
+        says(g, "one");
+        rig_until(g, &g->run_count, 2);
+        says(g, "two");
+        says(g, "three");
+        says(g, "/stop");
+        assert_string_equal(last_answer(g), "Stopped, and dropped 2 messages that were waiting.");
+        rig_until_count(g, "SELECT count(*) FROM turns WHERE state = 'cancelled'", 2);
+        assert_true(g->runs[1].cancelled);
+        assert_non_null(g->runs[0].run);
+        assert_string_equal(rig_text(g, "SELECT error FROM turns WHERE state = 'cancelled'"),
+                            "stopped by Ann");
+        assert_string_equal(
+                rig_text(g, "SELECT status || ': ' || reason FROM trigger_log ORDER BY event DESC"),
+                "done: the command /stop was carried out");
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM trigger_log WHERE status = 'cancelled'"), 3);
+        says(g, "four"); /* it goes on as if nothing had been */
+        rig_until(g, &g->run_count, 3);
+        assert_string_equal(g->runs[2].text, "four");
+        rig_free(g);
+}
+
+static void die(void *arg)
+{
+        (void)arg;
+        raise(SIGKILL);
+}
+
+static int write_nothing(struct store_tx *tx, void *arg, struct error *err)
+{
+        (void)tx;
+        (void)arg;
+        (void)err;
+        return 0;
+}
+
+static void dies_of_commands(struct rig *g, const struct incoming *in, struct decision *out)
+{
+        knows_commands(g, in, out);
+        if (out->command != COMMAND_NONE) {
+                out->also.fn = write_nothing;
+                out->also.done = die;
+        }
+}
+
+static void what_was_stopped_stays_stopped_after_a_crash(void **state)
+{
+        char dir[] = "/tmp/dragoman-rig-XXXXXX";
+        struct rig *g;
+        pid_t child;
+        int status;
+
+        (void)state;
+        assert_non_null(mkdtemp(dir));
+        child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+                g = rig_new_in(dir);
+                g->decides = dies_of_commands;
+                says(g, "one");
+                rig_until(g, &g->run_count, 1);
+                says(g, "two");
+                says(g, "/stop");
+                rig_spin(g, 10000);
+                _exit(1);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+        g = rig_new_in(dir);
+        rig_until_count(g, "SELECT count(*) FROM turns WHERE state = 'cancelled'", 2);
+        assert_int_equal(g->run_count, 0);
+        assert_string_equal(last_answer(g), "Stopped, and dropped 1 message that waited.");
+        rig_free(g);
+}
+
+static void the_status_tells_what_is_going_on(void **state)
+{
+        struct rig *g = rig_with_commands();
+
+        (void)state;
+        says(g, "/status");
+        assert_string_equal(last_answer(g), "Nothing is going on in this conversation.");
+        says(g, "one");
+        rig_until(g, &g->run_count, 1);
+        says(g, "two");
+        says(g, "/status");
+        assert_string_equal(last_answer(g),
+                            "Agent 'batch' has been working on an answer for 0 s. 1 message waits.");
+        rig_answer(g, 0, "1");
+        rig_until(g, &g->run_count, 2);
+        rig_answer(g, 1, "2");
+        rig_until_idle(g);
+        g->debounce_ms = 60000;
+        says(g, "three");
+        says(g, "/status");
+        assert_string_equal(last_answer(g), "1 message waits a moment for further ones.");
+        rig_free(g);
+}
+
+static void why_tells_the_story_of_the_last_message(void **state)
+{
+        struct rig *g = rig_with_commands();
+
+        (void)state;
+        says(g, "/why");
+        assert_string_equal(last_answer(g), "I know of no earlier message from you here.");
+        says(g, "skip this");
+        says(g, "/status");
+        says(g, "/why");
+        assert_string_equal(last_answer(g), "Your message “skip this”: silent because the test says so.");
+        says(g, "fail\nwith a second line");
+        rig_until(g, &g->run_count, 1);
+        rig_fail(g, 0, ERR_NET, NULL);
+        rig_until_idle(g);
+        says(g, "/why"); /* what exactly failed is for the operator */
+        assert_string_equal(last_answer(g),
+                            "Your message “fail…”: agent 'batch' failed after 1 attempt (trn-1).");
+        rig_free(g);
+}
+
+static void why_knows_what_was_decided_an_instant_before(void **state)
+{
+        struct rig *g = rig_with_commands();
+
+        (void)state;
+        for (int i = 0; i < 20; i++)
+                rig_say(g, "j", "c", "batch", "skip this", NULL);
+        rig_say(g, "j", "c", "batch", "skip that", NULL);
+        rig_say(g, "j", "c", "batch", "/why", NULL);
+        rig_say(g, "j", "c", "batch", "after", NULL);
+        rig_until(g, &g->run_count, 1);
+        assert_string_equal(rig_text(g, "SELECT json_extract(payload, '$.text') FROM deliveries"),
+                            "Your message “skip that”: silent because the test says so.");
+        assert_string_equal(g->runs[0].text, "after");
+        rig_free(g);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(nothing_before_a_new_conversation_counts),
+                cmocka_unit_test(a_stop_ends_what_runs_and_what_waits),
+                cmocka_unit_test(what_was_stopped_stays_stopped_after_a_crash),
+                cmocka_unit_test(the_status_tells_what_is_going_on),
+                cmocka_unit_test(why_tells_the_story_of_the_last_message),
+                cmocka_unit_test(why_knows_what_was_decided_an_instant_before),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
