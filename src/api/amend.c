@@ -4,13 +4,18 @@
 #include "api/api_private.h"
 #include "base/mem.h"
 
+void amend_init(struct amend *c, struct http_exchange *x, int status)
+{
+        job_begin(&c->job, x);
+        c->status = status;
+        buf_init(&c->data, 0);
+}
+
 struct amend *amend_begin(struct http_exchange *x, int status)
 {
         struct amend *c = mem_zalloc(sizeof(*c));
 
-        job_begin(&c->job, x);
-        c->status = status;
-        buf_init(&c->data, 0);
+        amend_init(c, x, status);
         return c;
 }
 

@@ -109,7 +109,9 @@ struct amend {
         struct buf data; /* JSON text; filled before it is done */
 };
 struct amend *amend_begin(struct http_exchange *x, int status);
-/* A store_done_fn. */
+/* For a struct whose first member it is; malloc'd as a whole. */
+void amend_init(struct amend *c, struct http_exchange *x, int status);
+/* A store_done_fn. Frees it. */
 void amend_done(void *amend, const struct error *err);
 
 /* ---- questions to the store (look.c) ---- */
@@ -207,6 +209,12 @@ void route_test(struct http_exchange *x);     /* route_test.c */
 void instances_list(struct http_exchange *x); /* instances.c */
 void agents_list(struct http_exchange *x);    /* agents.c */
 void agents_health(struct http_exchange *x);
+void rules_list(struct http_exchange *x); /* rules.c */
+void rules_show(struct http_exchange *x);
+void rules_create(struct http_exchange *x);
+void rules_replace(struct http_exchange *x);
+void rules_change(struct http_exchange *x);
+void rules_delete(struct http_exchange *x);
 void handover_show(struct http_exchange *x); /* handover.c */
 void chats_pause(struct http_exchange *x);
 void chats_resume(struct http_exchange *x);

@@ -110,6 +110,26 @@ const struct api_route api_routes[] = {
           .example = "{\"event\":{\"instanceId\":\"tg\",\"channel\":\"7\",\"payload\":{\"chatType\":\"dm\",\"sender\":{\"id\":\"7\"},"
                      "\"text\":\"hi\"}}}" },
 
+        { "GET", "/api/v2/rules", SCOPE_READ, rules_list, REACH_ALL,
+          .summary = "The rules in the order in which they are tried: those of the file and stored ones.", .status = 200,
+          .answer = PAGE " of rules: {\"name\", \"source\": \"file\" or \"stored\", \"position\", \"enabled\", \"inForce\", "
+                    "\"overridden\", \"why\", \"rule\"}." },
+        { "POST", "/api/v2/rules", SCOPE_ADMIN, rules_create, REACH_ALL,
+          .summary = "Store a new rule. It is in force when this is answered.", .body = rule_fields, .status = 201,
+          .answer = "{\"data\": rule}; 409 when there is a stored one of this name.",
+          .example = "{\"rule\":{\"name\":\"night\",\"when\":{\"adapter\":\"tg\",\"hours\":\"22:00-06:00\"},\"mode\":\"off\"},"
+                     "\"position\":-1}" },
+        { "GET", "/api/v2/rules/:name", SCOPE_READ, rules_show, REACH_ALL,
+          .summary = "The rule of this name: the file's if it has one, else the stored one.", .status = 200,
+          .answer = "{\"data\": rule}" },
+        { "PUT", "/api/v2/rules/:name", SCOPE_ADMIN, rules_replace, REACH_ALL,
+          .summary = "Store a rule of this name, or replace the stored one.", .body = rule_put_fields, .status = 200,
+          .answer = "{\"data\": rule}", .example = "{\"rule\":{\"when\":{\"dm\":true},\"agent\":\"echo\"}}" },
+        { "PATCH", "/api/v2/rules/:name", SCOPE_ADMIN, rules_change, REACH_ALL,
+          .summary = "Move a stored rule, switch it on or off, or replace what it says; the rest stays.",
+          .body = rule_patch_fields, .status = 200, .answer = "{\"data\": rule}", .example = "{\"enabled\":false}" },
+        { "DELETE", "/api/v2/rules/:name", SCOPE_ADMIN, rules_delete, REACH_ALL,
+          .summary = "Forget a stored rule.", .status = 200, .answer = "{\"data\": {\"name\", \"status\": \"deleted\"}}" },
         { "GET", "/api/v2/handover", SCOPE_READ, handover_show, REACH_LIST,
           .summary = "The chats in which a person has taken over from the agent, oldest first.", .status = 200,
           .answer = PAGE " of {\"instanceId\", \"channel\", \"threadId\", \"since\", \"until\", \"by\", \"reason\"}." },

@@ -65,7 +65,7 @@ struct setting {
  */
 struct settings_source;
 
-/* name is for messages ("config.json"); dir is where relative file: handles start (may be NULL).
+/* name is for messages ("config.json"; NULL: they name the path alone, for text that never was a file); dir is where relative file: handles start (may be NULL).
  * Comments (// and block) and trailing commas are allowed. NULL with an error that names the line. */
 struct settings_source *settings_source_new(const char *name, const char *dir, const char *text, size_t n,
                                             struct error *err);
@@ -93,6 +93,9 @@ int settings_read(struct settings_source *src, const char *path, const json_t *o
                   const struct setting *const *tables, const char *const *also, void *out, struct error *err);
 /* Frees what settings_read put into the struct (strings, secrets, lists); zeroes it. */
 void settings_release(const struct setting *const *tables, void *out);
+
+/* The struct back as a JSON object, appended to out: what differs from the defaults, without secrets. */
+void settings_show(const struct setting *table, const void *from, struct buf *out);
 
 /* Reports a mistake the tables cannot express, with file and line. Returns -1. */
 int settings_error(const struct settings_source *src, const char *path, struct error *err, const char *fmt,

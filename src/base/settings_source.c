@@ -315,6 +315,8 @@ int settings_error_at(const struct settings_source *src, const char *line_of, co
 {
         bool root = !path || *path == '\0';
 
+        if (!src->name)
+                return error_set(err, ERR_INVALID, "%s%s%s", root ? "" : path, root ? "" : ": ", text);
         return error_set(err, ERR_INVALID, "%s:%d: %s%s%s", src->name, line_around(src, line_of),
                          root ? "" : path, root ? "" : ": ", text);
 }

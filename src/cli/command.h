@@ -94,6 +94,7 @@ int send_command(struct args *a);
 int events_command(struct args *a);
 int dead_letters_command(struct args *a);
 int handover_command(struct args *a);
+int rules_command(struct args *a);
 int pause_command(struct args *a);
 int resume_command(struct args *a);
 int keys_command(struct args *a);

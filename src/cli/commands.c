@@ -46,6 +46,11 @@ static const struct flag dead_letters_flags[] = {
         { 0 },
 };
 
+static const struct flag rules_flags[] = {
+        { "position", "N", "lower ones are tried first; those below 0 before the rules of the file", 0 },
+        { 0 },
+};
+
 static const struct flag pause_flags[] = {
         { "thread", "ID", "only a thread inside the channel", 0 },
         { "until", "TIME", "when the agent comes back by itself, such as 2026-11-15T18:00:00Z", 0 },
@@ -166,6 +171,25 @@ const struct command commands[] = {
           "  dragoman dead-letters\n"
           "  dragoman dead-letters retry dlv-9\n",
           dead_letters_flags, dead_letters_command },
+
+        { "rules", "[list | show NAME | set NAME FILE | on NAME | off NAME | remove NAME] [DIR]",
+          "list the rules in force, and store some beside those of the file",
+          "Rules are tried from the top; the first that matches decides. Those of config.json change with\n"
+          "the file; stored ones change here, at once. FILE has a rule as it would stand in the\n"
+          "file (- is standard input). Where the file has a rule of the same name, the file's holds.\n"
+          "\n"
+          "  list         all, in the order in which they are tried\n"
+          "  show NAME    one, as JSON\n"
+          "  set          store a rule, or replace the stored one\n"
+          "  on, off      switch a stored rule on or off, keeping it; --position moves it\n"
+          "  remove       forget a stored rule\n"
+          "\n"
+          "Examples:\n"
+          "  dragoman rules\n"
+          "  echo '{\"when\":{\"adapter\":\"tg\",\"hours\":\"22:00-06:00\"},\"mode\":\"off\"}' |\n"
+          "    dragoman rules set night - --position -1\n"
+          "  dragoman rules off night\n",
+          rules_flags, rules_command },
 
         { "pause", "ADAPTER/CHANNEL [--thread ID] [--until TIME] [--reason TEXT]",
           "take over a chat from its agent",

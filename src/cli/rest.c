@@ -1,11 +1,14 @@
 #include "cli/rest.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/mem.h"
+
+#define FILE_MAX ((size_t)1024 * 1024)
 
 int rest_fetch(struct client *c, const char *path, json_t *items, struct error *err)
 {
@@ -92,4 +95,39 @@ char *rest_chat_path(const char *place, const char *verb)
         free(adapter);
         free(channel);
         return path;
+}
+
+char *rest_path(const char *prefix, const char *name, const char *suffix)
+{
+        char *escaped = http_escape(name), *path = mem_printf("%s%s%s", prefix, escaped, suffix);
+
+        free(escaped);
+        return path;
+}
+
+char *rest_read_file(const char *path, struct error *err)
+{
+        FILE *f = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
+        struct buf text;
+        char *at;
+        bool whole;
+
+        if (!f) {
+                error_set(err, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
+                return NULL;
+        }
+        buf_init(&text, FILE_MAX);
+        while (!feof(f) && !ferror(f) && (at = buf_reserve(&text, 4096)))
+                buf_grew(&text, fread(at, 1, 4096, f));
+        whole = feof(f) && !ferror(f);
+        if (ferror(f))
+                error_set(err, ERR_IO, "cannot read '%s'", path);
+        else if (!whole)
+                error_set(err, ERR_INVALID, "'%s' is longer than %zu bytes", path, FILE_MAX);
+        if (f != stdin)
+                fclose(f);
+        if (whole)
+                return buf_take(&text);
+        buf_release(&text);
+        return NULL;
 }

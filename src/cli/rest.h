@@ -16,6 +16,10 @@ int rest_list(const struct args *a, struct client *c, const char *path, const ch
 int rest_change(const struct args *a, struct client *c, const struct client_request *request,
                 rest_print_fn *print, struct error *err);
 
+/* A file, or with "-" standard input, as text: yours to free; NULL with an error. At most 1 MiB. */
+char *rest_read_file(const char *path, struct error *err);
+/* prefix, then the name as one segment of a path, then suffix; yours to free. */
+char *rest_path(const char *prefix, const char *name, const char *suffix);
 /* "tg/12345": where the channel begins, behind the first slash (a channel may have more); NULL after telling. */
 const char *rest_channel(const struct args *a, const char *place);
 /* "/api/v2/chats/<adapter>/<channel>/<verb>" of such a place; yours to free. */

@@ -9,8 +9,7 @@ struct desk *desk_open(struct store *s, struct error *err)
         struct desk *desk = mem_zalloc(sizeof(*desk));
 
         desk->store = s;
-        desk->handover = handover_open(s, err);
-        if (desk->handover)
+        if ((desk->handover = handover_open(s, err)) && (desk->rules = stored_rules_open(s, err)))
                 return desk;
         desk_free(desk);
         return NULL;
@@ -21,5 +20,6 @@ void desk_free(struct desk *desk)
         if (!desk)
                 return;
         handover_free(desk->handover);
+        stored_rules_free(desk->rules);
         free(desk);
 }

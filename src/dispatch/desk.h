@@ -9,11 +9,13 @@
 
 #include "base/error.h"
 #include "dispatch/handover.h"
+#include "dispatch/stored_rules.h"
 #include "store/store.h"
 
 struct desk {
         struct store *store;
         struct handover *handover;
+        struct stored_rules *rules;
 };
 
 /* Reads what is kept; blocks. A store that was opened only for reading will do for whoever only asks. */

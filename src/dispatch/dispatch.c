@@ -47,9 +47,10 @@ static void forget(struct dispatch *d)
                 access_free(d->adapters[i].access);
                 free(d->adapters[i].rules);
         }
-        for (size_t i = 0; i < d->rule_count; i++)
-                rule_release(&d->rules[i]);
+        for (size_t i = 0; i < d->file_rule_count; i++)
+                rule_release(&d->file_rules[i]);
         free(d->adapters);
+        free(d->file_rules);
         free(d->rules);
         free(d->only_agent);
         map_release(&d->by_name);
@@ -67,9 +68,29 @@ void dispatch_free(struct dispatch *d)
         free(d);
 }
 
+/* After the file's rules, the stored ones or the adapters changed. */
+static void merge_rules(void *dispatch)
+{
+        struct dispatch *d = dispatch;
+
+        free(d->rules);
+        d->rules = stored_rules_merge(d->desk ? d->desk->rules : NULL, d->file_rules, d->file_rule_count,
+                                      &d->rule_count);
+        choose_index(d);
+}
+
 void dispatch_set_desk(struct dispatch *d, struct desk *desk)
 {
         d->desk = desk;
+        if (desk)
+                stored_rules_watch(desk->rules, merge_rules, d);
+        merge_rules(d);
+}
+
+const struct rule *dispatch_file_rules(const struct dispatch *d, size_t *count)
+{
+        *count = d->file_rule_count;
+        return d->file_rules;
 }
 
 struct desk *dispatch_desk(const struct dispatch *d)
@@ -85,12 +106,13 @@ void dispatch_set(struct dispatch *d, struct dispatch_adapter *adapters, size_t 
         forget(d);
         d->adapters = adapters;
         d->adapter_count = adapter_count;
-        d->rules = rules;
-        d->rule_count = rule_count;
+        d->file_rules = rules;
+        d->file_rule_count = rule_count;
+        d->rules = NULL;
         d->only_agent = only;
         for (size_t i = 0; i < adapter_count; i++)
                 map_put(&d->by_name, adapters[i].name, &adapters[i]);
-        choose_index(d);
+        merge_rules(d);
 }
 
 bool dispatch_describe(const struct dispatch *d, const char *adapter, struct buf *out)

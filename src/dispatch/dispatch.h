@@ -81,6 +81,8 @@ int dispatch_restore(struct dispatch *d, struct store *s, struct error *err);
 /* What people change while we run, from now on looked at for every decision. Outlives the dispatch; NULL: nothing of that. */
 void dispatch_set_desk(struct dispatch *d, struct desk *desk);
 struct desk *dispatch_desk(const struct dispatch *d);
+/* The rules of the configuration, borrowed until the next dispatch_set. */
+const struct rule *dispatch_file_rules(const struct dispatch *d, size_t *count);
 /* Replaces what it knows; takes everything over (arrays are malloc'd). only_agent: the agent that answers when nothing else says so; may be NULL. */
 void dispatch_set(struct dispatch *d, struct dispatch_adapter *adapters, size_t adapter_count,
                   struct rule *rules, size_t rule_count, const char *only_agent);

@@ -14,7 +14,9 @@ struct dispatch {
         struct dispatch_adapter *adapters;
         size_t adapter_count;
         struct map by_name; /* → struct dispatch_adapter */
-        struct rule *rules;
+        struct rule *file_rules;
+        size_t file_rule_count;
+        struct rule *rules; /* in force: the file's and stored ones; what is inside belongs to others */
         size_t rule_count;
         struct map rules_by_name; /* → struct rule: the first of that name */
         char *only_agent;

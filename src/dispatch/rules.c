@@ -196,10 +196,9 @@ static int compile(const struct settings_source *src, const char *path, struct r
         return find_zone(src, path, r, err);
 }
 
-int rule_read(struct settings_source *src, size_t index, const json_t *object, struct rule *out,
-              struct error *err)
+int rule_read_at(struct settings_source *src, const char *path, const json_t *object, struct rule *out,
+                 struct error *err)
 {
-        char *path = mem_printf("rules[%zu]", index);
         int rc;
 
         memset(out, 0, sizeof(*out));
@@ -208,10 +207,19 @@ int rule_read(struct settings_source *src, size_t index, const json_t *object, s
                 rc = settings_read(src, path, object, rule_tables, NULL, out, err);
         if (rc == 0)
                 rc = compile(src, path, out, err);
-        if (rc == 0 && !out->name)
-                out->name = mem_printf("rule %zu", index + 1);
         if (rc < 0)
                 rule_release(out);
+        return rc;
+}
+
+int rule_read(struct settings_source *src, size_t index, const json_t *object, struct rule *out,
+              struct error *err)
+{
+        char *path = mem_printf("rules[%zu]", index);
+        int rc = rule_read_at(src, path, object, out, err);
+
+        if (rc == 0 && !out->name)
+                out->name = mem_printf("rule %zu", index + 1);
         free(path);
         return rc;
 }

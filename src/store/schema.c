@@ -90,6 +90,10 @@ const struct store_migration store_schema[] = {
           "ALTER TABLE transcript ADD COLUMN session TEXT;"
           "CREATE INDEX transcript_by_session ON transcript(session, id) WHERE session IS NOT NULL;"
           "ALTER TABLE trigger_log ADD COLUMN changed_by BIGINT;" }, /* the edit whose text replaced this one's */
+        { 5, "stored rules",
+          "CREATE TABLE rules("
+          " name TEXT PRIMARY KEY, position BIGINT NOT NULL, enabled BIGINT NOT NULL, rule TEXT NOT NULL,"
+          " created_ms BIGINT NOT NULL, updated_ms BIGINT NOT NULL);" },
         { 0, NULL, NULL },
 };
 /* clang-format on */

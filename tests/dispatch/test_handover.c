@@ -8,114 +8,47 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/scratch.h"
+#include "../lib/desk_rig.h"
 #include "base/clock.h"
-#include "base/mem.h"
-#include "dispatch/dispatch.h"
-
-struct world {
-        char *dir;
-        struct loop *loop;
-        struct store *store;
-        struct desk *desk;
-        struct dispatch *dispatch;
-};
-
-static void open_world(struct world *w)
-{
-        struct store_options options = { .url = "sqlite", .dir = w->dir, .migrations = store_schema };
-        struct dispatch_adapter *a = mem_array(1, sizeof(*a));
-        struct error err;
-
-        w->loop = loop_new();
-        w->store = store_open(w->loop, &options, &err);
-        assert_non_null(w->store);
-        w->desk = desk_open(w->store, &err);
-        assert_non_null(w->desk);
-        w->dispatch = dispatch_new();
-        a[0] = (struct dispatch_adapter){ .name = mem_strdup("tg"),
-                                          .platform = mem_strdup("telegram"),
-                                          .trusted = true };
-        dispatch_set(w->dispatch, a, 1, NULL, 0, "echo");
-        dispatch_set_desk(w->dispatch, w->desk);
-}
-
-static void close_world(struct world *w)
-{
-        store_close(w->store);
-        dispatch_free(w->dispatch);
-        desk_free(w->desk);
-        loop_free(w->loop);
-}
 
 static int setup(void **state)
 {
-        struct world *w = mem_zalloc(sizeof(*w));
-
-        w->dir = scratch_new();
-        open_world(w);
-        *state = w;
+        *state = desk_rig_new(NULL);
         return 0;
 }
 
 static int teardown(void **state)
 {
-        struct world *w = *state;
-
-        close_world(w);
-        scratch_free(w->dir);
-        free(w);
+        desk_rig_free(*state);
         return 0;
 }
 
-/* ---- changes, awaited ---- */
-
-struct outcome {
-        bool done;
-        enum error_kind kind;
-};
-
-static void on_done(void *arg, const struct error *err)
-{
-        struct outcome *o = arg;
-
-        o->done = true;
-        o->kind = err ? err->kind : ERR_NONE;
-}
-
-static enum error_kind wait_for(struct world *w, const struct outcome *o)
-{
-        while (!o->done)
-                loop_step(w->loop, true);
-        return o->kind;
-}
-
-static enum error_kind pause_at(struct world *w, const char *channel, const char *thread, int64_t until_ms)
+static enum error_kind pause_at(struct desk_rig *g, const char *channel, const char *thread, int64_t until_ms)
 {
         struct handover_pause p = {
                 .place = { "tg", channel, thread }, .by = "Ann", .reason = "a refund", .until_ms = until_ms
         };
-        struct outcome o = { 0 };
+        struct desk_outcome o = { 0 };
 
-        handover_pause(w->desk->handover, &p, on_done, &o);
-        return wait_for(w, &o);
+        handover_pause(g->desk->handover, &p, desk_rig_done, &o);
+        return desk_rig_wait(g, &o);
 }
 
-static enum error_kind resume_at(struct world *w, const char *channel, const char *thread)
+static enum error_kind resume_at(struct desk_rig *g, const char *channel, const char *thread)
 {
         struct handover_place place = { "tg", channel, thread };
-        struct outcome o = { 0 };
+        struct desk_outcome o = { 0 };
 
-        handover_resume(w->desk->handover, &place, on_done, &o);
-        return wait_for(w, &o);
+        handover_resume(g->desk->handover, &place, desk_rig_done, &o);
+        return desk_rig_wait(g, &o);
 }
 
-static struct decision decide(struct world *w, const char *channel, const char *thread)
+static struct decision decide(struct desk_rig *g, const char *channel, const char *thread)
 {
         struct incoming in = { .adapter = "tg", .channel = channel, .thread = thread, .text = "hello" };
-        struct decision out;
+        struct decision out = { 0 };
 
-        dispatch_decide(w->dispatch, &in, &out);
+        dispatch_decide(g->dispatch, &in, &out);
         return out;
 }
 
@@ -123,90 +56,78 @@ static struct decision decide(struct world *w, const char *channel, const char *
 
 static void a_paused_chat_is_stored_and_remembered_but_not_answered(void **state)
 {
-        struct world *w = *state;
+        struct desk_rig *g = *state;
         struct decision out;
 
-        assert_int_equal(pause_at(w, "7", NULL, 0), ERR_NONE);
-        out = decide(w, "7", NULL);
+        assert_int_equal(pause_at(g, "7", NULL, 0), ERR_NONE);
+        out = decide(g, "7", NULL);
         assert_false(out.trigger);
         assert_true(out.remember);
         assert_string_equal(out.agent, "echo");
         assert_non_null(strstr(out.reason, "the agent is paused here since 20"));
         assert_non_null(strstr(out.reason, " by Ann: a refund"));
-        assert_true(decide(w, "8", NULL).trigger);
-        assert_int_equal(resume_at(w, "7", NULL), ERR_NONE);
-        assert_true(decide(w, "7", NULL).trigger);
-        assert_int_equal(resume_at(w, "7", NULL), ERR_MISSING);
+        assert_true(decide(g, "8", NULL).trigger);
+        assert_int_equal(resume_at(g, "7", NULL), ERR_NONE);
+        assert_true(decide(g, "7", NULL).trigger);
+        assert_int_equal(resume_at(g, "7", NULL), ERR_MISSING);
 }
 
 static void a_channel_is_paused_with_its_threads_and_a_thread_alone(void **state)
 {
-        struct world *w = *state;
+        struct desk_rig *g = *state;
 
-        assert_int_equal(pause_at(w, "7", "9", 0), ERR_NONE);
-        assert_false(decide(w, "7", "9").trigger);
-        assert_true(decide(w, "7", "10").trigger);
-        assert_true(decide(w, "7", NULL).trigger);
-        assert_int_equal(pause_at(w, "7", NULL, 0), ERR_NONE);
-        assert_false(decide(w, "7", "10").trigger);
-        assert_int_equal(resume_at(w, "7", NULL), ERR_NONE);
-        assert_false(decide(w, "7", "9").trigger);
+        assert_int_equal(pause_at(g, "7", "9", 0), ERR_NONE);
+        assert_false(decide(g, "7", "9").trigger);
+        assert_true(decide(g, "7", "10").trigger);
+        assert_true(decide(g, "7", NULL).trigger);
+        assert_int_equal(pause_at(g, "7", NULL, 0), ERR_NONE);
+        assert_false(decide(g, "7", "10").trigger);
+        assert_int_equal(resume_at(g, "7", NULL), ERR_NONE);
+        assert_false(decide(g, "7", "9").trigger);
 }
 
 static void a_pause_outlives_the_process(void **state)
 {
-        struct world *w = *state;
+        struct desk_rig *g = *state;
         size_t count;
 
-        assert_int_equal(pause_at(w, "7", NULL, 0), ERR_NONE);
-        assert_int_equal(pause_at(w, "8", NULL, clock_wall_ms() - 1), ERR_NONE);
-        close_world(w);
-        open_world(w);
-        assert_false(decide(w, "7", NULL).trigger);
-        free(handover_list(w->desk->handover, &count));
+        assert_int_equal(pause_at(g, "7", NULL, 0), ERR_NONE);
+        assert_int_equal(pause_at(g, "8", NULL, clock_wall_ms() - 1), ERR_NONE);
+        desk_rig_restart(g);
+        assert_false(decide(g, "7", NULL).trigger);
+        free(handover_list(g->desk->handover, &count));
         assert_int_equal(count, 1);
 }
 
 static void a_pause_ends_by_itself_at_its_time(void **state)
 {
-        struct world *w = *state;
+        struct desk_rig *g = *state;
         size_t count;
 
-        assert_int_equal(pause_at(w, "7", NULL, clock_wall_ms() - 1), ERR_NONE);
-        assert_true(decide(w, "7", NULL).trigger);
-        free(handover_list(w->desk->handover, &count));
+        assert_int_equal(pause_at(g, "7", NULL, clock_wall_ms() - 1), ERR_NONE);
+        assert_true(decide(g, "7", NULL).trigger);
+        free(handover_list(g->desk->handover, &count));
         assert_int_equal(count, 0);
-        assert_int_equal(pause_at(w, "7", NULL, clock_wall_ms() + 3600000), ERR_NONE);
-        assert_false(decide(w, "7", NULL).trigger);
-}
-
-/* The road would run the write with the decision; here it is run alone. */
-static void commit_also(struct world *w, struct decision *out)
-{
-        struct error err;
-
-        assert_non_null(out->also.fn);
-        assert_int_equal(store_write_now(w->store, out->also.fn, out->also.arg, &err), 0);
-        out->also.done(out->also.arg);
+        assert_int_equal(pause_at(g, "7", NULL, clock_wall_ms() + 3600000), ERR_NONE);
+        assert_false(decide(g, "7", NULL).trigger);
 }
 
 static void a_command_counts_from_its_decision_on_and_is_written_with_it(void **state)
 {
-        struct world *w = *state;
+        struct desk_rig *g = *state;
         struct handover_pause p = { .place = { "tg", "7", NULL }, .by = "Ann" };
         struct decision out = { 0 };
 
-        assert_true(handover_pause_with(w->desk->handover, &p, &out));
-        assert_false(decide(w, "7", NULL).trigger); /* what follows in the same breath is not answered */
-        commit_also(w, &out);
-        close_world(w);
-        open_world(w);
-        assert_false(decide(w, "7", NULL).trigger);
+        assert_true(handover_pause_with(g->desk->handover, &p, &out));
+        assert_false(decide(g, "7", NULL).trigger); /* what follows in the same breath is not answered */
+        desk_rig_commit(g, &out);
+        desk_rig_restart(g);
+        assert_false(decide(g, "7", NULL).trigger);
         out = (struct decision){ 0 };
-        assert_true(handover_resume_with(w->desk->handover, &p.place, &out));
-        assert_true(decide(w, "7", NULL).trigger);
-        commit_also(w, &out);
-        assert_false(handover_resume_with(w->desk->handover, &p.place, &out));
+        assert_true(handover_resume_with(g->desk->handover, &p.place, &out));
+        assert_true(decide(g, "7", NULL).trigger);
+        desk_rig_commit(g, &out);
+        assert_false(handover_resume_with(g->desk->handover, &p.place, &out));
 }
 
 int main(void)

@@ -56,6 +56,21 @@ contains "$(cat "$dir/out")" "$bad"
 exits 0 dead-letters retry "$bad"
 exits 1 dead-letters retry dlv-999999
 
+printf '{ "when": { "text": "psst" }, "mode": "off" }' >"$dir/rule.json"
+exits 0 rules set hush "$dir/rule.json" --position -1
+contains "$(cat "$dir/out")" "rule 'hush' is in force"
+equal "$(json .items.0.rule.when.text rules)" psst
+equal "$(json .position rules show hush)" -1
+exits 0 rules off hush
+equal "$(json .items.0.inForce rules list)" False
+exits 0 rules on hush
+printf '{ "wen": {} }' >"$dir/rule.json"
+exits 1 rules set hush "$dir/rule.json"
+contains "$(cat "$dir/out")" "unknown key 'wen' (did you mean 'when'?)"
+exits 0 rules remove hush
+exits 1 rules remove hush
+exits 64 rules set hush "$dir/rule.json" --position far
+
 exits 0 pause terminal/room --reason "a refund"
 equal "$(json .items.0.reason handover list)" "a refund"
 exits 0 handover

@@ -1,0 +1,140 @@
+/* The rules in force, and storing some beside those of the file. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "cli/rest.h"
+#include "cli/style.h"
+
+#define RULES        "/api/v2/rules"
+#define POSITION_MAX 1000000
+
+static void print_rule(const json_t *item)
+{
+        const json_t *rule = json_object_get(item, "rule"), *when = json_object_get(rule, "when");
+        bool in_force = json_flag(item, "inForce", false);
+        char *conditions = json_is_object(when) ? json_text(when) : mem_strdup("{}");
+
+        printf("%s%-6s ", style(stdout, in_force ? STYLE_PLAIN : STYLE_DIM), json_str(item, "source", "?"));
+        print_line(stdout, json_str(item, "name", "?"), 60);
+        printf(": %s", json_str(rule, "mode", "reply"));
+        if (json_str(rule, "agent", NULL))
+                printf(" by %s", json_str(rule, "agent", ""));
+        printf(", when ");
+        print_line(stdout, conditions, 200);
+        if (!in_force)
+                printf(" (not in force: %s)",
+                       json_flag(item, "enabled", true) ? json_str(item, "why", "?") : "switched off");
+        printf("%s\n", style(stdout, STYLE_PLAIN));
+        free(conditions);
+}
+
+static void print_changed(const json_t *data)
+{
+        const char *status = json_str(data, "status", NULL);
+
+        printf("rule '%s' is %s\n", json_str(data, "name", "?"),
+               status                                ? status
+               : json_flag(data, "inForce", false)   ? "in force"
+               : json_flag(data, "overridden", true) ? "stored, but the file has a rule of this name"
+                                                     : "switched off");
+}
+
+static int list(struct args *a, struct client *c, struct error *err)
+{
+        return rest_list(a, c, RULES, "there are no rules", print_rule, err);
+}
+
+static int show(struct args *a, struct client *c, struct error *err)
+{
+        char *path = rest_path(RULES "/", a->operands[1], "");
+        json_t *json = NULL;
+        int rc = client_get(c, path, &json, err);
+
+        if (rc == 0)
+                print_json(json_object_get(json, "data"));
+        json_decref(json);
+        free(path);
+        return rc;
+}
+
+/* Asks for a change of the rule that the command names; takes the body over. */
+static int change(const struct args *a, struct client *c, const char *method, json_t *body, struct error *err)
+{
+        char *path = rest_path(RULES "/", a->operands[1], ""), *text = body ? json_text(body) : NULL;
+        struct client_request request = { .method = method, .path = path, .body = text };
+        int rc = rest_change(a, c, &request, print_changed, err);
+
+        json_decref(body);
+        free(path);
+        free(text);
+        return rc;
+}
+
+static int read_position(const struct args *a, long *position)
+{
+        return args_number(a, "position", -POSITION_MAX, POSITION_MAX, position);
+}
+
+static void add_position(const struct args *a, json_t *body)
+{
+        long position;
+
+        if (args_has(a, "position") && read_position(a, &position) == 0)
+                json_object_set_new(body, "position", json_integer(position));
+}
+
+static int set(struct args *a, struct client *c, struct error *err)
+{
+        char *text = rest_read_file(a->operands[2], err);
+        json_t *rule = text ? json_read(text, strlen(text), err) : NULL;
+        json_t *body;
+
+        free(text);
+        if (!rule)
+                return -1;
+        body = json_pack("{s:o}", "rule", rule);
+        add_position(a, body);
+        return change(a, c, "PUT", body, err);
+}
+
+static int toggle(struct args *a, struct client *c, struct error *err)
+{
+        json_t *body = json_pack("{s:b}", "enabled", strcmp(a->operands[0], "on") == 0);
+
+        add_position(a, body);
+        return change(a, c, "PATCH", body, err);
+}
+
+static int forget(struct args *a, struct client *c, struct error *err)
+{
+        return change(a, c, "DELETE", NULL, err);
+}
+
+static const struct {
+        const char *name;
+        int (*run)(struct args *a, struct client *c, struct error *err);
+        bool named, filed;
+} actions[] = {
+        { "list", list, false, false }, { "show", show, true, false },  { "set", set, true, true },
+        { "on", toggle, true, false },  { "off", toggle, true, false }, { "remove", forget, true, false },
+};
+
+int rules_command(struct args *a)
+{
+        static const char *const names[] = { "list", "show", "set", "on", "off", "remove", NULL };
+        const char *action = args_action(a, names, "list");
+        long position;
+        size_t i = 0;
+
+        if (!action || read_position(a, &position) < 0)
+                return CLI_USAGE;
+        while (strcmp(actions[i].name, action) != 0)
+                i++;
+        if ((actions[i].named && !args_operand(a, "NAME")) ||
+            (actions[i].filed && !args_operand(a, "FILE")) || args_end(a) < 0)
+                return CLI_USAGE;
+        return client_command(a, actions[i].run);
+}

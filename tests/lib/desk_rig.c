@@ -1,0 +1,212 @@
+#include "desk_rig.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "scratch.h"
+
+static struct dispatch_adapter adapter(const char *name, const char *platform, const char *dm)
+{
+        char *entry = (char *)dm;
+        struct setting_list list = { &entry, 1, true };
+        struct access_lists lists = { .dm = &list };
+
+        return (struct dispatch_adapter){ .name = mem_strdup(name),
+                                          .platform = mem_strdup(platform),
+                                          .trusted = dm == NULL,
+                                          .access = dm ? access_new(&lists) : NULL,
+                                          .max_hops = 3 };
+}
+
+static size_t read_rules(const char *text, struct rule **out)
+{
+        struct error err;
+        struct settings_source *src;
+        json_t *list = text ? json_loads(text, 0, NULL) : NULL;
+        size_t n = json_array_size(list);
+        char *file = mem_printf("{\"rules\": %s}", text ? text : "[]");
+
+        src = settings_source_new("config.json", NULL, file, strlen(file), &err);
+        assert_non_null(src);
+        *out = mem_array(n + 1, sizeof(**out));
+        for (size_t i = 0; i < n; i++) {
+                if (rule_read(src, i, json_array_get(list, i), &(*out)[i], &err) < 0)
+                        fail_msg("%s", err.text);
+        }
+        settings_source_free(src);
+        json_decref(list);
+        free(file);
+        return n;
+}
+
+void desk_rig_reload(struct desk_rig *g, const char *rules)
+{
+        struct dispatch_adapter *a = mem_array(2, sizeof(*a));
+        struct rule *list;
+        size_t n = read_rules(rules, &list);
+
+        a[0] = adapter("tg", "telegram", g->dm);
+        a[1] = adapter("dc", "discord", g->dm);
+        dispatch_set(g->dispatch, a, 2, list, n, "echo");
+}
+
+static void open_rig(struct desk_rig *g)
+{
+        struct store_options options = { .url = "sqlite", .dir = g->dir, .migrations = store_schema };
+        struct bus_options bus = { .url = "local" };
+        struct error err;
+
+        g->loop = loop_new();
+        g->store = store_open(g->loop, &options, &err);
+        if (!g->store)
+                fail_msg("%s", err.text);
+        g->bus = bus_open(g->loop, g->store, &bus, &err);
+        assert_non_null(g->bus);
+        g->desk = desk_open(g->store, &err);
+        if (!g->desk)
+                fail_msg("%s", err.text);
+        g->dispatch = dispatch_new();
+        dispatch_set_desk(g->dispatch, g->desk);
+        desk_rig_reload(g, NULL);
+}
+
+static void close_rig(struct desk_rig *g)
+{
+        bus_close(g->bus);
+        store_close(g->store);
+        dispatch_free(g->dispatch);
+        desk_free(g->desk);
+        loop_free(g->loop);
+}
+
+struct desk_rig *desk_rig_new(const char *dm)
+{
+        struct desk_rig *g = mem_zalloc(sizeof(*g));
+
+        g->dir = scratch_new();
+        g->dm = dm;
+        open_rig(g);
+        return g;
+}
+
+void desk_rig_free(struct desk_rig *g)
+{
+        close_rig(g);
+        scratch_free(g->dir);
+        free(g);
+}
+
+void desk_rig_restart(struct desk_rig *g)
+{
+        close_rig(g);
+        open_rig(g);
+}
+
+void desk_rig_done(void *outcome, const struct error *err)
+{
+        struct desk_outcome *o = outcome;
+
+        o->done = true;
+        o->error = err ? *err : (struct error){ 0 };
+}
+
+enum error_kind desk_rig_wait(struct desk_rig *g, struct desk_outcome *o)
+{
+        while (!o->done)
+                loop_step(g->loop, true);
+        return o->error.kind;
+}
+
+void desk_rig_commit(struct desk_rig *g, struct decision *out)
+{
+        struct error err;
+
+        assert_non_null(out->also.fn);
+        if (store_write_now(g->store, out->also.fn, out->also.arg, &err) < 0)
+                fail_msg("%s", err.text);
+        if (out->also.done)
+                out->also.done(out->also.arg);
+        out->also.fn = NULL;
+}
+
+static struct decision decide(struct desk_rig *g, struct incoming *in)
+{
+        struct decision out = { 0 };
+
+        dispatch_decide(g->dispatch, in, &out);
+        return out;
+}
+
+struct decision desk_rig_dm(struct desk_rig *g, const char *adapter_name, const char *sender,
+                            const char *text)
+{
+        struct incoming in = { .adapter = adapter_name,
+                               .platform = strcmp(adapter_name, "tg") == 0 ? "telegram" : "discord",
+                               .channel = sender,
+                               .sender_id = sender,
+                               .sender_name = sender,
+                               .chat = CHAT_DM,
+                               .text = text };
+
+        return decide(g, &in);
+}
+
+struct decision desk_rig_group(struct desk_rig *g, const char *adapter_name, const char *sender,
+                               const char *text)
+{
+        struct incoming in = { .adapter = adapter_name,
+                               .platform = strcmp(adapter_name, "tg") == 0 ? "telegram" : "discord",
+                               .channel = "g",
+                               .sender_id = sender,
+                               .sender_name = sender,
+                               .chat = CHAT_GROUP,
+                               .is_mention = true,
+                               .text = text };
+
+        return decide(g, &in);
+}
+
+struct counting {
+        const char *sql;
+        int64_t n;
+};
+
+static int count(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct counting *c = arg;
+        struct store_stmt *s = store_prepare(tx, c->sql);
+
+        if (store_step(s, err) == 1)
+                c->n = store_col_int(s, 0);
+        store_reset(s);
+        return 0;
+}
+
+int64_t desk_rig_count(struct desk_rig *g, const char *sql)
+{
+        struct counting c = { sql, -1 };
+        struct error err;
+
+        assert_int_equal(store_read_now(g->store, count, &c, &err), 0);
+        return c.n;
+}
+
+static int run(struct store_tx *tx, void *arg, struct error *err)
+{
+        return store_run(store_prepare(tx, arg), err);
+}
+
+void desk_rig_run(struct desk_rig *g, const char *sql)
+{
+        struct error err;
+
+        if (store_write_now(g->store, run, (void *)sql, &err) < 0)
+                fail_msg("%s", err.text);
+}
