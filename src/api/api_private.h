@@ -207,7 +207,10 @@ bool channels_admit(struct http_exchange *x);    /* channels.c */
 void channels_webhook(struct http_exchange *x);
 void route_test(struct http_exchange *x);     /* route_test.c */
 void instances_list(struct http_exchange *x); /* instances.c */
-void agents_list(struct http_exchange *x);    /* agents.c */
+void instances_show(struct http_exchange *x);
+void chats_list(struct http_exchange *x); /* chats.c */
+void chats_messages(struct http_exchange *x);
+void agents_list(struct http_exchange *x); /* agents.c */
 void agents_health(struct http_exchange *x);
 void rules_list(struct http_exchange *x); /* rules.c */
 void rules_show(struct http_exchange *x);

@@ -72,14 +72,11 @@ static void write_failure(struct buf *b, const struct adapter_stats *s)
         jsonw_close(b, '}');
 }
 
-static void write_instance(void *arg, struct adapter *a)
+static void write_instance(struct listing *l, struct adapter *a)
 {
-        struct listing *l = arg;
         unsigned can = adapters_abilities(l->api->env.adapters, a->name);
         struct instance_health h;
 
-        if (!key_reaches(l->caller, a->name))
-                return;
         instance_health(l->api->env.road, a, l->now_ms, &h);
         jsonw_open(l->json, '{');
         jsonw_str(l->json, "id", a->name);
@@ -103,6 +100,14 @@ static void write_instance(void *arg, struct adapter *a)
         jsonw_close(l->json, '}');
 }
 
+static void list_one(void *arg, struct adapter *a)
+{
+        struct listing *l = arg;
+
+        if (key_reaches(l->caller, a->name))
+                write_instance(l, a);
+}
+
 void instances_list(struct http_exchange *x)
 {
         struct buf json;
@@ -110,7 +115,23 @@ void instances_list(struct http_exchange *x)
 
         buf_init(&json, 0);
         page_begin(&json);
-        adapters_each(l.api->env.adapters, write_instance, &l);
+        adapters_each(l.api->env.adapters, list_one, &l);
         page_end(&json, false, NULL);
         reply_json(x, 200, &json);
+}
+
+void instances_show(struct http_exchange *x)
+{
+        const char *name = http_param(x, "adapter");
+        struct adapter *a = adapters_find(api_of(x)->env.adapters, name);
+        struct buf data;
+        struct listing l = { api_of(x), caller_of(x), &data, clock_wall_ms() };
+
+        if (!a) {
+                reply_missing(x, "instance", name);
+                return;
+        }
+        buf_init(&data, 0);
+        write_instance(&l, a);
+        reply_data(x, 200, &data);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "api/api_private.h"
+#include "base/crypto.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "dispatch/dispatch.h"
@@ -165,8 +166,26 @@ static const char *author_of(const struct http_exchange *x, const struct send *m
         return desk && handover_find(desk->handover, &here) ? "the operator" : NULL;
 }
 
-static void put(struct http_exchange *x, const struct send *m, const char *kind)
+/* What is asked for, however it is written; "" without an idempotency key, because nobody compares it then. */
+static char *hash_of(const struct http_exchange *x, const struct body *b, const char *kind,
+                     char out[SHA256_HEX_SIZE])
 {
+        char *text, *whole;
+
+        out[0] = '\0';
+        if (!http_header(x, "Idempotency-Key"))
+                return out;
+        text = json_dumps(b->root, JSON_SORT_KEYS | JSON_COMPACT);
+        whole = mem_printf("%s %s", kind, text ? text : "");
+        crypto_sha256_hex(whole, strlen(whole), out);
+        free(text);
+        free(whole);
+        return out;
+}
+
+static void put(struct http_exchange *x, const struct body *b, const struct send *m, const char *kind)
+{
+        char hash[SHA256_HEX_SIZE];
         struct job *j = mem_alloc(sizeof(*j));
         char *buttons = rows_of(&m->buttons);
         struct outgoing out = { .adapter = m->instance,
@@ -181,6 +200,7 @@ static void put(struct http_exchange *x, const struct send *m, const char *kind)
                                 .file = { m->path, m->name, m->mime, m->as },
                                 .author = strcmp(kind, "send") == 0 ? author_of(x, m) : NULL,
                                 .request_key = http_header(x, "Idempotency-Key"),
+                                .request_hash = hash_of(x, b, kind, hash),
                                 .class = PACE_FINAL };
         struct api *a = api_of(x);
 
@@ -242,7 +262,7 @@ static void send_as(struct http_exchange *x, const char *kind)
         if (request_body(x, &b, &m) < 0)
                 return;
         if (check(x, &m, kind))
-                put(x, &m, kind);
+                put(x, &b, &m, kind);
         body_release(&b);
 }
 

@@ -161,10 +161,38 @@ static bool may_be_seen(const struct bus_filter *f, const struct bus_event *e)
         return !f->may || f->may(f->may_arg, e->adapter);
 }
 
+/* The messages of one chat have an index of their own. */
+static bool is_one_chat(const struct bus_filter *f)
+{
+        return f->adapter && f->channel && f->streams == 1u << STREAM_MESSAGE;
+}
+
+static struct store_stmt *start_chat_scan(struct store_tx *tx, const struct bus_filter *f)
+{
+        struct store_stmt *s;
+
+        _Static_assert(STREAM_MESSAGE == 0, "the index names the stream");
+        if (f->before > 0)
+                s = store_prepare(tx, "SELECT " COLUMNS
+                                      " FROM journal WHERE stream = 0 AND adapter = ?3 AND channel = ?4"
+                                      " AND seq > ?1 AND seq < ?2 ORDER BY seq DESC");
+        else
+                s = store_prepare(tx, "SELECT " COLUMNS
+                                      " FROM journal WHERE stream = 0 AND adapter = ?3 AND channel = ?4"
+                                      " AND seq > ?1 AND seq < ?2 ORDER BY seq");
+        store_bind_int(s, 1, f->after);
+        store_bind_int(s, 2, f->before > 0 ? f->before : INT64_MAX);
+        store_bind_text(s, 3, f->adapter);
+        store_bind_text(s, 4, f->channel);
+        return s;
+}
+
 static struct store_stmt *start_scan(struct store_tx *tx, const struct bus_filter *f)
 {
         struct store_stmt *s;
 
+        if (is_one_chat(f))
+                return start_chat_scan(tx, f);
         if (f->before <= 0) {
                 s = store_prepare(tx, "SELECT " COLUMNS " FROM journal WHERE seq > ?1 ORDER BY seq");
                 store_bind_int(s, 1, f->after);

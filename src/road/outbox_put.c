@@ -16,7 +16,7 @@ struct putting {
         struct road *road;
         struct out **outs;
         size_t count;
-        char *request_key;
+        char *request_key, *request_hash;
         char *author, *text; /* what a person said in the bot's name; NULL: nobody did */
         bool journaled;
         int64_t replaces; /* an edit that waits takes the new text instead, if it still waits */
@@ -27,6 +27,7 @@ struct putting {
         struct outbox_receipt receipt;
         /* what the store found under the request key */
         int64_t found;
+        bool other; /* that was another request */
         char found_trace[ID_TRACE_SIZE];
 };
 
@@ -34,6 +35,7 @@ static void putting_free(struct putting *p)
 {
         free(p->outs);
         free(p->request_key);
+        free(p->request_hash);
         free(p->author);
         free(p->text);
         bus_batch_release(&p->batch);
@@ -42,23 +44,42 @@ static void putting_free(struct putting *p)
 
 /* ---- writing ---- */
 
+static bool is_other_request(const struct putting *p, const char *hash)
+{
+        return hash && p->request_hash && strcmp(hash, p->request_hash) != 0;
+}
+
 static int find_request(struct store_tx *tx, struct putting *p, struct error *err)
 {
         struct store_stmt *s;
         int rc;
 
         p->found = 0;
+        p->other = false;
         if (!p->request_key)
                 return 0;
-        s = store_prepare(tx, "SELECT id, trace FROM deliveries WHERE request_key = ?1");
+        s = store_prepare(tx, "SELECT id, trace, request_hash FROM deliveries WHERE request_key = ?1");
         store_bind_text(s, 1, p->request_key);
         rc = store_step(s, err);
         if (rc == 1) {
                 p->found = store_col_int(s, 0);
                 snprintf(p->found_trace, sizeof(p->found_trace), "%s", store_col_text(s, 1));
+                p->other = is_other_request(p, store_col_text(s, 2));
                 store_reset(s);
         }
         return rc < 0 ? -1 : 0;
+}
+
+static int note_request(struct store_tx *tx, const struct putting *p, struct error *err)
+{
+        struct store_stmt *s;
+
+        if (!p->request_key || !p->request_hash)
+                return 0;
+        s = store_prepare(tx, "UPDATE deliveries SET request_hash = ?2 WHERE id = ?1");
+        store_bind_int(s, 1, p->outs[0]->d.id);
+        store_bind_text(s, 2, p->request_hash);
+        return store_run(s, err);
 }
 
 static int write_puts(struct store_tx *tx, void *arg, struct error *err)
@@ -83,6 +104,8 @@ static int write_puts(struct store_tx *tx, void *arg, struct error *err)
                     0)
                         return -1;
         }
+        if (note_request(tx, p, err) < 0)
+                return -1;
         return p->author ? note_told(tx, p->outs[0], p->author, p->text, err) : 0;
 }
 
@@ -92,6 +115,8 @@ static void tell(struct putting *p, const struct error *err)
 
         if (err) {
                 receipt->error = *err;
+        } else if (p->found > 0 && p->other) {
+                error_set(&receipt->error, ERR_CONFLICT, "this idempotency key was used for another request");
         } else if (p->found > 0) {
                 receipt->duplicate = true;
                 receipt->delivery = p->found;
@@ -231,6 +256,7 @@ void outbox_put(struct road *r, const struct outgoing *out, outbox_ack_fn *ack, 
         p->ack = ack;
         p->arg = arg;
         p->request_key = mem_strdup(out->request_key);
+        p->request_hash = mem_strdup(out->request_hash);
         p->author = out->text ? mem_strdup(out->author) : NULL;
         p->text = p->author ? mem_strdup(out->text) : NULL;
         if (out->trace && strlen(out->trace) == ID_TRACE_SIZE - 1)

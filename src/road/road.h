@@ -319,6 +319,8 @@ struct outgoing {
         const char *
                 author; /* a person who speaks in the bot's name: conversations of the chat remember the text as an answer; NULL: nobody */
         const char *request_key; /* the caller's idempotency key; the same key gives the same delivery */
+        const char *
+                request_hash; /* of what was asked: the same key with another is ERR_CONFLICT; NULL: not compared */
         enum pace_class class;
         int64_t expires_ms; /* wall clock; 0: the configured expiry */
 };

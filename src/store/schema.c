@@ -94,6 +94,11 @@ const struct store_migration store_schema[] = {
           "CREATE TABLE rules("
           " name TEXT PRIMARY KEY, position BIGINT NOT NULL, enabled BIGINT NOT NULL, rule TEXT NOT NULL,"
           " created_ms BIGINT NOT NULL, updated_ms BIGINT NOT NULL);" },
+        { 6, "requests and chats",
+          /* of the request that made it, so that the same key with another body is told apart */
+          "ALTER TABLE deliveries ADD COLUMN request_hash TEXT;"
+          /* the messages of one chat (stream 0), in order */
+          "CREATE INDEX journal_chat ON journal(adapter, channel, seq) WHERE stream = 0;" },
         { 0, NULL, NULL },
 };
 /* clang-format on */

@@ -409,7 +409,7 @@ static char *about_the_terminal(const char *example)
 static void a_key_for_one_adapter_sees_and_touches_nothing_of_another(void **state)
 {
         /* the answered message, its turn and delivery, the dead turn, its own key, and what is no number */
-        static const char *const ids[] = { "evt-1", "evt-2",  "evt-3", "trn-1", "trn-2",     "dlv-1",
+        static const char *const ids[] = { "evt-1", "evt-2",  "evt-3", "trn-1", "trn-2",    "dlv-1",
                                            "dlv-2", "conv-1", "1",     "2",     "their-key" };
         struct api_rig *r = *state;
         char *text = make_key(
@@ -449,11 +449,19 @@ static void a_key_for_one_adapter_sees_and_touches_nothing_of_another(void **sta
 /* The same walk as the operator finds what was hidden: the walk above really looked for something. */
 static void the_operator_sees_it_all(void **state)
 {
-        static const char *const paths[] = { "/api/v2/events",       "/api/v2/events/evt-1",
-                                             "/api/v2/turns",        "/api/v2/turns/trn-1",
-                                             "/api/v2/deliveries",   "/api/v2/deliveries/dlv-1",
-                                             "/api/v2/trigger-logs", "/api/v2/dead-letters",
-                                             "/api/v2/why/evt-1",    "/api/v2/why/their-key" };
+        static const char *const paths[] = { "/api/v2/events",
+                                             "/api/v2/events/evt-1",
+                                             "/api/v2/turns",
+                                             "/api/v2/turns/trn-1",
+                                             "/api/v2/deliveries",
+                                             "/api/v2/deliveries/dlv-1",
+                                             "/api/v2/trigger-logs",
+                                             "/api/v2/dead-letters",
+                                             "/api/v2/why/evt-1",
+                                             "/api/v2/why/their-key",
+                                             "/api/v2/chats",
+                                             "/api/v2/chats?sort=name",
+                                             "/api/v2/chats/terminal/hidden-room/messages" };
         struct api_rig *r = *state;
 
         hide(r, "say", "their-key");
