@@ -129,6 +129,25 @@ static const char *hook_thread_at(void *ctx, const struct incoming *in)
         return adapters_thread_at(((struct daemon *)ctx)->adapters, in);
 }
 
+/* Rules and platforms have a say in it. */
+static void hook_terms(void *ctx, const char *adapter, const char *rule, enum chat_kind chat,
+                       struct turn_terms *out)
+{
+        adapters_terms(((struct daemon *)ctx)->adapters, adapter, chat, out);
+        dispatch_terms(((struct daemon *)ctx)->dispatch, adapter, rule, chat, out);
+}
+
+static void hook_ending(void *ctx, const struct turn_run *run, const struct turn_outcome *outcome,
+                        struct road_also *also)
+{
+        dispatch_ending(((struct daemon *)ctx)->dispatch, run, outcome, also);
+}
+
+static void hook_ended(void *ctx, const struct turn_run *run, const struct turn_outcome *outcome)
+{
+        dispatch_ended(((struct daemon *)ctx)->dispatch, run, outcome);
+}
+
 static void hook_live(void *ctx, const char *type, const char *adapter, const char *channel, const char *json)
 {
         struct daemon *d = ctx;
@@ -153,6 +172,9 @@ static const struct road_hooks hooks = {
         .live = hook_live,
         .recall = hook_recall,
         .thread_at = hook_thread_at,
+        .terms = hook_terms,
+        .ending = hook_ending,
+        .ended = hook_ended,
 };
 
 /* ---- configuration ---- */

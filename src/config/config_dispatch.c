@@ -26,10 +26,21 @@ static struct turn_rate rate_of(const struct adapter_conf *a)
         return (struct turn_rate){ .turns = turns, .seconds = a->common.rate.seconds };
 }
 
+static int64_t or_default(int64_t written, int64_t standard)
+{
+        return written >= 0 ? written : standard;
+}
+
+/* Programs may say "/stop" and mean something else. */
+static bool has_commands(const struct adapter_conf *a)
+{
+        return json_object_get(a->raw, "chatCommands") || !a->ops->for_programs ? a->common.commands : false;
+}
+
 static struct dispatch_adapter adapter_for_dispatch(const struct adapter_conf *a)
 {
         struct access_lists lists = lists_of(&a->common);
-        int64_t debounce = a->common.debounce_ms;
+        const struct platform_manners *manners = &a->ops->manners;
 
         return (struct dispatch_adapter){
                 .name = mem_strdup(a->name),
@@ -39,9 +50,15 @@ static struct dispatch_adapter adapter_for_dispatch(const struct adapter_conf *a
                 .access = access_new(&lists),
                 .rate = rate_of(a),
                 .max_hops = a->common.max_hops,
-                .debounce_ms = debounce >= 0 ? debounce : a->ops->debounce_ms,
+                .debounce_ms = or_default(a->common.debounce_ms, a->ops->debounce_ms),
                 .debounce_max_ms = a->common.debounce_max_ms,
                 .max_age_seconds = a->common.max_age_seconds,
+                .conversation_seconds =
+                        or_default(a->common.conversation_seconds, manners->conversation_seconds),
+                .dm_conversation_seconds =
+                        or_default(a->common.dm_conversation_seconds, manners->dm_conversation_seconds),
+                .budget_microusd = (int64_t)(a->common.budget.usd_per_day * 1e6),
+                .commands = has_commands(a),
         };
 }
 

@@ -31,10 +31,10 @@ void choose_index(struct dispatch *d)
         }
 }
 
-static const struct rule *first_match(const struct dispatch_adapter *a, const struct incoming *in)
+static const struct rule *first_match(const struct dispatch_adapter *a, struct situation *s)
 {
         for (size_t i = 0; i < a->rule_count; i++) {
-                if (rule_matches(a->rules[i], in, NULL))
+                if (rule_matches(a->rules[i], s, NULL))
                         return a->rules[i];
         }
         return NULL;
@@ -64,6 +64,7 @@ static bool say_trigger(struct matter *m)
         out->turns_seconds = guard_rate(a, r).seconds;
         out->debounce_ms = r && r->debounce_ms >= 0 ? r->debounce_ms : a->debounce_ms;
         out->debounce_max_ms = a->debounce_max_ms;
+        conversation_name(m);
         return true;
 }
 
@@ -86,8 +87,10 @@ static bool decide_by_default(struct matter *m)
                 return matter_refuse(m, "event '%s' triggers only by a rule that names it", event_type(in));
         if (in->sender_is_bot)
                 return matter_refuse(m, "the sender is a bot");
-        if (!m->adapter->trusted && in->chat != CHAT_DM && !in->is_mention && !in->is_reply)
-                return matter_refuse(m, "not addressed to the bot: neither DM, mention nor reply");
+        if (!m->adapter->trusted && in->chat != CHAT_DM && !in->is_mention && !in->is_reply && !m->live)
+                return matter_refuse(m, "not addressed to the bot: neither DM, mention%s",
+                                     m->window_seconds > 0 ? ", reply nor part of a conversation"
+                                                           : " nor reply");
         return say_trigger(m);
 }
 
@@ -102,7 +105,7 @@ static bool default_applies(const struct matter *m)
 
 bool choose_passes(struct matter *m)
 {
-        m->rule = first_match(m->adapter, m->in);
+        m->rule = first_match(m->adapter, &m->situation);
         if (m->rule)
                 return decide_by_rule(m);
         if (default_applies(m))

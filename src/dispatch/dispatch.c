@@ -34,7 +34,10 @@ struct dispatch *dispatch_new(void)
         map_init(&d->rules_by_name);
         buf_init(&d->reason, 0);
         buf_init(&d->notice, 0);
+        buf_init(&d->session, 0);
+        buf_init(&d->place, 0);
         d->limits = limits_new(PEOPLE_MAX);
+        d->windows = windows_new(WINDOWS_MAX);
         return d;
 }
 
@@ -63,8 +66,11 @@ void dispatch_free(struct dispatch *d)
                 return;
         forget(d);
         limits_free(d->limits);
+        windows_free(d->windows);
         buf_release(&d->reason);
         buf_release(&d->notice);
+        buf_release(&d->session);
+        buf_release(&d->place);
         free(d);
 }
 
@@ -77,6 +83,16 @@ static void merge_rules(void *dispatch)
         d->rules = stored_rules_merge(d->desk ? d->desk->rules : NULL, d->file_rules, d->file_rule_count,
                                       &d->rule_count);
         choose_index(d);
+}
+
+void dispatch_set_clock(struct dispatch *d, int64_t now_ms)
+{
+        d->clock_ms = now_ms;
+}
+
+int64_t dispatch_now(const struct dispatch *d)
+{
+        return d->clock_ms > 0 ? d->clock_ms : clock_wall_ms();
 }
 
 void dispatch_set_desk(struct dispatch *d, struct desk *desk)
@@ -98,6 +114,19 @@ struct desk *dispatch_desk(const struct dispatch *d)
         return d->desk;
 }
 
+static int64_t longest_window(const struct dispatch *d)
+{
+        int64_t seconds = 0;
+
+        for (size_t i = 0; i < d->adapter_count; i++) {
+                const struct dispatch_adapter *a = &d->adapters[i];
+
+                seconds = a->conversation_seconds > seconds ? a->conversation_seconds : seconds;
+                seconds = a->dm_conversation_seconds > seconds ? a->dm_conversation_seconds : seconds;
+        }
+        return seconds;
+}
+
 void dispatch_set(struct dispatch *d, struct dispatch_adapter *adapters, size_t adapter_count,
                   struct rule *rules, size_t rule_count, const char *only_agent)
 {
@@ -113,6 +142,7 @@ void dispatch_set(struct dispatch *d, struct dispatch_adapter *adapters, size_t 
         for (size_t i = 0; i < adapter_count; i++)
                 map_put(&d->by_name, adapters[i].name, &adapters[i]);
         merge_rules(d);
+        windows_set_longest(d->windows, longest_window(d));
 }
 
 bool dispatch_describe(const struct dispatch *d, const char *adapter, struct buf *out)
@@ -149,11 +179,18 @@ void matter_init(struct matter *m, struct dispatch *d, const struct incoming *in
                               .in = in,
                               .adapter = dispatch_adapter_of(d, in),
                               .rule = dispatch_rule(d, out->rule),
-                              .now_ms = clock_wall_ms(),
+                              .now_ms = dispatch_now(d),
                               .out = out };
         buf_clear(&d->reason);
         buf_clear(&d->notice);
         d->guard = NULL;
+        situation_init(&m->situation, in);
+        conversation_look(m);
+}
+
+void matter_release(struct matter *m)
+{
+        situation_release(&m->situation);
 }
 
 bool matter_pass(struct matter *m, const struct guard *guards)
@@ -198,6 +235,7 @@ void dispatch_decide(void *dispatch, const struct incoming *in, struct decision 
         *out = (struct decision){ 0 };
         matter_init(&m, dispatch, in, out);
         out->trigger = matter_pass(&m, dispatch_guards);
+        matter_release(&m);
 }
 
 /* A turn is about to be placed, or a message to join one that waits: what counts them is told. */
@@ -207,15 +245,18 @@ static void note_placed(struct matter *m)
 
         if (!m->out->joins)
                 limits_count(m->d->limits, &who, guard_rate(m->adapter, m->rule), m->now_ms);
+        conversation_placed(m);
 }
 
 bool dispatch_admit(void *dispatch, const struct incoming *in, struct decision *out)
 {
         struct matter m;
+        bool admitted;
 
         matter_init(&m, dispatch, in, out);
-        if (!m.adapter || !matter_pass(&m, dispatch_admission))
-                return false;
-        note_placed(&m);
-        return true;
+        admitted = m.adapter && matter_pass(&m, dispatch_admission);
+        if (admitted)
+                note_placed(&m);
+        matter_release(&m);
+        return admitted;
 }

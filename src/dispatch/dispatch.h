@@ -46,27 +46,37 @@ struct dispatch_adapter {
         struct turn_rate rate;
         int64_t max_hops; /* bots a message may have passed through */
         int64_t debounce_ms, debounce_max_ms, max_age_seconds;
+        int64_t conversation_seconds, dm_conversation_seconds; /* windows.h; 0: none */
+        int64_t budget_microusd;                               /* per day; 0: no limit */
+        bool commands;                                         /* /new, /stop ... are for the bot itself */
         const struct rule **rules; /* dispatch's own: those that can concern this adapter */
         size_t rule_count;
 };
 
 /*
- * One element of "rules". All conditions hold together; a list means any of its members; dm, mention, reply and mentionPattern are
- * alternatives. `*` globs.
+ * One element of "rules". All conditions hold together; a list means any of its members; dm, mention, reply, conversation
+ * and mentionPattern are alternatives. `*` globs.
  */
 struct rule {
         char *name;
-        struct setting_list adapter, platform, guild, channel, thread, event, sender, reaction;
+        struct setting_list adapter, platform, guild, channel, thread, event, sender, role, reaction;
         struct setting_list text, mention_pattern; /* regular expressions */
         struct setting_list hours;
         char *timezone; /* NULL: the system's */
         char *bots;     /* "none", "mentions" or "all" */
-        bool dm, mention, reply;
+        bool dm, mention, reply, conversation;
         char *agent;
-        char *mode;              /* "reply" or "off" */
+        char *mode;     /* "reply", "thread", "ambient", "silent" or "off" */
+        char *reply_in; /* as it was written; mode says it */
+        int64_t history;
+        char *prompt; /* may be NULL */
+        struct setting_list silence;
         int64_t debounce_ms;     /* -1: the adapter's */
         int64_t max_age_seconds; /* -1: the adapter's */
         struct turn_rate rate;   /* each member -1: the adapter's */
+        struct {
+                double usd_per_day; /* 0: no limit */
+        } budget;
         struct rule_compiled *compiled;
 };
 int rule_read(struct settings_source *src, size_t index, const json_t *object, struct rule *out,
@@ -90,8 +100,17 @@ void dispatch_set(struct dispatch *d, struct dispatch_adapter *adapters, size_t 
 bool dispatch_describe(const struct dispatch *d, const char *adapter, struct buf *out);
 /* The road's decide hook. Strings of *out live until the next dispatch_set or dispatch_decide. */
 void dispatch_decide(void *dispatch, const struct incoming *in, struct decision *out);
+/* The road's terms hook, as far as rules say it: what the platform says is not touched. */
+void dispatch_terms(void *dispatch, const char *adapter, const char *rule, enum chat_kind chat,
+                    struct turn_terms *out);
+/* The road's ending and ended hooks: the conversation goes on from here, perhaps in a thread. */
+void dispatch_ending(void *dispatch, const struct turn_run *run, const struct turn_outcome *outcome,
+                     struct road_also *also);
+void dispatch_ended(void *dispatch, const struct turn_run *run, const struct turn_outcome *outcome);
 /* The road's admit hook: counts the turn, or says no with a reason and, once in a while, a notice for the sender. */
 bool dispatch_admit(void *dispatch, const struct incoming *in, struct decision *out);
+/* From now on it is this time by the wall clock, for replays and tests; 0: the real one. */
+void dispatch_set_clock(struct dispatch *d, int64_t now_ms);
 /*
  * The whole reasoning as JSON, changing nothing: {"decision": {"trigger", "expired", "guard", "agent", "rule", "reason", "debounceMs"},
  * "access": {"allowed", "why"}, "rateLimit": {"turns", "seconds", "waitMs"}, "rules": [{"name", "matched", "why"}]}. guard is who said no.

@@ -7,8 +7,10 @@
 #include "base/map.h"
 #include "dispatch/dispatch.h"
 #include "dispatch/rules.h"
+#include "dispatch/windows.h"
 
-#define PEOPLE_MAX 20000 /* whose turns are counted at the same time */
+#define PEOPLE_MAX  20000 /* whose turns are counted at the same time */
+#define WINDOWS_MAX 20000 /* conversations that are open at the same time */
 
 struct dispatch {
         struct dispatch_adapter *adapters;
@@ -21,19 +23,25 @@ struct dispatch {
         struct map rules_by_name; /* → struct rule: the first of that name */
         char *only_agent;
         struct limits *limits;
-        struct desk *desk;         /* may be NULL */
-        struct buf reason, notice; /* of the last decision */
-        const char *guard;         /* who said no; NULL: nobody */
+        struct windows *windows;
+        int64_t clock_ms;                   /* 0: the real one */
+        struct desk *desk;                  /* may be NULL */
+        struct buf reason, notice, session; /* of the last decision */
+        struct buf place;                   /* of the matter at hand; "" where there are no conversations */
+        const char *guard;                  /* who said no; NULL: nobody */
 };
 
 /* One event on its way through the guards. */
 struct matter {
         struct dispatch *d;
         const struct incoming *in;
+        struct situation situation;             /* as rules see it */
         const struct dispatch_adapter *adapter; /* NULL: it is not configured */
         const struct rule *rule;                /* that decides; NULL: none */
         int64_t now_ms;
-        bool dry; /* nobody is told and nothing is counted */
+        int64_t window_seconds; /* how long a conversation stays open here; 0: there are none */
+        const char *live;       /* the session it goes on with; NULL: none */
+        bool dry;               /* nobody is told and nothing is counted */
         struct decision *out;
 };
 
@@ -46,6 +54,7 @@ extern const struct guard dispatch_guards[];    /* decide: may this event trigge
 extern const struct guard dispatch_admission[]; /* admit: may this turn be placed now? */
 
 void matter_init(struct matter *m, struct dispatch *d, const struct incoming *in, struct decision *out);
+void matter_release(struct matter *m);
 /* Asks one after the other. False: one refused; d->guard has its name and out->reason why. */
 bool matter_pass(struct matter *m, const struct guard *guards);
 /* "No", and a sentence for a person. Returns false. */
@@ -53,6 +62,7 @@ bool matter_refuse(struct matter *m, const char *fmt, ...) __attribute__((format
 /* What the sender is told besides, in the channel. */
 void matter_notice(struct matter *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+int64_t dispatch_now(const struct dispatch *d);
 const char *event_type(const struct incoming *in);
 const struct dispatch_adapter *dispatch_adapter_of(const struct dispatch *d, const struct incoming *in);
 const struct rule *dispatch_rule(const struct dispatch *d, const char *name);
@@ -61,6 +71,11 @@ const struct rule *dispatch_rule(const struct dispatch *d, const char *name);
 bool guard_access_allows(const struct dispatch_adapter *a, const struct incoming *in, struct buf *why);
 struct turn_rate guard_rate(const struct dispatch_adapter *a, const struct rule *r);
 struct limits_who guard_who(const struct incoming *in);
+
+/* conversation.c */
+void conversation_look(struct matter *m);   /* does it go on with one? */
+void conversation_name(struct matter *m);   /* whose it is, and its session */
+void conversation_placed(struct matter *m); /* it is open from now on */
 
 /* choose.c */
 bool choose_passes(struct matter *m);

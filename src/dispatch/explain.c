@@ -3,18 +3,17 @@
  */
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/jsonw.h"
 #include "dispatch/dispatch_private.h"
 
-static void explain_rules(const struct dispatch *d, const struct incoming *in, struct buf *json)
+static void explain_rules(const struct dispatch *d, struct situation *s, struct buf *json)
 {
         bool decided = false;
         struct buf why;
 
         buf_init(&why, 0);
         for (size_t i = 0; i < d->rule_count; i++) {
-                bool matched = rule_matches(&d->rules[i], in, &why);
+                bool matched = rule_matches(&d->rules[i], s, &why);
 
                 if (matched)
                         buf_addstr(&why, decided ? "all conditions hold, but an earlier rule came first"
@@ -71,7 +70,7 @@ static void explain_rate(const struct dispatch *d, const struct incoming *in, co
         jsonw_open_member(json, "rateLimit", '{');
         jsonw_int(json, "turns", rate.turns);
         jsonw_int(json, "seconds", rate.seconds);
-        jsonw_int(json, "waitMs", limits_wait_ms(d->limits, &who, rate, clock_wall_ms()));
+        jsonw_int(json, "waitMs", limits_wait_ms(d->limits, &who, rate, dispatch_now(d)));
         jsonw_close(json, '}');
 }
 
@@ -92,7 +91,8 @@ void dispatch_explain(struct dispatch *d, const struct incoming *in, struct buf 
         explain_access(d, &event, json);
         explain_rate(d, &event, &decision, json);
         jsonw_open_member(json, "rules", '[');
-        explain_rules(d, &event, json);
+        explain_rules(d, &m.situation, json);
         jsonw_close(json, ']');
         jsonw_close(json, '}');
+        matter_release(&m);
 }

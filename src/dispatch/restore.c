@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "dispatch/dispatch_private.h"
 
@@ -67,7 +66,7 @@ static void count_past(struct past *p)
         map_release(&seen);
 }
 
-static int64_t longest_window(const struct dispatch *d)
+static int64_t longest_rate(const struct dispatch *d)
 {
         int64_t seconds = 0;
 
@@ -78,9 +77,9 @@ static int64_t longest_window(const struct dispatch *d)
         return seconds;
 }
 
-int dispatch_restore(struct dispatch *d, struct store *s, struct error *err)
+static int restore_rates(struct dispatch *d, struct store *s, struct error *err)
 {
-        struct past p = { .dispatch = d, .since_ms = clock_wall_ms() - longest_window(d) * 1000 };
+        struct past p = { .dispatch = d, .since_ms = dispatch_now(d) - longest_rate(d) * 1000 };
         int rc = store_read_now(s, read_past, &p, err);
 
         if (rc == 0)
@@ -93,4 +92,11 @@ int dispatch_restore(struct dispatch *d, struct store *s, struct error *err)
         }
         free(p.items);
         return rc;
+}
+
+int dispatch_restore(struct dispatch *d, struct store *s, struct error *err)
+{
+        if (restore_rates(d, s, err) < 0)
+                return -1;
+        return windows_restore(d->windows, s, dispatch_now(d), err);
 }

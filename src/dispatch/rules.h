@@ -1,8 +1,8 @@
 /*
  * rules: the conditions of a rule, each a row of one table.
  *
- * A further condition (role, conversation) is a field of struct rule, a row of rule_when_settings, and a row of the
- * table in rules.c; the evaluator and the explanations follow by themselves.
+ * A further condition is a field of struct rule, a row of rule_when_settings (rule_conf.c), and a row of the table in rules.c; the evaluator and the
+ * explanations follow by themselves.
  */
 #ifndef DISPATCH_RULES_H
 #define DISPATCH_RULES_H
@@ -10,7 +10,27 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
+#include "base/zone.h"
 #include "dispatch/dispatch.h"
+#include "dispatch/hours.h"
+#include "dispatch/pattern.h"
+
+/* What the lists of text become when the rule is read. */
+struct rule_compiled {
+        struct pattern **text, **mention; /* as many as the lists have */
+        struct hours *hours;
+        struct zone *zone; /* NULL: the system's */
+};
+
+/* An event as rules see it. */
+struct situation {
+        const struct incoming *in;
+        bool conversation; /* it goes on with a conversation (windows.h) */
+        json_t *metadata;  /* parsed when the first rule needs it */
+        bool looked;
+};
+void situation_init(struct situation *s, const struct incoming *in);
+void situation_release(struct situation *s);
 
 /* Does the text match the pattern? `*` stands for any run of bytes, everything else for itself. */
 bool glob_match(const char *pattern, const char *text);
@@ -22,7 +42,7 @@ int rule_read_at(struct settings_source *src, const char *path, const json_t *ob
                  struct error *err);
 
 /* Do all conditions hold? When not and `why` is given, the first that does not is explained there. */
-bool rule_matches(const struct rule *r, const struct incoming *in, struct buf *why);
+bool rule_matches(const struct rule *r, struct situation *s, struct buf *why);
 /* Do the conditions about the connection (adapter, platform) hold, whatever the event is? */
 bool rule_concerns(const struct rule *r, const char *adapter, const char *platform);
 

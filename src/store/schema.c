@@ -99,6 +99,12 @@ const struct store_migration store_schema[] = {
           "ALTER TABLE deliveries ADD COLUMN request_hash TEXT;"
           /* the messages of one chat (stream 0), in order */
           "CREATE INDEX journal_chat ON journal(adapter, channel, seq) WHERE stream = 0;" },
+        { 7, "windows",
+          /* dispatch: which places belong to which session, and when it was last active */
+          "CREATE TABLE windows("
+          " place TEXT PRIMARY KEY, session TEXT NOT NULL, active_ms BIGINT NOT NULL);"
+          "CREATE INDEX windows_session ON windows(session);"
+          "CREATE INDEX windows_active ON windows(active_ms);" },
         { 0, NULL, NULL },
 };
 /* clang-format on */

@@ -228,7 +228,7 @@ static void every_mistake_is_told_with_file_and_line(void **state)
                 { "{\"rules\": [{},\n7]}", "config.json:2: rules[1]: expected an object" },
                 { "{\"rules\": [{},\n{\"agent\": \"dmeo\"}]}",
                   "config.json:2: rules[1].agent: there is no agent 'dmeo' (did you mean 'demo'?); there is 'demo'" },
-                { "{\"rules\": [\n{\"mode\": \"ambient\"}]}", "config.json:2: rules[0].mode: mode 'ambient' comes with a later version; accepted: 'reply' or 'off'" },
+                { "{\"rules\": [\n{\"mode\": \"ambient\"}]}", "config.json:2: rules[0].mode: 'ambient' reads along where 'when' says: name its 'channel' ('*' is every one)" },
                 { "{\"rules\": [{\"when\": {\n\"dm\": 1}}]}", "config.json:2: rules[0].when.dm: expected true or false" },
                 { "{\n\n", "config.json:" },
         };

@@ -684,6 +684,87 @@ static void expect_mistake(const char *rule, const char *sentence)
         free(text);
 }
 
+static struct turn_terms terms_of(struct dispatch *d, const char *rule)
+{
+        struct turn_terms t = { .thread_chars = 5 };
+
+        dispatch_terms(d, "discord-mybot", rule, CHAT_GROUP, &t);
+        assert_int_equal(t.thread_chars, 5); /* the platform's part is not touched */
+        return t;
+}
+
+static void a_rule_says_how_its_turns_are_answered(void **state)
+{
+        struct dispatch *d = dispatch_with(
+                "[{\"name\": \"plain\", \"agent\": \"a\"},"
+                " {\"name\": \"thread\", \"reply\": \"thread\", \"prompt\": \"be kind\"},"
+                " {\"name\": \"room\", \"mode\": \"ambient\", \"when\": {\"channel\": \"456\"}},"
+                " {\"name\": \"own\", \"mode\": \"ambient\", \"when\": {\"channel\": \"*\"}, \"history\": 7,"
+                "  \"prompt\": \"lurk\", \"silence\": [\"meh\"]}]",
+                NULL);
+        struct turn_terms t;
+
+        (void)state;
+        t = terms_of(d, NULL);
+        assert_null(t.mode);
+        t = terms_of(d, "plain");
+        assert_string_equal(t.mode, "reply");
+        assert_null(t.prompt);
+        assert_null(t.silence);
+        assert_int_equal(t.recall_messages, 0);
+        t = terms_of(d, "thread");
+        assert_string_equal(t.mode, "thread");
+        assert_string_equal(t.prompt, "be kind");
+        t = terms_of(d, "room");
+        assert_string_equal(t.mode, "ambient");
+        assert_int_equal(t.recall_messages, 25);
+        assert_non_null(strstr(t.prompt, "Read the room"));
+        assert_non_null(strstr(t.prompt, "[SILENT]"));
+        assert_string_equal(t.silence->items[0], "no action needed");
+        t = terms_of(d, "own");
+        assert_int_equal(t.recall_messages, 7);
+        assert_string_equal(t.prompt, "lurk");
+        assert_int_equal(t.silence->count, 1);
+        dispatch_free(d);
+}
+
+static void who_reads_along_hears_every_message_but_the_bots_own(void **state)
+{
+        struct dispatch *d = dispatch_with("[{\"name\": \"room\", \"mode\": \"ambient\", \"when\": "
+                                           "{\"channel\": \"456\"}, \"agent\": \"a\"}]",
+                                           NULL);
+        struct incoming in = message();
+        struct decision out;
+
+        (void)state;
+        dispatch_decide(d, &in, &out);
+        assert_true(out.trigger);
+        assert_false(out.per_person); /* the room is one conversation */
+        in.is_own = true;
+        dispatch_decide(d, &in, &out);
+        assert_false(out.trigger);
+        in.is_own = false;
+        in.channel = "457";
+        dispatch_decide(d, &in, &out);
+        assert_false(out.trigger);
+        dispatch_free(d);
+}
+
+static void a_role_of_the_sender_can_be_asked_for(void **state)
+{
+        struct incoming in = message();
+
+        (void)state;
+        expect("{\"role\": [\"40\", \"41\"]}", &in,
+               "the sender '7' has none of the roles of 'role': none is told");
+        in.metadata = "{\"roles\": [\"12\", \"13\"]}";
+        expect("{\"role\": [\"40\", \"41\"]}", &in, "the sender '7' has none of the roles of 'role'");
+        expect("{\"role\": [\"40\", \"13\"]}", &in, NULL);
+        expect("{\"role\": \"1*\"}", &in, NULL);
+        in.metadata = "no json";
+        expect("{\"role\": \"*\"}", &in, "the sender '7' has none of the roles of 'role': none is told");
+}
+
 static void mistakes_in_patterns_hours_and_modes_are_told_with_their_place(void **state)
 {
         (void)state;
@@ -698,9 +779,11 @@ static void mistakes_in_patterns_hours_and_modes_are_told_with_their_place(void 
                        "the system knows no time zone 'Mars/Base'");
         expect_mistake("{ \"when\": { \"timezone\": \"../../etc/passwd\" } }",
                        "the system knows no time zone");
-        expect_mistake("{ \"mode\": \"ambient\" }", "mode 'ambient' comes with a later version");
+        expect_mistake("{ \"mode\": \"ambient\" }", "name its 'channel'");
         expect_mistake("{ \"mode\": \"of\" }", "did you mean 'off'?");
-        expect_mistake("{ \"reply\": \"thread\" }", "answering in a thread comes with a later version");
+        expect_mistake("{ \"reply\": \"thrad\" }", "did you mean 'thread'?");
+        expect_mistake("{ \"reply\": \"thread\", \"mode\": \"silent\" }",
+                       "goes together with mode 'reply' and 'thread' only");
         expect_mistake("{ \"when\": { \"bots\": \"some\" } }", "expected one of 'none', 'mentions' or 'all'");
 }
 
@@ -735,6 +818,9 @@ int main(void)
                 cmocka_unit_test(a_rule_has_a_rate_of_its_own),
                 cmocka_unit_test(a_bot_is_not_told_to_slow_down),
                 cmocka_unit_test(a_dry_run_counts_nothing),
+                cmocka_unit_test(a_rule_says_how_its_turns_are_answered),
+                cmocka_unit_test(who_reads_along_hears_every_message_but_the_bots_own),
+                cmocka_unit_test(a_role_of_the_sender_can_be_asked_for),
                 cmocka_unit_test(mistakes_in_patterns_hours_and_modes_are_told_with_their_place),
         };
 

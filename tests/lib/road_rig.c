@@ -22,6 +22,10 @@ static void decide(void *ctx, const struct incoming *in, struct decision *out)
 {
         struct rig *g = ctx;
 
+        if (g->real.decide) {
+                g->real.decide(g->real.ctx, in, out);
+                return;
+        }
         out->agent = in->guild; /* the rig names the agent there */
         out->rule = "test";
         out->debounce_ms = g->debounce_ms;
@@ -187,7 +191,8 @@ static bool admit(void *ctx, const struct incoming *in, struct decision *out)
 {
         struct rig *g = ctx;
 
-        (void)in;
+        if (g->real.admit)
+                return g->real.admit(g->real.ctx, in, out);
         if (!g->counts_turns || out->joins)
                 return true;
         if (g->turns_left > 0) {
@@ -202,10 +207,11 @@ static bool admit(void *ctx, const struct incoming *in, struct decision *out)
 static void terms(void *ctx, const char *adapter, const char *rule, enum chat_kind chat,
                   struct turn_terms *out)
 {
-        (void)adapter;
-        (void)rule;
-        (void)chat;
-        *out = ((struct rig *)ctx)->terms;
+        struct rig *g = ctx;
+
+        *out = g->terms;
+        if (g->real.terms)
+                g->real.terms(g->real.ctx, adapter, rule, chat, out);
 }
 
 void rig_recall(struct rig *g)
@@ -275,8 +281,11 @@ static void ending(void *ctx, const struct turn_run *run, const struct turn_outc
 {
         struct rig *g = ctx;
 
-        (void)outcome;
         g->endings++;
+        if (g->real.ending) {
+                g->real.ending(g->real.ctx, run, outcome, also);
+                return;
+        }
         *also = (struct road_also){ write_ending, free, mem_strdup(run->key) };
 }
 
@@ -284,8 +293,9 @@ static void ended(void *ctx, const struct turn_run *run, const struct turn_outco
 {
         struct rig *g = ctx;
 
-        (void)run;
         g->ended++;
+        if (g->real.ended)
+                g->real.ended(g->real.ctx, run, outcome);
         g->outcome = *outcome;
         snprintf(g->outcome_thread, sizeof(g->outcome_thread), "%s", outcome->thread ? outcome->thread : "");
         g->outcome.thread = outcome->thread ? g->outcome_thread : NULL;

@@ -58,6 +58,8 @@ struct rig {
         unsigned next_key;
         /* what a test wants decided otherwise, after the rig has decided; NULL: nothing */
         void (*decides)(struct rig *g, const struct incoming *in, struct decision *out);
+        /* decide, admit, terms, ending and ended asked of somebody real instead; each may be NULL */
+        struct road_hooks real;
         struct turn_terms terms;
         bool no_thread;    /* no message can begin a thread; else it has the id "t-" and the message's */
         bool recall_hangs; /* recalls are answered by rig_recall only */

@@ -1,0 +1,416 @@
+/* Conversations: who is understood without addressing the bot again, for how long, and with which session. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "dispatch/windows.h"
+#include "dispatch_rig.h"
+
+/* Decides and, as the road does, asks for admission and writes what goes with it. */
+static bool placed(struct dispatch *d, const struct incoming *in, struct decision *out)
+{
+        bool admitted;
+
+        dispatch_decide(d, in, out);
+        admitted = out->trigger && dispatch_admit(d, in, out);
+        if (out->also.fn)
+                out->also.done(out->also.arg);
+        return admitted;
+}
+
+static void end_turn(struct dispatch *d, const char *session, const char *thread)
+{
+        struct turn_run run = { .adapter = CHAT, .channel = "456", .session = session };
+        struct turn_outcome outcome = { .answered = true, .thread = thread };
+
+        dispatch_ended(d, &run, &outcome);
+}
+
+static bool understood(struct dispatch *d, const struct incoming *in)
+{
+        struct decision out;
+
+        dispatch_decide(d, in, &out);
+        return out.trigger;
+}
+
+static void a_mention_opens_a_conversation_of_that_person_in_that_channel(void **state)
+{
+        struct dispatch *d = rig_dispatch("[]", rig_adapter());
+        struct incoming ann = group_message("7", "hello"), bob = group_message("8", "me too"), elsewhere;
+        struct decision out;
+        char session[100];
+
+        (void)state;
+        assert_false(understood(d, &ann));
+        ann.is_mention = true;
+        assert_true(placed(d, &ann, &out));
+        assert_true(out.per_person);
+        assert_int_equal(strncmp(out.session, "discord-channel-456:", 20), 0);
+        assert_int_equal(strlen(out.session), 20 + 36);
+        snprintf(session, sizeof(session), "%s", out.session);
+        end_turn(d, session, NULL);
+
+        ann.is_mention = false;
+        dispatch_set_clock(d, NOON + (WINDOW - 1) * SECONDS);
+        assert_true(placed(d, &ann, &out));
+        assert_string_equal(out.session, session);
+        end_turn(d, session, NULL);
+        assert_false(understood(d, &bob));
+        elsewhere = ann;
+        elsewhere.channel = "457";
+        assert_false(understood(d, &elsewhere));
+        dispatch_free(d);
+}
+
+static void activity_of_both_sides_keeps_it_open_and_quiet_ends_it(void **state)
+{
+        struct dispatch *d = rig_dispatch("[]", rig_adapter());
+        struct incoming in = group_message("7", "hello");
+        struct decision out;
+        char first[100];
+
+        (void)state;
+        in.is_mention = true;
+        assert_true(placed(d, &in, &out));
+        snprintf(first, sizeof(first), "%s", out.session);
+        in.is_mention = false;
+        dispatch_set_clock(d, NOON + 200 * SECONDS);
+        assert_true(placed(d, &in, &out)); /* the person */
+        end_turn(d, first, NULL);
+        dispatch_set_clock(d, NOON + 400 * SECONDS);
+        end_turn(d, first, NULL); /* the bot */
+        dispatch_set_clock(d, NOON + 699 * SECONDS);
+        assert_true(understood(d, &in));
+        dispatch_set_clock(d, NOON + 700 * SECONDS);
+        dispatch_decide(d, &in, &out);
+        assert_false(out.trigger);
+        assert_string_equal(
+                out.reason,
+                "not addressed to the bot: neither DM, mention, reply nor part of a conversation");
+        in.is_mention = true;
+        assert_true(placed(d, &in, &out));
+        assert_string_not_equal(out.session, first);
+        dispatch_free(d);
+}
+
+static void a_turn_that_lasts_longer_than_the_window_does_not_end_its_conversation(void **state)
+{
+        struct dispatch *d = rig_dispatch("[]", rig_adapter());
+        struct incoming in = group_message("7", "hello"), follow;
+        struct decision out;
+        char session[100];
+
+        (void)state;
+        in.is_mention = true;
+        assert_true(placed(d, &in, &out));
+        snprintf(session, sizeof(session), "%s", out.session);
+        in.is_mention = false;
+        dispatch_set_clock(d, NOON + 360 * SECONDS); /* still running */
+        assert_true(understood(d, &in));
+        end_turn(d, session, "900");
+        follow = group_message("8", "and then?");
+        follow.thread = "900";
+        dispatch_set_clock(d, NOON + 659 * SECONDS);
+        assert_true(understood(d, &in));
+        assert_true(understood(d, &follow)); /* the thread it began works */
+        dispatch_set_clock(d, NOON + 660 * SECONDS);
+        assert_false(understood(d, &in));
+        assert_false(understood(d, &follow));
+        dispatch_free(d);
+}
+
+static void a_thread_is_shared_and_goes_on_with_the_session_it_came_from(void **state)
+{
+        struct dispatch *d = rig_dispatch("[]", rig_adapter());
+        struct incoming ann = group_message("7", "a long story please"), bob = group_message("8", "why?");
+        struct decision out;
+        char session[100];
+
+        (void)state;
+        ann.is_mention = true;
+        assert_true(placed(d, &ann, &out));
+        snprintf(session, sizeof(session), "%s", out.session);
+        end_turn(d, session, "900");
+        bob.thread = "900";
+        dispatch_set_clock(d, NOON + 200 * SECONDS);
+        assert_true(placed(d, &bob, &out));
+        assert_string_equal(out.session, session);
+        assert_false(out.per_person);
+        end_turn(d, session, NULL);
+        /* both places keep each other open */
+        ann.is_mention = false;
+        dispatch_set_clock(d, NOON + 400 * SECONDS);
+        assert_true(placed(d, &ann, &out));
+        assert_string_equal(out.session, session);
+        dispatch_free(d);
+}
+
+static void a_direct_chat_has_one_session_for_as_long_as_its_own_window(void **state)
+{
+        struct dispatch *d = rig_dispatch("[]", rig_adapter());
+        struct incoming in = group_message("7", "hello");
+        struct decision out;
+        char first[100];
+
+        (void)state;
+        in.chat = CHAT_DM;
+        in.channel = "77";
+        assert_true(placed(d, &in, &out));
+        assert_int_equal(strncmp(out.session, "discord-dm:", 11), 0);
+        assert_false(out.per_person);
+        snprintf(first, sizeof(first), "%s", out.session);
+        end_turn(d, first, NULL);
+        dispatch_set_clock(d, NOON + (DM_WINDOW - 1) * SECONDS);
+        assert_true(placed(d, &in, &out));
+        assert_string_equal(out.session, first);
+        end_turn(d, first, NULL);
+        dispatch_set_clock(d, NOON + (2 * DM_WINDOW) * SECONDS);
+        assert_true(placed(d, &in, &out)); /* a DM is always answered, but this is another session */
+        assert_string_not_equal(out.session, first);
+        dispatch_free(d);
+}
+
+static void without_windows_there_are_neither_sessions_nor_persons(void **state)
+{
+        struct dispatch_adapter plain = rig_adapter();
+        struct incoming in = group_message("7", "hello");
+        struct decision out;
+        struct dispatch *d;
+
+        (void)state;
+        plain.conversation_seconds = plain.dm_conversation_seconds = 0;
+        d = rig_dispatch("[]", plain);
+        in.is_mention = true;
+        assert_true(placed(d, &in, &out));
+        assert_null(out.session);
+        assert_false(out.per_person);
+        in.is_mention = false;
+        dispatch_decide(d, &in, &out);
+        assert_string_equal(out.reason, "not addressed to the bot: neither DM, mention nor reply");
+        dispatch_free(d);
+}
+
+static void what_was_refused_opens_nothing(void **state)
+{
+        struct dispatch_adapter a = rig_adapter();
+        struct incoming in = group_message("7", "hello");
+        struct decision out;
+        struct dispatch *d;
+
+        (void)state;
+        a.max_hops = 0;
+        d = rig_dispatch("[]", a);
+        in.is_mention = true;
+        in.hops = 1;
+        assert_false(placed(d, &in, &out));
+        in.is_mention = false;
+        in.hops = 0;
+        assert_false(understood(d, &in));
+        dispatch_free(d);
+}
+
+static void a_rule_can_ask_for_a_conversation(void **state)
+{
+        struct dispatch *d =
+                rig_dispatch("[{\"name\": \"talk\", \"when\": {\"mention\": true, \"conversation\": "
+                             "true}}, {\"name\": \"call\", \"when\": {\"text\": \"^robo\"}}]",
+                             rig_adapter());
+        struct dispatch *deaf = rig_dispatch("[{\"when\": {\"mention\": true}}]", rig_adapter());
+        struct incoming in = group_message("7", "hello");
+        struct decision out;
+
+        (void)state;
+        assert_false(understood(d, &in));
+        in.text = "robo, hello";
+        assert_true(placed(d, &in, &out));
+        assert_string_equal(out.rule, "call");
+        in.text = "and now?";
+        assert_true(placed(d, &in, &out));
+        assert_string_equal(out.rule, "talk");
+        /* where rules do not ask for it, it is no way to be meant */
+        in.is_mention = true;
+        assert_true(placed(deaf, &in, &out));
+        in.is_mention = false;
+        assert_false(understood(deaf, &in));
+        dispatch_free(d);
+        dispatch_free(deaf);
+}
+
+static void what_is_answered_in_a_thread_is_a_conversation_of_the_thread(void **state)
+{
+        struct dispatch *d = rig_dispatch("[{\"when\": {\"reaction\": \"🔬\"}, \"mode\": \"thread\"}, "
+                                          "{\"when\": {\"conversation\": true}}]",
+                                          rig_adapter());
+        struct incoming reaction = group_message("7", NULL), in = group_message("7", "thanks"), follow;
+        struct decision out;
+        char session[100];
+
+        (void)state;
+        reaction.type = EVENT_REACTION_RECEIVED;
+        reaction.emoji = "🔬";
+        reaction.id = "900";
+        assert_true(placed(d, &reaction, &out));
+        snprintf(session, sizeof(session), "%s", out.session);
+        assert_false(understood(d, &in)); /* not in the channel */
+        end_turn(d, session, "900");
+        assert_false(understood(d, &in));
+        follow = group_message("8", "tell me more");
+        follow.thread = "900";
+        assert_true(placed(d, &follow, &out));
+        assert_string_equal(out.session, session);
+        dispatch_free(d);
+}
+
+/* ---- over a restart, with a whole road ---- */
+
+static void hear(struct rig *g, const struct incoming *in)
+{
+        unsigned acks = g->acks;
+
+        rig_hear(g, in);
+        rig_until(g, &g->acks, acks + 1);
+        rig_until_idle(g);
+}
+
+/* The first answer begins a thread. */
+static void ending_in_a_thread(void *ctx, const struct turn_run *run, const struct turn_outcome *outcome,
+                               struct road_also *also)
+{
+        struct turn_outcome o = *outcome;
+
+        if (run->id == 1)
+                o.thread = "900";
+        dispatch_ending(ctx, run, &o, also);
+}
+
+static void conversations_and_their_threads_survive_a_restart(void **state)
+{
+        struct dispatch *d = rig_dispatch("[]", rig_adapter());
+        struct incoming ann = group_message("7", "a long story please"), bob = group_message("8", "why?");
+        struct rig *g = rig_new();
+        struct error err;
+        char session[100];
+
+        (void)state;
+        g->auto_answer = g->auto_send = true;
+        rig_decided_by(g, d);
+        g->real.ending = ending_in_a_thread;
+        ann.is_mention = true;
+        hear(g, &ann);
+        assert_int_equal(g->run_count, 1);
+        snprintf(session, sizeof(session), "%s", rig_text(g, "SELECT session FROM turns"));
+        assert_int_equal(strncmp(session, "discord-channel-456:", 20), 0);
+
+        dispatch_free(d);
+        d = rig_dispatch("[]", rig_adapter());
+        dispatch_set_clock(d, NOON + 200 * SECONDS);
+        assert_int_equal(dispatch_restore(d, g->store, &err), 0);
+        rig_restart(g);
+        rig_decided_by(g, d);
+        ann.is_mention = false;
+        hear(g, &ann);
+        bob.thread = "900";
+        hear(g, &bob);
+        assert_int_equal(g->run_count, 3);
+        assert_int_equal(rig_count(g, "SELECT count(DISTINCT session) FROM turns"), 1);
+        bob.thread = NULL;
+        hear(g, &bob); /* not in the channel: it is Ann's there */
+        assert_int_equal(g->run_count, 3);
+        dispatch_free(d);
+        rig_free(g);
+}
+
+static void a_turn_that_was_running_at_the_restart_keeps_its_conversation_open(void **state)
+{
+        struct dispatch *d = rig_dispatch("[]", rig_adapter());
+        struct incoming in = group_message("7", "think hard");
+        struct rig *g = rig_new();
+        struct error err;
+
+        (void)state;
+        rig_decided_by(g, d);
+        in.is_mention = true;
+        rig_hear(g, &in);
+        rig_until(g, &g->run_count, 1);
+        dispatch_free(d);
+        d = rig_dispatch("[]", rig_adapter());
+        dispatch_set_clock(d, NOON + 2 * WINDOW * SECONDS);
+        assert_int_equal(dispatch_restore(d, g->store, &err), 0);
+        in.is_mention = false;
+        assert_true(understood(d, &in));
+        dispatch_set_clock(d, NOON + (int64_t)86400 * SECONDS); /* but not for ever */
+        assert_false(understood(d, &in));
+        g->real = (struct road_hooks){ 0 };
+        dispatch_free(d);
+        rig_free(g);
+}
+
+/* ---- limits ---- */
+
+static void the_quietest_conversation_is_forgotten_when_there_are_too_many(void **state)
+{
+        struct windows *w = windows_new(3);
+
+        (void)state;
+        windows_set_longest(w, 900);
+        windows_said(w, "p1", "s1", false, NOON);
+        windows_said(w, "p2", "s2", false, NOON + 1);
+        windows_said(w, "p3", "s3", false, NOON + 2);
+        windows_said(w, "p1", "s1", false, NOON + 3);
+        windows_said(w, "p4", "s4", false, NOON + 4);
+        assert_int_equal(windows_count(w), 3);
+        assert_null(windows_find(w, "p2", 900, NOON + 5));
+        assert_string_equal(windows_find(w, "p1", 900, NOON + 5), "s1");
+        /* what is over makes room before anybody else does */
+        windows_said(w, "p5", "s5", false, NOON + 1000 * SECONDS);
+        assert_int_equal(windows_count(w), 1);
+        windows_free(w);
+}
+
+static void a_session_has_few_places_and_a_place_one_session(void **state)
+{
+        struct windows *w = windows_new(10);
+        char place[16];
+
+        (void)state;
+        windows_set_longest(w, 900);
+        for (int i = 0; i < 40; i++) {
+                snprintf(place, sizeof(place), "t%d", i);
+                windows_said(w, place, "s", false, NOON);
+        }
+        assert_null(windows_find(w, "t0", 900, NOON));
+        assert_non_null(windows_find(w, "t39", 900, NOON));
+        windows_said(w, "t39", "other", false, NOON);
+        assert_string_equal(windows_find(w, "t39", 900, NOON), "other");
+        windows_close(w, "t39");
+        assert_null(windows_find(w, "t39", 900, NOON));
+        assert_non_null(windows_find(w, "t38", 900, NOON));
+        windows_free(w);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_mention_opens_a_conversation_of_that_person_in_that_channel),
+                cmocka_unit_test(activity_of_both_sides_keeps_it_open_and_quiet_ends_it),
+                cmocka_unit_test(a_turn_that_lasts_longer_than_the_window_does_not_end_its_conversation),
+                cmocka_unit_test(a_thread_is_shared_and_goes_on_with_the_session_it_came_from),
+                cmocka_unit_test(a_direct_chat_has_one_session_for_as_long_as_its_own_window),
+                cmocka_unit_test(without_windows_there_are_neither_sessions_nor_persons),
+                cmocka_unit_test(what_was_refused_opens_nothing),
+                cmocka_unit_test(a_rule_can_ask_for_a_conversation),
+                cmocka_unit_test(what_is_answered_in_a_thread_is_a_conversation_of_the_thread),
+                cmocka_unit_test(conversations_and_their_threads_survive_a_restart),
+                cmocka_unit_test(a_turn_that_was_running_at_the_restart_keeps_its_conversation_open),
+                cmocka_unit_test(the_quietest_conversation_is_forgotten_when_there_are_too_many),
+                cmocka_unit_test(a_session_has_few_places_and_a_place_one_session),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
