@@ -10,9 +10,8 @@
 #ifndef AGENT_LLM_H
 #define AGENT_LLM_H
 
-#include <sys/queue.h>
-
 #include "agent/agent.h"
+#include "agent/probe.h"
 #include "base/buf.h"
 #include "base/secret.h"
 #include "net/sse_reader.h"
@@ -43,9 +42,9 @@ struct llm {
         struct agent *agent;
         const struct llm_conf *conf;
         const struct llm_wire *wire;
-        const char *model;                       /* without "anthropic/" or the like */
-        char *base;                              /* without a slash at its end */
-        LIST_HEAD(llm_checks, llm_check) checks; /* health questions under way */
+        const char *model; /* without "anthropic/" or the like */
+        char *base;        /* without a slash at its end */
+        struct probes probes;
 };
 
 /* ---- reading answers ---- */

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/call_headers.h"
 #include "agent/llm.h"
 #include "base/id.h"
 #include "base/log.h"
@@ -22,7 +23,6 @@
 #define RETRY_MAX_MS  30000 /* who asks us to wait longer gets no second try */
 #define JITTER_MS     250
 #define LEAVE_MS      1000
-#define HEALTH_MS     10000
 
 #define AT(field)     offsetof(struct llm_conf, field)
 const struct setting llm_settings[] = {
@@ -409,48 +409,13 @@ static void on_time(void *arg)
                 ask(c);
 }
 
-/* Headers of a request, with room for the list http_start wants. */
-struct headers {
-        char trace[80], idempotency[200];
-        char *key;
-        const char *list[8];
-        size_t count;
-};
-
-static void headers_init(struct headers *h, const struct llm *m)
+/* The key, and what else the wire wants on every request. */
+static void start_headers(struct call_headers *h, const struct llm *m)
 {
-        *h = (struct headers){ 0 };
-        if (m->conf->key) {
-                h->key = mem_printf("%s%s", m->wire->key_header, secret_reveal(m->conf->key));
-                h->list[h->count++] = h->key;
-        }
+        call_headers_init(h);
+        call_headers_secret(h, m->wire->key_header, m->conf->key);
         if (m->wire->header)
-                h->list[h->count++] = m->wire->header;
-}
-
-static void headers_release(struct headers *h)
-{
-        if (h->key)
-                explicit_bzero(h->key, strlen(h->key));
-        free(h->key);
-}
-
-static void add_trace(struct headers *h, const char *trace)
-{
-        char made[ID_TRACE_SIZE], span[ID_SPAN_SIZE];
-
-        if (!trace || strlen(trace) != ID_TRACE_SIZE - 1)
-                trace = id_trace(made);
-        snprintf(h->trace, sizeof(h->trace), "traceparent: 00-%s-%s-01", trace, id_span(span));
-        h->list[h->count++] = h->trace;
-}
-
-static void add_key(struct headers *h, const char *key)
-{
-        if (!key || !*key)
-                return;
-        snprintf(h->idempotency, sizeof(h->idempotency), "Idempotency-Key: %s", key);
-        h->list[h->count++] = h->idempotency;
+                call_headers_add(h, "%s", m->wire->header);
 }
 
 static void ask(struct llm_call *c)
@@ -459,7 +424,7 @@ static void ask(struct llm_call *c)
         const struct llm_conf *conf = c->llm->conf;
         char *url = mem_printf("%s%s", c->llm->base, c->llm->wire->path);
         int64_t left_ms = c->deadline_ms - loop_now_ms(c->llm->agent->loop);
-        struct headers h;
+        struct call_headers h;
         struct buf body;
 
         llm_reader_release(&c->reader);
@@ -471,11 +436,10 @@ static void ask(struct llm_call *c)
         c->tries++;
         buf_init(&body, 0);
         c->llm->wire->body(c->llm, c->run, &body);
-        headers_init(&h, c->llm);
-        h.list[h.count++] = "Content-Type: application/json";
-        h.list[h.count++] = conf->stream ? "Accept: text/event-stream" : "Accept: application/json";
-        add_trace(&h, c->run->trace);
-        add_key(&h, c->run->key);
+        start_headers(&h, c->llm);
+        call_headers_add(&h, "Content-Type: application/json");
+        call_headers_add(&h, "Accept: %s", conf->stream ? "text/event-stream" : "application/json");
+        call_headers_run(&h, c->run);
         c->http = http_start(c->llm->agent->http,
                              &(struct http_request){
                                      .method = "POST",
@@ -489,7 +453,7 @@ static void ask(struct llm_call *c)
                                      .max_body = LLM_STREAM_MAX,
                              },
                              &handlers, c);
-        headers_release(&h);
+        call_headers_release(&h);
         buf_release(&body);
         free(url);
 }
@@ -519,16 +483,13 @@ void llm_cancel(struct agent *a, struct turn_run *run)
 int llm_check_conf(struct settings_source *src, const char *path, const void *settings, struct error *err)
 {
         const struct llm_conf *conf = settings;
-        const char *key = conf->key ? secret_reveal(conf->key) : "";
         const char *wrong = NULL;
         char *at;
         int rc;
 
-        for (const char *p = key; *p; p++) {
-                if ((unsigned char)*p <= ' ' || *p == 0x7f)
-                        wrong = "holds a blank or a line end, which no key has";
-        }
-        if (!*key && !conf->base_url)
+        if (!call_headers_fit(conf->key))
+                wrong = "holds a blank or a line end, which no key has";
+        if (!(conf->key && secret_length(conf->key)) && !conf->base_url)
                 wrong = "is needed for the public service";
         if (!wrong)
                 return 0;
@@ -550,76 +511,33 @@ int llm_open(struct agent *a, const struct llm_wire *wire, const char *model)
         m->base = mem_strdup(m->conf->base_url ? m->conf->base_url : wire->base);
         for (n = strlen(m->base); n > 0 && m->base[n - 1] == '/'; n--)
                 m->base[n - 1] = '\0';
-        LIST_INIT(&m->checks);
+        LIST_INIT(&m->probes);
         a->self = m;
         return 0;
 }
 
 /* ---- health: the list of models, which costs nothing ---- */
 
-struct llm_check {
-        struct llm *llm;
-        void *token;
-        struct http_call *http;
-        LIST_ENTRY(llm_check) next;
-};
-
-static void on_checked(void *arg, const struct http_result *result)
-{
-        struct llm_check *k = arg;
-        void *token = k->token;
-        struct llm_failure f = { 0 };
-        char why[LLM_MESSAGE_MAX + 40];
-        /* a server without that list is still there */
-        bool healthy = result->kind == ERR_NONE &&
-                       (result->status < 300 || result->status == 404 || result->status == 405);
-
-        LIST_REMOVE(k, next);
-        free(k);
-        why[0] = '\0';
-        if (result->kind != ERR_NONE) {
-                snprintf(why, sizeof(why), "%s", result->why ? result->why : error_kind_name(result->kind));
-        } else if (!healthy) {
-                llm_failure_read(&f, kind_of_status(result->status), result->body ? result->body : "",
-                                 result->body_n);
-                snprintf(why, sizeof(why), "HTTP %d: %s", result->status,
-                         f.kind == ERR_REFUSED ? "the key is refused" : f.text);
-        }
-        agent_health_told(token, healthy, result->elapsed_ms, why);
-}
-
 void llm_check_health(struct agent *a, void *token)
 {
-        static const struct http_handlers handlers = { .on_done = on_checked };
+        static const int without_list[] = { 404, 405, 0 }; /* a server without that list is still there */
         struct llm *m = a->self;
-        struct llm_check *k = mem_zalloc(sizeof(*k));
         char *url = mem_printf("%s%s", m->base, m->wire->health);
-        struct headers h;
+        struct call_headers h;
 
-        k->llm = m;
-        k->token = token;
-        LIST_INSERT_HEAD(&m->checks, k, next);
-        headers_init(&h, m);
-        add_trace(&h, NULL);
-        k->http =
-                http_start(a->http,
-                           &(struct http_request){
-                                   .url = url, .headers = h.list, .total_ms = HEALTH_MS, .repeatable = true },
-                           &handlers, k);
-        headers_release(&h);
+        start_headers(&h, m);
+        call_headers_run(&h, NULL);
+        probe_start(&m->probes, a, token, &(struct http_request){ .url = url, .headers = h.list },
+                    without_list);
+        call_headers_release(&h);
         free(url);
 }
 
 void llm_close(struct agent *a)
 {
         struct llm *m = a->self;
-        struct llm_check *k;
 
-        while ((k = LIST_FIRST(&m->checks))) {
-                LIST_REMOVE(k, next);
-                http_abort(k->http);
-                free(k);
-        }
+        probes_drop(&m->probes);
         free(m->base);
         free(m);
 }

@@ -1,0 +1,125 @@
+#include "agent/call_headers.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/buf.h"
+#include "base/id.h"
+#include "base/mem.h"
+
+void call_headers_init(struct call_headers *h)
+{
+        *h = (struct call_headers){ 0 };
+}
+
+void call_headers_release(struct call_headers *h)
+{
+        for (size_t i = 0; i < h->count; i++) {
+                char *line = (char *)h->list[i]; /* ours; const only for http_request */
+
+                explicit_bzero(line, strlen(line));
+                free(line);
+        }
+        call_headers_init(h);
+}
+
+static void add_line(struct call_headers *h, char *line)
+{
+        if (h->count < CALL_HEADERS_MAX)
+                h->list[h->count++] = line;
+        else
+                free(line);
+}
+
+void call_headers_add(struct call_headers *h, const char *fmt, ...)
+{
+        struct buf b;
+        va_list ap;
+
+        buf_init(&b, 0);
+        va_start(ap, fmt);
+        buf_vaddf(&b, fmt, ap);
+        va_end(ap);
+        add_line(h, buf_take(&b));
+}
+
+void call_headers_secret(struct call_headers *h, const char *prefix, const struct secret *s)
+{
+        if (s)
+                call_headers_add(h, "%s%s", prefix, secret_reveal(s));
+}
+
+void call_headers_list(struct call_headers *h, const struct setting_list *lines)
+{
+        for (size_t i = 0; i < lines->count; i++)
+                call_headers_add(h, "%s", lines->items[i]);
+}
+
+void call_headers_run(struct call_headers *h, const struct turn_run *run)
+{
+        char made[ID_TRACE_SIZE], span[ID_SPAN_SIZE];
+        const char *trace = run ? run->trace : NULL;
+
+        if (!trace || strlen(trace) != ID_TRACE_SIZE - 1)
+                trace = id_trace(made);
+        call_headers_add(h, "traceparent: 00-%s-%s-01", trace, id_span(span));
+        call_headers_add(h, "X-Trace-Id: %s", trace);
+        if (run && run->key && *run->key)
+                call_headers_add(h, "Idempotency-Key: %s", run->key);
+}
+
+/* ---- what the configuration adds ---- */
+
+/* Ours, or libcurl's business. */
+static const char *const reserved[] = { "content-type",         "content-length",
+                                        "transfer-encoding",    "host",
+                                        "connection",           "traceparent",
+                                        "x-trace-id",           "idempotency-key",
+                                        "x-dragoman-signature", "x-dragoman-timestamp" };
+
+static const char *wrong_with(const char *line)
+{
+        size_t n = strspn(line, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_");
+
+        if (n == 0 || line[n] != ':')
+                return "is not written as \"Name: value\"";
+        for (const char *p = line; *p; p++) {
+                if ((unsigned char)*p < ' ' || *p == 0x7f)
+                        return "holds a control character";
+        }
+        for (size_t i = 0; i < COUNT(reserved); i++) {
+                if (strlen(reserved[i]) == n && strncasecmp(reserved[i], line, n) == 0)
+                        return "is a header the request has by itself";
+        }
+        return NULL;
+}
+
+int call_headers_check(const struct settings_source *src, const char *path, const struct setting_list *lines,
+                       struct error *err)
+{
+        char *at = *path ? mem_printf("%s.headers", path) : mem_strdup("headers");
+        int rc = 0;
+
+        if (lines->count > CALL_HEADERS_MAX / 2)
+                rc = settings_error(src, at, err, "has more than %d lines", CALL_HEADERS_MAX / 2);
+        for (size_t i = 0; rc == 0 && i < lines->count; i++) {
+                const char *wrong = wrong_with(lines->items[i]);
+
+                if (wrong)
+                        rc = settings_error(src, at, err, "'%.60s' %s", lines->items[i], wrong);
+        }
+        free(at);
+        return rc;
+}
+
+bool call_headers_fit(const struct secret *s)
+{
+        for (const char *p = s ? secret_reveal(s) : ""; *p; p++) {
+                if ((unsigned char)*p <= ' ' || *p == 0x7f)
+                        return false;
+        }
+        return true;
+}

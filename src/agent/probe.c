@@ -1,0 +1,88 @@
+#include "agent/probe.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+
+#define SAID_MAX 100 /* of an unhappy answer's body */
+
+struct probe {
+        void *token;
+        const int *also;
+        struct http_call *http;
+        LIST_ENTRY(probe) next;
+};
+
+static bool is_fine(const struct probe *p, int status)
+{
+        if (status >= 200 && status < 300)
+                return true;
+        for (const int *also = p->also; also && *also; also++) {
+                if (*also == status)
+                        return true;
+        }
+        return false;
+}
+
+static void describe(const struct http_result *result, char *why, size_t size)
+{
+        char *said;
+
+        if (result->kind != ERR_NONE) {
+                snprintf(why, size, "%s", result->why ? result->why : error_kind_name(result->kind));
+        } else if (result->status == 401 || result->status == 403) {
+                snprintf(why, size, "HTTP %d: the key is refused", result->status);
+        } else {
+                said = utf8_clean(
+                        result->body ? result->body : "",
+                        utf8_prefix(result->body ? result->body : "", result->body_n, UTF8_BYTES, SAID_MAX));
+                snprintf(why, size, "HTTP %d%s%s", result->status, *said ? ": " : "", said);
+                free(said);
+        }
+        log_redact(why);
+}
+
+static void on_done(void *arg, const struct http_result *result)
+{
+        struct probe *p = arg;
+        void *token = p->token;
+        bool healthy = result->kind == ERR_NONE && is_fine(p, result->status);
+        char why[200] = "";
+
+        if (!healthy)
+                describe(result, why, sizeof(why));
+        LIST_REMOVE(p, next);
+        free(p);
+        agent_health_told(token, healthy, result->elapsed_ms, why);
+}
+
+void probe_start(struct probes *all, struct agent *a, void *token, const struct http_request *request,
+                 const int *also)
+{
+        static const struct http_handlers handlers = { .on_done = on_done };
+        struct http_request asked = *request;
+        struct probe *p = mem_zalloc(sizeof(*p));
+
+        p->token = token;
+        p->also = also;
+        asked.repeatable = true;
+        if (asked.total_ms == 0)
+                asked.total_ms = PROBE_MS;
+        LIST_INSERT_HEAD(all, p, next);
+        p->http = http_start(a->http, &asked, &handlers, p);
+}
+
+void probes_drop(struct probes *all)
+{
+        struct probe *p;
+
+        while ((p = LIST_FIRST(all))) {
+                LIST_REMOVE(p, next);
+                http_abort(p->http);
+                free(p);
+        }
+}
