@@ -520,11 +520,28 @@ static int open_road(struct daemon *d, struct error *err)
         if (!d->road)
                 return -1;
         adapters_set_road(d->adapters, d->road);
+        if (agents_set_outlet(d->agents, &(struct agents_outlet){ d->store, d->bus, d->road, outbox_put },
+                              err) < 0)
+                return -1;
         if (apply(d, d->config, err) < 0) {
                 err->kind = ERR_INVALID; /* what the configuration asks for cannot be had */
                 return -1;
         }
         return dispatch_restore(d->dispatch, d->store, err);
+}
+
+/* Where agents find the API: by its public name, or else on this machine. */
+static void set_reply_base(struct daemon *d)
+{
+        const char *address = api_address(d->api), *port = strrchr(address, ':');
+        bool everywhere = strncmp(address, "0.0.0.0:", 8) == 0 || strncmp(address, "[::]:", 5) == 0;
+        char *url = d->config->http.public_url
+                            ? mem_strdup(d->config->http.public_url)
+                            : mem_printf("%s://%s%s", api_is_tls(d->api) ? "https" : "http",
+                                         everywhere ? "127.0.0.1" : "", everywhere ? port : address);
+
+        agents_set_reply_base(d->agents, url);
+        free(url);
 }
 
 static int open_api(struct daemon *d, struct error *err)
@@ -548,7 +565,10 @@ static int open_api(struct daemon *d, struct error *err)
         d->tls_cert = mark_of(d->config->http.tls_cert);
         d->tls_key = mark_of(d->config->http.tls_key);
         d->api = api_open(&env, &d->config->http, err);
-        return d->api ? 0 : -1;
+        if (!d->api)
+                return -1;
+        set_reply_base(d);
+        return 0;
 }
 
 static int start(struct daemon *d, struct error *err)

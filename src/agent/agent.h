@@ -22,6 +22,12 @@
 
 struct agent;
 
+/* Answers that come beside the call's own, through the turn's reply URL or after its deadline. */
+struct reply_terms {
+        bool deliver_late; /* those of a turn that has failed are delivered, else discarded; recorded either way */
+        int64_t max_replies; /* how many answers one turn may have */
+};
+
 struct agent_ops {
         const char *type;               /* as written in the configuration: "openai" */
         const char *help;               /* one sentence */
@@ -36,6 +42,10 @@ struct agent_ops {
         void (*cancel)(struct agent *a, struct turn_run *run);
         /* Answers with agent_health_told, later. NULL: always healthy. */
         void (*check_health)(struct agent *a, void *token);
+        /* When the configuration decides; NULL: `can`. */
+        unsigned (*abilities)(const struct agent *a);
+        /* What becomes of answers posted to a reply URL; NULL: there are none. */
+        void (*reply_terms)(const struct agent *a, struct reply_terms *out);
 };
 
 /* One configured agent. */
@@ -55,6 +65,23 @@ extern const struct agent_ops *const agent_kinds[]; /* NULL-terminated: the tabl
  * before the start hook has returned. Both run and what the agent keeps for it are done with; a lives at least until the
  * loop's next round. */
 void agent_finish(struct agent *a, struct turn_run *run, const struct turn_reply *reply);
+
+/* What a call that failed may have done. */
+enum agent_effect {
+        EFFECT_NONE,     /* nothing: the request was certainly not acted upon, or asking twice does no harm */
+        EFFECT_POSSIBLE, /* the agent may have worked on it */
+};
+/* The same for a failure; only where it had no effect may another agent be asked instead. */
+void agent_fail(struct agent *a, struct turn_run *run, const struct turn_reply *reply,
+                enum agent_effect effect);
+
+/* An agent with work that outlives its turns stays open while it is held. */
+void agent_hold(struct agent *a);
+void agent_unhold(struct agent *a);
+/* Where this turn can be answered by a POST, for so long; yours to free. NULL while there is no such place. */
+char *agent_reply_url(const struct agent *a, const struct turn_run *run, int64_t seconds);
+/* An answer that came after its turn had ended: delivered or discarded as reply_terms say, recorded either way. Copies. */
+void agent_late(struct agent *a, int64_t turn, const struct turn_reply *reply);
 
 /* ---- configuration ---- */
 
@@ -85,6 +112,41 @@ unsigned agents_abilities(void *agents, const char *agent);
 void agents_start(void *agents, struct turn_run *run);
 void agents_cancel(void *agents, struct turn_run *run);
 bool agents_has(struct agents *as, const char *name);
+
+/* Where answers beside a call's own are looked up and go: for reply URLs. Reads or makes the secret of their tokens, so it blocks. */
+struct agents_outlet {
+        struct store *store;
+        struct bus *bus;
+        struct road *road;
+        void (*put)(struct road *r, const struct outgoing *out, outbox_ack_fn *ack,
+                    void *arg); /* outbox_put */
+};
+int agents_set_outlet(struct agents *as, const struct agents_outlet *outlet, struct error *err);
+/* How the API is reached ("https://bot.example.org"), for reply URLs. */
+void agents_set_reply_base(struct agents *as, const char *url);
+
+enum reply_outcome {
+        REPLY_ENDED,     /* it ended the turn */
+        REPLY_DELIVERED, /* a further message, stored as a delivery */
+        REPLY_DISCARDED, /* recorded, not delivered; why says why */
+        REPLY_DUPLICATE, /* its idempotency key was seen before */
+};
+const char *agents_replied_name(enum reply_outcome outcome);
+struct agents_replied {
+        enum reply_outcome outcome;
+        int64_t delivery; /* 0: none */
+        char why[100];
+        struct error error; /* kind ERR_NONE when it was taken; ERR_CONFLICT: no further answer is allowed */
+};
+typedef void agents_replied_fn(void *arg, const struct agents_replied *r);
+/* Is this the token of the turn's reply URL? -1: ERR_REFUSED when it is not, ERR_TIMEOUT when it has expired. */
+int agents_check_token(const struct agents *as, int64_t turn, const char *token, struct error *err);
+/*
+ * An answer to a turn from whoever has its token. fn is called once, when what became of it is stored; -1 at once as
+ * agents_check_token. key: the caller's idempotency key, may be NULL.
+ */
+int agents_reply(struct agents *as, int64_t turn, const char *token, const char *key,
+                 const struct turn_reply *reply, agents_replied_fn *fn, void *arg, struct error *err);
 
 struct agent_health {
         bool known, healthy;

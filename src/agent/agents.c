@@ -8,48 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
 
-#include "agent/agent.h"
+#include "agent/agents_private.h"
 #include "base/clock.h"
-#include "base/map.h"
 #include "base/mem.h"
-
-struct instance {
-        struct agent agent; /* first: kinds know only this part */
-        struct agents *all;
-        struct agent_conf *conf;
-        struct agent_health health;
-        unsigned holds; /* running turns and open checks */
-        bool retired;
-        LIST_ENTRY(instance) next; /* among the retired */
-};
-
-/* A turn an instance works on; without an instance, one that is about to be refused. */
-struct running {
-        struct turn_run *run;
-        struct instance *on;
-        LIST_ENTRY(running) next;
-};
-
-struct check {
-        struct instance *on;
-        agents_checked_fn *fn;
-        void *arg;
-        bool at_once; /* the kind has nothing to ask */
-        LIST_ENTRY(check) next;
-};
-
-struct agents {
-        struct loop *loop;
-        struct http_client *http;
-        char *dir;
-        struct map live; /* name -> struct instance */
-        LIST_HEAD(instances, instance) retired;
-        LIST_HEAD(runnings, running) running;
-        LIST_HEAD(checks, check) checks;
-        struct timer *chores;
-};
 
 /* ---- instances ---- */
 
@@ -224,6 +186,7 @@ void agents_free(struct agents *as)
                 return;
         timer_free(as->chores);
         drop_running(as);
+        answers_release(&as->answers);
         while ((in = LIST_FIRST(&as->retired))) {
                 LIST_REMOVE(in, next);
                 instance_free(in);
@@ -350,7 +313,9 @@ unsigned agents_abilities(void *agents, const char *agent)
         const struct agents *as = agents;
         const struct instance *in = map_get(&as->live, agent);
 
-        return in ? in->agent.ops->can : 0;
+        if (!in)
+                return 0;
+        return in->agent.ops->abilities ? in->agent.ops->abilities(&in->agent) : in->agent.ops->can;
 }
 
 void agents_start(void *agents, struct turn_run *run)
@@ -389,6 +354,45 @@ void agent_finish(struct agent *a, struct turn_run *run, const struct turn_reply
                 in->health.failures++;
         let_go(in);
         turn_finish(run, reply);
+}
+
+void agent_fail(struct agent *a, struct turn_run *run, const struct turn_reply *reply,
+                enum agent_effect effect)
+{
+        (void)effect;
+        agent_finish(a, run, reply);
+}
+
+void agent_hold(struct agent *a)
+{
+        ((struct instance *)a)->holds++;
+}
+
+void agent_unhold(struct agent *a)
+{
+        let_go((struct instance *)a);
+}
+
+/* ---- reply URLs ---- */
+
+int agents_set_outlet(struct agents *as, const struct agents_outlet *outlet, struct error *err)
+{
+        return answers_open(&as->answers, outlet, err);
+}
+
+void agents_set_reply_base(struct agents *as, const char *url)
+{
+        size_t n = strlen(url);
+
+        while (n > 0 && url[n - 1] == '/')
+                n--;
+        free(as->answers.base);
+        as->answers.base = mem_strndup(url, n);
+}
+
+char *agent_reply_url(const struct agent *a, const struct turn_run *run, int64_t seconds)
+{
+        return answers_url(&((const struct instance *)a)->all->answers, run->key, seconds);
 }
 
 /* ---- health ---- */

@@ -7,5 +7,6 @@ const struct agent_ops *const agent_kinds[] = {
         &openai_agent,    /* chat completions */
         &anthropic_agent, /* messages */
         &builtin_agent,   /* either, by the model's name */
+        &webhook_agent,   /* any program that takes a POST */
         NULL,
 };

@@ -12,5 +12,6 @@ extern const struct agent_ops script_agent;
 extern const struct agent_ops openai_agent;
 extern const struct agent_ops anthropic_agent;
 extern const struct agent_ops builtin_agent;
+extern const struct agent_ops webhook_agent;
 
 #endif

@@ -24,6 +24,8 @@
 #define API_MAX_WAITERS 1000
 /* No platform posts more in one piece: files are fetched, not posted. */
 #define CHANNELS_MAX_BODY (512 * 1024)
+/* As much as a webhook may answer. */
+#define TURN_REPLY_MAX_BODY (1024 * 1024)
 
 /*
  * A request that is answered later. When the API closes first, the job is answered with 503 and forgets its exchange; whoever completes
@@ -202,6 +204,8 @@ void dead_letters_retry(struct http_exchange *x);
 void turns_list(struct http_exchange *x); /* turns.c */
 void turns_show(struct http_exchange *x);
 void turns_cancel(struct http_exchange *x);
+bool turns_reply_admit(struct http_exchange *x); /* turn_replies.c */
+void turns_reply(struct http_exchange *x);
 void trigger_logs_list(struct http_exchange *x); /* trigger_logs.c */
 bool channels_admit(struct http_exchange *x);    /* channels.c */
 void channels_webhook(struct http_exchange *x);

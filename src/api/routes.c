@@ -94,6 +94,13 @@ const struct api_route api_routes[] = {
         { "POST", "/api/v2/turns/:id/cancel", SCOPE_WRITE, turns_cancel, REACH_ROW, turn_owner,
           .summary = "Stop a waiting or running turn.", .body = cancel_fields, .status = 202,
           .answer = "{\"data\": {\"id\", \"status\": \"cancelled\"}}", .example = "{\"reason\":\"asked by mistake\"}" },
+        { "POST", "/api/v2/turns/:id/reply", SCOPE_NONE, turns_reply, REACH_SHARED, .admits = turns_reply_admit,
+          .summary = "Answer a turn, as its agent: the replyUrl of a webhook's request. The turn's token is the key. The body is what a webhook may "
+                     "answer: {\"reply\"}, {\"parts\": [...]} or {\"text\"}, with \"metadata\", or plain text. The first answer ends a turn that runs, "
+                     "others are messages of their own. Idempotency-Key makes repeating it harmless.",
+          .query = turn_reply_query, .max_body = TURN_REPLY_MAX_BODY, .status = 202,
+          .answer = "What became of it, once that is stored: {\"data\": {\"turnId\", \"status\": \"answered\", \"delivered\", \"discarded\" or "
+                    "\"duplicate\", \"deliveryId\", \"reason\"}}; 401 not the token, 409 no further answer is allowed, 410 the token has expired." },
         { "GET", "/api/v2/trigger-logs", SCOPE_READ, trigger_logs_list, REACH_LIST,
           .summary = "What was decided about each inbound event and why, newest first.", .query = trigger_logs_query,
           .status = 200, .answer = PAGE " of decisions." },

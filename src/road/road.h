@@ -118,12 +118,12 @@ struct turn_run {
 };
 
 struct turn_reply {
-        enum error_kind kind;     /* ERR_NONE: an answer; else it failed */
-        const char *text;         /* what the user gets: the answer, or a short notice; NULL or "": nothing */
+        enum error_kind kind; /* ERR_NONE: an answer; else it failed */
+        const char *text;     /* what the user gets: the answer, or a short notice; NULL or "": nothing */
+        const char *error;    /* the full record of a failure, for the operator */
+        int64_t tokens_in, tokens_out, cost_microusd;
         const char *const *parts; /* the same as messages of their own; NULL: text is one */
         unsigned part_count;
-        const char *error; /* the full record of a failure, for the operator */
-        int64_t tokens_in, tokens_out, cost_microusd;
 };
 
 /* Agents call these, never before the start hook has returned. */

@@ -145,11 +145,12 @@ static bool is_among(const char *path, const char *const *paths, size_t count)
         return false;
 }
 
-/* A platform's webhook shows the adapter's own secret instead of a key. */
+/* A platform's webhook shows the adapter's own secret instead of a key, an agent's answer the turn's token. */
 static void only_health_this_document_and_webhooks_are_open_to_everybody(void **state)
 {
         static const char *const open[] = { "/healthz", "/readyz", "/api/openapi.json",
-                                            "/api/v2/channels/:platform/:adapter/webhook" };
+                                            "/api/v2/channels/:platform/:adapter/webhook",
+                                            "/api/v2/turns/:id/reply" };
         size_t found = 0;
 
         (void)state;
@@ -164,9 +165,9 @@ static void only_health_this_document_and_webhooks_are_open_to_everybody(void **
 
 static void what_changes_something_needs_more_than_reading(void **state)
 {
-        /* one has a secret of its own, the other is only a question */
+        /* these have a secret of their own, or are only a question */
         static const char *const apart[] = { "/api/v2/channels/:platform/:adapter/webhook",
-                                             "/api/v2/route-test" };
+                                             "/api/v2/turns/:id/reply", "/api/v2/route-test" };
 
         (void)state;
         for (size_t i = 0; i < api_route_count; i++)

@@ -29,7 +29,7 @@ static void decide(void *ctx, const struct incoming *in, struct decision *out)
                 dispatch_decide(r->dispatch, in, out);
                 return;
         }
-        out->agent = "echo";
+        out->agent = r->agent ? r->agent : "echo";
         out->rule = "test";
         out->trigger = !in->text || strncmp(in->text, "quiet", 5) != 0;
         out->reason = out->trigger ? NULL : "the test wants silence";
@@ -37,9 +37,9 @@ static void decide(void *ctx, const struct incoming *in, struct decision *out)
 
 static unsigned agent_abilities(void *ctx, const char *agent)
 {
-        (void)ctx;
-        (void)agent;
-        return AGENT_REPEATABLE;
+        struct api_rig *r = ctx;
+
+        return r->agent ? agents_abilities(r->agents, agent) : AGENT_REPEATABLE;
 }
 
 static void answer(struct turn_run *run)
@@ -66,7 +66,9 @@ static void agent_start(void *ctx, struct turn_run *run)
         struct api_rig *r = ctx;
 
         r->turns++;
-        if (run->inputs[0]->text && strncmp(run->inputs[0]->text, "hang", 4) == 0)
+        if (r->agent)
+                agents_start(r->agents, run);
+        else if (run->inputs[0]->text && strncmp(run->inputs[0]->text, "hang", 4) == 0)
                 r->hanging[r->hanging_count++ % API_RIG_HANGING] = run;
         else
                 loop_defer(r->loop, on_answer, run);
@@ -76,6 +78,8 @@ static void agent_cancel(void *ctx, struct turn_run *run)
 {
         struct api_rig *r = ctx;
 
+        if (r->agent)
+                agents_cancel(r->agents, run);
         for (unsigned i = 0; i < API_RIG_HANGING; i++)
                 if (r->hanging[i] == run)
                         r->hanging[i] = NULL;
@@ -179,6 +183,9 @@ static void open_road(struct api_rig *r)
         r->road = road_open(r->loop, r->store, r->bus, &limits, &hooks, &err);
         must(r->road != NULL, &err);
         adapters_set_road(r->adapters, r->road);
+        must(agents_set_outlet(r->agents, &(struct agents_outlet){ r->store, r->bus, r->road, outbox_put },
+                               &err) == 0,
+             &err);
 }
 
 static void open_registries(struct api_rig *r)
@@ -223,6 +230,9 @@ static void open_api(struct api_rig *r, int64_t max_stream_clients)
         assert_non_null(fgets(r->key, sizeof(r->key), f));
         r->key[strcspn(r->key, "\n")] = '\0';
         fclose(f);
+        free(path);
+        path = mem_printf("http://%s/", api_address(r->api));
+        agents_set_reply_base(r->agents, path);
         free(path);
 }
 

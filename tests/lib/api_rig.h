@@ -33,6 +33,7 @@ struct api_rig {
         bool dispatches;           /* the dispatch decides, not the rig */
         struct road *road;
         struct api *api;
+        const char *agent; /* this one of the registry answers, not the rig */
         struct turn_run *hanging[API_RIG_HANGING];
         unsigned hanging_count;
         unsigned turns; /* started */

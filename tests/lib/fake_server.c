@@ -149,6 +149,16 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
         write_piece(p);
 }
 
+void fake_server_answer(struct fake_server *s, const struct fake_answer *answer)
+{
+        struct peer *p = LIST_FIRST(&s->peers);
+
+        assert(p && !p->answer);
+        p->answer = answer;
+        p->written = 0;
+        write_piece(p);
+}
+
 static void on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *b)
 {
         struct peer *p = h->data;

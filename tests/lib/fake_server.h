@@ -25,6 +25,8 @@ struct fake_answer {
 
 struct fake_server *fake_server_new(struct loop *l, const struct fake_answer *script, size_t count);
 void fake_server_free(struct fake_server *s);
+/* Answers the newest connection, whose request was left without an answer, now. */
+void fake_server_answer(struct fake_server *s, const struct fake_answer *answer);
 int fake_server_port(const struct fake_server *s);
 /* "http://127.0.0.1:PORT" and path, yours to free. */
 char *fake_server_url(const struct fake_server *s, const char *path);

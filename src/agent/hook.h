@@ -1,0 +1,101 @@
+/*
+ * hook: agents that are asked by one POST and answer it whole. The webhook and agent-chat are such agents.
+ *
+ * Three parts, so that the last can be tested and fuzzed without a network:
+ *  - hook_call.c has the life of a request: deadline, the one retry, failures told to the user, late answers, cancel, health;
+ *  - a wire says what a kind writes and reads: webhook.c and agent_chat.c have them;
+ *  - hook_answer.c understands an answer, whether it came as the response or was posted to the reply URL.
+ */
+#ifndef AGENT_HOOK_H
+#define AGENT_HOOK_H
+
+#include "agent/agent.h"
+#include "agent/probe.h"
+#include "base/buf.h"
+#include "base/secret.h"
+
+#define HOOK_BODY_MAX  ((size_t)1 << 20)   /* of an answer; more is a failure */
+#define HOOK_TEXT_MAX  ((size_t)256 << 10) /* of its text */
+#define HOOK_PARTS_MAX 20                  /* messages of one answer; what is more joins the last */
+#define HOOK_LATE_MAX  256                 /* calls of one agent that may go on after their turn has ended */
+
+struct hook_conf {
+        char *url;
+        char *mode;   /* "round-trip" or "fire-and-forget"; NULL: the first */
+        char *format; /* of the webhook's request */
+        struct secret *key, *secret;
+        struct setting_list headers;
+        int64_t timeout_ms, retries, retry_ms;
+        char *late; /* "deliver" or "discard"; NULL: the latter */
+        int64_t reply_seconds, max_replies;
+        bool repeatable, history;
+        int64_t history_messages;
+        char *health_url;
+        char *agent_id; /* OpenClaw's */
+};
+
+/* ---- answers ---- */
+
+struct hook_answer {
+        char *text;   /* all of it; "" when the agent has nothing to say */
+        char **parts; /* when it wants several messages; else NULL */
+        unsigned part_count;
+        bool given; /* it names an answer, be it an empty one; false: the body only confirms the receipt */
+        int64_t tokens_in, tokens_out, cost_microusd;
+};
+
+/* Reads the members of an answer that is a JSON object. */
+typedef int hook_read_fn(struct hook_answer *a, const json_t *object, struct error *err);
+
+/* Understands a whole answer. content_type may be NULL or "". ERR_PROTOCOL or ERR_LIMIT with a sentence for the operator. */
+int hook_answer_read(struct hook_answer *a, hook_read_fn *members, const char *content_type, const char *body,
+                     size_t n, struct error *err);
+/* {"parts": [...]} before {"reply"} before {"text"}; {"metadata"} with tokens and cost. */
+hook_read_fn hook_read_members;
+/* What readers of members call. */
+int hook_answer_say(struct hook_answer *a, const char *text, struct error *err);
+/* Borrowed from a. */
+struct turn_reply hook_answer_reply(const struct hook_answer *a);
+void hook_answer_release(struct hook_answer *a);
+
+/* ---- wires ---- */
+
+struct hook;
+struct hook_wire {
+        const char *name;       /* for the record: "webhook" */
+        const char *path;       /* behind the URL; NULL: none */
+        const char *key_header; /* "Authorization: Bearer " */
+        bool replies;           /* the agent may answer through a reply URL */
+        hook_read_fn *read;
+        /* reply_url may be NULL. */
+        void (*body)(const struct hook *k, const struct turn_run *run, const char *reply_url,
+                     struct buf *out);
+};
+extern const struct hook_wire webhook_wire, openclaw_wire, agent_chat_wire;
+
+/* The request of the webhook, in webhook_payload.c. */
+void webhook_write(const struct hook *k, const struct turn_run *run, const char *reply_url, struct buf *out);
+
+/* ---- the hooks of such an agent ---- */
+
+/* An opened agent: a->self. */
+struct hook {
+        struct agent *agent;
+        const struct hook_conf *conf;
+        const struct hook_wire *wire;
+        char *url;
+        struct probes probes;
+        LIST_HEAD(, hook_call) late; /* calls whose turn has ended already */
+        unsigned late_count;
+};
+
+int hook_open(struct agent *a, const struct hook_wire *wire);
+void hook_close(struct agent *a);
+void hook_start(struct agent *a, struct turn_run *run);
+void hook_cancel(struct agent *a, struct turn_run *run);
+void hook_check_health(struct agent *a, void *token);
+int hook_check_conf(struct settings_source *src, const char *path, const void *settings, struct error *err);
+unsigned hook_abilities(const struct agent *a);
+void hook_reply_terms(const struct agent *a, struct reply_terms *out);
+
+#endif

@@ -1,0 +1,612 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+
+#include "../lib/fake_server.h"
+#include "base/clock.h"
+#include "base/crypto.h"
+#include "base/json.h"
+#include "fake_turn.h"
+
+#define SECRET     "a-webhook-secret"
+#define JSON(body) "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" body
+#define TEXT(body) \
+        "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n" body
+#define HTML                                                         \
+        "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: " \
+        "close\r\n\r\n<html><body>Welcome</body></html>"
+#define STATUS(s) "HTTP/1.1 " s "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+#define QUICK     ", \"retryMs\": 1"
+
+struct bench {
+        struct loop *loop;
+        struct http_client *http;
+        struct agents *agents;
+        struct fake_server *server;
+};
+
+static int setup(void **state)
+{
+        struct bench *b = mem_zalloc(sizeof(*b));
+        struct error err = { 0 };
+
+        b->loop = loop_new();
+        b->http = http_client_new(b->loop, &(struct http_client_options){ 0 }, &err);
+        assert_non_null(b->http);
+        b->agents = agents_new(b->loop, b->http, "/nonexistent");
+        *state = b;
+        return 0;
+}
+
+static int teardown(void **state)
+{
+        struct bench *b = *state;
+
+        agents_free(b->agents);
+        http_client_free(b->http);
+        if (b->server)
+                fake_server_free(b->server);
+        loop_free(b->loop);
+        free(b);
+        return 0;
+}
+
+static void apply(struct bench *b, const char *url, const char *more)
+{
+        char *json = mem_printf("{\"url\": \"%s\"%s}", url, more);
+        struct error err = { 0 };
+
+        if (fake_apply(b->agents, "w", "webhook", json, &err) < 0)
+                fail_msg("%s", err.text);
+        free(json);
+}
+
+static void serve(struct bench *b, const char *more, const struct fake_answer *script, size_t count)
+{
+        char *url;
+
+        b->server = fake_server_new(b->loop, script, count);
+        url = fake_server_url(b->server, "/hook?key=hidden");
+        apply(b, url, more);
+        free(url);
+}
+
+static void run(struct bench *b, struct fake_turn *t)
+{
+        fake_turn_init(t, "w", "hi");
+        fake_turn_start(t, b->agents);
+        fake_turn_await(t, b->loop);
+        assert_null(strstr(t->error, "hidden"));
+}
+
+static void talk(struct bench *b, struct fake_turn *t, const char *more, const struct fake_answer *script,
+                 size_t count)
+{
+        serve(b, more, script, count);
+        run(b, t);
+}
+
+static void assert_has(const char *text, const char *part)
+{
+        if (!strstr(text, part))
+                fail_msg("'%s' is not in '%s'", part, text);
+}
+
+/* ---- the request ---- */
+
+static json_t *body_of(const struct bench *b, unsigned i)
+{
+        const char *body = strstr(fake_server_request(b->server, i), "\r\n\r\n");
+        json_t *json;
+
+        assert_non_null(body);
+        json = json_loads(body + 4, 0, NULL);
+        assert_non_null(json);
+        return json;
+}
+
+/* "a.b" of an object. */
+static const char *at(const json_t *json, const char *path)
+{
+        const char *dot = strchr(path, '.');
+        char *key;
+
+        if (!dot)
+                return json_str(json, path, "(none)");
+        key = mem_strndup(path, (size_t)(dot - path));
+        json = json_object_get(json, key);
+        free(key);
+        return at(json, dot + 1);
+}
+
+static void the_request_says_who_said_what_where_and_in_which_session(void **state)
+{
+        static const struct fake_answer script[] = { { JSON("{\"reply\":\"ok\"}"), .end = FAKE_CLOSE } };
+        static const struct {
+                const char *path, *value;
+        } rows[] = {
+                { "event.id", "evt-41" },
+                { "event.type", "message.received" },
+                { "instance.id", "test" },
+                { "instance.channelType", "telegram" },
+                { "source.channelType", "telegram" },
+                { "source.instanceId", "test" },
+                { "source.chatId", "c1" },
+                { "source.messageId", "m-9" },
+                { "chat.id", "c1" },
+                { "chat.type", "group" },
+                { "sender.id", "7" },
+                { "sender.name", "Ann" },
+                { "content.text", "hi" },
+                { "text", "hi" },
+                { "messageId", "m-9" },
+                { "threadId", "t-3" },
+                { "replyTo", "m-8" },
+                { "sessionId", "telegram:test:7" },
+                { "conversationId", "conv-12" },
+                { "turnId", "turn-1" },
+                { "traceId", "0af7651916cd43dd8448eb211c80319c" },
+                { "replyEndpoint", "POST /api/v2/messages/send" },
+        };
+        struct attachment file = { .kind = "image", .name = "a.png", .mime = "image/png", .size = 12 };
+        struct bench *b = *state;
+        struct fake_turn t;
+        json_t *body;
+
+        serve(b, "", script, 1);
+        fake_turn_init(&t, "w", "hi");
+        t.input.event = 41;
+        t.input.id = "m-9";
+        t.input.platform = "telegram";
+        t.input.chat = CHAT_GROUP;
+        t.input.reply_to = "m-8";
+        t.input.attachments = &file;
+        t.input.attachment_count = 1;
+        t.run.thread = "t-3";
+        t.run.session = "telegram:test:7";
+        fake_turn_start(&t, b->agents);
+        fake_turn_await(&t, b->loop);
+        assert_string_equal(t.text, "ok");
+        body = body_of(b, 0);
+        for (size_t i = 0; i < COUNT(rows); i++)
+                assert_string_equal(at(body, rows[i].path), rows[i].value);
+        assert_string_equal(json_str(json_array_get(json_object_get(body, "attachments"), 0), "name", ""),
+                            "a.png");
+        assert_int_equal(json_array_size(json_object_get(body, "messages")), 1);
+        json_decref(body);
+        fake_turn_release(&t);
+}
+
+static void the_request_is_signed_and_carries_key_and_trace(void **state)
+{
+        static const struct fake_answer script[] = { { JSON("{\"reply\":\"ok\"}"), .end = FAKE_CLOSE } };
+        struct bench *b = *state;
+        struct fake_turn t;
+        const char *request, *body, *signature;
+        unsigned char mac[SHA256_SIZE];
+        char hex[SHA256_HEX_SIZE], *text, *expected;
+        long long seconds;
+
+        talk(b, &t, ", \"secret\": \"" SECRET "\", \"apiKey\": \"k-123456\", \"headers\": [\"X-Env: test\"]",
+             script, 1);
+        request = fake_server_request(b->server, 0);
+        assert_has(request, "Authorization: Bearer k-123456\r\n");
+        assert_has(request, "X-Env: test\r\n");
+        assert_has(request, "Idempotency-Key: turn-1\r\n");
+        assert_has(request, "traceparent: 00-0af7651916cd43dd8448eb211c80319c-");
+        assert_has(request, "X-Trace-Id: 0af7651916cd43dd8448eb211c80319c\r\n");
+        signature = strstr(request, "X-Dragoman-Signature: t=");
+        assert_non_null(signature);
+        seconds = strtoll(signature + strlen("X-Dragoman-Signature: t="), NULL, 10);
+        assert_true(seconds > 1600000000);
+        body = strstr(request, "\r\n\r\n") + 4;
+        text = mem_printf("%lld.%s", seconds, body);
+        crypto_hmac_sha256(SECRET, strlen(SECRET), text, strlen(text), mac);
+        expected = mem_printf("X-Dragoman-Signature: t=%lld,v1=%s\r\n", seconds,
+                              crypto_hex(mac, sizeof(mac), hex));
+        assert_has(request, expected);
+        free(expected);
+        expected = mem_printf("X-Dragoman-Timestamp: %lld\r\n", seconds);
+        assert_has(request, expected);
+        free(expected);
+        free(text);
+        fake_turn_release(&t);
+}
+
+/* ---- answers ---- */
+
+static void answers_come_as_json_or_text_and_parts_before_reply(void **state)
+{
+        static const struct {
+                const char *answer, *text;
+                unsigned parts;
+        } rows[] = {
+                { JSON("{\"reply\":\"one\"}"), "one", 0 },
+                { JSON("{\"text\":\"two\"}"), "two", 0 },
+                { JSON("{\"reply\":\"no\",\"parts\":[\"a\",{\"text\":\"b\"}]}"), "a\n\nb", 2 },
+                { JSON("\"just text\""), "just text", 0 },
+                { TEXT("plain\n"), "plain\n", 0 },
+                { JSON("{\"reply\":\"[SILENT]\"}"), "", 0 },
+                { JSON("{\"reply\":\" \"}"), "", 0 },
+                { JSON("{\"parts\":[]}"), "", 0 },
+                { JSON("{}"), "", 0 },
+                { JSON(""), "", 0 },
+                { TEXT(" [SILENT] \n"), "", 0 },
+                { STATUS("204 No Content"), "", 0 },
+                { STATUS("200 OK"), "", 0 },
+        };
+
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct fake_answer script = { rows[i].answer, .end = FAKE_CLOSE };
+                struct bench *b = *state;
+                struct fake_turn t;
+
+                talk(b, &t, "", &script, 1);
+                assert_int_equal(t.reply.kind, ERR_NONE);
+                assert_string_equal(t.text, rows[i].text);
+                assert_int_equal(t.reply.part_count, rows[i].parts);
+                fake_turn_release(&t);
+                teardown(state);
+                setup(state);
+        }
+}
+
+static void tokens_and_cost_of_the_metadata_are_recorded(void **state)
+{
+        static const struct fake_answer script[] = {
+                { JSON("{\"reply\":\"ok\",\"metadata\":{\"runId\":\"r\",\"cost\":{\"inputTokens\":120,"
+                       "\"outputTokens\":30},"
+                       "\"costUsd\":0.0125}}"),
+                  .end = FAKE_CLOSE }
+        };
+        struct fake_turn t;
+
+        talk(*state, &t, "", script, 1);
+        assert_int_equal(t.reply.tokens_in, 120);
+        assert_int_equal(t.reply.tokens_out, 30);
+        assert_int_equal(t.reply.cost_microusd, 12500);
+        fake_turn_release(&t);
+}
+
+/* ---- failures ---- */
+
+static void strange_answers_are_told_apart_from_answers(void **state)
+{
+        static const struct {
+                const char *answer;
+                enum error_kind kind;
+                const char *notice, *record;
+        } rows[] = {
+                { HTML, ERR_PROTOCOL, "could not be understood", "web page: <html>" },
+                { JSON("<!DOCTYPE html><p>x"), ERR_PROTOCOL, "could not be understood", "web page" },
+                { JSON("{\"reply\": \"half"), ERR_PROTOCOL, "could not be understood", "half" },
+                { JSON("[1]"), ERR_PROTOCOL, "could not be understood", "neither an object" },
+                { JSON("{\"reply\": 7}"), ERR_PROTOCOL, "could not be understood",
+                  "'reply' of the answer is not a text" },
+                { JSON("{\"parts\": \"x\"}"), ERR_PROTOCOL, "could not be understood", "not a list" },
+                { JSON("{\"parts\": [7]}"), ERR_PROTOCOL, "could not be understood", "part 1" },
+                { "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nConnection: close\r\n\r\nPNG", ERR_PROTOCOL,
+                  "could not be understood", "image/png" },
+                { "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n",
+                  ERR_PROTOCOL, "did not accept", "HTTP 302" },
+                { STATUS("401 Unauthorized"), ERR_REFUSED, "did not accept the request (HTTP 401)",
+                  "HTTP 401" },
+                { STATUS("404 Not Found"), ERR_MISSING, "(HTTP 404)", "HTTP 404" },
+                { STATUS("422 No"), ERR_INVALID, "(HTTP 422)", "HTTP 422" },
+                { STATUS("429 Slow Down"), ERR_LIMIT, "busy", "HTTP 429" },
+        };
+
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct fake_answer script[] = { { rows[i].answer, .end = FAKE_CLOSE },
+                                                { JSON("{\"reply\":\"a second time\"}"),
+                                                  .end = FAKE_CLOSE } };
+                struct bench *b = *state;
+                struct fake_turn t;
+
+                talk(b, &t, QUICK, script, 2);
+                assert_int_equal(t.reply.kind, rows[i].kind);
+                assert_has(t.text, rows[i].notice);
+                assert_has(t.error, rows[i].record);
+                assert_true(strlen(t.text) < 120);
+                assert_int_equal(fake_server_requests(b->server), 1);
+                fake_turn_release(&t);
+                teardown(state);
+                setup(state);
+        }
+}
+
+static void ten_megabytes_are_not_read(void **state)
+{
+        size_t n = (size_t)10 << 20;
+        const char *head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n";
+        char *big = mem_alloc(n);
+        struct fake_answer script = { .bytes = big, .n = n, .end = FAKE_CLOSE };
+        struct fake_turn t;
+
+        memset(big, 'x', n);
+        memcpy(big, head, strlen(head));
+        talk(*state, &t, "", &script, 1);
+        assert_int_equal(t.reply.kind, ERR_LIMIT);
+        assert_has(t.text, "too long");
+        assert_true(strlen(t.error) < 400);
+        fake_turn_release(&t);
+        teardown(state);
+        setup(state);
+        free(big);
+}
+
+static void one_retry_after_a_5xx_with_the_same_key_and_no_more(void **state)
+{
+        static const struct fake_answer once[] = { { STATUS("500 Oops"), .end = FAKE_CLOSE },
+                                                   { JSON("{\"reply\":\"ok\"}"), .end = FAKE_CLOSE } };
+        static const struct fake_answer twice[] = { { STATUS("500 Oops"), .end = FAKE_CLOSE },
+                                                    { STATUS("502 Oops"), .end = FAKE_CLOSE },
+                                                    { JSON("{\"reply\":\"ok\"}"), .end = FAKE_CLOSE } };
+        struct bench *b = *state;
+        struct fake_turn t;
+
+        talk(b, &t, QUICK, once, 2);
+        assert_string_equal(t.text, "ok");
+        assert_has(fake_server_request(b->server, 0), "Idempotency-Key: turn-1\r\n");
+        assert_has(fake_server_request(b->server, 1), "Idempotency-Key: turn-1\r\n");
+        fake_turn_release(&t);
+        teardown(state);
+        setup(state);
+        b = *state;
+        talk(b, &t, QUICK, twice, 3);
+        assert_int_equal(t.reply.kind, ERR_NET);
+        assert_has(t.text, "has a problem right now (HTTP 502)");
+        assert_has(t.error, "after 2 tries");
+        assert_int_equal(fake_server_requests(b->server), 2);
+        fake_turn_release(&t);
+}
+
+static void a_connection_that_never_stood_is_tried_once_more(void **state)
+{
+        struct fake_turn t;
+
+        apply(*state, "http://127.0.0.1:1/hook", QUICK);
+        run(*state, &t);
+        assert_int_equal(t.reply.kind, ERR_NET);
+        assert_has(t.text, "cannot be reached");
+        assert_has(t.error, "after 2 tries");
+        fake_turn_release(&t);
+}
+
+static void a_connection_that_broke_after_the_request_is_not_tried_again(void **state)
+{
+        static const struct fake_answer script[] = { { NULL, .end = FAKE_CLOSE },
+                                                     { JSON("{\"reply\":\"twice\"}"), .end = FAKE_CLOSE } };
+        struct bench *b = *state;
+        struct fake_turn t;
+
+        talk(b, &t, QUICK, script, 2);
+        assert_int_equal(t.reply.kind, ERR_NET);
+        assert_has(t.text, "was lost");
+        assert_int_equal(fake_server_requests(b->server), 1);
+        fake_turn_release(&t);
+}
+
+static void a_slow_webhook_is_not_asked_twice(void **state)
+{
+        struct bench *b = *state;
+        struct fake_turn t;
+
+        talk(b, &t, QUICK ", \"timeoutMs\": 50, \"late\": \"discard\"", NULL, 0);
+        assert_int_equal(t.reply.kind, ERR_TIMEOUT);
+        assert_has(t.text, "took too long");
+        assert_has(t.error, "50 ms");
+        assert_int_equal(fake_server_requests(b->server), 1);
+        fake_turn_release(&t);
+}
+
+static void a_slow_webhook_whose_answer_may_be_late_is_left_to_work(void **state)
+{
+        struct bench *b = *state;
+        struct fake_turn t;
+
+        talk(b, &t, ", \"timeoutMs\": 50", NULL, 0);
+        assert_int_equal(t.reply.kind, ERR_TIMEOUT);
+        assert_has(t.text, "The answer follows");
+        assert_int_equal(fake_server_open(b->server), 1);
+        fake_turn_release(&t);
+}
+
+/* ---- modes ---- */
+
+static void fire_and_forget_ends_when_the_request_is_taken(void **state)
+{
+        static const struct fake_answer script[] = { { JSON("{\"reply\":\"not shown\"}"),
+                                                       .end = FAKE_CLOSE } };
+        struct fake_turn t;
+
+        talk(*state, &t, ", \"mode\": \"fire-and-forget\"", script, 1);
+        assert_int_equal(t.reply.kind, ERR_NONE);
+        assert_string_equal(t.text, "");
+        fake_turn_release(&t);
+}
+
+static void a_202_keeps_the_turn_open_until_its_time_is_up(void **state)
+{
+        static const struct fake_answer script[] = { { STATUS("202 Accepted"), .end = FAKE_CLOSE } };
+        struct fake_turn t;
+
+        talk(*state, &t, ", \"replySeconds\": 1", script, 1);
+        assert_int_equal(t.reply.kind, ERR_TIMEOUT);
+        assert_has(t.error, "no answer came to the reply URL");
+        fake_turn_release(&t);
+}
+
+static void a_turn_can_be_cancelled_in_every_state(void **state)
+{
+        static const struct fake_answer busy[] = { { STATUS("500 Oops"), .end = FAKE_CLOSE } };
+        static const struct fake_answer accepted[] = { { STATUS("202 Accepted"), .end = FAKE_CLOSE } };
+        const struct {
+                const struct fake_answer *script;
+                size_t count;
+                int progresses;
+        } rows[] = { { NULL, 0, 0 }, { busy, 1, 1 }, { accepted, 1, 1 } };
+
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct bench *b = *state;
+                struct fake_turn t;
+
+                serve(b, "", rows[i].script, rows[i].count);
+                fake_turn_init(&t, "w", "hi");
+                fake_turn_start(&t, b->agents);
+                for (int n = 0; n < ROUNDS &&
+                                (t.progresses < rows[i].progresses || fake_server_requests(b->server) == 0);
+                     n++)
+                        loop_step(b->loop, true);
+                fake_turn_cancel(&t, b->agents);
+                assert_int_equal(t.finished, 0);
+                fake_turn_release(&t);
+                teardown(state);
+                setup(state);
+        }
+}
+
+/* ---- OpenClaw's hooks ---- */
+
+static void openclaw_gets_the_request_its_hooks_take(void **state)
+{
+        static const struct fake_answer script[] = { { JSON("{\"ok\":true,\"runId\":\"r-1\"}"),
+                                                       .end = FAKE_CLOSE } };
+        struct bench *b = *state;
+        struct fake_turn t;
+        const char *request;
+        json_t *body;
+
+        talk(b, &t,
+             ", \"format\": \"openclaw\", \"mode\": \"fire-and-forget\", \"apiKey\": \"claw-token\", "
+             "\"agentId\": \"main\"",
+             script, 1);
+        assert_int_equal(t.reply.kind, ERR_NONE);
+        assert_string_equal(t.text, "");
+        request = fake_server_request(b->server, 0);
+        assert_has(request, "Authorization: Bearer claw-token\r\n");
+        assert_has(request, "Idempotency-Key: turn-1\r\n");
+        body = body_of(b, 0);
+        assert_int_equal(strncmp(json_str(body, "message", ""), "hi", 2), 0);
+        assert_string_equal(json_str(body, "agentId", ""), "main");
+        assert_string_equal(json_str(body, "sessionKey", ""), "hook:conv-12");
+        assert_string_equal(json_str(body, "idempotencyKey", ""), "turn-1");
+        assert_true(json_is_false(json_object_get(body, "deliver")));
+        json_decref(body);
+        fake_turn_release(&t);
+}
+
+/* ---- configuration and health ---- */
+
+static void mistakes_of_the_configuration_are_told(void **state)
+{
+        static const struct {
+                const char *json, *told;
+        } rows[] = {
+                { "{}", "url" },
+                { "{\"url\": \"ftp://x\"}", "url" },
+                { "{\"url\": \"http://x\", \"mode\": \"both\"}", "mode" },
+                { "{\"url\": \"http://x\", \"headers\": [\"no colon\"]}",
+                  "is not written as \"Name: value\"" },
+                { "{\"url\": \"http://x\", \"headers\": [\"Content-Length: 3\"]}", "has by itself" },
+                { "{\"url\": \"http://x\", \"apiKey\": \"two words\"}", "blank" },
+                { "{\"url\": \"http://x\", \"format\": \"openclaw\"}", "fire-and-forget" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct error err = { 0 };
+
+                assert_null(agent_conf_make("w", "webhook", rows[i].json, &err));
+                assert_has(err.text, rows[i].told);
+        }
+}
+
+static void note_health(void *arg, const struct agent_health *h)
+{
+        *(struct agent_health *)arg = *h;
+}
+
+static void check(struct bench *b, struct agent_health *h)
+{
+        struct error err = { 0 };
+
+        *h = (struct agent_health){ 0 };
+        assert_int_equal(agents_check(b->agents, "w", note_health, h, &err), 0);
+        for (int i = 0; i < ROUNDS && !h->known; i++)
+                loop_step(b->loop, true);
+        assert_true(h->known);
+}
+
+static void health_is_a_head_of_the_url_or_a_place_of_its_own(void **state)
+{
+        static const struct fake_answer script[] = {
+                { STATUS("405 No"), .end = FAKE_CLOSE },
+                { STATUS("404 Not Found"), .end = FAKE_CLOSE },
+                { JSON("{\"status\":\"ok\"}"), .end = FAKE_CLOSE },
+        };
+        struct bench *b = *state;
+        struct agent_health h;
+        char *more, *url;
+
+        serve(b, "", script, COUNT(script));
+        check(b, &h);
+        assert_true(h.healthy);
+        assert_has(fake_server_request(b->server, 0), "HEAD /hook");
+        check(b, &h);
+        assert_false(h.healthy);
+        assert_has(h.why, "HTTP 404");
+        url = fake_server_url(b->server, "/healthz");
+        more = mem_printf(", \"healthUrl\": \"%s\"", url);
+        free(url);
+        url = fake_server_url(b->server, "/hook");
+        apply(b, url, more);
+        check(b, &h);
+        assert_true(h.healthy);
+        assert_has(fake_server_request(b->server, 2), "GET /healthz");
+        free(more);
+        free(url);
+}
+
+static void only_a_webhook_that_knows_the_key_is_asked_again_after_a_crash(void **state)
+{
+        struct bench *b = *state;
+
+        apply(b, "http://127.0.0.1:1/", "");
+        assert_int_equal(agents_abilities(b->agents, "w") & (AGENT_REPEATABLE | AGENT_HISTORY), 0);
+        apply(b, "http://127.0.0.1:1/", ", \"repeatable\": true, \"history\": true");
+        assert_true(agents_abilities(b->agents, "w") & AGENT_REPEATABLE);
+        assert_true(agents_abilities(b->agents, "w") & AGENT_HISTORY);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                TEST(the_request_says_who_said_what_where_and_in_which_session),
+                TEST(the_request_is_signed_and_carries_key_and_trace),
+                TEST(answers_come_as_json_or_text_and_parts_before_reply),
+                TEST(tokens_and_cost_of_the_metadata_are_recorded),
+                TEST(strange_answers_are_told_apart_from_answers),
+                TEST(ten_megabytes_are_not_read),
+                TEST(one_retry_after_a_5xx_with_the_same_key_and_no_more),
+                TEST(a_connection_that_never_stood_is_tried_once_more),
+                TEST(a_connection_that_broke_after_the_request_is_not_tried_again),
+                TEST(a_slow_webhook_is_not_asked_twice),
+                TEST(a_slow_webhook_whose_answer_may_be_late_is_left_to_work),
+                TEST(fire_and_forget_ends_when_the_request_is_taken),
+                TEST(a_202_keeps_the_turn_open_until_its_time_is_up),
+                TEST(a_turn_can_be_cancelled_in_every_state),
+                TEST(openclaw_gets_the_request_its_hooks_take),
+                TEST(mistakes_of_the_configuration_are_told),
+                TEST(health_is_a_head_of_the_url_or_a_place_of_its_own),
+                TEST(only_a_webhook_that_knows_the_key_is_asked_again_after_a_crash),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,306 @@
+/* The reply URL of a turn, with a real webhook agent on a real road. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../lib/api_rig.h"
+#include "../lib/fake_server.h"
+#include "agent/agents_private.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+#define ACCEPTED "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n"
+#define TAKEN    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 11\r\n\r\n{\"ok\":true}"
+#define ANSWER                                                                  \
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: " \
+        "23\r\n\r\n{\"reply\":\"better late\"}\n"
+
+struct stage {
+        struct api_rig *rig;
+        struct fake_server *server;
+        unsigned seen; /* requests at the webhook */
+};
+
+static struct stage stage_new(const char *more, const struct fake_answer *script, size_t count)
+{
+        struct stage s = { .rig = api_rig_new() };
+        struct agent_conf *conf;
+        struct error err = { 0 };
+        char *url, *json;
+
+        s.server = fake_server_new(s.rig->loop, script, count);
+        url = fake_server_url(s.server, "/hook");
+        json = mem_printf("{\"url\": \"%s\"%s}", url, more);
+        conf = agent_conf_make("hook", "webhook", json, &err);
+        if (!conf || agents_apply(s.rig->agents, &conf, 1, &err) < 0)
+                fail_msg("%s", err.text);
+        s.rig->agent = "hook";
+        free(json);
+        free(url);
+        return s;
+}
+
+static void stage_free(struct stage *s)
+{
+        fake_server_free(s->server);
+        api_rig_free(s->rig);
+}
+
+static int count_rows(struct store_tx *tx, void *arg, struct error *err)
+{
+        int64_t *out = arg;
+        struct store_stmt *s = store_prepare(tx, *(const char **)(out + 1));
+
+        if (store_step(s, err) != 1)
+                return -1;
+        *out = store_col_int(s, 0);
+        store_reset(s);
+        return 0;
+}
+
+static int64_t count_of(struct stage *s, const char *sql)
+{
+        struct {
+                int64_t out;
+                const char *sql;
+        } q = { 0, sql };
+        struct error err;
+
+        assert_int_equal(store_read_now(s->rig->store, count_rows, &q, &err), 0);
+        return q.out;
+}
+
+/* Turns the loop until this is not 0. */
+static void await_row(struct stage *s, const char *sql)
+{
+        int64_t deadline = clock_mono_ms() + 20000;
+
+        while (count_of(s, sql) == 0) {
+                loop_step(s->rig->loop, false);
+                assert_true(clock_mono_ms() < deadline);
+        }
+}
+
+/* Somebody writes; the webhook gets it. Returns the path of its reply URL, yours to free. */
+static char *say(struct stage *s, const char *text)
+{
+        char *body = mem_printf(
+                "{\"instanceId\":\"api\",\"chatId\":\"c\",\"text\":\"%s\",\"sender\":{\"id\":\"ann\"}}",
+                text);
+        struct api_answer a = api_rig_ask(s->rig, "POST", "/api/v2/messages/inbound", body);
+        const char *request;
+        json_t *json;
+        char *path;
+
+        assert_int_equal(a.status, 202);
+        api_answer_release(&a);
+        free(body);
+        while (fake_server_requests(s->server) == s->seen)
+                loop_step(s->rig->loop, true);
+        request = fake_server_request(s->server, s->seen++);
+        json = json_loads(strstr(request, "\r\n\r\n") + 4, 0, NULL);
+        assert_non_null(json);
+        path = strstr(json_str(json, "replyUrl", ""), "/api/v2/turns/");
+        assert_non_null(path);
+        path = mem_strdup(path);
+        json_decref(json);
+        return path;
+}
+
+static void post(struct stage *s, const char *path, const char *more, const char *body, int status,
+                 const char *told)
+{
+        char *headers = mem_printf("Host: %s\r\nContent-Type: application/json\r\n%s",
+                                   api_address(s->rig->api), more);
+        struct api_answer a = api_rig_ask_as(s->rig, "POST", path, headers, body);
+
+        if (a.status != status || !strstr(a.text, told))
+                fail_msg("expected %d and '%s', got %s", status, told, a.text);
+        api_answer_release(&a);
+        free(headers);
+}
+
+static void the_first_answer_ends_a_turn_that_waits_for_it(void **state)
+{
+        static const struct fake_answer script[] = { { ACCEPTED } };
+        struct stage s = stage_new("", script, 1);
+        char *path = say(&s, "hi");
+
+        (void)state;
+        post(&s, path, "", "{\"reply\":\"from outside\",\"metadata\":{\"inputTokens\":5}}", 202,
+             "\"status\":\"answered\"");
+        assert_int_equal(count_of(&s, "SELECT count(*) FROM turns WHERE state = 'done' AND tokens_in = 5"),
+                         1);
+        assert_int_equal(count_of(&s, "SELECT count(*) FROM deliveries WHERE payload LIKE '%from outside%'"),
+                         1);
+        post(&s, path, "", "{\"reply\":\"again\"}", 409, "has had its 1 answer");
+        free(path);
+        stage_free(&s);
+}
+
+static void only_the_turns_own_token_opens_the_door_and_not_for_ever(void **state)
+{
+        static const struct fake_answer script[] = { { ACCEPTED } };
+        struct stage s = stage_new("", script, 1);
+        char *path = say(&s, "hi"), *old = answers_url(&s.rig->agents->answers, "trn-1", -5);
+        char *other = mem_printf("/api/v2/turns/trn-2/reply%s", strchr(path, '?'));
+
+        (void)state;
+        post(&s, "/api/v2/turns/trn-1/reply", "", "{\"reply\":\"x\"}", 401, "token");
+        post(&s, "/api/v2/turns/trn-1/reply?token=1.2", "", "{\"reply\":\"x\"}", 401, "not the reply token");
+        post(&s, "/api/v2/turns/trn-1/reply?token=zzz", "", "{\"reply\":\"x\"}", 401, "not the reply token");
+        post(&s, other, "", "{\"reply\":\"x\"}", 401, "not the reply token of turn 'trn-2'");
+        post(&s, strstr(old, "/api/v2"), "", "{\"reply\":\"x\"}", 410, "has expired");
+        post(&s, path, "", "{\"answer\":\"x\"}", 400, "needs \\\"reply\\\"");
+        post(&s, path, "", "{\"reply\":", 400, "VALIDATION_ERROR");
+        assert_int_equal(count_of(&s, "SELECT count(*) FROM turns WHERE state = 'running'"), 1);
+        free(other);
+        free(old);
+        free(path);
+        stage_free(&s);
+}
+
+static void the_token_may_stand_in_the_header(void **state)
+{
+        static const struct fake_answer script[] = { { ACCEPTED } };
+        struct stage s = stage_new("", script, 1);
+        char *path = say(&s, "hi"),
+             *header = mem_printf("Authorization: Bearer %s\r\n", strstr(path, "token=") + 6);
+
+        (void)state;
+        *strchr(path, '?') = '\0';
+        post(&s, path, header, "{\"text\":\"by header\"}", 202, "answered");
+        free(header);
+        free(path);
+        stage_free(&s);
+}
+
+static void a_forgotten_turn_is_answered_later_as_often_as_allowed(void **state)
+{
+        static const struct fake_answer script[] = { { TAKEN } };
+        struct stage s = stage_new(", \"mode\": \"fire-and-forget\", \"maxReplies\": 3", script, 1);
+        char *path = say(&s, "hi");
+
+        (void)state;
+        await_row(&s, "SELECT count(*) FROM turns WHERE state = 'done'");
+        assert_int_equal(count_of(&s, "SELECT count(*) FROM deliveries"), 0);
+        post(&s, path, "Idempotency-Key: a\r\n", "{\"reply\":\"one\"}", 202, "\"status\":\"delivered\"");
+        post(&s, path, "Idempotency-Key: a\r\n", "{\"reply\":\"one\"}", 202, "\"status\":\"duplicate\"");
+        post(&s, path, "", "{\"parts\":[\"two\",\"and a half\"]}", 202, "\"deliveryId\"");
+        post(&s, path, "", "{\"reply\":\"three\"}", 202, "delivered");
+        post(&s, path, "", "{\"reply\":\"four\"}", 409, "3 answers");
+        post(&s, path, "Idempotency-Key: a\r\n", "{\"reply\":\"one\"}", 202, "duplicate");
+        assert_int_equal(count_of(&s, "SELECT count(*) FROM deliveries WHERE state = 'sent'"), 4);
+        assert_int_equal(count_of(&s, "SELECT count(DISTINCT trace) FROM journal"), 1);
+        assert_int_equal(count_of(&s, "SELECT count(*) FROM journal WHERE type = 'turn.reply'"), 3);
+        /* the conversation remembers what was said */
+        assert_int_equal(
+                count_of(&s, "SELECT count(*) FROM transcript WHERE role = 'assistant' AND name = 'hook'"),
+                4);
+        free(path);
+        stage_free(&s);
+}
+
+static void a_late_answer_is_delivered_or_discarded_by_rule_and_recorded(void **state)
+{
+        static const struct {
+                const char *late, *status, *outcome;
+                int64_t messages;
+        } rows[] = { { "deliver", "\"status\":\"delivered\"", "delivered", 2 },
+                     { "discard", "\"status\":\"discarded\"", "discarded", 1 } };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                char *more = mem_printf(", \"timeoutMs\": 50, \"late\": \"%s\"", rows[i].late);
+                struct stage s = stage_new(more, NULL, 0);
+                char *path = say(&s, "hi");
+
+                await_row(&s, "SELECT count(*) FROM turns WHERE state = 'failed' AND error_kind = 'timeout'");
+                post(&s, path, "", "{\"reply\":\"sorry I am late\"}", 202, rows[i].status);
+                assert_int_equal(count_of(&s, "SELECT count(*) FROM deliveries"), rows[i].messages);
+                assert_int_equal(count_of(&s, "SELECT count(*) FROM journal WHERE type = 'turn.reply'"), 1);
+                free(path);
+                free(more);
+                stage_free(&s);
+        }
+}
+
+static void a_response_after_the_deadline_is_delivered_once(void **state)
+{
+        static const struct fake_answer answer = { ANSWER };
+        struct stage s = stage_new(", \"timeoutMs\": 50", NULL, 0);
+
+        (void)state;
+        free(say(&s, "hi"));
+        await_row(&s, "SELECT count(*) FROM turns WHERE state = 'failed'");
+        fake_server_answer(s.server, &answer);
+        await_row(
+                &s,
+                "SELECT count(*) FROM journal WHERE type = 'turn.reply' AND payload LIKE '%\"late\":true%'");
+        assert_int_equal(count_of(&s, "SELECT count(*) FROM deliveries WHERE payload LIKE '%better late%'"),
+                         1);
+        assert_int_equal(fake_server_requests(s.server), 1);
+        stage_free(&s);
+}
+
+static void an_answer_to_a_cancelled_turn_is_recorded_and_not_delivered(void **state)
+{
+        static const struct fake_answer script[] = { { ACCEPTED } };
+        struct stage s = stage_new("", script, 1);
+        char *path = say(&s, "hi");
+        struct api_answer a = api_rig_ask(s.rig, "POST", "/api/v2/turns/trn-1/cancel", "{}");
+
+        (void)state;
+        assert_int_equal(a.status, 202);
+        api_answer_release(&a);
+        post(&s, path, "", "{\"reply\":\"too late\"}", 202, "the turn was cancelled");
+        assert_int_equal(count_of(&s, "SELECT count(*) FROM deliveries"), 0);
+        free(path);
+        stage_free(&s);
+}
+
+static void the_trace_is_one_from_the_event_to_the_webhook_and_back(void **state)
+{
+        static const struct fake_answer script[] = { { ACCEPTED } };
+        struct stage s = stage_new("", script, 1);
+        char *path = say(&s, "hi"), *line;
+        const char *trace;
+
+        (void)state;
+        post(&s, path, "", "{\"reply\":\"x\"}", 202, "answered");
+        trace = strstr(fake_server_request(s.server, 0), "X-Trace-Id: ");
+        assert_non_null(trace);
+        line = mem_strndup(trace + 12, 32);
+        assert_int_equal(
+                count_of(&s,
+                         "SELECT count(DISTINCT trace) FROM (SELECT trace FROM journal UNION ALL SELECT trace"
+                         " FROM trigger_log UNION ALL SELECT trace FROM deliveries) AS t"),
+                1);
+        assert_non_null(strstr(strstr(fake_server_request(s.server, 0), "traceparent: 00-"), line));
+        free(line);
+        free(path);
+        stage_free(&s);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(the_first_answer_ends_a_turn_that_waits_for_it),
+                cmocka_unit_test(only_the_turns_own_token_opens_the_door_and_not_for_ever),
+                cmocka_unit_test(the_token_may_stand_in_the_header),
+                cmocka_unit_test(a_forgotten_turn_is_answered_later_as_often_as_allowed),
+                cmocka_unit_test(a_late_answer_is_delivered_or_discarded_by_rule_and_recorded),
+                cmocka_unit_test(a_response_after_the_deadline_is_delivered_once),
+                cmocka_unit_test(an_answer_to_a_cancelled_turn_is_recorded_and_not_delivered),
+                cmocka_unit_test(the_trace_is_one_from_the_event_to_the_webhook_and_back),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
