@@ -76,6 +76,8 @@ void incoming_payload(const struct incoming *in, struct buf *out);
 struct incoming *incoming_parse(const struct bus_event *e, struct error *err);
 /* A deep copy; valid UTF-8 whatever the original was. */
 struct incoming *incoming_dup(const struct incoming *in);
+/* The message as it reads after an edit, as a copy. */
+struct incoming *incoming_edited(const struct incoming *said, const struct incoming *edit);
 void incoming_free(struct incoming *in);
 /* Who wrote it, as people know him. */
 const char *incoming_sender(const struct incoming *in);
