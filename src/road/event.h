@@ -67,7 +67,8 @@ struct incoming {
         const struct attachment *attachments;
         size_t attachment_count;
         const char *metadata; /* JSON object text with what only this platform knows */
-        int64_t event;        /* journal sequence number, once stored */
+        int64_t person; /* who the sender is known to be, for whoever decides; 0: not known; never stored */
+        int64_t event;  /* journal sequence number, once stored */
 };
 
 /* The payload as JSON object text, appended to out. */
