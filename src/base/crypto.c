@@ -88,3 +88,39 @@ bool crypto_equal(const void *a, size_t a_n, const void *b, size_t b_n)
 {
         return a_n == b_n && (a_n == 0 || CRYPTO_memcmp(a, b, a_n) == 0);
 }
+
+static int hex_digit(char c)
+{
+        if (c >= '0' && c <= '9')
+                return c - '0';
+        if (c >= 'a' && c <= 'f')
+                return c - 'a' + 10;
+        return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+bool crypto_unhex(const char *hex, unsigned char *out, size_t n)
+{
+        if (!hex || strlen(hex) != 2 * n)
+                return false;
+        for (size_t i = 0; i < n; i++) {
+                int high = hex_digit(hex[2 * i]), low = hex_digit(hex[2 * i + 1]);
+
+                if (high < 0 || low < 0)
+                        return false;
+                out[i] = (unsigned char)(high << 4 | low);
+        }
+        return true;
+}
+
+bool crypto_ed25519_verify(const unsigned char key[ED25519_KEY_SIZE],
+                           const unsigned char signature[ED25519_SIGNATURE_SIZE], const void *data, size_t n)
+{
+        EVP_PKEY *pkey = EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, key, ED25519_KEY_SIZE);
+        EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+        bool ok = pkey && ctx && EVP_DigestVerifyInit(ctx, NULL, NULL, NULL, pkey) == 1 &&
+                  EVP_DigestVerify(ctx, signature, ED25519_SIGNATURE_SIZE, data, n) == 1;
+
+        EVP_MD_CTX_free(ctx);
+        EVP_PKEY_free(pkey);
+        return ok;
+}

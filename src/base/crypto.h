@@ -14,6 +14,14 @@ void crypto_sha256(const void *data, size_t n, unsigned char out[SHA256_SIZE]);
 char *crypto_sha256_hex(const void *data, size_t n, char out[SHA256_HEX_SIZE]);
 void crypto_hmac_sha256(const void *key, size_t key_n, const void *data, size_t n,
                         unsigned char out[SHA256_SIZE]);
+#define ED25519_KEY_SIZE       32
+#define ED25519_SIGNATURE_SIZE 64
+
+/* Is this the signature of the data by the owner of the public key? */
+bool crypto_ed25519_verify(const unsigned char key[ED25519_KEY_SIZE],
+                           const unsigned char signature[ED25519_SIGNATURE_SIZE], const void *data, size_t n);
+/* Hex of either case into exactly n bytes; false when it is not that. */
+bool crypto_unhex(const char *hex, unsigned char *out, size_t n);
 /* Lower-case hex; out needs 2 * n + 1 bytes. */
 char *crypto_hex(const void *data, size_t n, char *out);
 /* Same length and same bytes, without telling by its duration where they differ. */

@@ -137,6 +137,12 @@ void adapter_enter(struct adapter *a, enum adapter_state state, const char *why)
                 outbox_wake(a->road, a->name);
 }
 
+void adapter_is(struct adapter *a, const char *name, const char *id)
+{
+        snprintf(a->profile, sizeof(a->profile), "%s", name);
+        snprintf(a->owner, sizeof(a->owner), "%s", id);
+}
+
 void adapter_ready(struct adapter *a)
 {
         adapter_enter(a, ADAPTER_UP, NULL);

@@ -8,6 +8,7 @@
 
 extern const struct platform_ops api_platform;
 extern const struct platform_ops cli_platform;
+extern const struct platform_ops discord_platform;
 extern const struct platform_ops telegram_platform;
 
 /* The platform with this name, or NULL. */

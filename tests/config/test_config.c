@@ -216,7 +216,7 @@ static void every_mistake_is_told_with_file_and_line(void **state)
                 { "{\"adapters\": {\n\"My Bot\": {\"type\": \"cli\"}}}", "config.json:2: adapters.My Bot: a name has small letters" },
                 { "{\"adapters\": {\n\"a/b\": {\"type\": \"cli\"}}}", "config.json:2: adapters.a/b: a name has small letters" },
                 { "{\"adapters\": {\n\"tg\": {\n\"type\": \"matrix\"}}}",
-                  "config.json:3: adapters.tg.type: there is no platform 'matrix'; this version has 'api', 'cli' and 'telegram'" },
+                  "config.json:3: adapters.tg.type: there is no platform 'matrix'; this version has 'api', 'cli', 'discord' and 'telegram'" },
                 { "{\"adapters\": {\"t\": {\"type\": \"cli\",\n\"agent\": \"assistent\"}},"
                   " \"agents\": {\"assistant\": {\"type\": \"echo\"}, \"b\": {\"type\": \"echo\"}}}",
                   "config.json:2: adapters.t.agent: there is no agent 'assistent' (did you mean 'assistant'?);"

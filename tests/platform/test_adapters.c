@@ -304,10 +304,10 @@ static void mistakes_in_an_adapter_are_told_with_their_line(void **state)
                 { "{\"a\":\n{}}", "config.json:1: adapters.a: missing key 'type'" },
                 { "{\"a\": {\n\"type\": 3}}", "config.json:2: adapters.a.type: expected a string" },
                 { "{\"a\": {\n\"type\": \"matrix\"}}",
-                  "config.json:2: adapters.a.type: there is no platform 'matrix'; this version has 'api', 'cli' and 'telegram'" },
+                  "config.json:2: adapters.a.type: there is no platform 'matrix'; this version has 'api', 'cli', 'discord' and 'telegram'" },
                 { "{\"a\": {\n\"type\": \"clii\"}}",
                   "config.json:2: adapters.a.type: there is no platform 'clii' (did you mean 'cli'?); "
-                  "this version has 'api', 'cli' and 'telegram'" },
+                  "this version has 'api', 'cli', 'discord' and 'telegram'" },
                 { "{\"a\": {\"type\": \"api\",\n\"callbackURL\": \"\"}}",
                   "config.json:2: adapters.a: unknown key 'callbackURL' (did you mean 'callbackUrl'?)" },
                 { "{\"a\": {\"type\": \"api\",\n\"debounceMS\": 1}}",

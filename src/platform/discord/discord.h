@@ -21,6 +21,7 @@
 
 #include <sys/queue.h>
 
+#include "base/map.h"
 #include "platform/discord/dc_inbound.h"
 #include "platform/discord/dc_rest.h"
 #include "platform/platform.h"
@@ -61,10 +62,12 @@ struct dc_self {
 
 struct dc_send;
 struct dc_errand;
+struct dc_post;
 struct dc_token;
 TAILQ_HEAD(dc_sends, dc_send);
 TAILQ_HEAD(dc_tokens, dc_token);
 LIST_HEAD(dc_errands, dc_errand);
+LIST_HEAD(dc_posts, dc_post);
 
 struct discord {
         struct adapter *adapter;
@@ -79,9 +82,13 @@ struct discord {
         unsigned failures;
         struct dc_sends sends;
         struct dc_tokens tokens; /* of interactions, the oldest first */
+        size_t token_count;
         struct timer *tokens_timer;
         struct dc_errands errands; /* questions of tools, recall and the gateway under way */
+        struct dc_posts posts;     /* interactions over HTTP that are being stored */
         json_t *memory;
+        struct map dms,
+                dm_channels; /* of people who are no operators: user to channel (owned), channel to anything */
         int lock;
 };
 
@@ -128,13 +135,17 @@ bool dc_reply_token(struct discord *dc, const char *interaction, const char **ap
                     const char **token);
 /* It has been answered, or cannot be: the token is forgotten. */
 void dc_reply_done(struct discord *dc, const char *interaction);
-void dc_replies_read(struct discord *dc);
+/* Keeps the token, and returns how it is acknowledged ({"type": 5}); yours. For whoever acknowledges by answering a post. */
+json_t *dc_reply_keep(struct discord *dc, const json_t *interaction);
+void dc_replies_open(struct discord *dc);
 void dc_replies_release(struct discord *dc);
 
 /* ---- dc_webhook.c ---- */
 
 bool dc_webhook_admits(struct adapter *a, struct http_exchange *x);
 void dc_webhook(struct adapter *a, struct http_exchange *x);
+/* After dc_inbound_free: whoever waits for an answer gets 503. */
+void dc_webhook_release(struct discord *dc);
 
 /* ---- dc_commands.c ---- */
 
@@ -170,8 +181,12 @@ void dc_memory_dm(struct discord *dc, const char *user, const char *channel);
 /* The DM channel of a person; NULL: not known. Borrowed. */
 const char *dc_memory_dm_of(const struct discord *dc, const char *user);
 bool dc_memory_has_dm(const struct discord *dc, const char *channel);
-/* A small value of a name; NULL: none. Written when it changed. */
-const char *dc_memory_get(const struct discord *dc, const char *name);
-void dc_memory_set(struct discord *dc, const char *name, const char *value);
+/* Named in `admins`? */
+bool dc_is_operator(const struct discord *dc, const char *user);
+/* A small value of a name; NULL: none. Borrowed. */
+const json_t *dc_memory_get(const struct discord *dc, const char *name);
+/* Takes the value over (NULL: forgets it); written when it changed. */
+void dc_memory_set(struct discord *dc, const char *name, json_t *value);
+void dc_memory_release(struct discord *dc);
 
 #endif

@@ -5,7 +5,6 @@
  * is reported as unsure and never repeated here. Edits, deletes, reactions and typing may be repeated without harm.
  */
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "platform/telegram/telegram.h"
+#include "platform/workspace.h"
 
 #define SEND_MS        30000
 #define UPLOAD_MS      55000 /* within limits.deliverySeconds */
@@ -221,22 +221,6 @@ static const struct upload *choose_upload(const char *as, const char *mime)
         return &uploads[COUNT(uploads) - 1];
 }
 
-/* Agents may send what is in the workspace, nothing else. */
-static char *workspace_file(const struct adapter *a, const char *path, struct error *err)
-{
-        char *root = mem_printf("%s/workspace", a->dir), *wanted = mem_printf("%s/%s", root, path);
-        char real_root[PATH_MAX], real[PATH_MAX];
-        bool inside = realpath(root, real_root) && realpath(wanted, real) &&
-                      strncmp(real, real_root, strlen(real_root)) == 0 && real[strlen(real_root)] == '/';
-
-        free(root);
-        free(wanted);
-        if (inside)
-                return mem_strdup(real);
-        error_set(err, ERR_MISSING, "there is no file '%.100s' in the workspace", path);
-        return NULL;
-}
-
 static int add_caption(struct tg_send *s, const json_t *payload, struct error *err)
 {
         const char *text = json_str(payload, "text", "");
@@ -260,7 +244,7 @@ static int make_upload(struct tg_send *s, const struct delivery *d, const json_t
 
         s->method = u->method;
         s->file_field = u->as;
-        s->file = workspace_file(s->adapter, path, err);
+        s->file = workspace_file(s->adapter->dir, path, err);
         if (!s->file)
                 return -1;
         s->file_name = mem_strdup(json_str(payload, "name", slash ? slash + 1 : path));

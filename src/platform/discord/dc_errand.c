@@ -1,0 +1,108 @@
+/* Questions to Discord that belong to nobody in particular: tools, recall, the gateway's own. They end with the adapter. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "platform/discord/discord.h"
+
+struct dc_errand {
+        struct dc_call *call;
+        dc_answer_fn *done;
+        void *arg;
+        LIST_ENTRY(dc_errand) next;
+};
+
+static void on_answer(void *arg, const struct dc_answer *a)
+{
+        struct dc_errand *e = arg;
+
+        LIST_REMOVE(e, next);
+        e->done(e->arg, a);
+        free(e);
+}
+
+void dc_ask(struct discord *dc, const struct dc_request *q, dc_answer_fn *done, void *arg)
+{
+        struct dc_errand *e = mem_zalloc(sizeof(*e));
+
+        e->done = done;
+        e->arg = arg;
+        LIST_INSERT_HEAD(&dc->errands, e, next);
+        e->call = dc_rest_call(dc->rest, q, on_answer, e);
+}
+
+void dc_errands_release(struct discord *dc)
+{
+        const struct dc_answer stopped = { .reach = HTTP_UNSURE,
+                                           .kind = ERR_CANCELLED,
+                                           .why = "the adapter was stopped",
+                                           .retry_after_ms = -1 };
+        struct dc_errand *e;
+
+        while ((e = LIST_FIRST(&dc->errands))) {
+                dc_call_abort(e->call);
+                on_answer(e, &stopped);
+        }
+}
+
+/* ---- any path ---- */
+
+struct got {
+        dc_got_fn *done;
+        void *arg;
+};
+
+static void on_got(void *arg, const struct dc_answer *a)
+{
+        struct got *g = arg;
+
+        if (a->kind != ERR_CANCELLED)
+                g->done(g->arg, a->status, (json_t *)a->result, a->why);
+        free(g);
+}
+
+/* "/channels/12/messages/34" becomes "/channels/{channel_id}/messages/{message_id}" and its ids. */
+static void make_route(const char *path, struct buf *route, char ids[DC_ARGS_MAX][24],
+                       const char *args[DC_ARGS_MAX])
+{
+        struct slice before = { "", 0 };
+        size_t n = 0;
+
+        while (*path == '/') {
+                size_t length = strcspn(path + 1, "/?"), digits = strspn(path + 1, "0123456789");
+
+                if (length > 0 && digits == length && length <= 20 && n < DC_ARGS_MAX) {
+                        memcpy(ids[n], path + 1, length);
+                        ids[n][length] = '\0';
+                        args[n] = ids[n];
+                        n++;
+                        /* "channels" without its s */
+                        buf_addf(route, "/{%.*s_id}", before.n > 0 ? (int)before.n - 1 : 0, before.p);
+                } else {
+                        buf_add(route, path, length + 1);
+                }
+                before = (struct slice){ path + 1, length };
+                path += length + 1;
+        }
+}
+
+void dc_get(void *discord, const char *path, dc_got_fn *done, void *arg)
+{
+        struct discord *dc = discord;
+        struct dc_request q = { .method = "GET", .priority = DC_NORMAL, .repeatable = true };
+        char ids[DC_ARGS_MAX][24];
+        const char *query = strchr(path, '?');
+        struct got *g = mem_zalloc(sizeof(*g));
+        struct buf route;
+
+        g->done = done;
+        g->arg = arg;
+        buf_init(&route, 0);
+        make_route(path, &route, ids, q.args);
+        q.route = route.data;
+        q.query = query ? query + 1 : NULL;
+        dc_ask(dc, &q, on_got, g);
+        buf_release(&route);
+}

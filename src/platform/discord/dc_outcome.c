@@ -1,0 +1,121 @@
+/* What Discord's answer to a delivery means: done, again, never, or nobody knows. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "platform/discord/discord.h"
+
+#define BAD_TOKEN_MS 60000
+
+/*
+ * Discord's codes that have a meaning beyond their status. `done_for`: for these kinds it says that things are as they should be. `again`: it
+ * passes by itself. The advice is for the operator.
+ */
+/* clang-format off */
+static const struct verdict {
+        int code;
+        const char *done_for;
+        bool again;
+        enum error_kind kind;
+        const char *advice;
+} verdicts[] = {
+        { 10003,  "unreact",        false, ERR_MISSING, "the channel is gone, or the bot was never in it" },
+        { 10008,  "delete unreact", false, ERR_MISSING, "the message has been deleted" },
+        { 10014,  NULL,             false, ERR_INVALID, "an emoji is written as itself or as name:id, and the bot must know it" },
+        { 10062,  NULL,             false, ERR_MISSING, "the command was not acknowledged within three seconds" },
+        { 20028,  NULL,             true,  ERR_LIMIT,   NULL },
+        { 30010,  NULL,             false, ERR_LIMIT,   "the message has 20 different reactions already" },
+        { 30046,  NULL,             true,  ERR_LIMIT,   NULL },
+        { 40003,  NULL,             true,  ERR_LIMIT,   "too many DMs were opened" },
+        { 40005,  NULL,             false, ERR_INVALID, "the file is larger than Discord takes there" },
+        { 40060,  NULL,             false, ERR_CONFLICT, "the command was acknowledged already" },
+        { 50001,  NULL,             false, ERR_REFUSED, "give the bot View Channel there" },
+        { 50006,  NULL,             false, ERR_INVALID, "a message needs text or a file" },
+        { 50007,  NULL,             false, ERR_REFUSED, "the person takes no DMs from this bot" },
+        { 50013,  NULL,             false, ERR_REFUSED, "give the bot the permission there: docs/platforms/discord.md lists them" },
+        { 50024,  NULL,             false, ERR_INVALID, "this kind of channel cannot do that" },
+        { 50083,  NULL,             false, ERR_REFUSED, "the thread is archived" },
+        { 50278,  NULL,             false, ERR_REFUSED, "the bot shares no server with this person" },
+        { 90001,  NULL,             false, ERR_REFUSED, "the person has blocked the bot" },
+        { 130000, NULL,             true,  ERR_NET,     NULL },
+        { 160004, "thread",         false, ERR_CONFLICT, "the message has a thread already" },
+        { 160005, NULL,             false, ERR_REFUSED, "the thread is locked" },
+        { 160006, NULL,             false, ERR_LIMIT,   "the server has too many active threads" },
+        { 200000, NULL,             false, ERR_REFUSED, "the server's AutoMod has blocked the text" },
+        { 240000, NULL,             false, ERR_REFUSED, "Discord considers a link in it harmful" },
+};
+/* clang-format on */
+
+static const struct verdict *find(int code)
+{
+        for (size_t i = 0; i < COUNT(verdicts); i++)
+                if (verdicts[i].code == code)
+                        return &verdicts[i];
+        return NULL;
+}
+
+const char *dc_advice(int code)
+{
+        const struct verdict *v = find(code);
+
+        return v ? v->advice : NULL;
+}
+
+static bool is_creation(const char *kind)
+{
+        return strcmp(kind, "send") == 0 || strcmp(kind, "upload") == 0;
+}
+
+static bool is_done(const char *kind, const struct dc_answer *a, const struct verdict *v)
+{
+        const char *at = v && v->done_for ? strstr(v->done_for, kind) : NULL;
+
+        return a->ok || (at && (at == v->done_for || at[-1] == ' '));
+}
+
+/* The call was not made at all. */
+static enum send_outcome of_refusal(const struct dc_answer *a)
+{
+        return a->kind == ERR_INVALID || a->code != 0 ? SEND_REJECTED : SEND_RETRY;
+}
+
+static enum send_outcome outcome_of(const char *kind, const struct dc_answer *a, const struct verdict *v)
+{
+        if (is_done(kind, a, v))
+                return SEND_DONE;
+        if (a->status == 0 && a->reach == HTTP_NOT_SENT)
+                return of_refusal(a);
+        if (a->status == 401 || a->status == 429 || (v && v->again))
+                return SEND_RETRY;
+        if (a->status > 0 && a->status < 500)
+                return SEND_REJECTED;
+        return is_creation(kind) ? SEND_UNSURE : SEND_RETRY;
+}
+
+static enum error_kind kind_of(const struct dc_answer *a, const struct verdict *v)
+{
+        if (v)
+                return v->kind;
+        if (a->status == 0)
+                return a->kind;
+        if (a->status == 429)
+                return ERR_LIMIT;
+        return a->status >= 500 ? ERR_NET : ERR_REFUSED;
+}
+
+void dc_outcome(const char *kind, const struct dc_answer *a, struct send_result *out, char *text, size_t size)
+{
+        const struct verdict *v = find(a->code);
+
+        *out = (struct send_result){ .outcome = outcome_of(kind, a, v), .retry_after_ms = -1 };
+        if (out->outcome == SEND_DONE)
+                return;
+        out->kind = kind_of(a, v);
+        out->retry_after_ms = a->status == 401 ? BAD_TOKEN_MS : a->retry_after_ms;
+        out->freeze_adapter = a->global;
+        if (v && v->advice)
+                snprintf(text, size, "%s: %s", a->why, v->advice);
+        else
+                snprintf(text, size, "%s", a->why);
+        out->why = text;
+}

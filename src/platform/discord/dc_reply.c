@@ -1,0 +1,221 @@
+/*
+ * Slash commands and buttons are acknowledged within three seconds, by putting the answer off: Discord shows that the bot is thinking. The answer then
+ * takes that message's place, with a token that is worth fifteen minutes. Whatever comes later goes to the channel.
+ *
+ * The tokens are secrets. They are in memory, and over an orderly restart in the adapter's file; after a crash the answer simply goes to the channel.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "platform/discord/discord.h"
+
+#define TOKEN_MS   870000 /* a little before Discord's end */
+#define TOKENS_MAX 1000
+
+enum { INTERACTION_COMMAND = 2, INTERACTION_COMPONENT = 3, INTERACTION_FORM = 5 };
+enum { CALLBACK_LATER = 5, CALLBACK_UPDATE_LATER = 6 };
+
+struct dc_token {
+        char *interaction, *application, *token;
+        int64_t until_ms; /* wall clock */
+        TAILQ_ENTRY(dc_token) next;
+};
+
+/* ---- tokens ---- */
+
+static void forget(struct discord *dc, struct dc_token *t)
+{
+        TAILQ_REMOVE(&dc->tokens, t, next);
+        dc->token_count--;
+        log_unhide(t->token, strlen(t->token));
+        explicit_bzero(t->token, strlen(t->token));
+        free(t->token);
+        free(t->interaction);
+        free(t->application);
+        free(t);
+}
+
+static struct dc_token *find(const struct discord *dc, const char *interaction)
+{
+        struct dc_token *t;
+
+        TAILQ_FOREACH(t, &dc->tokens, next)
+                if (strcmp(t->interaction, interaction) == 0)
+                        return t;
+        return NULL;
+}
+
+static void watch(struct discord *dc)
+{
+        const struct dc_token *oldest = TAILQ_FIRST(&dc->tokens);
+        int64_t left = oldest ? oldest->until_ms - clock_wall_ms() : -1;
+
+        if (oldest)
+                timer_start(dc->tokens_timer, left > 0 ? left : 0);
+}
+
+static void keep(struct discord *dc, const char *interaction, const char *application, const char *token,
+                 int64_t until_ms)
+{
+        struct dc_token *t;
+
+        if (!dc_is_id(interaction) || !dc_is_id(application) || !token || !*token || find(dc, interaction))
+                return;
+        if (dc->token_count >= TOKENS_MAX)
+                forget(dc, TAILQ_FIRST(&dc->tokens));
+        t = mem_zalloc(sizeof(*t));
+        t->interaction = mem_strdup(interaction);
+        t->application = mem_strdup(application);
+        t->token = mem_strdup(token);
+        t->until_ms = until_ms;
+        log_hide(t->token, strlen(t->token));
+        TAILQ_INSERT_TAIL(&dc->tokens, t, next);
+        dc->token_count++;
+        watch(dc);
+}
+
+bool dc_reply_token(struct discord *dc, const char *interaction, const char **application, const char **token)
+{
+        const struct dc_token *t = find(dc, interaction);
+
+        if (!t || t->until_ms <= clock_wall_ms())
+                return false;
+        *application = t->application;
+        *token = t->token;
+        return true;
+}
+
+void dc_reply_done(struct discord *dc, const char *interaction)
+{
+        struct dc_token *t = find(dc, interaction);
+
+        if (t)
+                forget(dc, t);
+}
+
+/* ---- acknowledging ---- */
+
+static bool is_component(const json_t *interaction)
+{
+        return json_int(interaction, "type", 0) == INTERACTION_COMPONENT;
+}
+
+/* A button's message stays as it is; the answer to it is a message of its own. */
+json_t *dc_reply_keep(struct discord *dc, const json_t *interaction)
+{
+        if (!is_component(interaction))
+                keep(dc, json_str(interaction, "id", NULL),
+                     json_str(interaction, "application_id", dc->self.application),
+                     json_str(interaction, "token", NULL), clock_wall_ms() + TOKEN_MS);
+        return json_pack("{s:i}", "type", is_component(interaction) ? CALLBACK_UPDATE_LATER : CALLBACK_LATER);
+}
+
+struct acknowledgement {
+        struct discord *dc;
+        char *interaction;
+};
+
+static void on_acknowledged(void *arg, const struct dc_answer *a)
+{
+        struct acknowledgement *ack = arg;
+
+        if (!a->ok && a->kind != ERR_CANCELLED) {
+                log_warn("Discord did not take the acknowledgement of a command; its answer goes to the "
+                         "channel",
+                         LOG_S("adapter", ack->dc->adapter->name), LOG_S("interaction", ack->interaction),
+                         LOG_S("why", a->why));
+                dc_reply_done(ack->dc, ack->interaction);
+        }
+        free(ack->interaction);
+        free(ack);
+}
+
+void dc_reply_stored(void *discord, const json_t *interaction)
+{
+        struct discord *dc = discord;
+        struct acknowledgement *ack = mem_zalloc(sizeof(*ack));
+        json_t *body = dc_reply_keep(dc, interaction);
+
+        ack->dc = dc;
+        ack->interaction = mem_strdup(json_str(interaction, "id", ""));
+        dc_ask(dc,
+               &(struct dc_request){ .method = "POST",
+                                     .route = "/interactions/{interaction_id}/{interaction_token}/callback",
+                                     .args = { ack->interaction, json_str(interaction, "token", NULL) },
+                                     .body = body,
+                                     .priority = DC_URGENT,
+                                     .total_ms = 3000,
+                                     .wait_ms = 2500 },
+               on_acknowledged, ack);
+        json_decref(body);
+}
+
+/* ---- the end ---- */
+
+static void on_withdrawn(void *arg, const struct dc_answer *a)
+{
+        (void)arg;
+        (void)a; /* nobody is waiting for it */
+}
+
+/* Nobody has answered, and soon nobody can: what the bot seems to think about is taken away. */
+static void on_timer(void *arg)
+{
+        struct discord *dc = arg;
+        struct dc_token *t;
+
+        while ((t = TAILQ_FIRST(&dc->tokens)) && t->until_ms <= clock_wall_ms()) {
+                dc_ask(dc,
+                       &(struct dc_request){
+                               .method = "DELETE",
+                               .route = "/webhooks/{webhook_id}/{webhook_token}/messages/@original",
+                               .args = { t->application, t->token },
+                               .priority = DC_IDLE,
+                               .repeatable = true },
+                       on_withdrawn, NULL);
+                forget(dc, t);
+        }
+        watch(dc);
+}
+
+void dc_replies_open(struct discord *dc)
+{
+        const json_t *kept = dc_memory_get(dc, "interactions");
+        json_t *entry;
+        size_t i;
+
+        TAILQ_INIT(&dc->tokens);
+        dc->tokens_timer = timer_new(dc->adapter->loop, on_timer, dc);
+        timer_unref(dc->tokens_timer);
+        json_array_foreach(kept, i, entry) {
+                int64_t until = json_int(entry, "until", 0);
+
+                if (until > clock_wall_ms())
+                        keep(dc, json_str(entry, "id", NULL), json_str(entry, "application", NULL),
+                             json_str(entry, "token", NULL), until);
+        }
+        if (kept)
+                dc_memory_set(dc, "interactions", NULL);
+}
+
+void dc_replies_release(struct discord *dc)
+{
+        json_t *kept = json_array();
+        struct dc_token *t;
+
+        while ((t = TAILQ_FIRST(&dc->tokens))) {
+                json_array_append_new(kept, json_pack("{s:s, s:s, s:s, s:I}", "id", t->interaction,
+                                                      "application", t->application, "token", t->token,
+                                                      "until", (json_int_t)t->until_ms));
+                forget(dc, t);
+        }
+        if (json_array_size(kept) > 0)
+                dc_memory_set(dc, "interactions", kept);
+        else
+                json_decref(kept);
+        timer_free(dc->tokens_timer);
+}

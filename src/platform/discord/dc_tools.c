@@ -1,0 +1,2 @@
+#include "platform/discord/discord.h"
+const struct platform_tool dc_tools[] = { { 0 } };

@@ -1,0 +1,452 @@
+/*
+ * Discord as a platform: the settings, and the life of one adapter.
+ *
+ *     greeting ──► linked        the gateway lives by itself from here on
+ *      │  ▲  └──► stopped
+ *      ▼  │
+ *     waiting
+ *
+ * The token is tried before anything else: the log shows the bot's name, or what to do about the token.
+ */
+#include "platform/discord/discord.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/id.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "platform/adapter_memory.h"
+#include "platform/kinds.h"
+
+#define BACKOFF_MS     1000
+#define BACKOFF_MAX_MS 60000
+#define TOKEN_VARIABLE "DISCORD_BOT_TOKEN"
+
+/* ---- settings ---- */
+
+#define AT(field) offsetof(struct discord_conf, field)
+
+static const char *const auto_word[] = { "auto", NULL };
+static const char *const compressions[] = { "zlib-stream", "zstd-stream", "none", NULL };
+
+/* clang-format off */
+static const struct setting discord_settings[] = {
+        { "botToken", SETTING_SECRET, "null", .at = AT(token),
+          .help = "The bot's token from the developer portal, as a handle; null: the variable `DISCORD_BOT_TOKEN`." },
+        { "apiBase", SETTING_URL, "\"https://discord.com/api/v10\"", .at = AT(api_base),
+          .help = "Where the REST API is: Discord's own, a proxy, or a simulator." },
+        { "gatewayUrl", SETTING_STRING, "null", 1, 500, .at = AT(gateway_url),
+          .help = "Where the gateway is (`wss://...`); null: Discord is asked." },
+        { "shards", SETTING_INT, "\"auto\"", 1, 1000, .choices = auto_word, .at = AT(shards),
+          .help = "How many connections share the servers the bot is in." },
+        { "compress", SETTING_CHOICE, "\"zlib-stream\"", .choices = compressions, .at = AT(compress),
+          .help = "How the gateway compresses what it sends." },
+        { "messageContent", SETTING_BOOL, "true", .at = AT(message_content),
+          .help = "Read messages that do not mention the bot; needs the Message Content intent to be switched on in the portal." },
+        { "roleMentions", SETTING_BOOL, "false", .at = AT(role_mentions),
+          .help = "A mention of a role the bot has counts as a mention of the bot." },
+        { "pingOnReply", SETTING_BOOL, "true", .at = AT(ping_on_reply),
+          .help = "An answer that points at its question notifies whoever asked." },
+        { "streaming", SETTING_BOOL, "true", .at = AT(streaming),
+          .help = "A long answer appears while it is being written, by editing one message." },
+        { "catchUpMessages", SETTING_INT, "100", 0, 1000, .at = AT(catch_up_messages),
+          .help = "After a lost session: at most so many missed messages of each channel are read." },
+        { "catchUpSeconds", SETTING_INT, "3600", 0, 604800, .at = AT(catch_up_seconds),
+          .help = "After a lost session: missed messages older than this are left alone; 0: none are read." },
+        { "mediaMaxBytes", SETTING_INT, "26214400", 0, 524288000, .at = AT(media_max_bytes),
+          .help = "Larger attachments are not downloaded; 0: none are." },
+        { "slashCommands", SETTING_BOOL, "true", .at = AT(slash_commands),
+          .help = "Register `/ask`, `/status`, `/new`, `/stop` and `/why`; false: what is registered is left as it is." },
+        { "commandGuilds", SETTING_STRINGS, "[]", .at = AT(command_guilds),
+          .help = "Ids of servers where the commands are registered, at once; without any they are registered everywhere." },
+        { "publicKey", SETTING_STRING, "null", 64, 64, .at = AT(public_key),
+          .help = "The application's public key, for interactions over HTTP; null: Discord is asked." },
+        SETTING_END,
+};
+/* clang-format on */
+
+static int mistake(struct settings_source *src, const char *path, const char *key, struct error *err,
+                   const char *what)
+{
+        char *at = *path ? mem_printf("%s.%s", path, key) : mem_strdup(key);
+        int rc = settings_error(src, at, err, "%s", what);
+
+        free(at);
+        return rc;
+}
+
+/* Tokens are three words of base64url with dots between; nothing else may get into a header. */
+static bool looks_like_token(const struct secret *token)
+{
+        static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
+
+        return secret_length(token) > 0 && strspn(secret_reveal(token), allowed) == secret_length(token);
+}
+
+static int discord_check(struct settings_source *src, const char *path, const void *conf, struct error *err)
+{
+        const struct discord_conf *c = conf;
+
+        if (c->token && strncmp(secret_reveal(c->token), "Bot ", 4) == 0)
+                return mistake(src, path, "botToken", err, "the token is written without 'Bot ' before it");
+        if (c->token && !looks_like_token(c->token))
+                return mistake(src, path, "botToken", err,
+                               "this does not look like a bot's token from the developer portal");
+        if (c->gateway_url && strncmp(c->gateway_url, "wss://", 6) != 0 &&
+            strncmp(c->gateway_url, "ws://", 5) != 0)
+                return mistake(src, path, "gatewayUrl", err, "must start with wss:// or ws://");
+        if (c->public_key && strspn(c->public_key, "0123456789abcdefABCDEF") != 64)
+                return mistake(src, path, "publicKey", err, "a public key has 64 hexadecimal digits");
+        for (size_t i = 0; i < c->command_guilds.count; i++)
+                if (!dc_is_id(c->command_guilds.items[i]))
+                        return mistake(src, path, "commandGuilds", err, "ids of servers are digits");
+        return 0;
+}
+
+/* ---- the link ---- */
+
+static void greet(struct discord *dc);
+
+/* The one door. */
+static void dc_enter(struct discord *dc, enum dc_state state)
+{
+        static const char *const names[] = { "greeting", "linked", "waiting", "stopped" };
+
+        if (dc->state != state)
+                log_debug("discord link", LOG_S("adapter", dc->adapter->name),
+                          LOG_S("from", names[dc->state]), LOG_S("to", names[state]));
+        dc->state = state;
+}
+
+void dc_stop(struct discord *dc, const char *why)
+{
+        dc_enter(dc, DC_STOPPED);
+        timer_stop(dc->timer);
+        dc_call_abort(dc->call);
+        dc->call = NULL;
+        adapter_stopped(dc->adapter, why);
+}
+
+static void on_unauthorized(void *arg)
+{
+        struct discord *dc = arg;
+        char why[200];
+
+        snprintf(why, sizeof(why),
+                 "Discord does not know this bot token: put the one of the developer portal (Bot, Reset "
+                 "Token) into "
+                 "adapters.%.60s.botToken or " TOKEN_VARIABLE,
+                 dc->adapter->name);
+        dc_stop(dc, why);
+}
+
+static int64_t backoff_ms(unsigned failures)
+{
+        int64_t ms = (int64_t)BACKOFF_MS << (failures < 10 ? failures : 10);
+
+        ms = ms < BACKOFF_MAX_MS ? ms : BACKOFF_MAX_MS;
+        return ms / 2 + (int64_t)id_random_below((uint64_t)(ms / 2) + 1);
+}
+
+static void greeting_failed(struct discord *dc, const struct dc_answer *a)
+{
+        int64_t wait = backoff_ms(dc->failures++);
+
+        if (dc->state == DC_STOPPED || a->status == 401)
+                return; /* on_unauthorized follows */
+        if (a->retry_after_ms > wait)
+                wait = a->retry_after_ms;
+        dc_enter(dc, DC_WAITING);
+        adapter_lost(dc->adapter, a->why);
+        timer_start(dc->timer, wait);
+}
+
+static void ask(struct discord *dc, const char *route, dc_answer_fn *done)
+{
+        dc->call = dc_rest_call(
+                dc->rest,
+                &(struct dc_request){
+                        .method = "GET", .route = route, .priority = DC_NORMAL, .repeatable = true },
+                done, dc);
+}
+
+/* ---- what the inbound side tells ---- */
+
+static void on_ready(void *ctx, const struct dc_gateway_ready *ready)
+{
+        struct discord *dc = ctx;
+
+        if (dc->self.application || !ready->application_id)
+                return;
+        dc->self.application = mem_strdup(ready->application_id);
+        dc_commands_publish(dc);
+}
+
+static void on_up(void *ctx)
+{
+        adapter_ready(((struct discord *)ctx)->adapter);
+}
+
+static void on_lost(void *ctx, const char *why)
+{
+        struct discord *dc = ctx;
+
+        if (dc->state != DC_STOPPED)
+                adapter_lost(dc->adapter, why);
+}
+
+static void on_stopped(void *ctx, const char *why)
+{
+        dc_stop(ctx, why);
+}
+
+static void on_dm(void *ctx, const char *user, const char *channel)
+{
+        dc_memory_dm(ctx, user, channel);
+}
+
+static void link_up(struct discord *dc)
+{
+        const struct discord_conf *conf = dc->conf;
+        const struct dc_inbound_options options = {
+                .adapter = dc->adapter,
+                .token = dc->token,
+                .gateway_url = conf->gateway_url,
+                .intents = DC_INTENTS & ~(conf->message_content ? 0u : (unsigned)DC_INTENT_MESSAGE_CONTENT),
+                .shards = conf->shards,
+                .compress = conf->compress,
+                .role_mentions = conf->role_mentions,
+                .media_max_bytes = conf->media_max_bytes,
+                .catchup_seconds = conf->catch_up_seconds,
+                .catchup_messages = conf->catch_up_messages,
+        };
+        const struct dc_inbound_hooks hooks = { .ctx = dc,
+                                                .get = dc_get,
+                                                .ready = on_ready,
+                                                .up = on_up,
+                                                .lost = on_lost,
+                                                .stopped = on_stopped,
+                                                .dm = on_dm,
+                                                .stored = dc_reply_stored };
+
+        dc_enter(dc, DC_LINKED);
+        dc->failures = 0;
+        if (dc->self.application)
+                dc_commands_publish(dc);
+        dc->inbound = dc_inbound_new(&options, &hooks);
+}
+
+/* ---- greeting ---- */
+
+static void take_application(struct discord *dc, const json_t *app)
+{
+        dc->self.application = mem_strdup(json_str(app, "id", NULL));
+        if (!dc->self.public_key)
+                dc->self.public_key = mem_strdup(json_str(app, "verify_key", NULL));
+}
+
+/* The application's id may also come with the gateway's READY: without it only slash commands would be late. */
+static void on_application(void *arg, const struct dc_answer *a)
+{
+        struct discord *dc = arg;
+
+        dc->call = NULL;
+        if (a->status == 0 || a->status == 401 || a->status == 429 || a->status >= 500) {
+                greeting_failed(dc, a);
+                return;
+        }
+        if (a->ok)
+                take_application(dc, a->result);
+        link_up(dc);
+}
+
+static void on_greeted(void *arg, const struct dc_answer *a)
+{
+        struct discord *dc = arg;
+
+        dc->call = NULL;
+        if (!a->ok || !dc_is_id(json_str(a->result, "id", NULL))) {
+                greeting_failed(dc, a);
+                return;
+        }
+        free(dc->self.id);
+        free(dc->self.username);
+        dc->self.id = mem_strdup(json_str(a->result, "id", NULL));
+        dc->self.username = mem_strdup(json_str(a->result, "username", ""));
+        adapter_is(dc->adapter, dc->self.username, dc->self.id);
+        log_info("discord bot", LOG_S("adapter", dc->adapter->name), LOG_S("name", dc->self.username),
+                 LOG_S("id", dc->self.id));
+        ask(dc, "/applications/@me", on_application);
+}
+
+static void greet(struct discord *dc)
+{
+        dc_enter(dc, DC_GREETING);
+        ask(dc, "/users/@me", on_greeted);
+}
+
+static void on_timer(void *arg)
+{
+        greet(arg);
+}
+
+/* ---- life ---- */
+
+/* The configured token, or the environment's; NULL with an error that names both. */
+static struct secret *take_token(const struct adapter *a, struct error *err)
+{
+        const struct discord_conf *conf = a->conf;
+        const char *ambient = getenv(TOKEN_VARIABLE);
+        struct secret *token = conf->token           ? secret_dup(conf->token)
+                               : ambient && *ambient ? secret_new(ambient, strlen(ambient))
+                                                     : NULL;
+
+        if (token && looks_like_token(token))
+                return token;
+        if (token)
+                error_set(err, ERR_INVALID, "what " TOKEN_VARIABLE " holds does not look like a bot's token");
+        else
+                error_set(err, ERR_INVALID,
+                          "there is no bot token: set " TOKEN_VARIABLE
+                          " in the environment, or adapters.%.60s.botToken",
+                          a->name);
+        secret_free(token);
+        return NULL;
+}
+
+static void discord_free(struct discord *dc)
+{
+        timer_free(dc->timer);
+        adapter_unlock(dc->lock);
+        free(dc->self.id);
+        free(dc->self.username);
+        free(dc->self.application);
+        free(dc->self.public_key);
+        secret_free(dc->token);
+        free(dc);
+}
+
+static struct dc_rest *make_rest(struct discord *dc)
+{
+        double rate = dc->adapter->common->pace.per_second;
+
+        return dc_rest_new(&(struct dc_rest_options){ .loop = dc->adapter->loop,
+                                                      .http = dc->adapter->http,
+                                                      .base = dc->conf->api_base,
+                                                      .token = dc->token,
+                                                      .name = dc->adapter->name,
+                                                      .per_second = rate < 0    ? 0
+                                                                    : rate == 0 ? -1
+                                                                                : rate,
+                                                      .unauthorized = on_unauthorized,
+                                                      .arg = dc });
+}
+
+static int discord_open(struct adapter *a, struct error *err)
+{
+        struct discord *dc = mem_zalloc(sizeof(*dc));
+
+        dc->adapter = a;
+        dc->conf = a->conf;
+        dc->lock = -1;
+        dc->token = take_token(a, err);
+        if (dc->token)
+                dc->lock = adapter_lock(a, dc->token, err);
+        if (dc->lock < 0) {
+                discord_free(dc);
+                return -1;
+        }
+        dc->self.public_key = mem_strdup(dc->conf->public_key);
+        TAILQ_INIT(&dc->sends);
+        LIST_INIT(&dc->errands);
+        LIST_INIT(&dc->posts);
+        dc_memory_read(dc);
+        dc_replies_open(dc);
+        dc->timer = timer_new(a->loop, on_timer, dc);
+        dc->rest = make_rest(dc);
+        a->self = dc;
+        greet(dc);
+        return 0;
+}
+
+static void discord_close(struct adapter *a)
+{
+        struct discord *dc = a->self;
+
+        dc_inbound_free(dc->inbound);
+        dc->inbound = NULL;
+        dc_webhook_release(dc);
+        dc_sends_release(dc);
+        dc_errands_release(dc);
+        dc_call_abort(dc->call);
+        dc_replies_release(dc);
+        dc_rest_free(dc->rest);
+        dc_memory_release(dc);
+        discord_free(dc);
+}
+
+/* ---- what the road asks ---- */
+
+static unsigned discord_abilities(const struct adapter *a)
+{
+        const struct discord_conf *conf = a->conf;
+
+        return a->ops->can & ~(conf->streaming ? 0u : (unsigned)ADAPTER_STREAMS);
+}
+
+static bool discord_is_group(const struct adapter *a, const char *channel)
+{
+        return a->self && !dc_is_dm(a->self, channel);
+}
+
+static bool discord_mention(const struct adapter *a, struct slice name, struct buf *out)
+{
+        const struct discord *dc = a->self;
+        char username[40];
+        const char *id;
+
+        if (!dc->inbound || name.n == 0 || name.n >= sizeof(username))
+                return false;
+        memcpy(username, name.p, name.n);
+        username[name.n] = '\0';
+        id = dc_inbound_user_named(dc->inbound, username);
+        return id && buf_addf(out, "<@%s>", id) == 0;
+}
+
+/* A message in a guild can begin a thread; one that is in a thread, or in a DM, cannot. */
+static const char *discord_thread_at(const struct adapter *a, const struct incoming *in)
+{
+        (void)a;
+        return in->chat == CHAT_GROUP && !in->thread && dc_is_id(in->id) ? in->id : NULL;
+}
+
+const struct platform_ops discord_platform = {
+        .name = "discord",
+        .help = "A Discord bot: the gateway and the REST API.",
+        .can = ADAPTER_IDEMPOTENT | ADAPTER_EDITS | ADAPTER_STREAMS | ADAPTER_TYPING | ADAPTER_THREADS |
+               ADAPTER_REACTIONS | ADAPTER_FILES,
+        .text = { .dialect = MARKDOWN_DISCORD, .unit = UTF8_CODE_POINTS, .max = 2000 },
+        .debounce_ms = 3000,
+        .manners = { .conversation_seconds = 300,
+                     .dm_conversation_seconds = 900,
+                     .thread_chars = 2000,
+                     .slow_ms = 4000 },
+        .pace = { .per_second = 50 },
+        .settings = discord_settings,
+        .conf_size = sizeof(struct discord_conf),
+        .check = discord_check,
+        .open = discord_open,
+        .close = discord_close,
+        .send = dc_send,
+        .abilities = discord_abilities,
+        .is_group = discord_is_group,
+        .mention = discord_mention,
+        .webhook = dc_webhook,
+        .webhook_admits = dc_webhook_admits,
+        .recall = dc_recall,
+        .thread_at = discord_thread_at,
+        .tools = dc_tools,
+};

@@ -1,0 +1,446 @@
+/* The token test, the lock, slash commands and interactions of the Discord adapter. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "discord_rig.h"
+
+static int begin(void **state)
+{
+        unsetenv("DISCORD_BOT_TOKEN");
+        *state = rig_new();
+        return 0;
+}
+
+static int end(void **state)
+{
+        rig_free(*state);
+        return 0;
+}
+
+/* ---- the token ---- */
+
+static void a_good_token_shows_the_bots_name(void **state)
+{
+        struct rig *g = *state;
+
+        rig_connect(g, "");
+        assert_string_equal(rig_adapter(g)->profile, "testbot");
+        assert_string_equal(rig_adapter(g)->owner, "42");
+        assert_int_equal(inbound.opened, 1);
+}
+
+static void a_wrong_token_stops_and_says_where_to_put_the_right_one(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 401, "{\"message\":\"401: Unauthorized\",\"code\":0}");
+        rig_open(g, "");
+        rig_until_state(g, ADAPTER_STOPPED);
+        assert_non_null(strstr(rig_adapter(g)->why, "Discord does not know this bot token"));
+        assert_non_null(strstr(rig_adapter(g)->why, "adapters.dc.botToken or DISCORD_BOT_TOKEN"));
+        assert_int_equal(inbound.opened, 0);
+}
+
+static void without_a_token_it_says_both_places(void **state)
+{
+        struct rig *g = *state;
+        struct error err = { 0 };
+        struct adapter_conf *c = adapter_conf_make("dc", "discord", "{}", &err);
+
+        assert_non_null(c);
+        assert_int_equal(adapters_apply(g->adapters, &c, 1, &err), 0);
+        assert_int_equal(rig_adapter(g)->state, ADAPTER_STOPPED);
+        assert_string_equal(rig_adapter(g)->why,
+                            "there is no bot token: set DISCORD_BOT_TOKEN in the environment, "
+                            "or adapters.dc.botToken");
+}
+
+static void the_environment_has_a_token_too(void **state)
+{
+        struct rig *g = *state;
+        struct error err = { 0 };
+        struct adapter_conf *c;
+        char *json;
+
+        says(g, 200, ME);
+        g->server = fake_server_new(g->loop, g->script, g->count);
+        setenv("DISCORD_BOT_TOKEN", "from.the.environment", 1);
+        json = mem_printf("{\"apiBase\":\"http://127.0.0.1:%d\"}", fake_server_port(g->server));
+        c = adapter_conf_make("dc", "discord", json, &err);
+        free(json);
+        assert_non_null(c);
+        assert_int_equal(adapters_apply(g->adapters, &c, 1, &err), 0);
+        rig_requests(g, 1);
+        assert_non_null(
+                strstr(fake_server_request(g->server, 0), "Authorization: Bot from.the.environment\r\n"));
+        unsetenv("DISCORD_BOT_TOKEN");
+}
+
+static void when_discord_cannot_be_reached_it_tries_again(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 502, "");
+        says(g, 200, ME);
+        says(g, 200, APPLICATION);
+        rig_open(g, ",\"slashCommands\":false");
+        rig_until_state(g, ADAPTER_LOST);
+        assert_string_equal(rig_adapter(g)->why, "Discord answered 502");
+        rig_until_state(g, ADAPTER_UP);
+}
+
+static void one_token_serves_one_adapter(void **state)
+{
+        struct rig *g = *state;
+        struct error err = { 0 };
+        struct adapter_conf *c[2];
+
+        rig_connect(g, "");
+        c[0] = adapter_conf_make("again", "discord", "{\"botToken\":\"" TOKEN "\"}", &err);
+        c[1] = NULL;
+        assert_non_null(c[0]);
+        assert_int_equal(rig_adapter(g)->state, ADAPTER_UP);
+        {
+                char *json = mem_printf("{\"botToken\":\"" TOKEN
+                                        "\",\"apiBase\":\"http://127.0.0.1:%d\",\"slashCommands\":false}",
+                                        fake_server_port(g->server));
+
+                c[1] = adapter_conf_make("dc", "discord", json, &err);
+                free(json);
+        }
+        assert_non_null(c[1]);
+        assert_int_equal(adapters_apply(g->adapters, c, 2, &err), 0);
+        assert_int_equal(adapters_find(g->adapters, "again")->state, ADAPTER_STOPPED);
+        assert_non_null(strstr(adapters_find(g->adapters, "again")->why, "each bot may be connected once"));
+        assert_int_equal(rig_adapter(g)->state, ADAPTER_UP);
+}
+
+static void a_changed_token_is_used_everywhere_at_once(void **state)
+{
+        struct rig *g = *state;
+        const struct delivery d = {
+                .id = 1, .adapter = "dc", .kind = "type", .channel = "7", .payload = "{}"
+        };
+
+        says(g, 200, ME);
+        says(g, 200, APPLICATION);
+        says(g, 204, "");
+        rig_connect(g, "");
+        rig_apply(g, "the.new.token", ",\"slashCommands\":false");
+        assert_int_equal(inbound.freed, 1);
+        rig_until_state(g, ADAPTER_UP);
+        adapters_send(g->adapters, &d);
+        rig_requests(g, 3);
+        for (unsigned i = 2; i < 5; i++)
+                assert_non_null(
+                        strstr(fake_server_request(g->server, i), "Authorization: Bot the.new.token\r\n"));
+        assert_int_equal(inbound.opened, 2);
+}
+
+static void mistakes_in_the_settings_are_told(void **state)
+{
+        static const struct {
+                const char *json, *why;
+        } rows[] = {
+                { "{\"botToken\":\"Bot abc\"}",
+                  "dc:1: botToken: the token is written without 'Bot ' before it" },
+                { "{\"botToken\":\"a b\"}",
+                  "dc:1: botToken: this does not look like a bot's token from the developer portal" },
+                { "{\"botToken\":\"a\",\"gatewayUrl\":\"https://x\"}",
+                  "dc:1: gatewayUrl: must start with wss:// or ws://" },
+                { "{\"botToken\":\"a\",\"publicKey\":\"zz\"}",
+                  "dc:1: publicKey: is too short (at least 64 bytes)" },
+                { "{\"botToken\":\"a\",\"commandGuilds\":[\"here\"]}",
+                  "dc:1: commandGuilds: ids of servers are digits" },
+                { "{\"botToken\":\"a\",\"shards\":\"many\"}",
+                  "dc:1: shards: expected a whole number (1 to 1000) or 'auto', not a string" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct error err = { 0 };
+
+                assert_null(adapter_conf_make("dc", "discord", rows[i].json, &err));
+                assert_string_equal(err.text, rows[i].why);
+        }
+}
+
+/* ---- slash commands ---- */
+
+static void commands_are_registered_only_when_they_changed(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200, ME);
+        says(g, 200, APPLICATION);
+        says(g, 200, "[]");
+        says(g, 200, ME);
+        says(g, 200, APPLICATION);
+        rig_open(g, "");
+        rig_requests(g, 3);
+        assert_string_equal(rig_line(g, 2), "PUT /applications/43/commands");
+        for (const char *const *name = (const char *const[]){ "ask", "status", "new", "stop", "why", NULL };
+             *name; name++)
+                assert_non_null(strstr(rig_body(g, 2), *name));
+        for (int i = 0; i < 100000 && !dc_memory_get(rig_adapter(g)->self, "commands"); i++)
+                loop_step(g->loop, true);
+        rig_apply(g, TOKEN, ",\"roleMentions\":true"); /* a new life */
+        rig_until_state(g, ADAPTER_UP);
+        rig_requests(g, 5);
+        loop_step(g->loop, false);
+        assert_int_equal(fake_server_requests(g->server), 5);
+}
+
+static void commands_of_some_servers_are_registered_there(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200, ME);
+        says(g, 200, APPLICATION);
+        says(g, 200, "[]");
+        says(g, 200, "[]");
+        rig_open(g, ",\"commandGuilds\":[\"5\",\"6\"]");
+        rig_requests(g, 4);
+        for (unsigned i = 2; i < 4; i++)
+                assert_non_null(strstr(
+                        "PUT /applications/43/guilds/5/commands PUT /applications/43/guilds/6/commands",
+                        rig_line(g, i)));
+}
+
+/* ---- interactions ---- */
+
+#define COMMAND "{\"id\":\"900\",\"application_id\":\"43\",\"type\":2,\"token\":\"interaction-secret\"}"
+
+static void stored(const char *text)
+{
+        json_t *interaction = json_read(text, strlen(text), NULL);
+
+        inbound.hooks.stored(inbound.hooks.ctx, interaction);
+        json_decref(interaction);
+}
+
+static void answer(struct rig *g, const char *payload)
+{
+        const struct delivery d = { .id = 1,
+                                    .adapter = "dc",
+                                    .kind = "send",
+                                    .channel = "7",
+                                    .payload = payload,
+                                    .turn = 3,
+                                    .attempt = 1,
+                                    .created_ms = clock_wall_ms() };
+
+        fake_road.count = 0;
+        adapters_send(g->adapters, &d);
+        for (int i = 0; i < 100000 && fake_road.count == 0; i++)
+                loop_step(g->loop, true);
+        assert_int_equal(fake_road.sent[0].result.outcome, SEND_DONE);
+}
+
+static void a_command_is_put_off_and_then_answered_in_its_place(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 204, "");
+        says(g, 200, "{\"id\":\"501\"}");
+        says(g, 200, "{\"id\":\"502\"}");
+        rig_connect(g, "");
+        stored(COMMAND);
+        rig_requests(g, 1);
+        assert_string_equal(rig_line(g, 0), "POST /interactions/900/interaction-secret/callback");
+        assert_string_equal(rig_body(g, 0), "{\"type\":5}");
+        answer(g, "{\"text\":\"hi\",\"replyTo\":\"900\"}");
+        assert_string_equal(rig_line(g, 1), "PATCH /webhooks/43/interaction-secret/messages/@original");
+        assert_string_equal(rig_body(g, 1), "{\"content\":\"hi\",\"allowed_mentions\":{\"parse\":[],"
+                                            "\"users\":[],\"replied_user\":false}}");
+        assert_string_equal(fake_road.sent[0].platform_id, "501");
+        answer(g, "{\"text\":\"the rest\"}");
+        assert_string_equal(rig_line(g, 2), "POST /channels/7/messages");
+}
+
+static void a_command_whose_time_is_over_is_answered_in_the_channel(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 204, "");
+        says(g, 404, "{\"code\":10015,\"message\":\"Unknown Webhook\"}");
+        says(g, 200, "{\"id\":\"502\"}");
+        rig_connect(g, "");
+        stored(COMMAND);
+        answer(g, "{\"text\":\"hi\",\"replyTo\":\"900\"}");
+        assert_string_equal(rig_line(g, 2), "POST /channels/7/messages");
+        assert_null(strstr(rig_body(g, 2), "message_reference"));
+        assert_non_null(strstr(rig_body(g, 2), "enforce_nonce"));
+}
+
+static void an_acknowledgement_that_came_too_late_is_no_place_for_an_answer(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 404, "{\"code\":10062,\"message\":\"Unknown interaction\"}");
+        says(g, 200, "{\"id\":\"502\"}");
+        rig_connect(g, "");
+        stored(COMMAND);
+        rig_requests(g, 1);
+        for (int i = 0; i < 100000 && ((struct discord *)rig_adapter(g)->self)->token_count > 0; i++)
+                loop_step(g->loop, true);
+        answer(g, "{\"text\":\"hi\",\"replyTo\":\"900\"}");
+        assert_string_equal(rig_line(g, 1), "POST /channels/7/messages");
+}
+
+static void a_pressed_button_leaves_its_message_alone(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 204, "");
+        says(g, 200, "{\"id\":\"502\"}");
+        rig_connect(g, "");
+        stored("{\"id\":\"900\",\"application_id\":\"43\",\"type\":3,\"token\":\"interaction-secret\"}");
+        rig_requests(g, 1);
+        assert_string_equal(rig_body(g, 0), "{\"type\":6}");
+        answer(g, "{\"text\":\"hi\",\"replyTo\":\"900\"}");
+        assert_string_equal(rig_line(g, 1), "POST /channels/7/messages");
+}
+
+static void an_open_command_survives_an_orderly_restart(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 204, "");
+        says(g, 200, ME);
+        says(g, 200, APPLICATION);
+        says(g, 200, "{\"id\":\"501\"}");
+        rig_connect(g, "");
+        stored(COMMAND);
+        rig_requests(g, 1);
+        rig_apply(g, TOKEN, ",\"slashCommands\":false,\"roleMentions\":true");
+        rig_until_state(g, ADAPTER_UP);
+        answer(g, "{\"text\":\"hi\",\"replyTo\":\"900\"}");
+        assert_string_equal(rig_line(g, 3), "PATCH /webhooks/43/interaction-secret/messages/@original");
+}
+
+/* ---- recall ---- */
+
+struct heard {
+        unsigned calls, count;
+        char text[600];
+};
+
+static void on_recalled(void *arg, const struct recalled *lines, size_t count, const struct error *err)
+{
+        struct heard *h = arg;
+
+        h->calls++;
+        h->count = (unsigned)count;
+        if (err)
+                snprintf(h->text, sizeof(h->text), "%s", err->text);
+        for (size_t i = 0; i < count; i++) {
+                size_t n = strlen(h->text);
+
+                snprintf(h->text + n, sizeof(h->text) - n, "%s%s%s:%s ", lines[i].sender_name,
+                         lines[i].is_own ? "*" : "", lines[i].is_bot ? "+" : "", lines[i].text);
+        }
+}
+
+static void the_last_messages_are_recalled_oldest_first(void **state)
+{
+        struct rig *g = *state;
+        struct heard h = { 0 };
+
+        says(g, 200,
+             "[{\"id\":\"3\",\"content\":\"hello\",\"author\":{\"id\":\"42\",\"username\":\"testbot\","
+             "\"bot\":true}},"
+             "{\"id\":\"2\",\"content\":\"\",\"author\":{\"id\":\"8\",\"username\":\"bob\",\"global_name\":"
+             "\"Bob\"},"
+             "\"message_snapshots\":[{\"message\":{\"content\":\"forwarded\"}}]}]");
+        rig_connect(g, "");
+        adapters_recall(g->adapters, "dc", "7", "70", 25, on_recalled, &h);
+        for (int i = 0; i < 100000 && h.calls == 0; i++)
+                loop_step(g->loop, true);
+        assert_string_equal(rig_line(g, 0), "GET /channels/70/messages?limit=25");
+        assert_string_equal(h.text, "Bob:forwarded testbot*+:hello ");
+}
+
+static void a_recall_that_is_refused_says_why(void **state)
+{
+        struct rig *g = *state;
+        struct heard h = { 0 };
+
+        says(g, 403, "{\"code\":50001,\"message\":\"Missing Access\"}");
+        rig_connect(g, "");
+        adapters_recall(g->adapters, "dc", "7", NULL, 500, on_recalled, &h);
+        for (int i = 0; i < 100000 && h.calls == 0; i++)
+                loop_step(g->loop, true);
+        assert_string_equal(rig_line(g, 0), "GET /channels/7/messages?limit=100");
+        assert_string_equal(h.text, "Discord says: Missing Access (50001)");
+}
+
+static void a_thread_can_begin_in_a_server_but_not_in_a_thread_or_dm(void **state)
+{
+        struct rig *g = *state;
+        struct incoming in = { .adapter = "dc", .id = "55", .chat = CHAT_GROUP };
+
+        rig_connect(g, "");
+        assert_string_equal(adapters_thread_at(g->adapters, &in), "55");
+        in.thread = "66";
+        assert_null(adapters_thread_at(g->adapters, &in));
+        in.thread = NULL;
+        in.chat = CHAT_DM;
+        assert_null(adapters_thread_at(g->adapters, &in));
+}
+
+/* ---- what the inbound side asks ---- */
+
+static void on_got(void *arg, int status, json_t *body, const char *why)
+{
+        (void)why;
+        *(int *)arg = status;
+        assert_true(json_is_object(body));
+}
+
+static void questions_of_the_gateway_keep_their_buckets(void **state)
+{
+        struct rig *g = *state;
+        int status = 0;
+
+        says(g, 200, "{}");
+        rig_connect(g, "");
+        inbound.hooks.get(inbound.hooks.ctx, "/channels/7/messages/8?around=9", on_got, &status);
+        for (int i = 0; i < 100000 && status == 0; i++)
+                loop_step(g->loop, true);
+        assert_int_equal(status, 200);
+        assert_string_equal(rig_line(g, 0), "GET /channels/7/messages/8?around=9");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+        const struct CMUnitTest tests[] = {
+                TEST(a_good_token_shows_the_bots_name),
+                TEST(a_wrong_token_stops_and_says_where_to_put_the_right_one),
+                TEST(without_a_token_it_says_both_places),
+                TEST(the_environment_has_a_token_too),
+                TEST(when_discord_cannot_be_reached_it_tries_again),
+                TEST(one_token_serves_one_adapter),
+                TEST(a_changed_token_is_used_everywhere_at_once),
+                TEST(mistakes_in_the_settings_are_told),
+                TEST(commands_are_registered_only_when_they_changed),
+                TEST(commands_of_some_servers_are_registered_there),
+                TEST(a_command_is_put_off_and_then_answered_in_its_place),
+                TEST(a_command_whose_time_is_over_is_answered_in_the_channel),
+                TEST(an_acknowledgement_that_came_too_late_is_no_place_for_an_answer),
+                TEST(a_pressed_button_leaves_its_message_alone),
+                TEST(an_open_command_survives_an_orderly_restart),
+                TEST(the_last_messages_are_recalled_oldest_first),
+                TEST(a_recall_that_is_refused_says_why),
+                TEST(a_thread_can_begin_in_a_server_but_not_in_a_thread_or_dm),
+                TEST(questions_of_the_gateway_keep_their_buckets),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,535 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "discord_rig.h"
+
+#define SENT "{\"id\":\"501\",\"channel_id\":\"7\",\"author\":{\"id\":\"42\"}}"
+
+static int begin(void **state)
+{
+        *state = rig_new();
+        return 0;
+}
+
+static int end(void **state)
+{
+        rig_free(*state);
+        return 0;
+}
+
+static void deliver(struct rig *g, struct delivery d)
+{
+        d.id = 42;
+        d.fence = 5;
+        d.attempt = d.attempt ? d.attempt : 1;
+        d.created_ms = d.created_ms ? d.created_ms : 1700000000000;
+        d.adapter = "dc";
+        adapters_send(g->adapters, &d);
+}
+
+static const struct fake_sent *await(struct rig *g)
+{
+        assert_int_equal(fake_road.count, 0); /* never before the hook has returned */
+        for (int i = 0; i < 100000 && fake_road.count == 0; i++)
+                loop_step(g->loop, true);
+        assert_int_equal(fake_road.count, 1);
+        assert_int_equal(fake_road.sent[0].delivery, 42);
+        assert_int_equal(fake_road.sent[0].fence, 5);
+        return &fake_road.sent[0];
+}
+
+/* ---- what is asked of Discord ---- */
+
+#define NONE  "{\"parse\":[],\"users\":[],\"replied_user\":false}"
+#define NONCE "\"nonce\":\"94612b62e4b592a2bd3a61f9\",\"enforce_nonce\":true"
+
+/* clang-format off */
+static const struct {
+        const char *kind, *channel, *thread, *payload;
+        int64_t turn;
+        const char *line, *body, *platform_id;
+} calls[] = {
+        { "send", "7", NULL, "{\"text\":\"**hi**\",\"replyTo\":\"5\"}", 9, "POST /channels/7/messages",
+          "{\"message_reference\":{\"message_id\":\"5\",\"fail_if_not_exists\":false}," NONCE ",\"content\":\"**hi**\","
+          "\"allowed_mentions\":{\"parse\":[],\"users\":[],\"replied_user\":true}}", "501" },
+        /* in a DM there is no arrow, unless somebody asks for it */
+        { "send", "8", NULL, "{\"text\":\"hi\",\"replyTo\":\"5\"}", 9, "POST /channels/8/messages",
+          "{" NONCE ",\"content\":\"hi\",\"allowed_mentions\":" NONE "}", "501" },
+        { "send", "8", NULL, "{\"text\":\"hi\",\"replyTo\":\"5\"}", 0, "POST /channels/8/messages",
+          "{\"message_reference\":{\"message_id\":\"5\",\"fail_if_not_exists\":false}," NONCE ",\"content\":\"hi\","
+          "\"allowed_mentions\":{\"parse\":[],\"users\":[],\"replied_user\":true}}", "501" },
+        /* a thread is a channel of its own; the message it began at is not in it */
+        { "send", "7", "70", "{\"text\":\"hi\",\"replyTo\":\"71\"}", 9, "POST /channels/70/messages",
+          "{\"message_reference\":{\"message_id\":\"71\",\"fail_if_not_exists\":false}," NONCE ",\"content\":\"hi\","
+          "\"allowed_mentions\":{\"parse\":[],\"users\":[],\"replied_user\":true}}", "501" },
+        { "send", "7", "70", "{\"text\":\"hi\",\"replyTo\":\"70\"}", 9, "POST /channels/70/messages",
+          "{" NONCE ",\"content\":\"hi\",\"allowed_mentions\":" NONE "}", "501" },
+        /* whoever is really mentioned is notified, once; nobody else is, whatever the text says */
+        { "send", "7", NULL, "{\"text\":\"<@11> and <@!12>, <@11>, \\\\<@13>, @everyone <@&14>\"}", 0, "POST /channels/7/messages",
+          "{" NONCE ",\"content\":\"<@11> and <@!12>, <@11>, \\\\<@13>, @everyone <@&14>\","
+          "\"allowed_mentions\":{\"parse\":[],\"users\":[\"11\",\"12\"],\"replied_user\":false}}", "501" },
+        { "send", "7", NULL, "{\"text\":\"?\",\"buttons\":[[{\"text\":\"Yes\",\"data\":\"say:yes\"},{\"text\":\"See\",\"url\":\"https://x.org\"}]]}", 0,
+          "POST /channels/7/messages", "{" NONCE ",\"content\":\"?\",\"allowed_mentions\":" NONE ",\"components\":[{\"type\":1,\"components\":"
+          "[{\"type\":2,\"style\":1,\"label\":\"Yes\",\"custom_id\":\"say:yes\"},{\"type\":2,\"style\":5,\"label\":\"See\",\"url\":\"https://x.org\"}]}]}", "501" },
+        { "edit", "7", NULL, "{\"messageId\":\"5\",\"text\":\"more\"}", 9, "PATCH /channels/7/messages/5",
+          "{\"content\":\"more\",\"allowed_mentions\":" NONE "}", "501" },
+        { "edit", "7", "70", "{\"messageId\":\"70\",\"text\":\"more\"}", 9, "PATCH /channels/7/messages/70",
+          "{\"content\":\"more\",\"allowed_mentions\":" NONE "}", "501" },
+        { "delete", "7", "70", "{\"messageId\":\"5\"}", 0, "DELETE /channels/70/messages/5", "", "501" },
+        { "react", "7", NULL, "{\"messageId\":\"5\",\"emoji\":\"👀\"}", 0,
+          "PUT /channels/7/messages/5/reactions/%F0%9F%91%80/@me", "", "501" },
+        { "react", "7", NULL, "{\"messageId\":\"5\",\"emoji\":\"<a:party:99>\"}", 0,
+          "PUT /channels/7/messages/5/reactions/party%3A99/@me", "", "501" },
+        { "unreact", "7", NULL, "{\"messageId\":\"5\",\"emoji\":\"👀\"}", 0,
+          "DELETE /channels/7/messages/5/reactions/%F0%9F%91%80/@me", "", "501" },
+        { "type", "7", "70", "{}", 9, "POST /channels/70/typing", "", "501" },
+        { "thread", "7", NULL, "{\"messageId\":\"5\",\"name\":\"A question\\nwith lines\"}", 9, "POST /channels/7/messages/5/threads",
+          "{\"name\":\"A question\",\"auto_archive_duration\":1440}", "501" },
+};
+/* clang-format on */
+
+static void deliveries_become_calls(void **state)
+{
+        (void)state;
+        for (size_t i = 0; i < COUNT(calls); i++) {
+                struct rig *g = rig_new();
+                const struct fake_sent *sent;
+
+                inbound.dm = "8";
+                says(g, 200, SENT);
+                rig_connect(g, "");
+                deliver(g, (struct delivery){ .kind = calls[i].kind,
+                                              .channel = calls[i].channel,
+                                              .thread = calls[i].thread,
+                                              .payload = calls[i].payload,
+                                              .turn = calls[i].turn });
+                sent = await(g);
+                assert_int_equal(sent->result.outcome, SEND_DONE);
+                assert_string_equal(sent->platform_id, calls[i].platform_id);
+                assert_string_equal(rig_line(g, 0), calls[i].line);
+                assert_string_equal(rig_body(g, 0), calls[i].body);
+                rig_free(g);
+        }
+}
+
+static void what_cannot_be_sent_is_rejected_with_a_sentence(void **state)
+{
+        static const struct {
+                const char *kind, *channel, *payload, *why;
+        } rows[] = {
+                { "send", "general", "{\"text\":\"hi\"}",
+                  "'general' is no Discord channel: it is an id, 'user:ID' for somebody's DM, or "
+                  "'operator'" },
+                { "send", "7", "{\"text\":\"\"}", "there is no text to send" },
+                { "edit", "7", "{\"text\":\"x\",\"messageId\":\"../5\"}",
+                  "'../5' is no id of a Discord message" },
+                { "react", "7", "{\"messageId\":\"5\"}", "a reaction needs an emoji" },
+                { "wave", "7", "{}", "Discord has nothing for a delivery of kind 'wave'" },
+                { "upload", "7", "{\"path\":\"../state/x\"}",
+                  "there is no file '../state/x' in the workspace" },
+                { "send", "7", "{\"text\":\"?\",\"buttons\":[[{\"text\":\"Yes\"}]]}",
+                  "button 'Yes' needs data of 1 to 100 characters or a URL of at most 512" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct rig *g = rig_new();
+                const struct fake_sent *sent;
+
+                rig_connect(g, "");
+                deliver(g, (struct delivery){ .kind = rows[i].kind,
+                                              .channel = rows[i].channel,
+                                              .payload = rows[i].payload });
+                sent = await(g);
+                assert_int_equal(sent->result.outcome, SEND_REJECTED);
+                assert_string_equal(sent->why, rows[i].why);
+                rig_free(g);
+        }
+}
+
+static void a_file_is_uploaded_with_its_caption(void **state)
+{
+        struct rig *g = *state;
+        char *path = mem_printf("%s/workspace/note.txt", g->dir);
+        FILE *f = fopen(path, "w");
+        const char *request;
+
+        assert_non_null(f);
+        fputs("the bytes", f);
+        fclose(f);
+        free(path);
+        says(g, 200, SENT);
+        rig_connect(g, "");
+        deliver(g, (struct delivery){
+                           .kind = "upload",
+                           .channel = "7",
+                           .payload = "{\"path\":\"note.txt\",\"mime\":\"text/plain\",\"text\":\"see\"}" });
+        assert_int_equal(await(g)->result.outcome, SEND_DONE);
+        request = fake_server_request(g->server, 2);
+        assert_non_null(strstr(request, "\"attachments\":[{\"id\":0,\"filename\":\"note.txt\"}]"));
+        assert_non_null(strstr(request, "\"content\":\"see\""));
+        assert_non_null(strstr(request, "\"enforce_nonce\":true"));
+        assert_non_null(strstr(request, "name=\"files[0]\"; filename=\"note.txt\""));
+        assert_non_null(strstr(request, "the bytes"));
+}
+
+/* ---- what answers mean ---- */
+
+static void answers_say_whether_to_go_on(void **state)
+{
+        static const struct {
+                const char *kind;
+                int status;
+                const char *body;
+                enum send_outcome outcome;
+                enum error_kind error;
+                const char *why; /* a part of it */
+        } rows[] = {
+                { "send", 403, "{\"code\":50013,\"message\":\"Missing Permissions\"}", SEND_REJECTED,
+                  ERR_REFUSED, "Missing Permissions (50013): give the bot the permission" },
+                { "send", 403, "{\"code\":50001,\"message\":\"Missing Access\"}", SEND_REJECTED, ERR_REFUSED,
+                  "View Channel" },
+                { "send", 404, "{\"code\":10003,\"message\":\"Unknown Channel\"}", SEND_REJECTED, ERR_MISSING,
+                  "the channel is gone" },
+                { "send", 400, "{\"code\":50035,\"message\":\"Invalid Form Body\"}", SEND_REJECTED,
+                  ERR_REFUSED, "Invalid Form Body" },
+                { "send", 500, "oops", SEND_UNSURE, ERR_NET, "Discord answered 500" },
+                { "send", 503, "{\"code\":130000,\"message\":\"API resource overloaded\"}", SEND_RETRY,
+                  ERR_NET, "overloaded" },
+                { "edit", 502, "", SEND_RETRY, ERR_NET, "Discord answered 502" },
+                { "edit", 404, "{\"code\":10008,\"message\":\"Unknown Message\"}", SEND_REJECTED, ERR_MISSING,
+                  "the message has been deleted" },
+                { "delete", 404, "{\"code\":10008,\"message\":\"Unknown Message\"}", SEND_DONE, ERR_NONE,
+                  "" },
+                { "unreact", 404, "{\"code\":10008,\"message\":\"Unknown Message\"}", SEND_DONE, ERR_NONE,
+                  "" },
+                { "react", 404, "{\"code\":10008,\"message\":\"Unknown Message\"}", SEND_REJECTED,
+                  ERR_MISSING, "deleted" },
+                { "react", 400, "{\"code\":10014,\"message\":\"Unknown Emoji\"}", SEND_REJECTED, ERR_INVALID,
+                  "name:id" },
+                { "react", 403, "{\"code\":90001,\"message\":\"Reaction blocked\"}", SEND_REJECTED,
+                  ERR_REFUSED, "blocked the bot" },
+                { "thread", 400, "{\"code\":160004,\"message\":\"A thread has already been created\"}",
+                  SEND_DONE, ERR_NONE, "" },
+                { "thread", 400, "{\"code\":50024,\"message\":\"Cannot execute\"}", SEND_REJECTED,
+                  ERR_INVALID, "this kind of channel" },
+                { "send", 429, "{\"message\":\"slow\",\"retry_after\":300,\"global\":false}", SEND_RETRY,
+                  ERR_LIMIT, "slow" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct rig *g = rig_new();
+                const struct fake_sent *sent;
+
+                says(g, rows[i].status, rows[i].body);
+                rig_connect(g, "");
+                deliver(g, (struct delivery){
+                                   .kind = rows[i].kind,
+                                   .channel = "7",
+                                   .payload = "{\"text\":\"hi\",\"messageId\":\"5\",\"emoji\":\"👀\"}" });
+                sent = await(g);
+                assert_int_equal(sent->result.outcome, rows[i].outcome);
+                assert_int_equal(sent->result.kind, rows[i].error);
+                if (!strstr(sent->why, rows[i].why))
+                        fail_msg("'%s' is not in '%s'", rows[i].why, sent->why);
+                if (rows[i].outcome == SEND_DONE)
+                        assert_string_equal(sent->platform_id, "5");
+                if (rows[i].status == 429)
+                        assert_int_equal(sent->result.retry_after_ms, 300001);
+                rig_free(g);
+        }
+}
+
+static void a_global_limit_holds_the_adapter(void **state)
+{
+        struct rig *g = *state;
+
+        says_with(g, 429, "X-RateLimit-Global: true\r\n",
+                  "{\"message\":\"slow\",\"retry_after\":60,\"global\":true}");
+        rig_connect(g, "");
+        deliver(g, (struct delivery){ .kind = "send", .channel = "7", .payload = "{\"text\":\"hi\"}" });
+        assert_true(await(g)->result.freeze_adapter);
+}
+
+static void a_token_that_is_withdrawn_stops_the_adapter(void **state)
+{
+        struct rig *g = *state;
+        const struct fake_sent *sent;
+
+        says(g, 401, "{\"code\":0,\"message\":\"401: Unauthorized\"}");
+        rig_connect(g, "");
+        deliver(g, (struct delivery){ .kind = "send", .channel = "7", .payload = "{\"text\":\"hi\"}" });
+        sent = await(g);
+        assert_int_equal(sent->result.outcome, SEND_RETRY); /* it is sent with the next token */
+        assert_int_equal(rig_adapter(g)->state, ADAPTER_STOPPED);
+        assert_non_null(strstr(rig_adapter(g)->why, "adapters.dc.botToken or DISCORD_BOT_TOKEN"));
+}
+
+/* ---- once ---- */
+
+static const char *nonce_of(struct rig *g, unsigned i)
+{
+        static char nonce[30];
+        const char *at = strstr(rig_body(g, i), "\"nonce\":\"");
+
+        assert_non_null(at);
+        snprintf(nonce, sizeof(nonce), "%.24s", at + 9);
+        return nonce;
+}
+
+static void a_repeated_send_has_the_same_nonce_and_another_delivery_another(void **state)
+{
+        struct rig *g = *state;
+        struct delivery d = {
+                .id = 1, .adapter = "dc", .kind = "send", .channel = "7", .payload = "{\"text\":\"hi\"}"
+        };
+        char first[30];
+
+        d.created_ms = clock_wall_ms();
+        says(g, 200, SENT);
+        says(g, 200, SENT);
+        says(g, 200, SENT);
+        rig_connect(g, "");
+        for (unsigned i = 0; i < 3; i++) {
+                d.attempt = (int)i + 1;
+                d.id = i == 2 ? 2 : 1;
+                adapters_send(g->adapters, &d);
+                rig_requests(g, i + 1);
+        }
+        snprintf(first, sizeof(first), "%s", nonce_of(g, 0));
+        assert_string_equal(nonce_of(g, 1), first);
+        assert_string_not_equal(nonce_of(g, 2), first);
+}
+
+/* Once Discord may have forgotten the nonce, an attempt that may be a repetition looks first. */
+static void an_old_message_that_had_arrived_is_not_sent_again(void **state)
+{
+        struct rig *g = *state;
+        const struct fake_sent *sent;
+
+        says(g, 200,
+             "[{\"id\":\"900\",\"content\":\"hi\",\"author\":{\"id\":\"77\"}},"
+             "{\"id\":\"899\",\"content\":\" hi\",\"author\":{\"id\":\"42\"}}]");
+        rig_connect(g, "");
+        deliver(g, (struct delivery){
+                           .kind = "send", .channel = "7", .payload = "{\"text\":\"hi\"}", .attempt = 2 });
+        sent = await(g);
+        assert_int_equal(sent->result.outcome, SEND_DONE);
+        assert_string_equal(sent->platform_id, "899");
+        assert_string_equal(rig_line(g, 0), "GET /channels/7/messages?after=1174109820026880000&limit=100");
+}
+
+static void an_old_message_that_had_not_arrived_is_sent(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200,
+             "[{\"id\":\"900\",\"content\":\"hi\",\"nonce\":\"another\",\"author\":{\"id\":\"42\"}},"
+             "{\"id\":\"901\",\"content\":\"ho\",\"author\":{\"id\":\"42\"}}]");
+        says(g, 200, SENT);
+        rig_connect(g, "");
+        deliver(g, (struct delivery){
+                           .kind = "send", .channel = "7", .payload = "{\"text\":\"hi\"}", .attempt = 2 });
+        assert_string_equal(await(g)->platform_id, "501");
+        assert_string_equal(rig_line(g, 1), "POST /channels/7/messages");
+}
+
+static void what_cannot_be_found_out_stays_unsure(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 403, "{\"code\":50001,\"message\":\"Missing Access\"}");
+        rig_connect(g, "");
+        deliver(g, (struct delivery){
+                           .kind = "send", .channel = "7", .payload = "{\"text\":\"hi\"}", .attempt = 2 });
+        assert_int_equal(await(g)->result.outcome, SEND_UNSURE);
+        assert_int_equal(fake_server_requests(g->server), 3);
+}
+
+/* ---- people ---- */
+
+static void a_dm_is_opened_once_and_remembered(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200, "{\"id\":\"88\",\"type\":1}");
+        says(g, 200, SENT);
+        says(g, 200, SENT);
+        rig_connect(g, "");
+        deliver(g, (struct delivery){ .kind = "send", .channel = "user:5", .payload = "{\"text\":\"hi\"}" });
+        assert_int_equal(await(g)->result.outcome, SEND_DONE);
+        assert_string_equal(rig_line(g, 0), "POST /users/@me/channels");
+        assert_string_equal(rig_body(g, 0), "{\"recipient_id\":\"5\"}");
+        assert_string_equal(rig_line(g, 1), "POST /channels/88/messages");
+        fake_road.count = 0;
+        deliver(g, (struct delivery){ .kind = "send", .channel = "user:5", .payload = "{\"text\":\"hi\"}" });
+        await(g);
+        assert_string_equal(rig_line(g, 2), "POST /channels/88/messages");
+}
+
+static void somebody_who_takes_no_dms_is_told_apart(void **state)
+{
+        struct rig *g = *state;
+        const struct fake_sent *sent;
+
+        says(g, 400,
+             "{\"code\":50278,\"message\":\"Cannot send messages to this user due to having no mutual "
+             "guilds\"}");
+        rig_connect(g, "");
+        deliver(g, (struct delivery){ .kind = "send", .channel = "user:5", .payload = "{\"text\":\"hi\"}" });
+        sent = await(g);
+        assert_int_equal(sent->result.outcome, SEND_REJECTED);
+        assert_non_null(strstr(sent->why, "shares no server"));
+}
+
+static void the_operator_is_the_first_admin_whoever_writes(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200, SENT);
+        rig_connect(g, ",\"admins\":[\"10\",\"11\"]");
+        inbound.hooks.dm(inbound.hooks.ctx, "99", "990"); /* a stranger */
+        inbound.hooks.dm(inbound.hooks.ctx, "10", "100");
+        inbound.hooks.dm(inbound.hooks.ctx, "11", "110");
+        deliver(g,
+                (struct delivery){ .kind = "send", .channel = "operator", .payload = "{\"text\":\"news\"}" });
+        assert_int_equal(await(g)->result.outcome, SEND_DONE);
+        assert_string_equal(rig_line(g, 0), "POST /channels/100/messages");
+}
+
+static void the_operators_address_survives_a_restart(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200, ME); /* of the second life */
+        says(g, 200, APPLICATION);
+        says(g, 200, SENT);
+        rig_connect(g, ",\"admins\":[\"10\"]");
+        inbound.hooks.dm(inbound.hooks.ctx, "10", "100");
+        rig_apply(g, "an.other.token", ",\"slashCommands\":false,\"admins\":[\"10\"]");
+        rig_until_state(g, ADAPTER_UP);
+        deliver(g,
+                (struct delivery){ .kind = "send", .channel = "operator", .payload = "{\"text\":\"news\"}" });
+        assert_int_equal(await(g)->result.outcome, SEND_DONE);
+        assert_string_equal(rig_line(g, 2), "POST /channels/100/messages");
+}
+
+static void without_an_operator_news_wait(void **state)
+{
+        struct rig *g = *state;
+        const struct fake_sent *sent;
+
+        rig_connect(g, "");
+        deliver(g,
+                (struct delivery){ .kind = "send", .channel = "operator", .payload = "{\"text\":\"news\"}" });
+        sent = await(g);
+        assert_int_equal(sent->result.outcome, SEND_RETRY);
+        assert_int_equal(sent->result.kind, ERR_LIMIT); /* not counted as an attempt */
+        assert_string_equal(sent->why, "there is no operator to tell yet: name one in adapters.dc.admins");
+}
+
+static void an_operator_who_cannot_be_reached_yet_is_waited_for(void **state)
+{
+        struct rig *g = *state;
+        const struct fake_sent *sent;
+
+        says(g, 400, "{\"code\":50278,\"message\":\"no mutual guilds\"}");
+        rig_connect(g, ",\"admins\":\"10\"");
+        deliver(g,
+                (struct delivery){ .kind = "send", .channel = "operator", .payload = "{\"text\":\"news\"}" });
+        sent = await(g);
+        assert_int_equal(sent->result.outcome, SEND_RETRY);
+        assert_int_equal(sent->result.kind, ERR_LIMIT);
+}
+
+static void names_become_mentions_where_we_know_them(void **state)
+{
+        struct rig *g = *state;
+        struct rendered r;
+
+        inbound.named = "ada";
+        inbound.named_id = "11";
+        rig_connect(g, "");
+        assert_int_equal(adapters_render(g->adapters, "dc", "ask @ada or @bob, not @everyone", &r, NULL), 0);
+        assert_int_equal(r.count, 1);
+        assert_non_null(strstr(r.parts[0].text, "ask <@11> or @bob"));
+        assert_null(strstr(r.parts[0].text, "@everyone"));
+        rendered_release(&r);
+}
+
+static void long_answers_are_cut_at_2000_with_their_fences(void **state)
+{
+        struct rig *g = *state;
+        struct rendered r;
+        struct buf text;
+
+        buf_init(&text, 0);
+        buf_addstr(&text, "Here:\n\n```c\n");
+        while (text.len < 5000)
+                buf_addstr(&text, "int line_of_code(void); /* ü */\n");
+        buf_addstr(&text, "```\n");
+        rig_connect(g, "");
+        assert_int_equal(adapters_render(g->adapters, "dc", text.data, &r, NULL), 0);
+        assert_true(r.count >= 3);
+        for (size_t i = 0; i < r.count; i++) {
+                unsigned fences = 0;
+
+                assert_true(utf8_length(r.parts[i].text, strlen(r.parts[i].text), UTF8_CODE_POINTS) <= 2000);
+                for (const char *p = r.parts[i].text; (p = strstr(p, "```")); p += 3)
+                        fences++;
+                assert_int_equal(fences, 2);
+        }
+        rendered_release(&r);
+        buf_release(&text);
+}
+
+/* ---- life ---- */
+
+static void sends_under_way_end_with_the_adapter(void **state)
+{
+        struct rig *g = *state;
+        struct error err = { 0 };
+
+        says(g, 200, NULL);
+        rig_connect(g, "");
+        deliver(g, (struct delivery){ .kind = "send", .channel = "7", .payload = "{\"text\":\"hi\"}" });
+        rig_requests(g, 1);
+        assert_int_equal(adapters_apply(g->adapters, NULL, 0, &err), 0);
+        assert_int_equal(fake_road.count, 1);
+        assert_int_equal(fake_road.sent[0].result.outcome, SEND_UNSURE);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(deliveries_become_calls),
+                cmocka_unit_test(what_cannot_be_sent_is_rejected_with_a_sentence),
+                TEST(a_file_is_uploaded_with_its_caption),
+                cmocka_unit_test(answers_say_whether_to_go_on),
+                TEST(a_global_limit_holds_the_adapter),
+                TEST(a_token_that_is_withdrawn_stops_the_adapter),
+                TEST(a_repeated_send_has_the_same_nonce_and_another_delivery_another),
+                TEST(an_old_message_that_had_arrived_is_not_sent_again),
+                TEST(an_old_message_that_had_not_arrived_is_sent),
+                TEST(what_cannot_be_found_out_stays_unsure),
+                TEST(a_dm_is_opened_once_and_remembered),
+                TEST(somebody_who_takes_no_dms_is_told_apart),
+                TEST(the_operator_is_the_first_admin_whoever_writes),
+                TEST(the_operators_address_survives_a_restart),
+                TEST(without_an_operator_news_wait),
+                TEST(an_operator_who_cannot_be_reached_yet_is_waited_for),
+                TEST(names_become_mentions_where_we_know_them),
+                TEST(long_answers_are_cut_at_2000_with_their_fences),
+                TEST(sends_under_way_end_with_the_adapter),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
