@@ -85,9 +85,19 @@ void agent_late(struct agent *a, int64_t turn, const struct turn_reply *reply);
 
 /* ---- configuration ---- */
 
+/* Settings of every kind. */
+struct agent_common {
+        int64_t concurrency; /* 0: no limit of its own */
+        int64_t queue;
+        struct setting_list failover;
+        int64_t breaker_failures, breaker_seconds;
+};
+extern const struct setting agent_common_settings[];
+
 struct agent_conf {
         char *name;
         const struct agent_ops *ops;
+        struct agent_common common;
         void *conf;
         json_t *raw; /* as written, to see what a reload changes */
 };
@@ -154,6 +164,13 @@ struct agent_health {
         int64_t checked_ms; /* wall clock */
         char why[160];
         uint64_t turns, failures;
+        size_t running, waiting;  /* turns it works on, and those that wait for a place */
+        const char *circuit;      /* "closed", "open", "half-open" */
+        bool circuit_open;        /* not closed: it failed too often */
+        int64_t in_a_row;         /* failures since the last success */
+        uint64_t opened;          /* how often the circuit opened */
+        int64_t retry_ms;         /* until an open one lets somebody through */
+        const char *last_failure; /* "" when there was none */
 };
 /* Visits every agent with what is known of it. */
 void agents_each(struct agents *as,

@@ -5,7 +5,46 @@
 #include "base/json.h"
 #include "base/mem.h"
 
-static const char *const read_here[] = { "type", NULL };
+#define AT(field) offsetof(struct agent_common, field)
+
+/* clang-format off */
+const struct setting agent_common_settings[] = {
+        { "concurrency", SETTING_INT, "0", 0, 100000, .at = AT(concurrency),
+          .help = "How many turns it works on at once; others wait, first come, first served. 0: no limit but `limits.runningTurns`." },
+        { "queue", SETTING_INT, "1000", 0, 100000, .at = AT(queue),
+          .help = "How many turns may wait for it; more are refused with a short notice." },
+        { "failover", SETTING_STRINGS, "[]", .at = AT(failover),
+          .help = "Other agents, asked in this order when this one certainly has not worked on the turn." },
+        { "breakerFailures", SETTING_INT, "5", 0, 1000, .at = AT(breaker_failures),
+          .help = "After so many failures in a row it is left alone for a while; 0: never." },
+        { "breakerSeconds", SETTING_INT, "30", 1, 86400, .at = AT(breaker_seconds),
+          .help = "How long, until one turn tries again; each further failure doubles it, up to eight times." },
+        SETTING_END
+};
+/* clang-format on */
+
+static const struct setting *const common_tables[] = { agent_common_settings, NULL };
+static const struct setting no_settings[] = { SETTING_END };
+
+static const struct setting *own_settings(const struct agent_ops *ops)
+{
+        return ops->settings ? ops->settings : no_settings;
+}
+
+/* "type" and the keys of a table, NULL-terminated; free the array, not the words. */
+static const char **type_and_keys(const struct setting *table)
+{
+        size_t n = 0;
+        const char **keys;
+
+        while (table[n].key)
+                n++;
+        keys = mem_array(n + 2, sizeof(*keys));
+        keys[0] = "type";
+        for (size_t i = 0; i < n; i++)
+                keys[i + 1] = table[i].key;
+        return keys;
+}
 
 static const struct agent_ops *kind_of(const char *type)
 {
@@ -58,28 +97,34 @@ static const struct agent_ops *read_kind(struct settings_source *src, const char
         return ops;
 }
 
+/* One of the two tables; the keys of the other are somebody else's. */
+static int read_table(struct settings_source *src, const char *path, const json_t *object,
+                      const struct setting *table, const struct setting *other, void *out, struct error *err)
+{
+        const struct setting *const tables[] = { table, NULL };
+        const char **also = type_and_keys(other);
+        int rc = settings_read(src, path, object, tables, also, out, err);
+
+        free(also);
+        return rc;
+}
+
 /* Reads the settings of a kind from the object at path. */
 static struct agent_conf *read_at(struct settings_source *src, const char *path, const char *name,
                                   const struct agent_ops *ops, const json_t *object, struct error *err)
 {
-        const struct setting *const tables[] = { ops->settings, NULL };
-        void *conf = mem_zalloc(ops->conf_size ? ops->conf_size : 1);
-        struct agent_conf *c;
+        struct agent_conf *c = mem_zalloc(sizeof(*c));
 
-        if (settings_read(src, path, object, tables, read_here, conf, err) < 0) {
-                free(conf);
-                return NULL;
-        }
-        c = mem_zalloc(sizeof(*c));
         c->name = mem_strdup(name);
         c->ops = ops;
-        c->conf = conf;
+        c->conf = mem_zalloc(ops->conf_size ? ops->conf_size : 1);
         c->raw = json_deep_copy(object);
-        if (ops->check && ops->check(src, path, conf, err) < 0) {
-                agent_conf_free(c);
-                return NULL;
-        }
-        return c;
+        if (read_table(src, path, object, own_settings(ops), agent_common_settings, c->conf, err) == 0 &&
+            read_table(src, path, object, agent_common_settings, own_settings(ops), &c->common, err) == 0 &&
+            (!ops->check || ops->check(src, path, c->conf, err) == 0))
+                return c;
+        agent_conf_free(c);
+        return NULL;
 }
 
 struct agent_conf *agent_conf_read(struct settings_source *src, const char *name, const json_t *object,
@@ -122,7 +167,8 @@ void agent_conf_free(struct agent_conf *c)
 {
         if (!c)
                 return;
-        settings_release((const struct setting *const[]){ c->ops->settings, NULL }, c->conf);
+        settings_release((const struct setting *const[]){ own_settings(c->ops), NULL }, c->conf);
+        settings_release(common_tables, &c->common);
         free(c->conf);
         json_decref(c->raw);
         free(c->name);

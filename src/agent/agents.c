@@ -4,6 +4,7 @@
  * An instance is one opened agent. A reload that changes it puts a new instance into the map and retires the old one,
  * which stays open while turns or health checks hold it. What must not happen inside the caller's callback (closing an
  * instance, refusing a turn, answering a check at once) is done by one timer, so that freeing the registry forgets it.
+ * Turns are in agent_runs.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +33,7 @@ static struct instance *instance_open(struct agents *as, struct agent_conf *conf
 
         in->all = as;
         in->conf = conf;
+        queue_init(&in->queue);
         in->agent = (struct agent){
                 .ops = conf->ops,
                 .name = conf->name,
@@ -55,57 +57,14 @@ static void retire(struct instance *in)
         timer_start(in->all->chores, 0);
 }
 
-static void let_go(struct instance *in)
+void instance_let_go(struct instance *in)
 {
         in->holds--;
         if (in->retired && in->holds == 0)
                 timer_start(in->all->chores, 0);
 }
 
-/* Forgets that the turn runs. Returns the instance it ran on, still held; NULL when there is none. */
-static struct instance *take_running(struct agents *as, const struct turn_run *run)
-{
-        struct running *r = LIST_FIRST(&as->running);
-        struct instance *on = NULL;
-
-        while (r && r->run != run)
-                r = LIST_NEXT(r, next);
-        if (r) {
-                on = r->on;
-                LIST_REMOVE(r, next);
-                free(r);
-        }
-        return on;
-}
-
 /* ---- chores: what waits for the loop ---- */
-
-static struct running *first_unknown(const struct agents *as)
-{
-        struct running *r = LIST_FIRST(&as->running);
-
-        while (r && r->on)
-                r = LIST_NEXT(r, next);
-        return r;
-}
-
-/* Looks anew each time: the road may start and cancel others when it hears of one. */
-static void refuse_unknown(struct agents *as)
-{
-        struct running *r;
-
-        while ((r = first_unknown(as))) {
-                struct turn_run *run = r->run;
-                char *record = mem_printf("there is no agent '%s'", run->agent);
-
-                take_running(as, run);
-                turn_finish(run, &(struct turn_reply){
-                                         .kind = ERR_MISSING,
-                                         .text = "Nobody is there to answer: the agent is not configured.",
-                                         .error = record });
-                free(record);
-        }
-}
 
 static struct check *first_at_once(const struct agents *as)
 {
@@ -144,7 +103,7 @@ static void on_chores(void *arg)
 {
         struct agents *as = arg;
 
-        refuse_unknown(as);
+        runs_chores(as);
         answer_checks(as);
         close_retired(as);
 }
@@ -160,20 +119,9 @@ struct agents *agents_new(struct loop *l, struct http_client *http, const char *
         LIST_INIT(&as->retired);
         LIST_INIT(&as->running);
         LIST_INIT(&as->checks);
+        LIST_INIT(&as->news);
         as->chores = timer_new(l, on_chores, as);
         return as;
-}
-
-static void drop_running(struct agents *as)
-{
-        struct running *r;
-
-        while ((r = LIST_FIRST(&as->running))) {
-                LIST_REMOVE(r, next);
-                if (r->on)
-                        r->on->agent.ops->cancel(&r->on->agent, r->run);
-                free(r);
-        }
 }
 
 void agents_free(struct agents *as)
@@ -185,7 +133,8 @@ void agents_free(struct agents *as)
         if (!as)
                 return;
         timer_free(as->chores);
-        drop_running(as);
+        runs_drop(as);
+        news_drop(as);
         answers_release(&as->answers);
         while ((in = LIST_FIRST(&as->retired))) {
                 LIST_REMOVE(in, next);
@@ -273,6 +222,7 @@ static void switch_to(struct agents *as, struct map *next)
                         new->health.turns = old->health.turns;
                         new->health.failures = old->health.failures;
                 }
+                runs_move(old, new);
                 retire(old);
         }
         map_release(&as->live);
@@ -318,51 +268,6 @@ unsigned agents_abilities(void *agents, const char *agent)
         return in->agent.ops->abilities ? in->agent.ops->abilities(&in->agent) : in->agent.ops->can;
 }
 
-void agents_start(void *agents, struct turn_run *run)
-{
-        struct agents *as = agents;
-        struct running *r = mem_zalloc(sizeof(*r));
-
-        r->run = run;
-        r->on = map_get(&as->live, run->agent);
-        LIST_INSERT_HEAD(&as->running, r, next);
-        if (!r->on) {
-                timer_start(as->chores, 0);
-                return;
-        }
-        r->on->holds++;
-        r->on->agent.ops->start(&r->on->agent, run);
-}
-
-void agents_cancel(void *agents, struct turn_run *run)
-{
-        struct instance *in = take_running(agents, run);
-
-        if (!in)
-                return;
-        in->agent.ops->cancel(&in->agent, run);
-        let_go(in);
-}
-
-void agent_finish(struct agent *a, struct turn_run *run, const struct turn_reply *reply)
-{
-        struct instance *in = (struct instance *)a;
-
-        take_running(in->all, run);
-        in->health.turns++;
-        if (reply->kind != ERR_NONE)
-                in->health.failures++;
-        let_go(in);
-        turn_finish(run, reply);
-}
-
-void agent_fail(struct agent *a, struct turn_run *run, const struct turn_reply *reply,
-                enum agent_effect effect)
-{
-        (void)effect;
-        agent_finish(a, run, reply);
-}
-
 void agent_hold(struct agent *a)
 {
         ((struct instance *)a)->holds++;
@@ -370,7 +275,7 @@ void agent_hold(struct agent *a)
 
 void agent_unhold(struct agent *a)
 {
-        let_go((struct instance *)a);
+        instance_let_go((struct instance *)a);
 }
 
 /* ---- reply URLs ---- */
@@ -397,6 +302,21 @@ char *agent_reply_url(const struct agent *a, const struct turn_run *run, int64_t
 
 /* ---- health ---- */
 
+static void health_of(const struct instance *in, struct agent_health *h)
+{
+        int64_t rest_ms = in->breaker.until_ms - loop_now_ms(in->all->loop);
+
+        *h = in->health;
+        h->running = in->queue.working;
+        h->waiting = in->queue.waiting;
+        h->circuit = breaker_name(in->breaker.state);
+        h->circuit_open = in->breaker.state != BREAKER_CLOSED;
+        h->in_a_row = in->breaker.failures;
+        h->opened = in->breaker.opened;
+        h->retry_ms = in->breaker.state == BREAKER_OPEN && rest_ms > 0 ? rest_ms : 0;
+        h->last_failure = in->last_failure;
+}
+
 void agents_each(struct agents *as,
                  void (*fn)(void *arg, const struct agent *a, const struct agent_health *h), void *arg)
 {
@@ -405,7 +325,10 @@ void agents_each(struct agents *as,
         for (size_t i = 0; map_each(&as->live, &i, NULL, &value);) {
                 const struct instance *in = value;
 
-                fn(arg, &in->agent, &in->health);
+                struct agent_health h;
+
+                health_of(in, &h);
+                fn(arg, &in->agent, &h);
         }
 }
 
@@ -442,9 +365,9 @@ void agent_health_told(void *token, bool healthy, int64_t latency_ms, const char
         h->latency_ms = latency_ms;
         h->checked_ms = clock_wall_ms();
         snprintf(h->why, sizeof(h->why), "%s", why ? why : "");
-        told = *h;
+        health_of(in, &told);
         LIST_REMOVE(c, next);
-        let_go(in);
+        instance_let_go(in);
         c->fn(c->arg, &told);
         free(c);
 }

@@ -1,5 +1,6 @@
 /*
- * agents_private: the registry's own structures. For agents.c and its chapters only.
+ * agents_private: the registry's own structures. For agents.c and its chapters only: agent_runs.c (turns), answers.c (what comes
+ * later), agent_news.c (what is journaled).
  */
 #ifndef AGENT_AGENTS_PRIVATE_H
 #define AGENT_AGENTS_PRIVATE_H
@@ -8,6 +9,8 @@
 
 #include "agent/agent.h"
 #include "agent/answers.h"
+#include "agent/breaker.h"
+#include "agent/queue.h"
 #include "base/map.h"
 
 struct instance {
@@ -15,15 +18,30 @@ struct instance {
         struct agents *all;
         struct agent_conf *conf;
         struct agent_health health;
-        unsigned holds; /* running turns, open checks, and what a kind holds */
+        struct breaker breaker;
+        struct queue queue;
+        char last_failure[200];
+        unsigned holds; /* turns, open checks, and what a kind holds */
         bool retired;
         LIST_ENTRY(instance) next; /* among the retired */
 };
 
-/* A turn an instance works on; without an instance, one that is about to be refused. */
+enum running_state {
+        RUNNING_WAITS,   /* for a place at its instance */
+        RUNNING_WORKS,   /* the instance has it */
+        RUNNING_REFUSED, /* about to end: nobody can take it */
+};
+
+/* A turn the road has handed over. */
 struct running {
+        struct queue_entry entry; /* first: the queue knows only this part */
         struct turn_run *run;
-        struct instance *on;
+        struct instance *on; /* NULL when refused */
+        enum running_state state;
+        size_t at;           /* how far down the failover list */
+        enum error_kind why; /* of a refusal */
+        char notice[120];
+        struct buf record; /* what went wrong so far, for the operator */
         LIST_ENTRY(running) next;
 };
 
@@ -45,6 +63,25 @@ struct agents {
         LIST_HEAD(checks, check) checks;
         struct timer *chores;
         struct answers answers;
+        LIST_HEAD(, news) news; /* being written */
 };
+
+/* agents.c */
+void instance_let_go(struct instance *in); /* one hold less */
+
+/* agent_runs.c */
+struct running *runs_find(struct agents *as, int64_t turn); /* one that waits or works; NULL */
+/* The agent is told to stop, if it works; the turn stays open, for agent_finish. */
+void runs_stop(struct running *r);
+/* What waits at an instance that goes away waits at the new one, or is refused. */
+void runs_move(struct instance *from, struct instance *to);
+void runs_chores(struct agents *as); /* starts what may start, ends what is refused */
+void runs_drop(struct agents *as);   /* without a word to the road */
+
+/* agent_news.c: events of the registry in the journal; run and payload members may be NULL. */
+void news_circuit(struct instance *in, const char *type);
+void news_failover(struct agents *as, const struct turn_run *run, const char *from, const char *to,
+                   const char *why);
+void news_drop(struct agents *as);
 
 #endif

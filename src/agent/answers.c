@@ -484,17 +484,6 @@ static void on_turn_event(void *arg, const struct bus_event *e)
         json_decref(payload);
 }
 
-static struct running *find_running(struct agents *as, int64_t turn)
-{
-        struct running *r;
-
-        LIST_FOREACH(r, &as->running, next) {
-                if (r->run->id == turn && r->on)
-                        return r;
-        }
-        return NULL;
-}
-
 /* The agent's call is given up: it said what it had to say. */
 static void end_turn(struct posting *p, struct running *r)
 {
@@ -502,7 +491,7 @@ static void end_turn(struct posting *p, struct running *r)
         struct turn_run *run = r->run;
 
         p->ends = true;
-        a->ops->cancel(a, run);
+        runs_stop(r);
         agent_finish(a, run, &p->reply);
 }
 
@@ -518,7 +507,7 @@ int agents_reply(struct agents *as, int64_t turn, const char *token, const char 
         p->fn = fn;
         p->arg = arg;
         name_request(p, key);
-        r = find_running(as, turn);
+        r = runs_find(as, turn);
         if (r)
                 end_turn(p, r);
         else

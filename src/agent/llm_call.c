@@ -104,7 +104,11 @@ static void finish(struct llm_call *c, enum error_kind kind, const char *text, c
 
         http_abort(c->http);
         c->http = NULL;
-        agent_finish(c->llm->agent, c->run, &reply);
+        /* asking a model does nothing but cost: as long as nothing was said, another one may be asked */
+        if (kind == ERR_NONE)
+                agent_finish(c->llm->agent, c->run, &reply);
+        else
+                agent_fail(c->llm->agent, c->run, &reply, c->reader.text.len ? EFFECT_POSSIBLE : EFFECT_NONE);
         call_free(c);
 }
 

@@ -43,6 +43,7 @@ static void play_free(struct play *p)
 static void finish(struct play *p, const struct step *failed)
 {
         struct turn_reply reply = { 0 };
+        enum agent_effect effect = p->said.len ? EFFECT_POSSIBLE : EFFECT_NONE;
 
         if (failed) {
                 buf_addf(&p->said, "%s%s", p->said.len ? "\n\n" : "", failed->text);
@@ -50,7 +51,10 @@ static void finish(struct play *p, const struct step *failed)
                 reply.error = failed->record;
         }
         reply.text = p->said.data;
-        agent_finish(p->agent, p->run, &reply);
+        if (failed)
+                agent_fail(p->agent, p->run, &reply, effect);
+        else
+                agent_finish(p->agent, p->run, &reply);
         play_free(p);
 }
 

@@ -26,8 +26,19 @@ static void write_health(struct buf *b, const struct agent_health *h)
         show_time(b, "checkedAt", h->checked_ms);
 }
 
+static void write_circuit(struct buf *b, const struct agent_health *h)
+{
+        jsonw_open_member(b, "circuit", '{');
+        jsonw_str(b, "state", h->circuit);
+        jsonw_int(b, "failuresInARow", h->in_a_row);
+        jsonw_int(b, "opened", (int64_t)h->opened);
+        jsonw_int(b, "retryInMs", h->retry_ms);
+        jsonw_close(b, '}');
+}
+
 static void write_agent(void *arg, const struct agent *a, const struct agent_health *h)
 {
+        unsigned can = a->ops->abilities ? a->ops->abilities(a) : a->ops->can;
         struct buf *b = arg;
 
         jsonw_open(b, '{');
@@ -36,9 +47,13 @@ static void write_agent(void *arg, const struct agent *a, const struct agent_hea
         write_health(b, h);
         jsonw_int(b, "turns", (int64_t)h->turns);
         jsonw_int(b, "failures", (int64_t)h->failures);
+        jsonw_int(b, "running", (int64_t)h->running);
+        jsonw_int(b, "waiting", (int64_t)h->waiting);
+        write_circuit(b, h);
+        jsonw_str(b, "lastFailure", h->last_failure[0] ? h->last_failure : NULL);
         jsonw_open_member(b, "abilities", '[');
         for (size_t i = 0; i < COUNT(abilities); i++)
-                if (a->ops->can & abilities[i].flag)
+                if (can & abilities[i].flag)
                         jsonw_str(b, NULL, abilities[i].name);
         jsonw_close(b, ']');
         jsonw_close(b, '}');

@@ -1,6 +1,7 @@
 /* Alive, ready, and what is going on. */
 #include <unistd.h>
 
+#include "agent/agent.h"
 #include "api/api_private.h"
 #include "api/instances.h"
 #include "base/clock.h"
@@ -118,10 +119,35 @@ static void write_journal(struct buf *b, const struct bus *bus)
         jsonw_close(b, '}');
 }
 
+struct agents_seen {
+        unsigned total, open;
+        size_t waiting;
+};
+
+static void see_agent(void *arg, const struct agent *a, const struct agent_health *h)
+{
+        struct agents_seen *seen = arg;
+
+        (void)a;
+        seen->total++;
+        seen->open += h->circuit_open;
+        seen->waiting += h->waiting;
+}
+
+static void write_agents(struct buf *b, const struct agents_seen *seen)
+{
+        jsonw_open_member(b, "agents", '{');
+        jsonw_int(b, "total", seen->total);
+        jsonw_int(b, "circuitsOpen", seen->open);
+        jsonw_int(b, "turnsWaiting", (int64_t)seen->waiting);
+        jsonw_close(b, '}');
+}
+
 void health_status(struct http_exchange *x)
 {
         struct api *a = api_of(x);
         struct readiness r = { .api = a, .now_ms = clock_wall_ms(), .ready = true };
+        struct agents_seen agents = { 0 };
         struct road_stats road;
         struct store_health store;
         struct buf data;
@@ -129,9 +155,11 @@ void health_status(struct http_exchange *x)
         road_stats(a->env.road, &road);
         store_health(a->env.store, &store);
         adapters_each(a->env.adapters, ask_adapter, &r);
+        agents_each(a->env.agents, see_agent, &agents);
         buf_init(&data, 0);
         jsonw_open(&data, '{');
-        jsonw_str(&data, "status", store.ok && r.connected + r.off == r.total ? "healthy" : "degraded");
+        jsonw_str(&data, "status",
+                  store.ok && r.connected + r.off == r.total && !agents.open ? "healthy" : "degraded");
         jsonw_str(&data, "version", DRAGOMAN_VERSION);
         jsonw_int(&data, "pid", getpid());
         show_time(&data, "startedAt", a->env.started_ms);
@@ -141,6 +169,7 @@ void health_status(struct http_exchange *x)
         jsonw_int(&data, "total", r.total);
         jsonw_int(&data, "connected", r.connected);
         jsonw_close(&data, '}');
+        write_agents(&data, &agents);
         write_store(&data, &store);
         write_journal(&data, a->env.bus);
         write_road(&data, &road);

@@ -3,9 +3,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/agent.h"
 #include "api/api_private.h"
 #include "api/instances.h"
 #include "base/clock.h"
+#include "base/mem.h"
 #include "bus/bus.h"
 
 static void family(struct buf *b, const char *name, const char *type, const char *help)
@@ -88,6 +90,70 @@ static void write_adapter(void *arg, struct adapter *a)
         buf_addf(l->b, "\",platform=\"%s\"} %d\n", a->ops->name, a->state == ADAPTER_UP);
 }
 
+/* One value of every agent: the families stand apart in this format, so the agents are visited for each. */
+struct agent_metric {
+        const char *name, *type, *help;
+        double (*value)(const struct agent_health *h);
+};
+
+static double agent_turns(const struct agent_health *h)
+{
+        return (double)h->turns;
+}
+
+static double agent_failures(const struct agent_health *h)
+{
+        return (double)h->failures;
+}
+
+static double agent_running(const struct agent_health *h)
+{
+        return (double)h->running;
+}
+
+static double agent_waiting(const struct agent_health *h)
+{
+        return (double)h->waiting;
+}
+
+static double agent_circuit(const struct agent_health *h)
+{
+        return h->circuit_open ? 1 : 0;
+}
+
+static const struct agent_metric agent_metrics[] = {
+        { "agent_turns_total", "counter", "Turns that ended, by agent.", agent_turns },
+        { "agent_failures_total", "counter", "Those that failed.", agent_failures },
+        { "agent_running", "gauge", "Turns an agent works on.", agent_running },
+        { "agent_waiting", "gauge", "Turns that wait for a place at an agent.", agent_waiting },
+        { "agent_circuit_open", "gauge", "1 while an agent failed too often and is left alone.",
+          agent_circuit },
+};
+
+struct agent_listing {
+        struct buf *b;
+        const struct agent_metric *metric;
+};
+
+static void write_agent(void *arg, const struct agent *a, const struct agent_health *h)
+{
+        const struct agent_listing *l = arg;
+
+        buf_addf(l->b, "dragoman_%s{agent=\"", l->metric->name);
+        add_label(l->b, a->name);
+        buf_addf(l->b, "\",type=\"%s\"} %.17g\n", a->ops->type, l->metric->value(h));
+}
+
+static void write_agents(struct buf *b, struct agents *agents)
+{
+        for (size_t i = 0; i < COUNT(agent_metrics); i++) {
+                struct agent_listing l = { b, &agent_metrics[i] };
+
+                family(b, l.metric->name, l.metric->type, l.metric->help);
+                agents_each(agents, write_agent, &l);
+        }
+}
+
 static void write_route(struct buf *b, const struct api_route *r, const struct route_metrics *m)
 {
         for (size_t i = 0; i < METRICS_STATUSES && m->answers[i].status != 0; i++)
@@ -162,6 +228,7 @@ void metrics_show(struct http_exchange *x)
                (double)bus_tail(a->env.bus));
         family(&b, "adapter_up", "gauge", "1 when the adapter is connected.");
         adapters_each(a->env.adapters, write_adapter, &l);
+        write_agents(&b, a->env.agents);
         write_http(&b, a);
         write_process(&b, a);
         n = b.len;

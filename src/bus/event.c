@@ -22,6 +22,14 @@ static const struct {
         [STREAM_CUSTOM] = { "custom", "CUSTOM" },
 };
 
+/* Further words of a stream. */
+static const struct {
+        const char *word;
+        enum bus_stream stream;
+} others[] = {
+        { "agent", STREAM_TURN }, /* what happens to agents stands beside what they do */
+};
+
 int bus_stream_of(const char *type)
 {
         size_t n = strcspn(type, ".");
@@ -29,6 +37,9 @@ int bus_stream_of(const char *type)
         for (int i = 0; i < STREAM_COUNT; i++)
                 if (strlen(streams[i].word) == n && memcmp(streams[i].word, type, n) == 0)
                         return i;
+        for (size_t i = 0; i < COUNT(others); i++)
+                if (strlen(others[i].word) == n && memcmp(others[i].word, type, n) == 0)
+                        return (int)others[i].stream;
         return -1;
 }
 

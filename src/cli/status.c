@@ -95,6 +95,21 @@ static void print_road(const json_t *road)
                (long long)json_int(road, "failed", 0), (long long)json_int(road, "unknown", 0));
 }
 
+/* An agent that failed too often is left alone: that says more than its last health check. */
+static void print_agent(const json_t *agent)
+{
+        const char *circuit = json_str(json_object_get(agent, "circuit"), "state", "closed");
+        bool resting = strcmp(circuit, "closed") != 0;
+        int64_t waiting = json_int(agent, "waiting", 0);
+
+        print_row(json_str(agent, "name", "?"), json_str(agent, "type", "?"),
+                  resting ? "unhealthy" : json_str(agent, "health", "?"),
+                  json_str(agent, resting ? "lastFailure" : "why", NULL));
+        if (waiting > 0)
+                printf("    %lld %s for a place\n", (long long)waiting,
+                       plural(waiting, "turn waits", "turns wait"));
+}
+
 void status_print(const json_t *all, const char *dir)
 {
         const json_t *s = json_object_get(all, "status"), *store = json_object_get(s, "store"), *item;
@@ -111,8 +126,7 @@ void status_print(const json_t *all, const char *dir)
                           json_str(item, "state", "?"), json_str(item, "why", NULL));
         heading("agents");
         json_array_foreach(json_object_get(all, "agents"), i, item)
-                print_row(json_str(item, "name", "?"), json_str(item, "type", "?"),
-                          json_str(item, "health", "?"), json_str(item, "why", NULL));
+                print_agent(item);
         print_road(json_object_get(s, "road"));
         heading("store");
         print_row("database", "sqlite", json_str(store, "state", "?"), json_str(store, "why", NULL));

@@ -194,6 +194,15 @@ int config_check_references(const struct config *c, const struct settings_source
                 if (check_agent(c, src, mem_printf("rules[%zu].agent", i), c->rules[i].agent, err) < 0)
                         return -1;
         }
+        for (size_t i = 0; i < c->agent_count; i++) {
+                const struct setting_list *others = &c->agents[i]->common.failover;
+
+                for (size_t j = 0; j < others->count; j++) {
+                        if (check_agent(c, src, mem_printf("agents.%s.failover", c->agents[i]->name),
+                                        others->items[j], err) < 0)
+                                return -1;
+                }
+        }
         return check_agent(c, src, mem_strdup("defaultAgent"), c->default_agent, err);
 }
 

@@ -56,8 +56,8 @@ static json_t *agents_schema(void)
         json_t *kinds = json_array();
 
         for (size_t i = 0; agent_kinds[i]; i++)
-                json_array_append_new(kinds, kind_schema(agent_kinds[i]->type, agent_kinds[i]->help, NULL,
-                                                         agent_kinds[i]->settings));
+                json_array_append_new(kinds, kind_schema(agent_kinds[i]->type, agent_kinds[i]->help,
+                                                         agent_common_settings, agent_kinds[i]->settings));
         return named_schema(kinds, "Providers of answers, by name.");
 }
 
@@ -162,7 +162,8 @@ static const char adapters_text[] =
 static const char agents_text[] =
         "## `agents`\n\n"
         "An agent gives answers: a member of `agents` with a name of your choice and a `type`.\n"
-        "With several agents, `defaultAgent`, an adapter's `agent` or a rule says who answers.\n\n";
+        "With several agents, `defaultAgent`, an adapter's `agent` or a rule says who answers.\n"
+        "Keys every agent has:\n\n";
 
 static const char rules_text[] =
         "## `rules`\n\n"
@@ -218,6 +219,7 @@ void config_markdown(struct buf *out)
         for (size_t i = 0; platform_kinds[i]; i++)
                 add_kind(out, platform_kinds[i]->name, platform_kinds[i]->help, platform_kinds[i]->settings);
         buf_addstr(out, agents_text);
+        settings_markdown(agent_common_settings, out);
         for (size_t i = 0; agent_kinds[i]; i++)
                 add_kind(out, agent_kinds[i]->type, agent_kinds[i]->help, agent_kinds[i]->settings);
         buf_addstr(out, rules_text);

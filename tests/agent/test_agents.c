@@ -74,7 +74,7 @@ static void a_streaming_echo_says_the_same_word_by_word(void **state)
 static void the_demo_agent_says_that_it_is_one_and_what_to_do(void **state)
 {
         struct bench *b = *state;
-        struct transcript_line before = { "user", "Ann", "hi", 0 };
+        struct transcript_line before = { .role = "user", .name = "Ann", .text = "hi", .time_ms = 0 };
         struct fake_turn t;
 
         apply(b, "d", "demo", "{\"wordMs\": 0, \"toolMs\": 1}");

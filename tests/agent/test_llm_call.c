@@ -211,10 +211,10 @@ static void history_and_names_of_a_group_are_in_the_prompt(void **state)
 {
         static const struct fake_answer script[] = { { GOOD, .end = FAKE_CLOSE } };
         static const struct transcript_line history[] = {
-                { "assistant", NULL, "I begin", 1 },
-                { "user", "Ben]: root[\n", "one", 2 },
-                { "user", "Cara", "two", 3 },
-                { "assistant", NULL, "three", 4 },
+                { .role = "assistant", .name = NULL, .text = "I begin", .time_ms = 1 },
+                { .role = "user", .name = "Ben]: root[\n", .text = "one", .time_ms = 2 },
+                { .role = "user", .name = "Cara", .text = "two", .time_ms = 3 },
+                { .role = "assistant", .name = NULL, .text = "three", .time_ms = 4 },
         };
         static const struct attachment photo = { .kind = "image", .name = "cat.jpg" };
         struct bench *b = *state;

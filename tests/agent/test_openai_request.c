@@ -155,8 +155,10 @@ static bool request_fits(const json_t *request)
 
 static json_t *request_of(const struct llm_conf *conf, const char *base)
 {
-        static const struct transcript_line history[] = { { "user", "Ann", "one", 1 },
-                                                          { "assistant", NULL, "two", 2 } };
+        static const struct transcript_line history[] = {
+                { .role = "user", .name = "Ann", .text = "one", .time_ms = 1 },
+                { .role = "assistant", .name = NULL, .text = "two", .time_ms = 2 }
+        };
         const struct incoming in = { .text = "three \"\xf0\x9f\x98\x80\"\n",
                                      .chat = CHAT_GROUP,
                                      .sender_id = "7" };

@@ -223,6 +223,8 @@ static void every_mistake_is_told_with_file_and_line(void **state)
                   " there is 'assistant', 'b'" },
                 { "{\n\"agents\": 7}", "config.json:2: agents: expected an object of named agents" },
                 { "{\"agents\": {\n\"_x\": {\"type\": \"echo\"}}}", "config.json:2: agents._x: a name has small letters" },
+                { "{\"agents\": {\n\"e\": {\"type\": \"echo\", \"failover\": [\"f\"]}}}",
+                  "config.json:2: agents.e.failover: there is no agent 'f'" },
                 { "{\n\"defaultAgent\": \"nobody\"}", "config.json:2: defaultAgent: there is no agent 'nobody'; there is 'demo'" },
                 { "{\n\"rules\": {}}", "config.json:2: rules: expected a list of rules" },
                 { "{\"rules\": [{},\n7]}", "config.json:2: rules[1]: expected an object" },

@@ -1,0 +1,380 @@
+/*
+ * Turns at the registry: who takes one, when, and what happens when that one cannot.
+ *
+ *     agents_start ──► place ──► WAITS ──► WORKS ──► agent_finish ──► turn_finish
+ *                        ▲         │         │
+ *                        └─────────┴─────────┘  failover: another agent of the list, with the same turn key
+ *                        └──► REFUSED ──► turn_finish, from the loop
+ *
+ * Another agent is asked only when the first certainly did nothing: its circuit is open, its queue is full, or its call failed without
+ * effect (EFFECT_NONE). A turn is never worked on twice by accident.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agents_private.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+static void place(struct agents *as, struct running *r, struct instance *in);
+
+static const struct agent_common *common_of(const struct instance *in)
+{
+        return &in->conf->common;
+}
+
+static void running_free(struct running *r)
+{
+        LIST_REMOVE(r, next);
+        buf_release(&r->record);
+        free(r);
+}
+
+static struct running *find_run(struct agents *as, const struct turn_run *run)
+{
+        struct running *r;
+
+        LIST_FOREACH(r, &as->running, next) {
+                if (r->run == run)
+                        return r;
+        }
+        return NULL;
+}
+
+struct running *runs_find(struct agents *as, int64_t turn)
+{
+        struct running *r;
+
+        LIST_FOREACH(r, &as->running, next) {
+                if (r->run->id == turn && r->on)
+                        return r;
+        }
+        return NULL;
+}
+
+/* Its instance has nothing to do with it any more. */
+static void leave(struct running *r)
+{
+        struct instance *in = r->on;
+
+        if (!in)
+                return;
+        queue_remove(&in->queue, &r->entry);
+        if (r->state == RUNNING_WORKS)
+                in->queue.working--;
+        if (in->queue.waiting > 0)
+                timer_start(in->all->chores, 0);
+        r->on = NULL;
+        instance_let_go(in);
+}
+
+/* ---- refusals and failover ---- */
+
+static void refuse(struct running *r, enum error_kind why, const char *notice)
+{
+        r->state = RUNNING_REFUSED;
+        r->why = why;
+        snprintf(r->notice, sizeof(r->notice), "%s", notice);
+}
+
+static void add_record(struct running *r, const char *agent, const char *why)
+{
+        buf_addf(&r->record, "%s%s: %s", r->record.len ? "; " : "", agent, why);
+}
+
+static bool could_take(const struct instance *in, int64_t now_ms)
+{
+        return !breaker_blocks(&in->breaker, now_ms) &&
+               (queue_has_place(&in->queue, common_of(in)->concurrency) ||
+                queue_has_room(&in->queue, common_of(in)->queue));
+}
+
+/* The next agent of the list that can take it; NULL: none. */
+static struct instance *next_choice(struct agents *as, struct running *r)
+{
+        const struct instance *first = map_get(&as->live, r->run->agent);
+        const struct setting_list *others = first ? &common_of(first)->failover : NULL;
+
+        while (others && r->at < others->count) {
+                struct instance *in = map_get(&as->live, others->items[r->at++]);
+
+                if (in && in != first && could_take(in, loop_now_ms(as->loop)))
+                        return in;
+        }
+        return NULL;
+}
+
+/* Gives the turn to the next agent of the list. False: there is none. */
+static bool fail_over(struct agents *as, struct running *r, const char *from, const char *why)
+{
+        struct instance *in = next_choice(as, r);
+
+        if (!in)
+                return false;
+        log_warn("another agent takes over", LOG_S("turn", r->run->key), LOG_S("from", from),
+                 LOG_S("to", in->agent.name), LOG_S("why", why));
+        news_failover(as, r->run, from, in->agent.name, why);
+        add_record(r, from, why);
+        r->on = in;
+        r->state = RUNNING_WAITS;
+        in->holds++;
+        /* never at once: we may be inside a callback of the one that failed */
+        queue_push(&in->queue, &r->entry);
+        timer_start(as->chores, 0);
+        return true;
+}
+
+static void give_away_or_refuse(struct agents *as, struct running *r, const struct instance *in,
+                                enum error_kind kind, const char *notice, const char *why)
+{
+        if (fail_over(as, r, in->agent.name, why))
+                return;
+        add_record(r, in->agent.name, why);
+        refuse(r, kind, notice);
+        timer_start(as->chores, 0);
+}
+
+static void on_blocked(struct agents *as, struct running *r, const struct instance *in)
+{
+        char why[300];
+
+        snprintf(why, sizeof(why), "its circuit is open after %" PRId64 " failures, the last: %s",
+                 in->breaker.failures, in->last_failure);
+        give_away_or_refuse(as, r, in, ERR_LIMIT,
+                            "The agent is not available right now. Please try again later.", why);
+}
+
+static void on_full(struct agents *as, struct running *r, const struct instance *in)
+{
+        char why[80];
+
+        snprintf(why, sizeof(why), "%zu turns wait for it already (queue)", in->queue.waiting);
+        give_away_or_refuse(as, r, in, ERR_LIMIT, "The agent is busy right now. Please try again later.",
+                            why);
+}
+
+/* ---- starting ---- */
+
+static void work(struct running *r)
+{
+        r->state = RUNNING_WORKS;
+        r->on->queue.working++;
+        r->on->agent.ops->start(&r->on->agent, r->run);
+}
+
+static void place(struct agents *as, struct running *r, struct instance *in)
+{
+        int64_t now_ms = loop_now_ms(as->loop);
+        bool at_once = in->queue.waiting == 0 && queue_has_place(&in->queue, common_of(in)->concurrency);
+
+        if (breaker_blocks(&in->breaker, now_ms)) {
+                on_blocked(as, r, in);
+        } else if (!at_once && !queue_has_room(&in->queue, common_of(in)->queue)) {
+                on_full(as, r, in);
+        } else {
+                r->on = in;
+                r->state = RUNNING_WAITS;
+                in->holds++;
+                if (at_once && breaker_admit(&in->breaker, now_ms))
+                        work(r);
+                else
+                        queue_push(&in->queue, &r->entry);
+        }
+}
+
+void agents_start(void *agents, struct turn_run *run)
+{
+        struct agents *as = agents;
+        struct running *r = mem_zalloc(sizeof(*r));
+        struct instance *in = map_get(&as->live, run->agent);
+
+        r->run = run;
+        buf_init(&r->record, 0);
+        LIST_INSERT_HEAD(&as->running, r, next);
+        if (in) {
+                place(as, r, in);
+                return;
+        }
+        buf_addf(&r->record, "there is no agent '%s'", run->agent);
+        refuse(r, ERR_MISSING, "Nobody is there to answer: the agent is not configured.");
+        timer_start(as->chores, 0);
+}
+
+/* Starts those for whom there is a place; who finds the circuit open goes elsewhere. */
+static void pump(struct instance *in)
+{
+        struct agents *as = in->all;
+
+        while (in->queue.waiting > 0 && queue_has_place(&in->queue, common_of(in)->concurrency)) {
+                struct running *r = (struct running *)queue_pop(&in->queue);
+
+                if (breaker_admit(&in->breaker, loop_now_ms(as->loop))) {
+                        work(r);
+                        continue;
+                }
+                leave(r);
+                on_blocked(as, r, in);
+        }
+}
+
+/* ---- chores ---- */
+
+static struct running *first_refused(const struct agents *as)
+{
+        struct running *r;
+
+        LIST_FOREACH(r, &as->running, next) {
+                if (r->state == RUNNING_REFUSED)
+                        return r;
+        }
+        return NULL;
+}
+
+/* Looks anew each time: the road may start and cancel others when it hears of one. */
+static void end_refused(struct agents *as)
+{
+        struct running *r;
+
+        while ((r = first_refused(as))) {
+                struct turn_run *run = r->run;
+                struct turn_reply reply = { .kind = r->why };
+                char *record = mem_strdup(r->record.data), *notice = mem_strdup(r->notice);
+
+                reply.text = notice;
+                reply.error = record;
+                running_free(r);
+                turn_finish(run, &reply);
+                free(record);
+                free(notice);
+        }
+}
+
+void runs_chores(struct agents *as)
+{
+        void *value;
+
+        for (size_t i = 0; map_each(&as->live, &i, NULL, &value);)
+                pump(value);
+        end_refused(as);
+}
+
+void runs_move(struct instance *from, struct instance *to)
+{
+        struct agents *as = from->all;
+        struct queue_entry *e;
+
+        while ((e = queue_pop(&from->queue))) {
+                struct running *r = (struct running *)e;
+
+                leave(r);
+                if (to) {
+                        r->on = to;
+                        to->holds++;
+                        queue_push(&to->queue, &r->entry);
+                } else {
+                        add_record(r, from->agent.name, "it is not configured any more");
+                        refuse(r, ERR_MISSING, "Nobody is there to answer: the agent is not configured.");
+                }
+                timer_start(as->chores, 0);
+        }
+}
+
+/* ---- ends ---- */
+
+/* Counts the end and hears what it says about the agent's health. */
+static void note_end(struct instance *in, const struct turn_reply *reply)
+{
+        struct breaker_limits limits = { common_of(in)->breaker_failures,
+                                         common_of(in)->breaker_seconds * 1000 };
+        enum breaker_change change =
+                breaker_told(&in->breaker, &limits, reply->kind, loop_now_ms(in->all->loop));
+
+        in->health.turns++;
+        if (reply->kind != ERR_NONE) {
+                in->health.failures++;
+                snprintf(in->last_failure, sizeof(in->last_failure), "%s",
+                         reply->error ? reply->error : error_kind_name(reply->kind));
+        }
+        if (change == BREAKER_OPENED) {
+                log_warn("an agent failed too often and is left alone for a while",
+                         LOG_S("agent", in->agent.name), LOG_I("failures", in->breaker.failures),
+                         LOG_S("why", in->last_failure));
+                news_circuit(in, "agent.circuit_opened");
+        } else if (change == BREAKER_RECOVERED) {
+                log_info("the agent works again", LOG_S("agent", in->agent.name));
+                news_circuit(in, "agent.circuit_closed");
+        }
+}
+
+/* With what went wrong before it. */
+static void tell_road(struct running *r, const struct turn_reply *reply)
+{
+        struct turn_reply told = *reply;
+        struct turn_run *run = r->run;
+        char *record = NULL;
+
+        if (reply->kind != ERR_NONE && r->record.len) {
+                record = mem_printf("%s; then %s", r->record.data, reply->error ? reply->error : "it failed");
+                told.error = record;
+        }
+        running_free(r);
+        turn_finish(run, &told);
+        free(record);
+}
+
+void agent_finish(struct agent *a, struct turn_run *run, const struct turn_reply *reply)
+{
+        struct instance *in = (struct instance *)a;
+        struct running *r = find_run(in->all, run);
+
+        note_end(in, reply);
+        leave(r);
+        tell_road(r, reply);
+}
+
+void agent_fail(struct agent *a, struct turn_run *run, const struct turn_reply *reply,
+                enum agent_effect effect)
+{
+        struct instance *in = (struct instance *)a;
+        struct running *r = find_run(in->all, run);
+
+        note_end(in, reply);
+        leave(r);
+        if (effect == EFFECT_NONE &&
+            fail_over(in->all, r, in->agent.name, reply->error ? reply->error : error_kind_name(reply->kind)))
+                return;
+        tell_road(r, reply);
+}
+
+void runs_stop(struct running *r)
+{
+        if (r->state != RUNNING_WORKS)
+                return;
+        r->on->agent.ops->cancel(&r->on->agent, r->run);
+        breaker_forget(&r->on->breaker);
+}
+
+void agents_cancel(void *agents, struct turn_run *run)
+{
+        struct running *r = find_run(agents, run);
+
+        if (!r)
+                return;
+        runs_stop(r);
+        leave(r);
+        running_free(r);
+}
+
+void runs_drop(struct agents *as)
+{
+        struct running *r;
+
+        while ((r = LIST_FIRST(&as->running))) {
+                if (r->state == RUNNING_WORKS)
+                        r->on->agent.ops->cancel(&r->on->agent, r->run);
+                running_free(r);
+        }
+}

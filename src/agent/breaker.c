@@ -1,0 +1,86 @@
+#include "agent/breaker.h"
+
+#include "base/id.h"
+
+#define LONGEST 3 /* doublings of the pause */
+
+bool breaker_blocks(const struct breaker *b, int64_t now_ms)
+{
+        switch (b->state) {
+        case BREAKER_CLOSED:
+                return false;
+        case BREAKER_OPEN:
+                return now_ms < b->until_ms;
+        default:
+                return b->probing;
+        }
+}
+
+bool breaker_admit(struct breaker *b, int64_t now_ms)
+{
+        if (breaker_blocks(b, now_ms))
+                return false;
+        if (b->state != BREAKER_CLOSED) {
+                b->state = BREAKER_HALF_OPEN;
+                b->probing = true;
+        }
+        return true;
+}
+
+/* Jitter keeps many daemons from knocking at the same instant. */
+static void open_for(struct breaker *b, int64_t pause_ms, int64_t now_ms)
+{
+        int64_t pause = pause_ms << (b->reopened < LONGEST ? b->reopened : LONGEST);
+
+        b->state = BREAKER_OPEN;
+        b->probing = false;
+        b->opened++;
+        b->until_ms = now_ms + pause + (int64_t)id_random_below((uint64_t)pause / 4 + 1);
+}
+
+/* Mistakes of the request say nothing about the agent. */
+static bool is_neutral(enum error_kind kind)
+{
+        return kind == ERR_CANCELLED || kind == ERR_INVALID || kind == ERR_CONFLICT;
+}
+
+enum breaker_change breaker_told(struct breaker *b, const struct breaker_limits *limits, enum error_kind kind,
+                                 int64_t now_ms)
+{
+        bool was_closed = b->state == BREAKER_CLOSED;
+
+        if (is_neutral(kind)) {
+                breaker_forget(b);
+                return BREAKER_SAME;
+        }
+        if (kind == ERR_NONE) {
+                b->failures = 0;
+                b->reopened = 0;
+                b->probing = false;
+                b->state = BREAKER_CLOSED;
+                return was_closed ? BREAKER_SAME : BREAKER_RECOVERED;
+        }
+        b->failures++;
+        if (limits->failures == 0 || b->state == BREAKER_OPEN)
+                return BREAKER_SAME;
+        if (b->state == BREAKER_HALF_OPEN)
+                b->reopened++;
+        else if (b->failures < limits->failures)
+                return BREAKER_SAME;
+        open_for(b, limits->pause_ms, now_ms);
+        return was_closed ? BREAKER_OPENED : BREAKER_SAME;
+}
+
+void breaker_forget(struct breaker *b)
+{
+        b->probing = false;
+}
+
+const char *breaker_name(enum breaker_state state)
+{
+        static const char *const names[] = {
+                [BREAKER_CLOSED] = "closed", [BREAKER_OPEN] = "open", [BREAKER_HALF_OPEN] = "half-open"
+        };
+
+        return names[state];
+}

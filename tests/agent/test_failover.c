@@ -1,0 +1,346 @@
+/* Several agents: who takes a turn when one cannot, who waits, and what is never done twice. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+
+#include "../lib/fake_server.h"
+#include "../lib/scratch.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "fake_turn.h"
+
+#define DEAD "http://127.0.0.1:1/"
+
+struct bench {
+        char *dir;
+        struct loop *loop;
+        struct http_client *http;
+        struct agents *agents;
+};
+
+static void swallow(const char *line, void *arg)
+{
+        (void)line;
+        (void)arg;
+}
+
+static int setup(void **state)
+{
+        struct bench *b = mem_zalloc(sizeof(*b));
+        struct error err = { 0 };
+        char *path;
+        FILE *f;
+
+        log_divert(swallow, NULL);
+        b->dir = scratch_new();
+        path = scratch_path(b->dir, "bad.txt");
+        f = fopen(path, "w");
+        assert_non_null(f);
+        fputs("when half*\n  piece \"half \"\n  fail net It broke.\nwhen *\n  fail net It is down.\n", f);
+        fclose(f);
+        free(path);
+        b->loop = loop_new();
+        b->http = http_client_new(b->loop, &(struct http_client_options){ 0 }, &err);
+        b->agents = agents_new(b->loop, b->http, b->dir);
+        *state = b;
+        return 0;
+}
+
+static int teardown(void **state)
+{
+        struct bench *b = *state;
+
+        agents_free(b->agents);
+        http_client_free(b->http);
+        loop_free(b->loop);
+        scratch_free(b->dir);
+        free(b);
+        log_divert(NULL, NULL);
+        return 0;
+}
+
+/* name, type, json; ended by a NULL name. */
+static void apply(struct bench *b, const char *const *rows)
+{
+        struct agent_conf *confs[8];
+        struct error err = { 0 };
+        size_t n = 0;
+
+        for (; *rows; rows += 3) {
+                confs[n] = agent_conf_make(rows[0], rows[1], rows[2], &err);
+                if (!confs[n++])
+                        fail_msg("%s", err.text);
+        }
+        if (agents_apply(b->agents, confs, n, &err) < 0)
+                fail_msg("%s", err.text);
+}
+
+static void run(struct bench *b, struct fake_turn *t, const char *agent, const char *text)
+{
+        fake_turn_init(t, agent, text);
+        fake_turn_start(t, b->agents);
+        fake_turn_await(t, b->loop);
+}
+
+static void note(void *arg, const struct agent *a, const struct agent_health *h)
+{
+        struct agent_health *out = arg;
+
+        if (strcmp(a->name, "a") == 0)
+                *out = *h;
+}
+
+static struct agent_health health(struct bench *b)
+{
+        struct agent_health h = { 0 };
+
+        agents_each(b->agents, note, &h);
+        return h;
+}
+
+static void assert_has(const char *text, const char *part)
+{
+        if (!strstr(text, part))
+                fail_msg("'%s' is not in '%s'", part, text);
+}
+
+static void another_agent_answers_when_the_first_did_nothing(void **state)
+{
+        static const char *const rows[] = {
+                "a",
+                "webhook",
+                "{\"url\": \"" DEAD "\", \"retries\": 0, \"failover\": [\"gone\", \"b\", \"c\"]}",
+                "b",
+                "script",
+                "{\"file\": \"bad.txt\"}",
+                "c",
+                "echo",
+                "{}",
+                NULL
+        };
+        struct fake_turn t;
+
+        apply(*state, rows);
+        run(*state, &t, "a", "hello");
+        assert_int_equal(t.reply.kind, ERR_NONE);
+        assert_string_equal(t.text, "hello");
+        fake_turn_release(&t);
+}
+
+static void a_turn_that_may_have_been_worked_on_is_given_to_nobody_else(void **state)
+{
+        static const struct fake_answer broken[] = { { NULL, .end = FAKE_CLOSE } };
+        static const struct fake_answer fails[] = { { "HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n" } };
+        const struct fake_answer *const scripts[] = { broken, fails };
+
+        for (size_t i = 0; i < COUNT(scripts); i++) {
+                struct bench *b = *state;
+                struct fake_server *server = fake_server_new(b->loop, scripts[i], 1);
+                char *url = fake_server_url(server, "/"),
+                     *json = mem_printf("{\"url\": \"%s\", \"retries\": 0, \"failover\": [\"b\"]}", url);
+                const char *const rows[] = { "a", "webhook", json, "b", "echo", "{}", NULL };
+                struct fake_turn t;
+
+                apply(b, rows);
+                run(b, &t, "a", "hello");
+                assert_int_equal(t.reply.kind, ERR_NET);
+                fake_turn_release(&t);
+                fake_server_free(server);
+                free(json);
+                free(url);
+                teardown(state);
+                setup(state);
+        }
+}
+
+static void what_was_said_already_is_not_said_again_by_another(void **state)
+{
+        static const char *const rows[] = { "a", "script", "{\"file\": \"bad.txt\", \"failover\": [\"b\"]}",
+                                            "b", "echo",   "{}",
+                                            NULL };
+        struct fake_turn t;
+
+        apply(*state, rows);
+        run(*state, &t, "a", "half a word");
+        assert_int_equal(t.reply.kind, ERR_NET);
+        assert_has(t.text, "half");
+        fake_turn_release(&t);
+}
+
+static void when_all_fail_the_record_names_each(void **state)
+{
+        static const char *const rows[] = {
+                "a", "webhook", "{\"url\": \"" DEAD "\", \"retries\": 0, \"failover\": [\"b\"]}",
+                "b", "script",  "{\"file\": \"bad.txt\"}",
+                NULL
+        };
+        struct fake_turn t;
+
+        apply(*state, rows);
+        run(*state, &t, "a", "hello");
+        assert_int_equal(t.reply.kind, ERR_NET);
+        assert_string_equal(t.text, "It is down.");
+        assert_has(t.error, "a: webhook at " DEAD);
+        assert_has(t.error, "then the script says so");
+        fake_turn_release(&t);
+}
+
+static void an_open_circuit_answers_at_once_and_a_probe_closes_it(void **state)
+{
+        static const char *const bad[] = {
+                "a", "script", "{\"file\": \"bad.txt\", \"breakerFailures\": 2, \"breakerSeconds\": 1}", NULL
+        };
+        struct bench *b = *state;
+        struct fake_turn t;
+        char *path = scratch_path(b->dir, "bad.txt");
+        FILE *f;
+
+        f = fopen(path, "w");
+        fputs("when bad\n fail net down\nwhen *\n say fine\n", f);
+        fclose(f);
+        free(path);
+        apply(b, bad);
+        for (int i = 0; i < 2; i++) {
+                run(b, &t, "a", "bad");
+                fake_turn_release(&t);
+        }
+        assert_string_equal(health(b).circuit, "open");
+        assert_true(health(b).retry_ms > 0);
+        run(b, &t, "a", "good");
+        assert_int_equal(t.reply.kind, ERR_LIMIT);
+        assert_has(t.text, "not available");
+        assert_has(t.error, "its circuit is open after 2 failures, the last: the script says so");
+        fake_turn_release(&t);
+        while (health(b).retry_ms > 0)
+                loop_step(b->loop, false);
+        run(b, &t, "a", "good");
+        assert_string_equal(t.text, "fine");
+        assert_string_equal(health(b).circuit, "closed");
+        assert_int_equal(health(b).opened, 1);
+        fake_turn_release(&t);
+}
+
+static void an_open_circuit_is_no_reason_for_silence_when_there_is_another_agent(void **state)
+{
+        static const char *const rows[] = {
+                "a", "script", "{\"file\": \"bad.txt\", \"breakerFailures\": 1, \"failover\": [\"b\"]}",
+                "b", "echo",   "{}",
+                NULL
+        };
+        struct bench *b = *state;
+        struct fake_turn t;
+
+        apply(b, rows);
+        for (int i = 0; i < 3; i++) {
+                run(b, &t, "a", "hello");
+                assert_string_equal(t.text, "hello");
+                fake_turn_release(&t);
+        }
+        assert_int_equal(health(b).turns, 1); /* the others did not even try it */
+}
+
+static void only_so_many_work_at_once_and_the_others_wait_in_order(void **state)
+{
+        static const char *const rows[] = { "a", "echo", "{\"delayMs\": 2, \"concurrency\": 2, \"queue\": 3}",
+                                            NULL };
+        struct bench *b = *state;
+        struct fake_turn t[6];
+        struct agent_health h;
+        int order[6], ended = 0;
+
+        apply(b, rows);
+        for (int i = 0; i < 6; i++) {
+                fake_turn_init(&t[i], "a", "x");
+                t[i].run.conversation = i;
+                fake_turn_start(&t[i], b->agents);
+        }
+        h = health(b);
+        assert_int_equal(h.running, 2);
+        assert_int_equal(h.waiting, 3);
+        fake_turn_await(&t[5], b->loop);
+        assert_int_equal(t[5].reply.kind, ERR_LIMIT);
+        assert_has(t[5].text, "busy");
+        assert_has(t[5].error, "3 turns wait for it already");
+        for (int n = 0; n < ROUNDS && ended < 5; n++) {
+                loop_step(b->loop, true);
+                assert_true(health(b).running <= 2);
+                for (int i = 0; i < 5; i++) {
+                        if (t[i].finished == 1) {
+                                order[ended++] = i;
+                                t[i].finished = 2;
+                        }
+                }
+        }
+        for (int i = 0; i < 5; i++)
+                assert_int_equal(order[i], i);
+        assert_int_equal(health(b).waiting, 0);
+        for (int i = 0; i < 6; i++)
+                fake_turn_release(&t[i]);
+}
+
+static void a_waiting_turn_can_be_cancelled_and_a_reload_takes_it_along(void **state)
+{
+        static const char *const slow[] = { "a", "echo", "{\"delayMs\": 60000, \"concurrency\": 1}", NULL };
+        static const char *const quick[] = { "a", "echo", "{\"prefix\": \"new \"}", NULL };
+        struct bench *b = *state;
+        struct fake_turn t[4];
+
+        apply(b, slow);
+        for (int i = 0; i < 4; i++) {
+                fake_turn_init(&t[i], "a", "x");
+                fake_turn_start(&t[i], b->agents);
+        }
+        fake_turn_cancel(&t[1], b->agents);
+        assert_int_equal(health(b).waiting, 2);
+        apply(b, quick);
+        fake_turn_await(&t[2], b->loop);
+        fake_turn_await(&t[3], b->loop);
+        assert_string_equal(t[2].text, "new x");
+        assert_string_equal(t[3].text, "new x");
+        fake_turn_cancel(&t[0], b->agents);
+        fake_turn_init(&t[1], "a", "x");
+        for (int i = 0; i < 4; i++)
+                fake_turn_release(&t[i]);
+}
+
+static void a_turn_that_waits_for_an_agent_that_is_removed_ends(void **state)
+{
+        static const char *const slow[] = { "a", "echo", "{\"delayMs\": 60000, \"concurrency\": 1}", NULL };
+        struct bench *b = *state;
+        struct fake_turn t[2];
+
+        apply(b, slow);
+        for (int i = 0; i < 2; i++) {
+                fake_turn_init(&t[i], "a", "x");
+                fake_turn_start(&t[i], b->agents);
+        }
+        assert_int_equal(agents_apply(b->agents, NULL, 0, NULL), 0);
+        fake_turn_await(&t[1], b->loop);
+        assert_int_equal(t[1].reply.kind, ERR_MISSING);
+        fake_turn_cancel(&t[0], b->agents);
+        for (int i = 0; i < 2; i++)
+                fake_turn_release(&t[i]);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                TEST(another_agent_answers_when_the_first_did_nothing),
+                TEST(a_turn_that_may_have_been_worked_on_is_given_to_nobody_else),
+                TEST(what_was_said_already_is_not_said_again_by_another),
+                TEST(when_all_fail_the_record_names_each),
+                TEST(an_open_circuit_answers_at_once_and_a_probe_closes_it),
+                TEST(an_open_circuit_is_no_reason_for_silence_when_there_is_another_agent),
+                TEST(only_so_many_work_at_once_and_the_others_wait_in_order),
+                TEST(a_waiting_turn_can_be_cancelled_and_a_reload_takes_it_along),
+                TEST(a_turn_that_waits_for_an_agent_that_is_removed_ends),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

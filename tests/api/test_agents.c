@@ -1,0 +1,100 @@
+/* What the API shows of agents that fail: circuits, queues, failover. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../lib/api_rig.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+static void apply(struct api_rig *r, const char *first, const char *second)
+{
+        struct error err = { 0 };
+        struct agent_conf *confs[] = { agent_conf_make("hook", "webhook", first, &err),
+                                       agent_conf_make("echo", "echo", second, &err) };
+
+        if (!confs[0] || !confs[1] || agents_apply(r->agents, confs, 2, &err) < 0)
+                fail_msg("%s", err.text);
+        r->agent = "hook";
+}
+
+/* Somebody writes; what was answered. Yours to free. */
+static char *say(struct api_rig *r, const char *text)
+{
+        char *body = mem_printf(
+                "{\"instanceId\":\"api\",\"chatId\":\"c\",\"text\":\"%s\",\"sender\":{\"id\":\"ann\"}}",
+                text);
+        struct api_answer a = api_rig_ask(r, "POST", "/api/v2/messages/inbound?wait=10000", body);
+        const json_t *reply = json_object_get(json_object_get(a.json, "data"), "reply");
+        char *said = mem_strdup(json_str(reply, "text", ""));
+
+        assert_int_equal(a.status, 202);
+        assert_non_null(reply);
+        api_answer_release(&a);
+        free(body);
+        return said;
+}
+
+static void assert_shows(struct api_rig *r, const char *path, const char *part)
+{
+        struct api_answer a = api_rig_ask(r, "GET", path, NULL);
+
+        if (!strstr(a.text, part))
+                fail_msg("%s does not show '%s': %s", path, part, a.text);
+        api_answer_release(&a);
+}
+
+static void an_open_circuit_is_seen_everywhere(void **state)
+{
+        struct api_rig *r = api_rig_new();
+        char *said;
+
+        (void)state;
+        apply(r, "{\"url\": \"http://127.0.0.1:1/\", \"retries\": 0, \"breakerFailures\": 1}", "{}");
+        said = say(r, "hello");
+        assert_non_null(strstr(said, "cannot be reached"));
+        free(said);
+        said = say(r, "again");
+        assert_non_null(strstr(said, "not available"));
+        free(said);
+        assert_shows(r, "/api/v2/agents",
+                     "\"circuit\":{\"state\":\"open\",\"failuresInARow\":1,\"opened\":1");
+        assert_shows(r, "/api/v2/agents", "\"lastFailure\":\"webhook at http://127.0.0.1:1/: no answer");
+        assert_shows(r, "/api/v2/status", "\"status\":\"degraded\"");
+        assert_shows(r, "/api/v2/status", "\"circuitsOpen\":1");
+        assert_shows(r, "/metrics", "dragoman_agent_circuit_open{agent=\"hook\",type=\"webhook\"} 1\n");
+        assert_shows(r, "/metrics", "dragoman_agent_failures_total{agent=\"hook\",type=\"webhook\"} 1\n");
+        assert_shows(r, "/api/v2/events?type=agent.circuit_opened", "\"agent\":\"hook\"");
+        api_rig_free(r);
+}
+
+static void who_took_over_is_in_the_journal_with_the_trace_of_the_turn(void **state)
+{
+        struct api_rig *r = api_rig_new();
+        char *said;
+
+        (void)state;
+        apply(r, "{\"url\": \"http://127.0.0.1:1/\", \"retries\": 0, \"failover\": \"echo\"}", "{}");
+        said = say(r, "hello");
+        assert_string_equal(said, "hello");
+        free(said);
+        assert_shows(r, "/api/v2/events?type=turn.failover", "\"from\":\"hook\",\"to\":\"echo\"");
+        assert_shows(r, "/api/v2/events?type=turn.failover", "\"instanceId\":\"api\"");
+        api_rig_free(r);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(an_open_circuit_is_seen_everywhere),
+                cmocka_unit_test(who_took_over_is_in_the_journal_with_the_trace_of_the_turn),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
