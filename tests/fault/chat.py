@@ -1,0 +1,457 @@
+"""
+A campaign on a chat platform: many people write to a bot on the simulator, and while the daemon answers it is killed
+again and again, at random instants and at every step of the road, in weather that the platform makes (telegram.py,
+discord.py): connections are cut, limits and errors come in storms, events come twice and in another order, the clock
+jumps.
+
+The witness is the simulator, which knows every message the bot has really sent. Every message of a person is its own
+mark (`c17-4` is the fourth of chat 17) and the agent is an echo, so an answer tells what it answers.
+"""
+import asyncio
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import tempfile
+import time
+from dataclasses import dataclass, field
+
+from daemon import Daemon
+from http1 import Client
+from kills import POINT_SECONDS, fault_points
+from world import LIMITS, check
+
+HOUR_MS = 3600 * 1000
+QUIET_SECONDS = 40  # without any progress, before waiting is given up
+BACKLOG = 3000  # unanswered messages after which people wait a little
+FIRST_USER = 1000
+MARK = re.compile(r"c(\d+)-(\d+)")
+
+
+@dataclass
+class Size:
+    messages: int
+    chats: int
+    random_kills: int
+    passes: int  # kills at each fault point
+    seconds: int  # at most
+
+
+# ---- the other side ----
+
+
+class Platform:
+    """What a platform has to say for a campaign."""
+
+    name = None
+    sizes = {}
+
+    def adapter(self, address):
+        """The adapter's settings, without what all of them have."""
+        raise NotImplementedError
+
+    def chat_of(self, item):
+        """In whose chat the bot spoke: the number of the user."""
+        raise NotImplementedError
+
+    def always(self):
+        """Faults that stand all the time, as arguments of Simulator.fault."""
+        return []
+
+    def weather(self, rng):
+        """A kind of weather: its name and its faults."""
+        raise NotImplementedError
+
+    async def strike(self, sim, rng):
+        """Something that happens once, now and then."""
+
+
+class Simulator:
+    """It is never killed: somebody has to know the truth."""
+
+    def __init__(self, platform, binary, seed):
+        self.platform, self.binary, self.seed = platform, binary, seed
+        self.process = self.address = self.control = None
+
+    async def start(self):
+        self.process = await asyncio.create_subprocess_exec(
+            self.binary, self.platform.name, "--port", "0", "--quiet", "--no-limits", "--seed", str(self.seed or 1),
+            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL)
+        line = await asyncio.wait_for(self.process.stdout.readline(), 20)
+        self.address = line.decode().strip().removeprefix("http://")
+        check(":" in self.address, f"the simulator says {line!r} instead of its address")
+        self.control = self.client()
+        await self.post("/sim/settings", {"record_calls": False})
+
+    async def stop(self):
+        if self.process and self.process.returncode is None:
+            self.process.kill()
+            await self.process.wait()
+
+    def client(self):
+        return Client(self.address, "none", timeout=30)
+
+    async def post(self, path, body):
+        status, _, answer = await self.control.request("POST", path, body)
+        check(status == 200, f"the simulator answers {path} with {status}: {answer}")
+        return answer
+
+    async def calm(self):
+        await self.control.request("DELETE", "/sim/faults")
+
+    async def fault(self, kind, method=None, probability=1.0, **more):
+        body = {"kind": kind, "probability": probability, **more}
+        if method:
+            body["method"] = method
+        await self.post("/sim/faults", body)
+
+
+class People:
+    """They write at a steady pace, whether or not anybody is there to answer; some write several messages at once."""
+
+    def __init__(self, sim, rng, size):
+        self.sim, self.rng, self.size = sim, rng, size
+        self.written = [0] * size.chats  # per chat
+        self.count = 0
+        self.allowed = 0  # how many may have been written by now
+
+    def _batch(self, n):
+        batch = []
+        while n > 0:
+            chat = self.rng.randrange(self.size.chats)
+            for _ in range(min(n, self.rng.choice((1, 1, 1, 2, 4)))):
+                self.written[chat] += 1
+                batch.append({"from": FIRST_USER + chat, "text": f"c{chat}-{self.written[chat]}"})
+                n -= 1
+        self.count += len(batch)
+        return batch
+
+    async def write(self, seconds, answers):
+        """For that long; faster when behind the plan, slower when the answers do not come."""
+        ends = time.monotonic() + seconds
+        while True:
+            left = ends - time.monotonic()
+            due = self.allowed - self.count
+            if due > 0 and self.count - answers.count < BACKLOG:
+                n = due if left <= 0.02 else max(1, int(due * 0.02 / left))
+                await self.sim.post("/sim/send", self._batch(min(n, 500)))
+            if left <= 0:
+                return
+            await asyncio.sleep(min(0.02, left))
+
+
+class Answers:
+    """What the bot has really sent, as the simulator tells it, in order."""
+
+    def __init__(self, sim):
+        self.sim = sim
+        self.seen = {}  # (chat, number) -> how often
+        self.last = {}  # chat -> the number answered last
+        self.count = 0
+        self.moved = time.monotonic()
+        self.disorder, self.problems = [], []
+
+    def _take(self, item):
+        chat = self.sim.platform.chat_of(item)
+        marks = MARK.findall((item.get("message") or item).get("text") or item.get("text") or "")
+        if not marks:
+            self.problems.append(f"the bot says {json.dumps(item)[:200]}")
+        for mark in marks:
+            number = int(mark[1])
+            key = (int(mark[0]), number)
+            self.seen[key] = self.seen.get(key, 0) + 1
+            if chat != FIRST_USER + key[0]:
+                self.problems.append(f"c{key[0]}-{number} is answered in chat {chat}")
+            if self.seen[key] == 1:
+                self.count += 1
+                if number <= self.last.get(key[0], 0):
+                    self.disorder.append(f"c{key[0]}-{number} after c{key[0]}-{self.last[key[0]]}")
+            self.last[key[0]] = max(self.last.get(key[0], 0), number)
+
+    async def collect(self):
+        client, after = self.sim.client(), 0
+        while True:
+            page = await client.get(f"/sim/messages?after={after}&wait=5000&kind=message&limit=1000")
+            if page["missed"]:
+                self.problems.append("the simulator has forgotten what it saw")
+            for item in page["items"]:
+                self._take(item)
+            if page["items"]:
+                self.moved = time.monotonic()
+            after = page["last"]
+
+
+# ---- trouble ----
+
+
+class Weather:
+    """Changes every second or so. Faults that make a send ambiguous are kept rare: each of them may be one unknown."""
+
+    CALM = 0.4  # of the time
+    CLOCK = 0.15  # of the rest
+
+    def __init__(self, lab, sim, daemon):
+        self.sim, self.daemon = sim, daemon
+        self.rng = random.Random(f"{lab.seed}/weather")
+        self.jumps = 0
+        self.fired = {}
+
+    async def _ask_for(self, faults):
+        for fault in faults:
+            await self.sim.fault(**fault)
+
+    async def _count(self):
+        """What struck since the faults were asked for."""
+        shown = await self.sim.control.get("/sim/faults")
+        for row in shown.get("faults", []):
+            what = row["kind"] + (f" {row['method']}" if row.get("method") else "")
+            self.fired[what] = self.fired.get(what, 0) + row.get("fired", 0)
+
+    async def change(self):
+        await self._count()
+        await self.sim.calm()
+        await self._ask_for(self.sim.platform.always())
+        if self.rng.random() < self.CALM:
+            return
+        if self.rng.random() < self.CLOCK:
+            self.jumps += 1
+            self.daemon.control.set(clock_offset_ms=self.rng.choice((-11, -5, 0, 5, 11)) * HOUR_MS)
+        else:
+            await self._ask_for(self.sim.platform.weather(self.rng))
+            await self.sim.platform.strike(self.sim, self.rng)
+
+    async def clear(self):
+        await self._count()
+        await self.sim.calm()
+        self.daemon.control.set()
+
+
+# ---- the count ----
+
+
+@dataclass
+class Tally:
+    lost: list = field(default_factory=list)
+    twice: list = field(default_factory=list)
+    disorder: list = field(default_factory=list)
+    problems: list = field(default_factory=list)
+    unknown: list = field(default_factory=list)
+    arrived: int = 0
+    causes: dict = field(default_factory=dict)  # why unknown -> [how many, lives of the process it took]
+
+
+async def dead_letters(daemon):
+    client, letters, cursor = daemon.client(), [], ""
+    while True:
+        page = await client.get(f"/api/v2/dead-letters?limit=100{cursor}")
+        letters += page["items"]
+        if not page["meta"]["hasMore"]:
+            return letters
+        cursor = f"&cursor={page['meta']['cursor']}"
+
+
+def given_up(daemon):
+    """Delivery -> the life in whose log it was given up first, and the fault that life ran with."""
+    lives, faults, life = {}, {}, 0
+    with open(daemon.log_path, encoding="utf-8", errors="replace") as f:
+        for line in f:
+            if line.startswith("--- life "):
+                life += 1
+                faults[life] = line.split("fault ")[1].strip()
+            elif "delivery given up" in line:
+                found = re.search(r"delivery=(\d+)", line)
+                if found:
+                    lives.setdefault(f"dlv-{found.group(1)}", life)
+    return lives, faults
+
+
+def cause_of(delivery, life, faults):
+    """A kill shows in the life after it."""
+    why = delivery["error"]["message"]
+    if "the process ended while" in why:
+        point = faults.get(life - 1, "none")
+        return "kill at a random instant" if point == "none" else f"kill at {point.split('@')[0]}"
+    return "error 5xx from the server" if "answered 5" in why or "says:" in why else "connection cut"
+
+
+class Campaign:
+    def __init__(self, lab, platform, size, sim_binary):
+        self.lab, self.platform, self.size, self.sim_binary = lab, platform, size, sim_binary
+        self.rng = random.Random(f"{lab.seed}/{platform.name}")
+        self.plan = [(f"{point}@{self.rng.choice((1, 2, 5, 17, 40))}", 0.4)
+                     for point in fault_points() for _ in range(size.passes)]
+        for _ in range(size.random_kills):
+            self.plan.append((None, self.rng.uniform(0, 0.06) if self.rng.random() < 0.2 else
+                              self.rng.uniform(0.06, 1.0)))
+        self.rng.shuffle(self.plan)
+        self.random_kills = self.point_kills = 0
+        self.tally = Tally()
+        self.line = None  # the result
+
+    def _config(self, sim):
+        adapter = {"type": self.platform.name, "dm": "everyone", "agent": "echo", "rateLimit": {"turns": 0},
+                   "debounceMs": 0, "pace": {"perSecond": 0, "perChatPerSecond": 0, "perGroupPerMinute": 0},
+                   **self.platform.adapter(sim.address)}
+        return {"http": {"listen": "127.0.0.1:0"}, "agents": {"echo": {"type": "echo"}}, "limits": dict(LIMITS),
+                "adapters": {"bot": adapter}}
+
+    async def run(self):
+        self.dir = tempfile.mkdtemp(prefix="dragoman-fault-")
+        self.sim = Simulator(self.platform, self.sim_binary, self.lab.seed)
+        collector, good = None, False
+        try:
+            await self.sim.start()
+            self.daemon = Daemon(self.lab.binary, self.dir, self._config(self.sim))
+            self.people = People(self.sim, self.rng, self.size)
+            self.answers = Answers(self.sim)
+            self.weather = Weather(self.lab, self.sim, self.daemon)
+            collector = asyncio.ensure_future(self.answers.collect())
+            await self._meet()
+            await self._live_and_die()
+            text = await self._settle(collector)
+            good = True
+            return text
+        finally:
+            if collector:
+                collector.cancel()
+            if hasattr(self, "daemon"):
+                await self.daemon.kill()
+                self.daemon.control.close()
+            await self.sim.stop()
+            if good:
+                shutil.rmtree(self.dir, ignore_errors=True)
+            else:
+                self.lab.kept.append((self.platform.name, self.dir))
+
+    # ---- lives ----
+
+    async def _meet(self):
+        """Everybody writes once in peace: a platform may not tell later of chats that were never seen."""
+        await self.daemon.start()
+        everybody = [{"from": FIRST_USER + chat, "text": f"c{chat}-1"} for chat in range(self.size.chats)]
+        for first in range(0, len(everybody), 500):
+            await self.sim.post("/sim/send", everybody[first:first + 500])
+        self.people.written = [1] * self.size.chats
+        self.people.count = self.people.allowed = self.size.chats
+        ends = time.monotonic() + QUIET_SECONDS
+        while self.answers.count < self.size.chats and time.monotonic() < ends:
+            await asyncio.sleep(0.05)
+        check(self.answers.count >= self.size.chats, f"in peace only {self.answers.count} of {self.size.chats} are answered")
+        await self.daemon.kill()
+
+    async def _live_to_point(self, fault, seconds):
+        await self.daemon.spawn(fault)
+        watch = asyncio.ensure_future(self.daemon.ready())
+        ends = time.monotonic() + POINT_SECONDS
+        await self.people.write(seconds, self.answers)
+        while time.monotonic() < ends and self.daemon.alive:
+            if self.people.count >= self.size.messages:
+                ends = min(ends, time.monotonic() + 0.5)
+            self.people.allowed = min(self.size.messages, self.people.allowed + 2)
+            await self.people.write(0.05, self.answers)  # the point is passed only when somebody writes
+        watch.cancel()
+        if await self.daemon.ended(0.5) == -signal.SIGKILL:
+            self.point_kills += 1
+            return
+        check(self.daemon.alive, f"with fault {fault} the daemon ended by itself: {self.daemon.log_tail()}")
+        await self.daemon.kill()  # nobody wrote any more: a kill like the others
+        self.random_kills += 1
+
+    async def _live_for(self, seconds):
+        await self.daemon.spawn()
+        await self.people.write(seconds, self.answers)
+        check(self.daemon.alive, f"the daemon ended by itself: {self.daemon.log_tail()}")
+        await self.daemon.kill()
+        self.random_kills += 1
+
+    async def _live_and_die(self):
+        next_weather = next_word = 0
+        for number, (fault, seconds) in enumerate(self.plan, 1):
+            self.people.allowed = max(self.people.allowed, self.size.messages * number // len(self.plan))
+            if time.monotonic() > next_weather:
+                await self.weather.change()
+                next_weather = time.monotonic() + self.rng.uniform(0.5, 2.0)
+            await (self._live_to_point(fault, seconds) if fault else self._live_for(seconds))
+            if time.monotonic() > next_word or number == len(self.plan):
+                next_word = time.monotonic() + 15
+                self.lab.say(f"      {number} of {len(self.plan)} kills, {self.people.count} messages written, "
+                             f"{self.answers.count} answered")
+
+    # ---- the end ----
+
+    def _open(self, known):
+        return [(chat, n) for chat, written in enumerate(self.people.written) for n in range(1, written + 1)
+                if (chat, n) not in self.answers.seen and (chat, n) not in known]
+
+    async def _settle(self, collector):
+        await self.weather.clear()
+        await self.daemon.start()
+        self.people.allowed = self.size.messages
+        while self.people.count < self.size.messages:
+            await self.people.write(1, self.answers)
+        self.answers.moved = time.monotonic()
+        known = {}
+        while self._open(known) and time.monotonic() - self.answers.moved < QUIET_SECONDS:
+            check(not collector.done(), "the simulator does not tell any more what the bot sent")
+            before = len(known)
+            known = self._marks(await dead_letters(self.daemon))
+            if len(known) != before:
+                self.answers.moved = time.monotonic()
+            await asyncio.sleep(0.2)
+        await asyncio.sleep(1)  # for a second answer that must not come
+        known = self._marks(await dead_letters(self.daemon))
+        return await self._judge(known)
+
+    @staticmethod
+    def _marks(letters):
+        """(chat, number) -> the delivery that was given up."""
+        known = {}
+        for letter in letters:
+            delivery = letter.get("delivery")
+            for mark in MARK.findall((delivery or {}).get("payload", {}).get("text") or ""):
+                known[(int(mark[0]), int(mark[1]))] = delivery
+        return known
+
+    async def _judge(self, known):
+        tally, seen = self.tally, self.answers.seen
+        lives, faults = given_up(self.daemon)
+        counted = {}
+        for chat, written in enumerate(self.people.written):
+            for n in range(1, written + 1):
+                times, letter = seen.get((chat, n), 0), known.get((chat, n))
+                if times > 1:
+                    tally.twice.append(f"c{chat}-{n}: {times} times")
+                if letter and letter["state"] == "unknown":
+                    tally.unknown.append((chat, n))
+                    tally.arrived += times > 0
+                    life = lives.get(letter["id"], 0)
+                    row = counted.setdefault(cause_of(letter, life, faults), [0, set()])
+                    row[0] += 1
+                    row[1].add(life)
+                elif times == 0:
+                    tally.lost.append(f"c{chat}-{n}: " + (f"{letter['id']} is {letter['state']}" if letter else
+                                                          "no answer, no report"))
+        tally.causes = {cause: (n, len(lives)) for cause, (n, lives) in sorted(counted.items())}
+        tally.disorder += self.answers.disorder
+        tally.problems += self.answers.problems
+        invalid = (await self.sim.control.get("/sim/calls?valid=false&limit=3"))["items"]
+        tally.problems += [f"not a valid call: {json.dumps(call)[:300]}" for call in invalid]
+        return self._result()
+
+    def _result(self):
+        tally, kills = self.tally, self.random_kills + self.point_kills
+        percent = 100 * len(tally.unknown) / max(1, self.people.count)
+        self.line = (f"{self.platform.name}: messages {self.people.count}, chats {self.size.chats}, kills {kills}, "
+                     f"lost {len(tally.lost)}, answered twice {len(tally.twice)}, out of order "
+                     f"{len(tally.disorder)}, unknown {len(tally.unknown)} ({percent:.2f} % ; {tally.arrived} of them "
+                     f"had arrived)")
+        bad = {"lost": tally.lost, "answered twice": tally.twice, "out of order": tally.disorder,
+               "problems": tally.problems}
+        story = [f"{what}: {len(items)}: {'; '.join(items[:5])}" for what, items in bad.items() if items]
+        check(not story, "\n".join(story))
+        return (f"{self.random_kills} random kills, {self.point_kills} at the steps of the road; "
+                + ", ".join(f"{what} {n}" for what, n in sorted(self.weather.fired.items()) if n)
+                + f", clock jumps {self.weather.jumps}\n      unknown by cause: "
+                + ("; ".join(f"{cause} {n} (in {lives})" for cause, (n, lives) in tally.causes.items()) or "none"))
