@@ -13,6 +13,7 @@ static const char *const names[FAULT_KINDS] = {
         [FAULT_CUT_BEFORE] = "cut_before", [FAULT_CUT_AFTER] = "cut_after",     [FAULT_SLOW] = "slow",
         [FAULT_ERROR] = "error",           [FAULT_ERROR_AFTER] = "error_after", [FAULT_FLOOD] = "flood",
         [FAULT_DUPLICATE] = "duplicate",   [FAULT_REORDER] = "reorder",         [FAULT_DROP] = "drop",
+        [FAULT_CLOSE] = "close",           [FAULT_REFUSE] = "refuse",           [FAULT_MUTE] = "mute",
 };
 
 void faults_init(struct faults *f, uint64_t seed)
@@ -65,12 +66,13 @@ int faults_add(struct faults *f, const json_t *wish, struct error *err)
 {
         int kind = kind_of(json_str(wish, "kind", NULL));
         const json_t *chance = json_object_get(wish, "probability");
+        const json_t *retry = json_object_get(wish, "retry_after");
         struct fault *row;
 
         if (kind < 0)
                 return error_set(err, ERR_INVALID,
                                  "'kind' must be one of cut_before, cut_after, slow, error, error_after, "
-                                 "flood, duplicate, reorder, drop");
+                                 "flood, duplicate, reorder, drop, close, refuse, mute");
         row = mem_zalloc(sizeof(*row));
         row->kind = (enum fault_kind)kind;
         snprintf(row->method, sizeof(row->method), "%s", json_str(wish, "method", ""));
@@ -78,7 +80,9 @@ int faults_add(struct faults *f, const json_t *wish, struct error *err)
         row->probability = json_number_value(chance);
         row->ms = json_int(wish, "ms", 1000);
         row->status = (int)json_int(wish, "status", 502);
-        row->retry_after = json_int(wish, "retry_after", 1);
+        row->retry_after = retry ? json_number_value(retry) : 1;
+        row->code = (int)json_int(wish, "code", 4000);
+        snprintf(row->scope, sizeof(row->scope), "%s", json_str(wish, "scope", ""));
         row->within_chat = json_flag(wish, "within_chat", false);
         row->link = f->first;
         f->first = row;

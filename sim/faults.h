@@ -24,6 +24,9 @@ enum fault_kind {
         FAULT_DUPLICATE,   /* an update is delivered twice */
         FAULT_REORDER,     /* updates are delivered in another order */
         FAULT_DROP,        /* an update is never delivered */
+        FAULT_CLOSE,       /* a connection is closed with a code instead of an answer */
+        FAULT_REFUSE,      /* what is asked for is refused in the platform's way */
+        FAULT_MUTE,        /* no answer comes, the connection stays */
         FAULT_KINDS,
 };
 
@@ -34,7 +37,9 @@ struct fault {
         double probability;
         int64_t ms;
         int status;
-        int64_t retry_after;
+        double retry_after;
+        int code;         /* of close */
+        char scope[8];    /* of flood: "", "user", "global" or "shared" */
         bool within_chat; /* of reorder: updates of one chat, too */
         uint64_t fired;
         struct fault *link;
@@ -51,7 +56,8 @@ void faults_init(struct faults *f, uint64_t seed);
 void faults_release(struct faults *f);
 /* Forgets the faults asked for; the counters stay. */
 void faults_clear(struct faults *f);
-/* {"kind":"cut_after","method":"sendMessage","next":3} or with "probability", and "ms", "status", "retry_after", "within_chat". */
+/* {"kind":"cut_after","method":"sendMessage","next":3} or with "probability", and "ms", "status", "retry_after", "scope", "code",
+ * "within_chat". */
 int faults_add(struct faults *f, const json_t *wish, struct error *err);
 /* Does one of this kind strike now? Counted. The row is borrowed until the next change. */
 const struct fault *faults_strike(struct faults *f, enum fault_kind kind, const char *method);

@@ -127,8 +127,9 @@ static bool concerns(const struct entry *e, const char *kind, bool about, int64_
 static size_t collect(const struct journal *j, const struct http_exchange *x, uint64_t after, struct buf *b)
 {
         const char *kind = http_query(x, "kind");
-        bool about = http_query(x, "chat") != NULL;
-        int64_t subject = query_number(x, "chat", 0), limit = query_number(x, "limit", 1000);
+        const char *of = http_query(x, "chat") ? "chat" : "channel";
+        bool about = http_query(x, of) != NULL;
+        int64_t subject = query_number(x, of, 0), limit = query_number(x, "limit", 1000);
         uint64_t at = after + 1 > j->first ? after + 1 : j->first, seen = after;
         size_t count = 0;
 

@@ -34,7 +34,7 @@ uint64_t journal_last(const struct journal *j);
 void journal_clear(struct journal *j);
 /*
  * Answers the exchange: {"last":N,"missed":false,"items":[...]}. Its query may have after (default 0), limit (1000), wait (ms, at
- * most 60000), kind and, for the subject, chat.
+ * most 60000), kind and, for the subject, chat or channel.
  */
 void journal_serve(struct journal *j, struct http_exchange *x);
 

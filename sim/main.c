@@ -9,6 +9,7 @@
 
 static const struct simulator simulators[] = {
         { "telegram", "a Bot API server with users you can play", telegram_sim_main },
+        { "discord", "a gateway and HTTP API with people you can play", discord_sim_main },
 };
 
 static int usage(FILE *to, int rc)

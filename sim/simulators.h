@@ -11,5 +11,6 @@ struct simulator {
 };
 
 int telegram_sim_main(int argc, char **argv);
+int discord_sim_main(int argc, char **argv);
 
 #endif

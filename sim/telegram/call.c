@@ -307,8 +307,8 @@ static bool strike_before(struct call *c)
                 return true;
         }
         if ((fault = faults_strike(f, FAULT_FLOOD, name))) {
-                c->retry_after = fault->retry_after;
-                call_fail(c, 429, "Too Many Requests: retry after %lld", (long long)fault->retry_after);
+                c->retry_after = (int64_t)fault->retry_after;
+                call_fail(c, 429, "Too Many Requests: retry after %lld", (long long)c->retry_after);
                 return true;
         }
         if ((fault = faults_strike(f, FAULT_SLOW, name)))

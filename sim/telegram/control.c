@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
+#include "sim/acts.h"
 #include "sim/telegram/call.h"
 #include "sim/telegram/files.h"
 #include "sim/telegram/play.h"
@@ -14,7 +15,6 @@
 #include "sim/telegram/world.h"
 
 #define MAX_UPLOAD_BODY (FILES_MAX_UPLOAD + (1 << 20))
-#define MAX_WISH_BODY   ((size_t)16 << 20)
 
 const char *control_help(void)
 {
@@ -52,64 +52,6 @@ const char *control_help(void)
                "  DELETE /sim/faults  no more of them; GET shows them\n";
 }
 
-/* ---- answers ---- */
-
-static struct buf begin(void)
-{
-        struct buf b;
-
-        buf_init(&b, 0);
-        jsonw_open(&b, '{');
-        jsonw_bool(&b, "ok", true);
-        return b;
-}
-
-static void answer(struct http_exchange *x, struct buf *b)
-{
-        size_t n;
-
-        jsonw_close(b, '}');
-        n = b->len;
-        http_answer_take(x, 200, "application/json", buf_take(b), n);
-}
-
-static void refuse(struct http_exchange *x, const struct error *err)
-{
-        http_answer_json(x, err->kind == ERR_MISSING ? 404 : 400,
-                         json_pack("{s:b,s:s}", "ok", 0, "error", err->text));
-}
-
-static json_t *read_wish(struct http_exchange *x, struct error *err)
-{
-        size_t n;
-        const char *body = http_body(x, &n);
-
-        return json_read(body, n, err);
-}
-
-/* ---- acting ---- */
-
-struct act {
-        play_fn *play;
-};
-
-static void run_act(struct http_exchange *x)
-{
-        const struct act *act = http_route_of(x)->more;
-        struct world *w = http_server_arg(x);
-        struct error err = { 0 };
-        json_t *wish = read_wish(x, &err);
-        struct buf b = begin();
-
-        if (!wish || act->play(w, wish, &b, &err) != 0) {
-                refuse(x, &err);
-                buf_release(&b);
-        } else {
-                answer(x, &b);
-        }
-        json_decref(wish);
-}
-
 /* ---- looking ---- */
 
 static void run_help(struct http_exchange *x)
@@ -139,7 +81,7 @@ static void run_history(struct http_exchange *x)
         struct error err = { 0 };
         json_t *wish = json_object();
         struct chat *c;
-        struct buf b = begin();
+        struct buf b = acts_begin();
 
         json_object_set_new(wish, "chat", json_integer(chat ? strtoll(chat, NULL, 10) : 0));
         if (bot)
@@ -147,7 +89,7 @@ static void run_history(struct http_exchange *x)
         c = play_find_chat(w, wish, &err);
         json_decref(wish);
         if (!c) {
-                refuse(x, &err);
+                acts_refuse(x, &err);
                 buf_release(&b);
                 return;
         }
@@ -159,7 +101,7 @@ static void run_history(struct http_exchange *x)
                         render_message(&b, NULL, m);
         }
         jsonw_close(&b, ']');
-        answer(x, &b);
+        acts_answer(x, &b);
 }
 
 static void write_settings(struct buf *b, const struct world_settings *s)
@@ -193,7 +135,7 @@ static void write_counters(struct buf *b, const struct world *w)
 static void run_state(struct http_exchange *x)
 {
         struct world *w = http_server_arg(x);
-        struct buf b = begin();
+        struct buf b = acts_begin();
 
         jsonw_open_member(&b, "bots", '[');
         for (const struct bot *bot = w->bots; bot; bot = bot->next) {
@@ -209,17 +151,10 @@ static void run_state(struct http_exchange *x)
         write_counters(&b, w);
         write_settings(&b, &w->settings);
         faults_write(&w->faults, &b);
-        answer(x, &b);
+        acts_answer(x, &b);
 }
 
 /* ---- settings and faults ---- */
-
-static double number(const json_t *wish, const char *key, double fallback)
-{
-        const json_t *value = json_object_get(wish, key);
-
-        return json_is_number(value) ? json_number_value(value) : fallback;
-}
 
 static int set_settings(struct world *w, const json_t *wish, struct buf *out, struct error *err)
 {
@@ -234,10 +169,10 @@ static int set_settings(struct world *w, const json_t *wish, struct buf *out, st
         s->strict = json_flag(wish, "strict", s->strict);
         s->limits = json_flag(wish, "limits", s->limits);
         s->record_calls = json_flag(wish, "record_calls", s->record_calls);
-        s->per_second = number(wish, "per_second", s->per_second);
-        s->per_chat_second = number(wish, "per_chat_per_second", s->per_chat_second);
-        s->chat_burst = number(wish, "chat_burst", s->chat_burst);
-        s->per_group_minute = number(wish, "per_group_per_minute", s->per_group_minute);
+        s->per_second = acts_number(wish, "per_second", s->per_second);
+        s->per_chat_second = acts_number(wish, "per_chat_per_second", s->per_chat_second);
+        s->chat_burst = acts_number(wish, "chat_burst", s->chat_burst);
+        s->per_group_minute = acts_number(wish, "per_group_per_minute", s->per_group_minute);
         write_settings(out, s);
         return 0;
 }
@@ -257,21 +192,13 @@ static int add_fault(struct world *w, const json_t *wish, struct buf *out, struc
 static void run_faults(struct http_exchange *x)
 {
         struct world *w = http_server_arg(x);
-        struct buf b = begin();
+        struct buf b = acts_begin();
 
         if (strcmp(http_method(x), "DELETE") == 0)
                 faults_clear(&w->faults);
         faults_write(&w->faults, &b);
-        answer(x, &b);
+        acts_answer(x, &b);
 }
-
-#define ACT(path, fn)                                                     \
-        {                                                                 \
-                "POST", path, run_act, MAX_WISH_BODY, &(const struct act) \
-                {                                                         \
-                        fn                                                \
-                }                                                         \
-        }
 
 const struct http_route control_routes[] = {
         { "GET", "/:bot/:method", call_serve, 0, NULL },

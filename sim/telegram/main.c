@@ -2,7 +2,6 @@
  * dragoman-sim telegram: options, the server, the loop.
  */
 #include <getopt.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "net/http_client.h"
 #include "net/http_server.h"
 #include "net/loop.h"
+#include "sim/host.h"
 #include "sim/simulators.h"
 #include "sim/telegram/call.h"
 #include "sim/telegram/console.h"
@@ -59,7 +59,6 @@ struct sim {
         struct world *world;
         struct http_server *server;
         struct console *console;
-        uv_signal_t signals[2];
 };
 
 /* ---- options ---- */
@@ -212,26 +211,6 @@ static void greet(const struct sim *s, const struct options *o)
         fflush(stdout);
 }
 
-static void on_signal(uv_signal_t *handle, int number)
-{
-        struct sim *s = handle->data;
-
-        (void)number;
-        loop_stop(s->loop);
-}
-
-static void watch_signals(struct sim *s)
-{
-        static const int numbers[] = { SIGINT, SIGTERM };
-
-        signal(SIGPIPE, SIG_IGN);
-        for (size_t i = 0; i < COUNT(numbers); i++) {
-                uv_signal_init(loop_uv(s->loop), &s->signals[i]);
-                s->signals[i].data = s;
-                uv_signal_start(&s->signals[i], on_signal, numbers[i]);
-        }
-}
-
 static int start(struct sim *s, struct options *o, struct error *err)
 {
         static const struct http_server_hooks hooks = { .refuse = on_refuse };
@@ -273,12 +252,9 @@ int telegram_sim_main(int argc, char **argv)
                 finish(&s);
                 return 1;
         }
-        watch_signals(&s);
         greet(&s, &o);
         s.console = o.quiet ? NULL : console_new(s.world);
-        loop_run(s.loop);
-        for (size_t i = 0; i < COUNT(s.signals); i++)
-                uv_close((uv_handle_t *)&s.signals[i], NULL);
+        host_run(s.loop);
         finish(&s);
         return 0;
 }

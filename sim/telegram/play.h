@@ -11,10 +11,9 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "sim/acts.h"
 
-struct world;
-
-typedef int play_fn(struct world *w, const json_t *wish, struct buf *out, struct error *err);
+typedef act_fn play_fn;
 
 play_fn play_bot, play_user, play_chat, play_topic, play_member; /* play_people.c */
 play_fn play_send, play_edit;                                    /* play_send.c */

@@ -7,20 +7,19 @@
 #include "base/json.h"
 #include "base/mem.h"
 
-enum subject { SUBJECT_PLAIN, SUBJECT_USER, SUBJECT_ROLE, SUBJECT_CHANNEL, SUBJECT_GUILD };
+enum subject { SUBJECT_PLAIN, SUBJECT_USER, SUBJECT_PERSON, SUBJECT_ROLE, SUBJECT_CHANNEL, SUBJECT_GUILD };
 
 #define BIT(subject) (1u << (subject))
 
 static const char *const subject_names[] = {
-        [SUBJECT_USER] = "user",
-        [SUBJECT_ROLE] = "role",
-        [SUBJECT_CHANNEL] = "channel",
-        [SUBJECT_GUILD] = "guild",
+        [SUBJECT_USER] = "user",       [SUBJECT_PERSON] = "person", [SUBJECT_ROLE] = "role",
+        [SUBJECT_CHANNEL] = "channel", [SUBJECT_GUILD] = "guild",
 };
 
 struct entry {
         enum subject subject;
-        char *id; /* "*": any */
+        char *id;       /* "*": any */
+        int64_t person; /* of SUBJECT_PERSON */
 };
 
 struct entries {
@@ -31,13 +30,14 @@ struct entries {
 struct access {
         struct entries admins, dm, allow, block, channels;
         bool dm_written;
+        bool pairs; /* strangers who write a direct message get a code */
 };
 
 /* What may stand in a list. */
 struct list_kind {
         const char *key;
-        const char *everybody,
-                *nobody; /* words that stand for all and for none; NULL: there is no such word */
+        const char *everybody, *nobody,
+                *pairing; /* words that stand for all, for none, and for whoever has a code; NULL: there is no such word */
         unsigned subjects;
         bool star;
         size_t list;    /* offset in struct access_lists */
@@ -45,16 +45,16 @@ struct list_kind {
 };
 
 #define ROW(field) offsetof(struct access_lists, field), offsetof(struct access, field)
-#define PEOPLE     (BIT(SUBJECT_PLAIN) | BIT(SUBJECT_USER))
+#define PEOPLE     (BIT(SUBJECT_PLAIN) | BIT(SUBJECT_USER) | BIT(SUBJECT_PERSON))
 #define PLACES     (BIT(SUBJECT_PLAIN) | BIT(SUBJECT_CHANNEL) | BIT(SUBJECT_GUILD))
 #define ANYTHING   (PEOPLE | PLACES | BIT(SUBJECT_ROLE))
 
 static const struct list_kind kinds[] = {
-        { "admins", NULL, NULL, PEOPLE, false, ROW(admins) },
-        { "dm", "everyone", "none", PEOPLE | BIT(SUBJECT_ROLE), true, ROW(dm) },
-        { "allow", NULL, NULL, ANYTHING, true, ROW(allow) },
-        { "block", NULL, NULL, ANYTHING, true, ROW(block) },
-        { "channels", NULL, NULL, PLACES, true, ROW(channels) },
+        { "admins", NULL, NULL, NULL, PEOPLE, false, ROW(admins) },
+        { "dm", "everyone", "none", "pairing", PEOPLE | BIT(SUBJECT_ROLE), true, ROW(dm) },
+        { "allow", NULL, NULL, NULL, ANYTHING, true, ROW(allow) },
+        { "block", NULL, NULL, NULL, ANYTHING, true, ROW(block) },
+        { "channels", NULL, NULL, NULL, PLACES, true, ROW(channels) },
 };
 
 /* ---- reading ---- */
@@ -84,6 +84,12 @@ static bool is_word(const char *text, const char *word)
         return word && strcmp(text, word) == 0;
 }
 
+/* "per-3" or "3" → 3; -1 when it is neither. */
+static int64_t person_id(const char *id)
+{
+        return bus_event_seq(strncmp(id, "per-", 4) == 0 ? id + 4 : id);
+}
+
 /* "rle:7" would never match anything, and in a block list nobody would notice. Ids with a colon ("@ann:example.org") are no such word. */
 static bool misspelt_subject(const char *text)
 {
@@ -99,7 +105,7 @@ static bool check_entry(const struct list_kind *k, const char *text, size_t coun
         const char *id;
         enum subject subject = subject_of(text, &id);
 
-        if (is_word(text, k->everybody))
+        if (is_word(text, k->everybody) || is_word(text, k->pairing))
                 return true;
         if (is_word(text, k->nobody)) {
                 if (count > 1)
@@ -109,10 +115,14 @@ static bool check_entry(const struct list_kind *k, const char *text, size_t coun
         if (*id == '\0' || strspn(id, " \t") > 0)
                 buf_addstr(why, "an entry is empty or begins with a space");
         else if (subject == SUBJECT_PLAIN && misspelt_subject(text))
-                buf_addf(why, "'%.60s' begins with neither 'user:', 'role:', 'channel:' nor 'guild:'", text);
+                buf_addf(why,
+                         "'%.60s' begins with neither 'user:', 'person:', 'role:', 'channel:' nor 'guild:'",
+                         text);
         else if (!(k->subjects & BIT(subject)))
                 buf_addf(why, "'%.60s' has no meaning here: a %s is not looked at", text,
                          subject_names[subject]);
+        else if (subject == SUBJECT_PERSON && person_id(id) <= 0)
+                buf_addf(why, "'%.60s' is no person; expected one such as 'person:per-3'", text);
         else if (strcmp(id, "*") == 0 && !k->star)
                 buf_addf(why, "'%.60s' would let everybody in; name each", text);
         else
@@ -139,10 +149,11 @@ static void add_entry(struct entries *to, const struct list_kind *k, const char 
         struct entry *e = &to->items[to->count];
         const char *id;
 
-        if (is_word(text, k->nobody))
+        if (is_word(text, k->nobody) || is_word(text, k->pairing))
                 return;
         e->subject = subject_of(text, &id);
         e->id = mem_strdup(is_word(text, k->everybody) ? "*" : id);
+        e->person = e->subject == SUBJECT_PERSON ? person_id(id) : 0;
         to->count++;
 }
 
@@ -164,8 +175,10 @@ struct access *access_new(const struct access_lists *lists)
                 if (!list || list->count == 0)
                         continue;
                 to->items = mem_array(list->count, sizeof(*to->items));
-                for (size_t j = 0; j < list->count; j++)
+                for (size_t j = 0; j < list->count; j++) {
                         add_entry(to, &kinds[i], list->items[j]);
+                        a->pairs = a->pairs || is_word(list->items[j], kinds[i].pairing);
+                }
         }
         return a;
 }
@@ -218,6 +231,8 @@ static bool entry_matches(const struct entry *e, const struct incoming *in)
                 return is_star(e) || same_id(e, in->sender_id) || same_id(e, in->channel);
         case SUBJECT_USER:
                 return same_id(e, in->sender_id);
+        case SUBJECT_PERSON:
+                return in->person > 0 && in->person == e->person;
         case SUBJECT_ROLE:
                 return has_role(e, in);
         case SUBJECT_CHANNEL:
@@ -241,7 +256,9 @@ static const struct entry *find(const struct entries *list, const struct incomin
 static bool is_admin(const struct access *a, const struct incoming *in)
 {
         for (size_t i = 0; i < a->admins.count; i++) {
-                if (same_id(&a->admins.items[i], in->sender_id))
+                const struct entry *e = &a->admins.items[i];
+
+                if (e->subject == SUBJECT_PERSON ? entry_matches(e, in) : same_id(e, in->sender_id))
                         return true;
         }
         return false;
@@ -283,15 +300,24 @@ static void say_no_dm(const struct access *a, const struct incoming *in, struct 
                 buf_addf(why, "the sender '%s' is neither in 'dm' nor in 'allow'", shown(in->sender_id));
 }
 
-bool access_allows(const struct access *a, const struct incoming *in, struct buf *why)
+bool access_blocks(const struct access *a, const struct incoming *in, struct buf *why)
 {
         const struct entry *blocked = find(&a->block, in);
 
-        if (blocked) {
-                if (why)
-                        say_blocked(blocked, why);
+        if (blocked && why)
+                say_blocked(blocked, why);
+        return blocked != NULL;
+}
+
+bool access_pairs(const struct access *a)
+{
+        return a->pairs;
+}
+
+bool access_allows(const struct access *a, const struct incoming *in, struct buf *why)
+{
+        if (access_blocks(a, in, why))
                 return false;
-        }
         if (is_admin(a, in))
                 return true;
         if (in->chat == CHAT_DM ? may_dm(a, in) : find(&a->channels, in) || find(&a->allow, in))
@@ -308,7 +334,7 @@ bool access_allows(const struct access *a, const struct incoming *in, struct buf
 
 bool access_is_open(const struct access *a)
 {
-        return a->admins.count + a->dm.count + a->allow.count + a->channels.count > 0;
+        return a->pairs || a->admins.count + a->dm.count + a->allow.count + a->channels.count > 0;
 }
 
 /* ---- telling ---- */
@@ -339,10 +365,12 @@ static void describe_dms(const struct access *a, struct buf *out)
                 add_count(out, named, "entry of 'dm' and 'allow'", "entries of 'dm' and 'allow'");
         else
                 buf_addstr(out, "nobody");
-        if (all || a->admins.count == 0)
-                return;
-        buf_addstr(out, named > 0 ? " and " : " but ");
-        add_count(out, a->admins.count, "admin", "admins");
+        if (!all && a->admins.count > 0) {
+                buf_addstr(out, named > 0 ? " and " : " but ");
+                add_count(out, a->admins.count, "admin", "admins");
+        }
+        if (a->pairs)
+                buf_addstr(out, ", others by pairing");
 }
 
 static void describe_groups(const struct access *a, struct buf *out)

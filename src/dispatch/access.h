@@ -5,11 +5,11 @@
  *
  *     block     beats everything, admins too
  *     admins    are let in everywhere
- *     dm        opens direct messages: "everyone", "none" or people
+ *     dm        opens direct messages: "everyone", "none" or people; "pairing" gives strangers a code (pairing.h)
  *     channels  opens groups: channels where everybody may talk to the bot
  *     allow     opens both: people, roles, channels, guilds; "*" is everybody
  *
- * An entry is "user:ID", "role:ID", "channel:ID" or "guild:ID"; a plain id is a user or a channel; "*" is any. A list that is not written and an
+ * An entry is "user:ID", "person:ID" (persons.h), "role:ID", "channel:ID" or "guild:ID"; a plain id is a user or a channel; "*" is any. A list that is not written and an
  * empty one let nobody in. There is one difference: where "dm" is not written, an allow of "*" opens direct messages too; where it is, only people and roles that
  * allow names are let in besides.
  *
@@ -40,6 +40,10 @@ void access_free(struct access *a);
 
 /* May the sender of this event be answered there? When not, `why` (may be NULL) gets a sentence. */
 bool access_allows(const struct access *a, const struct incoming *in, struct buf *why);
+/* Is the sender, or the place, in "block"? `why` as above. */
+bool access_blocks(const struct access *a, const struct incoming *in, struct buf *why);
+/* Do strangers who write a direct message get a code? */
+bool access_pairs(const struct access *a);
 /* Is anybody let in at all? */
 bool access_is_open(const struct access *a);
 /* "DMs from nobody but 1 admin; groups: none". */

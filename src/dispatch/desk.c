@@ -9,7 +9,8 @@ struct desk *desk_open(struct store *s, struct error *err)
         struct desk *desk = mem_zalloc(sizeof(*desk));
 
         desk->store = s;
-        if ((desk->handover = handover_open(s, err)) && (desk->rules = stored_rules_open(s, err)))
+        if ((desk->handover = handover_open(s, err)) && (desk->rules = stored_rules_open(s, err)) &&
+            (desk->access = access_rules_open(s, err)))
                 return desk;
         desk_free(desk);
         return NULL;
@@ -21,5 +22,6 @@ void desk_free(struct desk *desk)
                 return;
         handover_free(desk->handover);
         stored_rules_free(desk->rules);
+        access_rules_free(desk->access);
         free(desk);
 }

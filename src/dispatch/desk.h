@@ -8,6 +8,7 @@
 #define DISPATCH_DESK_H
 
 #include "base/error.h"
+#include "dispatch/access_rules.h"
 #include "dispatch/handover.h"
 #include "dispatch/stored_rules.h"
 #include "store/store.h"
@@ -16,6 +17,7 @@ struct desk {
         struct store *store;
         struct handover *handover;
         struct stored_rules *rules;
+        struct access_rules *access;
 };
 
 /* Reads what is kept; blocks. A store that was opened only for reading will do for whoever only asks. */

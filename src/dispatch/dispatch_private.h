@@ -68,7 +68,6 @@ const struct dispatch_adapter *dispatch_adapter_of(const struct dispatch *d, con
 const struct rule *dispatch_rule(const struct dispatch *d, const char *name);
 
 /* guards.c */
-bool guard_access_allows(const struct dispatch_adapter *a, const struct incoming *in, struct buf *why);
 struct turn_rate guard_rate(const struct dispatch_adapter *a, const struct rule *r);
 struct limits_who guard_who(const struct incoming *in);
 

@@ -4,6 +4,9 @@
 
 #include "base/clock.h"
 #include "dispatch/dispatch_private.h"
+#include "dispatch/judge.h"
+
+#define BLOCK_NOTICE_SECONDS 3600 /* how often somebody is told that he is kept out */
 
 bool is_configured(struct matter *m)
 {
@@ -36,19 +39,17 @@ bool has_content(struct matter *m)
                matter_refuse(m, "there is nothing to answer: neither text nor attachments nor emoji");
 }
 
-bool guard_access_allows(const struct dispatch_adapter *a, const struct incoming *in, struct buf *why)
-{
-        if (a->trusted)
-                return true;
-        if (a->access)
-                return access_allows(a->access, in, why);
-        buf_addf(why, "adapter '%s' lets nobody in", a->name);
-        return false;
-}
-
 bool may_talk(struct matter *m)
 {
-        return guard_access_allows(m->adapter, m->in, &m->d->reason);
+        struct judgement j = judge_sender(m->d->desk, m->adapter, m->in, &m->d->reason);
+        struct limits_who who = guard_who(m->in);
+
+        if (j.outcome == JUDGED_IN)
+                return true;
+        if (j.message && !m->dry && m->in->chat == CHAT_DM && !m->in->sender_is_bot &&
+            limits_tell_once(m->d->limits, &who, (struct turn_rate){ 1, BLOCK_NOTICE_SECONDS }, m->now_ms))
+                matter_notice(m, "%s", j.message);
+        return false;
 }
 
 /* A person has taken over: the agent is not asked, but it remembers what was said. */

@@ -46,11 +46,12 @@ const struct setting adapter_common_settings[] = {
         { "admins", SETTING_STRINGS, "[]", .at = AT(admins),
           .help = "Ids of people who are answered everywhere, unless `block` names them." },
         { "dm", SETTING_STRINGS, "\"none\"", .at = AT(dm),
-          .help = "Whose direct messages are answered: `everyone`, `none`, or a list of ids and `role:ID`." },
+          .help = "Whose direct messages are answered: `everyone`, `none`, or a list of ids, `person:ID` and `role:ID`; `pairing` gives "
+                  "others a code by which the operator lets them in." },
         { "channels", SETTING_STRINGS, "[]", .at = AT(channels),
           .help = "Ids of channels and groups, or `guild:ID`, where everybody is answered; `*` is all." },
         { "allow", SETTING_STRINGS, "[]", .at = AT(allow),
-          .help = "Who is answered besides: `user:ID`, `role:ID`, `channel:ID`, `guild:ID`, a plain id (user or "
+          .help = "Who is answered besides: `user:ID`, `person:ID`, `role:ID`, `channel:ID`, `guild:ID`, a plain id (user or "
                   "channel), or `*`." },
         { "block", SETTING_STRINGS, "[]", .at = AT(block),
           .help = "Who is never answered, whatever the others say; entries as in `allow`." },

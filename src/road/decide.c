@@ -180,6 +180,20 @@ static void carry_out(struct road *r, struct placed *p, enum road_command what)
         buf_release(&answer);
 }
 
+/* An edit or a deletion of a message that is still to be answered concerns nobody but the turn that has it. */
+static bool is_change(struct road *r, struct placed *p)
+{
+        struct turn *t;
+
+        p->effect = change_new(r, p->in, &t, &p->reason);
+        if (!p->effect)
+                return false;
+        p->placing = CARRIED_OUT;
+        p->agent = mem_strdup(t->agent);
+        p->rule = mem_strdup(t->rule);
+        return true;
+}
+
 static void place(struct road *r, struct placed *p, struct incoming *in)
 {
         struct decision d = { 0 };
@@ -187,6 +201,8 @@ static void place(struct road *r, struct placed *p, struct incoming *in)
         p->in = in;
         p->placing = SKIPPED;
         buf_init(&p->story, 0);
+        if (is_change(r, p))
+                return;
         r->hooks.decide(r->hooks.ctx, in, &d);
         p->agent = mem_strdup(d.agent);
         p->rule = mem_strdup(d.rule);

@@ -251,6 +251,19 @@ struct incoming *incoming_dup(const struct incoming *from)
         return in;
 }
 
+struct incoming *incoming_edited(const struct incoming *said, const struct incoming *edit)
+{
+        struct incoming now = *said;
+
+        now.text = edit->text;
+        now.raw_text = edit->raw_text;
+        if (edit->attachment_count > 0) {
+                now.attachments = edit->attachments;
+                now.attachment_count = edit->attachment_count;
+        }
+        return incoming_dup(&now);
+}
+
 void incoming_free(struct incoming *in)
 {
         struct box *b = (struct box *)in;

@@ -67,7 +67,8 @@ struct incoming {
         const struct attachment *attachments;
         size_t attachment_count;
         const char *metadata; /* JSON object text with what only this platform knows */
-        int64_t event;        /* journal sequence number, once stored */
+        int64_t person; /* who the sender is known to be, for whoever decides; 0: not known; never stored */
+        int64_t event;  /* journal sequence number, once stored */
 };
 
 /* The payload as JSON object text, appended to out. */
@@ -76,6 +77,8 @@ void incoming_payload(const struct incoming *in, struct buf *out);
 struct incoming *incoming_parse(const struct bus_event *e, struct error *err);
 /* A deep copy; valid UTF-8 whatever the original was. */
 struct incoming *incoming_dup(const struct incoming *in);
+/* The message as it reads after an edit, as a copy. */
+struct incoming *incoming_edited(const struct incoming *said, const struct incoming *edit);
 void incoming_free(struct incoming *in);
 /* Who wrote it, as people know him. */
 const char *incoming_sender(const struct incoming *in);

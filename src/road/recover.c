@@ -67,23 +67,59 @@ static struct incoming *parse_event(struct store_stmt *s)
         return in;
 }
 
-static int read_event(struct store_tx *tx, struct row *w, int64_t seq, struct error *err)
+/* *out: the event, or NULL when it is no longer kept. */
+static int read_event(struct store_tx *tx, int64_t seq, struct incoming **out, struct error *err)
 {
         struct store_stmt *s = store_prepare(tx, "SELECT " JOURNAL_COLUMNS " FROM journal WHERE seq = ?1");
-        struct incoming *in = NULL;
         int rc;
 
+        *out = NULL;
         store_bind_int(s, 1, seq);
         rc = store_step(s, err);
         if (rc == 1) {
-                in = parse_event(s);
+                *out = parse_event(s);
                 store_reset(s);
         }
-        if (in) {
-                w->inputs = mem_realloc(w->inputs, (w->count + 1) * sizeof(*w->inputs));
-                w->inputs[w->count++] = in;
+        return rc < 0 ? -1 : 0;
+}
+
+/* The event whose text replaced this one's; 0: none. */
+static int read_edit(struct store_tx *tx, int64_t seq, int64_t *edit, struct error *err)
+{
+        struct store_stmt *s = store_prepare(tx, "SELECT changed_by FROM trigger_log WHERE event = ?1");
+        int rc;
+
+        *edit = 0;
+        store_bind_int(s, 1, seq);
+        rc = store_step(s, err);
+        if (rc == 1) {
+                *edit = store_col_int(s, 0);
+                store_reset(s);
         }
         return rc < 0 ? -1 : 0;
+}
+
+static int read_input(struct store_tx *tx, struct row *w, int64_t seq, struct error *err)
+{
+        struct incoming *in, *edit = NULL, *now;
+        int64_t edit_seq = 0;
+
+        if (read_event(tx, seq, &in, err) < 0)
+                return -1;
+        if (!in)
+                return 0;
+        if (read_edit(tx, seq, &edit_seq, err) < 0 ||
+            (edit_seq > 0 && read_event(tx, edit_seq, &edit, err) < 0)) {
+                incoming_free(in);
+                return -1;
+        }
+        now = edit ? incoming_edited(in, edit) : in;
+        if (edit)
+                incoming_free(in);
+        incoming_free(edit);
+        w->inputs = mem_realloc(w->inputs, (w->count + 1) * sizeof(*w->inputs));
+        w->inputs[w->count++] = now;
+        return 0;
 }
 
 static int read_inputs(struct store_tx *tx, struct row *w, const char *inputs, struct error *err)
@@ -96,7 +132,7 @@ static int read_inputs(struct store_tx *tx, struct row *w, const char *inputs, s
 
                 if (end == p)
                         break;
-                if (read_event(tx, w, seq, err) < 0)
+                if (read_input(tx, w, seq, err) < 0)
                         return -1;
                 p = *end == ',' ? end + 1 : end;
         }

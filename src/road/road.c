@@ -246,6 +246,7 @@ struct road *road_open(struct loop *l, struct store *s, struct bus *b, const str
         map_init(&r->lanes);
         map_init(&r->turns);
         map_init(&r->flights);
+        map_init(&r->inputs);
         map_init(&r->adapters);
         map_init(&r->outs);
         r->prune = timer_new(l, on_prune, r);
@@ -319,6 +320,7 @@ static void release_lanes(struct road *r)
         }
         map_release(&r->turns);
         flight_release_all(r);
+        map_release(&r->inputs);
 }
 
 void road_close(struct road *r)

@@ -46,6 +46,7 @@ struct turn {
         char key[TURN_KEY_SIZE];
         struct incoming **inputs;
         unsigned input_count, input_cap;
+        unsigned deleted;   /* of its messages, by their authors, since it runs */
         int64_t created_ms; /* wall clock */
         int64_t started_ms;
         int64_t due_mono;    /* not before */
@@ -160,7 +161,9 @@ struct road {
 
         /* lanes and turns */
         struct map lanes;
-        struct map turns;   /* by number, for cancelling */
+        struct map turns; /* by number, for cancelling */
+        struct map
+                inputs; /* the turn that is to answer a message, by adapter, channel and the platform's id */
         struct map flights; /* sessions that have a running turn */
         struct turn_list ready;
         size_t running_count, turn_count;
@@ -203,6 +206,12 @@ const char *command_name(enum road_command what);
 /* What is to be done, and what is said about it. WHY is answered by its story alone. */
 struct effect *command_new(struct road *r, enum road_command what, const struct lane_name *n,
                            const struct incoming *in, struct buf *answer);
+
+/* change.c */
+void change_index(struct turn *t, const struct incoming *in);
+void change_unindex(struct turn *t, const struct incoming *in);
+/* What an edit or a deletion changes, and a sentence about it, yours to free; NULL: nothing that is still to be answered. */
+struct effect *change_new(struct road *r, const struct incoming *in, struct turn **turn, char **reason);
 
 /* lane.c */
 char *lane_key(const struct lane_name *n);                               /* yours to free */

@@ -44,8 +44,10 @@ void turn_free(struct turn *t)
 
         map_remove(&r->turns, t->key);
         r->turn_count--;
-        for (unsigned i = 0; i < t->input_count; i++)
+        for (unsigned i = 0; i < t->input_count; i++) {
+                change_unindex(t, t->inputs[i]);
                 incoming_free(t->inputs[i]);
+        }
         free(t->inputs);
         timer_free(t->timer);
         arena_release(&t->history);
@@ -68,6 +70,7 @@ void turn_add_input(struct turn *t, struct incoming *in)
                 t->inputs = mem_realloc(t->inputs, t->input_cap * sizeof(*t->inputs));
         }
         t->inputs[t->input_count++] = in;
+        change_index(t, in);
         if (t->adapter)
                 return;
         t->adapter = mem_strdup(in->adapter);

@@ -77,9 +77,11 @@ const struct store_migration store_schema[] = {
         { 3, "keys",
           /* api: the digest of a key, never its text; scopes are words parted by spaces, adapters names parted by commas (null: all) */
           "CREATE TABLE keys("
-          " id AUTOKEY, name TEXT NOT NULL, prefix TEXT NOT NULL UNIQUE, hash TEXT NOT NULL, scopes TEXT NOT NULL,"
+          " id AUTOKEY, name TEXT NOT NULL, prefix TEXT NOT NULL UNIQUE, hash TEXT NOT NULL, scopes TEXT NOT "
+          "NULL,"
           " adapters TEXT, created_ms BIGINT NOT NULL, expires_ms BIGINT NOT NULL DEFAULT 0,"
-          " used_ms BIGINT NOT NULL DEFAULT 0, revoked_ms BIGINT NOT NULL DEFAULT 0, rate_limit BIGINT NOT NULL);" },
+          " used_ms BIGINT NOT NULL DEFAULT 0, revoked_ms BIGINT NOT NULL DEFAULT 0, rate_limit BIGINT NOT "
+          "NULL);" },
         { 4, "sessions, commands, marks",
           "ALTER TABLE conversations ADD COLUMN person TEXT;"
           /* what the agent is shown begins after this line and with this turn: a turn that ran when it was reset is not shown */
@@ -105,6 +107,12 @@ const struct store_migration store_schema[] = {
           " place TEXT PRIMARY KEY, session TEXT NOT NULL, active_ms BIGINT NOT NULL);"
           "CREATE INDEX windows_session ON windows(session);"
           "CREATE INDEX windows_active ON windows(active_ms);" },
+        { 8, "access rules",
+          "CREATE TABLE access_rules("
+          " id AUTOKEY, adapter TEXT, effect TEXT NOT NULL, platform_user TEXT, person BIGINT, place TEXT,"
+          " enabled BIGINT NOT NULL, reason TEXT, message TEXT, expires_ms BIGINT NOT NULL DEFAULT 0, "
+          "by_whom TEXT,"
+          " created_ms BIGINT NOT NULL, updated_ms BIGINT NOT NULL);" },
         { 0, NULL, NULL },
 };
 /* clang-format on */

@@ -277,7 +277,7 @@ static void entries_that_would_never_match_are_refused(void **state)
                 struct written w;
                 const char *key, *why;
         } rows[] = {
-                { { .block = "rle:7" }, "block", "'rle:7' begins with neither 'user:', 'role:', 'channel:' nor 'guild:'" },
+                { { .block = "rle:7" }, "block", "'rle:7' begins with neither 'user:', 'person:', 'role:', 'channel:' nor 'guild:'" },
                 { { .admins = "*" }, "admins", "'*' would let everybody in; name each" },
                 { { .admins = "role:1" }, "admins", "'role:1' has no meaning here: a role is not looked at" },
                 { { .dm = "guild:1" }, "dm", "'guild:1' has no meaning here: a guild is not looked at" },

@@ -446,7 +446,7 @@ void rig_hear(struct rig *g, const struct incoming *heard)
         in.channel = in.channel ? in.channel : "c";
         in.guild = in.guild ? in.guild : "echo";
         in.platform = in.platform ? in.platform : "test";
-        if (!in.sender_id) {
+        if (!in.sender_id && !in.type) {
                 in.sender_id = "7";
                 in.sender_name = "Ann";
         }

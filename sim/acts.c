@@ -1,0 +1,54 @@
+#include "sim/acts.h"
+
+#include "base/json.h"
+#include "base/jsonw.h"
+
+struct buf acts_begin(void)
+{
+        struct buf b;
+
+        buf_init(&b, 0);
+        jsonw_open(&b, '{');
+        jsonw_bool(&b, "ok", true);
+        return b;
+}
+
+void acts_answer(struct http_exchange *x, struct buf *b)
+{
+        size_t n;
+
+        jsonw_close(b, '}');
+        n = b->len;
+        http_answer_take(x, 200, "application/json", buf_take(b), n);
+}
+
+void acts_refuse(struct http_exchange *x, const struct error *err)
+{
+        http_answer_json(x, err->kind == ERR_MISSING ? 404 : 400,
+                         json_pack("{s:b,s:s}", "ok", 0, "error", err->text));
+}
+
+void acts_run(struct http_exchange *x)
+{
+        const struct act *act = http_route_of(x)->more;
+        struct error err = { 0 };
+        size_t n;
+        const char *body = http_body(x, &n);
+        json_t *wish = json_read(body, n, &err);
+        struct buf b = acts_begin();
+
+        if (!wish || act->play(http_server_arg(x), wish, &b, &err) != 0) {
+                acts_refuse(x, &err);
+                buf_release(&b);
+        } else {
+                acts_answer(x, &b);
+        }
+        json_decref(wish);
+}
+
+double acts_number(const json_t *wish, const char *key, double fallback)
+{
+        const json_t *value = json_object_get(wish, key);
+
+        return json_is_number(value) ? json_number_value(value) : fallback;
+}

@@ -1,0 +1,518 @@
+#include "sim/websocket.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/queue.h>
+
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/ssl.h>
+#include <wslay/wslay.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+
+#define MAX_HEAD        16384
+#define MAX_UNSENT      ((size_t)64 << 20)
+#define GOODBYE_MS      1000
+#define HANDSHAKE_GUID  "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+#define DEFAULT_MESSAGE 65536
+#define READ_SIZE       65536
+
+enum state { WS_SHAKING, WS_OPEN, WS_CLOSING, WS_GONE };
+
+struct websocket {
+        struct websocket_server *server;
+        uv_tcp_t tcp;
+        enum state state;
+        SSL *ssl;           /* NULL: plain */
+        struct buf head;    /* of the handshake */
+        struct buf in, out; /* frames that came, frames to send */
+        size_t in_at;
+        wslay_event_context_ptr frames;
+        struct timer *goodbye;
+        void *owner;
+        int code; /* the peer's */
+        LIST_ENTRY(websocket) next;
+};
+
+LIST_HEAD(websockets, websocket);
+
+struct websocket_server {
+        struct loop *loop;
+        uv_tcp_t *listener; /* on the heap: it outlives us until its close callback */
+        char address[80];
+        SSL_CTX *tls;
+        size_t max_message;
+        struct websocket_hooks hooks;
+        void *arg;
+        struct websockets all;
+        char read_buffer[READ_SIZE];
+};
+
+struct write {
+        uv_write_t request;
+        char *data;
+};
+
+/* ---- the end of a connection ---- */
+
+static void on_closed(uv_handle_t *handle)
+{
+        struct websocket *ws = handle->data;
+
+        if (ws->frames)
+                wslay_event_context_free(ws->frames);
+        SSL_free(ws->ssl);
+        buf_release(&ws->head);
+        buf_release(&ws->in);
+        buf_release(&ws->out);
+        free(ws);
+}
+
+/* Tells of the end when the beginning was told, and frees when libuv lets go. */
+static void finish(struct websocket *ws)
+{
+        bool told = ws->state == WS_OPEN || ws->state == WS_CLOSING;
+
+        if (ws->state == WS_GONE)
+                return;
+        ws->state = WS_GONE;
+        LIST_REMOVE(ws, next);
+        timer_free(ws->goodbye);
+        ws->goodbye = NULL;
+        uv_close((uv_handle_t *)&ws->tcp, on_closed);
+        if (told)
+                ws->server->hooks.on_gone(ws->owner, ws->code);
+}
+
+static void on_late(void *arg)
+{
+        finish(arg);
+}
+
+static void finish_in(struct websocket *ws, int64_t ms)
+{
+        if (!ws->goodbye)
+                ws->goodbye = timer_new(ws->server->loop, on_late, ws);
+        timer_start(ws->goodbye, ms);
+}
+
+/* ---- bytes out ---- */
+
+static void on_written(uv_write_t *request, int status)
+{
+        struct write *w = (struct write *)request;
+
+        (void)status; /* a failure shows on the reading side */
+        free(w->data);
+        free(w);
+}
+
+static void write_bytes(struct websocket *ws, const char *bytes, size_t n)
+{
+        struct write *w;
+        uv_buf_t piece;
+
+        if (n == 0 || ws->state == WS_GONE)
+                return;
+        if (uv_stream_get_write_queue_size((uv_stream_t *)&ws->tcp) > MAX_UNSENT) {
+                finish_in(ws, 0); /* a peer that does not read */
+                return;
+        }
+        w = mem_alloc(sizeof(*w));
+        w->data = mem_dup(bytes, n);
+        piece = uv_buf_init(w->data, (unsigned)n);
+        if (uv_write(&w->request, (uv_stream_t *)&ws->tcp, &piece, 1, on_written) != 0)
+                on_written(&w->request, -1);
+}
+
+static void flush_tls(struct websocket *ws)
+{
+        BIO *bio = SSL_get_wbio(ws->ssl);
+        char piece[16384];
+        int n;
+
+        while ((n = BIO_read(bio, piece, sizeof(piece))) > 0)
+                write_bytes(ws, piece, (size_t)n);
+}
+
+static void send_bytes(struct websocket *ws, const char *bytes, size_t n)
+{
+        if (!ws->ssl) {
+                write_bytes(ws, bytes, n);
+                return;
+        }
+        ERR_clear_error();
+        if (n > 0)
+                SSL_write(ws->ssl, bytes, (int)n); /* into memory: always whole */
+        flush_tls(ws);
+}
+
+static ssize_t take_frame(wslay_event_context_ptr ctx, const uint8_t *data, size_t n, int flags, void *arg)
+{
+        struct websocket *ws = arg;
+
+        (void)ctx;
+        (void)flags;
+        buf_add(&ws->out, data, n);
+        return (ssize_t)n;
+}
+
+/* Makes wslay write what it has, and sends it. */
+static void flush(struct websocket *ws)
+{
+        if (wslay_event_want_write(ws->frames) && wslay_event_send(ws->frames) != 0) {
+                finish_in(ws, 0);
+                return;
+        }
+        send_bytes(ws, ws->out.data, ws->out.len);
+        buf_clear(&ws->out);
+}
+
+/* ---- bytes in ---- */
+
+static ssize_t give_bytes(wslay_event_context_ptr ctx, uint8_t *to, size_t n, int flags, void *arg)
+{
+        struct websocket *ws = arg;
+        size_t left = ws->in.len - ws->in_at;
+
+        (void)flags;
+        if (left == 0) {
+                wslay_event_set_error(ctx, WSLAY_ERR_WOULDBLOCK);
+                return -1;
+        }
+        n = n < left ? n : left;
+        memcpy(to, ws->in.data + ws->in_at, n);
+        ws->in_at += n;
+        return (ssize_t)n;
+}
+
+static void on_frame(wslay_event_context_ptr ctx, const struct wslay_event_on_msg_recv_arg *m, void *arg)
+{
+        struct websocket *ws = arg;
+
+        (void)ctx;
+        if (m->opcode == WSLAY_CONNECTION_CLOSE)
+                ws->code = m->status_code ? m->status_code : 1005;
+        else if (!wslay_is_ctrl_frame(m->opcode) && ws->state == WS_OPEN)
+                ws->server->hooks.on_message(ws->owner, (const char *)m->msg, m->msg_length,
+                                             m->opcode == WSLAY_BINARY_FRAME);
+}
+
+static void read_frames(struct websocket *ws)
+{
+        int rc = wslay_event_recv(ws->frames);
+
+        buf_clear(&ws->in);
+        ws->in_at = 0;
+        if (ws->state == WS_GONE)
+                return;
+        if (rc != 0) {
+                finish(ws);
+                return;
+        }
+        flush(ws);
+        if (wslay_event_get_close_received(ws->frames) && !wslay_event_want_write(ws->frames))
+                finish_in(ws, 0);
+}
+
+/* ---- the handshake ---- */
+
+/* The value of a header of the request, trimmed, in out; false when it is not there. */
+static bool header(const char *head, const char *name, char *out, size_t room)
+{
+        size_t name_n = strlen(name);
+
+        for (const char *line = strstr(head, "\r\n"); line; line = strstr(line + 2, "\r\n")) {
+                const char *from = line + 2, *to = strstr(from, "\r\n");
+
+                if (strncasecmp(from, name, name_n) != 0 || from[name_n] != ':' || !to)
+                        continue;
+                for (from += name_n + 1; *from == ' ' || *from == '\t';)
+                        from++;
+                while (to > from && (to[-1] == ' ' || to[-1] == '\t'))
+                        to--;
+                snprintf(out, room, "%.*s", (int)(to - from), from);
+                return true;
+        }
+        return false;
+}
+
+static void answer_key(const char *key, char *out)
+{
+        unsigned char digest[EVP_MAX_MD_SIZE];
+        unsigned digest_n = 0;
+        char *both = mem_printf("%s" HANDSHAKE_GUID, key);
+
+        EVP_Digest(both, strlen(both), digest, &digest_n, EVP_sha1(), NULL);
+        EVP_EncodeBlock((unsigned char *)out, digest, (int)digest_n);
+        free(both);
+}
+
+static void refuse(struct websocket *ws, const char *why)
+{
+        char *text =
+                mem_printf("HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s",
+                           strlen(why), why);
+
+        send_bytes(ws, text, strlen(text));
+        free(text);
+        finish_in(ws, 100);
+}
+
+static void begin(struct websocket *ws)
+{
+        static const struct wslay_event_callbacks callbacks = {
+                .recv_callback = give_bytes,
+                .send_callback = take_frame,
+                .on_msg_recv_callback = on_frame,
+        };
+        struct websocket_server *s = ws->server;
+        char target[2048] = "/", key[128], accept[64];
+        char *text;
+
+        if (sscanf(ws->head.data, "GET %2047s HTTP/1.1", target) != 1 ||
+            !header(ws->head.data, "Sec-WebSocket-Key", key, sizeof(key))) {
+                refuse(ws, "only WebSockets are spoken here");
+                return;
+        }
+        answer_key(key, accept);
+        text = mem_printf("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                          "Sec-WebSocket-Accept: %s\r\n\r\n",
+                          accept);
+        send_bytes(ws, text, strlen(text));
+        free(text);
+        wslay_event_context_server_init(&ws->frames, &callbacks, ws);
+        wslay_event_config_set_max_recv_msg_length(ws->frames, s->max_message);
+        ws->state = WS_OPEN;
+        s->hooks.on_open(s->arg, ws, target);
+}
+
+static void shake(struct websocket *ws)
+{
+        char *end;
+        size_t used;
+
+        buf_add(&ws->head, ws->in.data, ws->in.len);
+        end = strstr(ws->head.data, "\r\n\r\n");
+        buf_clear(&ws->in);
+        if (!end) {
+                if (ws->head.len > MAX_HEAD)
+                        finish(ws);
+                return;
+        }
+        used = (size_t)(end - ws->head.data) + 4;
+        /* frames may follow at once */
+        buf_add(&ws->in, ws->head.data + used, ws->head.len - used);
+        buf_truncate(&ws->head, used);
+        begin(ws);
+        if (ws->state == WS_OPEN && ws->in.len > 0)
+                read_frames(ws);
+}
+
+static void on_bytes(struct websocket *ws)
+{
+        if (ws->in.len == 0)
+                return;
+        if (ws->state == WS_SHAKING)
+                shake(ws);
+        else
+                read_frames(ws);
+}
+
+static void read_tls(struct websocket *ws, const char *bytes, size_t n)
+{
+        int got;
+
+        ERR_clear_error();
+        BIO_write(SSL_get_rbio(ws->ssl), bytes, (int)n);
+        if (!SSL_is_init_finished(ws->ssl))
+                SSL_accept(ws->ssl);
+        for (;;) {
+                char *room = buf_reserve(&ws->in, 16384);
+
+                got = SSL_read(ws->ssl, room, 16384);
+                if (got <= 0)
+                        break;
+                buf_grew(&ws->in, (size_t)got);
+        }
+        flush_tls(ws);
+        got = SSL_get_error(ws->ssl, got);
+        if (got == SSL_ERROR_SSL || got == SSL_ERROR_SYSCALL)
+                finish(ws);
+        else
+                on_bytes(ws);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece)
+{
+        struct websocket *ws = stream->data;
+
+        if (n == 0)
+                return;
+        if (n < 0)
+                finish(ws);
+        else if (ws->ssl)
+                read_tls(ws, piece->base, (size_t)n);
+        else {
+                buf_add(&ws->in, piece->base, (size_t)n);
+                on_bytes(ws);
+        }
+}
+
+static void on_room(uv_handle_t *handle, size_t wanted, uv_buf_t *out)
+{
+        struct websocket *ws = handle->data;
+
+        (void)wanted;
+        *out = uv_buf_init(ws->server->read_buffer, READ_SIZE);
+}
+
+/* ---- the server ---- */
+
+static void on_connection(uv_stream_t *listener, int status)
+{
+        struct websocket_server *s = listener->data;
+        struct websocket *ws;
+
+        if (status != 0)
+                return;
+        ws = mem_zalloc(sizeof(*ws));
+        ws->server = s;
+        ws->code = WEBSOCKET_GONE;
+        buf_init(&ws->head, 0);
+        buf_init(&ws->in, 0);
+        buf_init(&ws->out, 0);
+        uv_tcp_init(loop_uv(s->loop), &ws->tcp);
+        ws->tcp.data = ws;
+        LIST_INSERT_HEAD(&s->all, ws, next);
+        if (uv_accept(listener, (uv_stream_t *)&ws->tcp) != 0) {
+                finish(ws);
+                return;
+        }
+        uv_tcp_nodelay(&ws->tcp, 1);
+        if (s->tls) {
+                ws->ssl = SSL_new(s->tls);
+                SSL_set_bio(ws->ssl, BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
+                SSL_set_accept_state(ws->ssl);
+        }
+        uv_read_start((uv_stream_t *)&ws->tcp, on_room, on_read);
+}
+
+static void free_handle(uv_handle_t *handle)
+{
+        free(handle);
+}
+
+static int listen_at(struct websocket_server *s, const char *address, struct error *err)
+{
+        const char *colon = strrchr(address, ':');
+        char host[64] = "";
+        struct sockaddr_storage bound;
+        struct sockaddr_in in;
+        int n = sizeof(bound), rc;
+
+        if (!colon)
+                return error_set(err, ERR_INVALID, "cannot listen at '%s': expected address:port", address);
+        snprintf(host, sizeof(host), "%.*s", (int)(colon - address), address);
+        rc = uv_ip4_addr(host, (int)strtol(colon + 1, NULL, 10), &in);
+        if (rc == 0)
+                rc = uv_tcp_bind(s->listener, (const struct sockaddr *)&in, 0);
+        if (rc == 0)
+                rc = uv_listen((uv_stream_t *)s->listener, 512, on_connection);
+        if (rc == 0)
+                rc = uv_tcp_getsockname(s->listener, (struct sockaddr *)&bound, &n);
+        if (rc != 0)
+                return error_set(err, ERR_NET, "cannot listen at '%s': %s", address, uv_strerror(rc));
+        snprintf(s->address, sizeof(s->address), "%s:%d", host,
+                 ntohs(((struct sockaddr_in *)&bound)->sin_port));
+        return 0;
+}
+
+static int set_tls(struct websocket_server *s, const struct websocket_options *o, struct error *err)
+{
+        if (!o->tls_cert_file)
+                return 0;
+        s->tls = SSL_CTX_new(TLS_server_method());
+        if (SSL_CTX_use_certificate_chain_file(s->tls, o->tls_cert_file) != 1 ||
+            SSL_CTX_use_PrivateKey_file(s->tls, o->tls_key_file, SSL_FILETYPE_PEM) != 1)
+                return error_set(err, ERR_INVALID, "cannot use certificate '%s'", o->tls_cert_file);
+        return 0;
+}
+
+struct websocket_server *websocket_server_new(struct loop *l, const struct websocket_options *o,
+                                              const struct websocket_hooks *hooks, void *arg,
+                                              struct error *err)
+{
+        struct websocket_server *s = mem_zalloc(sizeof(*s));
+
+        s->loop = l;
+        s->hooks = *hooks;
+        s->arg = arg;
+        s->max_message = o->max_message ? o->max_message : DEFAULT_MESSAGE;
+        LIST_INIT(&s->all);
+        s->listener = mem_zalloc(sizeof(*s->listener));
+        uv_tcp_init(loop_uv(l), s->listener);
+        s->listener->data = s;
+        if (set_tls(s, o, err) != 0 || listen_at(s, o->listen, err) != 0) {
+                websocket_server_free(s);
+                return NULL;
+        }
+        return s;
+}
+
+void websocket_server_free(struct websocket_server *s)
+{
+        if (!s)
+                return;
+        while (!LIST_EMPTY(&s->all))
+                finish(LIST_FIRST(&s->all));
+        uv_close((uv_handle_t *)s->listener, free_handle);
+        SSL_CTX_free(s->tls);
+        free(s);
+}
+
+const char *websocket_server_address(const struct websocket_server *s)
+{
+        return s->address;
+}
+
+/* ---- one connection, from outside ---- */
+
+void websocket_set_owner(struct websocket *ws, void *owner)
+{
+        ws->owner = owner;
+}
+
+void websocket_send(struct websocket *ws, const char *bytes, size_t n, bool binary)
+{
+        struct wslay_event_msg m = { binary ? WSLAY_BINARY_FRAME : WSLAY_TEXT_FRAME, (const uint8_t *)bytes,
+                                     n };
+
+        if (ws->state != WS_OPEN)
+                return;
+        wslay_event_queue_msg(ws->frames, &m);
+        flush(ws);
+}
+
+void websocket_close(struct websocket *ws, int code, const char *reason)
+{
+        if (ws->state != WS_OPEN)
+                return;
+        wslay_event_queue_close(ws->frames, (uint16_t)code, (const uint8_t *)reason, strlen(reason));
+        flush(ws);
+        ws->state = WS_CLOSING;
+        finish_in(ws, GOODBYE_MS);
+}
+
+void websocket_cut(struct websocket *ws)
+{
+        if (ws->state == WS_GONE)
+                return;
+        if (ws->state == WS_OPEN)
+                ws->state = WS_CLOSING;
+        finish_in(ws, 0);
+}

@@ -1,0 +1,28 @@
+/*
+ * judge: whether the sender of an event is let in. What keeps out comes first, whoever would let in; nobody is let in whom nothing names.
+ *
+ *     block             of the adapter names him, or the place
+ *     a deny rule       names him, his person, or another of his identities
+ *     the adapter       admins, dm, channels, allow (access.h)
+ *     an allow rule     names him or his person (access_rules.h)
+ *     a stranger        everybody else
+ */
+#ifndef DISPATCH_JUDGE_H
+#define DISPATCH_JUDGE_H
+
+#include "base/buf.h"
+#include "dispatch/dispatch.h"
+
+enum judged { JUDGED_IN, JUDGED_STRANGER, JUDGED_OUT };
+
+struct judgement {
+        enum judged outcome;
+        const struct access_rule *rule; /* that decided; borrowed; NULL: none did */
+        const char *message;            /* of a deny rule: what he may be told; borrowed; may be NULL */
+};
+
+/* desk may be NULL. Unless he is let in, `why` gets a sentence. Changes nothing. */
+struct judgement judge_sender(const struct desk *desk, const struct dispatch_adapter *a,
+                              const struct incoming *in, struct buf *why);
+
+#endif
