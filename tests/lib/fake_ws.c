@@ -215,6 +215,7 @@ static void on_connection(uv_stream_t *listener, int status)
         buf_init(&c->in, 0);
         uv_tcp_init(loop_uv(s->loop), &c->tcp);
         uv_accept(listener, (uv_stream_t *)&c->tcp);
+        uv_tcp_nodelay(&c->tcp, 1);
         s->accepted++;
         s->open++;
         LIST_INSERT_HEAD(&s->conns, c, next);

@@ -2,8 +2,12 @@
  * dc_gateway: the connection over which Discord tells what happens, for one bot: one session for each shard.
  *
  *     dc_gateway.c  asks for the budget, starts the shards, lets them identify one after the other
- *     dc_shard.c    one session: hello, identify or resume, heartbeats, what each close code means
+ *     dc_shard.c    one session: hello, identify or resume, heartbeats, goodbye
+ *     dc_frame.c    the frames of one connection: inflated, parsed, in order
+ *     dc_pending.c  what was handed over and is not committed
+ *     dc_close.c    what each close code means, and the sentence for the operator
  *     dc_session.c  what a session needs to be resumed after a restart, in a file
+ *     dc_link.c     introduces all this to the adapter: dc_gateway_open of discord.h
  *
  * Every dispatch is handed over with a ticket, in the order in which Discord sent it, and acknowledged with dc_gateway_committed once it
  * is stored. The sequence number that survives a restart moves only over what is committed, together with everything before it. What
@@ -42,13 +46,14 @@ struct dc_gateway;
 /* Waits in milliseconds; 0 stands for what is in the comment. Tests make them short. */
 struct dc_gateway_times {
         int64_t hello_ms;   /* 20000: from the open socket to HELLO */
-        int64_t ready_ms;   /* 60000: from IDENTIFY or RESUME to READY, RESUMED or the first replayed event */
+        int64_t ready_ms;   /* 60000: from IDENTIFY or RESUME to READY or RESUMED, as long as nothing comes */
         int64_t backoff_ms; /* 1000: the first wait after a failure; doubles, with full jitter */
         int64_t backoff_max_ms; /* 60000 */
         int64_t identify_ms;    /* 5000: between two IDENTIFY of one bucket */
         int64_t invalid_ms;     /* 5000: the longest wait after op 9; at least a fifth of it */
         int64_t save_ms;        /* 1000: how late the session's file may be */
         int64_t suspend_ms;     /* 60000: a jump of the clock that means the machine slept */
+        int64_t grace_ms;       /* 5000: a connection that is back within this time was never lost */
         int64_t stable_ms; /* 60000: a session that lived this long makes the failures before it forgotten */
 };
 
@@ -63,7 +68,9 @@ struct dc_gateway_options {
         unsigned intents;
         int64_t shards;       /* 0: as many as Discord recommends */
         const char *compress; /* "zlib-stream", "zstd-stream"; NULL or "none": none. Copied. */
+        int64_t flags;        /* of the application, to name a missing intent; 0: not known */
         struct dc_gateway_times times;
+        int64_t (*wall_ms)(void); /* NULL: the wall clock */
 };
 
 /* Who we are, told by READY, or remembered when a session is resumed by a new process. Borrowed for the call. */
@@ -86,14 +93,14 @@ struct dc_gateway_handlers {
         void (*gap)(void *arg, unsigned shard);
         void (*up)(void *arg);                    /* all shards are */
         void (*lost)(void *arg, const char *why); /* it tries again by itself */
-        void (*stopped)(void *arg,
-                        const char *why); /* it does not: the operator has to act. `why` says how. */
+        /* It does not: the operator has to act, `why` says how. bad_token: Discord does not know the token. */
+        void (*stopped)(void *arg, bool bad_token, const char *why);
 };
 
 /* Begins: `ask` is called from the loop. */
 struct dc_gateway *dc_gateway_new(const struct dc_gateway_options *options,
                                   const struct dc_gateway_handlers *handlers, void *arg);
-/* Leaves so that the sessions can be resumed; their state is on disk when this returns. Late tickets are forgotten with it. NULL is fine. */
+/* Leaves so that the sessions can be resumed; what is needed for it is on disk when this returns. NULL is fine. Allowed inside handlers. */
 void dc_gateway_free(struct dc_gateway *g);
 
 /* The answer to `ask`: the body, or why there is none (body NULL). status 401: the token is wrong, and the gateway stops. */

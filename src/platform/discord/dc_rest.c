@@ -24,7 +24,6 @@
 #define WAIT_MS        10000
 #define PER_SECOND     50
 #define DENIED_MS      60000
-#define AGENT          "User-Agent: DiscordBot (https://example.com/dragoman, " DRAGOMAN_VERSION ")"
 #define INVALID_MAX    9000 /* of the 10,000 that get an address banned */
 #define INVALID_SLOTS  10
 #define INVALID_MINUTE 60000
@@ -368,7 +367,7 @@ static void fly(struct dc_call *c)
         struct http_part parts[DC_FILES_MAX + 1] = { 0 };
         char names[DC_FILES_MAX][32];
         char *url = mem_printf("%s%s", r->base, c->path);
-        const char *headers[4] = { AGENT };
+        const char *headers[4] = { DC_AGENT };
         size_t n = 1;
         struct http_request q = { .method = c->method,
                                   .url = url,

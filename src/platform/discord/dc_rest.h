@@ -26,6 +26,9 @@
 #include "net/http_client.h"
 #include "net/loop.h"
 
+/* How every request to Discord introduces us; in another form Cloudflare may answer in its place. */
+#define DC_AGENT       "User-Agent: DiscordBot (https://example.com/dragoman, " DRAGOMAN_VERSION ")"
+
 #define DC_WAITING_MAX 1000
 #define DC_ARGS_MAX    4
 #define DC_FILES_MAX   10

@@ -1,0 +1,372 @@
+#include "platform/discord/dc_gateway.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/id.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "platform/discord/dc_gateway_private.h"
+
+#define SHARDS_MAX 1000
+#define BUDGET_MS  60000 /* how long an answer about the budget counts */
+#define LOW_PART   100   /* the last hundredth of the budget is not touched */
+
+int64_t dc_gateway_now(const struct dc_gateway *g)
+{
+        return loop_now_ms(g->o.loop);
+}
+
+static void unref(struct dc_gateway *g)
+{
+        if (--g->refs > 0)
+                return;
+        free(g->shards);
+        free(g->waiting);
+        free(g->turns);
+        free(g->url);
+        free((char *)(uintptr_t)g->o.name);
+        free((char *)(uintptr_t)g->o.dir);
+        free((char *)(uintptr_t)g->o.url);
+        free((char *)(uintptr_t)g->o.compress);
+        free(g);
+}
+
+/* ---- what the owner is told ---- */
+
+static bool all_up(const struct dc_gateway *g)
+{
+        for (unsigned i = 0; i < g->count; i++)
+                if (!dc_shard_is_up(g->shards[i]))
+                        return false;
+        return g->count > 0;
+}
+
+void dc_gateway_shard_up(struct dc_gateway *g, const struct dc_gateway_ready *ready)
+{
+        g->refs++;
+        g->on.ready(g->arg, ready);
+        if (!g->freed && !ready->resumed)
+                g->on.gap(g->arg, ready->shard);
+        if (!g->freed && all_up(g)) {
+                timer_stop(g->grace);
+                if (g->told != DC_TOLD_UP) {
+                        g->told = DC_TOLD_UP;
+                        g->on.up(g->arg);
+                }
+        }
+        unref(g);
+}
+
+static void tell_lost(struct dc_gateway *g)
+{
+        g->told = DC_TOLD_LOST;
+        g->on.lost(g->arg, g->why);
+}
+
+static void on_grace(void *arg)
+{
+        tell_lost(arg);
+}
+
+void dc_gateway_shard_lost(struct dc_gateway *g, const char *why)
+{
+        if (g->freed || g->stopped)
+                return;
+        snprintf(g->why, sizeof(g->why), "%.199s", why);
+        if (g->told != DC_TOLD_UP)
+                tell_lost(g);
+        else if (!timer_active(g->grace))
+                timer_start(g->grace, g->o.times.grace_ms);
+}
+
+void dc_gateway_stop(struct dc_gateway *g, bool bad_token, const char *why)
+{
+        if (g->stopped)
+                return;
+        g->stopped = true;
+        timer_stop(g->timer);
+        timer_stop(g->watch);
+        timer_stop(g->grace);
+        for (unsigned i = 0; i < g->count; i++)
+                dc_shard_stop(g->shards[i]);
+        g->on.stopped(g->arg, bad_token, why);
+}
+
+/* ---- turns ---- */
+
+static struct dc_turn *turn_of(struct dc_gateway *g, const struct dc_shard *s)
+{
+        return &g->turns[dc_shard_id(s) % g->concurrency];
+}
+
+/* The pump runs from the loop, so that nobody identifies inside of somebody else's callback. */
+static void want_pump(struct dc_gateway *g)
+{
+        if (!g->stopped && !g->freed)
+                timer_start(g->timer, 0);
+}
+
+void dc_gateway_want_turn(struct dc_gateway *g, struct dc_shard *s)
+{
+        for (unsigned i = 0; i < g->waiting_count; i++)
+                if (g->waiting[i] == s)
+                        return;
+        g->waiting[g->waiting_count++] = s;
+        want_pump(g);
+}
+
+void dc_gateway_turn_over(struct dc_gateway *g, struct dc_shard *s, bool identified)
+{
+        struct dc_turn *turn = turn_of(g, s);
+
+        if (turn->holder != s)
+                return;
+        turn->holder = NULL;
+        if (identified)
+                turn->next_ms = dc_gateway_now(g) + g->o.times.identify_ms;
+        else
+                g->remaining++;
+        want_pump(g);
+}
+
+/* The budget is nearly used up: going on would end with a new token. True: we wait. */
+static bool is_out_of_budget(struct dc_gateway *g)
+{
+        int64_t now = dc_gateway_now(g);
+        char why[200];
+
+        if (g->remaining > g->total / LOW_PART || now >= g->reset_at_ms)
+                return false;
+        snprintf(why, sizeof(why),
+                 "only %" PRId64 " of the %" PRId64
+                 " sessions Discord permits a day are left; waiting %" PRId64
+                 " minutes, because beyond them it resets the token",
+                 g->remaining, g->total, (g->reset_at_ms - now) / 60000 + 1);
+        g->asked_ms = -1;
+        g->retry_at_ms = g->reset_at_ms;
+        timer_start(g->timer, g->reset_at_ms - now);
+        dc_gateway_shard_lost(g, why);
+        return true;
+}
+
+static void grant(struct dc_gateway *g, unsigned i)
+{
+        struct dc_shard *s = g->waiting[i];
+
+        turn_of(g, s)->holder = s;
+        memmove(&g->waiting[i], &g->waiting[i + 1], (g->waiting_count - i - 1) * sizeof(*g->waiting));
+        g->waiting_count--;
+        g->remaining--;
+        dc_shard_identify(s);
+}
+
+static void give_turns(struct dc_gateway *g)
+{
+        int64_t now = dc_gateway_now(g), next = INT64_MAX;
+        unsigned i = 0;
+
+        while (i < g->waiting_count) {
+                const struct dc_turn *turn = turn_of(g, g->waiting[i]);
+
+                if (is_out_of_budget(g))
+                        return;
+                if (!turn->holder && now >= turn->next_ms) {
+                        grant(g, i);
+                        continue;
+                }
+                if (!turn->holder && turn->next_ms < next)
+                        next = turn->next_ms;
+                i++;
+        }
+        if (next < INT64_MAX)
+                timer_start(g->timer, next - now);
+}
+
+/* ---- the answer to /gateway/bot ---- */
+
+static void ask(struct dc_gateway *g)
+{
+        if (g->asking)
+                return;
+        g->asking = true;
+        g->on.ask(g->arg);
+}
+
+static void make_shards(struct dc_gateway *g, int64_t recommended)
+{
+        int64_t n = g->o.shards > 0 ? g->o.shards : recommended;
+
+        g->count = (unsigned)(n < 1 ? 1 : n > SHARDS_MAX ? SHARDS_MAX : n);
+        g->shards = mem_array(g->count, sizeof(struct dc_shard *));
+        g->waiting = mem_array(g->count, sizeof(struct dc_shard *));
+        g->turns = mem_array(g->concurrency, sizeof(*g->turns));
+        for (unsigned i = 0; i < g->count; i++)
+                g->shards[i] = dc_shard_new(g, i, g->count);
+        log_info("discord shards", LOG_S("adapter", g->o.name), LOG_I("count", g->count),
+                 LOG_I("atOnce", g->concurrency));
+        for (unsigned i = 0; i < g->count; i++)
+                dc_shard_start(g->shards[i]);
+}
+
+static void take_answer(struct dc_gateway *g, const json_t *body)
+{
+        const json_t *limit = json_object_get(body, "session_start_limit");
+        int64_t now = dc_gateway_now(g), at_once = json_int(limit, "max_concurrency", 1);
+
+        free(g->url);
+        g->url = mem_strdup(g->o.url ? g->o.url : json_str(body, "url", NULL));
+        g->total = json_int(limit, "total", 1000);
+        g->remaining = json_int(limit, "remaining", g->total);
+        g->reset_at_ms = now + json_int(limit, "reset_after", 0);
+        g->asked_ms = now;
+        g->failures = 0;
+        if (g->count == 0) {
+                g->concurrency = (unsigned)(at_once < 1 ? 1 : at_once > SHARDS_MAX ? SHARDS_MAX : at_once);
+                make_shards(g, json_int(body, "shards", 1));
+        }
+        want_pump(g);
+}
+
+static int64_t backoff_ms(const struct dc_gateway *g)
+{
+        int64_t most = g->o.times.backoff_ms << (g->failures < 16 ? g->failures : 16);
+
+        return most < g->o.times.backoff_max_ms ? most : g->o.times.backoff_max_ms;
+}
+
+void dc_gateway_bot(struct dc_gateway *g, int status, const json_t *body, const char *why)
+{
+        int64_t wait;
+
+        g->asking = false;
+        if (g->stopped || g->freed)
+                return;
+        if (status == 401) {
+                dc_gateway_stop(g, true, "Discord does not know this bot token");
+                return;
+        }
+        if (status == 200 && (g->o.url || json_str(body, "url", NULL))) {
+                take_answer(g, body);
+                return;
+        }
+        wait = (int64_t)id_random_below((uint64_t)backoff_ms(g) + 1);
+        g->failures++;
+        g->retry_at_ms = dc_gateway_now(g) + wait;
+        timer_start(g->timer, wait);
+        dc_gateway_shard_lost(g, why ? why : "Discord does not say where its gateway is");
+}
+
+static void pump(void *arg)
+{
+        struct dc_gateway *g = arg;
+        int64_t now = dc_gateway_now(g);
+        bool stale = g->asked_ms < 0 || now - g->asked_ms > BUDGET_MS;
+
+        if (g->asking || (g->count > 0 && g->waiting_count == 0))
+                return;
+        if (now < g->retry_at_ms)
+                timer_start(g->timer, g->retry_at_ms - now);
+        else if (g->count == 0 || stale)
+                ask(g);
+        else
+                give_turns(g);
+}
+
+/* ---- sleep ---- */
+
+static void look_at_clock(struct dc_gateway *g)
+{
+        g->watch_wall_ms = g->o.wall_ms();
+        g->watch_mono_ms = clock_mono_ms();
+}
+
+/* The wall clock goes on while the machine sleeps, the other one does not. */
+static void on_watch(void *arg)
+{
+        struct dc_gateway *g = arg;
+        int64_t slept = (g->o.wall_ms() - g->watch_wall_ms) - (clock_mono_ms() - g->watch_mono_ms);
+
+        look_at_clock(g);
+        for (unsigned i = 0; slept > g->o.times.suspend_ms && i < g->count; i++)
+                if (dc_shard_is_up(g->shards[i]))
+                        dc_shard_renew(g->shards[i], "the machine was asleep");
+}
+
+/* ---- life ---- */
+
+static void fill_in(struct dc_gateway_times *t)
+{
+        const struct {
+                int64_t *at, otherwise;
+        } rows[] = {
+                { &t->hello_ms, 20000 },   { &t->ready_ms, 60000 },       { &t->backoff_ms, 1000 },
+                { &t->identify_ms, 5000 }, { &t->backoff_max_ms, 60000 }, { &t->invalid_ms, 5000 },
+                { &t->save_ms, 1000 },     { &t->suspend_ms, 60000 },     { &t->grace_ms, 5000 },
+                { &t->stable_ms, 60000 },
+        };
+
+        for (size_t i = 0; i < COUNT(rows); i++)
+                if (*rows[i].at <= 0)
+                        *rows[i].at = rows[i].otherwise;
+}
+
+struct dc_gateway *dc_gateway_new(const struct dc_gateway_options *o,
+                                  const struct dc_gateway_handlers *handlers, void *arg)
+{
+        struct dc_gateway *g = mem_zalloc(sizeof(*g));
+
+        g->o = *o;
+        g->o.name = mem_strdup(o->name);
+        g->o.dir = mem_strdup(o->dir);
+        g->o.url = mem_strdup(o->url);
+        g->o.compress = mem_strdup(o->compress);
+        g->o.wall_ms = o->wall_ms ? o->wall_ms : clock_wall_ms;
+        fill_in(&g->o.times);
+        g->on = *handlers;
+        g->arg = arg;
+        g->refs = 1;
+        g->asked_ms = -1;
+        g->counted.ping_ms = -1;
+        g->timer = timer_new(o->loop, pump, g);
+        g->watch = timer_new(o->loop, on_watch, g);
+        g->grace = timer_new(o->loop, on_grace, g);
+        look_at_clock(g);
+        timer_repeat(g->watch, g->o.times.suspend_ms / 4);
+        want_pump(g);
+        return g;
+}
+
+void dc_gateway_free(struct dc_gateway *g)
+{
+        if (!g || g->freed)
+                return;
+        g->freed = true;
+        for (unsigned i = 0; i < g->count; i++)
+                dc_shard_free(g->shards[i]);
+        g->count = 0;
+        timer_free(g->timer);
+        timer_free(g->watch);
+        timer_free(g->grace);
+        unref(g);
+}
+
+void dc_gateway_committed(struct dc_gateway *g, uint64_t ticket)
+{
+        uint64_t shard = ticket >> DC_TICKET_SHARD;
+
+        if (shard < g->count)
+                dc_shard_committed(g->shards[shard], ticket & ((UINT64_C(1) << DC_TICKET_SHARD) - 1));
+}
+
+void dc_gateway_stats(const struct dc_gateway *g, struct dc_gateway_stats *out)
+{
+        *out = g->counted;
+        out->shards = g->count;
+        for (unsigned i = 0; i < g->count; i++)
+                dc_shard_stats(g->shards[i], out);
+}

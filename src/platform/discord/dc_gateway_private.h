@@ -1,0 +1,154 @@
+/*
+ * What the files of the gateway share; see dc_gateway.h.
+ */
+#ifndef PLATFORM_DISCORD_DC_GATEWAY_PRIVATE_H
+#define PLATFORM_DISCORD_DC_GATEWAY_PRIVATE_H
+
+#include <sys/queue.h>
+
+#include "base/buf.h"
+#include "net/inflate.h"
+#include "net/websocket.h"
+#include "platform/discord/dc_gateway.h"
+
+#define DC_FRAME_MAX    4096 /* what Discord takes from us in one frame */
+#define DC_TICKET_SHARD 40   /* bits of a ticket below the number of its shard */
+
+/* ---- dc_close.c ---- */
+
+/* What to do after a connection. */
+enum dc_plan {
+        DC_RESUME,
+        DC_IDENTIFY, /* the session is lost */
+        DC_STOP,     /* the operator has to act */
+};
+
+struct dc_close_rule {
+        int code;
+        enum dc_plan plan;
+        bool ours;        /* we broke the protocol */
+        const char *what; /* for people */
+};
+/* Never NULL: codes that are not in the table mean that the connection was lost. */
+const struct dc_close_rule *dc_close_rule(int code);
+/* The sentence for a code that stops. */
+void dc_close_sentence(const struct dc_gateway_options *o, int code, char *out, size_t size);
+
+/* ---- dc_session.c ---- */
+
+/* What RESUME needs. Empty: id NULL. */
+struct dc_session {
+        char *id, *resume_url;
+        int64_t seq; /* everything up to here is committed */
+        char *user_id, *username, *application_id;
+};
+void dc_session_release(struct dc_session *s);
+
+struct dc_session_file;
+/* Reads what is there, if it belongs to this bot, these intents and this number of shards. dir NULL: nothing is kept. */
+struct dc_session_file *dc_session_open(const struct dc_gateway_options *o, unsigned shard, unsigned shards,
+                                        struct dc_session *out);
+/* Soon, at most once in save_ms, on a worker thread. An empty one removes the file. */
+void dc_session_save(struct dc_session_file *f, const struct dc_session *s);
+/* Writes what is still to be written; blocks. NULL is fine. */
+void dc_session_close(struct dc_session_file *f);
+
+/* ---- dc_frame.c ---- */
+
+/*
+ * The frames of one connection on their way to JSON. Large ones are parsed on a pool thread; the order stays, and nothing more is read meanwhile.
+ */
+struct dc_frames;
+struct dc_frames_handlers {
+        void (*payload)(void *arg, json_t *payload); /* an object; borrowed */
+        void (*busy)(void *arg, bool busy);          /* stop reading, go on reading */
+        void (*failed)(void *arg, const char *why); /* not to be read; the connection is of no use any more */
+};
+struct dc_frames *dc_frames_new(struct loop *l, const char *compress,
+                                const struct dc_frames_handlers *handlers, void *arg);
+/* No callback follows. NULL is fine. Allowed inside callbacks. */
+void dc_frames_free(struct dc_frames *f);
+void dc_frames_feed(struct dc_frames *f, bool binary, const char *bytes, size_t n);
+
+/* ---- dc_pending.c ---- */
+
+/* Dispatches in their order, from being handed over until they and all before them are committed. Zeroed is empty. */
+struct dc_pending {
+        struct dc_pending_entry *ring;
+        size_t cap, count;
+        uint64_t first; /* number of the oldest */
+};
+void dc_pending_release(struct dc_pending *p);
+/* Returns its number. begins: it is the first of a new session. */
+uint64_t dc_pending_add(struct dc_pending *p, int64_t seq, bool begins);
+/* Harmless for a number that is not there. */
+void dc_pending_done(struct dc_pending *p, uint64_t number);
+/* Takes the oldest away if it is done. */
+bool dc_pending_take(struct dc_pending *p, int64_t *seq, bool *begins);
+
+/* ---- dc_shard.c ---- */
+
+struct dc_shard;
+struct dc_shard *dc_shard_new(struct dc_gateway *g, unsigned id, unsigned shards);
+void dc_shard_free(struct dc_shard *s);
+/* Connects and resumes, or asks for its turn to identify. */
+void dc_shard_start(struct dc_shard *s);
+/* Its turn: connect and identify. */
+void dc_shard_identify(struct dc_shard *s);
+/* Closes for good. */
+void dc_shard_stop(struct dc_shard *s);
+/* Drops the connection and resumes on another one. */
+void dc_shard_renew(struct dc_shard *s, const char *why);
+void dc_shard_committed(struct dc_shard *s, uint64_t number);
+void dc_shard_stats(const struct dc_shard *s, struct dc_gateway_stats *out);
+bool dc_shard_is_up(const struct dc_shard *s);
+unsigned dc_shard_id(const struct dc_shard *s);
+
+/* ---- dc_gateway.c, for the shards ---- */
+
+/* Who of a bucket identifies, and when the next one may. */
+struct dc_turn {
+        struct dc_shard *holder;
+        int64_t next_ms;
+};
+
+enum dc_told { DC_TOLD_NOTHING, DC_TOLD_UP, DC_TOLD_LOST };
+
+struct dc_gateway {
+        struct dc_gateway_options o; /* times filled in, strings our own */
+        struct dc_gateway_handlers on;
+        void *arg;
+        struct dc_shard **shards;
+        unsigned count;
+        struct dc_turn *turns;     /* one for each shard that may identify at once */
+        struct dc_shard **waiting; /* for their turn, in order; room for all */
+        unsigned waiting_count, concurrency;
+
+        char *url;                             /* of the answer, or of the options */
+        int64_t remaining, total, reset_at_ms; /* of session_start_limit; loop time */
+        int64_t asked_ms;                      /* when that was told; -1: it has to be asked */
+        int64_t retry_at_ms;                   /* not to be asked before */
+        unsigned failures;                     /* of asking, in a row */
+        bool asking, stopped;
+
+        struct timer *timer; /* the next turn or question */
+        struct timer *watch; /* did the machine sleep? */
+        struct timer *grace; /* a loss that is not told yet */
+        int64_t watch_wall_ms, watch_mono_ms;
+        enum dc_told told;
+        char why[200]; /* of the last loss */
+        struct dc_gateway_stats counted;
+        unsigned refs; /* the owner, handlers on the stack */
+        bool freed;
+};
+
+/* Asks for the turn of this shard to identify; dc_shard_identify follows. */
+void dc_gateway_want_turn(struct dc_gateway *g, struct dc_shard *s);
+/* The turn is over: IDENTIFY was sent, or it came to nothing. Harmless when it had none. */
+void dc_gateway_turn_over(struct dc_gateway *g, struct dc_shard *s, bool identified);
+void dc_gateway_shard_up(struct dc_gateway *g, const struct dc_gateway_ready *ready);
+void dc_gateway_shard_lost(struct dc_gateway *g, const char *why);
+void dc_gateway_stop(struct dc_gateway *g, bool bad_token, const char *why);
+int64_t dc_gateway_now(const struct dc_gateway *g);
+
+#endif

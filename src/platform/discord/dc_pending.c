@@ -1,0 +1,59 @@
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "platform/discord/dc_gateway_private.h"
+
+#define FIRST_CAP 64
+
+struct dc_pending_entry {
+        int64_t seq;
+        bool begins, done;
+};
+
+void dc_pending_release(struct dc_pending *p)
+{
+        free(p->ring);
+        *p = (struct dc_pending){ 0 };
+}
+
+static void grow(struct dc_pending *p)
+{
+        size_t cap = p->cap ? p->cap * 2 : FIRST_CAP;
+        struct dc_pending_entry *ring = mem_array(cap, sizeof(*ring));
+
+        for (uint64_t n = p->first; n < p->first + p->count; n++)
+                ring[n % cap] = p->ring[n % p->cap];
+        free(p->ring);
+        p->ring = ring;
+        p->cap = cap;
+}
+
+uint64_t dc_pending_add(struct dc_pending *p, int64_t seq, bool begins)
+{
+        uint64_t number = p->first + p->count;
+
+        if (p->count == p->cap)
+                grow(p);
+        p->ring[number % p->cap] = (struct dc_pending_entry){ .seq = seq, .begins = begins };
+        p->count++;
+        return number;
+}
+
+void dc_pending_done(struct dc_pending *p, uint64_t number)
+{
+        if (number >= p->first && number - p->first < p->count)
+                p->ring[number % p->cap].done = true;
+}
+
+bool dc_pending_take(struct dc_pending *p, int64_t *seq, bool *begins)
+{
+        const struct dc_pending_entry *e = p->count > 0 ? &p->ring[p->first % p->cap] : NULL;
+
+        if (!e || !e->done)
+                return false;
+        *seq = e->seq;
+        *begins = e->begins;
+        p->first++;
+        p->count--;
+        return true;
+}

@@ -1,0 +1,233 @@
+/*
+ * Sessions in files, one for each shard. Behind the truth by save_ms at most: a session that is resumed from too early a place is told
+ * a few things again, which is harmless.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/crypto.h"
+#include "base/json.h"
+#include "base/jsonw.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "platform/discord/dc_gateway_private.h"
+
+#define FILE_MAX 8192
+
+struct dc_session_file {
+        struct loop *loop;
+        char *path;
+        char token[17]; /* the beginning of its digest */
+        unsigned intents, shards;
+        int64_t save_ms;
+        struct timer *timer;
+        char *text;       /* to be written; NULL: the file is to be removed */
+        uint64_t version; /* of text */
+        bool dirty;
+        pthread_mutex_t lock; /* guards the file and `written` */
+        uint64_t written;     /* version in the file */
+        unsigned refs;        /* the owner, a write under way */
+};
+
+void dc_session_release(struct dc_session *s)
+{
+        free(s->id);
+        free(s->resume_url);
+        free(s->user_id);
+        free(s->username);
+        free(s->application_id);
+        *s = (struct dc_session){ 0 };
+}
+
+static void unref(struct dc_session_file *f)
+{
+        if (--f->refs > 0)
+                return;
+        pthread_mutex_destroy(&f->lock);
+        free(f->path);
+        free(f->text);
+        free(f);
+}
+
+/* ---- writing ---- */
+
+static int write_whole(const char *path, const char *text)
+{
+        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+        size_t n = strlen(text);
+        bool ok;
+
+        if (fd < 0)
+                return -1;
+        ok = write(fd, text, n) == (ssize_t)n && fsync(fd) == 0;
+        return close(fd) == 0 && ok ? 0 : -1;
+}
+
+static int replace(const char *path, const char *text)
+{
+        char *fresh;
+        int rc;
+
+        if (!text)
+                return unlink(path) < 0 && errno != ENOENT ? -1 : 0;
+        fresh = mem_printf("%s.new", path);
+        rc = write_whole(fresh, text);
+        if (rc == 0)
+                rc = rename(fresh, path);
+        free(fresh);
+        return rc;
+}
+
+/* Any thread. An older version never replaces a newer one. */
+static void put(struct dc_session_file *f, const char *text, uint64_t version)
+{
+        pthread_mutex_lock(&f->lock);
+        if (version > f->written) {
+                if (replace(f->path, text) < 0)
+                        log_warn("cannot keep a session of Discord; after a restart a new one begins",
+                                 LOG_S("file", f->path), LOG_S("why", strerror(errno)));
+                f->written = version;
+        }
+        pthread_mutex_unlock(&f->lock);
+}
+
+struct saving {
+        struct dc_session_file *file;
+        char *text;
+        uint64_t version;
+};
+
+static void save(void *arg)
+{
+        struct saving *s = arg;
+
+        put(s->file, s->text, s->version);
+}
+
+static void on_saved(void *arg)
+{
+        struct saving *s = arg;
+
+        unref(s->file);
+        free(s->text);
+        free(s);
+}
+
+static void on_timer(void *arg)
+{
+        struct dc_session_file *f = arg;
+        struct saving *s;
+
+        if (!f->dirty)
+                return;
+        s = mem_zalloc(sizeof(*s));
+        s->file = f;
+        s->text = mem_strdup(f->text);
+        s->version = f->version;
+        f->dirty = false;
+        f->refs++;
+        loop_work(f->loop, save, on_saved, s);
+}
+
+static char *text_of(const struct dc_session_file *f, const struct dc_session *s)
+{
+        struct buf b;
+
+        buf_init(&b, 0);
+        jsonw_open(&b, '{');
+        jsonw_str(&b, "token", f->token);
+        jsonw_int(&b, "intents", f->intents);
+        jsonw_int(&b, "shards", f->shards);
+        jsonw_str(&b, "session", s->id);
+        jsonw_str(&b, "resumeUrl", s->resume_url);
+        jsonw_int(&b, "seq", s->seq);
+        jsonw_opt(&b, "userId", s->user_id);
+        jsonw_opt(&b, "username", s->username);
+        jsonw_opt(&b, "applicationId", s->application_id);
+        jsonw_close(&b, '}');
+        return buf_take(&b);
+}
+
+void dc_session_save(struct dc_session_file *f, const struct dc_session *s)
+{
+        if (!f)
+                return;
+        free(f->text);
+        f->text = s->id ? text_of(f, s) : NULL;
+        f->version++;
+        f->dirty = true;
+        if (!timer_active(f->timer))
+                timer_start(f->timer, f->save_ms);
+}
+
+void dc_session_close(struct dc_session_file *f)
+{
+        if (!f)
+                return;
+        timer_free(f->timer);
+        if (f->dirty)
+                put(f, f->text, f->version);
+        unref(f);
+}
+
+/* ---- reading ---- */
+
+static json_t *read_file(const char *path)
+{
+        FILE *f = fopen(path, "re");
+        char text[FILE_MAX];
+        size_t n;
+
+        if (!f)
+                return NULL;
+        n = fread(text, 1, sizeof(text), f);
+        fclose(f);
+        return n < sizeof(text) ? json_read(text, n, NULL) : NULL;
+}
+
+static void take(const struct dc_session_file *f, const json_t *j, struct dc_session *out)
+{
+        if (strcmp(json_str(j, "token", ""), f->token) != 0 || json_int(j, "intents", -1) != f->intents ||
+            json_int(j, "shards", -1) != f->shards || json_int(j, "seq", -1) < 0)
+                return;
+        out->id = mem_strdup(json_str(j, "session", NULL));
+        out->resume_url = mem_strdup(json_str(j, "resumeUrl", NULL));
+        out->seq = json_int(j, "seq", 0);
+        out->user_id = mem_strdup(json_str(j, "userId", NULL));
+        out->username = mem_strdup(json_str(j, "username", NULL));
+        out->application_id = mem_strdup(json_str(j, "applicationId", NULL));
+        if (!out->id || !out->resume_url)
+                dc_session_release(out);
+}
+
+struct dc_session_file *dc_session_open(const struct dc_gateway_options *o, unsigned shard, unsigned shards,
+                                        struct dc_session *out)
+{
+        struct dc_session_file *f;
+        char digest[SHA256_HEX_SIZE];
+        json_t *j;
+
+        *out = (struct dc_session){ 0 };
+        if (!o->dir)
+                return NULL;
+        f = mem_zalloc(sizeof(*f));
+        f->loop = o->loop;
+        f->path = mem_printf("%s/state/discord-%s-%u.json", o->dir, o->name, shard);
+        f->intents = o->intents;
+        f->shards = shards;
+        f->save_ms = o->times.save_ms;
+        f->timer = timer_new(o->loop, on_timer, f);
+        f->refs = 1;
+        pthread_mutex_init(&f->lock, NULL);
+        crypto_sha256_hex(secret_reveal(o->token), secret_length(o->token), digest);
+        snprintf(f->token, sizeof(f->token), "%.16s", digest);
+        j = read_file(f->path);
+        take(f, j, out);
+        json_decref(j);
+        return f;
+}

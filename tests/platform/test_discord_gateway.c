@@ -1,0 +1,771 @@
+/* The gateway's life: identify, resume, heartbeats, close codes, budgets, shards, and what happens when Discord misbehaves. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <sys/stat.h>
+
+#include "../lib/scratch.h"
+#include "base/clock.h"
+#include "fake_gateway.h"
+#include "platform/discord/dc_gateway.h"
+
+#define STEPS 50000
+
+struct rig {
+        char *dir;
+        struct loop *loop;
+        struct http_client *http;
+        struct secret *token;
+        struct fake_gateway fake;
+        struct dc_gateway *gateway;
+        struct dc_gateway_options o;
+        int bot_status; /* of /gateway/bot */
+        int64_t remaining, reset_after, concurrency, shards;
+        bool keep; /* tickets are not acknowledged */
+        uint64_t tickets[2000];
+        unsigned asks, events, readies, gaps, ups, losts, stops;
+        struct dc_gateway_stats stats;
+        char why[300], types[500], user[50];
+        bool resumed, bad_token, free_on_event;
+};
+
+static int64_t jump;
+
+static int64_t jumping_wall_ms(void)
+{
+        return clock_wall_ms() + jump;
+}
+
+/* ---- the owner ---- */
+
+static void answer_later(void *arg)
+{
+        struct rig *g = arg;
+        char *text = mem_printf(
+                "{\"url\":\"ws://127.0.0.1:%d\",\"shards\":%lld,\"session_start_limit\":{\"total\":"
+                "1000,\"remaining\":%lld,\"reset_after\":%lld,\"max_concurrency\":%lld}}",
+                fake_ws_port(g->fake.ws), (long long)g->shards, (long long)g->remaining,
+                (long long)g->reset_after, (long long)g->concurrency);
+        json_t *body = json_read(text, strlen(text), NULL);
+
+        if (g->gateway)
+                dc_gateway_bot(g->gateway, g->bot_status, g->bot_status == 200 ? body : NULL, "as told");
+        json_decref(body);
+        free(text);
+}
+
+static void on_ask(void *arg)
+{
+        struct rig *g = arg;
+
+        g->asks++;
+        loop_defer(g->loop, answer_later, g);
+}
+
+static void on_event(void *arg, uint64_t ticket, const char *type, json_t *d)
+{
+        struct rig *g = arg;
+        size_t n = strlen(g->types);
+
+        assert_non_null(d);
+        g->tickets[g->events++ % COUNT(g->tickets)] = ticket;
+        snprintf(g->types + n, sizeof(g->types) - n, "%s ", type);
+        if (g->free_on_event) {
+                dc_gateway_free(g->gateway);
+                g->gateway = NULL;
+        } else if (!g->keep) {
+                dc_gateway_committed(g->gateway, ticket);
+        }
+}
+
+static void on_ready(void *arg, const struct dc_gateway_ready *r)
+{
+        struct rig *g = arg;
+
+        g->readies++;
+        g->resumed = r->resumed;
+        snprintf(g->user, sizeof(g->user), "%s/%s/%s", r->user_id, r->username, r->application_id);
+}
+
+static void on_gap(void *arg, unsigned shard)
+{
+        struct rig *g = arg;
+
+        (void)shard;
+        g->gaps++;
+}
+
+static void on_up(void *arg)
+{
+        struct rig *g = arg;
+
+        g->ups++;
+}
+
+static void on_lost(void *arg, const char *why)
+{
+        struct rig *g = arg;
+
+        g->losts++;
+        snprintf(g->why, sizeof(g->why), "%s", why);
+}
+
+static void on_stopped(void *arg, bool bad_token, const char *why)
+{
+        struct rig *g = arg;
+
+        g->stops++;
+        g->bad_token = bad_token;
+        snprintf(g->why, sizeof(g->why), "%s", why);
+}
+
+static const struct dc_gateway_handlers handlers = { .ask = on_ask,
+                                                     .event = on_event,
+                                                     .ready = on_ready,
+                                                     .gap = on_gap,
+                                                     .up = on_up,
+                                                     .lost = on_lost,
+                                                     .stopped = on_stopped };
+
+static int set_up(void **state)
+{
+        struct rig *g = mem_zalloc(sizeof(*g));
+        char *folder;
+
+        jump = 0;
+        g->dir = scratch_new();
+        folder = scratch_path(g->dir, "state");
+        mkdir(folder, 0700);
+        free(folder);
+        g->loop = loop_new();
+        g->http = http_client_new(g->loop, NULL, NULL);
+        g->token = secret_new("a.secret.token", 14);
+        fake_gateway_init(&g->fake, g->loop);
+        g->bot_status = 200;
+        g->remaining = 900;
+        g->concurrency = g->shards = 1;
+        g->o = (struct dc_gateway_options){
+                .loop = g->loop,
+                .http = g->http,
+                .name = "dc",
+                .token = g->token,
+                .dir = g->dir,
+                .intents = DC_INTENTS,
+                .times = { .backoff_ms = 2,
+                           .backoff_max_ms = 10,
+                           .identify_ms = 1,
+                           .invalid_ms = 5,
+                           .save_ms = 1,
+                           .grace_ms = 1000 },
+                .wall_ms = jumping_wall_ms,
+        };
+        *state = g;
+        return 0;
+}
+
+static int tear_down(void **state)
+{
+        struct rig *g = *state;
+
+        dc_gateway_free(g->gateway);
+        g->gateway = NULL;
+        loop_step(g->loop, false);
+        fake_gateway_release(&g->fake);
+        http_client_free(g->http);
+        secret_free(g->token);
+        loop_free(g->loop);
+        scratch_free(g->dir);
+        free(g);
+        return 0;
+}
+
+static void begin(struct rig *g)
+{
+        g->gateway = dc_gateway_new(&g->o, &handlers, g);
+}
+
+static void await(struct rig *g, const unsigned *what, unsigned n)
+{
+        for (int i = 0; i < STEPS && *what < n; i++)
+                loop_step(g->loop, true);
+        assert_true(*what >= n);
+}
+
+static void connected(struct rig *g)
+{
+        begin(g);
+        await(g, &g->ups, 1);
+}
+
+static void restart(struct rig *g)
+{
+        dc_gateway_free(g->gateway);
+        g->gateway = NULL;
+        g->ups = g->readies = g->gaps = 0;
+        begin(g);
+}
+
+static void look(struct rig *g)
+{
+        dc_gateway_stats(g->gateway, &g->stats);
+}
+
+/* ---- beginning ---- */
+
+static void it_identifies_with_intents_and_the_bare_token(void **state)
+{
+        struct rig *g = *state;
+        const json_t *d;
+
+        connected(g);
+        d = g->fake.identified;
+        assert_string_equal(json_str(d, "token", ""), "a.secret.token");
+        assert_int_equal(json_int(d, "intents", 0), 46593);
+        assert_int_equal(json_array_size(json_object_get(d, "shard")), 2);
+        assert_non_null(json_str(json_object_get(d, "properties"), "os", NULL));
+        assert_string_equal(g->fake.path, "/?v=10&encoding=json");
+        assert_non_null(strstr(fake_ws_request(g->fake.ws), "User-Agent: DiscordBot ("));
+        assert_string_equal(g->user, "42/TestBot/43");
+        assert_false(g->resumed);
+        assert_int_equal(g->gaps, 1);
+        assert_int_equal(g->losts, 0);
+}
+
+static void events_come_in_order_through_every_compression(void **state)
+{
+        static const char *const kinds[] = { NULL, "zlib-stream", "zstd-stream" };
+        struct rig *g = *state;
+
+        for (size_t i = 0; i < COUNT(kinds); i++) {
+                g->o.compress = g->fake.compress = kinds[i];
+                g->o.dir = NULL;
+                g->events = g->ups = 0;
+                g->types[0] = '\0';
+                connected(g);
+                fake_dispatch(&g->fake, g->fake.last, "ONE", "{}");
+                fake_dispatch(&g->fake, g->fake.last, "TWO", "{\"text\":\"\\u0000\"}");
+                fake_dispatch(&g->fake, g->fake.last, "THREE", "{}");
+                await(g, &g->events, 3);
+                assert_string_equal(g->types, "ONE TWO THREE ");
+                dc_gateway_free(g->gateway);
+                g->gateway = NULL;
+        }
+        assert_string_equal(g->fake.path, "/?v=10&encoding=json&compress=zstd-stream");
+}
+
+static void a_large_payload_is_parsed_apart_and_keeps_its_place(void **state)
+{
+        struct rig *g = *state;
+        size_t n = (size_t)2 << 20;
+        char *big = mem_alloc(n + 10);
+
+        memset(big, 'x', n + 9);
+        memcpy(big, "{\"a\":\"", 6);
+        memcpy(big + n + 7, "\"}", 3);
+        connected(g);
+        fake_dispatch(&g->fake, g->fake.last, "BEFORE", "{}");
+        fake_dispatch(&g->fake, g->fake.last, "GUILD_CREATE", big);
+        fake_dispatch(&g->fake, g->fake.last, "AFTER", "{}");
+        fake_dispatch(&g->fake, g->fake.last, "LAST", "{}");
+        free(big);
+        await(g, &g->events, 4);
+        assert_string_equal(g->types, "BEFORE GUILD_CREATE AFTER LAST ");
+}
+
+static void a_question_that_fails_is_asked_again(void **state)
+{
+        struct rig *g = *state;
+
+        g->bot_status = 503;
+        begin(g);
+        await(g, &g->asks, 3);
+        assert_true(g->losts >= 2);
+        g->bot_status = 200;
+        await(g, &g->ups, 1);
+        assert_int_equal(g->fake.identifies, 1);
+}
+
+static void a_token_nobody_knows_stops(void **state)
+{
+        struct rig *g = *state;
+
+        g->bot_status = 401;
+        begin(g);
+        await(g, &g->stops, 1);
+        assert_true(g->bad_token);
+        assert_int_equal(g->asks, 1);
+}
+
+/* ---- heartbeats ---- */
+
+static void heartbeats_carry_the_committed_sequence(void **state)
+{
+        struct rig *g = *state;
+
+        g->fake.interval = 50;
+        g->keep = true;
+        connected(g);
+        fake_dispatch(&g->fake, g->fake.last, "ONE", "{}");
+        fake_dispatch(&g->fake, g->fake.last, "TWO", "{}");
+        await(g, &g->events, 2);
+        g->fake.beats = 0;
+        await(g, &g->fake.beats, 2);
+        assert_string_equal(g->fake.beat_d, "1");
+        dc_gateway_committed(g->gateway, g->tickets[1]); /* out of order: nothing moves */
+        await(g, &g->fake.beats, 4);
+        assert_string_equal(g->fake.beat_d, "1");
+        dc_gateway_committed(g->gateway, g->tickets[0]);
+        await(g, &g->fake.beats, 6);
+        assert_string_equal(g->fake.beat_d, "3");
+        look(g);
+        assert_int_equal(g->stats.uncommitted, 0);
+        assert_true(g->stats.ping_ms >= 0);
+}
+
+static void a_heartbeat_asked_for_is_sent_at_once(void **state)
+{
+        struct rig *g = *state;
+
+        connected(g);
+        fake_say(&g->fake, g->fake.last, "{\"op\":1,\"d\":null}");
+        await(g, &g->fake.beats, 1);
+        for (int i = 0; i < 300; i++) /* but we do not let ourselves be driven over Discord's limit */
+                fake_say(&g->fake, g->fake.last, "{\"op\":1,\"d\":null}");
+        fake_dispatch(&g->fake, g->fake.last, "END", "{}");
+        await(g, &g->events, 1);
+        for (int i = 0; i < 50; i++)
+                loop_step(g->loop, false);
+        assert_true(g->fake.beats <= 115);
+}
+
+static void a_zombie_is_left_with_4000_and_resumed(void **state)
+{
+        struct rig *g = *state;
+
+        g->fake.interval = 10;
+        g->fake.no_ack = true;
+        connected(g);
+        await(g, &g->fake.gone, 1);
+        assert_int_equal(fake_ws_last_close(g->fake.ws), 4000);
+        g->fake.no_ack = false;
+        g->fake.interval = 60000;
+        await(g, &g->fake.resumes, 1);
+        for (int i = 0; i < STEPS && !g->resumed; i++)
+                loop_step(g->loop, true);
+        assert_string_equal(g->fake.resume_session, "session-1");
+        look(g);
+        assert_int_equal(g->stats.zombies, 1);
+        assert_int_equal(g->fake.identifies, 1);
+        assert_int_equal(g->losts, 0); /* it was back within its grace */
+}
+
+static void a_machine_that_slept_connects_again(void **state)
+{
+        struct rig *g = *state;
+
+        g->o.times.suspend_ms = 40;
+        connected(g);
+        jump = 3600000;
+        await(g, &g->fake.resumes, 1);
+        assert_int_equal(g->fake.identifies, 1);
+}
+
+/* ---- resuming ---- */
+
+static void a_cut_connection_is_resumed_where_it_was(void **state)
+{
+        struct rig *g = *state;
+
+        g->keep = true;
+        connected(g);
+        fake_dispatch(&g->fake, g->fake.last, "ONE", "{}");
+        await(g, &g->events, 1);
+        g->fake.replay = "{}";
+        fake_ws_cut(g->fake.last);
+        await(g, &g->readies, 2);
+        assert_true(g->resumed);
+        assert_string_equal(g->fake.path, "/resume/?v=10&encoding=json");
+        assert_int_equal(g->fake.resume_seq,
+                         2); /* received, though not committed: it is still in our hands */
+        assert_string_equal(g->types, "ONE REPLAYED ");
+        assert_int_equal(g->gaps, 1);
+}
+
+static void a_dispatch_told_twice_is_handed_over_once(void **state)
+{
+        struct rig *g = *state;
+
+        connected(g);
+        fake_dispatch(&g->fake, g->fake.last, "ONE", "{}");
+        g->fake.seq--;
+        fake_dispatch(&g->fake, g->fake.last, "AGAIN", "{}");
+        fake_dispatch(&g->fake, g->fake.last, "TWO", "{}");
+        await(g, &g->events, 2);
+        assert_string_equal(g->types, "ONE TWO ");
+}
+
+static void a_restart_resumes_behind_the_last_commit(void **state)
+{
+        struct rig *g = *state;
+
+        g->keep = true;
+        connected(g);
+        fake_dispatch(&g->fake, g->fake.last, "ONE", "{}");
+        fake_dispatch(&g->fake, g->fake.last, "TWO", "{}");
+        await(g, &g->events, 2);
+        dc_gateway_committed(g->gateway, g->tickets[0]);
+        restart(g);
+        await(g, &g->ups, 1);
+        assert_int_equal(g->fake.resumes, 1);
+        assert_int_equal(g->fake.resume_seq, 2);
+        assert_string_equal(g->fake.resume_session, "session-1");
+        assert_string_equal(g->user, "42/TestBot/43");
+        assert_int_equal(g->gaps, 0);
+        assert_int_equal(g->fake.identifies, 1);
+}
+
+static void another_token_intents_or_shards_do_not_resume_it(void **state)
+{
+        struct rig *g = *state;
+
+        connected(g);
+        g->o.intents &= ~DC_INTENT_MESSAGE_CONTENT;
+        restart(g);
+        await(g, &g->ups, 1);
+        assert_int_equal(g->fake.identifies, 2);
+        g->o.shards = 2;
+        g->o.times.identify_ms = 1;
+        restart(g);
+        await(g, &g->ups, 1);
+        assert_int_equal(g->fake.identifies, 4);
+        assert_int_equal(g->fake.resumes, 0);
+}
+
+static void op_7_resumes_also_before_hello(void **state)
+{
+        struct rig *g = *state;
+
+        connected(g);
+        fake_say(&g->fake, g->fake.last, "{\"op\":7,\"d\":null}");
+        await(g, &g->readies, 2);
+        assert_int_equal(fake_ws_last_close(g->fake.ws), 4000);
+        g->fake.no_hello = true;
+        fake_say(&g->fake, g->fake.last, "{\"op\":7,\"d\":null}");
+        await(g, &g->fake.opens, 3);
+        fake_say(&g->fake, g->fake.last, "{\"op\":7,\"d\":null}");
+        await(g, &g->fake.gone, 3);
+        g->fake.no_hello = false;
+        await(g, &g->readies, 3);
+        assert_int_equal(g->fake.identifies, 1);
+}
+
+static void op_9_true_resumes_and_false_identifies_anew(void **state)
+{
+        struct rig *g = *state;
+
+        connected(g);
+        fake_say(&g->fake, g->fake.last, "{\"op\":9,\"d\":true}");
+        await(g, &g->readies, 2);
+        assert_int_equal(g->fake.resumes, 1);
+        assert_int_equal(g->gaps, 1);
+        fake_say(&g->fake, g->fake.last, "{\"op\":9,\"d\":false}");
+        await(g, &g->readies, 3);
+        assert_int_equal(g->fake.resumes, 1);
+        assert_int_equal(g->fake.identifies, 2);
+        assert_int_equal(g->gaps, 2);
+        fake_dispatch(&g->fake, g->fake.last, "ONE", "{}");
+        await(g, &g->events, 1); /* numbers begin anew with the session */
+}
+
+static void three_failed_resumes_are_enough(void **state)
+{
+        struct rig *g = *state;
+
+        connected(g);
+        g->fake.resume = SAY_CUT;
+        fake_ws_cut(g->fake.last);
+        await(g, &g->readies, 2);
+        assert_int_equal(g->fake.resumes, 3);
+        assert_int_equal(g->fake.identifies, 2);
+}
+
+static void a_storm_of_op_7_and_9_ends_in_one_session(void **state)
+{
+        struct rig *g = *state;
+
+        connected(g);
+        for (unsigned i = 2; i < 30; i++) {
+                fake_say(&g->fake, g->fake.last,
+                         i % 5 == 4 ? "{\"op\":9,\"d\":false}" : "{\"op\":7,\"d\":null}");
+                await(g, &g->readies, i);
+        }
+        assert_int_equal(fake_ws_open(g->fake.ws), 1);
+        fake_dispatch(&g->fake, g->fake.last, "ONE", "{}");
+        await(g, &g->events, 1);
+}
+
+static void a_session_that_begins_waits_for_what_the_last_one_left(void **state)
+{
+        struct rig *g = *state;
+
+        g->keep = true;
+        connected(g);
+        fake_dispatch(&g->fake, g->fake.last, "OLD", "{}");
+        await(g, &g->events, 1);
+        fake_say(&g->fake, g->fake.last, "{\"op\":9,\"d\":false}");
+        await(g, &g->readies, 2);
+        restart(g); /* OLD was never committed: the old session is what is on disk */
+        await(g, &g->ups, 1);
+        assert_string_equal(g->fake.resume_session, "session-1");
+        assert_int_equal(g->fake.resume_seq, 1);
+}
+
+static void unreadable_frames_do_not_go_on_for_ever(void **state)
+{
+        struct rig *g = *state;
+
+        connected(g);
+        for (unsigned i = 1; i <= 3; i++) {
+                await(g, &g->readies, i);
+                fake_say(&g->fake, g->fake.last, "this is no JSON");
+                await(g, &g->fake.gone, i);
+        }
+        await(g, &g->readies, 4);
+        look(g);
+        assert_int_equal(g->stats.lost, 3);
+}
+
+/* ---- close codes ---- */
+
+static void each_close_code_is_handled_as_the_table_says(void **state)
+{
+        static const struct {
+                int code;
+                unsigned resumes, identifies, mistakes;
+        } rows[] = {
+                { 1000, 1, 0, 0 }, { 1001, 1, 0, 0 }, { 4000, 1, 0, 0 }, { 4001, 1, 0, 1 },
+                { 4002, 1, 0, 1 }, { 4003, 0, 1, 0 }, { 4005, 1, 0, 1 }, { 4007, 0, 1, 0 },
+                { 4008, 1, 0, 1 }, { 4009, 0, 1, 0 }, { 4999, 1, 0, 0 },
+        };
+        struct rig *g = *state;
+        unsigned resumes = 0, identifies = 1, mistakes = 0;
+
+        connected(g);
+        for (unsigned i = 0; i < COUNT(rows); i++) {
+                fake_ws_close(g->fake.last, rows[i].code, "");
+                await(g, &g->readies, i + 2);
+                resumes += rows[i].resumes;
+                identifies += rows[i].identifies;
+                mistakes += rows[i].mistakes;
+                look(g);
+                if (g->fake.resumes != resumes || g->fake.identifies != identifies ||
+                    g->stats.our_mistakes != mistakes)
+                        fail_msg("code %d: %u resumes, %u identifies", rows[i].code, g->fake.resumes,
+                                 g->fake.identifies);
+        }
+}
+
+static void fatal_close_codes_stop_and_tell_what_to_do(void **state)
+{
+        static const struct {
+                int code;
+                const char *says;
+        } rows[] = {
+                { 4004, "token" },
+                { 4010, "adapters.dc.shards" },
+                { 4011, "adapters.dc.shards" },
+                { 4012, "version" },
+                { 4013, "adapters.dc.intents" },
+                { 4014, "Message Content Intent: switch it on in the developer portal" },
+        };
+        struct rig *g = *state;
+
+        g->o.dir = NULL;
+        for (unsigned i = 0; i < COUNT(rows); i++) {
+                g->fake.identify = rows[i].code;
+                begin(g);
+                await(g, &g->stops, i + 1);
+                if (!strstr(g->why, rows[i].says))
+                        fail_msg("code %d: %s", rows[i].code, g->why);
+                assert_int_equal(g->bad_token, rows[i].code == 4004);
+                for (int k = 0; k < 100; k++)
+                        loop_step(g->loop, false);
+                assert_int_equal(g->fake.identifies, i + 1); /* and never again */
+                dc_gateway_free(g->gateway);
+                g->gateway = NULL;
+        }
+}
+
+static void the_missing_intent_is_named_when_the_application_tells_its_flags(void **state)
+{
+        struct rig *g = *state;
+
+        g->fake.identify = 4014;
+        g->o.intents |= DC_INTENT_GUILD_MEMBERS;
+        g->o.flags = 1 << 19; /* message content is granted */
+        begin(g);
+        await(g, &g->stops, 1);
+        assert_non_null(strstr(g->why, "Server Members Intent"));
+        assert_null(strstr(g->why, "Message Content"));
+}
+
+/* ---- budgets ---- */
+
+static void a_low_budget_is_not_burnt(void **state)
+{
+        struct rig *g = *state;
+
+        g->remaining = 10;
+        g->reset_after = 50;
+        begin(g);
+        await(g, &g->losts, 1);
+        assert_non_null(strstr(g->why, "only 10 of the 1000 sessions"));
+        assert_int_equal(g->fake.opens, 0);
+        g->remaining = 1000;
+        await(g, &g->ups, 1);
+        assert_int_equal(g->asks, 2);
+}
+
+static void shards_identify_in_order_and_in_their_buckets(void **state)
+{
+        struct rig *g = *state;
+
+        g->shards = 4;
+        g->concurrency = 2;
+        g->o.times.identify_ms = 30;
+        begin(g);
+        await(g, &g->fake.identifies, 2);
+        assert_int_equal(g->readies, 0);
+        for (int i = 0; i < STEPS && g->readies < 2; i++)
+                loop_step(g->loop, true);
+        assert_int_equal(g->fake.identifies, 2); /* the next two wait for their turn */
+        await(g, &g->ups, 1);
+        assert_int_equal(g->fake.identifies, 4);
+        assert_int_equal(g->fake.shard_order[0] + g->fake.shard_order[1], 1);
+        assert_int_equal(g->fake.shard_order[2] + g->fake.shard_order[3], 5);
+        assert_int_equal(g->readies, 4);
+        look(g);
+        assert_int_equal(g->stats.ready, 4);
+        assert_int_equal(g->ups, 1);
+}
+
+static void a_lost_shard_does_not_disturb_the_other(void **state)
+{
+        struct rig *g = *state;
+
+        g->o.shards = 2;
+        g->o.times.grace_ms = 1;
+        connected(g);
+        g->fake.resume = SAY_NOTHING;
+        fake_ws_cut(g->fake.last);
+        await(g, &g->losts, 1);
+        look(g);
+        assert_int_equal(g->stats.ready, 1);
+        assert_int_equal(fake_ws_open(g->fake.ws) >= 1, 1);
+}
+
+static void when_too_much_is_uncommitted_nothing_more_is_read(void **state)
+{
+        struct rig *g = *state;
+
+        g->keep = true;
+        g->fake.interval = 150;
+        connected(g);
+        for (int i = 0; i < 3000; i++)
+                fake_dispatch(&g->fake, g->fake.last, "X", "{}");
+        await(g, &g->events, 1000);
+        g->fake.beats = 0;
+        await(g, &g->fake.beats,
+              4); /* heartbeats go on, and that nobody hears their answers is no reason to leave */
+        look(g);
+        assert_true(g->events < 1200);
+        assert_int_equal(g->fake.opens, 1);
+        g->keep = false;
+        for (unsigned i = 0, n = g->events; i < n; i++)
+                dc_gateway_committed(g->gateway, g->tickets[i]);
+        await(g, &g->events, 3000);
+        assert_int_equal(g->fake.opens, 1);
+}
+
+/* ---- silence ---- */
+
+static void nobody_waits_for_ever_for_hello_or_ready(void **state)
+{
+        struct rig *g = *state;
+
+        g->o.times.hello_ms = g->o.times.ready_ms = 15;
+        g->fake.no_hello = true;
+        begin(g);
+        await(g, &g->fake.gone, 2);
+        g->fake.no_hello = false;
+        g->fake.identify = SAY_NOTHING;
+        g->fake.bad_answers = 2;
+        await(g, &g->ups, 1);
+        assert_int_equal(g->fake.identifies, 3);
+        assert_true(g->losts > 0);
+}
+
+static void an_invalid_identify_is_tried_again_later(void **state)
+{
+        struct rig *g = *state;
+
+        g->fake.identify = SAY_INVALID;
+        g->fake.bad_answers = 2;
+        begin(g);
+        await(g, &g->ups, 1);
+        assert_int_equal(g->fake.identifies, 3);
+}
+
+static void it_may_be_freed_inside_an_event(void **state)
+{
+        struct rig *g = *state;
+
+        connected(g);
+        g->free_on_event = true;
+        fake_dispatch(&g->fake, g->fake.last, "ONE", "{}");
+        fake_dispatch(&g->fake, g->fake.last, "TWO", "{}");
+        await(g, &g->fake.gone, 1);
+        assert_int_equal(g->events, 1);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        const struct CMUnitTest tests[] = {
+                T(it_identifies_with_intents_and_the_bare_token),
+                T(events_come_in_order_through_every_compression),
+                T(a_large_payload_is_parsed_apart_and_keeps_its_place),
+                T(a_question_that_fails_is_asked_again),
+                T(a_token_nobody_knows_stops),
+                T(heartbeats_carry_the_committed_sequence),
+                T(a_heartbeat_asked_for_is_sent_at_once),
+                T(a_zombie_is_left_with_4000_and_resumed),
+                T(a_machine_that_slept_connects_again),
+                T(a_cut_connection_is_resumed_where_it_was),
+                T(a_dispatch_told_twice_is_handed_over_once),
+                T(a_restart_resumes_behind_the_last_commit),
+                T(another_token_intents_or_shards_do_not_resume_it),
+                T(op_7_resumes_also_before_hello),
+                T(op_9_true_resumes_and_false_identifies_anew),
+                T(three_failed_resumes_are_enough),
+                T(a_storm_of_op_7_and_9_ends_in_one_session),
+                T(a_session_that_begins_waits_for_what_the_last_one_left),
+                T(unreadable_frames_do_not_go_on_for_ever),
+                T(each_close_code_is_handled_as_the_table_says),
+                T(fatal_close_codes_stop_and_tell_what_to_do),
+                T(the_missing_intent_is_named_when_the_application_tells_its_flags),
+                T(a_low_budget_is_not_burnt),
+                T(shards_identify_in_order_and_in_their_buckets),
+                T(a_lost_shard_does_not_disturb_the_other),
+                T(when_too_much_is_uncommitted_nothing_more_is_read),
+                T(nobody_waits_for_ever_for_hello_or_ready),
+                T(an_invalid_identify_is_tried_again_later),
+                T(it_may_be_freed_inside_an_event),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
