@@ -6,6 +6,7 @@
  * moved: after a crash the events are simply decided again.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/fault.h"
@@ -62,13 +63,22 @@ void decide_later(struct road *r, struct incoming *in)
 
 /* ---- placing an event ---- */
 
+/* An agent that reads along reads everything at its next turn, however much came meanwhile. */
+static bool reads_along(const struct turn *t)
+{
+        struct turn_terms terms;
+
+        turn_terms(t, &terms);
+        return strcmp(terms.mode, MODE_AMBIENT) == 0;
+}
+
 /* A waiting turn takes another message while its window is open, or when its agent reads several at once. */
 static bool may_join(struct road *r, const struct turn *t, int64_t now)
 {
         if (!t || t->run.id < t->lane->joins_from || (t->state != TURN_QUEUED && t->state != TURN_STORING) ||
             t->held_in == &r->ready || t->held_in == &outbox_adapter(r, t->adapter)->held)
                 return false;
-        if (t->due_mono > now)
+        if (t->due_mono > now || reads_along(t))
                 return true;
         return (r->hooks.agent_abilities(r->hooks.ctx, t->agent) & AGENT_BATCHES) != 0;
 }

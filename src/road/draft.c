@@ -27,6 +27,7 @@ struct draft {
         struct buf text;
         struct timer *typing, *show;
         bool changed; /* since it was last shown */
+        bool hushed;  /* it may still be silence: nothing is shown before it is not */
 };
 
 void draft_free(struct draft *d)
@@ -182,30 +183,52 @@ static void on_show(void *arg)
 
 /* ---- the turn's side ---- */
 
-void draft_begin(struct turn *t)
+void draft_begin(struct turn *t, const struct turn_terms *terms)
 {
         struct road *r = t->road;
         unsigned can = r->hooks.adapter_abilities(r->hooks.ctx, t->adapter);
+        bool ambient = strcmp(terms->mode, MODE_AMBIENT) == 0;
         struct draft *d;
 
-        if (!(can & (ADAPTER_TYPING | ADAPTER_STREAMS)))
+        if (strcmp(terms->mode, MODE_REPLY) != 0)
+                can &= ~(unsigned)
+                               ADAPTER_STREAMS; /* it is not known yet where the answer will stand, or whether */
+        if (!(can & (ADAPTER_TYPING | ADAPTER_STREAMS)) || strcmp(terms->mode, MODE_SILENT) == 0)
                 return;
         d = mem_zalloc(sizeof(*d));
         d->turn = t;
         buf_init(&d->text, TEXT_MAX);
         if (can & ADAPTER_TYPING) {
                 d->typing = timer_new(r->loop, on_typing, d);
-                timer_start(d->typing, TYPING_AFTER_MS);
+                d->hushed = ambient;
+                if (!ambient)
+                        timer_start(d->typing, TYPING_AFTER_MS);
         }
         if (can & ADAPTER_STREAMS)
                 d->show = timer_new(r->loop, on_show, d);
         t->draft = d;
 }
 
+/* The agent has begun to speak, and it is not one of the phrases that mean silence. */
+static void speak_up(struct draft *d, const char *text, size_t n)
+{
+        struct turn_terms terms;
+
+        turn_terms(d->turn, &terms);
+        if (buf_add(&d->text, text, n) == 0 && silence_may_follow(&terms, d->text.data))
+                return;
+        d->hushed = false;
+        timer_start(d->typing, 0);
+}
+
 void draft_add(struct turn *t, const char *text, size_t n)
 {
         struct draft *d = t->draft;
 
+        if (d && d->hushed) {
+                speak_up(d, text, n);
+                return;
+        }
         if (!d || !d->show || d->text.overflow || buf_add(&d->text, text, n) < 0)
                 return; /* too long for a preview: what is shown stays until the end */
         d->changed = true;
@@ -219,24 +242,19 @@ void draft_end(struct turn *t)
         t->draft = NULL;
 }
 
-size_t draft_supersede(struct turn *t, int64_t *ids, size_t max)
+void draft_supersede(struct turn *t, struct answer *a)
 {
         struct road *r = t->road;
         struct out *o;
-        size_t n = 0;
 
         if (t->draft_delivery == 0)
-                return 0;
+                return;
         o = outbox_waiting_edit(r, t->adapter, t->channel, t->thread, t->draft_delivery, NULL);
-        if (o && n < max) {
-                ids[n++] = o->d.id;
-                outbox_leave(r, o);
-        }
+        if (o)
+                answer_supersede(t, a, o);
         o = outbox_find(r, t->draft_delivery);
-        if (o && o->state == OUT_QUEUED && !o->unsure && o->d.attempt == 0 && n < max) {
-                ids[n++] = o->d.id;
-                outbox_leave(r, o);
+        if (o && o->state == OUT_QUEUED && !o->unsure && o->d.attempt == 0) {
+                answer_supersede(t, a, o);
                 t->draft_delivery = 0;
         }
-        return n;
 }

@@ -14,8 +14,6 @@
 #include "base/mem.h"
 #include "road/road_private.h"
 
-#define MAX_SUPERSEDED 4
-
 struct ending {
         struct turn *turn;
         enum error_kind kind;
@@ -25,11 +23,7 @@ struct ending {
         unsigned part_count;
         int64_t tokens_in, tokens_out, cost_microusd;
         int64_t now_ms;
-        struct out **outs; /* one per part */
-        size_t out_count;
-        int64_t superseded[MAX_SUPERSEDED]; /* waiting pieces of the draft that the answer replaces */
-        size_t superseded_count;
-        bool journaled;
+        struct answer answer;
         bool claimed; /* the first part leaves with this transaction */
         struct turn_outcome outcome;
         struct road_also also; /* what others want stored together with it */
@@ -92,7 +86,7 @@ static int end_transcript(struct store_tx *tx, const struct ending *e, struct er
                         err) < 0)
                         return -1;
         }
-        return say(tx, e, "assistant", t->agent, e->text, err);
+        return e->answer.silent ? 0 : say(tx, e, "assistant", t->agent, e->text, err);
 }
 
 /* Tokens and cost belong to the turn: they stand with its last event, so that sums over the log are right. */
@@ -104,7 +98,8 @@ static int end_log(struct store_tx *tx, const struct ending *e, struct error *er
                 bool last = i + 1 == t->input_count;
                 struct store_stmt *s = store_prepare(
                         tx, "UPDATE trigger_log SET status = ?2, duration_ms = ?3, tokens_in = ?4,"
-                            " tokens_out = ?5, cost_microusd = ?6, error = ?7 WHERE event = ?1");
+                            " tokens_out = ?5, cost_microusd = ?6, error = ?7, reason = coalesce(?8, reason)"
+                            " WHERE event = ?1");
 
                 store_bind_int(s, 1, t->inputs[i]->event);
                 store_bind_text(s, 2, e->state);
@@ -113,22 +108,11 @@ static int end_log(struct store_tx *tx, const struct ending *e, struct error *er
                 store_bind_int(s, 5, last ? e->tokens_out : 0);
                 store_bind_int(s, 6, last ? e->cost_microusd : 0);
                 store_bind_text(s, 7, e->error);
+                store_bind_text(s, 8, e->answer.silent);
                 if (store_run(s, err) < 0)
                         return -1;
         }
         return 0;
-}
-
-/* The events a turn answers, as an array of their ids. */
-static void write_inputs(const struct turn *t, const char *key, struct buf *out)
-{
-        jsonw_open_member(out, key, '[');
-        for (unsigned i = 0; i < t->input_count; i++) {
-                char id[BUS_ID_SIZE];
-
-                jsonw_str(out, NULL, bus_event_id(t->inputs[i]->event, id));
-        }
-        jsonw_close(out, ']');
 }
 
 static int end_event(struct store_tx *tx, struct ending *e, struct error *err)
@@ -150,8 +134,8 @@ static int end_event(struct store_tx *tx, struct ending *e, struct error *err)
         jsonw_str(&payload, "agent", t->agent);
         jsonw_int(&payload, "attempt", t->run.attempt);
         jsonw_int(&payload, "durationMs", e->now_ms - t->created_ms);
-        write_inputs(t, "events", &payload);
-        jsonw_int(&payload, "deliveries", (int64_t)e->out_count);
+        turn_show_inputs(t, "events", &payload);
+        jsonw_int(&payload, "deliveries", (int64_t)e->answer.count);
         if (e->kind != ERR_NONE) {
                 jsonw_str(&payload, "errorKind", error_kind_name(e->kind));
                 jsonw_str(&payload, "error", e->error);
@@ -165,14 +149,14 @@ static int end_event(struct store_tx *tx, struct ending *e, struct error *err)
         return rc < 0 ? -1 : 0;
 }
 
-static int end_draft(struct store_tx *tx, const struct ending *e, struct error *err)
+static int end_superseded(struct store_tx *tx, const struct ending *e, struct error *err)
 {
-        for (size_t i = 0; i < e->superseded_count; i++) {
+        for (size_t i = 0; i < e->answer.superseded_count; i++) {
                 struct store_stmt *s = store_prepare(
                         tx, "UPDATE deliveries SET state = 'superseded', ended_ms = ?2 WHERE id = ?1"
                             " AND state = 'queued'");
 
-                store_bind_int(s, 1, e->superseded[i]);
+                store_bind_int(s, 1, e->answer.superseded[i]);
                 store_bind_int(s, 2, e->now_ms);
                 if (store_run(s, err) < 0)
                         return -1;
@@ -190,10 +174,10 @@ static int write_ending(struct store_tx *tx, void *arg, struct error *err)
         if (e->stale)
                 return 0;
         if (end_transcript(tx, e, err) < 0 || end_log(tx, e, err) < 0 || end_event(tx, e, err) < 0 ||
-            end_draft(tx, e, err) < 0)
+            end_superseded(tx, e, err) < 0)
                 return -1;
-        for (size_t i = 0; i < e->out_count; i++) {
-                if (out_store(tx, &e->batch, e->outs[i], e->journaled, NULL, err) < 0)
+        for (size_t i = 0; i < e->answer.count; i++) {
+                if (out_store(tx, &e->batch, e->answer.outs[i], e->answer.journaled, NULL, err) < 0)
                         return -1;
         }
         return e->also.fn ? e->also.fn(tx, e->also.arg, err) : 0;
@@ -207,8 +191,8 @@ static void count_end(struct road *r, const struct ending *e)
                 r->stats.turns_cancelled++;
         else
                 r->stats.turns_failed++;
-        if (e->journaled && e->out_count > 0) {
-                r->stats.sent += e->out_count;
+        if (e->answer.journaled && e->answer.count > 0) {
+                r->stats.sent += e->answer.count;
                 outbox_adapter(r, e->turn->adapter)->stats.last_sent_ms = e->now_ms;
         }
 }
@@ -227,12 +211,12 @@ static void on_ended(void *arg)
                 count_end(r, e);
         bus_publish(r->bus, &e->batch);
         if (e->claimed)
-                outbox_row_stored(r, e->outs[0], !e->stale);
-        for (size_t i = e->claimed ? 1 : 0; i < e->out_count; i++) {
-                if (e->journaled || e->stale)
-                        out_free(e->outs[i]);
+                outbox_row_stored(r, e->answer.outs[0], !e->stale);
+        for (size_t i = e->claimed ? 1 : 0; i < e->answer.count; i++) {
+                if (e->answer.journaled || e->stale)
+                        out_free(e->answer.outs[i]);
                 else
-                        outbox_enqueue(r, e->outs[i]);
+                        outbox_enqueue(r, e->answer.outs[i]);
         }
         if (e->also.fn)
                 e->also.done(e->also.arg);
@@ -243,7 +227,7 @@ static void on_ended(void *arg)
         for (unsigned i = 0; i < e->part_count; i++)
                 free(e->parts[i]);
         free(e->parts);
-        free(e->outs);
+        answer_release(&e->answer);
         free(e->text);
         free(e->error);
         bus_batch_release(&e->batch);
@@ -251,83 +235,22 @@ static void on_ended(void *arg)
         turn_leave(t);
 }
 
-/* {"text": ..., "plain": ..., "replyTo": ..., "answers": [...]}: what the adapter needs and what the story tells. */
-static void part_payload(const struct turn *t, const char *text, const char *plain, bool first,
-                         struct buf *out)
-{
-        const struct incoming *last = t->inputs[t->input_count - 1];
-
-        jsonw_open(out, '{');
-        jsonw_str(out, "text", text);
-        jsonw_opt(out, "plain", plain);
-        jsonw_opt(out, "replyTo", first ? last->id : NULL);
-        jsonw_str(out, "turnId", t->key);
-        write_inputs(t, "answers", out);
-        jsonw_close(out, '}');
-}
-
-static void add_out(struct turn *t, struct ending *e, const char *text, const char *plain)
-{
-        struct road *r = t->road;
-        bool edits = e->out_count == 0 && t->draft_delivery != 0; /* the draft becomes the first part */
-        struct buf payload;
-        struct out *o;
-
-        buf_init(&payload, 0);
-        part_payload(t, text, plain, e->out_count == 0, &payload);
-        o = out_new(r->next_delivery++, t->run.id, t->adapter, t->channel, t->thread, edits ? "edit" : "send",
-                    PACE_FINAL, payload.data, t->trace);
-        buf_release(&payload);
-        if (edits)
-                o->ref = t->draft_delivery;
-        out_set_expiry(r, o);
-        e->outs[e->out_count++] = o;
-}
-
-/* A text that cannot be rendered is sent as it is: better plain than lost. */
-static void add_message(struct turn *t, struct ending *e, const char *text)
-{
-        struct road *r = t->road;
-        struct rendered parts = { 0 };
-        struct error err;
-        int rc = r->hooks.render(r->hooks.ctx, t->adapter, text, &parts, &err);
-
-        e->outs = mem_realloc(e->outs, (e->out_count + parts.count + 1) * sizeof(struct out *));
-        if (rc < 0) {
-                log_warn("cannot render an answer, sending it as it is", LOG_S("turn", t->key),
-                         LOG_S("why", err.text));
-                add_out(t, e, text, NULL);
-        }
-        for (size_t i = 0; rc == 0 && i < parts.count; i++)
-                add_out(t, e, parts.parts[i].text, parts.parts[i].plain);
-        rendered_release(&parts);
-}
-
-/* Cuts the answer into deliveries. */
-static void make_outs(struct turn *t, struct ending *e)
-{
-        struct road *r = t->road;
-
-        /* pieces of a draft that have not left yet are not worth sending any more */
-        e->superseded_count = draft_supersede(t, e->superseded, MAX_SUPERSEDED);
-        if (!e->text || e->text[0] == '\0')
-                return;
-        e->journaled = (r->hooks.adapter_abilities(r->hooks.ctx, t->adapter) & ADAPTER_JOURNALED) != 0;
-        if (!e->parts)
-                add_message(t, e, e->text);
-        for (unsigned i = 0; i < e->part_count; i++)
-                add_message(t, e, e->parts[i]);
-}
-
 static void store_end(struct ending *e)
 {
         struct turn *t = e->turn;
         struct road *r = t->road;
+        struct turn_reply reply = { .kind = e->kind,
+                                    .text = e->text,
+                                    .parts = (const char *const *)e->parts,
+                                    .part_count = e->part_count };
 
         t->ending = NULL;
-        make_outs(t, e);
-        e->claimed = e->out_count > 0 && !e->journaled && outbox_claim_with_row(r, e->outs[0]);
-        e->outcome = (struct turn_outcome){ .answered = e->out_count > 0, .cost_microusd = e->cost_microusd };
+        answer_make(t, &reply, &e->answer);
+        e->claimed =
+                e->answer.count > 0 && !e->answer.journaled && outbox_claim_with_row(r, e->answer.outs[0]);
+        e->outcome = (struct turn_outcome){ .answered = e->answer.said > 0,
+                                            .thread = e->answer.thread,
+                                            .cost_microusd = e->cost_microusd };
         turn_fill_run(t);
         if (r->hooks.ending)
                 r->hooks.ending(r->hooks.ctx, &t->run, &e->outcome, &e->also);
@@ -347,6 +270,8 @@ void turn_end(struct turn *t, const struct turn_reply *reply)
 
         timer_free(t->timer);
         t->timer = NULL;
+        timer_free(t->slow);
+        t->slow = NULL;
         draft_end(t);
         t->state = TURN_ENDING;
         e->turn = t;

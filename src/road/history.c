@@ -6,6 +6,7 @@
  * counted from the session's beginning and do not change while it lasts.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -169,8 +170,14 @@ static void on_history(void *arg, const struct error *err)
 void history_gather(struct turn *t)
 {
         struct road *r = t->road;
+        struct turn_terms terms;
         struct history_read *h;
 
+        turn_terms(t, &terms);
+        if (strcmp(terms.mode, MODE_AMBIENT) == 0 && terms.recall_messages > 0 && r->hooks.recall) {
+                recall_begin(t, (unsigned)terms.recall_messages);
+                return;
+        }
         if (!(r->hooks.agent_abilities(r->hooks.ctx, t->agent) & AGENT_HISTORY) ||
             r->limits.history_messages == 0) {
                 turn_hand_over(t);

@@ -104,6 +104,25 @@ static void channel_free(struct out_channel *c)
         free(c);
 }
 
+void outbox_move_to_channel(struct road *r, struct out *thread)
+{
+        struct out_channel *from = thread->channel, *to = NULL;
+        struct out *o, *next;
+
+        for (o = TAILQ_FIRST(&from->queue); o; o = next) {
+                next = TAILQ_NEXT(o, next);
+                if (o->d.turn != thread->d.turn || o->state != OUT_QUEUED)
+                        continue;
+                TAILQ_REMOVE(&from->queue, o, next);
+                free((char *)o->d.thread);
+                o->d.thread = NULL;
+                to = o->channel = channel_get(r, from->adapter, &o->d);
+                TAILQ_INSERT_TAIL(&to->queue, o, next);
+        }
+        if (to)
+                outbox_pump(r, to);
+}
+
 /* ---- sends in doubt ---- */
 
 /*
@@ -303,7 +322,8 @@ static void hand_over(struct road *r, struct out *o)
 
         o->deadline = timer_new(r->loop, on_deadline, o);
         timer_start(o->deadline, seconds * 1000);
-        if (o->unsure && (r->hooks.adapter_abilities(r->hooks.ctx, o->d.adapter) & ADAPTER_READBACK)) {
+        if (o->unsure && !out_is_repeatable(o) &&
+            (r->hooks.adapter_abilities(r->hooks.ctx, o->d.adapter) & ADAPTER_READBACK)) {
                 o->reconciling = true;
                 r->hooks.reconcile(r->hooks.ctx, &o->d);
         } else {

@@ -14,7 +14,7 @@
 
 /* A turn as read from its row, before it has a place in memory. */
 struct row {
-        int64_t id, conversation, attempt, fence, due_ms, created_ms, draft;
+        int64_t id, conversation, attempt, fence, due_ms, created_ms, draft, mark;
         char *agent, *rule, *trace, *adapter, *channel, *thread, *person, *session, *cancel;
         bool was_running;
         struct incoming **inputs;
@@ -142,7 +142,7 @@ static int read_inputs(struct store_tx *tx, struct row *w, const char *inputs, s
 #define TURN_COLUMNS                                                                                        \
         "t.id, t.conversation, t.agent, t.rule, t.state, t.inputs, t.trace, t.attempt, t.fence, t.due_ms, " \
         "t.created_ms,"                                                                                     \
-        " c.adapter, c.channel, c.thread, t.draft, c.person, t.session, t.cancel"
+        " c.adapter, c.channel, c.thread, t.draft, c.person, t.session, t.cancel, t.mark"
 
 /* Reads the row the statement stands on. inputs_out: a copy of the list, because reading events moves the statement's memory. */
 static struct row *read_row(struct store_stmt *s, char **inputs_out)
@@ -167,6 +167,7 @@ static struct row *read_row(struct store_stmt *s, char **inputs_out)
         w->person = mem_strdup(store_col_text(s, 15));
         w->session = mem_strdup(store_col_text(s, 16));
         w->cancel = mem_strdup(store_col_text(s, 17));
+        w->mark = store_col_int(s, 18);
         return w;
 }
 
@@ -236,6 +237,7 @@ static struct turn *place_row(struct road *r, struct row *w)
         t->run.fence = w->fence;
         t->created_ms = w->created_ms;
         t->draft_delivery = w->draft;
+        t->mark = w->mark;
         t->person = mem_strdup(w->person);
         t->session = mem_strdup(w->session);
         t->state = TURN_QUEUED;
@@ -390,8 +392,9 @@ struct reviving {
 static int revive(struct store_tx *tx, struct reviving *v, struct error *err)
 {
         struct store_stmt *s = store_prepare(
-                tx, "UPDATE turns SET state = 'queued', attempt = 0, fence = fence + 1,"
-                    " cancel = NULL, due_ms = ?2, ended_ms = NULL WHERE id = ?1 AND state = 'failed'");
+                tx,
+                "UPDATE turns SET state = 'queued', attempt = 0, fence = fence + 1,"
+                " cancel = NULL, mark = 0, due_ms = ?2, ended_ms = NULL WHERE id = ?1 AND state = 'failed'");
 
         store_bind_int(s, 1, v->id);
         store_bind_int(s, 2, clock_wall_ms());

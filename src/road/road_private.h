@@ -21,6 +21,12 @@
 #define ROAD_CURSOR    "dispatch" /* events up to here are decided */
 #define TURN_KEY_SIZE  24         /* "trn-" and a number */
 
+/* struct turn_terms.mode */
+#define MODE_REPLY   "reply"
+#define MODE_THREAD  "thread"
+#define MODE_AMBIENT "ambient"
+#define MODE_SILENT  "silent"
+
 enum turn_state {
         TURN_STORING,  /* its row is on the way to the disk */
         TURN_QUEUED,   /* waits for its time, its lane or a free place */
@@ -56,9 +62,13 @@ struct turn {
         struct arena history;
         struct draft *draft;    /* the answer while it grows, where the platform can show that */
         int64_t draft_delivery; /* the message that shows it; 0: none yet */
-        unsigned showing;       /* pieces of the draft on their way to the disk: the end waits for them */
-        struct ending *ending;  /* the end that waits */
-        char *cancel_why;       /* somebody asked to stop it before that was possible */
+        unsigned
+                showing; /* pieces of the draft, or the mark, on their way to the disk: the end waits for them */
+        struct timer *slow;          /* until its message is marked */
+        int64_t mark;                /* the delivery that marked it; 0: none */
+        struct recalling *recalling; /* the platform is asked what was said */
+        struct ending *ending;       /* the end that waits */
+        char *cancel_why;            /* somebody asked to stop it before that was possible */
         store_done_fn *cancel_done;
         void *cancel_arg;
         TAILQ_ENTRY(turn) in_lane;
@@ -88,6 +98,18 @@ struct lane {
         int64_t mailbox;    /* messages in waiting turns */
         int64_t joins_from; /* no message joins a turn with a smaller number: the conversation began anew */
         unsigned leaving;   /* cancelled turns whose end is being stored while another one runs */
+};
+
+/* What a turn's end brings forth. */
+struct answer {
+        struct out **outs; /* in the order they leave */
+        size_t count;
+        size_t said;  /* of them, the parts of the text */
+        char *thread; /* begun for it; NULL: none */
+        char *silent; /* why nothing is said although the turn ran; NULL: it is */
+        bool journaled;
+        int64_t superseded[4]; /* deliveries that had not left and are not worth sending any more */
+        size_t superseded_count;
 };
 
 /* An event that is committed and waits for its decision. */
@@ -255,7 +277,9 @@ void turn_leave(struct turn *t); /* out of memory: its lane goes on */
 void turn_claim(struct turn *t); /* QUEUED → STARTING */
 void turn_begin(struct turn *t); /* its row says running: hand it to the agent */
 void turn_hand_over(struct turn *t);
-void turn_fill_run(struct turn *t); /* what others see of it */
+void turn_fill_run(struct turn *t);                            /* what others see of it */
+void turn_terms(const struct turn *t, struct turn_terms *out); /* as they are now; mode is never NULL */
+void turn_show_inputs(const struct turn *t, const char *key, struct buf *out); /* the events it answers */
 void turn_give_up(struct turn *t,
                   const char *why); /* a run that was interrupted too often, or may not be repeated */
 void turn_check_cancel(struct turn *t);
@@ -279,6 +303,24 @@ int note_heard(struct store_tx *tx, const char *key, const struct lane_name *n, 
 /* What a person said in the bot's name: all conversations of the chat hear it. */
 int note_told(struct store_tx *tx, const struct out *o, const char *author, const char *text,
               struct error *err);
+
+/* answer.c */
+void answer_make(struct turn *t, const struct turn_reply *reply, struct answer *a); /* a is empty */
+void answer_add(struct answer *a, struct out *o);
+void answer_supersede(struct turn *t, struct answer *a, struct out *o); /* o is gone from memory */
+void answer_release(struct answer *a);                                  /* not the deliveries */
+
+/* silence.c */
+bool silence_is(const struct turn_terms *terms, const char *text);
+bool silence_may_follow(const struct turn_terms *terms, const char *text); /* of a text that still grows */
+
+/* mark.c */
+void mark_begin(struct turn *t, const struct turn_terms *terms);
+void mark_end(struct turn *t, enum error_kind kind, struct answer *a);
+
+/* recall.c */
+void recall_begin(struct turn *t, unsigned limit); /* turn_hand_over follows, or the turn fails */
+void recall_forget(struct turn *t);
 
 /* out.c */
 struct out *out_new(int64_t id, int64_t turn, const char *adapter, const char *channel, const char *thread,
@@ -305,6 +347,8 @@ bool outbox_claim_with_row(struct road *r, struct out *o);
 void outbox_row_stored(struct road *r, struct out *o, bool stored);
 void outbox_leave(struct road *r,
                   struct out *o); /* takes it out of memory; its row is the caller's business */
+/* The thread could not be begun: what its turn has for it goes to the channel, as the rows say already. */
+void outbox_move_to_channel(struct road *r, struct out *thread);
 void outbox_pump(struct road *r, struct out_channel *c);
 void outbox_decided(struct road *r, struct out *o); /* its outcome is stored: no longer in doubt */
 void outbox_pump_all(struct road *r);
@@ -327,11 +371,11 @@ void settle_unknown(struct road *r, struct out *o, const char *why);
 void settle_unclaim(struct road *r, struct out *o); /* back to the queue as if it had never been claimed */
 
 /* draft.c */
-void draft_begin(struct turn *t); /* the turn runs: typing, if the platform shows it */
+/* The turn runs: typing, if the platform shows it; for an agent that may keep silent not before it speaks. */
+void draft_begin(struct turn *t, const struct turn_terms *terms);
 void draft_add(struct turn *t, const char *text, size_t n);
-void draft_end(struct turn *t); /* the turn ends: no further typing and edits */
-/* What of the draft still waits and is not worth sending any more; fills ids with up to `max` numbers whose rows become 'superseded'. */
-size_t draft_supersede(struct turn *t, int64_t *ids, size_t max);
+void draft_end(struct turn *t);                         /* the turn ends: no further typing and edits */
+void draft_supersede(struct turn *t, struct answer *a); /* what of the draft has not left yet */
 void draft_free(struct draft *d);
 
 /* road.c */

@@ -33,6 +33,7 @@ struct settlement {
         int64_t now_ms, due_ms;
         int64_t attempt_after; /* a rate limit does not count as an attempt */
         bool anew;             /* the message to edit is gone: send the text as a new one */
+        bool moves;            /* there is no thread: what was to stand in it goes to the channel */
         bool lost;             /* the row is not ours any more */
         struct bus_batch batch;
 };
@@ -102,6 +103,19 @@ static int write_event(struct store_tx *tx, struct settlement *m, struct error *
         return rc;
 }
 
+static int write_move(struct store_tx *tx, const struct settlement *m, struct error *err)
+{
+        struct store_stmt *s;
+
+        if (!m->moves)
+                return 0;
+        s = store_prepare(tx, "UPDATE deliveries SET thread = NULL WHERE turn = ?1 AND thread = ?2"
+                              " AND state = 'queued'");
+        store_bind_int(s, 1, m->out->d.turn);
+        store_bind_text(s, 2, m->out->d.thread);
+        return store_run(s, err);
+}
+
 /* While a delivery waits, lease_ms holds the time of its last attempt: due_ms minus it is the pause it was told to make. */
 static int write_settlement(struct store_tx *tx, void *arg, struct error *err)
 {
@@ -134,7 +148,9 @@ static int write_settlement(struct store_tx *tx, void *arg, struct error *err)
         m->lost = store_changes(tx) == 0;
         if (m->lost)
                 return 0;
-        return write_attempt(tx, m, err) < 0 ? -1 : write_event(tx, m, err);
+        if (write_attempt(tx, m, err) < 0 || write_move(tx, m, err) < 0)
+                return -1;
+        return write_event(tx, m, err);
 }
 
 /* ---- after the commit ---- */
@@ -180,6 +196,8 @@ static void on_settled(void *arg)
                 outbox_decided(r, o);
                 outbox_pump(r, o->channel);
         } else {
+                if (m->moves && !m->lost)
+                        outbox_move_to_channel(r, o);
                 outbox_leave(r, o);
         }
         road_check_drained(r);
@@ -223,14 +241,19 @@ static void settle(struct settlement *m)
 
 static void give_up(struct road *r, struct out *o, enum verdict verdict, const struct send_result *result)
 {
-        /* a piece of a draft is no dead letter: the answer comes whole at the end */
-        if (o->d.class > PACE_APPROVAL && verdict == VERDICT_FAILED)
+        bool moves = o->d.turn > 0 && strcmp(o->d.kind, "thread") == 0;
+        struct settlement *m;
+
+        /* a piece of a draft is no dead letter: the answer comes whole at the end; nor is a thread without which the answer arrives as well */
+        if ((o->d.class > PACE_APPROVAL || moves) && verdict == VERDICT_FAILED)
                 verdict = VERDICT_EXPIRED;
         if (!out_is_fleeting(o))
                 log_warn("delivery given up", LOG_I("delivery", o->d.id), LOG_S("adapter", o->d.adapter),
                          LOG_S("channel", o->d.channel), LOG_S("state", verdict_states[verdict]),
                          LOG_S("trace", o->d.trace), LOG_S("why", result->why));
-        settle(settlement_new(r, o, verdict, verdict_states[verdict], result));
+        m = settlement_new(r, o, verdict, verdict_states[verdict], result);
+        m->moves = moves;
+        settle(m);
 }
 
 /* Doubling with jitter, so that many failures at once do not come back at once. */

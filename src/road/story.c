@@ -319,8 +319,9 @@ static void count_delivery(struct story *st, struct store_stmt *s)
 {
         const char *state = store_col_text(s, 7);
 
-        /* pieces of a draft are told, but only the answer decides whether there was one */
-        if (st->has_turn && store_col_int(s, 17) != PACE_FINAL)
+        /* pieces of a draft, signs and threads are told, but only the answer decides whether there was one */
+        if (st->has_turn &&
+            (store_col_int(s, 17) != PACE_FINAL || strcmp(store_col_text(s, 5), "thread") == 0))
                 return;
         if (strcmp(state, "sent") == 0) {
                 st->sent++;

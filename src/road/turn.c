@@ -50,6 +50,8 @@ void turn_free(struct turn *t)
         }
         free(t->inputs);
         timer_free(t->timer);
+        timer_free(t->slow);
+        recall_forget(t);
         arena_release(&t->history);
         draft_free(t->draft);
         free(t->agent);
@@ -82,6 +84,28 @@ void turn_inputs_text(const struct turn *t, struct buf *out)
 {
         for (unsigned i = 0; i < t->input_count; i++)
                 buf_addf(out, "%s%lld", i ? "," : "", (long long)t->inputs[i]->event);
+}
+
+void turn_show_inputs(const struct turn *t, const char *key, struct buf *out)
+{
+        jsonw_open_member(out, key, '[');
+        for (unsigned i = 0; i < t->input_count; i++) {
+                char id[BUS_ID_SIZE];
+
+                jsonw_str(out, NULL, bus_event_id(t->inputs[i]->event, id));
+        }
+        jsonw_close(out, ']');
+}
+
+void turn_terms(const struct turn *t, struct turn_terms *out)
+{
+        struct road *r = t->road;
+
+        *out = (struct turn_terms){ 0 };
+        if (r->hooks.terms)
+                r->hooks.terms(r->hooks.ctx, t->adapter, t->rule, t->inputs[t->input_count - 1]->chat, out);
+        if (!out->mode)
+                out->mode = MODE_REPLY;
 }
 
 bool turn_may_start(const struct road *r, const char *adapter)
@@ -218,6 +242,8 @@ static void on_deadline(void *arg)
 /* A turn that never started has an end as well, and that is told with its run. */
 void turn_fill_run(struct turn *t)
 {
+        if (!t->run.mode)
+                t->run.mode = MODE_REPLY;
         t->run.agent = t->agent;
         t->run.key = t->key;
         t->run.trace = t->trace;
@@ -232,8 +258,12 @@ void turn_fill_run(struct turn *t)
 void turn_hand_over(struct turn *t)
 {
         struct road *r = t->road;
+        struct turn_terms terms;
 
+        turn_terms(t, &terms);
         turn_fill_run(t);
+        t->run.mode = arena_strdup(&t->history, terms.mode);
+        t->run.prompt = arena_strdup(&t->history, terms.prompt);
         t->state = TURN_RUNNING;
         timer_free(t->timer);
         t->timer = timer_new(r->loop, on_deadline, t);
@@ -243,7 +273,8 @@ void turn_hand_over(struct turn *t)
                 turn_check_cancel(t);
                 return;
         }
-        draft_begin(t);
+        draft_begin(t, &terms);
+        mark_begin(t, &terms);
         r->hooks.agent_start(r->hooks.ctx, &t->run);
 }
 

@@ -1,0 +1,181 @@
+/*
+ * answer: the deliveries that a turn's end brings forth.
+ *
+ * The text is cut into messages for the place the question came from, or for a thread that begins at the question. An agent that only reads along may
+ * have nothing to say; then nothing is said, and the record tells so.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/jsonw.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "road/road_private.h"
+
+#define THREAD_NAME_CHARS 80
+
+static const struct incoming *last_input(const struct turn *t)
+{
+        return t->inputs[t->input_count - 1];
+}
+
+void answer_add(struct answer *a, struct out *o)
+{
+        a->outs = mem_realloc(a->outs, (a->count + 1) * sizeof(*a->outs));
+        a->outs[a->count++] = o;
+}
+
+void answer_supersede(struct turn *t, struct answer *a, struct out *o)
+{
+        if (a->superseded_count == COUNT(a->superseded))
+                return;
+        a->superseded[a->superseded_count++] = o->d.id;
+        outbox_leave(t->road, o);
+}
+
+void answer_release(struct answer *a)
+{
+        free(a->outs);
+        free(a->thread);
+        free(a->silent);
+}
+
+/* ---- the text ---- */
+
+/* {"text": ..., "plain": ..., "replyTo": ..., "answers": [...]}: what the adapter needs and what the story tells. */
+static void part_payload(const struct turn *t, const char *text, const char *plain, bool refers,
+                         struct buf *out)
+{
+        jsonw_open(out, '{');
+        jsonw_str(out, "text", text);
+        jsonw_opt(out, "plain", plain);
+        jsonw_opt(out, "replyTo", refers ? last_input(t)->id : NULL);
+        jsonw_str(out, "turnId", t->key);
+        turn_show_inputs(t, "answers", out);
+        jsonw_close(out, '}');
+}
+
+static void add_part(struct turn *t, struct answer *a, const char *text, const char *plain)
+{
+        struct road *r = t->road;
+        bool first = a->said == 0;
+        bool edits = first && t->draft_delivery != 0; /* the draft becomes the first part */
+        struct buf payload;
+        struct out *o;
+
+        buf_init(&payload, 0);
+        part_payload(t, text, plain, first && !a->thread, &payload);
+        o = out_new(r->next_delivery++, t->run.id, t->adapter, t->channel, a->thread ? a->thread : t->thread,
+                    edits ? "edit" : "send", PACE_FINAL, payload.data, t->trace);
+        buf_release(&payload);
+        if (edits)
+                o->ref = t->draft_delivery;
+        out_set_expiry(r, o);
+        answer_add(a, o);
+        a->said++;
+}
+
+/* A text that cannot be rendered is sent as it is: better plain than lost. */
+static void add_message(struct turn *t, struct answer *a, const char *text)
+{
+        struct road *r = t->road;
+        struct rendered parts = { 0 };
+        struct error err;
+        int rc = r->hooks.render(r->hooks.ctx, t->adapter, text, &parts, &err);
+
+        if (rc < 0) {
+                log_warn("cannot render an answer, sending it as it is", LOG_S("turn", t->key),
+                         LOG_S("why", err.text));
+                add_part(t, a, text, NULL);
+        }
+        for (size_t i = 0; rc == 0 && i < parts.count; i++)
+                add_part(t, a, parts.parts[i].text, parts.parts[i].plain);
+        rendered_release(&parts);
+}
+
+/* ---- a thread of its own ---- */
+
+/* A draft that people see already stays where it is, and so does its answer. */
+static bool wants_thread(const struct turn *t, const struct turn_terms *terms, const struct turn_reply *reply)
+{
+        if (reply->kind != ERR_NONE || t->thread || t->draft_delivery != 0 || !t->road->hooks.thread_at ||
+            last_input(t)->chat != CHAT_GROUP || !last_input(t)->id)
+                return false;
+        if (strcmp(terms->mode, MODE_THREAD) == 0)
+                return true;
+        return terms->thread_chars > 0 &&
+               utf8_length(reply->text, strlen(reply->text), UTF8_CODE_POINTS) > (size_t)terms->thread_chars;
+}
+
+/* The first line of what was asked. */
+static void thread_name(const struct incoming *in, struct buf *payload)
+{
+        const char *text = in->text ? in->text + strspn(in->text, " \t\r\n") : "";
+        size_t line = strcspn(text, "\r\n"), n = utf8_prefix(text, line, UTF8_CODE_POINTS, THREAD_NAME_CHARS);
+
+        if (n > 0)
+                jsonw_strn(payload, "name", text, n);
+        else
+                jsonw_str(payload, "name", "Conversation");
+}
+
+static void begin_thread(struct turn *t, struct answer *a)
+{
+        struct road *r = t->road;
+        const struct incoming *in = last_input(t);
+        const char *id = r->hooks.thread_at(r->hooks.ctx, in);
+        struct buf payload;
+        struct out *o;
+
+        if (!id)
+                return;
+        a->thread = mem_strdup(id);
+        buf_init(&payload, 0);
+        jsonw_open(&payload, '{');
+        jsonw_str(&payload, "messageId", in->id);
+        thread_name(in, &payload);
+        jsonw_str(&payload, "turnId", t->key);
+        jsonw_close(&payload, '}');
+        o = out_new(r->next_delivery++, t->run.id, t->adapter, t->channel, a->thread, "thread", PACE_FINAL,
+                    payload.data, t->trace);
+        buf_release(&payload);
+        out_set_expiry(r, o);
+        answer_add(a, o);
+}
+
+/* ---- nothing to say ---- */
+
+/* Why the answer is not posted; NULL: it is. Yours to free. Nobody has asked an agent that reads along, so its failures are not told in the chat either. */
+static char *silence_of(const struct turn *t, const struct turn_terms *terms, const struct turn_reply *reply)
+{
+        if (strcmp(terms->mode, MODE_SILENT) == 0)
+                return mem_printf("the rule runs agent '%s' without posting what it says", t->agent);
+        if (strcmp(terms->mode, MODE_AMBIENT) != 0)
+                return NULL;
+        if (reply->kind != ERR_NONE)
+                return mem_printf("agent '%s' only reads along here", t->agent);
+        return silence_is(terms, reply->text) ? mem_printf("agent '%s' had nothing to say", t->agent) : NULL;
+}
+
+/* ---- all of it ---- */
+
+void answer_make(struct turn *t, const struct turn_reply *reply, struct answer *a)
+{
+        struct road *r = t->road;
+        struct turn_terms terms;
+
+        turn_terms(t, &terms);
+        a->journaled = (r->hooks.adapter_abilities(r->hooks.ctx, t->adapter) & ADAPTER_JOURNALED) != 0;
+        draft_supersede(t, a);
+        a->silent = silence_of(t, &terms, reply);
+        if (!a->silent && reply->text && reply->text[0] != '\0') {
+                if (wants_thread(t, &terms, reply))
+                        begin_thread(t, a);
+                if (reply->part_count == 0)
+                        add_message(t, a, reply->text);
+                for (unsigned i = 0; i < reply->part_count; i++)
+                        add_message(t, a, reply->parts[i]);
+        }
+        mark_end(t, reply->kind, a);
+}

@@ -1,0 +1,54 @@
+/*
+ * silence: answers that mean "I have nothing to say".
+ */
+#include <string.h>
+#include <strings.h>
+
+#include "base/mem.h"
+#include "road/road_private.h"
+
+static const char *const always[] = { "[SILENT]", "no action needed" };
+
+#define SPACE " \t\r\n"
+
+/* The text without space around it and without a full stop at its end. */
+static struct slice trimmed(const char *text)
+{
+        struct slice s = slice_of(text ? text : "");
+
+        while (s.n > 0 && strchr(SPACE, *s.p)) {
+                s.p++;
+                s.n--;
+        }
+        while (s.n > 0 && (strchr(SPACE, s.p[s.n - 1]) || s.p[s.n - 1] == '.'))
+                s.n--;
+        return s;
+}
+
+/* Is one of the phrases this text, or with `begins` may it become one? */
+static bool matches(const struct turn_terms *terms, struct slice text, bool begins)
+{
+        size_t configured = terms->silence ? terms->silence->count : 0;
+
+        for (size_t i = 0; i < COUNT(always) + configured; i++) {
+                struct slice phrase =
+                        trimmed(i < COUNT(always) ? always[i] : terms->silence->items[i - COUNT(always)]);
+
+                if ((begins ? phrase.n >= text.n : phrase.n == text.n) &&
+                    strncasecmp(phrase.p, text.p, text.n) == 0)
+                        return true;
+        }
+        return false;
+}
+
+bool silence_is(const struct turn_terms *terms, const char *text)
+{
+        struct slice s = trimmed(text);
+
+        return s.n == 0 || matches(terms, s, false);
+}
+
+bool silence_may_follow(const struct turn_terms *terms, const char *text)
+{
+        return matches(terms, trimmed(text), true);
+}

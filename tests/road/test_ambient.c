@@ -1,0 +1,221 @@
+/* Agents that read along: they are shown the room, and mostly they keep silent. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../lib/road_rig.h"
+
+static struct rig *rig_in_a_room(void)
+{
+        struct rig *g = rig_new();
+
+        g->auto_send = true;
+        g->terms.mode = "ambient";
+        g->terms.recall_messages = 25;
+        g->terms.prompt = "Read the room.";
+        return g;
+}
+
+static void says(struct rig *g, const char *id, const char *text)
+{
+        struct incoming in = {
+                .adapter = "react", .platform = "discord", .chat = CHAT_GROUP, .id = id, .text = text
+        };
+
+        rig_hear(g, &in);
+}
+
+static void asks(struct rig *g, const char *id, const char *text)
+{
+        says(g, id, text);
+        rig_until(g, &g->run_count, g->run_count + 1);
+}
+
+static void the_agent_is_shown_the_room_as_it_is_now(void **state)
+{
+        struct rig *g = rig_in_a_room();
+        const struct turn_run *run;
+
+        (void)state;
+        g->recalls[0] = (struct rig_line){ "m1", "11", "Ann", "we should play Catan again", false };
+        g->recalls[1] = (struct rig_line){ "m2", "99", "Bot", "want to lock in a time?", true };
+        g->recalls[2] = (struct rig_line){ "m3", "12", "Bob", "", false };
+        g->recalls[3] = (struct rig_line){ "m4", "12", "Bob", "yes!", false };
+        g->recall_count = 4;
+        asks(g, "m4", "yes!");
+        run = g->runs[0].run;
+        assert_string_equal(run->mode, "ambient");
+        assert_string_equal(run->prompt, "Read the room.");
+        assert_int_equal(run->history_count, 2); /* an empty one, and the message itself, are not repeated */
+        assert_string_equal(run->history[0].role, "user");
+        assert_string_equal(run->history[0].name, "discord:11");
+        assert_string_equal(run->history[0].display, "Ann");
+        assert_string_equal(run->history[0].text, "we should play Catan again");
+        assert_string_equal(run->history[1].role, "assistant");
+        assert_string_equal(run->inputs[0]->text, "yes!");
+        rig_answer(g, 0, "Saturday?");
+        rig_until_idle(g);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'send'"), 1);
+        rig_free(g);
+}
+
+static void what_comes_meanwhile_is_one_further_turn(void **state)
+{
+        struct rig *g = rig_in_a_room();
+
+        (void)state;
+        asks(g, "m1", "one"); /* an agent that takes one message a turn otherwise */
+        says(g, "m2", "two");
+        rig_until_count(g, "SELECT count(*) FROM turns", 2);
+        says(g, "m3", "three");
+        says(g, "m4", "four");
+        rig_until_count(g, "SELECT count(*) FROM trigger_log", 4);
+        rig_answer(g, 0, "[SILENT]");
+        rig_until(g, &g->run_count, 2);
+        assert_string_equal(g->runs[1].text, "two+three+four");
+        assert_int_equal(g->recalled, 2); /* fresh each time */
+        rig_answer(g, 1, "[SILENT]");
+        rig_until_idle(g);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM turns"), 2);
+        rig_free(g);
+}
+
+static void silence_posts_nothing_and_the_record_says_so(void **state)
+{
+        static char phrase[] = "nothing for me", *phrases[] = { phrase };
+        static const struct setting_list silence = { .items = phrases, .count = 1 };
+        static const char *const silent[] = { "",         " \n",
+                                              "[silent]", "No action needed.",
+                                              "[SILENT]", "NOTHING for me\n" };
+        struct rig *g = rig_in_a_room();
+
+        (void)state;
+        g->terms.silence = &silence;
+        for (unsigned i = 0; i < sizeof(silent) / sizeof(silent[0]); i++) {
+                char id[8];
+
+                snprintf(id, sizeof(id), "m%u", i % 10);
+                asks(g, id, "hm");
+                rig_answer(g, i, silent[i]);
+                rig_until_idle(g);
+        }
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 0);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM turns WHERE state = 'done'"), 6);
+        assert_string_equal(rig_text(g, "SELECT status || ': ' || reason FROM trigger_log"),
+                            "done: agent 'echo' had nothing to say");
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM transcript WHERE role = 'assistant'"), 0);
+        assert_false(g->outcome.answered);
+        asks(g, "m9", "hm");
+        rig_answer(g, 6, "No action needed, but it is your turn.");
+        rig_until_idle(g);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'send'"), 1);
+        g->terms.mode = "reply"; /* whoever was asked and answers so is taken at his word */
+        asks(g, "n1", "is anything to be done?");
+        rig_answer(g, 7, "No action needed.");
+        rig_until_idle(g);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'send'"), 2);
+        rig_free(g);
+}
+
+static void a_silent_rule_runs_the_agent_and_never_posts(void **state)
+{
+        struct rig *g = rig_in_a_room();
+
+        (void)state;
+        g->terms.mode = "silent";
+        asks(g, "m1", "hm");
+        rig_answer(g, 0, "noted");
+        rig_until_idle(g);
+        asks(g, "m2", "hm");
+        rig_fail(g, 1, ERR_NET, "Sorry.");
+        rig_until_idle(g);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 0);
+        assert_string_equal(rig_text(g, "SELECT status || ': ' || reason FROM trigger_log"),
+                            "done: the rule runs agent 'echo' without posting what it says");
+        rig_free(g);
+}
+
+static void a_room_that_cannot_be_read_fails_the_turn_and_the_next_goes_on(void **state)
+{
+        struct rig *g = rig_in_a_room();
+
+        (void)state;
+        g->recall_fails = true;
+        says(g, "m1", "hm");
+        rig_until_count(g, "SELECT count(*) FROM turns WHERE state = 'failed'", 1);
+        assert_string_equal(rig_text(g, "SELECT error FROM turns"),
+                            "cannot read what was said in the channel: the platform is away");
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 0);
+        assert_int_equal(g->run_count, 0);
+        g->recall_fails = false;
+        asks(g, "m2", "again");
+        rig_fail(g, 0, ERR_NET, "Sorry, that went wrong."); /* nobody asked, so nobody is told */
+        rig_until_idle(g);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 0);
+        rig_free(g);
+}
+
+static void a_room_may_be_left_while_it_is_being_read(void **state)
+{
+        struct rig *g = rig_in_a_room();
+
+        (void)state;
+        g->recall_hangs = true;
+        says(g, "m1", "one");
+        rig_until(g, &g->recalled, 1);
+        turn_cancel(g->road, 1, "the test stops it", NULL, NULL);
+        rig_recall(g);
+        rig_until_count(g, "SELECT count(*) FROM turns WHERE state = 'cancelled'", 1);
+        assert_int_equal(g->run_count, 0);
+        says(g, "m2", "two");
+        rig_until(g, &g->recalled, 2);
+        {
+                recall_fn *done = g->recall_done;
+                void *arg = g->recall_arg;
+
+                rig_restart(g);
+                done(arg, NULL, 0, NULL); /* late: nobody waits for it */
+        }
+        rig_until(g, &g->recalled, 3);
+        rig_recall(g);
+        rig_until(g, &g->run_count, 1);
+        rig_free(g);
+}
+
+static void nobody_types_before_there_is_something_to_say(void **state)
+{
+        struct rig *g = rig_in_a_room();
+
+        (void)state;
+        asks(g, "m1", "hm");
+        rig_spin(g, 600);
+        turn_delta(g->runs[0].run, "[SIL", 4);
+        rig_spin(g, 30);
+        assert_int_equal(g->sent_count, 0);
+        turn_delta(g->runs[0].run, "LY] but", 7);
+        rig_until(g, &g->sent_count, 1);
+        assert_string_equal(g->sent[0].kind, "type");
+        rig_answer(g, 0, "[SILLY] but true");
+        rig_until_idle(g);
+        rig_free(g);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(the_agent_is_shown_the_room_as_it_is_now),
+                cmocka_unit_test(what_comes_meanwhile_is_one_further_turn),
+                cmocka_unit_test(silence_posts_nothing_and_the_record_says_so),
+                cmocka_unit_test(a_silent_rule_runs_the_agent_and_never_posts),
+                cmocka_unit_test(a_room_that_cannot_be_read_fails_the_turn_and_the_next_goes_on),
+                cmocka_unit_test(a_room_may_be_left_while_it_is_being_read),
+                cmocka_unit_test(nobody_types_before_there_is_something_to_say),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
