@@ -147,20 +147,41 @@ static int read_notices(struct store_tx *tx, int64_t turn, struct buf *text, str
         return rc;
 }
 
+/* What was said about a message that no turn has: the answer to a command, a word that somebody is too fast. It is among the newest. */
+static int read_told(struct store_tx *tx, int64_t event, struct buf *text, struct error *err)
+{
+        struct store_stmt *s =
+                store_prepare(tx, "SELECT payload FROM (SELECT payload, trace, turn FROM deliveries ORDER BY "
+                                  "id DESC LIMIT 1000)"
+                                  " AS d WHERE coalesce(d.turn, 0) = 0"
+                                  " AND d.trace = (SELECT trace FROM trigger_log WHERE event = ?1) LIMIT 1");
+        json_t *payload;
+        int rc;
+
+        store_bind_int(s, 1, event);
+        rc = store_step(s, err);
+        if (rc != 1)
+                return rc;
+        payload = json_loads(store_col_text(s, 0), 0, NULL);
+        buf_addstr(text, json_str(payload, "text", ""));
+        json_decref(payload);
+        store_reset(s);
+        return 0;
+}
+
 static int write_reply(struct store_tx *tx, struct look_up *u, int64_t turn, const char *status,
                        const char *reason, struct error *err)
 {
         struct buf text;
-        int rc = 0;
+        int rc;
 
         buf_init(&text, 0);
-        if (turn > 0)
-                rc = read_answer(tx, turn, &text, err);
+        rc = turn > 0 ? read_answer(tx, turn, &text, err) : read_told(tx, u->event, &text, err);
         if (rc >= 0 && turn > 0 && text.len == 0)
                 rc = read_notices(tx, turn, &text, err);
         jsonw_open(&u->reply, '{');
         jsonw_str(&u->reply, "status", status);
-        jsonw_str(&u->reply, "text", turn > 0 && text.len > 0 ? text.data : NULL);
+        jsonw_str(&u->reply, "text", text.len > 0 ? text.data : NULL);
         if (turn > 0)
                 show_id(&u->reply, "turnId", "trn-", turn);
         else

@@ -252,8 +252,7 @@ static const struct entry *find(const struct entries *list, const struct incomin
         return NULL;
 }
 
-/* Admins are people: a channel that happens to have an admin's id is not one. */
-static bool is_admin(const struct access *a, const struct incoming *in)
+bool access_is_admin(const struct access *a, const struct incoming *in)
 {
         for (size_t i = 0; i < a->admins.count; i++) {
                 const struct entry *e = &a->admins.items[i];
@@ -318,7 +317,7 @@ bool access_allows(const struct access *a, const struct incoming *in, struct buf
 {
         if (access_blocks(a, in, why))
                 return false;
-        if (is_admin(a, in))
+        if (access_is_admin(a, in))
                 return true;
         if (in->chat == CHAT_DM ? may_dm(a, in) : find(&a->channels, in) || find(&a->allow, in))
                 return true;

@@ -44,6 +44,8 @@ bool access_allows(const struct access *a, const struct incoming *in, struct buf
 bool access_blocks(const struct access *a, const struct incoming *in, struct buf *why);
 /* Do strangers who write a direct message get a code? */
 bool access_pairs(const struct access *a);
+/* Is the sender one of the admins? Admins are people: a channel that happens to have an admin's id is not one. */
+bool access_is_admin(const struct access *a, const struct incoming *in);
 /* Is anybody let in at all? */
 bool access_is_open(const struct access *a);
 /* "DMs from nobody but 1 admin; groups: none". */

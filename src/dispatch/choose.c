@@ -42,11 +42,19 @@ static const struct rule *first_match(const struct dispatch_adapter *a, struct s
 
 /* ---- who answers ---- */
 
-static const char *agent_for(const struct matter *m)
+const char *choose_agent(const struct matter *m)
 {
         if (m->rule && m->rule->agent)
                 return m->rule->agent;
         return m->adapter->agent ? m->adapter->agent : m->d->only_agent;
+}
+
+/* People write in bursts; they do not react in bursts. */
+static int64_t debounce_of(const struct matter *m)
+{
+        if (m->rule && m->rule->debounce_ms >= 0)
+                return m->rule->debounce_ms;
+        return reactions_concern(m->in) ? 0 : m->adapter->debounce_ms;
 }
 
 static bool say_trigger(struct matter *m)
@@ -55,14 +63,14 @@ static bool say_trigger(struct matter *m)
         const struct rule *r = m->rule;
         struct decision *out = m->out;
 
-        out->agent = agent_for(m);
+        out->agent = choose_agent(m);
         if (!out->agent)
                 return matter_refuse(
                         m, "several agents are configured and neither %s nor adapter '%s' names one",
                         r ? "the rule" : "a rule", a->name);
         out->turns = guard_rate(a, r).turns;
         out->turns_seconds = guard_rate(a, r).seconds;
-        out->debounce_ms = r && r->debounce_ms >= 0 ? r->debounce_ms : a->debounce_ms;
+        out->debounce_ms = debounce_of(m);
         out->debounce_max_ms = a->debounce_max_ms;
         conversation_name(m);
         return true;

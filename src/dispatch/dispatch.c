@@ -11,17 +11,25 @@
 #include "dispatch/dispatch_private.h"
 #include "dispatch/guards.h"
 
-/* clang-format off: a guard is a line */
+/* A guard is a line. */
+/* clang-format off */
 const struct guard dispatch_guards[] = {
-        { "adapter", is_configured },  { "own", is_not_own },
-        { "content", has_content },    { "access", may_talk },
-        { "rule", choose_passes },     { "age", age_passes },
-        { "handover", is_not_paused }, { NULL, NULL },
+        { "adapter", is_configured },
+        { "own", is_not_own },
+        { "content", has_content },
+        { "access", may_talk },
+        { "command", is_no_command },
+        { "rule", choose_passes },
+        { "age", age_passes },
+        { "handover", is_not_paused },
+        { NULL, NULL },
 };
 
 const struct guard dispatch_admission[] = {
         { "rate", is_not_too_fast },
+        { "reaction", is_no_repetition },
         { "loop", is_no_loop },
+        { "budget", is_affordable },
         { NULL, NULL },
 };
 /* clang-format on */
@@ -38,6 +46,8 @@ struct dispatch *dispatch_new(void)
         buf_init(&d->place, 0);
         d->limits = limits_new(PEOPLE_MAX);
         d->windows = windows_new(WINDOWS_MAX);
+        d->reactions = reactions_new(REACTED_MAX);
+        d->budget = budget_new();
         return d;
 }
 
@@ -67,6 +77,8 @@ void dispatch_free(struct dispatch *d)
         forget(d);
         limits_free(d->limits);
         windows_free(d->windows);
+        reactions_free(d->reactions);
+        budget_free(d->budget);
         buf_release(&d->reason);
         buf_release(&d->notice);
         buf_release(&d->session);
@@ -235,6 +247,8 @@ void dispatch_decide(void *dispatch, const struct incoming *in, struct decision 
         *out = (struct decision){ 0 };
         matter_init(&m, dispatch, in, out);
         out->trigger = matter_pass(&m, dispatch_guards);
+        if (m.command)
+                command_carry_out(&m);
         matter_release(&m);
 }
 
@@ -245,6 +259,8 @@ static void note_placed(struct matter *m)
 
         if (!m->out->joins)
                 limits_count(m->d->limits, &who, guard_rate(m->adapter, m->rule), m->now_ms);
+        if (reactions_concern(m->in))
+                reactions_count(m->d->reactions, m->in, m->now_ms);
         conversation_placed(m);
 }
 

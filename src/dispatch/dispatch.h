@@ -7,6 +7,7 @@
  *     own      the bot's own messages
  *     content  there is something to answer: text, a file, an emoji
  *     access   the sender may talk to the bot there (access.h); trusted platforms are not asked
+ *     command  it is not for the bot itself (commands.h)
  *     rule     the first rule that matches wins, and every rule that did not can say why
  *     age      old backlog is expired
  *     handover no person has taken over in the chat (handover.h)
@@ -15,9 +16,11 @@
  * joins one that is waiting:
  *
  *     rate     the sender has not caused too many turns in the channel (limits.h)
+ *     reaction the same one has not triggered before, and not too many on the message have (reactions.h)
  *     loop     it has not passed through too many bots
+ *     budget   the day's budget of the adapter and of the rule is not used up (budget.h)
  *
- * Guards change nothing; what is counted is counted when all have passed.
+ * Guards change nothing; what is counted is counted when all have passed. Then the event waits for its burst to end (debounce) and its turn (lane).
  */
 #ifndef DISPATCH_DISPATCH_H
 #define DISPATCH_DISPATCH_H

@@ -5,12 +5,16 @@
 #define DISPATCH_DISPATCH_PRIVATE_H
 
 #include "base/map.h"
+#include "dispatch/budget.h"
+#include "dispatch/commands.h"
 #include "dispatch/dispatch.h"
+#include "dispatch/reactions.h"
 #include "dispatch/rules.h"
 #include "dispatch/windows.h"
 
 #define PEOPLE_MAX  20000 /* whose turns are counted at the same time */
 #define WINDOWS_MAX 20000 /* conversations that are open at the same time */
+#define REACTED_MAX 20000 /* messages whose reactions are remembered */
 
 struct dispatch {
         struct dispatch_adapter *adapters;
@@ -24,6 +28,8 @@ struct dispatch {
         char *only_agent;
         struct limits *limits;
         struct windows *windows;
+        struct reactions *reactions;
+        struct budget *budget;
         int64_t clock_ms;                   /* 0: the real one */
         struct desk *desk;                  /* may be NULL */
         struct buf reason, notice, session; /* of the last decision */
@@ -39,13 +45,17 @@ struct matter {
         const struct dispatch_adapter *adapter; /* NULL: it is not configured */
         const struct rule *rule;                /* that decides; NULL: none */
         int64_t now_ms;
-        int64_t window_seconds; /* how long a conversation stays open here; 0: there are none */
-        const char *live;       /* the session it goes on with; NULL: none */
-        bool dry;               /* nobody is told and nothing is counted */
+        int64_t window_seconds;             /* how long a conversation stays open here; 0: there are none */
+        const char *live;                   /* the session it goes on with; NULL: none */
+        const struct chat_command *command; /* that it is; NULL: none */
+        const char *command_rest;           /* what follows the command */
+        bool dry;                           /* nobody is told and nothing is counted */
         struct decision *out;
 };
 
-/* A guard lets a matter pass, or returns what matter_refuse does. It changes nothing but the matter's decision. */
+/*
+ * A guard lets a matter pass, or returns what matter_refuse does. It changes nothing but the matter's decision, and remembers whom it told.
+ */
 struct guard {
         const char *name; /* NULL ends a list */
         bool (*passes)(struct matter *m);
@@ -76,8 +86,12 @@ void conversation_look(struct matter *m);   /* does it go on with one? */
 void conversation_name(struct matter *m);   /* whose it is, and its session */
 void conversation_placed(struct matter *m); /* it is open from now on */
 
+/* commands.c */
+void command_carry_out(struct matter *m); /* after everything has been decided */
+
 /* choose.c */
 bool choose_passes(struct matter *m);
+const char *choose_agent(const struct matter *m); /* who answers; NULL: nobody is named */
 bool age_passes(struct matter *m);
 /* Which rules can concern an adapter, so that not all are asked for each event. After the rules or adapters changed. */
 void choose_index(struct dispatch *d);

@@ -74,6 +74,15 @@ bool is_no_loop(struct matter *m)
                              m->in->hops, m->adapter->name, (long long)m->adapter->max_hops);
 }
 
+/* Two bots that tell each other to slow down would be the loop that is to be ended; and who only reads along tells nobody anything. */
+static bool may_tell(const struct matter *m)
+{
+        const char *mode = m->rule ? m->rule->mode : "reply";
+
+        return !m->in->sender_is_bot && !m->dry && strcmp(mode, "ambient") != 0 &&
+               strcmp(mode, "silent") != 0;
+}
+
 /* ---- the rate of turns ---- */
 
 struct turn_rate guard_rate(const struct dispatch_adapter *a, const struct rule *r)
@@ -102,8 +111,7 @@ bool is_not_too_fast(struct matter *m)
 
         if (wait_ms == 0 || m->dry) /* a dry run tells the rate apart */
                 return true;
-        /* two bots that tell each other to slow down would be the loop this is meant to end */
-        if (!m->in->sender_is_bot && limits_tell_once(m->d->limits, &who, rate, m->now_ms))
+        if (may_tell(m) && limits_tell_once(m->d->limits, &who, rate, m->now_ms))
                 matter_notice(m,
                               "Too many messages: %lld answers within %lld seconds are what I can give one "
                               "person here. Please try again in %lld seconds.",
@@ -112,4 +120,54 @@ bool is_not_too_fast(struct matter *m)
                              "the sender caused %lld turns within %lld seconds here, more are not allowed "
                              "(rateLimit); the next one in %lld seconds",
                              turns, seconds, wait);
+}
+
+/* ---- reactions ---- */
+
+bool is_no_repetition(struct matter *m)
+{
+        if (!reactions_concern(m->in))
+                return true;
+        switch (reactions_ask(m->d->reactions, m->in, m->now_ms)) {
+        case REACTION_NEW:
+                return true;
+        case REACTION_REPEATED:
+                return matter_refuse(m,
+                                     "the same reaction of the sender on this message has triggered already");
+        case REACTION_ONE_TOO_MANY:
+                return matter_refuse(
+                        m, "reactions on this message have triggered %d times, more are not allowed",
+                        REACTIONS_PER_MESSAGE);
+        }
+        return true;
+}
+
+/* ---- money ---- */
+
+static bool refuse_cost(struct matter *m, const char *what, const char *name, int64_t spent, int64_t limit)
+{
+        struct limits_who here = { m->in->adapter, m->in->channel, NULL, "budget" };
+        struct turn_rate day = { 1, 86400 };
+
+        if (may_tell(m) && limits_tell_once(m->d->limits, &here, day, m->now_ms))
+                matter_notice(
+                        m, "I have used up what I may spend today. Please come back after midnight (UTC).");
+        return matter_refuse(m,
+                             "the turns of %s '%s' have cost $%.2f today, its budget is $%.2f "
+                             "(budget.usdPerDay)",
+                             what, name, (double)spent / 1e6, (double)limit / 1e6);
+}
+
+bool is_affordable(struct matter *m)
+{
+        const struct dispatch_adapter *a = m->adapter;
+        int64_t by_adapter = budget_of_adapter(m->d->budget, a->name, m->now_ms), by_rule, limit;
+
+        if (a->budget_microusd > 0 && by_adapter >= a->budget_microusd)
+                return refuse_cost(m, "adapter", a->name, by_adapter, a->budget_microusd);
+        if (!m->rule || m->rule->budget.usd_per_day <= 0)
+                return true;
+        by_rule = budget_of_rule(m->d->budget, m->rule->name, m->now_ms);
+        limit = (int64_t)(m->rule->budget.usd_per_day * 1e6);
+        return by_rule < limit || refuse_cost(m, "rule", m->rule->name, by_rule, limit);
 }

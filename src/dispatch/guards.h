@@ -12,8 +12,11 @@ bool is_configured(struct matter *m);
 bool is_not_own(struct matter *m);
 bool has_content(struct matter *m);
 bool may_talk(struct matter *m);
+bool is_no_command(struct matter *m); /* commands.c */
 bool is_not_paused(struct matter *m);
 bool is_not_too_fast(struct matter *m);
+bool is_no_repetition(struct matter *m);
 bool is_no_loop(struct matter *m);
+bool is_affordable(struct matter *m);
 
 #endif

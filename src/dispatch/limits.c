@@ -65,8 +65,9 @@ size_t limits_people(const struct limits *l)
 /* Ids of platforms have no line breaks; where a foreign one has, two people at worst share a limit. */
 static char *key_of(const struct limits_who *who)
 {
-        return mem_printf("%s\n%s\n%s", who->adapter ? who->adapter : "", who->channel ? who->channel : "",
-                          who->sender ? who->sender : "");
+        return mem_printf("%s\n%s\n%s\n%s", who->adapter ? who->adapter : "",
+                          who->channel ? who->channel : "", who->sender ? who->sender : "",
+                          who->what ? who->what : "");
 }
 
 static struct person *find(const struct limits *l, const struct limits_who *who)

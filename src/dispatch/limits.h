@@ -27,6 +27,7 @@ void limits_free(struct limits *l);
 /* Who in which channel; the strings are borrowed, NULL counts as "". */
 struct limits_who {
         const char *adapter, *channel, *sender;
+        const char *what; /* counted apart from turns; NULL: turns */
 };
 
 /* How long until the next turn may be placed: 0 means now. Changes nothing. */

@@ -98,5 +98,8 @@ int dispatch_restore(struct dispatch *d, struct store *s, struct error *err)
 {
         if (restore_rates(d, s, err) < 0)
                 return -1;
-        return windows_restore(d->windows, s, dispatch_now(d), err);
+        if (windows_restore(d->windows, s, dispatch_now(d), err) < 0 ||
+            reactions_restore(d->reactions, s, dispatch_now(d), err) < 0)
+                return -1;
+        return budget_restore(d->budget, s, dispatch_now(d), err);
 }

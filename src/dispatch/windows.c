@@ -217,14 +217,6 @@ void windows_ended(struct windows *w, const char *session, const char *place, in
         belong(w, s, place);
 }
 
-void windows_close(struct windows *w, const char *place)
-{
-        struct place *p = map_get(&w->by_place, place);
-
-        if (p)
-                forget_place(w, p);
-}
-
 /* ---- the table ---- */
 
 struct row {
@@ -265,15 +257,6 @@ static int write_ended(struct store_tx *tx, void *arg, struct error *err)
         return r->place ? write_place(tx, r, err) : 0;
 }
 
-static int write_closed(struct store_tx *tx, void *arg, struct error *err)
-{
-        const struct row *r = arg;
-        struct store_stmt *s = store_prepare(tx, "DELETE FROM windows WHERE place = ?1");
-
-        store_bind_text(s, 1, r->place);
-        return store_run(s, err);
-}
-
 static void row_free(void *arg)
 {
         struct row *r = arg;
@@ -301,11 +284,6 @@ struct road_also windows_said_also(const char *place, const char *session, int64
 struct road_also windows_ended_also(const char *session, const char *place, int64_t now_ms)
 {
         return also(write_ended, place, session, now_ms);
-}
-
-struct road_also windows_close_also(const char *place)
-{
-        return also(write_closed, place, NULL, 0);
 }
 
 struct restoring {

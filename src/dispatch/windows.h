@@ -48,15 +48,12 @@ const char *windows_find(const struct windows *w, const char *place, int64_t sec
 void windows_said(struct windows *w, const char *place, const char *session, bool new_turn, int64_t now_ms);
 /* A turn of the session has ended; `place` (may be NULL) belongs to it from now on, too. */
 void windows_ended(struct windows *w, const char *session, const char *place, int64_t now_ms);
-/* Whatever is said there next begins a new session. */
-void windows_close(struct windows *w, const char *place);
 
 /* ---- the table ---- */
 
 /* What must be stored with each of these; everything is copied. */
 struct road_also windows_said_also(const char *place, const char *session, int64_t now_ms);
 struct road_also windows_ended_also(const char *session, const char *place, int64_t now_ms);
-struct road_also windows_close_also(const char *place);
 /* Reads the table and the open turns; blocks. */
 int windows_restore(struct windows *w, struct store *s, int64_t now_ms, struct error *err);
 

@@ -223,7 +223,7 @@ static void place(struct road *r, struct placed *p, struct incoming *in)
                                       .person = d.per_person ? in->sender_id : NULL };
         if (d.trigger && d.agent)
                 place_in_lane(r, p, &d);
-        else if (d.command != COMMAND_NONE)
+        else if (d.command != COMMAND_NONE && d.command != COMMAND_TOLD)
                 carry_out(r, p, d.command);
         else
                 p->reason = mem_strdup(d.reason);
@@ -235,6 +235,8 @@ static void place(struct road *r, struct placed *p, struct incoming *in)
                 p->placing = EXPIRED;
         if (p->placing == SKIPPED && d.notice)
                 make_notice(r, p, d.notice);
+        if (d.command == COMMAND_TOLD)
+                p->placing = CARRIED_OUT;
 }
 
 /* ---- writing decisions ---- */

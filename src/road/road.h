@@ -37,6 +37,7 @@ enum road_command {
         COMMAND_STOP,   /* the running turn of the conversation is cancelled, waiting ones too */
         COMMAND_STATUS, /* tell what is going on in the conversation */
         COMMAND_WHY,    /* tell the story of the last message before this one */
+        COMMAND_TOLD,   /* whoever decided has done it: the decision's reason and notice are all of it */
 };
 
 /* A further write of somebody else in a transaction of the road. May run more than once; `done` is called once, when it is committed. */
@@ -112,6 +113,7 @@ struct turn_run {
         const struct transcript_line *history; /* oldest first; only with AGENT_HISTORY, or recalled */
         unsigned history_count;
         const char *session; /* of the decision; NULL: none */
+        const char *rule;    /* of the decision; NULL: none */
         const char *mode;    /* of the terms */
         const char *prompt;  /* of the terms; may be NULL */
         void *agent_data;    /* the agent's own */

@@ -251,6 +251,7 @@ void turn_fill_run(struct turn *t)
         t->run.channel = t->channel;
         t->run.thread = t->thread;
         t->run.session = t->session;
+        t->run.rule = t->rule;
         t->run.inputs = (const struct incoming *const *)t->inputs;
         t->run.input_count = t->input_count;
 }

@@ -113,6 +113,11 @@ const struct store_migration store_schema[] = {
           " enabled BIGINT NOT NULL, reason TEXT, message TEXT, expires_ms BIGINT NOT NULL DEFAULT 0, "
           "by_whom TEXT,"
           " created_ms BIGINT NOT NULL, updated_ms BIGINT NOT NULL);" },
+        { 9, "reactions and costs",
+          /* dispatch: what is read at every start must not take a look at everything */
+          "CREATE INDEX trigger_log_reactions ON trigger_log(event)"
+          " WHERE event_type IN ('reaction.received', 'reaction.removed') AND turn IS NOT NULL;"
+          "CREATE INDEX turns_cost ON turns(ended_ms) WHERE cost_microusd > 0;" },
         { 0, NULL, NULL },
 };
 /* clang-format on */

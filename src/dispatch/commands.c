@@ -1,0 +1,247 @@
+#include "dispatch/commands.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/settings.h"
+#include "dispatch/dispatch_private.h"
+#include "dispatch/guards.h"
+
+#define WORD_MAX        20
+#define COMMANDS        20 /* of one person in one channel */
+#define COMMAND_SECONDS 60
+#define PAUSE_MINUTES   ((int64_t)60 * 24 * 366)
+
+/* clang-format off */
+const struct chat_command chat_commands[] = {
+        { "new", "begin a new conversation: what was said before no longer counts", COMMAND_NEW, false },
+        { "stop", "stop the answer that is being made", COMMAND_STOP, false },
+        { "status", "what is going on here", COMMAND_STATUS, false },
+        { "why", "why the last message was answered, or was not", COMMAND_WHY, false },
+        { "pause", "the agent is silent here; `/pause 30` for thirty minutes", COMMAND_TOLD, true },
+        { "resume", "the agent answers again", COMMAND_TOLD, true },
+        { "help", "this list", COMMAND_TOLD, false },
+        { NULL, NULL, COMMAND_NONE, false },
+};
+/* clang-format on */
+
+/* ---- reading ---- */
+
+static const char *skip_space(const char *p)
+{
+        while (isspace((unsigned char)*p))
+                p++;
+        return p;
+}
+
+/* Mentions before the command: "@mybot /stop", "<@42> /stop". */
+static const char *skip_mentions(const char *p)
+{
+        p = skip_space(p);
+        while (*p == '@' || strncmp(p, "<@", 2) == 0)
+                p = skip_space(p + strcspn(p, " \t\r\n"));
+        return p;
+}
+
+/* The word behind the slash, in lower case; returns what follows it, NULL when there is no such word. */
+static const char *read_word(const char *text, char word[WORD_MAX])
+{
+        const char *p = skip_mentions(text ? text : "");
+        size_t n = 0;
+
+        if (*p++ != '/')
+                return NULL;
+        for (; isalpha((unsigned char)*p) && n + 1 < WORD_MAX; p++)
+                word[n++] = (char)tolower((unsigned char)*p);
+        word[n] = '\0';
+        if (*p == '@')
+                p += strcspn(p, " \t\r\n");
+        return n > 0 && (*p == '\0' || isspace((unsigned char)*p)) ? skip_space(p) : NULL;
+}
+
+static const struct chat_command *find(const char *word)
+{
+        for (const struct chat_command *c = chat_commands; c->name; c++) {
+                if (strcmp(c->name, word) == 0)
+                        return c;
+        }
+        return NULL;
+}
+
+const struct chat_command *command_read(const char *text, const char **rest)
+{
+        char word[WORD_MAX];
+        const struct chat_command *c;
+
+        *rest = read_word(text, word);
+        c = *rest ? find(word) : NULL;
+        /* "/new ideas for the party" is something to answer */
+        return c && (**rest == '\0' || strcmp(c->name, "pause") == 0) ? c : NULL;
+}
+
+const struct chat_command *command_meant(const char *text)
+{
+        const char *names[COUNT(chat_commands)] = { NULL }, *near, *rest;
+        char word[WORD_MAX];
+
+        rest = read_word(text, word);
+        if (!rest || *rest != '\0' || find(word) || strlen(word) < 3)
+                return NULL;
+        for (size_t i = 0; chat_commands[i].name; i++)
+                names[i] = chat_commands[i].name;
+        near = settings_nearest(word, names);
+        return near && near[0] == word[0] ? find(near) : NULL;
+}
+
+/* ---- the guard ---- */
+
+/* Is it said to the bot, as far as one can tell without rules? */
+static bool is_addressed(const struct matter *m)
+{
+        return m->adapter->trusted || m->in->chat == CHAT_DM || m->in->is_mention || m->in->is_reply ||
+               m->live;
+}
+
+/* Whose conversation it is about is found as for a message; a rule that is silent does not make it less of a command. */
+static bool is_meant(struct matter *m)
+{
+        bool meant = choose_passes(m) || is_addressed(m);
+
+        buf_clear(&m->d->reason);
+        m->out->agent = choose_agent(m);
+        if (meant && m->out->agent) {
+                conversation_name(m);
+                return true;
+        }
+        *m->out = (struct decision){ 0 };
+        return false;
+}
+
+static bool is_admin(const struct matter *m)
+{
+        return m->adapter->trusted || (m->adapter->access && access_is_admin(m->adapter->access, m->in));
+}
+
+static void add_help(const struct matter *m, struct buf *out)
+{
+        buf_addstr(out, "What I understand besides your questions:");
+        for (const struct chat_command *c = chat_commands; c->name; c++) {
+                if (!c->admins || is_admin(m))
+                        buf_addf(out, "\n- `/%s`: %s", c->name, c->help);
+        }
+}
+
+static struct limits_who who_of(const struct matter *m)
+{
+        return (struct limits_who){ m->in->adapter, m->in->channel, m->in->sender_id, "command" };
+}
+
+bool is_no_command(struct matter *m)
+{
+        static const struct turn_rate rate = { COMMANDS, COMMAND_SECONDS };
+        const struct incoming *in = m->in;
+        struct limits_who who = who_of(m);
+        const struct chat_command *meant;
+
+        if (!m->adapter->commands || in->sender_is_bot || strcmp(event_type(in), EVENT_MESSAGE_RECEIVED) != 0)
+                return true;
+        m->command = command_read(in->text, &m->command_rest);
+        meant = m->command ? NULL : command_meant(in->text);
+        if ((!m->command && !meant) || !is_meant(m)) {
+                m->command = NULL;
+                return true;
+        }
+        if (limits_wait_ms(m->d->limits, &who, rate, m->now_ms) > 0) {
+                m->command = NULL;
+                return matter_refuse(m,
+                                     "the sender gave %d commands within %d seconds here, more are not heard",
+                                     COMMANDS, COMMAND_SECONDS);
+        }
+        if (!m->dry)
+                limits_count(m->d->limits, &who, rate, m->now_ms);
+        if (meant) {
+                matter_notice(m, "Did you mean `/%s`? `/help` lists what I understand.", meant->name);
+                return matter_refuse(m, "it is almost the command /%s", meant->name);
+        }
+        if (m->command->admins && !is_admin(m)) {
+                matter_notice(m, "Only admins may use `/%s`.", m->command->name);
+                matter_refuse(m, "the command /%s is for admins", m->command->name);
+                m->command = NULL;
+                return false;
+        }
+        return matter_refuse(m, "the command /%s was carried out", m->command->name);
+}
+
+/* ---- carrying out ---- */
+
+/* The next message goes on with a session that has no past. */
+static void begin_session(struct matter *m)
+{
+        if (m->window_seconds <= 0)
+                return;
+        buf_clear(&m->d->session);
+        windows_new_session(m->adapter->platform, m->in, &m->d->session);
+        windows_said(m->d->windows, m->d->place.data, m->d->session.data, false, m->now_ms);
+        m->out->also = windows_said_also(m->d->place.data, m->d->session.data, m->now_ms);
+}
+
+static struct handover_place place_of(const struct matter *m)
+{
+        return (struct handover_place){ m->in->adapter, m->in->channel, m->in->thread };
+}
+
+static const char *name_of(const struct incoming *in)
+{
+        if (in->sender_name)
+                return in->sender_name;
+        return in->sender_username ? in->sender_username : in->sender_id;
+}
+
+/* "30 back after lunch": minutes, if it begins with a number, and a reason. */
+static void pause_here(struct matter *m)
+{
+        char *reason;
+        long long minutes = strtoll(m->command_rest, &reason, 10);
+        struct handover_pause p = { .place = place_of(m), .by = name_of(m->in), .since_ms = m->now_ms };
+
+        reason += strspn(reason, " \t\r\n");
+        if (minutes > 0 && minutes <= PAUSE_MINUTES)
+                p.until_ms = m->now_ms + minutes * 60000;
+        p.reason = *reason ? reason : NULL;
+        if (!m->d->desk || !handover_pause_with(m->d->desk->handover, &p, m->out))
+                matter_notice(m, "It could not be paused: too many chats are.");
+        else if (p.until_ms > 0)
+                matter_notice(m, "The agent is silent here for %lld minutes; `/resume` ends it before.",
+                              minutes);
+        else
+                matter_notice(m, "The agent is silent here until somebody says `/resume`.");
+}
+
+static void resume_here(struct matter *m)
+{
+        struct handover_place here = place_of(m);
+
+        if (m->d->desk && handover_resume_with(m->d->desk->handover, &here, m->out))
+                matter_notice(m, "The agent answers again.");
+        else
+                matter_notice(m, "The agent was not paused here.");
+}
+
+void command_carry_out(struct matter *m)
+{
+        const char *name = m->command->name;
+
+        m->out->command = m->command->does;
+        if (m->command->does == COMMAND_NEW)
+                begin_session(m);
+        else if (strcmp(name, "pause") == 0)
+                pause_here(m);
+        else if (strcmp(name, "resume") == 0)
+                resume_here(m);
+        else if (strcmp(name, "help") == 0)
+                add_help(m, &m->d->notice);
+        m->out->notice = m->d->notice.len > 0 ? m->d->notice.data : NULL;
+}

@@ -1,0 +1,298 @@
+/* Commands to the bot itself: what is one, who may give it, and what it does. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "dispatch/commands.h"
+#include "dispatch_rig.h"
+
+static void a_command_is_a_message_that_is_nothing_else(void **state)
+{
+        /* clang-format off */
+        static const struct {
+                const char *text, *name, *rest;
+        } rows[] = {
+                { "/stop", "stop", "" },          { " /STOP \n", "stop", "" },   { "/stop@mybot", "stop", "" },
+                { "@mybot /stop", "stop", "" },   { "<@42> <@!43> /new", "new", "" },
+                { "/pause 30 lunch", "pause", "30 lunch" },                      { "/help", "help", "" },
+                { "/new ideas", NULL, NULL },     { "stop", NULL, NULL },        { "/", NULL, NULL },
+                { "/stopp", NULL, NULL },         { "/st op", NULL, NULL },      { "//stop", NULL, NULL },
+                { "please /stop", NULL, NULL },   { "/stop!", NULL, NULL },      { "", NULL, NULL },
+                { NULL, NULL, NULL },             { "/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", NULL, NULL },
+        };
+        /* clang-format on */
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                const char *rest;
+                const struct chat_command *c = command_read(rows[i].text, &rest);
+
+                if (!c != !rows[i].name ||
+                    (c && (strcmp(c->name, rows[i].name) != 0 || strcmp(rest, rows[i].rest) != 0)))
+                        fail_msg("'%s' is read as %s", rows[i].text, c ? c->name : "no command");
+        }
+}
+
+static void a_word_that_is_almost_a_command_is_recognised(void **state)
+{
+        /* clang-format off */
+        static const struct { const char *text, *name; } rows[] = {
+                { "/stpo", "stop" }, { "/statsu", "status" }, { "/hlep", "help" }, { "/puase", "pause" },
+                { "/stop", NULL },   { "/start", NULL },      { "/settings", NULL }, { "/ask", NULL },
+                { "/deploy", NULL }, { "/stpo it", NULL },    { "/x", NULL },
+        };
+        /* clang-format on */
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                const struct chat_command *c = command_meant(rows[i].text);
+
+                if (!c != !rows[i].name || (c && strcmp(c->name, rows[i].name) != 0))
+                        fail_msg("'%s' is taken for %s", rows[i].text, c ? c->name : "nothing");
+        }
+}
+
+static struct decision decided(struct dispatch *d, const struct incoming *in)
+{
+        struct decision out;
+
+        dispatch_decide(d, in, &out);
+        if (out.also.fn)
+                out.also.done(out.also.arg);
+        return out;
+}
+
+static void it_has_to_be_meant_for_the_bot(void **state)
+{
+        struct dispatch *d = rig_dispatch("[]", rig_adapter());
+        struct dispatch *room =
+                rig_dispatch("[{\"mode\": \"ambient\", \"when\": {\"channel\": \"456\"}}]", rig_adapter());
+        struct incoming in = group_message("7", "/stop");
+        struct decision out;
+
+        (void)state;
+        assert_int_equal(decided(d, &in).command, COMMAND_NONE); /* for some other bot */
+        assert_int_equal(decided(room, &in).command, COMMAND_STOP);
+        in.is_mention = true;
+        out = decided(d, &in);
+        assert_int_equal(out.command, COMMAND_STOP);
+        assert_false(out.trigger);
+        assert_string_equal(out.agent, "echo"); /* whose turn is stopped */
+        assert_true(out.per_person);
+        in.is_mention = false;
+        in.chat = CHAT_DM;
+        assert_int_equal(decided(d, &in).command, COMMAND_STOP);
+        in.sender_is_bot = true;
+        assert_int_equal(decided(d, &in).command, COMMAND_NONE);
+        dispatch_free(d);
+        dispatch_free(room);
+}
+
+static void in_a_conversation_it_needs_no_mention(void **state)
+{
+        struct dispatch *d = rig_dispatch("[]", rig_adapter());
+        struct incoming in = group_message("7", "hello");
+        struct decision out;
+
+        (void)state;
+        in.is_mention = true;
+        dispatch_decide(d, &in, &out);
+        assert_true(dispatch_admit(d, &in, &out));
+        out.also.done(out.also.arg);
+        in.is_mention = false;
+        in.text = "/status";
+        assert_int_equal(decided(d, &in).command, COMMAND_STATUS);
+        in.sender_id = "8";
+        assert_int_equal(decided(d, &in).command, COMMAND_NONE);
+        dispatch_free(d);
+}
+
+static void where_they_are_switched_off_they_are_text(void **state)
+{
+        struct dispatch_adapter a = rig_adapter();
+        struct incoming in = group_message("7", "/stop");
+        struct dispatch *d;
+
+        (void)state;
+        a.commands = false;
+        d = rig_dispatch("[]", a);
+        in.chat = CHAT_DM;
+        assert_true(decided(d, &in).trigger);
+        dispatch_free(d);
+}
+
+static void new_begins_a_session_without_a_past(void **state)
+{
+        struct dispatch *d = rig_dispatch("[]", rig_adapter());
+        struct incoming in = group_message("7", "hello");
+        struct decision out;
+        char first[100];
+
+        (void)state;
+        in.is_mention = true;
+        dispatch_decide(d, &in, &out);
+        assert_true(dispatch_admit(d, &in, &out));
+        out.also.done(out.also.arg);
+        snprintf(first, sizeof(first), "%s", out.session);
+        in.is_mention = false;
+        in.text = "/new";
+        out = decided(d, &in);
+        assert_int_equal(out.command, COMMAND_NEW);
+        assert_non_null(out.also.fn); /* stored with it */
+        in.text = "hello again";
+        out = decided(d, &in); /* still a conversation */
+        assert_true(out.trigger);
+        assert_string_not_equal(out.session, first);
+        dispatch_free(d);
+}
+
+static void help_tells_everybody_what_he_may_do(void **state)
+{
+        struct dispatch *d = rig_dispatch("[]", rig_adapter());
+        struct incoming in = group_message("7", "/help");
+        struct decision out;
+
+        (void)state;
+        in.chat = CHAT_DM;
+        out = decided(d, &in);
+        assert_false(out.trigger);
+        assert_string_equal(out.reason, "the command /help was carried out");
+        assert_non_null(strstr(out.notice, "- `/why`: "));
+        assert_null(strstr(out.notice, "/pause"));
+        in.sender_id = "1"; /* an admin */
+        out = decided(d, &in);
+        assert_non_null(strstr(out.notice, "- `/pause`: "));
+        in.text = "/hepl";
+        out = decided(d, &in);
+        assert_string_equal(out.notice, "Did you mean `/help`? `/help` lists what I understand.");
+        assert_string_equal(out.reason, "it is almost the command /help");
+        dispatch_free(d);
+}
+
+static void too_many_commands_are_not_heard(void **state)
+{
+        struct dispatch *d = rig_dispatch("[]", rig_adapter());
+        struct incoming in = group_message("7", "/help");
+        struct buf json;
+
+        (void)state;
+        in.chat = CHAT_DM;
+        buf_init(&json, 0);
+        for (int i = 0; i < 20; i++) {
+                dispatch_explain(d, &in, &json); /* costs nothing */
+                assert_non_null(decided(d, &in).notice);
+        }
+        assert_null(decided(d, &in).notice);
+        in.text = "hello"; /* turns are counted apart */
+        assert_true(decided(d, &in).trigger);
+        dispatch_set_clock(d, NOON + 60 * SECONDS);
+        in.text = "/help";
+        assert_non_null(decided(d, &in).notice);
+        buf_release(&json);
+        dispatch_free(d);
+}
+
+/* ---- on a whole road ---- */
+
+static void hear(struct rig *g, const struct incoming *in)
+{
+        unsigned acks = g->acks;
+
+        rig_hear(g, in);
+        rig_until(g, &g->acks, acks + 1);
+        rig_until_idle(g);
+}
+
+static const char *last_text(struct rig *g)
+{
+        return rig_text(g, "SELECT payload FROM deliveries ORDER BY id DESC LIMIT 1");
+}
+
+static void an_admin_pauses_and_resumes_and_nobody_else(void **state)
+{
+        struct dispatch *d = rig_dispatch("[]", rig_adapter());
+        struct incoming ann = group_message("7", "/pause"), admin = group_message("1", "/pause 30 at lunch");
+        struct rig *g = rig_new();
+        struct error err;
+        struct desk *desk = desk_open(g->store, &err);
+
+        (void)state;
+        dispatch_set_clock(d, clock_wall_ms());
+        dispatch_set_desk(d, desk);
+        rig_decided_by(g, d);
+        g->auto_answer = g->auto_send = true;
+        ann.is_mention = admin.is_mention = true;
+        hear(g, &ann);
+        assert_non_null(strstr(last_text(g), "Only admins may use `/pause`."));
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM paused"), 0);
+        hear(g, &admin);
+        assert_non_null(strstr(last_text(g), "silent here for 30 minutes"));
+        assert_string_equal(rig_text(g, "SELECT reason FROM paused"), "at lunch");
+        assert_int_equal(rig_count(g, "SELECT (until_ms - since_ms) / 60000 FROM paused"), 30);
+        ann.text = "hello?";
+        hear(g, &ann);
+        assert_int_equal(g->run_count, 0);
+        assert_non_null(strstr(rig_text(g, "SELECT reason FROM trigger_log ORDER BY event DESC LIMIT 1"),
+                               "the agent is paused here"));
+        admin.text = "/resume";
+        hear(g, &admin);
+        assert_non_null(strstr(last_text(g), "The agent answers again."));
+        hear(g, &ann);
+        assert_int_equal(g->run_count, 1);
+        hear(g, &admin);
+        assert_non_null(strstr(last_text(g), "was not paused"));
+        dispatch_set_desk(d, NULL);
+        dispatch_free(d);
+        g->real = (struct road_hooks){ 0 };
+        rig_free(g);
+        desk_free(desk);
+}
+
+static void stop_ends_the_running_turn_of_the_one_who_says_it(void **state)
+{
+        struct dispatch *d = rig_dispatch("[]", rig_adapter());
+        struct incoming ann = group_message("7", "think"), bob = group_message("8", "think, too");
+        struct rig *g = rig_new();
+
+        (void)state;
+        rig_decided_by(g, d);
+        ann.is_mention = bob.is_mention = true;
+        rig_hear(g, &ann);
+        rig_hear(g, &bob);
+        rig_until(g, &g->run_count, 2); /* two conversations in one channel */
+        bob.text = "/stop";
+        rig_hear(g, &bob);
+        rig_until_count(g, "SELECT count(*) FROM turns WHERE state = 'cancelled'", 1);
+        assert_false(g->runs[0].cancelled);
+        assert_true(g->runs[1].cancelled);
+        g->auto_send = true;
+        rig_answer(g, 0, "thought");
+        rig_until_count(g, "SELECT count(*) FROM turns WHERE state = 'done'", 1);
+        dispatch_free(d);
+        g->real = (struct road_hooks){ 0 };
+        rig_free(g);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_command_is_a_message_that_is_nothing_else),
+                cmocka_unit_test(a_word_that_is_almost_a_command_is_recognised),
+                cmocka_unit_test(it_has_to_be_meant_for_the_bot),
+                cmocka_unit_test(in_a_conversation_it_needs_no_mention),
+                cmocka_unit_test(where_they_are_switched_off_they_are_text),
+                cmocka_unit_test(new_begins_a_session_without_a_past),
+                cmocka_unit_test(help_tells_everybody_what_he_may_do),
+                cmocka_unit_test(too_many_commands_are_not_heard),
+                cmocka_unit_test(an_admin_pauses_and_resumes_and_nobody_else),
+                cmocka_unit_test(stop_ends_the_running_turn_of_the_one_who_says_it),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,334 @@
+/* Each guard on a whole road: what it refuses is a row of the trigger log with its reason, in the order of the list. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "dispatch/reactions.h"
+#include "dispatch_rig.h"
+
+#define TALK "[{\"name\": \"all\", \"when\": {\"event\": \"*\", \"bots\": \"all\"}}]"
+
+struct fixture {
+        struct rig *rig;
+        struct dispatch *dispatch;
+};
+
+static void open_with(struct fixture *f, const char *rules, struct dispatch_adapter a)
+{
+        f->rig = rig_new();
+        f->dispatch = rig_dispatch(rules, a);
+        f->rig->auto_answer = f->rig->auto_send = true;
+        rig_decided_by(f->rig, f->dispatch);
+}
+
+static void close_all(struct fixture *f)
+{
+        dispatch_free(f->dispatch);
+        rig_free(f->rig);
+}
+
+static void hear(struct fixture *f, const struct incoming *in)
+{
+        unsigned acks = f->rig->acks;
+
+        rig_hear(f->rig, in);
+        rig_until(f->rig, &f->rig->acks, acks + 1);
+        rig_until_idle(f->rig);
+}
+
+/* "skipped: why", or "done". */
+static const char *last_row(struct fixture *f)
+{
+        return rig_text(f->rig, "SELECT status || coalesce(': ' || reason, '') FROM trigger_log"
+                                " ORDER BY event DESC LIMIT 1");
+}
+
+/* Everything would refuse it; guard after guard is satisfied, and the next one speaks. */
+static void guards_speak_in_the_order_of_the_list(void **state)
+{
+        struct dispatch_adapter a = rig_adapter();
+        struct incoming in = group_message("7", "");
+        struct fixture f;
+
+        (void)state;
+        a.rate = (struct turn_rate){ 1, 60 };
+        a.max_hops = 0;
+        a.budget_microusd = 1;
+        a.max_age_seconds = 1;
+        open_with(&f,
+                  "[{\"name\": \"talk\", \"when\": {\"text\": \"hello\", \"bots\": \"all\"}},"
+                  " {\"when\": {\"event\": \"reaction.*\", \"text\": \"x\"}}]",
+                  a);
+        dispatch_ended(f.dispatch, &(struct turn_run){ .adapter = CHAT },
+                       &(struct turn_outcome){ .cost_microusd = 5 });
+        in.hops = 1;
+        in.is_own = true;
+        in.time_ms = NOON - 10 * SECONDS;
+        hear(&f, &in);
+        assert_string_equal(last_row(&f), "skipped: it is the bot's own message");
+        in.is_own = false;
+        hear(&f, &in);
+        assert_non_null(strstr(last_row(&f), "there is nothing to answer"));
+        in.text = "lunch?";
+        hear(&f, &in);
+        assert_string_equal(last_row(&f), "skipped: no rule matched: 2 tried");
+        in.text = "hello";
+        hear(&f, &in);
+        assert_non_null(strstr(last_row(&f), "expired: it is older than the 1 seconds"));
+        in.time_ms = NOON;
+        hear(&f, &in);
+        assert_non_null(strstr(last_row(&f), "skipped: it has passed through 1 bots"));
+        in.hops = 0;
+        hear(&f, &in);
+        assert_string_equal(last_row(&f), "skipped: the turns of adapter 'chat' have cost $0.00 today, its "
+                                          "budget is $0.00 (budget.usdPerDay)");
+        assert_int_equal(f.rig->run_count, 0);
+        dispatch_set_clock(f.dispatch, NOON + (int64_t)86400 * SECONDS); /* tomorrow */
+        in.time_ms = NOON + (int64_t)86400 * SECONDS;
+        hear(&f, &in);
+        assert_string_equal(last_row(&f), "done");
+        in.hops = 1; /* the rate is asked before the hops */
+        hear(&f, &in);
+        assert_non_null(strstr(last_row(&f), "skipped: the sender caused 1 turns within 60 seconds"));
+        close_all(&f);
+}
+
+static void who_is_not_let_in_is_refused_before_rules_are_asked(void **state)
+{
+        struct dispatch_adapter *a = mem_array(1, sizeof(*a));
+        struct dispatch *d = dispatch_new();
+        struct incoming in = group_message("7", "/status");
+        struct decision out;
+
+        (void)state;
+        a[0] = rig_adapter();
+        a[0].name = mem_strdup(CHAT);
+        a[0].platform = mem_strdup("discord");
+        dispatch_set(d, a, 1, NULL, 0, "echo");
+        in.chat = CHAT_DM;
+        dispatch_decide(d, &in, &out);
+        assert_string_equal(out.reason, "adapter 'chat' lets nobody in");
+        assert_int_equal(out.command, COMMAND_NONE); /* commands are not for strangers */
+        assert_null(out.notice);
+        dispatch_free(d);
+}
+
+/* ---- reactions ---- */
+
+static struct incoming reaction(const char *sender, const char *emoji, const char *message)
+{
+        struct incoming in = group_message(sender, NULL);
+
+        in.type = EVENT_REACTION_RECEIVED;
+        in.emoji = emoji;
+        in.id = message;
+        return in;
+}
+
+static void a_reaction_that_is_put_back_is_an_event_but_no_second_turn(void **state)
+{
+        struct incoming in = reaction("7", "👍", "900");
+        struct fixture f;
+
+        (void)state;
+        open_with(&f, TALK, rig_adapter());
+        hear(&f, &in);
+        assert_string_equal(last_row(&f), "done");
+        in.type = EVENT_REACTION_REMOVED; /* another kind */
+        hear(&f, &in);
+        assert_string_equal(last_row(&f), "done");
+        in.type = EVENT_REACTION_RECEIVED;
+        hear(&f, &in);
+        assert_string_equal(last_row(&f),
+                            "skipped: the same reaction of the sender on this message has triggered already");
+        assert_int_equal(rig_count(f.rig, "SELECT count(*) FROM journal WHERE type LIKE 'reaction.%'"), 3);
+        assert_int_equal(f.rig->run_count, 2);
+        in.id = "901"; /* another message */
+        hear(&f, &in);
+        in.channel = "457"; /* the same number in another chat */
+        in.id = "900";
+        hear(&f, &in);
+        assert_int_equal(f.rig->run_count, 4);
+        dispatch_set_clock(f.dispatch, NOON + REACTIONS_SAME_MS); /* the next day */
+        in.channel = "456";
+        hear(&f, &in);
+        assert_int_equal(f.rig->run_count, 5);
+        close_all(&f);
+}
+
+static void reactions_on_one_message_make_three_turns_and_no_more(void **state)
+{
+        static const char *const people[] = { "11", "12", "13", "14" };
+        struct incoming in;
+        struct fixture f;
+        struct error err;
+
+        (void)state;
+        open_with(&f, TALK, rig_adapter());
+        for (size_t i = 0; i < COUNT(people); i++) {
+                in = reaction(people[i], "🔬", "900");
+                hear(&f, &in);
+        }
+        assert_string_equal(
+                last_row(&f),
+                "skipped: reactions on this message have triggered 3 times, more are not allowed");
+        assert_int_equal(f.rig->run_count, 3);
+        /* over a restart, and for whoever reacts then */
+        dispatch_free(f.dispatch);
+        f.dispatch = rig_dispatch(TALK, rig_adapter());
+        dispatch_set_clock(f.dispatch, clock_wall_ms());
+        assert_int_equal(dispatch_restore(f.dispatch, f.rig->store, &err), 0);
+        rig_decided_by(f.rig, f.dispatch);
+        in = reaction("15", "👍", "900");
+        hear(&f, &in);
+        assert_int_equal(f.rig->run_count, 3);
+        in = reaction("11", "🔬", "900");
+        hear(&f, &in);
+        assert_non_null(strstr(last_row(&f), "the same reaction"));
+        in = reaction("11", "🔬", "901");
+        hear(&f, &in);
+        assert_int_equal(f.rig->run_count, 4);
+        close_all(&f);
+}
+
+static void the_oldest_message_is_forgotten_when_there_are_too_many(void **state)
+{
+        struct reactions *r = reactions_new(2);
+        struct incoming a = reaction("7", "👍", "1"), b = reaction("7", "👍", "2"), c = reaction("7", "👍", "3");
+
+        (void)state;
+        reactions_count(r, &a, NOON);
+        reactions_count(r, &b, NOON);
+        reactions_count(r, &c, NOON);
+        assert_int_equal(reactions_messages(r), 2);
+        assert_int_equal(reactions_ask(r, &a, NOON), REACTION_NEW);
+        assert_int_equal(reactions_ask(r, &c, NOON), REACTION_REPEATED);
+        reactions_free(r);
+}
+
+static void what_reactions_and_costs_need_at_a_start_has_an_index(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM sqlite_master WHERE name IN"
+                                      " ('trigger_log_reactions', 'turns_cost')"),
+                         2);
+        rig_free(g);
+}
+
+/* ---- money ---- */
+
+static void spend(struct fixture *f, const char *rule, int64_t microusd)
+{
+        struct turn_run run = { .adapter = CHAT, .rule = rule };
+
+        dispatch_ended(f->dispatch, &run, &(struct turn_outcome){ .cost_microusd = microusd });
+}
+
+static void a_budget_that_is_used_up_is_told_once_and_is_back_tomorrow(void **state)
+{
+        struct dispatch_adapter a = rig_adapter();
+        struct incoming in = group_message("7", "draw a cat");
+        struct fixture f;
+
+        (void)state;
+        a.budget_microusd = 2000000;
+        open_with(&f,
+                  "[{\"name\": \"dear\", \"when\": {\"text\": \"^draw\"}, \"budget\": {\"usdPerDay\": 0.5}},"
+                  " {\"name\": \"rest\"}]",
+                  a);
+        spend(&f, "dear", 499999);
+        hear(&f, &in);
+        assert_string_equal(last_row(&f), "done");
+        spend(&f, "dear", 1);
+        hear(&f, &in);
+        assert_string_equal(last_row(&f),
+                            "skipped: the turns of rule 'dear' have cost $0.50 today, its budget is "
+                            "$0.50 (budget.usdPerDay)");
+        hear(&f, &in);
+        assert_int_equal(rig_count(f.rig, "SELECT count(*) FROM deliveries WHERE turn IS NULL OR turn = 0"),
+                         1);
+        assert_non_null(strstr(rig_text(f.rig, "SELECT payload FROM deliveries ORDER BY id DESC LIMIT 1"),
+                               "used up what I may spend today"));
+        in.text = "hello"; /* the other rule goes on, until the adapter's is used up */
+        hear(&f, &in);
+        assert_string_equal(last_row(&f), "done");
+        spend(&f, NULL, 1500000);
+        hear(&f, &in);
+        assert_non_null(strstr(last_row(&f), "the turns of adapter 'chat' have cost $2.00 today"));
+        dispatch_set_clock(f.dispatch, NOON + (int64_t)43200 * SECONDS); /* midnight */
+        hear(&f, &in);
+        assert_string_equal(last_row(&f), "done");
+        close_all(&f);
+}
+
+static int set_cost(struct store_tx *tx, void *arg, struct error *err)
+{
+        (void)arg;
+        return store_run(store_prepare(tx, "UPDATE turns SET cost_microusd = 700000"), err);
+}
+
+static void what_was_spent_today_counts_after_a_restart(void **state)
+{
+        static const char rules[] = "[{\"name\": \"dear\", \"budget\": {\"usdPerDay\": 0.5}}]";
+        struct incoming in = group_message("7", "draw a cat");
+        struct fixture f;
+        struct error err;
+
+        (void)state;
+        open_with(&f, rules, rig_adapter());
+        hear(&f, &in);
+        assert_int_equal(store_write_now(f.rig->store, set_cost, NULL, &err), 0);
+        dispatch_free(f.dispatch);
+        f.dispatch = rig_dispatch(rules, rig_adapter());
+        dispatch_set_clock(f.dispatch, clock_wall_ms());
+        assert_int_equal(dispatch_restore(f.dispatch, f.rig->store, &err), 0);
+        rig_decided_by(f.rig, f.dispatch);
+        hear(&f, &in);
+        assert_non_null(strstr(last_row(&f), "the turns of rule 'dear' have cost $0.70 today"));
+        assert_int_equal(f.rig->run_count, 1);
+        close_all(&f);
+}
+
+static void who_reads_along_is_never_told_anything(void **state)
+{
+        struct dispatch_adapter a = rig_adapter();
+        struct incoming in = group_message("7", "hello");
+        struct fixture f;
+
+        (void)state;
+        a.rate = (struct turn_rate){ 1, 60 };
+        open_with(&f, "[{\"name\": \"room\", \"mode\": \"ambient\", \"when\": {\"channel\": \"456\"}}]", a);
+        f.rig->recalls[0] = (struct rig_line){ .id = "1", .sender = "7", .name = "Ann", .text = "hello" };
+        f.rig->recall_count = 1;
+        hear(&f, &in);
+        hear(&f, &in);
+        assert_non_null(strstr(last_row(&f), "the sender caused 1 turns"));
+        assert_int_equal(rig_count(f.rig, "SELECT count(*) FROM deliveries WHERE payload LIKE '%Too many%'"),
+                         0);
+        close_all(&f);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(guards_speak_in_the_order_of_the_list),
+                cmocka_unit_test(who_is_not_let_in_is_refused_before_rules_are_asked),
+                cmocka_unit_test(a_reaction_that_is_put_back_is_an_event_but_no_second_turn),
+                cmocka_unit_test(reactions_on_one_message_make_three_turns_and_no_more),
+                cmocka_unit_test(the_oldest_message_is_forgotten_when_there_are_too_many),
+                cmocka_unit_test(what_reactions_and_costs_need_at_a_start_has_an_index),
+                cmocka_unit_test(a_budget_that_is_used_up_is_told_once_and_is_back_tomorrow),
+                cmocka_unit_test(what_was_spent_today_counts_after_a_restart),
+                cmocka_unit_test(who_reads_along_is_never_told_anything),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
