@@ -308,7 +308,7 @@ static int check_agent(struct call *c)
 {
         const char *agent = http_header(c->x, "User-Agent");
 
-        if (agent && strncmp(agent, "DiscordBot (", 12) == 0)
+        if (!needs_bot(c->op) || (agent && strncmp(agent, "DiscordBot (", 12) == 0))
                 return 0;
         c->valid = false;
         snprintf(c->problem, sizeof(c->problem), "User-Agent '%.80s'", agent ? agent : "");

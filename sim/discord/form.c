@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/json.h"
 #include "base/mem.h"
@@ -228,12 +229,18 @@ static json_t *check_map(struct fitting *f, const struct form_node *n, const jso
         return all;
 }
 
-/* How near an attempt came: the one that is told about is the one whose kind was meant. */
-static int nearness(const json_t *errors)
+/* How far off an attempt was: the one that is told about is the one that was most likely meant. */
+static unsigned distance(const json_t *errors, unsigned depth)
 {
+        unsigned sum = 0;
+        const char *name;
+        json_t *below;
+
         if (json_object_get(errors, "_errors"))
-                return 0;
-        return json_object_get(errors, "type") ? 1 : 2;
+                return depth == 0 ? 1000 : 1; /* it is not even of that kind */
+        json_object_foreach((json_t *)errors, name, below)
+                sum += distance(below, depth + 1) + (strcmp(name, "type") == 0 ? 100 : 0);
+        return sum;
 }
 
 static json_t *check_choice(struct fitting *f, const struct form_node *n, const json_t *value)
@@ -252,7 +259,7 @@ static json_t *check_choice(struct fitting *f, const struct form_node *n, const 
                         json_decref(best);
                         return NULL;
                 }
-                if (!best || nearness(errors) > nearness(best)) {
+                if (!best || distance(errors, 0) < distance(best, 0)) {
                         json_decref(best);
                         best = errors;
                         memcpy(best_problem, problem, sizeof(problem));
@@ -337,12 +344,18 @@ json_t *form_check_body(const struct form_op *op, const json_t *body, bool lenie
 /* Queries are texts: a number must look like one. */
 static json_t *typed(const json_t *value, const struct form_node *n)
 {
+        static const struct {
+                const char *text;
+                bool yes;
+        } words[] = { { "true", true }, { "false", false }, { "1", true }, { "0", false } };
         const char *text = json_string_value(value);
         char *end;
         long long number;
 
-        if (n->kind == FORM_BOOLEAN && (strcmp(text, "true") == 0 || strcmp(text, "false") == 0))
-                return json_boolean(*text == 't');
+        for (size_t i = 0; n->kind == FORM_BOOLEAN && i < COUNT(words); i++) {
+                if (strcasecmp(text, words[i].text) == 0)
+                        return json_boolean(words[i].yes);
+        }
         errno = 0;
         number = strtoll(text, &end, 10);
         if (n->kind == FORM_INTEGER && *text && !*end && errno == 0)

@@ -163,7 +163,7 @@ int dc_op_interaction_callback(struct call *c)
         c->bot = i->bot;
         if (dc_interaction_answer(c, i, c->args) != 0)
                 return -1;
-        if (strcmp(json_str(c->query, "with_response", "false"), "true") != 0)
+        if (!strchr("1tT", json_str(c->query, "with_response", "f")[0]))
                 return dc_call_done(c);
         write_response(c, i);
         return 0;

@@ -99,7 +99,8 @@ async def on_message_edit(_, after):
 
 @client.event
 async def on_message_delete(message):
-    await happened.put(("deleted", message.id))
+    if message.author != client.user:
+        await happened.put(("deleted", message.id))
 
 
 @client.event
