@@ -468,6 +468,7 @@ static void message_members(struct buf *b, struct world *w, const struct message
                 extra(b, m);
         if (!(how & RENDER_EVENT))
                 return;
+        jsonw_int(b, "channel_type", m->channel->type);
         if (g)
                 dc_json_id(b, "guild_id", g->id);
         if (member && !m->application_id)
