@@ -6,7 +6,7 @@
  *     tg_update.c   an update becomes events; tg_text.c reads its text
  *     tg_intake.c   updates on their way to the inbox, in order, acknowledged after the commit
  *     tg_album.c    an album that is posted part by part
- *     tg_fetch.c    attachments are downloaded into the channel's folder
+ *     tg_fetch.c    where attachments are; platform/fetch.c downloads them into the channel's folder
  *     tg_send.c     deliveries become calls; tg_reaction.c knows the permitted emoji
  *     tg_memory.c   what must survive a restart besides the store, and the lock on the token
  *
@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
+#include "platform/fetch.h"
 #include "platform/platform.h"
 #include "platform/telegram/tg_call.h"
 #include "platform/telegram/tg_update.h"
@@ -42,11 +43,9 @@ enum tg_state {
         TG_STOPPED,   /* the operator has to act */
 };
 
-struct tg_fetch;
 struct tg_work;
 struct tg_send;
 TAILQ_HEAD(tg_works, tg_work);
-TAILQ_HEAD(tg_fetches, tg_fetch);
 TAILQ_HEAD(tg_sends, tg_send);
 LIST_HEAD(tg_calls, tg_call);
 
@@ -68,8 +67,7 @@ struct tg_intake {
         size_t unready;      /* held or fetching: those behind them in the same chat wait */
         struct timer *again; /* the inbox refused */
         unsigned refusals;
-        struct tg_fetches fetches; /* running first, then waiting */
-        unsigned fetching;
+        struct fetches fetches;
 };
 
 struct telegram {
@@ -126,21 +124,8 @@ void tg_albums_release(struct telegram *tg);
 
 /* ---- tg_fetch.c ---- */
 
-/*
- * Downloads a file. Exactly one call of done, later: path (relative to the workspace; borrowed) or why not. Stops with tg_fetch_drop.
- */
-struct tg_fetch_order {
-        const char *file_id;
-        const char *channel, *message; /* for the path */
-        const char *name;
-        int64_t size; /* 0: not known */
-};
-typedef void tg_fetched_fn(void *arg, const char *path, int64_t size, const char *why);
-struct tg_fetch *tg_fetch_start(struct telegram *tg, const struct tg_fetch_order *order, tg_fetched_fn *done,
-                                void *arg);
-void tg_fetch_drop(struct tg_fetch *f);
-/* A name that is safe in any folder; yours to free. */
-char *tg_safe_name(const char *name);
+/* Makes the intake's queue of downloads. */
+void tg_fetches_init(struct telegram *tg);
 
 /* ---- tg_send.c ---- */
 

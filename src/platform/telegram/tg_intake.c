@@ -33,7 +33,7 @@ enum work_state { WORK_UNREADY, WORK_READY, WORK_STORING, WORK_DONE };
 /* One file of a work that is being fetched. */
 struct want {
         struct tg_work *work;
-        struct tg_fetch *fetch;
+        struct fetch *fetch;
 };
 
 /* The road answers to this; it outlives the work when it must. */
@@ -82,7 +82,7 @@ static void work_free(struct tg_work *w)
         answer(w, false);
         timer_free(w->hold);
         for (size_t i = 0; w->wants && i < w->item.attachment_count; i++)
-                tg_fetch_drop(w->wants[i].fetch);
+                fetch_drop(w->wants[i].fetch);
         free(w->wants);
         if (w->receipt)
                 w->receipt->work = NULL;
@@ -94,7 +94,7 @@ static void work_free(struct tg_work *w)
 void tg_intake_init(struct telegram *tg)
 {
         TAILQ_INIT(&tg->intake.window);
-        TAILQ_INIT(&tg->intake.fetches);
+        tg_fetches_init(tg);
 }
 
 void tg_intake_release(struct telegram *tg)
@@ -412,26 +412,21 @@ static void on_fetched(void *arg, const char *path, int64_t size, const char *wh
 
 static void fetch(struct tg_work *w, size_t i)
 {
-        int64_t max = w->tg->conf->media_max_bytes;
+        struct fetches *all = &w->tg->intake.fetches;
         const struct attachment *a = &w->item.attachments[i];
         struct tg_file *file = &w->item.files[i];
+        const struct fetch_order order = {
+                .key = file->id, .channel = w->item.chat, .message = w->item.events[0].id, .name = a->name
+        };
 
         if (!file->id)
                 return;
-        if (max == 0 || a->size > max) {
-                file->error = max == 0 ? "downloads are switched off (mediaMaxBytes)"
-                                       : "it is larger than mediaMaxBytes";
+        file->error = fetch_refusal(all, a->size);
+        if (file->error)
                 return;
-        }
         w->fetching++;
         w->wants[i].work = w;
-        w->wants[i].fetch = tg_fetch_start(w->tg,
-                                           &(struct tg_fetch_order){ .file_id = file->id,
-                                                                     .channel = w->item.chat,
-                                                                     .message = w->item.events[0].id,
-                                                                     .name = a->name,
-                                                                     .size = a->size },
-                                           on_fetched, &w->wants[i]);
+        w->wants[i].fetch = fetch_start(all, &order, on_fetched, &w->wants[i]);
 }
 
 /* The held album this update belongs to, or NULL. */
