@@ -71,6 +71,12 @@ static inline struct key *caller_of(const struct http_exchange *x)
         return http_identity(x);
 }
 
+/* For "by whom": the key's name, or that it was the operator. */
+static inline const char *caller_name(const struct http_exchange *x)
+{
+        return caller_of(x)->id > 0 ? caller_of(x)->name : "the operator";
+}
+
 /* ---- reading a request (request.c) ---- */
 
 /* Whether the caller's key reaches this adapter; if not, the request is answered with 403 and false returned. */
@@ -97,6 +103,8 @@ void reply_failed(struct http_exchange *x, const struct error *err);
 void reply_missing(struct http_exchange *x, const char *type, const char *id);
 /* 400 with details.fields. */
 void reply_mistakes(struct http_exchange *x, const struct body *b);
+/* The same for a sentence that begins with its field: "rule.when: unknown key ...". */
+void reply_field_error(struct http_exchange *x, struct body *b, const struct error *err);
 /* The server's refuse hook. */
 void reply_refused(void *api, struct http_exchange *x, int status, const char *code, const char *message);
 /* Names the request in the answer; once per exchange. */
@@ -216,6 +224,16 @@ void chats_list(struct http_exchange *x); /* chats.c */
 void chats_messages(struct http_exchange *x);
 void agents_list(struct http_exchange *x); /* agents.c */
 void agents_health(struct http_exchange *x);
+void access_list(struct http_exchange *x); /* access.c */
+void access_show(struct http_exchange *x);
+void access_create(struct http_exchange *x);
+void access_change(struct http_exchange *x);
+void access_delete(struct http_exchange *x);
+void access_test(struct http_exchange *x);
+void pairing_list(struct http_exchange *x); /* pairing.c */
+void pairing_approve(struct http_exchange *x);
+void pairing_deny(struct http_exchange *x);
+void pairing_withdraw(struct http_exchange *x);
 void rules_list(struct http_exchange *x); /* rules.c */
 void rules_show(struct http_exchange *x);
 void rules_create(struct http_exchange *x);

@@ -20,7 +20,7 @@ const struct field pause_fields[] = {
           .help = "Only this thread; absent: the chat with all its threads." },
         { "until", FIELD_TIME, AT(until_ms), .help = "When the agent comes back by itself; absent: when it is resumed." },
         { "reason", FIELD_STRING, .min = 1, .max = 200, AT(reason), .help = "Why, for whoever asks." },
-        { "by", FIELD_STRING, .min = 1, .max = 100, AT(by), .fallback = "\"the operator\"", .help = "Who takes over." },
+        { "by", FIELD_STRING, .min = 1, .max = 100, AT(by), .help = "Who takes over; absent: the name of the key." },
         FIELD_END,
 };
 const struct field resume_fields[] = {
@@ -66,7 +66,7 @@ void handover_show(struct http_exchange *x)
 
 void chats_pause(struct http_exchange *x)
 {
-        struct pause_ask ask = { .by = "the operator" };
+        struct pause_ask ask = { .by = caller_name(x) };
         struct handover_pause p = { 0 };
         struct amend *c;
         struct body b;

@@ -6,6 +6,7 @@
 
 #include "api/api_private.h"
 #include "base/jsonw.h"
+#include "base/mem.h"
 
 #define JSON_TYPE "application/json"
 
@@ -165,4 +166,14 @@ void reply_name_request(struct api *a, struct http_exchange *x)
         buf_addint(&made, (int64_t)++a->requests);
         http_add_header(x, "x-request-id", made.data);
         buf_release(&made);
+}
+
+void reply_field_error(struct http_exchange *x, struct body *b, const struct error *err)
+{
+        const char *colon = strstr(err->text, ": ");
+        char *path = mem_strndup(err->text, colon ? (size_t)(colon - err->text) : 0);
+
+        body_mistake(b, path, "%s", colon ? colon + 2 : err->text);
+        reply_mistakes(x, b);
+        free(path);
 }

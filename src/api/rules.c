@@ -154,17 +154,6 @@ static void on_put(void *arg, const struct error *err)
         amend_done(p, err);
 }
 
-/* The mistakes of a rule name their field: "rule.when: unknown key ...". */
-static void answer_mistake(struct http_exchange *x, struct body *b, const struct error *err)
-{
-        const char *colon = strstr(err->text, ": ");
-        char *path = colon ? mem_strndup(err->text, (size_t)(colon - err->text)) : mem_strdup("rule");
-
-        body_mistake(b, path, "%s", colon ? colon + 2 : err->text);
-        reply_mistakes(x, b);
-        free(path);
-}
-
 /* Answers and returns false when it is no rule, or names an agent that is not there. */
 static bool check(struct http_exchange *x, struct body *b, const char *name, const json_t *rule)
 {
@@ -172,7 +161,7 @@ static bool check(struct http_exchange *x, struct body *b, const char *name, con
         struct error err;
 
         if (stored_rules_check(name, rule, &err) < 0) {
-                answer_mistake(x, b, &err);
+                reply_field_error(x, b, &err);
                 return false;
         }
         if (agent && !agents_has(api_of(x)->env.agents, agent)) {

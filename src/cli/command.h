@@ -93,6 +93,8 @@ int route_command(struct args *a);
 int send_command(struct args *a);
 int events_command(struct args *a);
 int dead_letters_command(struct args *a);
+int access_command(struct args *a);
+int pairing_command(struct args *a);
 int handover_command(struct args *a);
 int rules_command(struct args *a);
 int pause_command(struct args *a);

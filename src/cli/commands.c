@@ -51,6 +51,20 @@ static const struct flag rules_flags[] = {
         { 0 },
 };
 
+static const struct flag access_flags[] = {
+        { "adapter", "NAME", "only on this adapter", 0 },
+        { "place", "PLACE", "dm or group: only there", 0 },
+        { "until", "TIME", "when it ends, such as 2026-11-15T18:00:00Z", 0 },
+        { "reason", "TEXT", "why, for operators", 0 },
+        { "message", "TEXT", "with deny: what the sender is told, once an hour", 0 },
+        { 0 },
+};
+
+static const struct flag pairing_flags[] = {
+        { "until", "TIME", "with approve: how long the person is let in", 0 },
+        { 0 },
+};
+
 static const struct flag pause_flags[] = {
         { "thread", "ID", "only a thread inside the channel", 0 },
         { "until", "TIME", "when the agent comes back by itself, such as 2026-11-15T18:00:00Z", 0 },
@@ -64,7 +78,8 @@ static const struct flag resume_flags[] = {
 };
 
 static const struct flag keys_flags[] = {
-        { "scope", "WORDS", "what it may: read (default), write, admin, or messages:write and so on; commas part them", 0 },
+        { "scope", "WORDS",
+          "what it may: read (default), write, admin, or messages:write and so on; commas part them", 0 },
         { "adapter", "NAMES", "the only adapters it reaches, parted by commas; without it all", 0 },
         { "expires", "TIME", "when it ends, such as 2030-01-31T00:00:00Z; without it never", 0 },
         { "rate", "N", "requests a minute; without it 1000", 0 },
@@ -190,6 +205,31 @@ const struct command commands[] = {
           "    dragoman rules set night - --position -1\n"
           "  dragoman rules off night\n",
           rules_flags, rules_command },
+
+        { "access", "[list | allow WHO | deny WHO | remove ID | check ADAPTER USER] [DIR]",
+          "let people in or keep them out, at once",
+          "Stored access rules stand beside the lists of config.json. A deny wins over everything. WHO is\n"
+          "an id, perhaps behind its platform (telegram:7; * stands for anything), or a person (per-3).\n"
+          "\n"
+          "Examples:\n"
+          "  dragoman access allow telegram:12345 --adapter tg --reason 'a tester'\n"
+          "  dragoman access deny 'discord:99*' --until 2026-12-01T00:00:00Z\n"
+          "  dragoman access check tg 12345\n"
+          "  dragoman access remove acr-3\n",
+          access_flags, access_command },
+
+        { "pairing", "[list | approve CODE | deny CODE | revoke ID] [DIR]",
+          "let strangers in by the code they were told",
+          "Where an adapter's `dm` says \"pairing\", a stranger who writes is told a code. He gives it to "
+          "you by\n"
+          "another way; approve lets him in at once and for good, deny keeps him out, revoke takes\n"
+          "either back.\n"
+          "\n"
+          "Examples:\n"
+          "  dragoman pairing list\n"
+          "  dragoman pairing approve ABCD-2345\n"
+          "  dragoman pairing revoke pair-3\n",
+          pairing_flags, pairing_command },
 
         { "pause", "ADAPTER/CHANNEL [--thread ID] [--until TIME] [--reason TEXT]",
           "take over a chat from its agent",

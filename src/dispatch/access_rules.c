@@ -298,15 +298,15 @@ static void bind_rule(struct store_stmt *s, const struct access_rule *r)
         store_bind_int(s, 11, r->updated_ms);
 }
 
-static int write_new(struct store_tx *tx, struct change *c, struct error *err)
+int access_rule_insert(struct store_tx *tx, const struct access_rule *r, int64_t *id, struct error *err)
 {
         struct store_stmt *s = store_prepare(
                 tx, "INSERT INTO access_rules(adapter, effect, platform_user, person, place, enabled,"
-                    " reason, message, expires_ms, by_whom, created_ms, updated_ms)"
+                    " reason, message, expires_ms, by_whom, updated_ms, created_ms)"
                     " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11)");
 
-        bind_rule(s, &c->entry->rule);
-        return store_insert(s, &c->id, err) < 0 ? -1 : 0;
+        bind_rule(s, r);
+        return store_insert(s, id, err) < 0 ? -1 : 0;
 }
 
 static int write_changed(struct store_tx *tx, struct change *c, struct error *err)
@@ -323,11 +323,11 @@ static int write_changed(struct store_tx *tx, struct change *c, struct error *er
         return store_run(s, err);
 }
 
-static int write_deletion(struct store_tx *tx, struct change *c, struct error *err)
+int access_rule_remove(struct store_tx *tx, int64_t id, struct error *err)
 {
         struct store_stmt *s = store_prepare(tx, "DELETE FROM access_rules WHERE id = ?1");
 
-        store_bind_int(s, 1, c->id);
+        store_bind_int(s, 1, id);
         return store_run(s, err);
 }
 
@@ -340,12 +340,24 @@ static int write_change(struct store_tx *tx, void *arg, struct error *err)
                 return -1;
         }
         if (c->is_new)
-                return write_new(tx, c, err);
-        if ((c->entry ? write_changed(tx, c, err) : write_deletion(tx, c, err)) < 0)
+                return access_rule_insert(tx, &c->entry->rule, &c->id, err);
+        if ((c->entry ? write_changed(tx, c, err) : access_rule_remove(tx, c->id, err)) < 0)
                 return -1;
         if (store_changes(tx) == 0)
                 return error_set(err, ERR_MISSING, "there is no access rule 'acr-%lld'", (long long)c->id);
         return 0;
+}
+
+void access_rules_learn(struct access_rules *rs, const struct access_rule *r)
+{
+        put_in(rs, entry_new(r));
+        access_rules_resolve(rs);
+}
+
+void access_rules_unlearn(struct access_rules *rs, int64_t id)
+{
+        take_out(rs, id);
+        access_rules_resolve(rs);
 }
 
 static void apply(struct change *c)
@@ -358,10 +370,10 @@ static void apply(struct change *c)
                 if (before)
                         c->entry->rule.created_ms = before->created_ms;
                 put_in(rs, c->entry);
+                c->entry = NULL;
         } else {
                 take_out(rs, c->id);
         }
-        c->entry = NULL;
         access_rules_resolve(rs);
 }
 

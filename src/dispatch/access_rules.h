@@ -72,6 +72,12 @@ void access_rules_put(struct access_rules *rs, const struct access_rule *r, acce
                       void *arg);
 void access_rules_delete(struct access_rules *rs, int64_t id, access_rule_done_fn *done, void *arg);
 
+/* For whoever writes more than a rule in one transaction: inside a store function, and in memory when that is committed. */
+int access_rule_insert(struct store_tx *tx, const struct access_rule *r, int64_t *id, struct error *err);
+int access_rule_remove(struct store_tx *tx, int64_t id, struct error *err); /* fine when it is gone */
+void access_rules_learn(struct access_rules *rs, const struct access_rule *r);
+void access_rules_unlearn(struct access_rules *rs, int64_t id);
+
 /* Who a person is now, after merges: asked for every rule about a person, again by access_rules_resolve. NULL: everybody stays who he is. */
 void access_rules_set_persons(struct access_rules *rs, int64_t (*current)(void *arg, int64_t person),
                               void *arg);

@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "dispatch/also.h"
 #include "dispatch/dispatch_private.h"
 
 void conversation_look(struct matter *m)
@@ -56,8 +57,8 @@ void conversation_placed(struct matter *m)
         if (!m->out->session)
                 return;
         windows_said(m->d->windows, place, m->out->session, !m->out->joins, m->now_ms);
-        if (place && !m->out->also.fn)
-                m->out->also = windows_said_also(place, m->out->session, m->now_ms);
+        if (place)
+                also_add(m->out, windows_said_also(place, m->out->session, m->now_ms));
 }
 
 /* ---- the end of a turn ---- */

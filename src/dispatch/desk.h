@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "dispatch/access_rules.h"
 #include "dispatch/handover.h"
+#include "dispatch/pairing.h"
 #include "dispatch/stored_rules.h"
 #include "store/store.h"
 
@@ -18,6 +19,7 @@ struct desk {
         struct handover *handover;
         struct stored_rules *rules;
         struct access_rules *access;
+        struct pairing *pairing;
 };
 
 /* Reads what is kept; blocks. A store that was opened only for reading will do for whoever only asks. */

@@ -39,6 +39,14 @@ bool has_content(struct matter *m)
                matter_refuse(m, "there is nothing to answer: neither text nor attachments nor emoji");
 }
 
+/* Only whoever writes to the bot alone is told a code: a group would hear it, and a bot would answer it. */
+static bool may_pair(const struct matter *m)
+{
+        return m->d->desk && !m->dry && m->adapter->access && access_pairs(m->adapter->access) &&
+               m->in->chat == CHAT_DM && !m->in->sender_is_bot && m->in->sender_id &&
+               strcmp(event_type(m->in), EVENT_MESSAGE_RECEIVED) == 0;
+}
+
 bool may_talk(struct matter *m)
 {
         struct judgement j = judge_sender(m->d->desk, m->adapter, m->in, &m->d->reason);
@@ -49,6 +57,9 @@ bool may_talk(struct matter *m)
         if (j.message && !m->dry && m->in->chat == CHAT_DM && !m->in->sender_is_bot &&
             limits_tell_once(m->d->limits, &who, (struct turn_rate){ 1, BLOCK_NOTICE_SECONDS }, m->now_ms))
                 matter_notice(m, "%s", j.message);
+        if (j.outcome == JUDGED_STRANGER && may_pair(m))
+                pairing_offer(m->d->desk->pairing, m->adapter->platform, m->in, m->out,
+                              (struct pairing_words){ &m->d->notice, &m->d->reason });
         return false;
 }
 

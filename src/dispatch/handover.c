@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "dispatch/also.h"
 
 #define BREAK "\x1f" /* between the parts of a key; no platform has it in an id */
 
@@ -277,9 +278,7 @@ static void on_decided(void *arg)
 
 static void write_with(struct change *c, struct decision *out)
 {
-        out->also.fn = write_change;
-        out->also.done = on_decided;
-        out->also.arg = c;
+        also_add(out, (struct road_also){ .fn = write_change, .done = on_decided, .arg = c });
 }
 
 bool handover_pause_with(struct handover *h, const struct handover_pause *p, struct decision *out)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "dispatch/dispatch_private.h"
 
 /* In the words of the rule: "a rule keeps 'telegram:7' out (acr-3): spam". */
 static void say_denied(const struct access_rule *r, struct buf *why)
@@ -52,4 +53,13 @@ struct judgement judge_sender(const struct desk *desk, const struct dispatch_ada
         if (a->trusted)
                 return (struct judgement){ .outcome = JUDGED_IN };
         return judge_known(desk, a, in, &who, why);
+}
+
+bool judge_event(const struct dispatch *d, const struct incoming *in, struct judgement *out, struct buf *why)
+{
+        const struct dispatch_adapter *a = dispatch_adapter_of(d, in);
+
+        if (a)
+                *out = judge_sender(d->desk, a, in, why);
+        return a != NULL;
 }

@@ -10,6 +10,8 @@
 #ifndef DISPATCH_JUDGE_H
 #define DISPATCH_JUDGE_H
 
+#include <stdbool.h>
+
 #include "base/buf.h"
 #include "dispatch/dispatch.h"
 
@@ -24,5 +26,8 @@ struct judgement {
 /* desk may be NULL. Unless he is let in, `why` gets a sentence. Changes nothing. */
 struct judgement judge_sender(const struct desk *desk, const struct dispatch_adapter *a,
                               const struct incoming *in, struct buf *why);
+
+/* The same for an event, by what dispatch knows of its adapter. False when it knows no such adapter. */
+bool judge_event(const struct dispatch *d, const struct incoming *in, struct judgement *out, struct buf *why);
 
 #endif

@@ -118,6 +118,14 @@ const struct store_migration store_schema[] = {
           "CREATE INDEX trigger_log_reactions ON trigger_log(event)"
           " WHERE event_type IN ('reaction.received', 'reaction.removed') AND turn IS NOT NULL;"
           "CREATE INDEX turns_cost ON turns(ended_ms) WHERE cost_microusd > 0;" },
+        { 10, "pairing",
+          "CREATE TABLE pairings("
+          " id AUTOKEY, code TEXT NOT NULL, adapter TEXT NOT NULL, platform TEXT NOT NULL, sender TEXT NOT "
+          "NULL,"
+          " name TEXT, state TEXT NOT NULL, rule BIGINT, created_ms BIGINT NOT NULL, expires_ms BIGINT NOT "
+          "NULL,"
+          " decided_ms BIGINT, by_whom TEXT);"
+          "CREATE INDEX pairings_waiting ON pairings(id) WHERE state = 'waiting';" },
         { 0, NULL, NULL },
 };
 /* clang-format on */

@@ -71,6 +71,20 @@ exits 0 rules remove hush
 exits 1 rules remove hush
 exits 64 rules set hush "$dir/rule.json" --position far
 
+exits 0 access allow telegram:7 --adapter api --reason "a tester"
+equal "$(json .items.0.platformUserId access)" telegram:7
+exits 0 access
+contains "$(cat "$dir/out")" "acr-1    allow telegram:7 on api: a tester"
+exits 0 access check api 7
+exits 0 access remove acr-1
+exits 1 access remove acr-1
+exits 1 access allow telegram:7 --adapter nobody
+exits 64 access check api
+exits 0 pairing list
+contains "$(cat "$dir/out")" "nobody waits with a code"
+exits 1 pairing approve ABCD-2345
+exits 1 pairing revoke pair-1
+
 exits 0 pause terminal/room --reason "a refund"
 equal "$(json .items.0.reason handover list)" "a refund"
 exits 0 handover

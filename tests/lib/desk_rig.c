@@ -141,6 +141,8 @@ static struct decision decide(struct desk_rig *g, struct incoming *in)
         struct decision out = { 0 };
 
         dispatch_decide(g->dispatch, in, &out);
+        if (out.also.fn)
+                desk_rig_commit(g, &out);
         return out;
 }
 

@@ -37,7 +37,7 @@ enum error_kind desk_rig_wait(struct desk_rig *g, struct desk_outcome *o);
 /* Commits what a decision wants written, as the road would. */
 void desk_rig_commit(struct desk_rig *g, struct decision *out);
 
-/* What is decided about a direct message of this sender in his own chat. */
+/* What is decided about a direct message of this sender in his own chat; what is to be written with it is committed. */
 struct decision desk_rig_dm(struct desk_rig *g, const char *adapter, const char *sender, const char *text);
 /* The same in the group "g". */
 struct decision desk_rig_group(struct desk_rig *g, const char *adapter, const char *sender, const char *text);

@@ -1,0 +1,167 @@
+/* Access rules and pairing over the API: what the operator says counts when it is answered. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../lib/api_rig.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+#define RULES "/api/v2/access/rules"
+
+/* The adapter "api" as one of a platform that trusts nobody. */
+static void tell(struct api_rig *r, const char *dm)
+{
+        struct dispatch_adapter *a = mem_array(1, sizeof(*a));
+        char *entry = (char *)dm;
+        struct setting_list list = { &entry, 1, true };
+        struct access_lists lists = { .dm = &list };
+
+        a[0] = (struct dispatch_adapter){ .name = mem_strdup("api"),
+                                          .platform = mem_strdup("api"),
+                                          .access = access_new(&lists),
+                                          .max_hops = 3 };
+        dispatch_set(r->dispatch, a, 1, NULL, 0, "echo");
+        r->dispatches = true;
+}
+
+static int setup(void **state)
+{
+        *state = api_rig_new();
+        tell(*state, "none");
+        return 0;
+}
+
+static int teardown(void **state)
+{
+        api_rig_free(*state);
+        return 0;
+}
+
+static void expect(struct api_rig *r, const char *method, const char *path, const char *body, int status,
+                   const char *part)
+{
+        struct api_answer a = api_rig_ask(r, method, path, body);
+
+        if (a.status != status || (part && !strstr(a.text, part)))
+                fail_msg("%s %s: wanted %d and '%s', got %s", method, path, status, part ? part : "", a.text);
+        api_answer_release(&a);
+}
+
+static void say(struct api_rig *r, const char *sender, const char *part)
+{
+        char *body = mem_printf("{\"instanceId\":\"api\",\"chatId\":\"%s\",\"text\":\"hi\","
+                                "\"sender\":{\"id\":\"%s\",\"displayName\":\"Bob\"}}",
+                                sender, sender);
+
+        expect(r, "POST", "/api/v2/messages/inbound?wait=15000", body, 202, part);
+        free(body);
+}
+
+static void a_change_of_access_takes_effect_at_once(void **state)
+{
+        struct api_rig *r = *state;
+
+        say(r, "7", "'allow' does not name the sender '7'");
+        expect(r, "POST", RULES,
+               "{\"ruleType\":\"allow\",\"platformUserId\":\"api:7\",\"reason\":\"a tester\"}", 201,
+               "\"id\":\"acr-1\",\"ruleType\":\"allow\",\"instanceId\":null,\"platformUserId\":\"api:7\"");
+        say(r, "7", "re: hi");
+        expect(r, "POST", "/api/v2/access/check", "{\"instanceId\":\"api\",\"platformUserId\":\"7\"}", 200,
+               "\"allowed\":true,\"reason\":null,\"rule\":{\"id\":\"acr-1\"");
+        expect(r, "POST", RULES, "{\"ruleType\":\"deny\",\"platformUserId\":\"7\",\"instanceId\":\"api\"}",
+               201, "\"by\":\"the operator\"");
+        say(r, "7", "access rule 'acr-2' keeps '7' out");
+        expect(r, "PATCH", RULES "/acr-2", "{\"enabled\":false}", 200, "\"enabled\":false");
+        say(r, "7", "re: hi");
+        expect(r, "PATCH", RULES "/acr-1", "{\"expiresAt\":\"2001-01-01T00:00:00Z\"}", 200,
+               "\"expired\":true");
+        say(r, "7", "'allow' does not name the sender '7'");
+        expect(r, "PATCH", RULES "/acr-1", "{\"expiresAt\":\"2099-01-01T00:00:00Z\",\"reason\":\"\"}", 200,
+               "\"reason\":null");
+        say(r, "7", "re: hi");
+        expect(r, "DELETE", RULES "/acr-1", NULL, 200, "deleted");
+        say(r, "7", "'allow' does not name the sender '7'");
+        expect(r, "POST", "/api/v2/access/check",
+               "{\"instanceId\":\"api\",\"platformUserId\":\"7\",\"chatType\":\"group\",\"channel\":\"g\"}",
+               200, "\"allowed\":false,\"reason\":\"channel 'g' is not in 'channels'");
+        expect(r, "GET", RULES, NULL, 200, "\"items\":[{\"id\":\"acr-2\"");
+        expect(r, "GET", RULES "/acr-2", NULL, 200, "\"ruleType\":\"deny\"");
+}
+
+static void mistakes_are_told(void **state)
+{
+        struct api_rig *r = *state;
+
+        expect(r, "POST", RULES, "{\"ruleType\":\"allow\"}", 400,
+               "\"platformUserId\":[\"a rule names either");
+        expect(r, "POST", RULES, "{\"platformUserId\":\"7\"}", 400, "\"ruleType\":[");
+        expect(r, "POST", RULES, "{\"ruleType\":\"maybe\",\"platformUserId\":\"7\"}", 400, "\"ruleType\":[");
+        expect(r, "POST", RULES, "{\"ruleType\":\"allow\",\"platformUserId\":\"7\",\"instanceId\":\"no\"}",
+               400, "there is no adapter 'no'");
+        expect(r, "POST", RULES, "{\"ruleType\":\"allow\",\"platformUserId\":\"7\",\"blockMessage\":\"x\"}",
+               400, "\"blockMessage\":[");
+        expect(r, "GET", RULES "/acr-9", NULL, 404, "NOT_FOUND");
+        expect(r, "PATCH", RULES "/acr-9", "{}", 404, "NOT_FOUND");
+        expect(r, "DELETE", RULES "/acr-9", NULL, 404, "NOT_FOUND");
+        expect(r, "POST", "/api/v2/access/check", "{\"instanceId\":\"no\",\"platformUserId\":\"7\"}", 404,
+               NULL);
+        expect(r, "POST", "/api/v2/pairing/approve", "{\"code\":\"ABCD-2345\"}", 404, "no such code waits");
+        expect(r, "POST", "/api/v2/pairing/approve", "{\"code\":\"ABCD-0000\"}", 404, "no such code waits");
+        expect(r, "DELETE", "/api/v2/pairing/pair-3", NULL, 404, "NOT_FOUND");
+}
+
+/* The code of the newest that waits. */
+static char *waiting_code(struct api_rig *r)
+{
+        struct api_answer a = api_rig_ask(r, "GET", "/api/v2/pairing", NULL);
+        char *code = mem_strdup(json_str(json_array_get(json_object_get(a.json, "items"), 0), "code", "?"));
+
+        assert_int_equal(a.status, 200);
+        api_answer_release(&a);
+        return code;
+}
+
+static void a_stranger_is_let_in_by_his_code(void **state)
+{
+        struct api_rig *r = *state;
+        char *code, *body;
+
+        tell(r, "pairing");
+        say(r, "7", "a code was told (pairing)");
+        code = waiting_code(r);
+        body = mem_printf("{\"code\":\"%s\"}", code);
+        expect(r, "GET", "/api/v2/events?type=message.sent", NULL, 200, code); /* he has been told */
+        expect(r, "POST", "/api/v2/pairing/approve", body, 200, "\"state\":\"approved\"");
+        say(r, "7", "re: hi");
+        expect(r, "GET", RULES, NULL, 200, "\"place\":\"dm\"");
+        expect(r, "GET", "/api/v2/pairing", NULL, 200, "\"ruleId\":\"acr-1\"");
+        expect(r, "DELETE", "/api/v2/pairing/pair-1", NULL, 200, "revoked");
+        expect(r, "GET", RULES, NULL, 200, "\"items\":[]");
+        free(body);
+        free(code);
+        say(r, "7", "a code was told (pairing)");
+        code = waiting_code(r);
+        body = mem_printf("{\"code\":\"%s\"}", code);
+        expect(r, "POST", "/api/v2/pairing/deny", body, 200, "\"state\":\"denied\"");
+        say(r, "7", "keeps 'api:7' out: pairing of Bob");
+        free(body);
+        free(code);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(a_change_of_access_takes_effect_at_once, setup, teardown),
+                cmocka_unit_test_setup_teardown(mistakes_are_told, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_stranger_is_let_in_by_his_code, setup, teardown),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
