@@ -183,17 +183,17 @@ static void on_show(void *arg)
 
 /* ---- the turn's side ---- */
 
-void draft_begin(struct turn *t, const struct turn_terms *terms)
+void draft_begin(struct turn *t)
 {
         struct road *r = t->road;
         unsigned can = r->hooks.adapter_abilities(r->hooks.ctx, t->adapter);
-        bool ambient = strcmp(terms->mode, MODE_AMBIENT) == 0;
+        bool ambient = strcmp(t->terms.mode, MODE_AMBIENT) == 0;
         struct draft *d;
 
-        if (strcmp(terms->mode, MODE_REPLY) != 0)
+        if (strcmp(t->terms.mode, MODE_REPLY) != 0)
                 can &= ~(unsigned)
                                ADAPTER_STREAMS; /* it is not known yet where the answer will stand, or whether */
-        if (!(can & (ADAPTER_TYPING | ADAPTER_STREAMS)) || strcmp(terms->mode, MODE_SILENT) == 0)
+        if (!(can & (ADAPTER_TYPING | ADAPTER_STREAMS)) || strcmp(t->terms.mode, MODE_SILENT) == 0)
                 return;
         d = mem_zalloc(sizeof(*d));
         d->turn = t;

@@ -135,7 +135,7 @@ static int end_event(struct store_tx *tx, struct ending *e, struct error *err)
         jsonw_int(&payload, "attempt", t->run.attempt);
         jsonw_int(&payload, "durationMs", e->now_ms - t->created_ms);
         turn_show_inputs(t, "events", &payload);
-        jsonw_int(&payload, "deliveries", (int64_t)e->answer.count);
+        jsonw_int(&payload, "deliveries", (int64_t)e->answer.said);
         if (e->kind != ERR_NONE) {
                 jsonw_str(&payload, "errorKind", error_kind_name(e->kind));
                 jsonw_str(&payload, "error", e->error);

@@ -170,12 +170,10 @@ static void on_history(void *arg, const struct error *err)
 void history_gather(struct turn *t)
 {
         struct road *r = t->road;
-        struct turn_terms terms;
         struct history_read *h;
 
-        turn_terms(t, &terms);
-        if (strcmp(terms.mode, MODE_AMBIENT) == 0 && terms.recall_messages > 0 && r->hooks.recall) {
-                recall_begin(t, (unsigned)terms.recall_messages);
+        if (strcmp(t->terms.mode, MODE_AMBIENT) == 0 && t->terms.recall_messages > 0 && r->hooks.recall) {
+                recall_begin(t, (unsigned)t->terms.recall_messages);
                 return;
         }
         if (!(r->hooks.agent_abilities(r->hooks.ctx, t->agent) & AGENT_HISTORY) ||

@@ -80,8 +80,9 @@ static void on_slow(void *arg)
         road_write(t->road, "mark", write_marking, on_marked, m);
 }
 
-static bool is_wanted(const struct turn *t, const struct turn_terms *terms)
+static bool is_wanted(const struct turn *t)
 {
+        const struct turn_terms *terms = &t->terms;
         const struct road *r = t->road;
         const struct incoming *last = t->inputs[t->input_count - 1];
 
@@ -90,12 +91,12 @@ static bool is_wanted(const struct turn *t, const struct turn_terms *terms)
                (r->hooks.adapter_abilities(r->hooks.ctx, t->adapter) & ADAPTER_REACTIONS);
 }
 
-void mark_begin(struct turn *t, const struct turn_terms *terms)
+void mark_begin(struct turn *t)
 {
-        if (!is_wanted(t, terms))
+        if (!is_wanted(t))
                 return;
         t->slow = timer_new(t->road->loop, on_slow, t);
-        timer_start(t->slow, terms->slow_ms);
+        timer_start(t->slow, t->terms.slow_ms);
 }
 
 /* ---- when it ends ---- */
@@ -112,4 +113,38 @@ void mark_end(struct turn *t, enum error_kind kind, struct answer *a)
                 answer_add(a, reaction(t, "unreact", WORKING));
         if (kind != ERR_CANCELLED)
                 answer_add(a, reaction(t, "react", kind == ERR_NONE ? DONE : FAILED));
+}
+
+/* ---- when the answer does not arrive ---- */
+
+char *mark_cross(const struct out *o)
+{
+        const char *tick =
+                o->d.turn > 0 && strcmp(o->d.kind, "react") == 0 ? strstr(o->d.payload, DONE) : NULL;
+
+        if (!tick)
+                return NULL;
+        return mem_printf("%.*s%s%s", (int)(tick - o->d.payload), o->d.payload, FAILED, tick + strlen(DONE));
+}
+
+int mark_cross_out(struct store_tx *tx, const struct out *o, const char *cross, bool *crossed,
+                   struct error *err)
+{
+        struct store_stmt *s = store_prepare(
+                tx,
+                "SELECT count(*) FROM deliveries WHERE turn = ?1 AND kind IN ('send', 'edit') AND class = ?2"
+                " AND state IN ('failed', 'unknown', 'expired')");
+
+        store_bind_int(s, 1, o->d.turn);
+        store_bind_int(s, 2, PACE_FINAL);
+        if (store_step(s, err) != 1)
+                return -1;
+        *crossed = store_col_int(s, 0) > 0;
+        store_reset(s);
+        if (!*crossed)
+                return 0;
+        s = store_prepare(tx, "UPDATE deliveries SET payload = ?2 WHERE id = ?1");
+        store_bind_int(s, 1, o->d.id);
+        store_bind_text(s, 2, cross);
+        return store_run(s, err);
 }

@@ -255,6 +255,8 @@ struct claim {
         bool lost;
         bool anew;    /* the draft it edits never became a message: this is a new one */
         char *target; /* where the draft is that this edits */
+        char *cross;  /* a sign that all went well reads like this if it did not; NULL: it is none */
+        bool crossed; /* it did not */
 };
 
 /* An edit of a draft goes to the message the draft became. */
@@ -285,6 +287,9 @@ static int write_claim(struct store_tx *tx, void *arg, struct error *err)
         struct store_stmt *s;
 
         if (find_draft(tx, c, err) < 0)
+                return -1;
+        c->crossed = false;
+        if (c->cross && mark_cross_out(tx, c->out, c->cross, &c->crossed, err) < 0)
                 return -1;
         s = store_prepare(tx, "UPDATE deliveries SET state = 'sending', attempt = ?2, fence = ?3, owner = ?4,"
                               " lease_ms = ?5, kind = CASE ?7 WHEN 1 THEN 'send' ELSE kind END,"
@@ -363,6 +368,9 @@ static void on_claimed(void *arg)
                 out_becomes_send(o);
         free((char *)o->d.target);
         o->d.target = c->target;
+        if (c->crossed)
+                out_set_payload(o, c->cross);
+        free(c->cross);
         free(c);
         if (lost)
                 is_lost(r, o);
@@ -389,6 +397,7 @@ static void claim(struct road *r, struct out *o)
         c->road = r;
         c->out = o;
         c->old_fence = o->d.fence;
+        c->cross = mark_cross(o);
         take_up(r, o);
         fault_point("outbox.before_claim");
         road_write(r, "delivery claim", write_claim, on_claimed, c);

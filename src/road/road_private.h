@@ -55,10 +55,11 @@ struct turn {
         unsigned deleted;   /* of its messages, by their authors, since it runs */
         int64_t created_ms; /* wall clock */
         int64_t started_ms;
-        int64_t due_mono;    /* not before */
-        int64_t due_ms;      /* the same by the wall clock, as stored */
-        int64_t due_limit;   /* debounce may not push due_mono beyond this */
-        struct timer *timer; /* debounce while queued, deadline while running */
+        int64_t due_mono;        /* not before */
+        int64_t due_ms;          /* the same by the wall clock, as stored */
+        int64_t due_limit;       /* debounce may not push due_mono beyond this */
+        struct timer *timer;     /* debounce while queued, deadline while running */
+        struct turn_terms terms; /* as they were when it started; strings are in `history` */
         struct arena history;
         struct draft *draft;    /* the answer while it grows, where the platform can show that */
         int64_t draft_delivery; /* the message that shows it; 0: none yet */
@@ -277,8 +278,9 @@ void turn_leave(struct turn *t); /* out of memory: its lane goes on */
 void turn_claim(struct turn *t); /* QUEUED → STARTING */
 void turn_begin(struct turn *t); /* its row says running: hand it to the agent */
 void turn_hand_over(struct turn *t);
-void turn_fill_run(struct turn *t);                            /* what others see of it */
-void turn_terms(const struct turn *t, struct turn_terms *out); /* as they are now; mode is never NULL */
+void turn_fill_run(struct turn *t); /* what others see of it */
+/* As they are now; mode is never NULL, and that of its start once it has started: what was read silently is not answered aloud. */
+void turn_terms(const struct turn *t, struct turn_terms *out);
 void turn_show_inputs(const struct turn *t, const char *key, struct buf *out); /* the events it answers */
 void turn_give_up(struct turn *t,
                   const char *why); /* a run that was interrupted too often, or may not be repeated */
@@ -315,8 +317,13 @@ bool silence_is(const struct turn_terms *terms, const char *text);
 bool silence_may_follow(const struct turn_terms *terms, const char *text); /* of a text that still grows */
 
 /* mark.c */
-void mark_begin(struct turn *t, const struct turn_terms *terms);
+void mark_begin(struct turn *t); /* it runs: should it take long, its message is marked */
 void mark_end(struct turn *t, enum error_kind kind, struct answer *a);
+/* A tick must not stand on a message whose answer did not arrive. The payload it has then, yours to free; NULL: it is no tick. */
+char *mark_cross(const struct out *o);
+/* Inside store functions: *crossed when the answer is known not to have arrived, and the row has the payload now. */
+int mark_cross_out(struct store_tx *tx, const struct out *o, const char *cross, bool *crossed,
+                   struct error *err);
 
 /* recall.c */
 void recall_begin(struct turn *t, unsigned limit); /* turn_hand_over follows, or the turn fails */
@@ -372,7 +379,7 @@ void settle_unclaim(struct road *r, struct out *o); /* back to the queue as if i
 
 /* draft.c */
 /* The turn runs: typing, if the platform shows it; for an agent that may keep silent not before it speaks. */
-void draft_begin(struct turn *t, const struct turn_terms *terms);
+void draft_begin(struct turn *t);
 void draft_add(struct turn *t, const char *text, size_t n);
 void draft_end(struct turn *t);                         /* the turn ends: no further typing and edits */
 void draft_supersede(struct turn *t, struct answer *a); /* what of the draft has not left yet */

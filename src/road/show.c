@@ -72,6 +72,7 @@ void show_turn(struct buf *b, const char *key, struct store_stmt *s)
         jsonw_open_member(b, key, '{');
         show_id(b, "id", "trn-", store_col_int(s, 0));
         show_id(b, "conversationId", "conv-", store_col_int(s, 1));
+        jsonw_str(b, "sessionId", store_col_text(s, 20));
         jsonw_str(b, "instanceId", store_col_text(s, 17));
         jsonw_str(b, "channel", store_col_text(s, 18));
         jsonw_str(b, "threadId", store_col_text(s, 19));
@@ -164,5 +165,6 @@ void show_decision(struct buf *b, const char *key, struct store_stmt *s)
         opt_int(b, "tokensOut", s, 16);
         opt_int(b, "costMicroUsd", s, 17);
         jsonw_str(b, "error", store_col_text(s, 18));
+        opt_id(b, "changedBy", "evt-", s, 19);
         jsonw_close(b, '}');
 }

@@ -16,7 +16,7 @@
 #define SHOW_TURN \
         "SELECT t.id, t.conversation, t.agent, t.rule, t.state, t.inputs, t.trace, t.attempt, t.due_ms," \
         " t.created_ms, t.started_ms, t.ended_ms, t.error_kind, t.error, t.tokens_in, t.tokens_out," \
-        " t.cost_microusd, c.adapter, c.channel, c.thread" \
+        " t.cost_microusd, c.adapter, c.channel, c.thread, t.session" \
         " FROM turns t LEFT JOIN conversations c ON c.id = t.conversation "
 #define SHOW_DELIVERY \
         "SELECT d.id, d.turn, d.adapter, d.channel, d.thread, d.kind, d.payload, d.state, d.attempt," \
@@ -25,7 +25,7 @@
 #define SHOW_DECISION \
         "SELECT l.event, l.time_ms, l.event_type, l.adapter, l.channel, l.thread, l.sender, l.sender_name," \
         " l.agent, l.rule, l.turn, l.trace, l.status, l.reason, l.duration_ms, l.tokens_in, l.tokens_out," \
-        " l.cost_microusd, l.error FROM trigger_log l "
+        " l.cost_microusd, l.error, l.changed_by FROM trigger_log l "
 /* clang-format on */
 
 /* Each adds one object, as the member `key` or, with NULL, as an element. */

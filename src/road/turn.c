@@ -104,6 +104,8 @@ void turn_terms(const struct turn *t, struct turn_terms *out)
         *out = (struct turn_terms){ 0 };
         if (r->hooks.terms)
                 r->hooks.terms(r->hooks.ctx, t->adapter, t->rule, t->inputs[t->input_count - 1]->chat, out);
+        if (t->run.mode)
+                out->mode = t->run.mode;
         if (!out->mode)
                 out->mode = MODE_REPLY;
 }
@@ -259,12 +261,8 @@ void turn_fill_run(struct turn *t)
 void turn_hand_over(struct turn *t)
 {
         struct road *r = t->road;
-        struct turn_terms terms;
 
-        turn_terms(t, &terms);
         turn_fill_run(t);
-        t->run.mode = arena_strdup(&t->history, terms.mode);
-        t->run.prompt = arena_strdup(&t->history, terms.prompt);
         t->state = TURN_RUNNING;
         timer_free(t->timer);
         t->timer = timer_new(r->loop, on_deadline, t);
@@ -274,8 +272,8 @@ void turn_hand_over(struct turn *t)
                 turn_check_cancel(t);
                 return;
         }
-        draft_begin(t, &terms);
-        mark_begin(t, &terms);
+        draft_begin(t);
+        mark_begin(t);
         r->hooks.agent_start(r->hooks.ctx, &t->run);
 }
 
@@ -283,6 +281,10 @@ void turn_begin(struct turn *t)
 {
         t->state = TURN_STARTING;
         t->started_ms = clock_wall_ms();
+        turn_terms(t, &t->terms);
+        t->terms.mode = t->run.mode = arena_strdup(&t->history, t->terms.mode);
+        t->terms.prompt = t->run.prompt = arena_strdup(&t->history, t->terms.prompt);
+        t->terms.silence = NULL; /* asked for when it counts */
         history_gather(t);
 }
 

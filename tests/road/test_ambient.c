@@ -140,6 +140,19 @@ static void a_silent_rule_runs_the_agent_and_never_posts(void **state)
         rig_free(g);
 }
 
+static void a_rule_that_goes_away_does_not_make_a_silent_agent_speak(void **state)
+{
+        struct rig *g = rig_in_a_room();
+
+        (void)state;
+        asks(g, "m1", "hm");
+        g->terms = (struct turn_terms){ 0 };
+        rig_answer(g, 0, "[SILENT]");
+        rig_until_idle(g);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 0);
+        rig_free(g);
+}
+
 static void a_room_that_cannot_be_read_fails_the_turn_and_the_next_goes_on(void **state)
 {
         struct rig *g = rig_in_a_room();
@@ -212,6 +225,7 @@ int main(void)
                 cmocka_unit_test(what_comes_meanwhile_is_one_further_turn),
                 cmocka_unit_test(silence_posts_nothing_and_the_record_says_so),
                 cmocka_unit_test(a_silent_rule_runs_the_agent_and_never_posts),
+                cmocka_unit_test(a_rule_that_goes_away_does_not_make_a_silent_agent_speak),
                 cmocka_unit_test(a_room_that_cannot_be_read_fails_the_turn_and_the_next_goes_on),
                 cmocka_unit_test(a_room_may_be_left_while_it_is_being_read),
                 cmocka_unit_test(nobody_types_before_there_is_something_to_say),

@@ -172,6 +172,23 @@ static void a_refused_sign_is_no_dead_letter(void **state)
         rig_free(g);
 }
 
+static void an_answer_that_does_not_arrive_is_not_ticked_off(void **state)
+{
+        struct rig *g = rig_with_marks(20);
+
+        (void)state;
+        asks(g, "echo", "m1", CHAT_GROUP);
+        rig_until_count(g, MARKED, 1);
+        g->auto_send = false;
+        rig_answer(g, 0, "slow");
+        rig_until(g, &g->sent_count, 2);
+        g->auto_send = true;
+        rig_result(g, 1, SEND_REJECTED, ERR_REFUSED, -1);
+        rig_until_idle(g);
+        assert_string_equal(doings(g), "react 👀 on m1, send slow, unreact 👀 on m1, react ❌ on m1");
+        rig_free(g);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -182,6 +199,7 @@ int main(void)
                 cmocka_unit_test(no_sign_is_left_behind_by_a_crash),
                 cmocka_unit_test(there_are_no_signs_where_they_would_only_disturb),
                 cmocka_unit_test(a_refused_sign_is_no_dead_letter),
+                cmocka_unit_test(an_answer_that_does_not_arrive_is_not_ticked_off),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
