@@ -16,6 +16,20 @@
 
 #define MAX_TOKENS 8192 /* the service wants a number */
 
+/* Either may be missing. */
+static void write_system(struct buf *out, const char *system, const char *prompt)
+{
+        struct buf text;
+
+        buf_init(&text, 0);
+        buf_addstr(&text, system ? system : "");
+        if (prompt && *prompt)
+                buf_addf(&text, "%s%s", text.len ? "\n\n" : "", prompt);
+        if (text.len)
+                jsonw_strn(out, "system", text.data, text.len);
+        buf_release(&text);
+}
+
 static void write_body(const struct llm *m, const struct turn_run *run, struct buf *out)
 {
         char user[32];
@@ -24,13 +38,12 @@ static void write_body(const struct llm *m, const struct turn_run *run, struct b
         jsonw_open(out, '{');
         jsonw_str(out, "model", m->model);
         jsonw_int(out, "max_tokens", m->conf->max_tokens ? m->conf->max_tokens : MAX_TOKENS);
-        if (m->conf->system && *m->conf->system)
-                jsonw_str(out, "system", m->conf->system);
+        write_system(out, m->conf->system, run->prompt);
         jsonw_open_member(out, "messages", '[');
         llm_write_messages(out, run);
         jsonw_close(out, ']');
         jsonw_open_member(out, "metadata", '{');
-        jsonw_str(out, "user_id", user);
+        jsonw_str(out, "user_id", run->session ? run->session : user);
         jsonw_close(out, '}');
         if (m->conf->temperature >= 0)
                 jsonw_real(out, "temperature", m->conf->temperature);

@@ -32,6 +32,7 @@ struct hook_conf {
         int64_t history_messages;
         char *health_url;
         char *agent_id; /* OpenClaw's */
+        bool session_keys;
 };
 
 /* ---- answers ---- */

@@ -1,12 +1,14 @@
 #include "agent/kinds.h"
 
 const struct agent_ops *const agent_kinds[] = {
-        &echo_agent,      /* repeats */
-        &demo_agent,      /* when there is no model */
-        &script_agent,    /* from a file */
-        &openai_agent,    /* chat completions */
-        &anthropic_agent, /* messages */
-        &builtin_agent,   /* either, by the model's name */
-        &webhook_agent,   /* any program that takes a POST */
+        &echo_agent,       /* repeats */
+        &demo_agent,       /* when there is no model */
+        &script_agent,     /* from a file */
+        &openai_agent,     /* chat completions */
+        &anthropic_agent,  /* messages */
+        &builtin_agent,    /* either, by the model's name */
+        &webhook_agent,    /* any program that takes a POST */
+        &agent_chat_agent, /* POST /api/agent/chat */
+        &agno_agent,       /* AgentOS runs */
         NULL,
 };

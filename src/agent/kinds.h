@@ -13,5 +13,7 @@ extern const struct agent_ops openai_agent;
 extern const struct agent_ops anthropic_agent;
 extern const struct agent_ops builtin_agent;
 extern const struct agent_ops webhook_agent;
+extern const struct agent_ops agent_chat_agent;
+extern const struct agent_ops agno_agent;
 
 #endif

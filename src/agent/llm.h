@@ -44,6 +44,7 @@ struct llm {
         const struct llm_wire *wire;
         const char *model; /* without "anthropic/" or the like */
         char *base;        /* without a slash at its end */
+        char *path;        /* of the call, behind base */
         struct probes probes;
 };
 
@@ -53,6 +54,7 @@ struct llm_failure {
         enum error_kind kind; /* ERR_NONE: none */
         bool account;         /* no credit, quota used up: waiting does not help; kind is ERR_REFUSED */
         bool too_long;        /* the conversation does not fit into the model */
+        const char *notice;   /* what the user is told instead of the usual; NULL: that */
         char text[LLM_MESSAGE_MAX + 1];
 };
 
@@ -69,6 +71,8 @@ struct llm_reader {
         bool ended; /* the service said that nothing follows */
         bool too_large;
         int64_t tokens_in, tokens_out;
+        int64_t cost_microusd; /* when the service tells it */
+        char run_id[100];      /* the service's name of what it does, for stopping it */
         struct llm_failure failure;
 };
 
@@ -97,17 +101,23 @@ void llm_failure_read(struct llm_failure *f, enum error_kind kind, const char *b
 
 struct llm_wire {
         const char *name;
-        const char *base;       /* default of baseUrl */
-        const char *path;       /* of the call, behind baseUrl */
-        const char *health;     /* of a harmless question, behind baseUrl */
-        const char *key_header; /* "Authorization: Bearer " */
-        const char *header;     /* a further one; NULL: none */
+        const char *subject; /* what people are told it is; NULL: "model" */
+        bool acts;           /* it may have worked, not only spoken: what was sent is given to nobody else */
+        const char *base;    /* default of baseUrl */
+        const char *path;    /* of the call, behind baseUrl */
+        const char *health;  /* of a harmless question, behind baseUrl */
+        const char *key_header;   /* "Authorization: Bearer " */
+        const char *header;       /* a further one; NULL: none */
+        const char *content_type; /* of the request; NULL: application/json */
         void (*body)(const struct llm *m, const struct turn_run *run, struct buf *out);
         void (*event)(struct llm_reader *r, const char *event, const char *data, size_t n);
         void (*answer)(struct llm_reader *r, const json_t *answer);
+        /* The turn was cancelled, and the connection is about to be closed; NULL: that is enough. */
+        void (*stop)(const struct llm *m, const struct llm_reader *r, const struct turn_run *run);
 };
 extern const struct llm_wire openai_wire;
 extern const struct llm_wire anthropic_wire;
+extern const struct llm_wire agno_agent_wire, agno_team_wire, agno_workflow_wire;
 
 /* Writes the conversation as members of an open array: {"role", "content"}, neighbours of the same role joined. */
 void llm_write_messages(struct buf *out, const struct turn_run *run);

@@ -66,6 +66,7 @@ struct llm_call {
         struct timer *timer;
         struct llm_reader reader;
         bool streaming; /* the answer in hand is a stream */
+        bool taken;     /* the service may have begun to work */
         int status;
         char request_id[80]; /* the service's, for its support */
         int tries;
@@ -86,9 +87,17 @@ static void call_free(struct llm_call *c)
 
 static int64_t cost_of(const struct llm_call *c)
 {
+        if (c->reader.cost_microusd)
+                return c->reader.cost_microusd;
         /* dollars per million tokens are millionths of a dollar per token */
         return (int64_t)((double)c->reader.tokens_in * c->llm->conf->price_in +
                          (double)c->reader.tokens_out * c->llm->conf->price_out + 0.5);
+}
+
+/* Asking a model does nothing but cost: as long as nothing was said, another one may be asked. */
+static enum agent_effect effect_of(const struct llm_call *c)
+{
+        return c->reader.text.len || (c->llm->wire->acts && c->taken) ? EFFECT_POSSIBLE : EFFECT_NONE;
 }
 
 static void finish(struct llm_call *c, enum error_kind kind, const char *text, const char *record)
@@ -104,11 +113,10 @@ static void finish(struct llm_call *c, enum error_kind kind, const char *text, c
 
         http_abort(c->http);
         c->http = NULL;
-        /* asking a model does nothing but cost: as long as nothing was said, another one may be asked */
         if (kind == ERR_NONE)
                 agent_finish(c->llm->agent, c->run, &reply);
         else
-                agent_fail(c->llm->agent, c->run, &reply, c->reader.text.len ? EFFECT_POSSIBLE : EFFECT_NONE);
+                agent_fail(c->llm->agent, c->run, &reply, effect_of(c));
         call_free(c);
 }
 
@@ -125,33 +133,38 @@ static const char *try_again(char out[64], int64_t retry_after_ms)
 static void write_notice(const struct llm_call *c, const struct llm_failure *f, int64_t retry_after_ms,
                          struct buf *out)
 {
+        const char *it = c->llm->wire->subject ? c->llm->wire->subject : "model";
         char again[64];
 
         try_again(again, retry_after_ms);
-        if (f->account)
-                buf_addstr(out, "The model's account has no credit left. Please tell the operator.");
+        if (f->notice)
+                buf_addstr(out, f->notice);
+        else if (f->account)
+                buf_addf(out, "The %s's account has no credit left. Please tell the operator.", it);
         else if (f->too_long)
-                buf_addstr(out,
-                           "This conversation has become too long for the model. Please start a new one.");
+                buf_addf(out, "This conversation has become too long for the %s. Please start a new one.",
+                         it);
         else if (f->kind == ERR_LIMIT)
-                buf_addf(out, "The model is busy right now (%s). %s",
+                buf_addf(out, "The %s is busy right now (%s). %s", it,
                          c->status == 429 ? "rate limit" : "overloaded", again);
         else if (f->kind == ERR_REFUSED)
-                buf_addstr(out, "The model's service refused our key. Please tell the operator.");
+                buf_addf(out, "The %s's service refused our key. Please tell the operator.", it);
         else if (f->kind == ERR_MISSING)
-                buf_addstr(out, "The model was not found at its service. Please tell the operator.");
+                buf_addf(out, "The %s was not found at its service. Please tell the operator.", it);
         else if (f->kind == ERR_INVALID)
-                buf_addstr(out, "The model's service did not accept the request. Please tell the operator.");
+                buf_addf(out, "The %s's service did not accept the request. Please tell the operator.", it);
         else if (f->kind == ERR_TIMEOUT)
-                buf_addstr(out, "The model took too long to answer. Please try again.");
+                buf_addf(out, "The %s took too long to answer. Please try again.", it);
         else if (f->kind == ERR_PROTOCOL)
-                buf_addstr(out, "The model's answer could not be understood. Please try again.");
+                buf_addf(out, "The %s's answer could not be understood. Please try again.", it);
         else if (c->status >= 500)
-                buf_addf(out, "The model's service has a problem right now (HTTP %d). %s", c->status, again);
+                buf_addf(out, "The %s's service has a problem right now (HTTP %d). %s", it, c->status, again);
+        else if (c->reader.failure.kind != ERR_NONE && c->llm->wire->acts)
+                buf_addf(out, "The %s failed. Please try again.", it);
         else if (c->reader.text.len)
-                buf_addstr(out, "The connection to the model was lost.");
+                buf_addf(out, "The connection to the %s was lost.", it);
         else
-                buf_addf(out, "The model cannot be reached right now. %s", again);
+                buf_addf(out, "The %s cannot be reached right now. %s", it, again);
 }
 
 /* What the operator reads. */
@@ -217,17 +230,31 @@ static void end_too_large(struct llm_call *c)
         buf_release(&record);
 }
 
+/* Who reads along may have nothing to say; who was asked may not. */
+static bool may_be_silent(const struct llm_call *c)
+{
+        return c->reader.stop == LLM_STOPPED && c->run->mode && strcmp(c->run->mode, "ambient") == 0;
+}
+
 static void end_empty(struct llm_call *c)
 {
+        const char *it = c->llm->wire->subject ? c->llm->wire->subject : "model";
+        const char *why = "the answer is empty";
+        char text[120];
         struct buf record;
-        const char *why = "the answer is empty", *text = "The model gave an empty answer. Please try again.";
 
+        if (may_be_silent(c)) {
+                finish(c, ERR_NONE, "", NULL);
+                return;
+        }
+        snprintf(text, sizeof(text), "The %s gave an empty answer. Please try again.", it);
         if (c->reader.stop == LLM_LENGTH) {
                 why = "the answer is empty: its tokens were used up before the first word";
-                text = "The model reached its length limit before it answered. Please tell the operator.";
+                snprintf(text, sizeof(text),
+                         "The %s reached its length limit before it answered. Please tell the operator.", it);
         } else if (c->reader.stop == LLM_FILTERED) {
                 why = "the answer is empty: withheld by the service's filter";
-                text = "The model's service withheld the answer (content filter).";
+                snprintf(text, sizeof(text), "The %s's service withheld the answer (content filter).", it);
         }
         buf_init(&record, 0);
         write_record(c, &(struct llm_failure){ .kind = ERR_PROTOCOL }, &record);
@@ -329,6 +356,9 @@ static void give_up_or_retry(struct llm_call *c, const struct http_result *resul
 {
         struct llm_failure f = { 0 };
 
+        c->taken = result->reach == HTTP_UNSURE || result->status < 300 || result->status >= 500;
+        if (result->reach == HTTP_NOT_SENT)
+                c->taken = false;
         if (result->status >= 300)
                 llm_failure_read(&f, kind_of_status(result->status), result->body ? result->body : "",
                                  result->body_n);
@@ -359,6 +389,7 @@ static void on_head(void *arg, struct http_call *call, int status)
                 id = http_answer_header(call, "request-id");
         snprintf(c->request_id, sizeof(c->request_id), "%s", id ? id : "");
         c->status = status;
+        c->taken = status < 300;
         c->streaming = type ? strstr(type, "event-stream") != NULL : c->llm->conf->stream;
 }
 
@@ -426,7 +457,7 @@ static void ask(struct llm_call *c)
 {
         static const struct http_handlers handlers = { on_head, on_data, on_done };
         const struct llm_conf *conf = c->llm->conf;
-        char *url = mem_printf("%s%s", c->llm->base, c->llm->wire->path);
+        char *url = mem_printf("%s%s", c->llm->base, c->llm->path);
         int64_t left_ms = c->deadline_ms - loop_now_ms(c->llm->agent->loop);
         struct call_headers h;
         struct buf body;
@@ -441,7 +472,8 @@ static void ask(struct llm_call *c)
         buf_init(&body, 0);
         c->llm->wire->body(c->llm, c->run, &body);
         start_headers(&h, c->llm);
-        call_headers_add(&h, "Content-Type: application/json");
+        call_headers_add(&h, "Content-Type: %s",
+                         c->llm->wire->content_type ? c->llm->wire->content_type : "application/json");
         call_headers_add(&h, "Accept: %s", conf->stream ? "text/event-stream" : "application/json");
         call_headers_run(&h, c->run);
         c->http = http_start(c->llm->agent->http,
@@ -479,8 +511,12 @@ void llm_start(struct agent *a, struct turn_run *run)
 
 void llm_cancel(struct agent *a, struct turn_run *run)
 {
-        (void)a;
-        call_free(run->agent_data);
+        const struct llm *m = a->self;
+        struct llm_call *c = run->agent_data;
+
+        if (m->wire->stop)
+                m->wire->stop(m, &c->reader, run);
+        call_free(c);
         run->agent_data = NULL;
 }
 
@@ -512,6 +548,7 @@ int llm_open(struct agent *a, const struct llm_wire *wire, const char *model)
         m->conf = a->conf;
         m->wire = wire;
         m->model = model;
+        m->path = mem_strdup(wire->path);
         m->base = mem_strdup(m->conf->base_url ? m->conf->base_url : wire->base);
         for (n = strlen(m->base); n > 0 && m->base[n - 1] == '/'; n--)
                 m->base[n - 1] = '\0';
@@ -542,6 +579,7 @@ void llm_close(struct agent *a)
         struct llm *m = a->self;
 
         probes_drop(&m->probes);
+        free(m->path);
         free(m->base);
         free(m);
 }

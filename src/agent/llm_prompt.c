@@ -103,7 +103,8 @@ void llm_write_messages(struct buf *out, const struct turn_run *run)
         for (unsigned i = 0; i < run->history_count; i++) {
                 const struct transcript_line *l = &run->history[i];
 
-                add(&p, strcmp(l->role, "assistant") == 0 ? "assistant" : "user", l->name, l->text);
+                add(&p, strcmp(l->role, "assistant") == 0 ? "assistant" : "user",
+                    l->display ? l->display : l->name, l->text);
         }
         for (unsigned i = 0; i < run->input_count; i++)
                 add_input(&p, run->inputs[i]);

@@ -166,6 +166,8 @@ void llm_failure_read(struct llm_failure *f, enum error_kind kind, const char *b
                 }
         } else if (json_is_string(error)) {
                 buf_addstr(&said, json_string_value(error));
+        } else if (json_is_string(json_object_get(answer, "detail"))) {
+                buf_addstr(&said, json_str(answer, "detail", ""));
         } else if (kind != ERR_REFUSED) {
                 buf_add(&said, body, strnlen(body, n));
         }

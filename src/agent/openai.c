@@ -20,6 +20,16 @@ static const char *max_tokens_key(const struct llm *m)
         return strcmp(m->base, openai_wire.base) == 0 ? "max_completion_tokens" : "max_tokens";
 }
 
+static void write_system(struct buf *out, const char *text)
+{
+        if (!text || !*text)
+                return;
+        jsonw_open(out, '{');
+        jsonw_str(out, "role", "system");
+        jsonw_str(out, "content", text);
+        jsonw_close(out, '}');
+}
+
 static void write_body(const struct llm *m, const struct turn_run *run, struct buf *out)
 {
         char user[32];
@@ -28,15 +38,11 @@ static void write_body(const struct llm *m, const struct turn_run *run, struct b
         jsonw_open(out, '{');
         jsonw_str(out, "model", m->model);
         jsonw_open_member(out, "messages", '[');
-        if (m->conf->system && *m->conf->system) {
-                jsonw_open(out, '{');
-                jsonw_str(out, "role", "system");
-                jsonw_str(out, "content", m->conf->system);
-                jsonw_close(out, '}');
-        }
+        write_system(out, m->conf->system);
+        write_system(out, run->prompt);
         llm_write_messages(out, run);
         jsonw_close(out, ']');
-        jsonw_str(out, "user", user);
+        jsonw_str(out, "user", run->session ? run->session : user);
         if (m->conf->max_tokens)
                 jsonw_int(out, max_tokens_key(m), m->conf->max_tokens);
         if (m->conf->temperature >= 0)

@@ -60,6 +60,9 @@ static const struct setting settings[] = {
           .help = "Asked by GET how the agent is; `null`: HEAD of `url`." },
         { "agentId", SETTING_STRING, "null", 1, 100, .at = AT(agent_id),
           .help = "Which of OpenClaw's agents; `null`: its own choice." },
+        { "sessionKeys", SETTING_BOOL, "false", 0, 0, .at = AT(session_keys),
+          .help = "Name the session for OpenClaw, which remembers it then; its "
+                  "`hooks.allowRequestSessionKey` must be on." },
         SETTING_END
 };
 
@@ -84,23 +87,32 @@ static void write_prompt(const struct turn_run *run, const char *reply_url, stru
         free(text);
 }
 
+/* A key of its own prefix, which OpenClaw's policy can allow. */
+static void write_session(const struct turn_run *run, struct buf *out)
+{
+        char key[200];
+
+        if (run->session)
+                snprintf(key, sizeof(key), "hook:%s", run->session);
+        else
+                snprintf(key, sizeof(key), "hook:conv-%lld", (long long)run->conversation);
+        jsonw_str(out, "sessionKey", key);
+        jsonw_str(out, "sessionMode", "persistent");
+}
+
 static void openclaw_write(const struct hook *k, const struct turn_run *run, const char *reply_url,
                            struct buf *out)
 {
         struct buf prompt;
-        char session[200];
 
         buf_init(&prompt, 0);
         write_prompt(run, reply_url, &prompt);
-        if (run->session)
-                snprintf(session, sizeof(session), "hook:%s", run->session);
-        else
-                snprintf(session, sizeof(session), "hook:conv-%lld", (long long)run->conversation);
         jsonw_open(out, '{');
         jsonw_strn(out, "message", prompt.data, prompt.len);
         jsonw_str(out, "name", "Dragoman");
         jsonw_opt(out, "agentId", k->conf->agent_id);
-        jsonw_str(out, "sessionKey", session);
+        if (k->conf->session_keys)
+                write_session(run, out);
         jsonw_str(out, "idempotencyKey", run->key);
         jsonw_bool(out, "deliver", false);
         jsonw_close(out, '}');

@@ -470,36 +470,6 @@ static void a_turn_can_be_cancelled_in_every_state(void **state)
         }
 }
 
-/* ---- OpenClaw's hooks ---- */
-
-static void openclaw_gets_the_request_its_hooks_take(void **state)
-{
-        static const struct fake_answer script[] = { { JSON("{\"ok\":true,\"runId\":\"r-1\"}"),
-                                                       .end = FAKE_CLOSE } };
-        struct bench *b = *state;
-        struct fake_turn t;
-        const char *request;
-        json_t *body;
-
-        talk(b, &t,
-             ", \"format\": \"openclaw\", \"mode\": \"fire-and-forget\", \"apiKey\": \"claw-token\", "
-             "\"agentId\": \"main\"",
-             script, 1);
-        assert_int_equal(t.reply.kind, ERR_NONE);
-        assert_string_equal(t.text, "");
-        request = fake_server_request(b->server, 0);
-        assert_has(request, "Authorization: Bearer claw-token\r\n");
-        assert_has(request, "Idempotency-Key: turn-1\r\n");
-        body = body_of(b, 0);
-        assert_int_equal(strncmp(json_str(body, "message", ""), "hi", 2), 0);
-        assert_string_equal(json_str(body, "agentId", ""), "main");
-        assert_string_equal(json_str(body, "sessionKey", ""), "hook:conv-12");
-        assert_string_equal(json_str(body, "idempotencyKey", ""), "turn-1");
-        assert_true(json_is_false(json_object_get(body, "deliver")));
-        json_decref(body);
-        fake_turn_release(&t);
-}
-
 /* ---- configuration and health ---- */
 
 static void mistakes_of_the_configuration_are_told(void **state)
@@ -602,7 +572,6 @@ int main(void)
                 TEST(fire_and_forget_ends_when_the_request_is_taken),
                 TEST(a_202_keeps_the_turn_open_until_its_time_is_up),
                 TEST(a_turn_can_be_cancelled_in_every_state),
-                TEST(openclaw_gets_the_request_its_hooks_take),
                 TEST(mistakes_of_the_configuration_are_told),
                 TEST(health_is_a_head_of_the_url_or_a_place_of_its_own),
                 TEST(only_a_webhook_that_knows_the_key_is_asked_again_after_a_crash),

@@ -1,0 +1,173 @@
+/*
+ * agent-chat: an agent behind POST {url}/api/agent/chat with an X-API-Key, that is shown the last messages with every request.
+ *
+ * People are of type "human" and named by platform and id ("discord:80351110224678912"), so that tools on the other side know whom they
+ * mean; what we said is of type "ai". `source` names the platform once more for those who parse no names. In ambient mode the
+ * messages are fresh from the platform, and the prompt that reads the room is the first one, of type "system".
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/hook.h"
+#include "agent/kinds.h"
+#include "base/json.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+
+#define AT(field) offsetof(struct hook_conf, field)
+
+/* clang-format off */
+static const struct setting settings[] = {
+        { "url", SETTING_URL, NULL, 0, 0, .at = AT(url), .help = "Where the service is; `/api/agent/chat` is added." },
+        { "apiKey", SETTING_SECRET, "null", 0, 0, .at = AT(key), .help = "Sent as `X-API-Key`." },
+        { "headers", SETTING_STRINGS, "[]", .at = AT(headers), .help = "Further header lines, each `Name: value`." },
+        { "historyLimit", SETTING_INT, "25", 1, 1000, .at = AT(history_messages), .help = "How many messages are shown with each request." },
+        { "timeoutMs", SETTING_INT, "60000", 50, 3600000, .at = AT(timeout_ms), .help = "The longest an answer may take, with the retry." },
+        { "retries", SETTING_INT, "1", 0, 3, .at = AT(retries),
+          .help = "How often a request is sent again, with the same key, after a 5xx or when no connection was made." },
+        { "retryMs", SETTING_INT, "1000", 0, 30000, .at = AT(retry_ms), .help = "The pause before that." },
+        { "repeatable", SETTING_BOOL, "false", 0, 0, .at = AT(repeatable),
+          .help = "Asking twice does no harm: a turn that Dragoman's own end interrupted is sent again." },
+        { "healthUrl", SETTING_URL, "null", 0, 0, .at = AT(health_url), .help = "Asked by GET how the agent is; `null`: HEAD of the endpoint." },
+        SETTING_END
+};
+/* clang-format on */
+
+/* ---- the request ---- */
+
+static void write_message(struct buf *b, const char *type, const char *name, const char *text)
+{
+        jsonw_open(b, '{');
+        jsonw_str(b, "type", type);
+        jsonw_str(b, "content", text);
+        jsonw_opt(b, "name", name);
+        jsonw_close(b, '}');
+}
+
+/* Only what was recalled from the platform names people by their id; other lines say in their text who spoke. */
+static void write_line(struct buf *b, const struct transcript_line *l)
+{
+        bool own = strcmp(l->role, "assistant") == 0;
+        bool by_id = l->name && strchr(l->name, ':');
+        char *said = own || by_id || !l->name ? NULL : mem_printf("[%s]: %s", l->name, l->text);
+
+        write_message(b, own ? "ai" : "human", !own && by_id ? l->name : NULL, said ? said : l->text);
+        free(said);
+}
+
+static void write_input(struct buf *b, const struct turn_run *run, const struct incoming *in)
+{
+        char *name = in->sender_id
+                             ? mem_printf("%s:%s", in->platform ? in->platform : run->adapter, in->sender_id)
+                             : NULL;
+        struct buf text;
+
+        buf_init(&text, 0);
+        buf_addstr(&text, in->text ? in->text : "");
+        if (!text.len && in->emoji)
+                buf_addf(&text, "[reacted with %s]", in->emoji);
+        for (size_t i = 0; i < in->attachment_count; i++)
+                buf_addf(&text, "%s[attached: %s]", text.len ? "\n" : "",
+                         in->attachments[i].name ? in->attachments[i].name : "a file");
+        write_message(b, "human", name, text.len ? text.data : "[empty message]");
+        buf_release(&text);
+        free(name);
+}
+
+static void write_messages(struct buf *b, const struct hook *k, const struct turn_run *run)
+{
+        unsigned room = (unsigned)k->conf->history_messages;
+        unsigned lines = room > run->input_count ? room - run->input_count : 0;
+        unsigned from = run->history_count > lines ? run->history_count - lines : 0;
+
+        jsonw_open_member(b, "messages", '[');
+        if (run->prompt)
+                write_message(b, "system", NULL, run->prompt);
+        for (unsigned i = from; i < run->history_count; i++)
+                write_line(b, &run->history[i]);
+        for (unsigned i = 0; i < run->input_count; i++)
+                write_input(b, run, run->inputs[i]);
+        jsonw_close(b, ']');
+}
+
+static void chat_write(const struct hook *k, const struct turn_run *run, const char *reply_url,
+                       struct buf *out)
+{
+        const char *platform = run->inputs[0]->platform;
+        char conversation[32];
+
+        (void)reply_url;
+        snprintf(conversation, sizeof(conversation), "conv-%lld", (long long)run->conversation);
+        jsonw_open(out, '{');
+        write_messages(out, k, run);
+        jsonw_str(out, "source", platform ? platform : run->adapter);
+        jsonw_str(out, "conversationId", run->session ? run->session : conversation);
+        jsonw_close(out, '}');
+}
+
+/* ---- the answer ---- */
+
+/* The whole conversation back, as graphs of agents answer: the last message counts when it is theirs. */
+static int read_last(struct hook_answer *a, const json_t *messages, struct error *err)
+{
+        const json_t *last = json_array_get(messages, json_array_size(messages) - 1);
+        const char *content = json_str(last, "content", NULL);
+
+        if (!content || strcmp(json_str(last, "type", "ai"), "human") == 0)
+                return error_set(err, ERR_PROTOCOL, "the last of the answer's messages is not the agent's");
+        return hook_answer_say(a, content, err);
+}
+
+static int chat_read(struct hook_answer *a, const json_t *object, struct error *err)
+{
+        static const char *const names[] = { "content", "response", "message", "output" };
+        const json_t *messages = json_object_get(object, "messages");
+
+        if (hook_read_members(a, object, err) < 0)
+                return -1;
+        for (size_t i = 0; i < COUNT(names) && !a->given; i++) {
+                const char *text = json_str(object, names[i], NULL);
+
+                if (text && hook_answer_say(a, text, err) < 0)
+                        return -1;
+        }
+        if (!a->given && json_array_size(messages) > 0)
+                return read_last(a, messages, err);
+        return 0;
+}
+
+const struct hook_wire agent_chat_wire = {
+        .name = "agent-chat",
+        .path = "/api/agent/chat",
+        .key_header = "X-API-Key: ",
+        .read = chat_read,
+        .body = chat_write,
+};
+
+static int chat_open(struct agent *a, struct error *err)
+{
+        (void)err;
+        return hook_open(a, &agent_chat_wire);
+}
+
+static unsigned chat_abilities(const struct agent *a)
+{
+        return hook_abilities(a) | AGENT_HISTORY;
+}
+
+const struct agent_ops agent_chat_agent = {
+        .type = "agent-chat",
+        .help = "An agent behind `POST {url}/api/agent/chat` with `X-API-Key`, shown the last messages each "
+                "time.",
+        .can = AGENT_BATCHES | AGENT_CANCELS | AGENT_HISTORY,
+        .settings = settings,
+        .conf_size = sizeof(struct hook_conf),
+        .check = hook_check_conf,
+        .open = chat_open,
+        .close = hook_close,
+        .start = hook_start,
+        .cancel = hook_cancel,
+        .check_health = hook_check_health,
+        .abilities = chat_abilities,
+};

@@ -1,0 +1,311 @@
+/*
+ * agno: agents, teams and workflows of an Agno AgentOS, one run a turn.
+ *
+ * A run is a form posted to /agents/ID/runs (or /teams, /workflows) and answered by server-sent events: increments, then one terminal
+ * event of the run's own family with the whole text. Events of a team's members are interleaved under the names of the agent family and
+ * are not the team's answer. A stream that ends without a terminal event is a failure. AgentOS remembers the session, so the
+ * conversation so far is not sent. https://docs.agno.com/agent-os
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/call_headers.h"
+#include "agent/kinds.h"
+#include "agent/llm.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+#define CANCEL_MS 10000
+
+struct agno_conf {
+        struct llm_conf llm; /* first: the call knows only this part */
+        char *kind;
+};
+
+#define AT(field) offsetof(struct agno_conf, field)
+
+static const char *const kinds[] = { "agent", "team", "workflow", NULL };
+
+/* clang-format off */
+static const struct setting settings[] = {
+        { "url", SETTING_URL, NULL, 0, 0, .at = AT(llm.base_url), .help = "Where the AgentOS is, such as `http://127.0.0.1:7777`." },
+        { "id", SETTING_STRING, NULL, 1, 200, .at = AT(llm.model), .help = "The id of the agent, team or workflow there." },
+        { "kind", SETTING_CHOICE, "\"agent\"", .choices = kinds, .at = AT(kind), .help = "Which of these it is." },
+        { "apiKey", SETTING_SECRET, "null", 0, 0, .at = AT(llm.key), .help = "Its security key or service token, sent as `Authorization: Bearer`." },
+        { "stream", SETTING_BOOL, "true", 0, 0, .at = AT(llm.stream), .help = "Show the answer while it is being written." },
+        { "timeoutMs", SETTING_INT, "300000", 100, 3600000, .at = AT(llm.timeout_ms), .help = "The longest a whole run may take, with retries." },
+        { "firstByteMs", SETTING_INT, "120000", 100, 3600000, .at = AT(llm.first_byte_ms), .help = "The longest a streamed run may take to begin." },
+        { "silenceMs", SETTING_INT, "120000", 100, 3600000, .at = AT(llm.silence_ms), .help = "The longest pause within a streamed run." },
+        { "retries", SETTING_INT, "2", 0, 5, .at = AT(llm.retries),
+          .help = "How often a request is tried again that certainly has not been worked on." },
+        SETTING_END
+};
+/* clang-format on */
+
+/* ---- the request ---- */
+
+static void add_field(struct buf *out, const char *name, const char *value)
+{
+        char *escaped = http_escape(value);
+
+        buf_addf(out, "%s%s=%s", out->len ? "&" : "", name, escaped);
+        free(escaped);
+}
+
+static void add_line(struct buf *out, const char *name, const char *text)
+{
+        if (!text || !*text)
+                return;
+        if (out->len)
+                buf_addch(out, '\n');
+        if (name)
+                buf_addf(out, "[%s]: ", name);
+        buf_addstr(out, text);
+}
+
+/* Who speaks matters where several people do. */
+static void write_message(const struct turn_run *run, struct buf *out)
+{
+        if (run->prompt)
+                buf_addf(out, "%s\n", run->prompt);
+        for (unsigned i = 0; i < run->history_count; i++)
+                add_line(out, run->history[i].display ? run->history[i].display : run->history[i].name,
+                         run->history[i].text);
+        for (unsigned i = 0; i < run->input_count; i++) {
+                const struct incoming *in = run->inputs[i];
+                const char *name = in->sender_name ? in->sender_name : in->sender_id;
+
+                add_line(out, in->chat == CHAT_DM ? NULL : name,
+                         in->text && *in->text ? in->text : in->emoji);
+        }
+}
+
+static void write_body(const struct llm *m, const struct turn_run *run, struct buf *out)
+{
+        const struct incoming *last = run->inputs[run->input_count - 1];
+        char conversation[32], *user;
+        struct buf message;
+
+        buf_init(&message, 0);
+        write_message(run, &message);
+        snprintf(conversation, sizeof(conversation), "conv-%lld", (long long)run->conversation);
+        user = mem_printf("%s:%s", last->platform ? last->platform : run->adapter,
+                          last->sender_id ? last->sender_id : "");
+        add_field(out, "message", message.data);
+        add_field(out, "stream", m->conf->stream ? "true" : "false");
+        add_field(out, "session_id", run->session ? run->session : conversation);
+        add_field(out, "user_id", user);
+        free(user);
+        buf_release(&message);
+}
+
+/* ---- reading ---- */
+
+/* Structured output is shown as it is written. */
+static void say(struct llm_reader *r, const json_t *content)
+{
+        char *text;
+
+        if (json_is_string(content)) {
+                llm_reader_text(r, json_string_value(content));
+        } else if (content && !json_is_null(content)) {
+                text = json_text(content);
+                llm_reader_text(r, text);
+                free(text);
+        }
+}
+
+static void read_metrics(struct llm_reader *r, const json_t *object)
+{
+        const json_t *metrics = json_object_get(object, "metrics"), *cost = json_object_get(metrics, "cost");
+
+        r->tokens_in = llm_reader_count(metrics, "input_tokens", r->tokens_in);
+        r->tokens_out = llm_reader_count(metrics, "output_tokens", r->tokens_out);
+        if (json_is_number(cost) && json_number_value(cost) > 0 && json_number_value(cost) < 1e6)
+                r->cost_microusd = (int64_t)(json_number_value(cost) * 1e6 + 0.5);
+}
+
+static void fail_with(struct llm_reader *r, const json_t *object, const char *otherwise)
+{
+        static const char *const keys[] = { "error", "content", "reason" };
+
+        for (size_t i = 0; i < COUNT(keys); i++) {
+                const char *text = json_str(object, keys[i], NULL);
+
+                if (text && *text) {
+                        llm_reader_fail(r, ERR_NET, text);
+                        return;
+                }
+        }
+        llm_reader_fail(r, ERR_NET, otherwise);
+}
+
+static void fail_paused(struct llm_reader *r)
+{
+        llm_reader_fail(r, ERR_CONFLICT, "the run paused: it waits for an approval");
+        r->failure.notice = "The agent has paused: it waits for an approval in its own console.";
+}
+
+static void on_started(struct llm_reader *r, const json_t *object)
+{
+        snprintf(r->run_id, sizeof(r->run_id), "%s", json_str(object, "run_id", ""));
+}
+
+static void on_content(struct llm_reader *r, const json_t *object)
+{
+        say(r, json_object_get(object, "content"));
+}
+
+static void on_completed(struct llm_reader *r, const json_t *object)
+{
+        read_metrics(r, object);
+        if (r->text.len == 0)
+                say(r, json_object_get(object, "content"));
+        r->stop = LLM_STOPPED;
+        r->ended = true;
+}
+
+static void on_error(struct llm_reader *r, const json_t *object)
+{
+        fail_with(r, object, "the run failed");
+}
+
+static void on_cancelled(struct llm_reader *r, const json_t *object)
+{
+        fail_with(r, object, "the run was cancelled over there");
+}
+
+static void on_paused(struct llm_reader *r, const json_t *object)
+{
+        (void)object;
+        fail_paused(r);
+}
+
+/* What follows the family's own prefix; everything else (tools, reasoning, memory, members of a team) is no answer. */
+static const struct {
+        const char *word;
+        void (*run)(struct llm_reader *r, const json_t *object);
+} events[] = {
+        { "Started", on_started }, { "Content", on_content },     { "Completed", on_completed },
+        { "Error", on_error },     { "Cancelled", on_cancelled }, { "Paused", on_paused },
+};
+
+static void on_family_event(struct llm_reader *r, const char *family, const char *event, const char *data,
+                            size_t n)
+{
+        json_t *object = llm_reader_json(r, data, n);
+        const char *name = json_str(object, "event", event);
+        size_t prefix = strlen(family);
+
+        for (size_t i = 0; object && i < COUNT(events); i++) {
+                if (strncmp(name, family, prefix) == 0 && strcmp(name + prefix, events[i].word) == 0)
+                        events[i].run(r, object);
+        }
+        json_decref(object);
+}
+
+static void on_agent_event(struct llm_reader *r, const char *event, const char *data, size_t n)
+{
+        on_family_event(r, "Run", event, data, n);
+}
+
+static void on_team_event(struct llm_reader *r, const char *event, const char *data, size_t n)
+{
+        on_family_event(r, "TeamRun", event, data, n);
+}
+
+static void on_workflow_event(struct llm_reader *r, const char *event, const char *data, size_t n)
+{
+        on_family_event(r, "Workflow", event, data, n);
+}
+
+static void on_answer(struct llm_reader *r, const json_t *answer)
+{
+        const char *status = json_str(answer, "status", "COMPLETED");
+
+        read_metrics(r, answer);
+        if (strcmp(status, "COMPLETED") == 0)
+                on_completed(r, answer);
+        else if (strcmp(status, "PAUSED") == 0)
+                fail_paused(r);
+        else
+                fail_with(r, answer, status);
+}
+
+/* ---- stopping ---- */
+
+static void on_stopped(void *arg, const struct http_result *result)
+{
+        (void)arg;
+        (void)result;
+}
+
+/* Closing the connection stops a run in the foreground; saying so makes sure. Nobody waits for the answer. */
+static void stop_run(const struct llm *m, const struct llm_reader *r, const struct turn_run *run)
+{
+        static const struct http_handlers handlers = { .on_done = on_stopped };
+        struct call_headers h;
+        char *id, *url;
+
+        if (!*r->run_id)
+                return;
+        id = http_escape(r->run_id);
+        url = mem_printf("%s%s/%s/cancel", m->base, m->path, id);
+        call_headers_init(&h);
+        call_headers_secret(&h, "Authorization: Bearer ", m->conf->key);
+        call_headers_run(&h, run);
+        http_start(m->agent->http,
+                   &(struct http_request){
+                           .method = "POST", .url = url, .headers = h.list, .total_ms = CANCEL_MS },
+                   &handlers, NULL);
+        call_headers_release(&h);
+        free(url);
+        free(id);
+}
+
+#define AGNO_WIRE(name_, on_event_)                                                                          \
+        {                                                                                                    \
+                .name = name_, .subject = "agent", .acts = true, .health = "/health",                        \
+                .key_header = "Authorization: Bearer ", .content_type = "application/x-www-form-urlencoded", \
+                .body = write_body, .event = on_event_, .answer = on_answer, .stop = stop_run,               \
+        }
+const struct llm_wire agno_agent_wire = AGNO_WIRE("agno agent", on_agent_event);
+const struct llm_wire agno_team_wire = AGNO_WIRE("agno team", on_team_event);
+const struct llm_wire agno_workflow_wire = AGNO_WIRE("agno workflow", on_workflow_event);
+
+/* ---- the agent ---- */
+
+static int agno_open(struct agent *a, struct error *err)
+{
+        static const struct llm_wire *const wires[] = { &agno_agent_wire, &agno_team_wire,
+                                                        &agno_workflow_wire };
+        const struct agno_conf *conf = a->conf;
+        char *id = http_escape(conf->llm.model);
+        struct llm *m;
+
+        (void)err;
+        for (size_t i = 0; kinds[i]; i++) {
+                if (strcmp(conf->kind, kinds[i]) == 0)
+                        llm_open(a, wires[i], conf->llm.model);
+        }
+        m = a->self;
+        free(m->path);
+        m->path = mem_printf("/%ss/%s/runs", conf->kind, id);
+        free(id);
+        return 0;
+}
+
+const struct agent_ops agno_agent = {
+        .type = "agno",
+        .help = "An agent, team or workflow of an Agno AgentOS.",
+        .can = AGENT_BATCHES | AGENT_STREAMS | AGENT_CANCELS,
+        .settings = settings,
+        .conf_size = sizeof(struct agno_conf),
+        .check = llm_check_conf,
+        .open = agno_open,
+        .close = llm_close,
+        .start = llm_start,
+        .cancel = llm_cancel,
+        .check_health = llm_check_health,
+};

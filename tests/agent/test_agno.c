@@ -1,0 +1,300 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+
+#include "../lib/fake_server.h"
+#include "agent/llm.h"
+#include "base/json.h"
+#include "fake_turn.h"
+
+#define SSE      "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+#define EV(e, j) "event: " e "\ndata: {\"event\":\"" e "\"," j "}\n\n"
+#define STARTED  EV("RunStarted", "\"run_id\":\"run/1\",\"session_id\":\"s\"")
+#define PIECE(t) EV("RunContent", "\"content\":\"" t "\",\"content_type\":\"str\"")
+#define COMPLETED                                        \
+        EV("RunCompleted", "\"content\":\"Grüße, Ann " \
+                           "🎲\",\"metrics\":{\"input_tokens\":20,\"output_tokens\":7,\"cost\":0.002}")
+#define RUN                                                                                            \
+        STARTED EV("ToolCallStarted", "\"tool\":{}") PIECE("Grüße") ": heartbeat\n\n" PIECE(", Ann 🎲") \
+                COMPLETED
+#define TEAM                                                                                             \
+        EV("TeamRunStarted", "\"run_id\":\"t1\"")                                                        \
+        PIECE("a member thinks")                                                                         \
+        COMPLETED EV("TeamRunContent", "\"content\":\"the \"") EV("RunContent", "\"content\":\"noise\"") \
+                EV("TeamRunContent", "\"content\":\"team\"")                                             \
+                        EV("TeamRunCompleted", "\"content\":\"the team\"")
+#define FLOW                                                                     \
+        EV("WorkflowStarted", "\"run_id\":\"w1\"")                               \
+        STARTED PIECE("step") COMPLETED EV("StepCompleted", "\"content\":\"x\"") \
+                EV("WorkflowCompleted", "\"content\":\"the result\"")
+#define JSON(body)  "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" body
+#define FAILS(s, b) "HTTP/1.1 " s "\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" b
+
+struct bench {
+        struct loop *loop;
+        struct http_client *http;
+        struct agents *agents;
+        struct fake_server *server;
+};
+
+static int setup(void **state)
+{
+        struct bench *b = mem_zalloc(sizeof(*b));
+        struct error err = { 0 };
+
+        b->loop = loop_new();
+        b->http = http_client_new(b->loop, &(struct http_client_options){ 0 }, &err);
+        b->agents = agents_new(b->loop, b->http, "/nonexistent");
+        *state = b;
+        return 0;
+}
+
+static int teardown(void **state)
+{
+        struct bench *b = *state;
+
+        agents_free(b->agents);
+        http_client_free(b->http);
+        if (b->server)
+                fake_server_free(b->server);
+        loop_free(b->loop);
+        free(b);
+        return 0;
+}
+
+static void serve(struct bench *b, const char *more, const struct fake_answer *script, size_t count)
+{
+        struct error err = { 0 };
+        char *url, *json;
+
+        b->server = fake_server_new(b->loop, script, count);
+        url = fake_server_url(b->server, "/");
+        json = mem_printf(
+                "{\"url\": \"%s\", \"id\": \"game night\", \"apiKey\": \"os-key-1\", \"retries\": 0%s}", url,
+                more);
+        if (fake_apply(b->agents, "g", "agno", json, &err) < 0)
+                fail_msg("%s", err.text);
+        free(json);
+        free(url);
+}
+
+static void talk(struct bench *b, struct fake_turn *t, const char *more, const char *answer, size_t piece)
+{
+        struct fake_answer script = { answer, .end = FAKE_CLOSE, .piece = piece };
+
+        serve(b, more, &script, 1);
+        fake_turn_init(t, "g", "hi");
+        fake_turn_start(t, b->agents);
+        fake_turn_await(t, b->loop);
+}
+
+static void assert_has(const char *text, const char *part)
+{
+        if (!strstr(text, part))
+                fail_msg("'%s' is not in '%s'", part, text);
+}
+
+static void a_run_streams_its_increments_and_tells_its_cost(void **state)
+{
+        struct fake_turn t;
+
+        talk(*state, &t, "", SSE RUN, 3);
+        assert_int_equal(t.reply.kind, ERR_NONE);
+        assert_string_equal(t.text, "Grüße, Ann 🎲");
+        assert_string_equal(t.streamed.data, "Grüße, Ann 🎲");
+        assert_int_equal(t.reply.tokens_in, 20);
+        assert_int_equal(t.reply.tokens_out, 7);
+        assert_int_equal(t.reply.cost_microusd, 2000);
+        fake_turn_release(&t);
+}
+
+/* Cut in two at every byte, and fed byte by byte: always the same. */
+static void read_cut(const struct llm_wire *wire, const char *stream, size_t n, size_t cut, const char *text)
+{
+        struct llm_reader r;
+
+        llm_reader_init(&r, wire, NULL, NULL);
+        assert_int_equal(llm_reader_stream(&r, stream, cut), 0);
+        assert_int_equal(llm_reader_stream(&r, stream + cut, n - cut), 0);
+        assert_true(r.ended);
+        assert_string_equal(r.text.data, text);
+        llm_reader_release(&r);
+}
+
+static void a_stream_reads_the_same_wherever_it_is_cut(void **state)
+{
+        static const struct {
+                const struct llm_wire *wire;
+                const char *stream, *text;
+        } rows[] = {
+                { &agno_agent_wire, RUN, "Grüße, Ann 🎲" },
+                { &agno_team_wire, TEAM, "the team" },
+                { &agno_workflow_wire, FLOW, "the result" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                size_t n = strlen(rows[i].stream);
+                struct llm_reader r;
+
+                for (size_t cut = 0; cut <= n; cut++)
+                        read_cut(rows[i].wire, rows[i].stream, n, cut, rows[i].text);
+                llm_reader_init(&r, rows[i].wire, NULL, NULL);
+                for (size_t at = 0; at < n; at++)
+                        assert_int_equal(llm_reader_stream(&r, rows[i].stream + at, 1), 0);
+                assert_string_equal(r.text.data, rows[i].text);
+                llm_reader_release(&r);
+        }
+}
+
+static void the_request_is_a_form_with_session_and_user(void **state)
+{
+        static const struct fake_answer script[] = { { SSE RUN, .end = FAKE_CLOSE } };
+        struct bench *b = *state;
+        struct fake_turn t;
+        const char *request;
+
+        serve(b, "", script, 1);
+        fake_turn_init(&t, "g", "what & when?");
+        t.input.chat = CHAT_GROUP;
+        t.input.platform = "discord";
+        t.run.session = "discord-channel-9";
+        t.run.prompt = "Read the room.";
+        fake_turn_start(&t, b->agents);
+        fake_turn_await(&t, b->loop);
+        request = fake_server_request(b->server, 0);
+        assert_has(request, "POST /agents/game%20night/runs HTTP/1.1");
+        assert_has(request, "Authorization: Bearer os-key-1\r\n");
+        assert_has(request, "Content-Type: application/x-www-form-urlencoded\r\n");
+        assert_has(request, "traceparent: 00-0af7651916cd43dd8448eb211c80319c-");
+        assert_has(request, "message=Read%20the%20room.%0A%0A%5BAnn%5D%3A%20what%20%26%20when%3F&stream=true"
+                            "&session_id=discord-channel-9&user_id=discord%3A7");
+        fake_turn_release(&t);
+}
+
+static void a_whole_answer_and_structured_content_are_understood(void **state)
+{
+        static const struct {
+                const char *answer, *text;
+                enum error_kind kind;
+        } rows[] = {
+                { JSON("{\"run_id\":\"r\",\"content\":\"done\",\"status\":\"COMPLETED\"}"), "done",
+                  ERR_NONE },
+                { JSON("{\"content\":{\"when\":\"eight\"},\"status\":\"COMPLETED\"}"), "{\"when\":\"eight\"}",
+                  ERR_NONE },
+                { JSON("{\"content\":\"the database is gone\",\"status\":\"ERROR\"}"),
+                  "The agent failed. Please try again.", ERR_NET },
+                { JSON("{\"content\":\"\",\"status\":\"PAUSED\"}"),
+                  "The agent has paused: it waits for an approval in its own console.", ERR_CONFLICT },
+        };
+
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct fake_turn t;
+
+                talk(*state, &t, ", \"stream\": false", rows[i].answer, 0);
+                assert_int_equal(t.reply.kind, rows[i].kind);
+                assert_string_equal(t.text, rows[i].text);
+                fake_turn_release(&t);
+                teardown(state);
+                setup(state);
+        }
+}
+
+static void failures_are_told_and_a_failed_runs_text_is_no_answer(void **state)
+{
+        static const struct {
+                const char *answer;
+                enum error_kind kind;
+                const char *notice, *record;
+        } rows[] = {
+                { SSE STARTED EV("RunError", "\"content\":\"tool exploded\""), ERR_NET, "The agent failed",
+                  "tool exploded" },
+                { SSE STARTED EV("RunCancelled", "\"reason\":\"by hand\""), ERR_NET, "The agent failed",
+                  "by hand" },
+                { SSE STARTED EV("RunPaused", "\"x\":1"), ERR_CONFLICT, "approval", "approval" },
+                { SSE STARTED PIECE("half"), ERR_NET, "half\n\n(The answer breaks off here.",
+                  "stream ended before" },
+                { SSE STARTED, ERR_NET, "cannot be reached", "stream ended before" },
+                { SSE "data: nonsense\n\n", ERR_PROTOCOL, "could not be understood", "" },
+                { FAILS("401 No", "{\"detail\":\"Invalid authentication token\"}"), ERR_REFUSED,
+                  "refused our key", "Invalid authentication" },
+                { FAILS("404 No", "{\"detail\":\"Agent not found\"}"), ERR_MISSING, "was not found",
+                  "Agent not found" },
+                { FAILS("422 No", "{\"detail\":[{\"loc\":[\"message\"]}]}"), ERR_INVALID, "did not accept",
+                  "loc" },
+        };
+
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct fake_turn t;
+
+                talk(*state, &t, "", rows[i].answer, 0);
+                assert_int_equal(t.reply.kind, rows[i].kind);
+                assert_has(t.text, rows[i].notice);
+                assert_has(t.error, rows[i].record);
+                assert_null(strstr(t.error, "os-key-1"));
+                fake_turn_release(&t);
+                teardown(state);
+                setup(state);
+        }
+}
+
+static void a_cancelled_run_is_cancelled_over_there_too(void **state)
+{
+        static const struct fake_answer script[] = { { SSE STARTED PIECE("working") }, { JSON("{}") } };
+        struct bench *b = *state;
+        struct fake_turn t;
+
+        serve(b, "", script, 2);
+        fake_turn_init(&t, "g", "hi");
+        fake_turn_start(&t, b->agents);
+        for (int i = 0; i < ROUNDS && t.deltas == 0; i++)
+                loop_step(b->loop, true);
+        fake_turn_cancel(&t, b->agents);
+        for (int i = 0; i < ROUNDS && fake_server_requests(b->server) < 2; i++)
+                loop_step(b->loop, true);
+        assert_has(fake_server_request(b->server, 1),
+                   "POST /agents/game%20night/runs/run%2F1/cancel HTTP/1.1");
+        assert_has(fake_server_request(b->server, 1), "Authorization: Bearer os-key-1\r\n");
+        fake_turn_release(&t);
+}
+
+static void note_health(void *arg, const struct agent_health *h)
+{
+        *(struct agent_health *)arg = *h;
+}
+
+static void health_is_what_the_agentos_says(void **state)
+{
+        static const struct fake_answer script[] = { { JSON("{\"status\":\"ok\"}"), .end = FAKE_CLOSE } };
+        struct bench *b = *state;
+        struct agent_health h = { 0 };
+        struct error err;
+
+        serve(b, ", \"kind\": \"team\"", script, 1);
+        assert_int_equal(agents_check(b->agents, "g", note_health, &h, &err), 0);
+        for (int i = 0; i < ROUNDS && !h.known; i++)
+                loop_step(b->loop, true);
+        assert_true(h.healthy);
+        assert_has(fake_server_request(b->server, 0), "GET /health HTTP/1.1");
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                TEST(a_run_streams_its_increments_and_tells_its_cost),
+                TEST(a_stream_reads_the_same_wherever_it_is_cut),
+                TEST(the_request_is_a_form_with_session_and_user),
+                TEST(a_whole_answer_and_structured_content_are_understood),
+                TEST(failures_are_told_and_a_failed_runs_text_is_no_answer),
+                TEST(a_cancelled_run_is_cancelled_over_there_too),
+                TEST(health_is_what_the_agentos_says),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
