@@ -215,7 +215,9 @@ void turns_cancel(struct http_exchange *x);
 bool turns_reply_admit(struct http_exchange *x); /* turn_replies.c */
 void turns_reply(struct http_exchange *x);
 void trigger_logs_list(struct http_exchange *x); /* trigger_logs.c */
-bool channels_admit(struct http_exchange *x);    /* channels.c */
+void tools_list(struct http_exchange *x);        /* tools.c */
+void tools_call(struct http_exchange *x);
+bool channels_admit(struct http_exchange *x); /* channels.c */
 void channels_webhook(struct http_exchange *x);
 void route_test(struct http_exchange *x);     /* route_test.c */
 void instances_list(struct http_exchange *x); /* instances.c */

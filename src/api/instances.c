@@ -84,6 +84,8 @@ static void write_instance(struct listing *l, struct adapter *a)
         jsonw_str(l->json, "channel", a->ops->name);
         jsonw_str(l->json, "state", h.state);
         jsonw_bool(l->json, "isConnected", a->state == ADAPTER_UP);
+        jsonw_str(l->json, "profileName", a->profile[0] ? a->profile : NULL);
+        jsonw_str(l->json, "ownerIdentifier", a->owner[0] ? a->owner : NULL);
         jsonw_str(l->json, "why", h.why[0] ? h.why : NULL);
         jsonw_str(l->json, "connection", adapter_state_name(a->state));
         show_time(l->json, "since", a->since_ms);

@@ -85,6 +85,7 @@ extern const struct field pairing_query[], approve_fields[], deny_fields[];     
 extern const struct field pause_fields[], resume_fields[];                              /* handover.c */
 extern const struct field backup_fields[];                                              /* backup.c */
 extern const struct field key_fields[];                                                 /* keys.c */
+extern const struct field tool_fields[];                                                /* tools.c */
 extern const struct field chats_query[], messages_query[];                              /* chats.c */
 /* clang-format on */
 

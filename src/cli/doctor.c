@@ -153,6 +153,15 @@ static void check_disk(struct doctor *d)
 
 /* ---- daemon ---- */
 
+/* The bot's name shows whether it is the right one. */
+static void report_connected(struct doctor *d, const char *name, const char *profile)
+{
+        if (profile)
+                report(d, FINE, NULL, "adapter %s is connected as %s", name, profile);
+        else
+                report(d, FINE, NULL, "adapter %s is connected", name);
+}
+
 static void check_readiness(struct doctor *d, struct client *c)
 {
         struct error err = { 0 };
@@ -167,7 +176,7 @@ static void check_readiness(struct doctor *d, struct client *c)
         json_array_foreach(json_object_get(page, "items"), i, item) {
                 name = json_str(item, "name", "?");
                 if (strcmp(json_str(item, "state", ""), "connected") == 0)
-                        report(d, FINE, NULL, "adapter %s is connected", name);
+                        report_connected(d, name, json_str(item, "profileName", NULL));
                 else if (strcmp(json_str(item, "connection", ""), "off") == 0)
                         report(d, FINE, NULL, "adapter %s is switched off", name);
                 else

@@ -148,8 +148,11 @@ static bool is_among(const char *path, const char *const *paths, size_t count)
 /* A platform's webhook shows the adapter's own secret instead of a key, an agent's answer the turn's token. */
 static void only_health_this_document_and_webhooks_are_open_to_everybody(void **state)
 {
-        static const char *const open[] = { "/healthz", "/readyz", "/api/openapi.json",
+        static const char *const open[] = { "/healthz",
+                                            "/readyz",
+                                            "/api/openapi.json",
                                             "/api/v2/channels/:platform/:adapter/webhook",
+                                            "/api/v2/channels/:platform/:adapter/interactions",
                                             "/api/v2/turns/:id/reply" };
         size_t found = 0;
 
@@ -167,6 +170,7 @@ static void what_changes_something_needs_more_than_reading(void **state)
 {
         /* these have a secret of their own, or are only a question */
         static const char *const apart[] = { "/api/v2/channels/:platform/:adapter/webhook",
+                                             "/api/v2/channels/:platform/:adapter/interactions",
                                              "/api/v2/turns/:id/reply", "/api/v2/route-test",
                                              "/api/v2/access/check" };
 

@@ -34,6 +34,12 @@ static struct {
                 char key[100], text[100], metadata[1000];
                 unsigned attachments;
         } arrivals[128];
+        struct {
+                char kind[20], channel[60], thread[30], text[200], reply_to[30], message_id[30], emoji[30],
+                        name[60];
+                outbox_ack_fn *ack;
+                void *arg;
+        } put; /* the last delivery somebody asked for */
 } fake_road;
 
 static void fake_road_reset(void)
@@ -53,6 +59,26 @@ void outbox_sent(struct road *r, int64_t delivery, int64_t fence, const struct s
         snprintf(s->platform_id, sizeof(s->platform_id), "%s",
                  result->platform_id ? result->platform_id : "");
         snprintf(s->why, sizeof(s->why), "%s", result->why ? result->why : "");
+}
+
+static inline void fake_copy(char *to, size_t size, const char *from)
+{
+        snprintf(to, size, "%s", from ? from : "");
+}
+
+void outbox_put(struct road *r, const struct outgoing *out, outbox_ack_fn *ack, void *arg)
+{
+        assert_ptr_equal(r, FAKE_ROAD);
+        fake_copy(fake_road.put.kind, sizeof(fake_road.put.kind), out->kind);
+        fake_copy(fake_road.put.channel, sizeof(fake_road.put.channel), out->channel);
+        fake_copy(fake_road.put.thread, sizeof(fake_road.put.thread), out->thread);
+        fake_copy(fake_road.put.text, sizeof(fake_road.put.text), out->text);
+        fake_copy(fake_road.put.reply_to, sizeof(fake_road.put.reply_to), out->reply_to);
+        fake_copy(fake_road.put.message_id, sizeof(fake_road.put.message_id), out->message_id);
+        fake_copy(fake_road.put.emoji, sizeof(fake_road.put.emoji), out->emoji);
+        fake_copy(fake_road.put.name, sizeof(fake_road.put.name), out->file.name);
+        fake_road.put.ack = ack;
+        fake_road.put.arg = arg;
 }
 
 void outbox_wake(struct road *r, const char *adapter)

@@ -1,2 +1,484 @@
+/*
+ * What agents and the API may ask of Discord. The set is closed: every id that a tool takes is in the answer of another one, servers from
+ * discord_list_guilds, channels and threads from discord_list_channels, messages and people from discord_read.
+ *
+ * What sends, edits, deletes or reacts becomes a delivery in the outbox, like an agent's answer.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/mem.h"
 #include "platform/discord/discord.h"
-const struct platform_tool dc_tools[] = { { 0 } };
+#include "platform/tools.h"
+
+#define READ_LIMIT 20
+#define READ_MAX   100
+
+/* One call of a tool, until it is answered. */
+struct tool_call {
+        struct discord *dc;
+        platform_tool_fn *done;
+        void *arg;
+        json_t *result; /* what has been gathered so far */
+        char *guild;
+};
+
+static struct tool_call *call_new(struct adapter *a, platform_tool_fn *done, void *arg)
+{
+        struct tool_call *t = mem_zalloc(sizeof(*t));
+
+        t->dc = a->self;
+        t->done = done;
+        t->arg = arg;
+        return t;
+}
+
+static void call_free(struct tool_call *t)
+{
+        json_decref(t->result);
+        free(t->guild);
+        free(t);
+}
+
+/* Takes the result over. */
+static void succeed(struct tool_call *t, json_t *result)
+{
+        char *text = json_text(result);
+
+        t->done(t->arg, text, NULL);
+        free(text);
+        json_decref(result);
+        call_free(t);
+}
+
+static void fail(struct tool_call *t, const struct error *err)
+{
+        t->done(t->arg, NULL, err);
+        call_free(t);
+}
+
+static void fail_with(struct tool_call *t, const struct dc_answer *a)
+{
+        const char *advice = dc_advice(a->code);
+        struct error err = { 0 };
+
+        error_set(&err,
+                  a->status == 404   ? ERR_MISSING
+                  : a->status == 429 ? ERR_LIMIT
+                  : a->status > 0    ? ERR_REFUSED
+                  : a->kind          ? a->kind
+                                     : ERR_NET,
+                  "%s%s%s", a->why, advice ? ": " : "", advice ? advice : "");
+        fail(t, &err);
+}
+
+static void ask(struct tool_call *t, const char *route, const char *id, const char *query, dc_answer_fn *done)
+{
+        dc_ask(t->dc,
+               &(struct dc_request){ .method = "GET",
+                                     .route = route,
+                                     .args = { id },
+                                     .query = query,
+                                     .priority = DC_NORMAL,
+                                     .repeatable = true },
+               done, t);
+}
+
+/* ---- arguments ---- */
+
+/* The id in an argument; NULL with an error when it is required and absent, or no id. */
+static const char *id_of(const json_t *arguments, const char *name, bool required, char space[24],
+                         struct error *err)
+{
+        const char *id = tool_text(arguments, name, required, space, err);
+
+        if (!id || dc_is_id(id))
+                return id;
+        error_set(err, ERR_INVALID, "'%s' must be an id of Discord: digits, not '%.40s'", name, id);
+        return NULL;
+}
+
+/* A channel as people and Discord name it: the id of a thread is enough. */
+static void find_place(const struct discord *dc, const char *id, struct outgoing *out, char parent[24])
+{
+        struct dc_place place;
+
+        out->channel = id;
+        if (!dc->inbound || !dc_inbound_place(dc->inbound, id, &place) || !place.parent)
+                return;
+        snprintf(parent, 24, "%s", place.parent);
+        out->channel = parent;
+        out->thread = id;
+}
+
+/* ---- what goes through the outbox ---- */
+
+static void on_put(void *arg, const struct outbox_receipt *r)
+{
+        struct tool_call *t = arg;
+        char id[32];
+
+        if (r->error.kind != ERR_NONE) {
+                fail(t, &r->error);
+                return;
+        }
+        snprintf(id, sizeof(id), "dlv-%" PRId64, r->delivery);
+        succeed(t, json_pack("{s:s, s:s, s:i}", "deliveryId", id, "status", "queued", "messages",
+                             (int)r->count));
+}
+
+/* Which arguments a kind of delivery takes; those that are named are required. */
+struct sending {
+        const char *kind;
+        bool person, message, content, emoji, name;
+};
+
+static int read_sending(const struct sending *s, const struct discord *dc, const json_t *arguments,
+                        struct outgoing *out, char spaces[4][24], struct error *err)
+{
+        const char *place = id_of(arguments, s->person ? "user_id" : "channel_id", true, spaces[0], err);
+
+        if (place && !s->person)
+                find_place(dc, place, out, spaces[3]);
+        else if (place)
+                out->channel = place; /* the caller makes it a person */
+        out->message_id = s->message ? id_of(arguments, "message_id", true, spaces[1], err) : NULL;
+        out->reply_to =
+                s->content && !s->message ? id_of(arguments, "reply_to", false, spaces[2], err) : NULL;
+        out->text = s->content ? tool_text(arguments, "content", true, spaces[2], err) : NULL;
+        out->emoji = s->emoji ? tool_text(arguments, "emoji", true, spaces[2], err) : NULL;
+        out->file.name = s->name ? tool_text(arguments, "name", true, spaces[2], err) : NULL;
+        return err->kind == ERR_NONE ? 0 : -1;
+}
+
+static void send_as(struct adapter *a, const struct sending *s, const json_t *arguments,
+                    platform_tool_fn *done, void *arg)
+{
+        struct outgoing out = { .adapter = a->name, .kind = s->kind, .class = PACE_FINAL };
+        struct error err = { 0 };
+        char spaces[4][24], person[40];
+
+        if (read_sending(s, a->self, arguments, &out, spaces, &err) < 0) {
+                tool_refuse(a, done, arg, &err);
+                return;
+        }
+        if (s->person) {
+                snprintf(person, sizeof(person), DC_USER "%s", out.channel);
+                out.channel = person;
+        }
+        outbox_put(a->road, &out, on_put, call_new(a, done, arg));
+}
+
+static void tool_send(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg)
+{
+        send_as(a, &(struct sending){ .kind = "send", .content = true }, arguments, done, arg);
+}
+
+static void tool_dm(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg)
+{
+        send_as(a, &(struct sending){ .kind = "send", .content = true, .person = true }, arguments, done,
+                arg);
+}
+
+static void tool_react(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg)
+{
+        send_as(a, &(struct sending){ .kind = "react", .message = true, .emoji = true }, arguments, done,
+                arg);
+}
+
+static void tool_edit(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg)
+{
+        send_as(a, &(struct sending){ .kind = "edit", .message = true, .content = true }, arguments, done,
+                arg);
+}
+
+static void tool_delete(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg)
+{
+        send_as(a, &(struct sending){ .kind = "delete", .message = true }, arguments, done, arg);
+}
+
+static void tool_thread(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg)
+{
+        send_as(a, &(struct sending){ .kind = "thread", .message = true, .name = true }, arguments, done,
+                arg);
+}
+
+/* ---- reading ---- */
+
+static json_t *author_json(const json_t *m)
+{
+        const json_t *author = json_object_get(m, "author");
+        const char *shown = json_str(author, "global_name", NULL);
+
+        return json_pack("{s:s, s:s, s:s, s:b}", "id", json_str(author, "id", ""), "username",
+                         json_str(author, "username", ""), "name",
+                         shown ? shown : json_str(author, "username", ""), "bot",
+                         json_flag(author, "bot", false));
+}
+
+static json_t *message_json(const json_t *m)
+{
+        char when[CLOCK_ISO_SIZE];
+        json_t *files = json_array(), *o, *file;
+        const char *about = json_str(json_object_get(m, "message_reference"), "message_id", NULL);
+        size_t i;
+
+        json_array_foreach(json_object_get(m, "attachments"), i, file)
+                json_array_append_new(files, json_string(json_str(file, "filename", "file")));
+        clock_iso(dc_id_time_ms(json_str(m, "id", NULL)), when);
+        o = json_pack("{s:s, s:s, s:o, s:s}", "id", json_str(m, "id", ""), "time", when, "author",
+                      author_json(m), "text", json_str(m, "content", ""));
+        if (about)
+                json_object_set_new(o, "replyTo", json_string(about));
+        if (json_array_size(files) > 0)
+                json_object_set(o, "files", files);
+        json_decref(files);
+        return o;
+}
+
+static void on_read(void *arg, const struct dc_answer *a)
+{
+        struct tool_call *t = arg;
+        json_t *list;
+
+        if (!a->ok) {
+                fail_with(t, a);
+                return;
+        }
+        list = json_array();
+        for (size_t i = json_array_size(a->result); i > 0; i--)
+                json_array_append_new(list, message_json(json_array_get(a->result, i - 1)));
+        succeed(t, json_pack("{s:o}", "messages", list));
+}
+
+static void tool_read(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg)
+{
+        struct error err = { 0 };
+        char channel_space[24], before_space[24], query[60];
+        const char *channel = id_of(arguments, "channel_id", true, channel_space, &err);
+        const char *before = id_of(arguments, "before", false, before_space, &err);
+        int64_t limit = json_int(arguments, "limit", READ_LIMIT);
+
+        if (err.kind != ERR_NONE) {
+                tool_refuse(a, done, arg, &err);
+                return;
+        }
+        limit = limit < 1 ? 1 : limit > READ_MAX ? READ_MAX : limit;
+        snprintf(query, sizeof(query), "limit=%d%s%s", (int)limit, before ? "&before=" : "",
+                 before ? before : "");
+        ask(call_new(a, done, arg), "/channels/{channel_id}/messages", channel, query, on_read);
+}
+
+static void on_self(void *arg, const struct dc_answer *a)
+{
+        struct tool_call *t = arg;
+        const struct setting_list *admins = &t->dc->adapter->common->admins;
+        const char *person = dc_person(t->dc, DC_OPERATOR),
+                   *dm = person ? dc_memory_dm_of(t->dc, person) : NULL;
+        json_t *ids;
+
+        if (!a->ok) {
+                fail_with(t, a);
+                return;
+        }
+        ids = json_array();
+        for (size_t i = 0; i < admins->count; i++)
+                json_array_append_new(ids, json_string(admins->items[i]));
+        succeed(t, json_pack("{s:s, s:s, s:s?, s:o, s:s?}", "id", json_str(a->result, "id", ""), "username",
+                             json_str(a->result, "username", ""), "applicationId", t->dc->self.application,
+                             "operators", ids, "operatorDm", dm));
+}
+
+static void tool_whoami(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg)
+{
+        (void)arguments;
+        ask(call_new(a, done, arg), "/users/@me", NULL, NULL, on_self);
+}
+
+/* ---- servers and channels ---- */
+
+static json_t *guilds_json(const json_t *answer)
+{
+        json_t *list = json_array(), *g;
+        size_t i;
+
+        json_array_foreach(answer, i, g)
+                json_array_append_new(list, json_pack("{s:s, s:s}", "id", json_str(g, "id", ""), "name",
+                                                      json_str(g, "name", "")));
+        return list;
+}
+
+static void on_guilds(void *arg, const struct dc_answer *a)
+{
+        struct tool_call *t = arg;
+
+        if (a->ok)
+                succeed(t, json_pack("{s:o}", "guilds", guilds_json(a->result)));
+        else
+                fail_with(t, a);
+}
+
+static void tool_guilds(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg)
+{
+        struct error err = { 0 };
+        char space[24], query[60];
+        const char *after = id_of(arguments, "after", false, space, &err);
+
+        if (err.kind != ERR_NONE) {
+                tool_refuse(a, done, arg, &err);
+                return;
+        }
+        snprintf(query, sizeof(query), "limit=200%s%s", after ? "&after=" : "", after ? after : "");
+        ask(call_new(a, done, arg), "/users/@me/guilds", NULL, query, on_guilds);
+}
+
+static const char *type_name(int64_t type)
+{
+        static const char *const names[] = {
+                [0] = "text",    [2] = "voice",   [4] = "category",        [5] = "announcement",
+                [10] = "thread", [11] = "thread", [12] = "private thread", [13] = "stage",
+                [15] = "forum",  [16] = "media"
+        };
+
+        return type >= 0 && (size_t)type < COUNT(names) && names[type] ? names[type] : "other";
+}
+
+static void add_channels(json_t *list, const json_t *answer)
+{
+        json_t *c;
+        size_t i;
+
+        json_array_foreach(answer, i, c) {
+                json_t *o = json_pack("{s:s, s:s, s:s}", "id", json_str(c, "id", ""), "name",
+                                      json_str(c, "name", ""), "type", type_name(json_int(c, "type", -1)));
+
+                if (json_str(c, "parent_id", NULL))
+                        json_object_set_new(o, "parent", json_string(json_str(c, "parent_id", NULL)));
+                if (json_str(c, "topic", NULL))
+                        json_object_set_new(o, "topic", json_string(json_str(c, "topic", NULL)));
+                json_array_append_new(list, o);
+        }
+}
+
+/* Without the right to see them there are just no threads in the list. */
+static void on_threads(void *arg, const struct dc_answer *a)
+{
+        struct tool_call *t = arg;
+        json_t *result = json_pack("{s:s, s:O}", "guildId", t->guild, "channels", t->result);
+
+        if (a->ok)
+                add_channels(t->result, json_object_get(a->result, "threads"));
+        succeed(t, result);
+}
+
+static void on_channels(void *arg, const struct dc_answer *a)
+{
+        struct tool_call *t = arg;
+
+        if (!a->ok) {
+                fail_with(t, a);
+                return;
+        }
+        t->result = json_array();
+        add_channels(t->result, a->result);
+        ask(t, "/guilds/{guild_id}/threads/active", t->guild, NULL, on_threads);
+}
+
+/* No server was named: the only one is meant, else the choices are told. */
+static void on_choice(void *arg, const struct dc_answer *a)
+{
+        struct tool_call *t = arg;
+        struct error err = { 0 };
+        struct buf text;
+
+        if (!a->ok) {
+                fail_with(t, a);
+                return;
+        }
+        if (json_array_size(a->result) == 1) {
+                t->guild = mem_strdup(json_str(json_array_get(a->result, 0), "id", ""));
+                ask(t, "/guilds/{guild_id}/channels", t->guild, NULL, on_channels);
+                return;
+        }
+        buf_init(&text, sizeof(err.text) - 20);
+        buf_addstr(&text, json_array_size(a->result) ? "'guild_id' must say which server is meant:"
+                                                     : "the bot is in no server");
+        for (size_t i = 0; i < json_array_size(a->result); i++) {
+                const json_t *g = json_array_get(a->result, i);
+
+                buf_addf(&text, "%s %s (%s)", i ? "," : "", json_str(g, "id", ""), json_str(g, "name", ""));
+        }
+        error_set(&err, ERR_INVALID, "%s", text.data);
+        buf_release(&text);
+        fail(t, &err);
+}
+
+static void tool_channels(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg)
+{
+        struct error err = { 0 };
+        char space[24];
+        const char *guild = id_of(arguments, "guild_id", false, space, &err);
+        struct tool_call *t;
+
+        if (err.kind != ERR_NONE) {
+                tool_refuse(a, done, arg, &err);
+                return;
+        }
+        t = call_new(a, done, arg);
+        t->guild = mem_strdup(guild);
+        if (guild)
+                ask(t, "/guilds/{guild_id}/channels", guild, NULL, on_channels);
+        else
+                ask(t, "/users/@me/guilds", NULL, "limit=200", on_choice);
+}
+
+/* ---- the table ---- */
+
+#define ID(text)   "{\"type\":\"string\",\"pattern\":\"^[0-9]{1,20}$\",\"description\":\"" text "\"}"
+#define TEXT(text) "{\"type\":\"string\",\"minLength\":1,\"description\":\"" text "\"}"
+#define OBJECT(properties, required)                                                   \
+        "{\"type\":\"object\",\"properties\":{" properties "},\"required\":[" required \
+        "],\"additionalProperties\":false}"
+#define CHANNEL "\"channel_id\":" ID("A channel or thread, from discord_list_channels")
+#define MESSAGE "\"message_id\":" ID("A message, from discord_read")
+#define CONTENT "\"content\":" TEXT("Markdown; long texts become several messages")
+
+const struct platform_tool dc_tools[] = {
+        { "discord_send", "Sends a message to a channel or thread of Discord.",
+          OBJECT(CHANNEL "," CONTENT ",\"reply_to\":" ID("A message of the same channel to answer"),
+                 "\"channel_id\",\"content\""),
+          tool_send },
+        { "discord_dm", "Sends a direct message to a person on Discord.",
+          OBJECT("\"user_id\":" ID("A person, from discord_read or discord_whoami") "," CONTENT,
+                 "\"user_id\",\"content\""),
+          tool_dm },
+        { "discord_read", "Reads the last messages of a channel or thread, oldest first.",
+          OBJECT(CHANNEL ",\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":100,\"default\":20},"
+                         "\"before\":" ID("Only messages before this one"),
+                 "\"channel_id\""),
+          tool_read },
+        { "discord_react", "Reacts to a message with an emoji.",
+          OBJECT(CHANNEL "," MESSAGE ",\"emoji\":" TEXT("The emoji itself, or name:id of a custom one"),
+                 "\"channel_id\",\"message_id\",\"emoji\""),
+          tool_react },
+        { "discord_edit", "Replaces the text of a message the bot has sent.",
+          OBJECT(CHANNEL "," MESSAGE "," CONTENT, "\"channel_id\",\"message_id\",\"content\""), tool_edit },
+        { "discord_delete", "Deletes a message.",
+          OBJECT(CHANNEL "," MESSAGE, "\"channel_id\",\"message_id\""), tool_delete },
+        { "discord_create_thread", "Begins a thread at a message; the thread has the message's id.",
+          OBJECT(CHANNEL "," MESSAGE ",\"name\":" TEXT("At most 100 characters"),
+                 "\"channel_id\",\"message_id\",\"name\""),
+          tool_thread },
+        { "discord_list_guilds", "Lists the servers the bot is in.",
+          OBJECT("\"after\":" ID("Only those after this one"), ""), tool_guilds },
+        { "discord_list_channels",
+          "Lists the channels and active threads of a server; without guild_id of the only one.",
+          OBJECT("\"guild_id\":" ID("A server, from discord_list_guilds"), ""), tool_channels },
+        { "discord_whoami", "Tells the bot's name and id, and the ids of its operators.", OBJECT("", ""),
+          tool_whoami },
+        { 0 },
+};

@@ -181,11 +181,15 @@ static void ask(struct telegram *tg, const char *method, json_t *params, int64_t
 
 static void take_profile(struct telegram *tg, const json_t *me)
 {
+        char id[24];
+
         free(tg->username);
         free(tg->name);
         tg->username = mem_strdup(json_str(me, "username", NULL));
         tg->name = mem_strdup(json_str(me, "first_name", ""));
         tg->self = (struct tg_self){ .id = json_int(me, "id", 0), .username = tg->username };
+        snprintf(id, sizeof(id), "%" PRId64, tg->self.id);
+        adapter_is(tg->adapter, tg->username ? tg->username : tg->name, id);
         log_info("telegram bot", LOG_S("adapter", tg->adapter->name), LOG_S("name", tg->name),
                  LOG_S("username", tg->username), LOG_I("id", tg->self.id),
                  LOG_S("readsAllGroupMessages", json_flag(me, "can_read_all_group_messages", false)

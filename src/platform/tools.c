@@ -1,0 +1,87 @@
+#include "platform/tools.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "platform/adapters.h"
+
+const struct platform_tool *platform_tool_find(const struct platform_ops *ops, const char *name)
+{
+        for (const struct platform_tool *t = ops->tools; t && t->name; t++)
+                if (strcmp(t->name, name) == 0)
+                        return t;
+        return NULL;
+}
+
+struct refusal_of_tool {
+        platform_tool_fn *done;
+        void *arg;
+        struct error err;
+};
+
+static void on_refused(void *arg)
+{
+        struct refusal_of_tool *f = arg;
+
+        f->done(f->arg, NULL, &f->err);
+        free(f);
+}
+
+static void refuse_later(struct loop *l, platform_tool_fn *done, void *arg, const struct error *err)
+{
+        struct refusal_of_tool *f = mem_zalloc(sizeof(*f));
+
+        f->done = done;
+        f->arg = arg;
+        f->err = *err;
+        loop_defer(l, on_refused, f);
+}
+
+void tool_refuse(struct adapter *a, platform_tool_fn *done, void *arg, const struct error *err)
+{
+        refuse_later(a->loop, done, arg, err);
+}
+
+void adapters_tool(void *adapters, const char *adapter, const char *tool, const json_t *arguments,
+                   platform_tool_fn *done, void *arg)
+{
+        struct adapters *as = adapters;
+        struct adapter *a = adapters_find(as, adapter);
+        const struct platform_tool *t = a ? platform_tool_find(a->ops, tool) : NULL;
+        struct error err = { 0 };
+
+        if (!a)
+                error_set(&err, ERR_MISSING, "there is no adapter '%s'", adapter);
+        else if (!t)
+                error_set(&err, ERR_MISSING, "adapter '%s' has no tool '%.60s'", adapter, tool);
+        else if (!a->self || a->state == ADAPTER_STOPPED)
+                error_set(&err, ERR_CONFLICT, "%s", a->why[0] ? a->why : "the adapter is switched off");
+        else if (!as->road)
+                error_set(&err, ERR_CANCELLED, "the program is about to end");
+        if (err.kind == ERR_NONE)
+                t->call(a, arguments, done, arg);
+        else
+                refuse_later(as->loop, done, arg, &err);
+}
+
+const char *tool_text(const json_t *arguments, const char *name, bool required, char space[24],
+                      struct error *err)
+{
+        const json_t *value = json_object_get(arguments, name);
+
+        if (err->kind != ERR_NONE)
+                return NULL; /* the first mistake is the one to tell */
+        if (json_is_string(value) && (json_string_length(value) > 0 || !required))
+                return json_string_length(value) > 0 ? json_string_value(value) : NULL;
+        if (json_is_integer(value)) { /* models like to write ids as numbers */
+                snprintf(space, 24, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+                return space;
+        }
+        if (value && !json_is_null(value) && !json_is_string(value))
+                error_set(err, ERR_INVALID, "'%s' must be a text", name);
+        else if (required)
+                error_set(err, ERR_INVALID, "'%s' is missing", name);
+        return NULL;
+}

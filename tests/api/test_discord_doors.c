@@ -1,0 +1,199 @@
+/* What Discord's adapters offer over HTTP: signed interactions, and tools. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <openssl/evp.h>
+
+#include "../lib/api_rig.h"
+#include "base/crypto.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+#define INTERACTIONS "/api/v2/channels/discord/dc/interactions"
+#define WHEN         "1700000000"
+
+static EVP_PKEY *key; /* the application's */
+
+static char *make_settings(void)
+{
+        unsigned char raw[ED25519_KEY_SIZE];
+        size_t n = sizeof(raw);
+        char hex[2 * ED25519_KEY_SIZE + 1];
+
+        assert_int_equal(EVP_PKEY_get_raw_public_key(key, raw, &n), 1);
+        return mem_printf("{\"botToken\":\"a.b.c\",\"apiBase\":\"http://127.0.0.1:9\",\"publicKey\":\"%s\"}",
+                          crypto_hex(raw, n, hex));
+}
+
+/* A bot that never gets through to Discord, and one without a token. */
+static int setup(void **state)
+{
+        struct api_rig *r = api_rig_new();
+        struct error err = { 0 };
+        struct adapter_conf *confs[3];
+        char *settings;
+
+        unsetenv("DISCORD_BOT_TOKEN");
+        key = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
+        assert_non_null(key);
+        settings = make_settings();
+        confs[0] = adapter_conf_make("api", "api", "{}", &err);
+        confs[1] = adapter_conf_make("dc", "discord", settings, &err);
+        confs[2] = adapter_conf_make("mute", "discord", "{}", &err);
+        free(settings);
+        for (size_t i = 0; i < COUNT(confs); i++)
+                assert_non_null(confs[i]);
+        assert_int_equal(adapters_apply(r->adapters, confs, COUNT(confs), &err), 0);
+        *state = r;
+        return 0;
+}
+
+static int teardown(void **state)
+{
+        api_rig_free(*state);
+        EVP_PKEY_free(key);
+        return 0;
+}
+
+/* The headers of a post that says `signed_text`; yours to free. */
+static char *sign(const char *when, const char *signed_text)
+{
+        unsigned char signature[ED25519_SIGNATURE_SIZE];
+        char hex[2 * ED25519_SIGNATURE_SIZE + 1], *text = mem_printf("%s%s", when, signed_text);
+        size_t n = sizeof(signature);
+        EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+
+        assert_int_equal(EVP_DigestSignInit(ctx, NULL, NULL, NULL, key), 1);
+        assert_int_equal(EVP_DigestSign(ctx, signature, &n, (const unsigned char *)text, strlen(text)), 1);
+        EVP_MD_CTX_free(ctx);
+        free(text);
+        return mem_printf("Host: 127.0.0.1\r\nX-Signature-Ed25519: %s\r\nX-Signature-Timestamp: %s\r\n",
+                          crypto_hex(signature, n, hex), when);
+}
+
+static struct api_answer post(struct api_rig *r, const char *signed_text, const char *body)
+{
+        char *headers = sign(WHEN, signed_text);
+        struct api_answer a = api_rig_ask_as(r, "POST", INTERACTIONS, headers, body);
+
+        free(headers);
+        return a;
+}
+
+static void a_ping_that_is_signed_is_answered(void **state)
+{
+        struct api_answer a = post(*state, "{\"type\":1}", "{\"type\":1}");
+
+        assert_int_equal(a.status, 200);
+        assert_int_equal(json_int(a.json, "type", 0), 1);
+        api_answer_release(&a);
+}
+
+static void a_wrong_signature_is_refused(void **state)
+{
+        static const char *const headers[] = {
+                "Host: 127.0.0.1\r\n",
+                "Host: 127.0.0.1\r\nX-Signature-Ed25519: 00\r\nX-Signature-Timestamp: 1\r\n",
+                "Host: 127.0.0.1\r\nX-Signature-Timestamp: 1\r\n",
+        };
+        struct api_answer a = post(*state, "{\"type\":2}", "{\"type\":1}");
+
+        assert_int_equal(a.status, 401);
+        api_answer_release(&a);
+        for (size_t i = 0; i < COUNT(headers); i++) {
+                a = api_rig_ask_as(*state, "POST", INTERACTIONS, headers[i], "{\"type\":1}");
+                assert_int_equal(a.status, 401);
+                api_answer_release(&a);
+        }
+}
+
+static void what_is_signed_but_no_interaction_is_told(void **state)
+{
+        struct api_answer a = post(*state, "{}", "{}");
+
+        assert_int_equal(a.status, 400);
+        api_answer_release(&a);
+        a = post(*state, "{\"type\":2,\"id\":\"5\",\"token\":\"t\"}",
+                 "{\"type\":2,\"id\":\"5\",\"token\":\"t\"}");
+        assert_int_equal(a.status, 503); /* the token has not been tried yet: nothing is taken before */
+        api_answer_release(&a);
+}
+
+static void tools_are_listed_with_their_parameters(void **state)
+{
+        struct api_answer a = api_rig_ask(*state, "GET", "/api/v2/instances/dc/tools", NULL);
+        const json_t *items = json_object_get(a.json, "items");
+
+        assert_int_equal(a.status, 200);
+        assert_int_equal(json_array_size(items), 10);
+        assert_string_equal(json_str(json_array_get(items, 0), "name", ""), "discord_send");
+        assert_true(json_is_object(json_object_get(json_array_get(items, 0), "parameters")));
+        api_answer_release(&a);
+        a = api_rig_ask(*state, "GET", "/api/v2/instances/api/tools", NULL);
+        assert_int_equal(json_array_size(json_object_get(a.json, "items")), 0);
+        api_answer_release(&a);
+}
+
+static void a_tool_that_sends_leaves_a_delivery(void **state)
+{
+        struct api_answer a = api_rig_ask(*state, "POST", "/api/v2/instances/dc/tools/discord_send",
+                                          "{\"arguments\":{\"channel_id\":\"7\",\"content\":\"**hi**\"}}");
+        const char *id;
+        char *path;
+
+        assert_int_equal(a.status, 200);
+        id = json_str(json_object_get(a.json, "data"), "deliveryId", NULL);
+        assert_non_null(id);
+        path = mem_printf("/api/v2/deliveries/%s", id);
+        api_answer_release(&a);
+        a = api_rig_ask(*state, "GET", path, NULL);
+        free(path);
+        assert_int_equal(a.status, 200);
+        assert_non_null(strstr(a.text, "**hi**"));
+        api_answer_release(&a);
+}
+
+static void a_tool_that_cannot_says_why(void **state)
+{
+        static const struct {
+                const char *path, *body;
+                int status;
+                const char *why;
+        } rows[] = {
+                { "dc/tools/discord_send", "{\"arguments\":{\"content\":\"hi\"}}", 400,
+                  "'channel_id' is missing" },
+                { "dc/tools/discord_fly", "{}", 404, "discord_fly" },
+                { "nobody/tools/discord_send", "{}", 404, "nobody" },
+                { "mute/tools/discord_whoami", "{}", 409,
+                  "set DISCORD_BOT_TOKEN in the environment, or adapters.mute.botToken" },
+        };
+
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                char *path = mem_printf("/api/v2/instances/%s", rows[i].path);
+                struct api_answer a = api_rig_ask(*state, "POST", path, rows[i].body);
+
+                assert_int_equal(a.status, rows[i].status);
+                assert_non_null(strstr(a.text, rows[i].why));
+                api_answer_release(&a);
+                free(path);
+        }
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+        const struct CMUnitTest tests[] = {
+                TEST(a_ping_that_is_signed_is_answered),         TEST(a_wrong_signature_is_refused),
+                TEST(what_is_signed_but_no_interaction_is_told), TEST(tools_are_listed_with_their_parameters),
+                TEST(a_tool_that_sends_leaves_a_delivery),       TEST(a_tool_that_cannot_says_why),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

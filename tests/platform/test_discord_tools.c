@@ -1,0 +1,288 @@
+/* What agents and the API may ask of Discord. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "discord_rig.h"
+#include "platform/tools.h"
+
+static struct {
+        unsigned calls;
+        char result[2000], why[600];
+        enum error_kind kind;
+} told;
+
+static int begin(void **state)
+{
+        unsetenv("DISCORD_BOT_TOKEN");
+        memset(&told, 0, sizeof(told));
+        *state = rig_new();
+        return 0;
+}
+
+static int end(void **state)
+{
+        rig_free(*state);
+        return 0;
+}
+
+static void on_told(void *arg, const char *result, const struct error *err)
+{
+        (void)arg;
+        told.calls++;
+        snprintf(told.result, sizeof(told.result), "%s", result ? result : "");
+        snprintf(told.why, sizeof(told.why), "%s", err ? err->text : "");
+        told.kind = err ? err->kind : ERR_NONE;
+}
+
+static void call(struct rig *g, const char *tool, const char *arguments)
+{
+        json_t *parsed = json_read(arguments, strlen(arguments), NULL);
+
+        assert_non_null(parsed);
+        told.calls = 0;
+        adapters_tool(g->adapters, "dc", tool, parsed, on_told, NULL);
+        json_decref(parsed);
+        assert_int_equal(told.calls, 0); /* never before the call has returned */
+}
+
+static void await_told(struct rig *g)
+{
+        for (int i = 0; i < 100000 && told.calls == 0; i++)
+                loop_step(g->loop, true);
+        assert_int_equal(told.calls, 1);
+}
+
+static void every_tool_is_described_for_a_model(void **state)
+{
+        static const char *const names[] = { "discord_send",          "discord_dm",
+                                             "discord_read",          "discord_react",
+                                             "discord_edit",          "discord_delete",
+                                             "discord_create_thread", "discord_list_guilds",
+                                             "discord_list_channels", "discord_whoami" };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(names); i++) {
+                const struct platform_tool *t = NULL;
+                json_t *schema;
+
+                for (const struct platform_tool *at = dc_tools; at->name; at++)
+                        if (strcmp(at->name, names[i]) == 0)
+                                t = at;
+                assert_non_null(t);
+                assert_true(strlen(t->help) > 10);
+                schema = json_read(t->parameters, strlen(t->parameters), NULL);
+                assert_string_equal(json_str(schema, "type", ""), "object");
+                assert_true(json_is_array(json_object_get(schema, "required")));
+                json_decref(schema);
+        }
+}
+
+static void what_sends_is_a_delivery(void **state)
+{
+        static const struct {
+                const char *tool, *arguments, *kind, *channel, *message, *text, *emoji, *name;
+        } rows[] = {
+                { "discord_send", "{\"channel_id\":\"7\",\"content\":\"hi\"}", "send", "7", "", "hi", "",
+                  "" },
+                { "discord_send", "{\"channel_id\":7,\"content\":\"hi\"}", "send", "7", "", "hi", "", "" },
+                { "discord_dm", "{\"user_id\":\"5\",\"content\":\"hi\"}", "send", "user:5", "", "hi", "",
+                  "" },
+                { "discord_react", "{\"channel_id\":\"7\",\"message_id\":\"9\",\"emoji\":\"👍\"}", "react",
+                  "7", "9", "", "👍", "" },
+                { "discord_edit", "{\"channel_id\":\"7\",\"message_id\":\"9\",\"content\":\"no\"}", "edit",
+                  "7", "9", "no", "", "" },
+                { "discord_delete", "{\"channel_id\":\"7\",\"message_id\":\"9\"}", "delete", "7", "9", "", "",
+                  "" },
+                { "discord_create_thread", "{\"channel_id\":\"7\",\"message_id\":\"9\",\"name\":\"plan\"}",
+                  "thread", "7", "9", "", "", "plan" },
+        };
+        struct rig *g = *state;
+
+        rig_connect(g, "");
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                const struct outbox_receipt receipt = { .delivery = 12, .count = 2 };
+
+                call(g, rows[i].tool, rows[i].arguments);
+                assert_string_equal(fake_road.put.kind, rows[i].kind);
+                assert_string_equal(fake_road.put.channel, rows[i].channel);
+                assert_string_equal(fake_road.put.message_id, rows[i].message);
+                assert_string_equal(fake_road.put.text, rows[i].text);
+                assert_string_equal(fake_road.put.emoji, rows[i].emoji);
+                assert_string_equal(fake_road.put.name, rows[i].name);
+                fake_road.put.ack(fake_road.put.arg, &receipt);
+                assert_string_equal(told.result,
+                                    "{\"deliveryId\":\"dlv-12\",\"status\":\"queued\",\"messages\":2}");
+        }
+        assert_int_equal(fake_server_requests(g->server), g->greetings); /* nothing takes a short cut */
+}
+
+static void wrong_arguments_are_told_by_name(void **state)
+{
+        static const struct {
+                const char *tool, *arguments, *why;
+        } rows[] = {
+                { "discord_send", "{\"content\":\"hi\"}", "'channel_id' is missing" },
+                { "discord_send", "{\"channel_id\":\"7\"}", "'content' is missing" },
+                { "discord_send", "{\"channel_id\":\"#general\",\"content\":\"hi\"}",
+                  "'channel_id' must be an id of Discord: digits, not '#general'" },
+                { "discord_dm", "{\"content\":\"hi\"}", "'user_id' is missing" },
+                { "discord_read", "{\"channel_id\":[]}", "'channel_id' must be a text" },
+                { "discord_react", "{\"channel_id\":\"7\",\"message_id\":\"9\",\"emoji\":\"\"}",
+                  "'emoji' is missing" },
+                { "discord_list_channels", "{\"guild_id\":\"here\"}",
+                  "'guild_id' must be an id of Discord: digits, not 'here'" },
+                { "discord_fly", "{}", "adapter 'dc' has no tool 'discord_fly'" },
+        };
+        struct rig *g = *state;
+
+        rig_connect(g, "");
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                call(g, rows[i].tool, rows[i].arguments);
+                await_told(g);
+                assert_string_equal(told.why, rows[i].why);
+        }
+        assert_int_equal(fake_server_requests(g->server), g->greetings);
+}
+
+static void reading_shows_who_said_what_oldest_first(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200,
+             "[{\"id\":\"175928847299117064\",\"content\":\"two\",\"author\":{\"id\":\"6\",\"username\":"
+             "\"bob\"},"
+             "\"message_reference\":{\"message_id\":\"175928847299117063\"},\"attachments\":[{\"filename\":"
+             "\"a.png\"}]},"
+             "{\"id\":\"175928847299117063\",\"content\":\"one\",\"author\":{\"id\":\"5\",\"username\":"
+             "\"ada\","
+             "\"global_name\":\"Ada L\"}}]");
+        rig_connect(g, "");
+        call(g, "discord_read", "{\"channel_id\":\"7\",\"limit\":500,\"before\":\"99\"}");
+        await_told(g);
+        assert_string_equal(rig_line(g, 0), "GET /channels/7/messages?limit=100&before=99");
+        assert_string_equal(told.result,
+                            "{\"messages\":[{\"id\":\"175928847299117063\",\"time\":\"2016-04-30T11:18:25."
+                            "796Z\",\"author\":{\"id\":"
+                            "\"5\",\"username\":\"ada\",\"name\":\"Ada L\",\"bot\":false},\"text\":\"one\"},"
+                            "{\"id\":\"175928847299117064\",\"time\":\"2016-04-30T11:18:25.796Z\",\"author\":"
+                            "{\"id\":\"6\","
+                            "\"username\":\"bob\",\"name\":\"bob\",\"bot\":false},\"text\":\"two\","
+                            "\"replyTo\":\"175928847299117063\","
+                            "\"files\":[\"a.png\"]}]}");
+}
+
+static void channels_of_the_only_server_are_listed_with_threads(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200, "[{\"id\":\"1\",\"name\":\"Home\"}]");
+        says(g, 200,
+             "[{\"id\":\"7\",\"name\":\"general\",\"type\":0,\"topic\":\"all\"},{\"id\":\"8\",\"name\":\"f\","
+             "\"type\":15}]");
+        says(g, 200, "{\"threads\":[{\"id\":\"70\",\"name\":\"plan\",\"type\":11,\"parent_id\":\"7\"}]}");
+        rig_connect(g, "");
+        call(g, "discord_list_channels", "{}");
+        await_told(g);
+        assert_string_equal(rig_line(g, 1), "GET /guilds/1/channels");
+        assert_string_equal(rig_line(g, 2), "GET /guilds/1/threads/active");
+        assert_string_equal(
+                told.result,
+                "{\"guildId\":\"1\",\"channels\":[{\"id\":\"7\",\"name\":\"general\",\"type\":\"text\","
+                "\"topic\":"
+                "\"all\"},{\"id\":\"8\",\"name\":\"f\",\"type\":\"forum\"},{\"id\":\"70\",\"name\":\"plan\","
+                "\"type\":\"thread\",\"parent\":\"7\"}]}");
+}
+
+static void of_several_servers_one_must_be_named(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200, "[{\"id\":\"1\",\"name\":\"Home\"},{\"id\":\"2\",\"name\":\"Work\"}]");
+        rig_connect(g, "");
+        call(g, "discord_list_channels", "{}");
+        await_told(g);
+        assert_string_equal(told.why, "'guild_id' must say which server is meant: 1 (Home), 2 (Work)");
+}
+
+static void servers_and_the_bot_itself_are_told(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200, "[{\"id\":\"1\",\"name\":\"Home\"}]");
+        says(g, 200, ME);
+        rig_connect(g, ",\"admins\":[\"10\"]");
+        inbound.hooks.dm(inbound.hooks.ctx, "10", "100");
+        call(g, "discord_list_guilds", "{}");
+        await_told(g);
+        assert_string_equal(told.result, "{\"guilds\":[{\"id\":\"1\",\"name\":\"Home\"}]}");
+        call(g, "discord_whoami", "{}");
+        await_told(g);
+        assert_string_equal(
+                told.result,
+                "{\"id\":\"42\",\"username\":\"testbot\",\"applicationId\":\"43\",\"operators\":[\"10\"],"
+                "\"operatorDm\":\"100\"}");
+}
+
+static void discords_refusals_come_with_advice(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 403, "{\"code\":50001,\"message\":\"Missing Access\"}");
+        rig_connect(g, "");
+        call(g, "discord_read", "{\"channel_id\":\"7\"}");
+        await_told(g);
+        assert_int_equal(told.kind, ERR_REFUSED);
+        assert_string_equal(told.why,
+                            "Discord says: Missing Access (50001): give the bot View Channel there");
+}
+
+static void without_a_token_tools_say_where_to_put_one(void **state)
+{
+        struct rig *g = *state;
+        struct error err = { 0 };
+        struct adapter_conf *c = adapter_conf_make("dc", "discord", "{}", &err);
+
+        assert_int_equal(adapters_apply(g->adapters, &c, 1, &err), 0);
+        call(g, "discord_send", "{\"channel_id\":\"7\",\"content\":\"hi\"}");
+        await_told(g);
+        assert_int_equal(told.kind, ERR_CONFLICT);
+        assert_string_equal(told.why, "there is no bot token: set DISCORD_BOT_TOKEN in the environment, or "
+                                      "adapters.dc.botToken");
+}
+
+static void a_question_under_way_is_answered_when_the_adapter_ends(void **state)
+{
+        struct rig *g = *state;
+        struct error err = { 0 };
+
+        says(g, 200, NULL);
+        rig_connect(g, "");
+        call(g, "discord_whoami", "{}");
+        rig_requests(g, 1);
+        assert_int_equal(adapters_apply(g->adapters, NULL, 0, &err), 0);
+        assert_int_equal(told.calls, 1);
+        assert_string_equal(told.why, "the adapter was stopped");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+        const struct CMUnitTest tests[] = {
+                TEST(every_tool_is_described_for_a_model),
+                TEST(what_sends_is_a_delivery),
+                TEST(wrong_arguments_are_told_by_name),
+                TEST(reading_shows_who_said_what_oldest_first),
+                TEST(channels_of_the_only_server_are_listed_with_threads),
+                TEST(of_several_servers_one_must_be_named),
+                TEST(servers_and_the_bot_itself_are_told),
+                TEST(discords_refusals_come_with_advice),
+                TEST(without_a_token_tools_say_where_to_put_one),
+                TEST(a_question_under_way_is_answered_when_the_adapter_ends),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
