@@ -90,6 +90,7 @@ int chat_command(struct args *a);
 int status_command(struct args *a);
 int why_command(struct args *a);
 int route_command(struct args *a);
+int route_replay(struct args *a); /* replay.c */
 int send_command(struct args *a);
 int events_command(struct args *a);
 int dead_letters_command(struct args *a);

@@ -41,6 +41,14 @@ static const struct flag events_flags[] = {
         { 0 },
 };
 
+static const struct flag route_flags[] = {
+        { "since", "WHERE",
+          "replay what came after an event (evt-42), at a time or later, or within 30m, 2h, 1d (1d)", 0 },
+        { "config", "FILE", "replay by this configuration instead of DIR/config.json", 0 },
+        { "all", NULL, "list also the events about which nothing would be different", 0 },
+        { 0 },
+};
+
 static const struct flag dead_letters_flags[] = {
         { "force", NULL, "retry also what may have arrived: it may then arrive twice", 0 },
         { 0 },
@@ -143,17 +151,20 @@ const struct command commands[] = {
           "  dragoman why dlv-9 --json\n",
           NULL, why_command },
 
-        { "route", "test FILE|evt-N [DIR]", "tell what the rules would do with an event",
-          "Tries DIR/config.json, as it is written now, on an event: one of the journal (evt-12), or one\n"
-          "from a file (- is standard input) written as the API shows events. Nothing happens; each\n"
-          "rule says why it does or does not match. Works without a daemon.\n"
+        { "route", "test FILE|evt-N [DIR] | replay [DIR] [--since WHERE] [--config FILE]",
+          "tell what the rules would do with events",
+          "`test` tries DIR/config.json, as it is written now, on an event: one of the journal (evt-12), or\n"
+          "one from a file (- is standard input) written as the API shows events. Each rule says why it\n"
+          "does or does not match. `replay` decides again about what has happened, with another file,\n"
+          "and tells what would be different. Nothing happens. Both work without a daemon.\n"
           "\n"
           "Examples:\n"
           "  dragoman route test evt-12\n"
           "  dragoman route test event.json\n"
           "  echo '{\"instanceId\":\"tg\",\"channel\":\"7\",\"payload\":{\"chatType\":\"dm\",\n"
-          "    \"sender\":{\"id\":\"7\"},\"text\":\"hi\"}}' | dragoman route test -\n",
-          NULL, route_command },
+          "    \"sender\":{\"id\":\"7\"},\"text\":\"hi\"}}' | dragoman route test -\n"
+          "  dragoman route replay --since 2d --config new.json\n",
+          route_flags, route_command },
 
         { "send", "ADAPTER/CHANNEL TEXT [--idempotency-key KEY]", "send a message",
           "Puts a message into the outbox; it is delivered as answers are, with pacing and retries.\n"

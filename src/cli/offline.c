@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 
-int offline_read(const char *dir, store_fn *fn, void *arg, struct error *err)
+struct store *offline_open(const char *dir, struct error *err)
 {
         char *state = mem_printf("%s/state", dir);
         struct store_options options = { .url = "sqlite",
@@ -13,9 +13,16 @@ int offline_read(const char *dir, store_fn *fn, void *arg, struct error *err)
                                          .read_only = true,
                                          .skip_check = true };
         struct store *s = store_open(NULL, &options, err);
+
+        free(state);
+        return s;
+}
+
+int offline_read(const char *dir, store_fn *fn, void *arg, struct error *err)
+{
+        struct store *s = offline_open(dir, err);
         int rc = s ? store_read_now(s, fn, arg, err) : -1;
 
         store_close(s);
-        free(state);
         return rc;
 }

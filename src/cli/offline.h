@@ -1,12 +1,14 @@
 /*
- * offline: looks into the database of a directory on which no daemon runs. Reading only.
+ * offline: looks into the database of a directory, whether a daemon runs on it or not. Reading only.
  */
 #ifndef CLI_OFFLINE_H
 #define CLI_OFFLINE_H
 
 #include "store/store.h"
 
-/* Runs fn inside a reading transaction. ERR_MISSING when there is no database yet; whatever fn says. */
+/* ERR_MISSING when there is no database yet. store_close it. */
+struct store *offline_open(const char *dir, struct error *err);
+/* Runs fn inside a reading transaction. ERR_MISSING as above; whatever fn says. */
 int offline_read(const char *dir, store_fn *fn, void *arg, struct error *err);
 
 #endif

@@ -127,6 +127,20 @@ static void print_explanation(const json_t *all)
         }
 }
 
+/* With the rules and access rules that are stored, when there is a database. */
+static void explain_into(const struct args *a, struct dispatch *d, const struct incoming *in, struct buf *out)
+{
+        struct error err;
+        struct store *s = offline_open(a->dir, &err);
+        struct desk *desk = s ? desk_open(s, &err) : NULL;
+
+        dispatch_set_desk(d, desk);
+        dispatch_explain(d, in, out);
+        dispatch_set_desk(d, NULL);
+        store_close(s);
+        desk_free(desk);
+}
+
 static int explain(const struct args *a, struct config *c, const struct incoming *in)
 {
         struct dispatch *d = dispatch_new();
@@ -135,7 +149,7 @@ static int explain(const struct args *a, struct config *c, const struct incoming
 
         buf_init(&text, 0);
         config_to_dispatch(c, d);
-        dispatch_explain(d, in, &text);
+        explain_into(a, d, in, &text);
         json = json_loadb(text.data, text.len, 0, NULL);
         if (a->json)
                 print_json(json);
@@ -167,11 +181,15 @@ static int test_route(const struct args *a, const char *what)
 
 int route_command(struct args *a)
 {
-        static const char *const actions[] = { "test", NULL };
-        const char *what;
+        static const char *const actions[] = { "test", "replay", NULL };
+        const char *action = args_action(a, actions, NULL), *what;
 
-        if (!args_action(a, actions, NULL))
+        if (!action)
                 return CLI_USAGE;
+        if (strcmp(action, "replay") == 0)
+                return route_replay(a);
+        if (args_has(a, "since") || args_has(a, "config") || args_has(a, "all"))
+                return usage_error(a->command, "--since, --config and --all go with 'replay'");
         what = args_operand(a, "FILE or evt-N");
         if (!what || args_end(a) < 0)
                 return CLI_USAGE;

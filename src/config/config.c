@@ -100,9 +100,9 @@ static int read_file(const char *path, struct buf *out, struct error *err)
 }
 
 /* *found tells whether there is a file; without one the source is an empty object. */
-static struct settings_source *open_source(const char *dir, bool *found, struct error *err)
+static struct settings_source *open_source(const char *dir, const char *path, bool *found, struct error *err)
 {
-        char *path = mem_printf("%s/config.json", dir);
+        const char *slash = strrchr(path, '/');
         struct settings_source *src = NULL;
         struct buf text;
         int rc;
@@ -113,10 +113,9 @@ static struct settings_source *open_source(const char *dir, bool *found, struct 
         if (rc == 0)
                 buf_addstr(&text, "{}");
         if (rc >= 0)
-                src = settings_source_new("config.json", dir, text.data, text.len, err);
+                src = settings_source_new(slash ? slash + 1 : path, dir, text.data, text.len, err);
         explicit_bzero(text.data, text.len); /* secrets may be written in it */
         buf_release(&text);
-        free(path);
         return src;
 }
 
@@ -254,7 +253,7 @@ static int read_all(struct config *c, struct settings_source *src, struct error 
         return 0;
 }
 
-int config_load(const char *dir, struct config **out, struct error *err)
+static int load(const char *dir, const char *path, bool must, struct config **out, struct error *err)
 {
         struct config *c = mem_zalloc(sizeof(*c));
         struct settings_source *src;
@@ -262,8 +261,12 @@ int config_load(const char *dir, struct config **out, struct error *err)
         int rc;
 
         c->dir = mem_strdup(dir);
-        src = open_source(dir, &found, err);
-        rc = src ? read_all(c, src, err) : -1;
+        src = open_source(dir, path, &found, err);
+        rc = src ? 0 : -1;
+        if (rc == 0 && must && !found)
+                rc = error_set(err, ERR_MISSING, "there is no file '%s'", path);
+        if (rc == 0)
+                rc = read_all(c, src, err);
         if (found)
                 c->source = src;
         else
@@ -274,6 +277,20 @@ int config_load(const char *dir, struct config **out, struct error *err)
         }
         config_free(c);
         return rc;
+}
+
+int config_load(const char *dir, struct config **out, struct error *err)
+{
+        char *path = mem_printf("%s/config.json", dir);
+        int rc = load(dir, path, false, out, err);
+
+        free(path);
+        return rc;
+}
+
+int config_load_file(const char *dir, const char *path, struct config **out, struct error *err)
+{
+        return load(dir, path, true, out, err);
 }
 
 static void release_root(struct config *c)

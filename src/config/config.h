@@ -45,6 +45,8 @@ struct config {
 
 /* Reads DIR/config.json (absent: defaults) and the environment. ERR_INVALID with file and line; ERR_IO. */
 int config_load(const char *dir, struct config **out, struct error *err);
+/* The same with another file, which must be there. */
+int config_load_file(const char *dir, const char *path, struct config **out, struct error *err);
 void config_free(struct config *c);
 /* Tells dispatch what the adapters and rules say; the rules are dispatch's afterwards. Before the adapters are given away. */
 void config_to_dispatch(struct config *c, struct dispatch *d);

@@ -188,6 +188,11 @@ static void begin_session(struct matter *m)
         m->out->also = windows_said_also(m->d->place.data, m->d->session.data, m->now_ms);
 }
 
+static struct handover *handover_of(const struct matter *m)
+{
+        return m->d->desk ? m->d->desk->handover : NULL;
+}
+
 static struct handover_place place_of(const struct matter *m)
 {
         return (struct handover_place){ m->in->adapter, m->in->channel, m->in->thread };
@@ -211,7 +216,7 @@ static void pause_here(struct matter *m)
         if (minutes > 0 && minutes <= PAUSE_MINUTES)
                 p.until_ms = m->now_ms + minutes * 60000;
         p.reason = *reason ? reason : NULL;
-        if (!m->d->desk || !handover_pause_with(m->d->desk->handover, &p, m->out))
+        if (!handover_of(m) || !handover_pause_with(handover_of(m), &p, m->out))
                 matter_notice(m, "It could not be paused: too many chats are.");
         else if (p.until_ms > 0)
                 matter_notice(m, "The agent is silent here for %lld minutes; `/resume` ends it before.",
@@ -224,7 +229,7 @@ static void resume_here(struct matter *m)
 {
         struct handover_place here = place_of(m);
 
-        if (m->d->desk && handover_resume_with(m->d->desk->handover, &here, m->out))
+        if (handover_of(m) && handover_resume_with(handover_of(m), &here, m->out))
                 matter_notice(m, "The agent answers again.");
         else
                 matter_notice(m, "The agent was not paused here.");

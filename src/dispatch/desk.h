@@ -16,7 +16,7 @@
 
 struct desk {
         struct store *store;
-        struct handover *handover;
+        struct handover *handover; /* NULL: nobody ever takes over (replay) */
         struct stored_rules *rules;
         struct access_rules *access;
         struct pairing *pairing;

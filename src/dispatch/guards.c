@@ -66,8 +66,9 @@ bool may_talk(struct matter *m)
 /* A person has taken over: the agent is not asked, but it remembers what was said. */
 bool is_not_paused(struct matter *m)
 {
+        const struct handover *handover = m->d->desk ? m->d->desk->handover : NULL;
         struct handover_place here = { m->in->adapter, m->in->channel, m->in->thread };
-        const struct handover_pause *p = m->d->desk ? handover_find(m->d->desk->handover, &here) : NULL;
+        const struct handover_pause *p = handover ? handover_find(handover, &here) : NULL;
         char since[CLOCK_ISO_SIZE];
 
         if (!p)

@@ -43,6 +43,17 @@ equal "$(json .event.id why "$event")" "$event"
 exits 1 why evt-999999
 exits 0 route test "$event"
 equal "$(json .decision.agent route test "$event")" stage
+exits 0 route replay --since 1h
+contains "$(cat "$dir/out")" "nothing would be different"
+sed 's/^{ /{ "rules": [{ "name": "quiet", "when": { "text": "^hello" }, "mode": "off" }, { "name": "rest" }],/' \
+        "$dir/config.json" >"$dir/other.json"
+exits 0 route replay --since 1h --config "$dir/other.json"
+contains "$(cat "$dir/out")" "now: nobody, because rule 'quiet' says off"
+equal "$(json .summary.onlyBefore route replay --since 1h --config "$dir/other.json")" 1
+exits 78 route replay --config "$dir/missing.json"
+exits 64 route replay --since yesterday
+equal "$(json .status chat <<<"/status")" done
+contains "$(json .text chat <<<"/help")" "/stop"
 
 delivery=$(json .deliveryId send terminal/room "a word" --idempotency-key once)
 equal "$(json .deliveryId send terminal/room "a word" --idempotency-key once)" "$delivery"

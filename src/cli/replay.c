@@ -1,0 +1,264 @@
+/* What another configuration would have done with what has happened: the journal is decided again, and the differences are told. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "cli/command.h"
+#include "cli/offline.h"
+#include "cli/style.h"
+#include "config/config.h"
+#include "dispatch/replay.h"
+
+#define DEFAULT_SINCE "1d"
+
+struct replaying {
+        const struct args *args;
+        struct dispatch *dispatch;
+        bool all;
+        int64_t since_ms, after_event;
+        struct buf json; /* items, with --json */
+        struct replay_sum sum;
+};
+
+/* ---- where to begin ---- */
+
+/* "30m", "2h", "1d". */
+static bool read_span(const char *text, int64_t *ms)
+{
+        static const struct {
+                char unit;
+                int64_t ms;
+        } units[] = { { 's', 1000 }, { 'm', 60000 }, { 'h', 3600000 }, { 'd', 86400000 } };
+        char *end;
+        long long n;
+
+        errno = 0;
+        n = strtoll(text, &end, 10);
+        if (errno || end == text || n <= 0 || n > 100000 || end[0] == '\0' || end[1] != '\0')
+                return false;
+        for (size_t i = 0; i < COUNT(units); i++) {
+                if (units[i].unit == *end) {
+                        *ms = n * units[i].ms;
+                        return true;
+                }
+        }
+        return false;
+}
+
+static bool read_event(const char *text, int64_t *event)
+{
+        char *end;
+
+        if (strncmp(text, "evt-", 4) != 0)
+                return false;
+        errno = 0;
+        *event = strtoll(text + 4, &end, 10);
+        return !errno && end != text + 4 && *end == '\0' && *event > 0;
+}
+
+static int read_since(struct replaying *r, const char *text)
+{
+        int64_t span_ms;
+
+        if (read_event(text, &r->after_event) || clock_parse_iso(text, &r->since_ms) == 0)
+                return 0;
+        if (read_span(text, &span_ms)) {
+                r->since_ms = clock_wall_ms() - span_ms;
+                return 0;
+        }
+        usage_error(
+                r->args->command,
+                "--since: '%s' is neither an event such as evt-42, a time such as 2026-11-15T06:00:00Z nor a "
+                "span such as 30m, 2h or 1d",
+                text);
+        return -1;
+}
+
+/* ---- telling ---- */
+
+/* Ids are from strangers. */
+static void put(const char *text)
+{
+        print_text(stdout, text, strlen(text));
+}
+
+static void print_decision(const char *word, const struct replay_decision *d)
+{
+        printf("  %s: ", word);
+        if (d->answers) {
+                printf("agent '%s'", d->agent ? d->agent : "?");
+        } else {
+                fputs("nobody, because ", stdout);
+                put(d->reason ? d->reason : "it was not said why");
+        }
+        if (d->rule)
+                printf(" (rule '%s')", d->rule);
+        putchar('\n');
+}
+
+static void print_row(const struct replay_row *row)
+{
+        const struct incoming *in = row->in;
+        char when[CLOCK_ISO_SIZE];
+
+        printf("%sevt-%lld%s %s %s %s/", style(stdout, row->differs ? STYLE_BOLD : STYLE_DIM),
+               (long long)in->event, style(stdout, STYLE_PLAIN), clock_iso(row->time_ms, when), in->type,
+               in->adapter);
+        put(in->channel);
+        putchar('\n');
+        print_decision("before", &row->before);
+        print_decision("now", &row->now);
+}
+
+static void add_decision(struct buf *json, const char *name, const struct replay_decision *d)
+{
+        jsonw_open_member(json, name, '{');
+        jsonw_bool(json, "trigger", d->answers);
+        jsonw_str(json, "agent", d->agent);
+        jsonw_str(json, "rule", d->rule);
+        jsonw_str(json, "reason", d->answers ? NULL : d->reason);
+        jsonw_close(json, '}');
+}
+
+static void add_row(struct buf *json, const struct replay_row *row)
+{
+        char *id = mem_printf("evt-%lld", (long long)row->in->event);
+
+        jsonw_open(json, '{');
+        jsonw_str(json, "eventId", id);
+        jsonw_int(json, "timestamp", row->time_ms);
+        jsonw_str(json, "type", row->in->type);
+        jsonw_str(json, "instanceId", row->in->adapter);
+        jsonw_str(json, "channel", row->in->channel);
+        add_decision(json, "before", &row->before);
+        add_decision(json, "now", &row->now);
+        jsonw_bool(json, "differs", row->differs);
+        jsonw_close(json, '}');
+        free(id);
+}
+
+static void on_row(void *arg, const struct replay_row *row)
+{
+        struct replaying *r = arg;
+
+        if (!row->differs && !r->all)
+                return;
+        if (r->args->json)
+                add_row(&r->json, row);
+        else
+                print_row(row);
+}
+
+static void print_sum(const struct replay_sum *s)
+{
+        printf("%lld events: %lld were answered, %lld would be\n", (long long)s->events,
+               (long long)s->answered_before, (long long)s->answered_now);
+        if (s->begins + s->ends + s->moves == 0)
+                puts("nothing would be different");
+        else
+                printf("%lld only now, %lld no longer, %lld by another agent or rule\n", (long long)s->begins,
+                       (long long)s->ends, (long long)s->moves);
+}
+
+static void print_sum_json(struct replaying *r)
+{
+        const struct replay_sum *s = &r->sum;
+        json_t *json;
+
+        jsonw_close(&r->json, ']');
+        jsonw_open_member(&r->json, "summary", '{');
+        jsonw_int(&r->json, "events", s->events);
+        jsonw_int(&r->json, "answeredBefore", s->answered_before);
+        jsonw_int(&r->json, "answeredNow", s->answered_now);
+        jsonw_int(&r->json, "onlyNow", s->begins);
+        jsonw_int(&r->json, "onlyBefore", s->ends);
+        jsonw_int(&r->json, "otherwise", s->moves);
+        jsonw_close(&r->json, '}');
+        jsonw_close(&r->json, '}');
+        json = json_loadb(r->json.data, r->json.len, 0, NULL);
+        print_json(json);
+        json_decref(json);
+}
+
+/* ---- the command ---- */
+
+static int replay(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct replaying *r = arg;
+
+        return replay_run(r->dispatch, tx, r->since_ms, r->after_event, on_row, r, &r->sum, err);
+}
+
+/* Rules and access that are stored hold as they are now; who has taken over today had not then. */
+static int replay_with(struct replaying *r, struct store *s, struct error *err)
+{
+        struct desk *desk = desk_open(s, err), then;
+        int rc;
+
+        if (!desk)
+                return -1;
+        then = *desk;
+        then.handover = NULL;
+        dispatch_set_desk(r->dispatch, &then);
+        rc = store_read_now(s, replay, r, err);
+        dispatch_set_desk(r->dispatch, NULL);
+        desk_free(desk);
+        return rc;
+}
+
+static int load(const struct args *a, struct config **c, struct error *err)
+{
+        const char *path = args_value(a, "config");
+
+        return path ? config_load_file(a->dir, path, c, err) : config_load(a->dir, c, err);
+}
+
+static int run(struct replaying *r, struct config *c)
+{
+        const struct args *a = r->args;
+        struct error err = { 0 };
+        struct store *s = offline_open(a->dir, &err);
+        int rc = -1;
+
+        if (s) {
+                r->dispatch = dispatch_new();
+                config_to_dispatch(c, r->dispatch);
+                jsonw_open(&r->json, '{');
+                jsonw_open_member(&r->json, "items", '[');
+                rc = replay_with(r, s, &err);
+                dispatch_free(r->dispatch);
+        }
+        store_close(s);
+        if (rc < 0)
+                return command_failed(a, &err);
+        if (a->json)
+                print_sum_json(r);
+        else
+                print_sum(&r->sum);
+        return CLI_OK;
+}
+
+int route_replay(struct args *a)
+{
+        struct replaying r = { .args = a, .all = args_has(a, "all") };
+        const char *since = args_value(a, "since");
+        struct config *c = NULL;
+        struct error err = { 0 };
+        int rc;
+
+        if (args_end(a) < 0 || read_since(&r, since ? since : DEFAULT_SINCE) < 0)
+                return CLI_USAGE;
+        if (load(a, &c, &err) < 0) {
+                command_failed(a, &err);
+                return CLI_CONFIG;
+        }
+        buf_init(&r.json, 0);
+        rc = run(&r, c);
+        buf_release(&r.json);
+        config_free(c);
+        return rc;
+}

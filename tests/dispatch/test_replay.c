@@ -1,0 +1,210 @@
+/* The same events, decided again by another configuration: only the difference the configuration makes is told. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "dispatch/replay.h"
+#include "dispatch_rig.h"
+
+#define OLD "[{\"name\": \"talk\", \"when\": {\"mention\": true, \"conversation\": true}}]"
+
+struct fixture {
+        struct rig *rig;
+        struct dispatch *dispatch;
+        struct dispatch *other; /* decides again */
+        int64_t since_ms, after;
+        struct replay_sum sum;
+        char told[4000]; /* "evt: before -> now" of those that differ, a line each */
+};
+
+static void open_with(struct fixture *f, struct dispatch_adapter a)
+{
+        *f = (struct fixture){ .rig = rig_new(), .dispatch = rig_dispatch(OLD, a) };
+        dispatch_set_clock(f->dispatch, 0);
+        f->rig->auto_answer = f->rig->auto_send = true;
+        rig_decided_by(f->rig, f->dispatch);
+}
+
+static void close_all(struct fixture *f)
+{
+        dispatch_free(f->dispatch);
+        rig_free(f->rig);
+}
+
+static int64_t hear(struct fixture *f, const char *sender, const char *text, bool mention)
+{
+        struct incoming in = group_message(sender, text);
+        unsigned acks = f->rig->acks;
+
+        in.is_mention = mention;
+        rig_hear(f->rig, &in);
+        rig_until(f->rig, &f->rig->acks, acks + 1);
+        rig_until_idle(f->rig);
+        return f->rig->last_event;
+}
+
+static const char *shown(const struct replay_decision *d)
+{
+        return d->answers ? d->rule : "-";
+}
+
+static void on_row(void *arg, const struct replay_row *row)
+{
+        struct fixture *f = arg;
+        size_t n = strlen(f->told);
+
+        if (row->differs)
+                snprintf(f->told + n, sizeof(f->told) - n, "%s: %s -> %s\n", row->in->text,
+                         shown(&row->before), shown(&row->now));
+}
+
+static int run(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct fixture *f = arg;
+
+        return replay_run(f->other, tx, f->since_ms, f->after, on_row, f, &f->sum, err);
+}
+
+static void replay(struct fixture *f, const char *rules, struct dispatch_adapter a)
+{
+        struct error err = { 0 };
+
+        f->other = rig_dispatch(rules, a);
+        f->told[0] = '\0';
+        if (store_read_now(f->rig->store, run, f, &err) < 0)
+                fail_msg("%s", err.text);
+        dispatch_free(f->other);
+}
+
+static void the_same_configuration_decides_the_same(void **state)
+{
+        struct dispatch_adapter a = rig_adapter();
+        struct fixture f;
+
+        (void)state;
+        a.rate = (struct turn_rate){ 3, 3600 };
+        open_with(&f, a);
+        hear(&f, "7", "nothing", false);
+        hear(&f, "7", "hello", true);
+        hear(&f, "7", "more", false); /* a conversation */
+        hear(&f, "7", "/status", false);
+        hear(&f, "7", "third", false);
+        hear(&f, "7", "too fast", false);
+        replay(&f, OLD, a);
+        assert_string_equal(f.told, "");
+        assert_int_equal(f.sum.events, 6);
+        assert_int_equal(f.sum.answered_before, 3);
+        assert_int_equal(f.sum.answered_now, 3);
+        close_all(&f);
+}
+
+static void what_would_be_different_is_told_and_counted(void **state)
+{
+        struct dispatch_adapter a = rig_adapter();
+        struct fixture f;
+
+        (void)state;
+        open_with(&f, a);
+        hear(&f, "7", "lunch?", false);
+        hear(&f, "7", "hello", true);
+        hear(&f, "7", "more", false);
+        replay(&f,
+               "[{\"name\": \"food\", \"when\": {\"text\": \"lunch\"}}, {\"name\": \"talk\", \"when\": "
+               "{\"mention\": true}}]",
+               a);
+        assert_string_equal(f.told, "lunch?: - -> food\nmore: talk -> -\n");
+        assert_int_equal(f.sum.begins, 1);
+        assert_int_equal(f.sum.ends, 1);
+        assert_int_equal(f.sum.moves, 0);
+        replay(&f, "[{\"name\": \"renamed\", \"when\": {\"mention\": true, \"conversation\": true}}]", a);
+        assert_string_equal(f.told, "hello: talk -> renamed\nmore: talk -> renamed\n");
+        assert_int_equal(f.sum.moves, 2);
+        close_all(&f);
+}
+
+/* As if the first message had been written and answered 100 seconds earlier. */
+static int set_back(struct store_tx *tx, void *arg, struct error *err)
+{
+        (void)arg;
+        if (store_run(store_prepare(tx, "UPDATE trigger_log SET time_ms = time_ms - 100000"), err) < 0)
+                return -1;
+        return store_run(store_prepare(tx, "UPDATE turns SET ended_ms = ended_ms - 100000"), err);
+}
+
+static void conversations_last_as_long_as_they_did(void **state)
+{
+        struct dispatch_adapter other = rig_adapter();
+        struct fixture f;
+        struct error err;
+
+        (void)state;
+        open_with(&f, rig_adapter());
+        hear(&f, "7", "hello", true);
+        assert_int_equal(store_write_now(f.rig->store, set_back, NULL, &err), 0);
+        hear(&f, "7", "more", false);
+        other.conversation_seconds = 120;
+        replay(&f, OLD, other);
+        assert_string_equal(f.told, "");
+        other.conversation_seconds = 90;
+        replay(&f, OLD, other);
+        assert_string_equal(f.told, "more: talk -> -\n");
+        close_all(&f);
+}
+
+static void only_what_came_later_is_told_but_what_came_before_counts(void **state)
+{
+        struct fixture f;
+        int64_t first;
+
+        (void)state;
+        open_with(&f, rig_adapter());
+        first = hear(&f, "7", "hello", true);
+        hear(&f, "7", "more", false);
+        f.after = first;
+        replay(&f, OLD, rig_adapter());
+        assert_int_equal(f.sum.events, 1);
+        assert_string_equal(f.told, ""); /* "more" goes on with "hello" */
+        f.after = 0;
+        f.since_ms = clock_wall_ms() + 1000;
+        replay(&f, OLD, rig_adapter());
+        assert_int_equal(f.sum.events, 0);
+        close_all(&f);
+}
+
+static void nothing_is_written(void **state)
+{
+        struct fixture f;
+        int64_t rows;
+
+        (void)state;
+        open_with(&f, rig_adapter());
+        hear(&f, "7", "hello", true);
+        rows = rig_count(f.rig, "SELECT (SELECT count(*) FROM turns) + (SELECT count(*) FROM deliveries)"
+                                " + (SELECT count(*) FROM journal) + (SELECT sum(active_ms) FROM windows)");
+        replay(&f, "[{\"name\": \"other\"}]", rig_adapter());
+        assert_int_equal(
+                rig_count(f.rig, "SELECT (SELECT count(*) FROM turns) + (SELECT count(*) FROM deliveries)"
+                                 " + (SELECT count(*) FROM journal) + (SELECT sum(active_ms) FROM windows)"),
+                rows);
+        assert_int_equal(f.rig->run_count, 1);
+        close_all(&f);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(the_same_configuration_decides_the_same),
+                cmocka_unit_test(what_would_be_different_is_told_and_counted),
+                cmocka_unit_test(conversations_last_as_long_as_they_did),
+                cmocka_unit_test(only_what_came_later_is_told_but_what_came_before_counts),
+                cmocka_unit_test(nothing_is_written),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
