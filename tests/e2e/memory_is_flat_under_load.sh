@@ -3,7 +3,7 @@
 cd "$(dirname "$0")/../.."
 . tests/e2e/lib.sh
 built=$(dirname "$DRAGOMAN")
-for program in dragoman-sim bench/bench_llm bench/bench_telegram; do
+for program in dragoman-sim bench/bench_llm bench/bench_chat; do
         [ -x "$built/$program" ] || fail "there is no $built/$program; make all bench-bins"
 done
 helpers=()
@@ -31,7 +31,7 @@ EOF
 start
 
 rss_kb() { awk '/^VmRSS:/ { print $2 }' "/proc/$daemon_pid/status"; }
-"$built/bench/bench_telegram" "$(cat "$dir/sim")" --ca "$dir/cert.pem" --chats 20 --rate 50 --seconds 62 >"$dir/result" &
+"$built/bench/bench_chat" "$(cat "$dir/sim")" --ca "$dir/cert.pem" --chats 20 --rate 50 --seconds 62 >"$dir/result" &
 driver=$!
 helpers+=($driver)
 sleep 20

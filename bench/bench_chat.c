@@ -1,11 +1,12 @@
 /*
- * bench_telegram: people who write to a bot on dragoman-sim, and wait for its answers.
+ * bench_chat: people who write to a bot on dragoman-sim, and wait for its answers.
  *
- *     bench_telegram URL [--ca FILE] --chats N [--seconds S | --messages M] [--rate R] [--window W]
+ *     bench_chat URL [--ca FILE] [--mark TEXT] --chats N [--seconds S | --messages M] [--rate R] [--window W]
  *
  * Each chat is a closed loop: its next message is written when the last one has been answered. The messages that are due are
  * sent as one list, the next list when the simulator has taken the last. --rate R limits all chats together to R messages a second,
- * --window W the messages that are unanswered at a time.
+ * --window W the messages that are unanswered at a time. --mark TEXT is what stands before the number of the person in the simulator's
+ * account of an answer.
  *
  * The latency is the time from handing a message to the simulator until its answer is seen there: what Dragoman and the agent
  * take, and the simulator's own work besides.
@@ -35,7 +36,7 @@ struct run {
         struct loop *loop;
         struct http_client *http;
         struct timer *tick;
-        const char *url;
+        const char *url, *mark;
         int64_t chats, seconds, messages, rate, window;
 
         uint64_t *since_ns; /* per chat: when its message left; 0: it is idle */
@@ -51,7 +52,7 @@ struct run {
 
 static void fail(const char *what, const char *why)
 {
-        fprintf(stderr, "bench_telegram: %s: %s\n", what, why);
+        fprintf(stderr, "bench_chat: %s: %s\n", what, why);
         exit(1);
 }
 
@@ -179,16 +180,15 @@ static void on_answer(struct run *r, int64_t chat, uint64_t now)
  */
 static void read_answers(struct run *r, const char *body)
 {
-        static const char item[] = "\"kind\":\"message\",\"bot\":", chat[] = "\"chat\":",
-                          last[] = "],\"last\":";
+        static const char item[] = "\"kind\":\"message\",", last[] = "],\"last\":";
         uint64_t now = clock_mono_ns();
         const char *at = body;
 
         for (const char *next; (next = strstr(at, item)); at = next + sizeof(item)) {
-                const char *id = strstr(next, chat);
+                const char *id = strstr(next, r->mark);
 
                 if (id)
-                        on_answer(r, strtoll(id + sizeof(chat) - 1, NULL, 10) - FIRST_USER, now);
+                        on_answer(r, strtoll(id + strlen(r->mark), NULL, 10) - FIRST_USER, now);
         }
         at = strstr(at, last);
         if (!at || !strstr(at, "\"missed\":false"))
@@ -282,23 +282,24 @@ static void print_result(struct run *r)
 static const char *read_options(struct run *r, int argc, char **argv)
 {
         static const struct option longs[] = {
-                { "ca", required_argument, NULL, 'a' },
-                { "chats", required_argument, NULL, 'c' },
-                { "seconds", required_argument, NULL, 's' },
-                { "messages", required_argument, NULL, 'm' },
-                { "rate", required_argument, NULL, 'r' },
-                { "window", required_argument, NULL, 'w' },
-                { NULL, 0, NULL, 0 },
+                { "ca", required_argument, NULL, 'a' },       { "mark", required_argument, NULL, 'k' },
+                { "chats", required_argument, NULL, 'c' },    { "seconds", required_argument, NULL, 's' },
+                { "messages", required_argument, NULL, 'm' }, { "rate", required_argument, NULL, 'r' },
+                { "window", required_argument, NULL, 'w' },   { NULL, 0, NULL, 0 },
         };
         const char *ca = NULL;
         int c;
 
+        r->mark = "\"chat\":";
         while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
                 int64_t n = optarg ? strtoll(optarg, NULL, 10) : 0;
 
                 switch (c) {
                 case 'a':
                         ca = optarg;
+                        break;
+                case 'k':
+                        r->mark = optarg;
                         break;
                 case 'c':
                         r->chats = n;
@@ -321,8 +322,8 @@ static const char *read_options(struct run *r, int argc, char **argv)
         }
         if (optind + 1 != argc || r->chats < 1 || (r->seconds < 1 && r->messages < 1))
                 fail("usage",
-                     "bench_telegram URL [--ca FILE] --chats N [--seconds S | --messages M] [--rate R] "
-                     "[--window W]");
+                     "bench_chat URL [--ca FILE] [--mark TEXT] --chats N [--seconds S | --messages M] "
+                     "[--rate R] [--window W]");
         r->url = argv[optind];
         if (r->window < 1)
                 r->window = r->chats;
