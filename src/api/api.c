@@ -223,6 +223,7 @@ static int open_all(struct api *a, const struct http_conf *conf, const char *sta
         a->tls = a->door.tls;
         a->stream = stream_new(a, (unsigned)conf->max_stream_clients);
         a->waiters = waiters_new(a);
+        a->completions = completions_new(a);
         if (listen_on(a, conf, err) < 0)
                 return -1;
         return announce(a, state_dir, conf, err);
@@ -258,8 +259,10 @@ void api_live(void *api, const char *type, const char *adapter, const char *chan
 {
         struct api *a = api;
 
-        if (a)
-                stream_live(a->stream, type, adapter, channel, json);
+        if (!a)
+                return;
+        stream_live(a->stream, type, adapter, channel, json);
+        completions_live(a->completions, type, json);
 }
 
 /* ---- closing ---- */
@@ -291,6 +294,7 @@ void api_close(struct api *a)
         waiters_free(a->waiters);
         stream_free(a->stream);
         http_server_free(a->server);
+        completions_free(a->completions);
         metrics_release(&a->metrics);
         keyring_free(a->keys);
         door_release(&a->door);

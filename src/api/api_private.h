@@ -53,6 +53,7 @@ struct api {
         struct http_route *routes; /* for the server, in the order of api_routes */
         struct stream *stream;
         struct waiters *waiters;
+        struct completions *completions;
         struct job *jobs;
         char *addr_file;
         uint64_t requests; /* for request ids */
@@ -85,6 +86,8 @@ bool request_reaches(struct http_exchange *x, const char *adapter);
 /* By the route's tables. On a mistake the request is answered with 400, b is released, and -1 returned. b NULL-safe: see below. */
 int request_query(struct http_exchange *x, struct body *b, void *out);
 int request_body(struct http_exchange *x, struct body *b, void *out);
+/* The header Idempotency-Key, NULL when absent; answers 400 and returns -1 when it makes no sense. */
+int request_key(struct http_exchange *x, const char **key);
 /* Path parameter ":id" with this prefix; answers 404 and returns -1 when it is none. */
 int64_t request_id(struct http_exchange *x, const char *prefix, const char *what);
 
@@ -97,6 +100,9 @@ void reply_json(struct http_exchange *x, int status, struct buf *json);
 /* The error envelope. details: members of an object as JSON text, or NULL. */
 void reply_error(struct http_exchange *x, int status, const char *code, const char *details, const char *fmt,
                  ...) __attribute__((format(printf, 5, 6)));
+/* The envelope alone; clients of the OpenAI routes find in it what they look for. */
+void reply_write_error(struct buf *json, const char *path, int status, const char *code, const char *details,
+                       const char *message);
 /* The answer for an error of ours: its kind chooses status and code. */
 void reply_failed(struct http_exchange *x, const struct error *err);
 /* 404 with details {resourceType, resourceId}. */
@@ -182,11 +188,29 @@ void stream_live(struct stream *s, const char *type, const char *adapter, const 
 
 struct waiters *waiters_new(struct api *a);
 void waiters_free(struct waiters *w);
-bool waiters_full(const struct waiters *w);
+/* May one more request wait? Answers 503 and returns false when not. */
+bool waiters_room(struct http_exchange *x);
 unsigned waiters_count(const struct waiters *w);
-/* Answers j's exchange with the receipt and the reply to this event, or after ms without it. Takes j (malloc'd) over; begun already. */
-void waiters_add(struct waiters *w, struct job *j, int64_t event, const char *trace, bool duplicate,
-                 int64_t ms);
+/* What became of an event. Strings are borrowed for the call. */
+struct outcome {
+        const char *status; /* of the trigger log: "done", "failed", "cancelled", "skipped", "expired" */
+        const char *text;   /* what was said; NULL: nothing */
+        const char *reason; /* why nothing was, or not what was wanted; may be NULL */
+        int64_t turn;       /* 0: there was none */
+        int64_t tokens_in, tokens_out;
+};
+/* Once; outcome NULL: the time was up, or the API closes. */
+typedef void waiter_fn(void *arg, const struct outcome *outcome);
+/* Waits for the end of what this event began, at most ms. now: it may have ended already. */
+void waiters_add(struct waiters *w, int64_t event, bool now, int64_t ms, waiter_fn *fn, void *arg);
+
+/* ---- answers for other protocols (completions.c) ---- */
+
+struct completions;
+struct completions *completions_new(struct api *a);
+void completions_free(struct completions *c);
+/* Streamed text of a turn. */
+void completions_live(struct completions *c, const char *type, const char *json);
 
 /* ---- handlers, by the file that has them ---- */
 
@@ -201,6 +225,10 @@ void messages_send_media(struct http_exchange *x);
 void messages_send_reaction(struct http_exchange *x);
 void messages_edit(struct http_exchange *x);
 void messages_delete(struct http_exchange *x);
+void completions_create(struct http_exchange *x); /* completions.c */
+void models_list(struct http_exchange *x);        /* models.c */
+void models_show(struct http_exchange *x);
+void agent_chat(struct http_exchange *x);  /* agent_chat.c */
 void events_list(struct http_exchange *x); /* events.c */
 void events_show(struct http_exchange *x);
 void events_stream(struct http_exchange *x);   /* stream.c */

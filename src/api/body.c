@@ -16,7 +16,7 @@
 #define PATH_SIZE    160
 #define NAME_SHOWN   64              /* of a name we do not know */
 #define TIME_MAX     253402300799999 /* the last millisecond of the year 9999: arithmetic with it stays safe */
-#define FIELDS_MAX   32              /* rows of one table; query_done keeps a bit for each */
+#define FIELDS_MAX   48              /* rows of one table: names that may have been meant */
 
 void body_init(struct body *b)
 {
@@ -299,6 +299,9 @@ static int read_value(struct body *b, const json_t *v, const struct field *f, co
                 return read_object(b, v, f->group, path, place(out, f));
         case FIELD_LIST:
                 return read_list(b, v, f, path, out);
+        case FIELD_ANY:
+                *(const json_t **)place(out, f) = v;
+                return 0;
         case FIELD_TEXTS:
                 return read_texts(b, v, f, path, out);
         default:
@@ -495,6 +498,8 @@ static void schema_type(struct buf *b, const struct field *f)
                 jsonw_str(b, "type", "array");
                 jsonw_int(b, "maxItems", f->max > 0 ? f->max : FIELD_LIST_MAX);
                 fields_schema(b, "items", f->group);
+                break;
+        case FIELD_ANY:
                 break;
         case FIELD_TEXTS:
                 jsonw_str(b, "type", "array");

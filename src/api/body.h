@@ -34,6 +34,7 @@ enum field_type {
         FIELD_OBJECT, /* const json_t *: an object with any members; bodies only */
         FIELD_GROUP,  /* an embedded struct with its own table; bodies only */
         FIELD_LIST,   /* struct field_list: objects of table `group`, at most max; bodies only */
+        FIELD_ANY,    /* const json_t *: whatever it is; bodies only */
         FIELD_TEXTS,  /* struct field_list of const char *: at most max texts, none empty; bodies only */
 };
 

@@ -7,11 +7,13 @@
 #include <string.h>
 
 #include "api/api_private.h"
+#include "api/converse.h"
 #include "base/id.h"
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "platform/platform.h"
+#include "road/show.h"
 
 #define TEXT_MAX 1048576 /* the road's own limit is smaller; this one bounds what is looked at */
 #define WAIT_MAX 120000
@@ -99,7 +101,53 @@ const struct field inbound_query[] = {
 struct arrival {
         struct job job;
         int64_t wait_ms;
+        int64_t event;
+        char trace[ID_TRACE_SIZE];
+        bool duplicate;
 };
+
+/* The receipt, without its last brackets. */
+static void write_receipt(struct buf *json, int64_t event, const char *trace, bool duplicate)
+{
+        buf_addstr(json, "{\"data\":{\"eventId\":\"evt-");
+        buf_addint(json, event);
+        buf_addstr(json, "\",\"traceId\":\"");
+        buf_addstr(json, trace);
+        buf_addstr(json, duplicate ? "\",\"status\":\"duplicate\"" : "\",\"status\":\"stored\"");
+}
+
+static void write_reply(struct buf *json, const struct outcome *o)
+{
+        if (!o) {
+                jsonw_null(json, "reply");
+                return;
+        }
+        jsonw_open_member(json, "reply", '{');
+        jsonw_str(json, "status", o->status);
+        jsonw_str(json, "text", o->text);
+        if (o->turn > 0)
+                show_id(json, "turnId", "trn-", o->turn);
+        else
+                jsonw_null(json, "turnId");
+        jsonw_str(json, "reason", o->reason);
+        jsonw_close(json, '}');
+}
+
+static void on_outcome(void *arg, const struct outcome *o)
+{
+        struct arrival *a = arg;
+        struct http_exchange *x = job_end(&a->job);
+        struct buf json;
+
+        if (x) {
+                buf_init(&json, 0);
+                write_receipt(&json, a->event, a->trace, a->duplicate);
+                write_reply(&json, o);
+                buf_addstr(&json, "}}");
+                reply_json(x, 202, &json);
+        }
+        free(a);
+}
 
 static void reply_stored(struct http_exchange *x, const struct inbox_receipt *r)
 {
@@ -107,12 +155,8 @@ static void reply_stored(struct http_exchange *x, const struct inbox_receipt *r)
 
         buf_init(&json, 0);
         buf_reserve(&json, 128);
-        buf_addstr(&json, "{\"data\":{\"eventId\":\"evt-");
-        buf_addint(&json, r->event);
-        buf_addstr(&json, "\",\"traceId\":\"");
-        buf_addstr(&json, r->trace);
-        buf_addstr(&json, r->outcome == INBOX_STORED ? "\",\"status\":\"stored\"}}"
-                                                     : "\",\"status\":\"duplicate\"}}");
+        write_receipt(&json, r->event, r->trace, r->outcome == INBOX_DUPLICATE);
+        buf_addstr(&json, "}}");
         reply_json(x, 202, &json);
 }
 
@@ -122,8 +166,10 @@ static void on_receipt(void *arg, const struct inbox_receipt *r)
         struct http_exchange *x;
 
         if (a->wait_ms > 0 && a->job.api && r->outcome != INBOX_FAILED) {
-                waiters_add(a->job.api->waiters, &a->job, r->event, r->trace, r->outcome == INBOX_DUPLICATE,
-                            a->wait_ms);
+                a->event = r->event;
+                a->duplicate = r->outcome == INBOX_DUPLICATE;
+                snprintf(a->trace, sizeof(a->trace), "%s", r->trace);
+                waiters_add(a->job.api->waiters, r->event, a->duplicate, a->wait_ms, on_outcome, a);
                 return;
         }
         x = job_end(&a->job);
@@ -159,34 +205,10 @@ static int check_inbound(struct body *b, const struct inbound *in)
         return 0;
 }
 
-/* The adapter that may be fed from here, or NULL after an answer. */
-static struct adapter *find_fed(struct http_exchange *x, const char *name)
-{
-        struct adapter *a = adapters_find(api_of(x)->env.adapters, name);
-
-        if (!a) {
-                reply_missing(x, "instance", name);
-                return NULL;
-        }
-        if (strcmp(a->ops->name, "api") != 0 && strcmp(a->ops->name, "cli") != 0) {
-                reply_error(
-                        x, 409, "CONFLICT", "\"conflictReason\":\"not_fed_here\"",
-                        "instance '%s' hears from %s itself; only adapters of type api or cli are fed here",
-                        name, a->ops->name);
-                return NULL;
-        }
-        if (!a->common->enabled) {
-                reply_error(x, 409, "CONFLICT", "\"conflictReason\":\"switched_off\"",
-                            "instance '%s' is switched off: its 'enabled' is false", name);
-                return NULL;
-        }
-        return a;
-}
-
 static void receive(struct http_exchange *x, struct adapter *adapter, struct body *b, const struct inbound *m,
                     int64_t wait_ms)
 {
-        struct arrival *a = mem_alloc(sizeof(*a));
+        struct arrival *a = mem_zalloc(sizeof(*a));
         char key[ID_TRACE_SIZE];
         char *metadata = m->metadata ? json_text(m->metadata) : NULL;
         struct incoming in = {
@@ -226,11 +248,7 @@ static int read_wait(struct http_exchange *x, int64_t *ms)
                 return -1;
         body_release(&q);
         *ms = w.ms;
-        if (*ms == 0 || !waiters_full(api_of(x)->waiters))
-                return 0;
-        http_refuse(x, 503, "UNAVAILABLE", "%d requests wait for a reply already; ask again without wait",
-                    API_MAX_WAITERS);
-        return -1;
+        return *ms == 0 || waiters_room(x) ? 0 : -1;
 }
 
 void messages_inbound(struct http_exchange *x)
@@ -244,7 +262,7 @@ void messages_inbound(struct http_exchange *x)
                 return;
         if (check_inbound(&b, &m) < 0)
                 reply_mistakes(x, &b);
-        else if ((adapter = find_fed(x, m.instance)))
+        else if ((adapter = converse_adapter(x, m.instance)))
                 receive(x, adapter, &b, &m, wait_ms);
         body_release(&b);
 }

@@ -29,23 +29,51 @@ void reply_data(struct http_exchange *x, int status, struct buf *data)
         reply_json(x, status, &json);
 }
 
+/* What clients of the OpenAI API look for besides. */
+static const char *openai_type(int status)
+{
+        static const struct {
+                int status;
+                const char *type;
+        } types[] = { { 401, "authentication_error" },
+                      { 403, "permission_error" },
+                      { 404, "not_found_error" },
+                      { 409, "conflict_error" },
+                      { 429, "rate_limit_error" } };
+
+        for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+                if (types[i].status == status)
+                        return types[i].type;
+        return status >= 500 ? "server_error" : "invalid_request_error";
+}
+
+void reply_write_error(struct buf *json, const char *path, int status, const char *code, const char *details,
+                       const char *message)
+{
+        jsonw_open(json, '{');
+        jsonw_open_member(json, "error", '{');
+        jsonw_str(json, "code", code);
+        jsonw_str(json, "message", message);
+        if (strncmp(path, "/v1/", 4) == 0) {
+                jsonw_str(json, "type", openai_type(status));
+                jsonw_null(json, "param");
+        }
+        if (details) {
+                jsonw_open_member(json, "details", '{');
+                buf_addstr(json, details);
+                jsonw_close(json, '}');
+        }
+        jsonw_close(json, '}');
+        jsonw_close(json, '}');
+}
+
 static void answer_error(struct http_exchange *x, int status, const char *code, const char *details,
                          const char *message)
 {
         struct buf json;
 
         buf_init(&json, 0);
-        jsonw_open(&json, '{');
-        jsonw_open_member(&json, "error", '{');
-        jsonw_str(&json, "code", code);
-        jsonw_str(&json, "message", message);
-        if (details) {
-                jsonw_open_member(&json, "details", '{');
-                buf_addstr(&json, details);
-                jsonw_close(&json, '}');
-        }
-        jsonw_close(&json, '}');
-        jsonw_close(&json, '}');
+        reply_write_error(&json, http_path(x), status, code, details, message);
         reply_json(x, status, &json);
 }
 

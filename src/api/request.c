@@ -71,6 +71,27 @@ int request_body(struct http_exchange *x, struct body *b, void *out)
         return 0;
 }
 
+/* 1 to 200 printable characters. */
+static bool sane_key(const char *key)
+{
+        size_t n = strlen(key);
+
+        for (size_t i = 0; i < n; i++)
+                if (key[i] < ' ' || key[i] > '~')
+                        return false;
+        return n >= 1 && n <= 200;
+}
+
+int request_key(struct http_exchange *x, const char **key)
+{
+        *key = http_header(x, "Idempotency-Key");
+        if (!*key || sane_key(*key))
+                return 0;
+        reply_error(x, 400, "VALIDATION_ERROR", NULL,
+                    "Idempotency-Key must be 1 to 200 printable characters");
+        return -1;
+}
+
 int64_t request_id(struct http_exchange *x, const char *prefix, const char *what)
 {
         const char *id = http_param(x, "id");

@@ -61,6 +61,30 @@ const struct api_route api_routes[] = {
           .summary = "Delete a message.", .body = delete_fields, .status = 202, .answer = SENT_ANSWER,
           .example = "{\"instanceId\":\"tg\",\"to\":\"42\",\"messageId\":\"17\"}", .example_answer = SENT_EXAMPLE },
 
+        { "GET", "/v1/models", SCOPE_READ, models_list, REACH_SHARED,
+          .summary = "The agents, for software that speaks OpenAI's protocol; dragoman stands for whoever the rules choose.", .status = 200,
+          .answer = "OpenAI's list of models.",
+          .example_answer = "{\"object\":\"list\",\"data\":[{\"id\":\"echo\",\"object\":\"model\",\"created\":1763200000,\"owned_by\":\"dragoman\"}]}" },
+        { "GET", "/v1/models/:model", SCOPE_READ, models_show, REACH_SHARED,
+          .summary = "One agent.", .status = 200, .answer = "OpenAI's model.",
+          .example_answer = "{\"id\":\"echo\",\"object\":\"model\",\"created\":1763200000,\"owned_by\":\"dragoman\"}" },
+        { "POST", "/v1/chat/completions", SCOPE_WRITE, completions_create, REACH_HANDLER,
+          .summary = "Ask an agent in OpenAI's protocol. The request is stored before it is answered; with the header Idempotency-Key asking "
+                     "again gives the same answer. With stream an event stream of chunks.",
+          .body = completion_fields, .status = 200, .answer = "OpenAI's chat completion.",
+          .example = "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"What is the time?\"}]}",
+          .example_answer = "{\"id\":\"chatcmpl-0198c0ffee00aabbccddeeff00112233\",\"object\":\"chat.completion\",\"created\":1763200000,"
+                            "\"model\":\"echo\",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"Noon.\",\"refusal\":null},"
+                            "\"logprobs\":null,\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":0,\"completion_tokens\":0,\"total_tokens\":0}}" },
+        { "POST", "/api/agent/chat", SCOPE_WRITE, agent_chat, REACH_HANDLER,
+          .summary = "Ask an agent with a list of messages of type human and ai, as agent-chat clients do. An empty content means silence.",
+          .body = agent_chat_fields, .status = 200,
+          .answer = "{\"type\": \"ai\", \"content\", \"reply\", \"turnId\", \"traceId\"}",
+          .example = "{\"messages\":[{\"type\":\"human\",\"content\":\"Catan tonight?\",\"name\":\"discord:80351110224678912\"}],"
+                     "\"source\":\"discord\"}",
+          .example_answer = "{\"type\":\"ai\",\"content\":\"Want to lock in a time?\",\"reply\":\"Want to lock in a time?\",\"turnId\":\"trn-7\","
+                            "\"traceId\":\"0198c0ffee00aabbccddeeff00112233\"}" },
+
         { "GET", "/api/v2/events", SCOPE_READ, events_list, REACH_LIST,
           .summary = "The journal in pages: newest first, or oldest first with after. meta.cursor is the next before or after.",
           .query = events_query, .status = 200, .answer = PAGE " of events." },

@@ -64,29 +64,31 @@ extern const struct api_route api_routes[];
 extern const size_t api_route_count;
 
 /* The tables of requests, beside the handlers that read them. */
-/* clang-format off: a row is a row */
+/* clang-format off */
 extern const struct field inbound_fields[], inbound_query[]; /* messages.c */
 extern const struct field send_fields[];
 extern const struct field send_media_fields[];
 extern const struct field send_reaction_fields[];
 extern const struct field edit_fields[];
 extern const struct field delete_fields[];
-extern const struct field events_query[];                                               /* events.c */
-extern const struct field stream_query[];                                               /* stream.c */
-extern const struct field deliveries_query[], retry_fields[];                           /* deliveries.c */
-extern const struct field dead_letters_query[];                                         /* dead_letters.c */
-extern const struct field turns_query[], cancel_fields[];                               /* turns.c */
-extern const struct field turn_reply_query[];                                           /* turn_replies.c */
-extern const struct field trigger_logs_query[];                                         /* trigger_logs.c */
-extern const struct field route_test_fields[];                                          /* route_test.c */
-extern const struct field rule_fields[], rule_put_fields[], rule_patch_fields[];        /* rules.c */
+extern const struct field events_query[]; /* events.c */
+extern const struct field stream_query[]; /* stream.c */
+extern const struct field deliveries_query[], retry_fields[]; /* deliveries.c */
+extern const struct field dead_letters_query[]; /* dead_letters.c */
+extern const struct field turns_query[], cancel_fields[]; /* turns.c */
+extern const struct field turn_reply_query[]; /* turn_replies.c */
+extern const struct field trigger_logs_query[]; /* trigger_logs.c */
+extern const struct field route_test_fields[]; /* route_test.c */
+extern const struct field rule_fields[], rule_put_fields[], rule_patch_fields[]; /* rules.c */
 extern const struct field access_fields[], access_patch_fields[], access_test_fields[]; /* access.c */
-extern const struct field pairing_query[], approve_fields[], deny_fields[];             /* pairing.c */
-extern const struct field pause_fields[], resume_fields[];                              /* handover.c */
-extern const struct field backup_fields[];                                              /* backup.c */
-extern const struct field key_fields[];                                                 /* keys.c */
-extern const struct field tool_fields[];                                                /* tools.c */
-extern const struct field chats_query[], messages_query[];                              /* chats.c */
+extern const struct field pairing_query[], approve_fields[], deny_fields[]; /* pairing.c */
+extern const struct field pause_fields[], resume_fields[]; /* handover.c */
+extern const struct field backup_fields[]; /* backup.c */
+extern const struct field key_fields[]; /* keys.c */
+extern const struct field tool_fields[]; /* tools.c */
+extern const struct field chats_query[], messages_query[]; /* chats.c */
+extern const struct field completion_fields[]; /* completions.c */
+extern const struct field agent_chat_fields[]; /* agent_chat.c */
 /* clang-format on */
 
 /* The OpenAPI 3.1 document, appended to out. */

@@ -115,18 +115,6 @@ static void on_put(void *arg, const struct outbox_receipt *r)
         reply_data(x, 202, &data);
 }
 
-/* Idempotency-Key: absent, or 1 to 200 printable characters. */
-static bool sane_key(const char *key)
-{
-        size_t n = strlen(key);
-
-        for (size_t i = 0; i < n; i++) {
-                if (key[i] < ' ' || key[i] > '~')
-                        return false;
-        }
-        return n >= 1 && n <= 200;
-}
-
 /* Rows of buttons as the adapters want them: [[{"text","data"}, ...], ...]. NULL without buttons; yours to free. */
 static char *rows_of(const struct field_list *list)
 {
@@ -222,15 +210,9 @@ static unsigned needed(const char *kind)
 /* Answers and returns false when it may not go. */
 static bool check(struct http_exchange *x, const struct send *m, const char *kind)
 {
-        const char *key = http_header(x, "Idempotency-Key");
         struct adapters *adapters = api_of(x)->env.adapters;
         const struct button *b = m->buttons.items;
 
-        if (key && !sane_key(key)) {
-                reply_error(x, 400, "VALIDATION_ERROR", NULL,
-                            "Idempotency-Key must be 1 to 200 printable characters");
-                return false;
-        }
         if (!adapters_find(adapters, m->instance)) {
                 reply_missing(x, "instance", m->instance);
                 return false;
@@ -257,9 +239,10 @@ static bool check(struct http_exchange *x, const struct send *m, const char *kin
 static void send_as(struct http_exchange *x, const char *kind)
 {
         struct send m = { 0 };
+        const char *key;
         struct body b;
 
-        if (request_body(x, &b, &m) < 0)
+        if (request_key(x, &key) < 0 || request_body(x, &b, &m) < 0)
                 return;
         if (check(x, &m, kind))
                 put(x, &b, &m, kind);

@@ -8,24 +8,21 @@
 #include <sys/queue.h>
 
 #include "api/api_private.h"
-#include "base/id.h"
 #include "base/json.h"
-#include "base/jsonw.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "bus/bus.h"
-#include "road/show.h"
 
 #define FIRST_LOOK_MS 100
 #define LATER_LOOK_MS 1000
 
 struct waiter {
-        struct job *job; /* ours; begun */
+        waiter_fn *fn;
+        void *arg;
         struct waiters *all;
         char key[BUS_ID_SIZE];
         int64_t event;
-        char trace[ID_TRACE_SIZE];
-        bool duplicate, looking, again; /* again: something happened while we looked */
+        bool looking, again; /* again: something happened while we looked */
         int64_t deadline_ms, pause_ms;
         struct timer *timer;
         struct waiter *same; /* others who wait for the same event */
@@ -45,12 +42,20 @@ struct look_up {
         LIST_ENTRY(look_up) next;
         int64_t event;
         bool ended;
-        struct buf reply;
+        struct outcome outcome; /* its strings are the three below */
+        struct buf text;
+        char *reason;
+        char status[32];
 };
 
-bool waiters_full(const struct waiters *w)
+bool waiters_room(struct http_exchange *x)
 {
-        return w->count >= API_MAX_WAITERS;
+        if (api_of(x)->waiters->count < API_MAX_WAITERS)
+                return true;
+        http_refuse(x, 503, "UNAVAILABLE",
+                    "%d requests wait for a reply already; ask again without waiting, or later",
+                    API_MAX_WAITERS);
+        return false;
 }
 
 unsigned waiters_count(const struct waiters *w)
@@ -58,34 +63,22 @@ unsigned waiters_count(const struct waiters *w)
         return w->count;
 }
 
-/* ---- what is told ---- */
-
-/* reply: JSON text, or NULL when the time was up. */
-static void tell(struct waiter *w, const char *reply)
-{
-        struct http_exchange *x = job_end(w->job);
-        struct buf data;
-
-        if (!x)
-                return;
-        buf_init(&data, 0);
-        jsonw_open(&data, '{');
-        jsonw_str(&data, "eventId", w->key);
-        jsonw_str(&data, "traceId", w->trace);
-        jsonw_str(&data, "status", w->duplicate ? "duplicate" : "stored");
-        if (reply)
-                jsonw_raw(&data, "reply", reply);
-        else
-                jsonw_null(&data, "reply");
-        jsonw_close(&data, '}');
-        reply_data(x, 202, &data);
-}
-
 static void waiter_free(struct waiter *w)
 {
         timer_free(w->timer);
-        free(w->job);
         free(w);
+}
+
+/* Leaves its chain, is told, and is gone. outcome NULL: the time was up. */
+static void leave(struct waiter *w);
+static void tell(struct waiter *w, const struct outcome *outcome)
+{
+        waiter_fn *fn = w->fn;
+        void *arg = w->arg;
+
+        leave(w);
+        waiter_free(w);
+        fn(arg, outcome);
 }
 
 static void chain_put(struct waiters *all, const char *key, struct waiter *first)
@@ -169,54 +162,50 @@ static int read_told(struct store_tx *tx, int64_t event, struct buf *text, struc
         return 0;
 }
 
-static int write_reply(struct store_tx *tx, struct look_up *u, int64_t turn, const char *status,
-                       const char *reason, struct error *err)
+static int read_words(struct store_tx *tx, struct look_up *u, struct error *err)
 {
-        struct buf text;
         int rc;
 
-        buf_init(&text, 0);
-        rc = turn > 0 ? read_answer(tx, turn, &text, err) : read_told(tx, u->event, &text, err);
-        if (rc >= 0 && turn > 0 && text.len == 0)
-                rc = read_notices(tx, turn, &text, err);
-        jsonw_open(&u->reply, '{');
-        jsonw_str(&u->reply, "status", status);
-        jsonw_str(&u->reply, "text", text.len > 0 ? text.data : NULL);
-        if (turn > 0)
-                show_id(&u->reply, "turnId", "trn-", turn);
-        else
-                jsonw_null(&u->reply, "turnId");
-        jsonw_str(&u->reply, "reason", reason);
-        jsonw_close(&u->reply, '}');
-        buf_release(&text);
-        return rc;
+        if (u->outcome.turn == 0)
+                return read_told(tx, u->event, &u->text, err);
+        rc = read_answer(tx, u->outcome.turn, &u->text, err);
+        if (rc >= 0 && u->text.len == 0)
+                rc = read_notices(tx, u->outcome.turn, &u->text, err);
+        return rc < 0 ? -1 : 0;
 }
 
 static int on_reader(struct store_tx *tx, void *arg, struct error *err)
 {
         struct look_up *u = arg;
-        struct store_stmt *s = store_prepare(
-                tx, "SELECT turn, status, coalesce(reason, error) FROM trigger_log WHERE event = ?1");
-        char status[32], *reason;
-        int64_t turn;
+        struct outcome *o = &u->outcome;
+        struct store_stmt *s = store_prepare(tx, "SELECT turn, status, coalesce(reason, error), tokens_in, "
+                                                 "tokens_out FROM trigger_log WHERE event = ?1");
         int rc;
 
-        buf_clear(&u->reply);
+        buf_clear(&u->text);
+        free(u->reason);
+        u->reason = NULL;
+        *o = (struct outcome){ 0 };
         u->ended = false;
         store_bind_int(s, 1, u->event);
         rc = store_step(s, err);
         if (rc != 1)
                 return rc;
-        turn = store_col_int(s, 0);
-        snprintf(status, sizeof(status), "%s", store_col_text(s, 1));
-        reason = mem_strdup(store_col_text(s, 2));
+        snprintf(u->status, sizeof(u->status), "%s", store_col_text(s, 1));
+        u->reason = mem_strdup(store_col_text(s, 2));
+        o->turn = store_col_int(s, 0);
+        o->tokens_in = store_col_int(s, 3);
+        o->tokens_out = store_col_int(s, 4);
         store_reset(s);
-        if (strcmp(status, "queued") != 0 && strcmp(status, "running") != 0) {
-                u->ended = true;
-                rc = write_reply(tx, u, turn, status, reason, err);
-        }
-        free(reason);
-        return rc < 0 ? -1 : 0;
+        if (strcmp(u->status, "queued") == 0 || strcmp(u->status, "running") == 0)
+                return 0;
+        if (read_words(tx, u, err) < 0)
+                return -1;
+        o->status = u->status;
+        o->reason = u->reason;
+        o->text = u->text.len > 0 ? u->text.data : NULL;
+        u->ended = true;
+        return 0;
 }
 
 static void look(struct waiter *w);
@@ -230,9 +219,7 @@ static void pause_or_end(struct waiter *w)
                 return;
         }
         if (left <= 0) {
-                leave(w);
                 tell(w, NULL);
-                waiter_free(w);
                 return;
         }
         timer_start(w->timer, left < w->pause_ms ? left : w->pause_ms);
@@ -253,14 +240,13 @@ static void on_looked(void *arg, const struct error *err)
                 next = w->same;
                 w->looking = false;
                 if (!err && u->ended) {
-                        leave(w);
-                        tell(w, u->reply.data);
-                        waiter_free(w);
+                        tell(w, &u->outcome);
                 } else {
                         pause_or_end(w);
                 }
         }
-        buf_release(&u->reply);
+        buf_release(&u->text);
+        free(u->reason);
         free(u);
 }
 
@@ -273,7 +259,7 @@ static void look(struct waiter *w)
         u->all = w->all;
         u->event = w->event;
         LIST_INSERT_HEAD(&w->all->looks, u, next);
-        buf_init(&u->reply, 0);
+        buf_init(&u->text, 0);
         store_read(w->all->api->env.store, on_reader, on_looked, u);
 }
 
@@ -309,23 +295,21 @@ static void on_turn(void *arg, const struct bus_event *e)
         json_decref(payload);
 }
 
-void waiters_add(struct waiters *all, struct job *j, int64_t event, const char *trace, bool duplicate,
-                 int64_t ms)
+void waiters_add(struct waiters *all, int64_t event, bool now, int64_t ms, waiter_fn *fn, void *arg)
 {
         struct waiter *w = mem_zalloc(sizeof(*w));
 
-        w->job = j;
+        w->fn = fn;
+        w->arg = arg;
         w->all = all;
         w->event = event;
-        w->duplicate = duplicate;
         w->deadline_ms = loop_now_ms(all->api->env.loop) + ms;
         w->pause_ms = FIRST_LOOK_MS;
         w->timer = timer_new(all->api->env.loop, on_timer, w);
         bus_event_id(event, w->key);
-        snprintf(w->trace, sizeof(w->trace), "%s", trace);
         w->same = map_put(&all->by_event, w->key, w);
         all->count++;
-        if (duplicate)
+        if (now)
                 look(w);
         else
                 pause_or_end(w);
@@ -357,7 +341,7 @@ void waiters_free(struct waiters *all)
 
                 for (w = first; w; w = next) {
                         next = w->same;
-                        tell(w, NULL);
+                        w->fn(w->arg, NULL);
                         waiter_free(w);
                 }
         }

@@ -42,8 +42,16 @@ static const struct rule *first_match(const struct dispatch_adapter *a, struct s
 
 /* ---- who answers ---- */
 
+/* Software that has shown a key may name the agent it wants; rules then have nothing to choose. */
+static bool is_asked_by_name(const struct matter *m)
+{
+        return m->in->agent && m->adapter->trusted;
+}
+
 const char *choose_agent(const struct matter *m)
 {
+        if (is_asked_by_name(m))
+                return m->in->agent;
         if (m->rule && m->rule->agent)
                 return m->rule->agent;
         return m->adapter->agent ? m->adapter->agent : m->d->only_agent;
@@ -113,6 +121,8 @@ static bool default_applies(const struct matter *m)
 
 bool choose_passes(struct matter *m)
 {
+        if (is_asked_by_name(m))
+                return say_trigger(m);
         m->rule = first_match(m->adapter, &m->situation);
         if (m->rule)
                 return decide_by_rule(m);

@@ -82,6 +82,7 @@ void incoming_payload(const struct incoming *in, struct buf *out)
                 jsonw_bool(out, "moreFollows", true);
         if (in->attachment_count > 0)
                 write_attachments(in, out);
+        jsonw_opt(out, "agent", in->agent);
         if (in->metadata)
                 jsonw_raw(out, "metadata", in->metadata);
         jsonw_close(out, '}');
@@ -186,6 +187,7 @@ struct incoming *incoming_parse(const struct bus_event *e, struct error *err)
         in->time_ms = json_int(p, "timestamp", e->time_ms);
         in->hops = (int)json_int(p, "hops", 0);
         in->more_follows = json_flag(p, "moreFollows", false);
+        in->agent = keep(b, p, "agent");
         parse_attachments(b, json_object_get(p, "attachments"));
         parse_metadata(b, json_object_get(p, "metadata"));
         json_decref(p);
@@ -236,6 +238,7 @@ struct incoming *incoming_dup(const struct incoming *from)
         in->emoji_name = copy(b, from->emoji_name);
         in->trace = copy(b, from->trace);
         in->metadata = copy(b, from->metadata);
+        in->agent = copy(b, from->agent);
         if (from->attachment_count == 0)
                 return in;
         items = arena_alloc(&b->arena, from->attachment_count * sizeof(*items));

@@ -67,6 +67,7 @@ struct incoming {
         const struct attachment *attachments;
         size_t attachment_count;
         const char *metadata; /* JSON object text with what only this platform knows */
+        const char *agent;    /* asked for by software that has shown a key, where the adapter trusts it */
         int64_t person; /* who the sender is known to be, for whoever decides; 0: not known; never stored */
         int64_t event;  /* journal sequence number, once stored */
 };

@@ -7,7 +7,8 @@
  */
 #include "store/store.h"
 
-/* clang-format off: a line of SQL is a line */
+/* a line of SQL is a line */
+/* clang-format off */
 const struct store_migration store_schema[] = {
         { 1, "the road",
           "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL);"

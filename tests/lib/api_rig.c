@@ -29,7 +29,7 @@ static void decide(void *ctx, const struct incoming *in, struct decision *out)
                 dispatch_decide(r->dispatch, in, out);
                 return;
         }
-        out->agent = r->agent ? r->agent : "echo";
+        out->agent = in->agent ? in->agent : r->agent ? r->agent : "echo";
         out->rule = "test";
         out->trigger = !in->text || strncmp(in->text, "quiet", 5) != 0;
         out->reason = out->trigger ? NULL : "the test wants silence";
@@ -56,9 +56,16 @@ static void answer(struct turn_run *run)
         free(said);
 }
 
+/* "stream ..." comes in two pieces before the end. */
 static void on_answer(void *arg)
 {
-        answer(arg);
+        struct turn_run *run = arg;
+
+        if (run->inputs[0]->text && strncmp(run->inputs[0]->text, "stream", 6) == 0) {
+                turn_delta(run, "re: ", 4);
+                turn_delta(run, "stream", 6);
+        }
+        answer(run);
 }
 
 static void agent_start(void *ctx, struct turn_run *run)

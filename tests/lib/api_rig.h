@@ -2,7 +2,7 @@
  * api_rig: the API over a real store, bus, road and adapter registry, asked over real connections; agents are played.
  *
  * Adapters: "api" and "terminal". The agent answers "re: TEXT" soon; a text beginning with "hang" is left without an answer until
- * rig_release, "fail" fails with a notice, "quiet" is not answered at all by decision.
+ * rig_release, "fail" fails with a notice, "quiet" is not answered at all by decision, "stream" comes in pieces.
  */
 #ifndef TESTS_API_RIG_H
 #define TESTS_API_RIG_H

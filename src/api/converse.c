@@ -1,0 +1,156 @@
+#include "api/converse.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "base/id.h"
+#include "base/mem.h"
+
+/* ---- to whom ---- */
+
+struct adapter *converse_adapter(struct http_exchange *x, const char *name)
+{
+        struct adapter *a = adapters_find(api_of(x)->env.adapters, name);
+
+        if (!a) {
+                reply_missing(x, "instance", name);
+                return NULL;
+        }
+        if (strcmp(a->ops->name, "api") != 0 && strcmp(a->ops->name, "cli") != 0) {
+                reply_error(
+                        x, 409, "CONFLICT", "\"conflictReason\":\"not_fed_here\"",
+                        "instance '%s' hears from %s itself; only adapters of type api or cli are fed here",
+                        name, a->ops->name);
+                return NULL;
+        }
+        if (!a->common->enabled) {
+                reply_error(x, 409, "CONFLICT", "\"conflictReason\":\"switched_off\"",
+                            "instance '%s' is switched off: its 'enabled' is false", name);
+                return NULL;
+        }
+        return a;
+}
+
+struct choice {
+        const struct key *caller;
+        struct adapter *found;
+};
+
+static void consider(void *arg, struct adapter *a)
+{
+        struct choice *c = arg;
+
+        if (strcmp(a->ops->name, "api") == 0 && a->common->enabled && key_reaches(c->caller, a->name) &&
+            (!c->found || strcmp(a->name, "api") == 0))
+                c->found = a;
+}
+
+struct adapter *converse_choose(struct http_exchange *x)
+{
+        const char *name = http_header(x, "X-Dragoman-Instance");
+        struct choice c = { caller_of(x), NULL };
+
+        if (name)
+                return request_reaches(x, name) ? converse_adapter(x, name) : NULL;
+        adapters_each(api_of(x)->env.adapters, consider, &c);
+        if (!c.found)
+                reply_error(x, 409, "CONFLICT", "\"conflictReason\":\"no_instance\"",
+                            "there is no adapter of type api that this key reaches");
+        return c.found;
+}
+
+bool converse_chat_ok(struct http_exchange *x)
+{
+        const char *chat = http_header(x, "X-Dragoman-Chat");
+        size_t n = chat ? strlen(chat) : 1;
+
+        if (n >= 1 && n <= CONVERSE_CHAT_MAX)
+                return true;
+        reply_error(x, 400, "VALIDATION_ERROR", NULL, "X-Dragoman-Chat must have 1 to %d bytes",
+                    CONVERSE_CHAT_MAX);
+        return false;
+}
+
+bool converse_agent(struct http_exchange *x, const char **name)
+{
+        if (strcmp(*name, CONVERSE_RULES) == 0)
+                *name = NULL;
+        return !*name || agents_has(api_of(x)->env.agents, *name);
+}
+
+/* ---- what ---- */
+
+static void add_line(struct buf *out, const struct converse_line *l, bool with_role)
+{
+        static const char *const roles[] = {
+                [CONVERSE_SYSTEM] = "system", [CONVERSE_USER] = "user", [CONVERSE_AGENT] = "assistant"
+        };
+
+        if (out->len > 0)
+                buf_addstr(out, "\n\n");
+        if (with_role)
+                buf_addf(out, "%s%s%s: ", roles[l->role], l->name ? " " : "", l->name ? l->name : "");
+        else if (l->name)
+                buf_addf(out, "%s: ", l->name);
+        buf_addstr(out, l->text);
+}
+
+/* Where the last words of people begin. */
+static size_t first_new(const struct converse_line *lines, size_t count)
+{
+        size_t at = count;
+
+        while (at > 0 && lines[at - 1].role != CONVERSE_AGENT)
+                at--;
+        return at;
+}
+
+bool converse_text(const struct converse_line *lines, size_t count, bool whole, struct buf *out)
+{
+        size_t from = whole ? 0 : first_new(lines, count), people = 0;
+
+        if (count == 0 || lines[count - 1].role != CONVERSE_USER)
+                return false;
+        if (count - from == 1) {
+                buf_addstr(out, lines[from].text);
+                return true;
+        }
+        for (size_t i = from; i < count; i++)
+                people += lines[i].role == CONVERSE_USER;
+        for (size_t i = from; i < count; i++) {
+                if (!whole && lines[i].role != CONVERSE_USER)
+                        continue;
+                if (!whole && people == 1)
+                        buf_addstr(out, lines[i].text);
+                else
+                        add_line(out, &lines[i], whole);
+        }
+        return true;
+}
+
+void converse_hand_over(struct adapter *a, const struct converse_ask *ask, inbox_ack_fn *ack, void *arg)
+{
+        char key[ID_TRACE_SIZE], *channel = NULL;
+        struct incoming in = {
+                .key = ask->external_id ? ask->external_id : id_trace(key),
+                .chat = CHAT_DM,
+                .sender_id = ask->sender,
+                .agent = ask->agent,
+                .attachments = ask->attachments,
+                .attachment_count = ask->attachment_count,
+        };
+        struct buf text;
+
+        buf_init(&text, 0);
+        converse_text(ask->lines, ask->line_count, !ask->conversation, &text);
+        if (!ask->conversation)
+                channel = mem_printf("%s-%s", ask->protocol, in.key);
+        in.channel = channel ? channel : ask->conversation;
+        in.id = in.key;
+        in.text = text.data;
+        adapter_received(a, &in, ack, arg);
+        free(channel);
+        buf_release(&text);
+}
