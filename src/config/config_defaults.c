@@ -1,5 +1,5 @@
 /*
- * What makes an empty directory work: a terminal, the API, and somebody who answers.
+ * What makes an empty directory work: a terminal, the API, the bots whose tokens are in the environment, and somebody who answers.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,12 +30,96 @@ static int add_adapter(struct config *c, const char *name, const char *type, str
         return 0;
 }
 
+/* ---- bots of the environment ---- */
+
+/* A token in the environment is enough for a bot, as long as the file has none of its kind. Who is answered stays closed. */
+/* clang-format off */
+static const struct bot {
+        const char *type, *token, *admins, *channels, *base; /* variables */
+} bots[] = {
+        { "discord",  "DISCORD_BOT_TOKEN",  "DISCORD_ADMIN_IDS",  "DISCORD_CHANNEL_IDS",  "DISCORD_API_BASE"  },
+        { "telegram", "TELEGRAM_BOT_TOKEN", "TELEGRAM_ADMIN_IDS", "TELEGRAM_CHANNEL_IDS", "TELEGRAM_API_BASE" },
+};
+/* clang-format on */
+
+static const char *set_in_environment(const char *name)
+{
+        const char *value = getenv(name);
+
+        return value && *value ? value : NULL;
+}
+
+static bool has_type(const struct config *c, const char *type)
+{
+        for (size_t i = 0; i < c->adapter_count; i++) {
+                if (strcmp(c->adapters[i]->ops->name, type) == 0)
+                        return true;
+        }
+        return false;
+}
+
+/* "1, 2,3" as a list; nothing when the variable is not set. */
+static void add_ids(struct buf *json, const char *key, const char *variable)
+{
+        const char *at = set_in_environment(variable);
+
+        if (!at)
+                return;
+        jsonw_open_member(json, key, '[');
+        while (*at) {
+                size_t n;
+
+                at += strspn(at, ", \t");
+                n = strcspn(at, ", \t");
+                if (n > 0) {
+                        char *id = mem_strndup(at, n);
+
+                        jsonw_str(json, NULL, id);
+                        free(id);
+                }
+                at += n;
+        }
+        jsonw_close(json, ']');
+}
+
+static int add_bot(struct config *c, const struct bot *b, struct error *err)
+{
+        char *handle = mem_printf("env:%s", b->token);
+        struct adapter_conf *a;
+        struct buf json;
+
+        buf_init(&json, 0);
+        jsonw_open(&json, '{');
+        jsonw_str(&json, "botToken", handle);
+        jsonw_opt(&json, "apiBase", set_in_environment(b->base));
+        add_ids(&json, "admins", b->admins);
+        add_ids(&json, "channels", b->channels);
+        jsonw_close(&json, '}');
+        a = adapter_conf_make(b->type, b->type, json.data, err);
+        if (a)
+                config_add_adapter(c, a);
+        else
+                error_prefix(err, "the environment has %s but no adapter can be made of it", b->token);
+        buf_release(&json);
+        free(handle);
+        return a ? 0 : -1;
+}
+
 int config_default_adapters(struct config *c, struct error *err)
 {
+        for (size_t i = 0; i < COUNT(bots); i++) {
+                const struct bot *b = &bots[i];
+
+                if (set_in_environment(b->token) && !has_type(c, b->type) && !has_adapter(c, b->type) &&
+                    add_bot(c, b, err) < 0)
+                        return -1;
+        }
         if (add_adapter(c, "terminal", "cli", err) < 0)
                 return -1;
         return add_adapter(c, "api", "api", err);
 }
+
+/* ---- agents of the environment ---- */
 
 /* The first whose key is in the environment is used. */
 /* clang-format off */
@@ -47,13 +131,6 @@ static const struct service {
         { "openai", "gpt-5", "OPENAI_API_KEY", "OPENAI_BASE_URL", "gpt-5 by OpenAI (OPENAI_API_KEY)" },
 };
 /* clang-format on */
-
-static const char *set_in_environment(const char *name)
-{
-        const char *value = getenv(name);
-
-        return value && *value ? value : NULL;
-}
 
 static struct agent_conf *agent_of(const struct service *s, struct error *err)
 {

@@ -16,8 +16,9 @@
 
 #define KEY "sk-test-0123456789"
 
-static const char *const environment[] = { "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY",
-                                           "OPENAI_BASE_URL" };
+static const char *const environment[] = { "ANTHROPIC_API_KEY",   "ANTHROPIC_BASE_URL", "OPENAI_API_KEY",
+                                           "OPENAI_BASE_URL",     "DISCORD_BOT_TOKEN",  "DISCORD_ADMIN_IDS",
+                                           "DISCORD_CHANNEL_IDS", "TELEGRAM_BOT_TOKEN" };
 
 static int begin(void **state)
 {
@@ -120,6 +121,47 @@ static void a_key_in_the_environment_brings_a_real_model(void **state)
         c = load(*state, "{\"agents\": {}}");
         assert_string_equal(c->agents[0]->ops->type, "demo");
         config_free(c);
+}
+
+static void a_token_in_the_environment_is_a_bot_unless_the_file_has_one(void **state)
+{
+        const struct adapter_conf *a;
+        struct config *c;
+
+        setenv("DISCORD_BOT_TOKEN", "MTIz.discord.secret", 1);
+        setenv("DISCORD_ADMIN_IDS", " 10, 11,,12 ", 1);
+        setenv("DISCORD_CHANNEL_IDS", "456", 1);
+        setenv("TELEGRAM_BOT_TOKEN", "42:telegram-secret", 1);
+        c = load(*state, NULL);
+        a = adapter(c, "discord");
+        assert_string_equal(a->ops->name, "discord");
+        assert_string_equal(json_str(a->raw, "botToken", ""), "env:DISCORD_BOT_TOKEN");
+        assert_int_equal(a->common.admins.count, 3);
+        assert_string_equal(a->common.admins.items[2], "12");
+        assert_string_equal(a->common.channels.items[0], "456");
+        assert_string_equal(adapter(c, "telegram")->ops->name, "telegram");
+        assert_int_equal(adapter(c, "telegram")->common.admins.count, 0);
+        config_free(c);
+
+        c = load(*state, "{\"adapters\": {\"mine\": {\"type\": \"discord\", \"botToken\": "
+                         "\"env:DISCORD_BOT_TOKEN\"}}}");
+        assert_non_null(adapter(c, "mine"));
+        assert_null(adapter(c, "discord"));
+        assert_int_equal(adapter(c, "mine")->common.admins.count, 0); /* the file says who is answered */
+        assert_non_null(adapter(c, "telegram"));
+        config_free(c);
+}
+
+static void a_token_in_the_environment_that_is_none_names_its_origin(void **state)
+{
+        struct config *c = NULL;
+        struct error err = { 0 };
+
+        setenv("DISCORD_BOT_TOKEN", "not a token", 1);
+        assert_int_equal(config_load(*state, &c, &err), -1);
+        assert_non_null(
+                strstr(err.text, "the environment has DISCORD_BOT_TOKEN but no adapter can be made of it"));
+        assert_null(strstr(err.text, "not a token"));
 }
 
 static void a_bad_base_url_in_the_environment_names_its_origin(void **state)
@@ -526,6 +568,10 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(an_empty_directory_works, begin, end),
                 cmocka_unit_test_setup_teardown(a_key_in_the_environment_brings_a_real_model, begin, end),
+                cmocka_unit_test_setup_teardown(a_token_in_the_environment_is_a_bot_unless_the_file_has_one,
+                                                begin, end),
+                cmocka_unit_test_setup_teardown(a_token_in_the_environment_that_is_none_names_its_origin,
+                                                begin, end),
                 cmocka_unit_test_setup_teardown(a_bad_base_url_in_the_environment_names_its_origin, begin,
                                                 end),
                 cmocka_unit_test_setup_teardown(
