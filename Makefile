@@ -65,7 +65,7 @@ $(O)/dragoman: $(O)/src/main.o $(O)/src/daemon.o $(LIBS)
 # sim/ is a program of its own, which may use the two lowest rooms; its includes are written from here.
 SIM_SRCS    := $(filter-out sim/main.c,$(sort $(wildcard sim/*.c sim/*/*.c)))
 SIM_LIBS    := $(O)/libsim.a $(O)/libnet.a $(O)/libbase.a
-$(O)/sim/%.o $(O)/tests/sim/%.o $(O)/fuzz/fuzz_sim_%.o: CFLAGS_ALL += -I.
+$(O)/sim/%.o $(O)/tests/sim/%.o $(O)/tests/lib/sim_%.o $(O)/fuzz/fuzz_sim_%.o: CFLAGS_ALL += -I.
 $(O)/libsim.a: $(SIM_SRCS:%.c=$(O)/%.o)
 	@rm -f $@
 	ar rcsD $@ $^

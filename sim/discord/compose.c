@@ -183,7 +183,10 @@ static void set_extra(struct message *m, const json_t *args)
         }
 }
 
-int dc_compose(struct call *c, struct message *m, const json_t *args, bool edit)
+/* What is settled when a message is sent, and no edit changes. */
+#define KEPT_FLAGS (MESSAGE_FLAG_HAS_THREAD | MESSAGE_FLAG_EPHEMERAL | MESSAGE_FLAG_LOADING)
+
+static int compose(struct call *c, struct message *m, const json_t *args, bool edit)
 {
         const json_t *allowed = json_object_get(args, "allowed_mentions");
         const json_t *embeds = json_object_get(args, "embeds");
@@ -198,7 +201,7 @@ int dc_compose(struct call *c, struct message *m, const json_t *args, bool edit)
         if (components || !edit)
                 replace(&m->components, components);
         if (json_object_get(args, "flags"))
-                m->flags = (m->flags & MESSAGE_FLAG_HAS_THREAD) | json_int(args, "flags", 0);
+                m->flags = (m->flags & KEPT_FLAGS) | json_int(args, "flags", 0);
         m->tts = json_flag(args, "tts", m->tts);
         set_extra(m, args);
         if (set_files(c, m, args, edit) != 0)
@@ -210,6 +213,64 @@ int dc_compose(struct call *c, struct message *m, const json_t *args, bool edit)
                 return dc_call_fail(c, 400, 50006, "Cannot send an empty message");
         dc_message_mentions(c->world, m, json_is_null(allowed) ? NULL : allowed);
         return 0;
+}
+
+static void swap_trees(json_t **a, json_t **b)
+{
+        json_t *kept = *a;
+
+        *a = *b;
+        *b = kept;
+}
+
+/* Everything an edit may change goes over; the draft gets what was there. */
+static void swap_contents(struct message *m, struct message *draft)
+{
+        char *text = m->content;
+
+        m->content = draft->content;
+        draft->content = text;
+        swap_trees(&m->embeds, &draft->embeds);
+        swap_trees(&m->components, &draft->components);
+        swap_trees(&m->attachments, &draft->attachments);
+        swap_trees(&m->mentions, &draft->mentions);
+        swap_trees(&m->mention_roles, &draft->mention_roles);
+        swap_trees(&m->extra, &draft->extra);
+        m->flags = draft->flags;
+        m->tts = draft->tts;
+        m->mention_everyone = draft->mention_everyone;
+}
+
+static struct message *draft_of(struct world *w, const struct message *m)
+{
+        struct message *draft = dc_message_new(w, m->channel, m->author);
+
+        set_content(draft, m->content);
+        replace(&draft->embeds, m->embeds);
+        replace(&draft->components, m->components);
+        replace(&draft->attachments, m->attachments);
+        draft->extra = m->extra ? json_deep_copy(m->extra) : NULL;
+        draft->type = m->type;
+        draft->flags = m->flags;
+        draft->tts = m->tts;
+        draft->reply_to = m->reply_to;
+        draft->reply_channel = m->reply_channel;
+        return draft;
+}
+
+int dc_compose(struct call *c, struct message *m, const json_t *args, bool edit)
+{
+        struct message *draft;
+        int rc;
+
+        if (!edit)
+                return compose(c, m, args, false);
+        draft = draft_of(c->world, m); /* an edit that is refused changes nothing */
+        rc = compose(c, draft, args, true);
+        if (rc == 0)
+                swap_contents(m, draft);
+        dc_message_free(draft);
+        return rc;
 }
 
 /* ---- references ---- */

@@ -8,7 +8,7 @@
 
 /*
  * Fills m from args (a message of the API) and the call's uploads. With `edit`, what args does not name stays. 0, or -1 after
- * call_fail; then m may be half filled.
+ * call_fail; then an edited message is as before, and a new one may be half filled.
  */
 int dc_compose(struct call *c, struct message *m, const json_t *args, bool edit);
 /* The reference of args; -1 after call_fail. */

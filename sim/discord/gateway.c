@@ -15,22 +15,6 @@
 #define FRAMES_PER_MINUTE 120
 #define START_WINDOW_MS   5000
 
-enum op {
-        OP_DISPATCH = 0,
-        OP_HEARTBEAT = 1,
-        OP_IDENTIFY = 2,
-        OP_PRESENCE = 3,
-        OP_VOICE = 4,
-        OP_RESUME = 6,
-        OP_RECONNECT = 7,
-        OP_MEMBERS = 8,
-        OP_INVALID = 9,
-        OP_HELLO = 10,
-        OP_ACK = 11,
-        OP_SOUNDS = 31,
-        OP_CHANNEL_INFO = 43,
-};
-
 static const struct {
         int code;
         const char *reason;
@@ -58,7 +42,7 @@ void dc_link_send(struct link *l, const char *text, size_t n)
         struct buf b;
 
         if (!l->squeeze && !l->compress) {
-                websocket_send(l->ws, text, n, false);
+                ws_send(l->ws, text, n, false);
                 return;
         }
         buf_init(&b, 0);
@@ -66,11 +50,11 @@ void dc_link_send(struct link *l, const char *text, size_t n)
                 squeeze_add(l->squeeze, text, n, &b);
         else
                 squeeze_alone(text, n, &b);
-        websocket_send(l->ws, b.data, b.len, true);
+        ws_send(l->ws, b.data, b.len, true);
         buf_release(&b);
 }
 
-static void send_op(struct link *l, enum op op, const char *d)
+void dc_link_op(struct link *l, enum op op, const char *d)
 {
         char *text = mem_printf("{\"t\":null,\"s\":null,\"op\":%d,\"d\":%s}", op, d);
 
@@ -98,7 +82,7 @@ static void note_end(struct link *l)
         journal_close(l->gateway->world->links);
 }
 
-static void close_link(struct link *l, int code)
+void dc_link_close(struct link *l, int code)
 {
         const char *reason = "";
 
@@ -106,14 +90,14 @@ static void close_link(struct link *l, int code)
                 reason = reasons[i].code == code ? reasons[i].reason : reason;
         jsonw_int(note(l, "closed"), "code", code);
         note_end(l);
-        websocket_close(l->ws, code, reason);
+        ws_close(l->ws, code, reason);
 }
 
 /* ---- heartbeats ---- */
 
 static void on_silence(void *arg)
 {
-        close_link(arg, 4000);
+        dc_link_close(arg, 4000);
 }
 
 static void listen_for_heartbeat(struct link *l)
@@ -126,11 +110,11 @@ static void on_heartbeat(struct link *l, const json_t *d)
         struct world *w = l->gateway->world;
         struct buf *b = note(l, "heartbeat");
 
-        dc_json_tree(b, "seq", d);
+        dc_json_tree(b, "s", d);
         note_end(l);
         listen_for_heartbeat(l);
         if (w->settings.acks && !faults_strike(&w->faults, FAULT_MUTE, "heartbeat"))
-                send_op(l, OP_ACK, "null");
+                dc_link_op(l, OP_ACK, "null");
 }
 
 /* ---- identify ---- */
@@ -204,16 +188,16 @@ static void on_identify(struct link *l, const json_t *d)
         else if (!(code = check_shard(g->world, json_object_get(d, "shard"), &shard, &shards)))
                 code = check_intents(b, json_object_get(d, "intents"));
         if (code) {
-                close_link(l, code);
+                dc_link_close(l, code);
                 return;
         }
         if (b->starts_left-- <= 0) {
                 b->token_reset = true; /* as Discord does to who burns the day's budget */
-                close_link(l, 4004);
+                dc_link_close(l, 4004);
                 return;
         }
         if (too_soon(g, shard) || faults_strike(&g->world->faults, FAULT_REFUSE, "identify")) {
-                send_op(l, OP_INVALID, "false");
+                dc_link_op(l, OP_INVALID, "false");
                 return;
         }
         l->compress = !l->squeeze && json_flag(d, "compress", false);
@@ -235,28 +219,28 @@ static void on_resume(struct link *l, const json_t *d)
 
         n = note(l, "resume");
         jsonw_str(n, "wanted", json_str(d, "session_id", NULL));
-        jsonw_int(n, "seq", seq);
+        jsonw_int(n, "s", seq);
         jsonw_bool(n, "known", s != NULL);
         note_end(l);
         if (l->session)
-                close_link(l, 4005);
+                dc_link_close(l, 4005);
         else if (fault)
-                close_link(l, fault->code);
+                dc_link_close(l, fault->code);
         else if (!b || b->token_reset)
-                close_link(l, 4004);
+                dc_link_close(l, 4004);
         else if (!s || s->bot != b || faults_strike(&g->world->faults, FAULT_REFUSE, "resume"))
-                send_op(l, OP_INVALID, "false");
+                dc_link_op(l, OP_INVALID, "false");
         else if (seq < 0 || seq > s->seq)
-                close_link(l, 4007);
+                dc_link_close(l, 4007);
         else {
                 if (s->link) {
                         s->link->session = NULL;
-                        websocket_cut(s->link->ws);
+                        ws_cut(s->link->ws);
                 }
                 attach(l, s);
                 if (dc_session_replay(s, seq) != 0) {
                         dc_session_free(s);
-                        send_op(l, OP_INVALID, "false");
+                        dc_link_op(l, OP_INVALID, "false");
                 }
         }
 }
@@ -348,12 +332,12 @@ static void run_frame(struct link *l, const json_t *frame)
                 if (!json_is_integer(op) || (int)json_integer_value(op) != (int)ops[i].op)
                         continue;
                 if (ops[i].needs_session && !l->session)
-                        close_link(l, 4003);
+                        dc_link_close(l, 4003);
                 else
                         ops[i].run(l, json_object_get(frame, "d"));
                 return;
         }
-        close_link(l, 4001);
+        dc_link_close(l, 4001);
 }
 
 static void on_message(void *owner, const char *bytes, size_t n, bool binary)
@@ -363,14 +347,14 @@ static void on_message(void *owner, const char *bytes, size_t n, bool binary)
 
         (void)binary;
         if (too_many(l)) {
-                close_link(l, 4008);
+                dc_link_close(l, 4008);
                 return;
         }
         frame = n <= MAX_FRAME ? json_read(bytes, n, NULL) : NULL;
         if (json_is_object(frame))
                 run_frame(l, frame);
         else
-                close_link(l, 4002);
+                dc_link_close(l, 4002);
         json_decref(frame);
 }
 
@@ -404,7 +388,7 @@ static int read_target(struct link *l, const char *target)
         return l->version == 9 || l->version == 10 ? code : 4012;
 }
 
-static void on_open(void *arg, struct websocket *ws, const char *target)
+static void on_open(void *arg, struct ws *ws, const char *target)
 {
         struct gateway *g = arg;
         struct link *l = mem_zalloc(sizeof(*l));
@@ -416,19 +400,19 @@ static void on_open(void *arg, struct websocket *ws, const char *target)
         l->ws = ws;
         l->silence = timer_new(g->world->loop, on_silence, l);
         LIST_INSERT_HEAD(&g->links, l, next);
-        websocket_set_owner(ws, l);
+        ws_set_owner(ws, l);
         code = read_target(l, target);
         jsonw_str(note(l, "connect"), "target", target);
         note_end(l);
         if ((fault = faults_strike(&g->world->faults, FAULT_CLOSE, "connect")))
                 code = fault->code;
         if (code) {
-                close_link(l, code);
+                dc_link_close(l, code);
                 return;
         }
         snprintf(hello, sizeof(hello), "{\"heartbeat_interval\":%lld,\"_trace\":[\"dragoman-sim\"]}",
                  (long long)g->world->settings.heartbeat_ms);
-        send_op(l, OP_HELLO, hello);
+        dc_link_op(l, OP_HELLO, hello);
         listen_for_heartbeat(l);
 }
 
@@ -458,14 +442,14 @@ struct gateway *dc_gateway_new(struct world *w)
         return g;
 }
 
-int dc_gateway_listen(struct gateway *g, const struct websocket_options *o, struct error *err)
+int dc_gateway_listen(struct gateway *g, const struct ws_options *o, struct error *err)
 {
-        static const struct websocket_hooks hooks = { on_open, on_message, on_gone };
+        static const struct ws_hooks hooks = { on_open, on_message, on_gone };
 
-        g->server = websocket_server_new(g->world->loop, o, &hooks, g, err);
+        g->server = ws_server_new(g->world->loop, o, &hooks, g, err);
         if (!g->server)
                 return -1;
-        g->url = mem_printf("%s://%s", o->tls_cert_file ? "wss" : "ws", websocket_server_address(g->server));
+        g->url = mem_printf("%s://%s", o->tls_cert_file ? "wss" : "ws", ws_server_address(g->server));
         return 0;
 }
 
@@ -473,7 +457,7 @@ void dc_gateway_free(struct gateway *g)
 {
         if (!g)
                 return;
-        websocket_server_free(g->server);
+        ws_server_free(g->server);
         while (!LIST_EMPTY(&g->sessions))
                 dc_session_free(LIST_FIRST(&g->sessions));
         free(g->url);
@@ -483,117 +467,4 @@ void dc_gateway_free(struct gateway *g)
 const char *dc_gateway_url(const struct gateway *g)
 {
         return g->url ? g->url : "";
-}
-
-/* ---- misbehaving at once ---- */
-
-static void act_cut(struct link *l, const json_t *wish)
-{
-        (void)wish;
-        websocket_cut(l->ws);
-}
-
-static void act_reconnect(struct link *l, const json_t *wish)
-{
-        (void)wish;
-        send_op(l, OP_RECONNECT, "null");
-}
-
-static void act_invalid(struct link *l, const json_t *wish)
-{
-        bool resumable = json_flag(wish, "resumable", false);
-
-        send_op(l, OP_INVALID, resumable ? "true" : "false");
-        if (!resumable)
-                dc_session_free(l->session);
-}
-
-static void act_close(struct link *l, const json_t *wish)
-{
-        close_link(l, (int)json_int(wish, "code", 4000));
-}
-
-static void act_heartbeat(struct link *l, const json_t *wish)
-{
-        (void)wish;
-        send_op(l, OP_HEARTBEAT, "null");
-}
-
-static void act_raw(struct link *l, const json_t *wish)
-{
-        const char *text = json_str(wish, "text", "");
-
-        dc_link_send(l, text, strlen(text));
-}
-
-/* The connection stays, but what it stood for is forgotten: the next resume fails. */
-static void act_expire(struct link *l, const json_t *wish)
-{
-        (void)wish;
-        dc_session_free(l->session);
-        websocket_cut(l->ws);
-}
-
-static const struct {
-        const char *name;
-        void (*run)(struct link *l, const json_t *wish);
-} acts[] = {
-        { "cut", act_cut },       { "reconnect", act_reconnect }, { "invalid_session", act_invalid },
-        { "close", act_close },   { "heartbeat", act_heartbeat }, { "raw", act_raw },
-        { "expire", act_expire },
-};
-
-/* Sessions without a connection are forgotten, too. */
-static void expire_lost(struct gateway *g)
-{
-        for (struct session *s = LIST_FIRST(&g->sessions), *next; s; s = next) {
-                next = LIST_NEXT(s, next);
-                if (!s->link)
-                        dc_session_free(s);
-        }
-}
-
-int dc_gateway_act(struct world *w, const json_t *wish, struct buf *out, struct error *err)
-{
-        const char *name = json_str(wish, "action", "");
-        int64_t shard = json_int(wish, "shard", -1), count = 0;
-        struct link *l, *next;
-        size_t i = 0;
-
-        while (i < COUNT(acts) && strcmp(acts[i].name, name) != 0)
-                i++;
-        if (i == COUNT(acts))
-                return error_set(err, ERR_INVALID,
-                                 "'action' must be one of cut, reconnect, invalid_session, close, heartbeat, "
-                                 "raw, expire");
-        for (l = LIST_FIRST(&w->gateway->links); l; l = next) {
-                next = LIST_NEXT(l, next);
-                if (!l->session || (shard >= 0 && l->session->shard != shard))
-                        continue;
-                acts[i].run(l, wish);
-                count++;
-        }
-        if (strcmp(name, "expire") == 0)
-                expire_lost(w->gateway);
-        jsonw_int(out, "links", count);
-        return 0;
-}
-
-void dc_gateway_write(const struct gateway *g, struct buf *b)
-{
-        const struct session *s;
-
-        jsonw_open_member(b, "sessions", '[');
-        LIST_FOREACH(s, &g->sessions, next) {
-                jsonw_open(b, '{');
-                jsonw_str(b, "id", s->id);
-                dc_json_id(b, "bot", s->bot->user->id);
-                jsonw_int(b, "intents", (int64_t)s->intents);
-                jsonw_int(b, "shard", s->shard);
-                jsonw_int(b, "shards", s->shards);
-                jsonw_int(b, "seq", s->seq);
-                jsonw_bool(b, "connected", s->link != NULL);
-                jsonw_close(b, '}');
-        }
-        jsonw_close(b, ']');
 }

@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "sim/discord/world.h"
-#include "sim/websocket.h"
+#include "sim/ws.h"
 
 #define INTENT_GUILDS       (1ull << 0)
 #define INTENT_MEMBERS      (1ull << 1)
@@ -29,7 +29,7 @@
 #define INTENTS_ALL         0x331ffffull
 
 struct gateway *dc_gateway_new(struct world *w);
-int dc_gateway_listen(struct gateway *g, const struct websocket_options *o, struct error *err);
+int dc_gateway_listen(struct gateway *g, const struct ws_options *o, struct error *err);
 /* Ends the connections. Before the world goes. */
 void dc_gateway_free(struct gateway *g);
 /* "ws://127.0.0.1:40123", borrowed. */

@@ -12,7 +12,8 @@
 #include "sim/discord/gateway.h"
 #include "sim/discord/signer.h"
 
-#define ENDPOINT_MS 3000
+#define ENDPOINT_MS  3000
+#define FORGET_EVERY 1000
 
 struct interaction *dc_interaction_find(const struct world *w, const char *token)
 {
@@ -25,6 +26,22 @@ static void interaction_free(struct interaction *i)
         json_decref(i->data);
         free(i->body);
         free(i);
+}
+
+void dc_interactions_forget(struct world *w, const struct channel *c)
+{
+        int64_t now = clock_mono_ms();
+        const char *key;
+        void *value;
+
+        for (size_t at = 0; map_each(&w->interactions, &at, &key, &value);) {
+                struct interaction *i = value;
+
+                if (c ? i->channel != c : now - i->made_ms <= INTERACTION_TOKEN_MS || i->posting)
+                        continue;
+                map_remove(&w->interactions, key);
+                interaction_free(i);
+        }
 }
 
 void dc_interactions_release(struct world *w)
@@ -178,6 +195,8 @@ struct interaction *dc_interaction_make(struct bot *b, enum interaction_type typ
         struct telling t = { .event = "INTERACTION_CREATE", .guild = c->guild, .bot = b };
         struct interaction *i = mem_zalloc(sizeof(*i));
 
+        if (b->world->interactions.count % FORGET_EVERY == FORGET_EVERY - 1)
+                dc_interactions_forget(b->world, NULL);
         i->world = b->world;
         i->bot = b;
         i->id = dc_snowflake(b->world);

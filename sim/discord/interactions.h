@@ -56,6 +56,8 @@ struct interaction *dc_interaction_find(const struct world *w, const char *token
 int dc_interaction_answer(struct call *c, struct interaction *i, const json_t *answer);
 /* Asks the endpoint whether it is one; the result is in the journal as "endpoint". */
 void dc_interaction_ping(struct bot *b);
+/* Those of a channel that is about to go; NULL: those whose token is worth nothing any more. */
+void dc_interactions_forget(struct world *w, const struct channel *c);
 void dc_interactions_release(struct world *w);
 
 #endif

@@ -170,9 +170,7 @@ static int start_gateway(struct sim *s, const struct options *o, struct error *e
 {
         char *address = mem_printf("%s:%s", o->listen ? o->listen : "127.0.0.1",
                                    o->gateway_port ? o->gateway_port : "0");
-        struct websocket_options options = { .listen = address,
-                                             .tls_cert_file = o->cert,
-                                             .tls_key_file = o->key };
+        struct ws_options options = { .listen = address, .tls_cert_file = o->cert, .tls_key_file = o->key };
         int rc = dc_gateway_listen(s->world->gateway, &options, err);
 
         free(address);

@@ -9,6 +9,22 @@
 #include "sim/discord/gateway.h"
 #include "sim/discord/squeeze.h"
 
+enum op {
+        OP_DISPATCH = 0,
+        OP_HEARTBEAT = 1,
+        OP_IDENTIFY = 2,
+        OP_PRESENCE = 3,
+        OP_VOICE = 4,
+        OP_RESUME = 6,
+        OP_RECONNECT = 7,
+        OP_MEMBERS = 8,
+        OP_INVALID = 9,
+        OP_HELLO = 10,
+        OP_ACK = 11,
+        OP_SOUNDS = 31,
+        OP_CHANNEL_INFO = 43,
+};
+
 struct sent {
         int64_t seq;
         char *text;
@@ -31,7 +47,7 @@ struct session {
 
 struct link {
         struct gateway *gateway;
-        struct websocket *ws;
+        struct ws *ws;
         struct session *session; /* NULL: not identified yet */
         struct squeeze *squeeze; /* NULL: plain text */
         bool compress;           /* each message by itself */
@@ -50,7 +66,7 @@ LIST_HEAD(sessions, session);
 
 struct gateway {
         struct world *world;
-        struct websocket_server *server;
+        struct ws_server *server;
         char *url;
         struct links links;
         struct sessions sessions;
@@ -72,5 +88,8 @@ int dc_session_replay(struct session *s, int64_t seq);
 
 /* ---- gateway.c ---- */
 void dc_link_send(struct link *l, const char *text, size_t n);
+/* A frame without a number; d is JSON text. */
+void dc_link_op(struct link *l, enum op op, const char *d);
+void dc_link_close(struct link *l, int code);
 
 #endif

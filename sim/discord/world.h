@@ -244,6 +244,7 @@ struct user *dc_user_make(struct world *w, uint64_t id, const char *username, co
 /* By id or username. */
 struct user *dc_user_by_name(const struct world *w, const char *text);
 
+/* ---- guilds.c ---- */
 struct guild *dc_guild(const struct world *w, uint64_t id);
 struct guild *dc_guild_make(struct world *w, uint64_t id, const char *name, struct user *owner);
 struct guild *dc_guild_by_name(const struct world *w, const char *text);
@@ -254,6 +255,7 @@ void dc_member_remove(struct guild *g, uint64_t user_id);
 struct role *dc_role_make(struct world *w, struct guild *g, uint64_t id, const char *name);
 struct role *dc_role_by_name(const struct guild *g, const char *text);
 
+/* ---- channels.c ---- */
 struct channel *dc_channel(const struct world *w, uint64_t id);
 struct channel *dc_channel_make(struct world *w, struct guild *g, uint64_t id, enum channel_type type,
                                 const char *name);
@@ -271,6 +273,7 @@ bool dc_is_forum(const struct channel *c);
 /* What this bot may do here. */
 uint64_t dc_permissions(const struct bot *b, const struct channel *c);
 
+/* ---- message.c ---- */
 struct message *dc_message_new(struct world *w, struct channel *c, struct user *author);
 void dc_message_free(struct message *m);
 /* Takes over m; the oldest goes when there are too many. */

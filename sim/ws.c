@@ -1,4 +1,4 @@
-#include "sim/websocket.h"
+#include "sim/ws.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,24 +7,23 @@
 #include <sys/queue.h>
 
 #include <openssl/err.h>
-#include <openssl/evp.h>
 #include <openssl/ssl.h>
 #include <wslay/wslay.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "net/ws_handshake.h"
 
 #define MAX_HEAD        16384
 #define MAX_UNSENT      ((size_t)64 << 20)
 #define GOODBYE_MS      1000
-#define HANDSHAKE_GUID  "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 #define DEFAULT_MESSAGE 65536
 #define READ_SIZE       65536
 
 enum state { WS_SHAKING, WS_OPEN, WS_CLOSING, WS_GONE };
 
-struct websocket {
-        struct websocket_server *server;
+struct ws {
+        struct ws_server *server;
         uv_tcp_t tcp;
         enum state state;
         SSL *ssl;           /* NULL: plain */
@@ -35,20 +34,20 @@ struct websocket {
         struct timer *goodbye;
         void *owner;
         int code; /* the peer's */
-        LIST_ENTRY(websocket) next;
+        LIST_ENTRY(ws) next;
 };
 
-LIST_HEAD(websockets, websocket);
+LIST_HEAD(ws_list, ws);
 
-struct websocket_server {
+struct ws_server {
         struct loop *loop;
         uv_tcp_t *listener; /* on the heap: it outlives us until its close callback */
         char address[80];
         SSL_CTX *tls;
         size_t max_message;
-        struct websocket_hooks hooks;
+        struct ws_hooks hooks;
         void *arg;
-        struct websockets all;
+        struct ws_list all;
         char read_buffer[READ_SIZE];
 };
 
@@ -61,7 +60,7 @@ struct write {
 
 static void on_closed(uv_handle_t *handle)
 {
-        struct websocket *ws = handle->data;
+        struct ws *ws = handle->data;
 
         if (ws->frames)
                 wslay_event_context_free(ws->frames);
@@ -73,7 +72,7 @@ static void on_closed(uv_handle_t *handle)
 }
 
 /* Tells of the end when the beginning was told, and frees when libuv lets go. */
-static void finish(struct websocket *ws)
+static void finish(struct ws *ws)
 {
         bool told = ws->state == WS_OPEN || ws->state == WS_CLOSING;
 
@@ -93,7 +92,7 @@ static void on_late(void *arg)
         finish(arg);
 }
 
-static void finish_in(struct websocket *ws, int64_t ms)
+static void finish_in(struct ws *ws, int64_t ms)
 {
         if (!ws->goodbye)
                 ws->goodbye = timer_new(ws->server->loop, on_late, ws);
@@ -111,7 +110,7 @@ static void on_written(uv_write_t *request, int status)
         free(w);
 }
 
-static void write_bytes(struct websocket *ws, const char *bytes, size_t n)
+static void write_bytes(struct ws *ws, const char *bytes, size_t n)
 {
         struct write *w;
         uv_buf_t piece;
@@ -129,7 +128,7 @@ static void write_bytes(struct websocket *ws, const char *bytes, size_t n)
                 on_written(&w->request, -1);
 }
 
-static void flush_tls(struct websocket *ws)
+static void flush_tls(struct ws *ws)
 {
         BIO *bio = SSL_get_wbio(ws->ssl);
         char piece[16384];
@@ -139,7 +138,7 @@ static void flush_tls(struct websocket *ws)
                 write_bytes(ws, piece, (size_t)n);
 }
 
-static void send_bytes(struct websocket *ws, const char *bytes, size_t n)
+static void send_bytes(struct ws *ws, const char *bytes, size_t n)
 {
         if (!ws->ssl) {
                 write_bytes(ws, bytes, n);
@@ -153,7 +152,7 @@ static void send_bytes(struct websocket *ws, const char *bytes, size_t n)
 
 static ssize_t take_frame(wslay_event_context_ptr ctx, const uint8_t *data, size_t n, int flags, void *arg)
 {
-        struct websocket *ws = arg;
+        struct ws *ws = arg;
 
         (void)ctx;
         (void)flags;
@@ -162,7 +161,7 @@ static ssize_t take_frame(wslay_event_context_ptr ctx, const uint8_t *data, size
 }
 
 /* Makes wslay write what it has, and sends it. */
-static void flush(struct websocket *ws)
+static void flush(struct ws *ws)
 {
         if (wslay_event_want_write(ws->frames) && wslay_event_send(ws->frames) != 0) {
                 finish_in(ws, 0);
@@ -176,7 +175,7 @@ static void flush(struct websocket *ws)
 
 static ssize_t give_bytes(wslay_event_context_ptr ctx, uint8_t *to, size_t n, int flags, void *arg)
 {
-        struct websocket *ws = arg;
+        struct ws *ws = arg;
         size_t left = ws->in.len - ws->in_at;
 
         (void)flags;
@@ -192,7 +191,7 @@ static ssize_t give_bytes(wslay_event_context_ptr ctx, uint8_t *to, size_t n, in
 
 static void on_frame(wslay_event_context_ptr ctx, const struct wslay_event_on_msg_recv_arg *m, void *arg)
 {
-        struct websocket *ws = arg;
+        struct ws *ws = arg;
 
         (void)ctx;
         if (m->opcode == WSLAY_CONNECTION_CLOSE)
@@ -202,7 +201,7 @@ static void on_frame(wslay_event_context_ptr ctx, const struct wslay_event_on_ms
                                              m->opcode == WSLAY_BINARY_FRAME);
 }
 
-static void read_frames(struct websocket *ws)
+static void read_frames(struct ws *ws)
 {
         int rc = wslay_event_recv(ws->frames);
 
@@ -241,18 +240,7 @@ static bool header(const char *head, const char *name, char *out, size_t room)
         return false;
 }
 
-static void answer_key(const char *key, char *out)
-{
-        unsigned char digest[EVP_MAX_MD_SIZE];
-        unsigned digest_n = 0;
-        char *both = mem_printf("%s" HANDSHAKE_GUID, key);
-
-        EVP_Digest(both, strlen(both), digest, &digest_n, EVP_sha1(), NULL);
-        EVP_EncodeBlock((unsigned char *)out, digest, (int)digest_n);
-        free(both);
-}
-
-static void refuse(struct websocket *ws, const char *why)
+static void refuse(struct ws *ws, const char *why)
 {
         char *text =
                 mem_printf("HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s",
@@ -263,15 +251,15 @@ static void refuse(struct websocket *ws, const char *why)
         finish_in(ws, 100);
 }
 
-static void begin(struct websocket *ws)
+static void begin(struct ws *ws)
 {
         static const struct wslay_event_callbacks callbacks = {
                 .recv_callback = give_bytes,
                 .send_callback = take_frame,
                 .on_msg_recv_callback = on_frame,
         };
-        struct websocket_server *s = ws->server;
-        char target[2048] = "/", key[128], accept[64];
+        struct ws_server *s = ws->server;
+        char target[2048] = "/", key[128], accept[WS_ACCEPT_SIZE];
         char *text;
 
         if (sscanf(ws->head.data, "GET %2047s HTTP/1.1", target) != 1 ||
@@ -279,10 +267,9 @@ static void begin(struct websocket *ws)
                 refuse(ws, "only WebSockets are spoken here");
                 return;
         }
-        answer_key(key, accept);
         text = mem_printf("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
                           "Sec-WebSocket-Accept: %s\r\n\r\n",
-                          accept);
+                          ws_accept(key, accept));
         send_bytes(ws, text, strlen(text));
         free(text);
         wslay_event_context_server_init(&ws->frames, &callbacks, ws);
@@ -291,7 +278,7 @@ static void begin(struct websocket *ws)
         s->hooks.on_open(s->arg, ws, target);
 }
 
-static void shake(struct websocket *ws)
+static void shake(struct ws *ws)
 {
         char *end;
         size_t used;
@@ -313,7 +300,7 @@ static void shake(struct websocket *ws)
                 read_frames(ws);
 }
 
-static void on_bytes(struct websocket *ws)
+static void on_bytes(struct ws *ws)
 {
         if (ws->in.len == 0)
                 return;
@@ -323,7 +310,7 @@ static void on_bytes(struct websocket *ws)
                 read_frames(ws);
 }
 
-static void read_tls(struct websocket *ws, const char *bytes, size_t n)
+static void read_tls(struct ws *ws, const char *bytes, size_t n)
 {
         int got;
 
@@ -349,7 +336,7 @@ static void read_tls(struct websocket *ws, const char *bytes, size_t n)
 
 static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece)
 {
-        struct websocket *ws = stream->data;
+        struct ws *ws = stream->data;
 
         if (n == 0)
                 return;
@@ -365,7 +352,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece)
 
 static void on_room(uv_handle_t *handle, size_t wanted, uv_buf_t *out)
 {
-        struct websocket *ws = handle->data;
+        struct ws *ws = handle->data;
 
         (void)wanted;
         *out = uv_buf_init(ws->server->read_buffer, READ_SIZE);
@@ -375,14 +362,14 @@ static void on_room(uv_handle_t *handle, size_t wanted, uv_buf_t *out)
 
 static void on_connection(uv_stream_t *listener, int status)
 {
-        struct websocket_server *s = listener->data;
-        struct websocket *ws;
+        struct ws_server *s = listener->data;
+        struct ws *ws;
 
         if (status != 0)
                 return;
         ws = mem_zalloc(sizeof(*ws));
         ws->server = s;
-        ws->code = WEBSOCKET_GONE;
+        ws->code = WS_CODE_GONE;
         buf_init(&ws->head, 0);
         buf_init(&ws->in, 0);
         buf_init(&ws->out, 0);
@@ -407,7 +394,7 @@ static void free_handle(uv_handle_t *handle)
         free(handle);
 }
 
-static int listen_at(struct websocket_server *s, const char *address, struct error *err)
+static int listen_at(struct ws_server *s, const char *address, struct error *err)
 {
         const char *colon = strrchr(address, ':');
         char host[64] = "";
@@ -432,7 +419,7 @@ static int listen_at(struct websocket_server *s, const char *address, struct err
         return 0;
 }
 
-static int set_tls(struct websocket_server *s, const struct websocket_options *o, struct error *err)
+static int set_tls(struct ws_server *s, const struct ws_options *o, struct error *err)
 {
         if (!o->tls_cert_file)
                 return 0;
@@ -443,11 +430,10 @@ static int set_tls(struct websocket_server *s, const struct websocket_options *o
         return 0;
 }
 
-struct websocket_server *websocket_server_new(struct loop *l, const struct websocket_options *o,
-                                              const struct websocket_hooks *hooks, void *arg,
-                                              struct error *err)
+struct ws_server *ws_server_new(struct loop *l, const struct ws_options *o, const struct ws_hooks *hooks,
+                                void *arg, struct error *err)
 {
-        struct websocket_server *s = mem_zalloc(sizeof(*s));
+        struct ws_server *s = mem_zalloc(sizeof(*s));
 
         s->loop = l;
         s->hooks = *hooks;
@@ -458,13 +444,13 @@ struct websocket_server *websocket_server_new(struct loop *l, const struct webso
         uv_tcp_init(loop_uv(l), s->listener);
         s->listener->data = s;
         if (set_tls(s, o, err) != 0 || listen_at(s, o->listen, err) != 0) {
-                websocket_server_free(s);
+                ws_server_free(s);
                 return NULL;
         }
         return s;
 }
 
-void websocket_server_free(struct websocket_server *s)
+void ws_server_free(struct ws_server *s)
 {
         if (!s)
                 return;
@@ -475,19 +461,19 @@ void websocket_server_free(struct websocket_server *s)
         free(s);
 }
 
-const char *websocket_server_address(const struct websocket_server *s)
+const char *ws_server_address(const struct ws_server *s)
 {
         return s->address;
 }
 
 /* ---- one connection, from outside ---- */
 
-void websocket_set_owner(struct websocket *ws, void *owner)
+void ws_set_owner(struct ws *ws, void *owner)
 {
         ws->owner = owner;
 }
 
-void websocket_send(struct websocket *ws, const char *bytes, size_t n, bool binary)
+void ws_send(struct ws *ws, const char *bytes, size_t n, bool binary)
 {
         struct wslay_event_msg m = { binary ? WSLAY_BINARY_FRAME : WSLAY_TEXT_FRAME, (const uint8_t *)bytes,
                                      n };
@@ -498,7 +484,7 @@ void websocket_send(struct websocket *ws, const char *bytes, size_t n, bool bina
         flush(ws);
 }
 
-void websocket_close(struct websocket *ws, int code, const char *reason)
+void ws_close(struct ws *ws, int code, const char *reason)
 {
         if (ws->state != WS_OPEN)
                 return;
@@ -508,7 +494,7 @@ void websocket_close(struct websocket *ws, int code, const char *reason)
         finish_in(ws, GOODBYE_MS);
 }
 
-void websocket_cut(struct websocket *ws)
+void ws_cut(struct ws *ws)
 {
         if (ws->state == WS_GONE)
                 return;

@@ -1,0 +1,383 @@
+/*
+ * The simulated HTTP API: what a client relies on beyond what discord.js and discord.py use.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../lib/fake_server.h"
+#include "../lib/sim_discord_rig.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "sim/discord/signer.h"
+
+#define MESSAGES "/channels/" GENERAL "/messages"
+
+/* A message the bot sends to the channel; its id in out. */
+static void sent(struct sim_rig *r, const char *body, char *out, size_t room)
+{
+        json_t *m = sim_call(r, NULL, MESSAGES, body, 200);
+
+        snprintf(out, room, "%s", json_str(m, "id", ""));
+        json_decref(m);
+}
+
+static size_t count_of(struct sim_rig *r, const char *what)
+{
+        json_t *page = sim_play(r, what, NULL);
+        size_t n = json_array_size(json_object_get(page, "items"));
+
+        json_decref(page);
+        return n;
+}
+
+static void a_wrong_token_is_401(void **state)
+{
+        struct sim_rig *r = *state;
+
+        sim_do(r, "bots", "{\"new_token\":\"another.one.now\"}");
+        sim_refused(r, NULL, "/users/@me", NULL, 401, 0);
+        sim_do(r, "bots", "{\"new_token\":\"" TOKEN "\"}");
+        json_decref(sim_call(r, NULL, "/users/@me", NULL, 200));
+}
+
+static void errors_have_discords_codes(void **state)
+{
+        struct sim_rig *r = *state;
+
+        sim_refused(r, NULL, "/channels/5/messages", "{\"content\":\"x\"}", 404, 10003);
+        sim_refused(r, "PATCH", MESSAGES "/5", "{\"content\":\"x\"}", 404, 10008);
+        sim_refused(r, NULL, MESSAGES, "{\"content\":\"\"}", 400, 50006);
+        sim_refused(r, NULL, MESSAGES, "{\"content\":1}", 400, 50035);
+        sim_refused(r, NULL, MESSAGES, "{\"content\":", 400, 50109);
+        sim_refused(r, "PUT", MESSAGES "/5/reactions/x/@me", NULL, 404, 10008);
+        sim_refused(r, NULL, "/users/@me/channels", "{\"recipient_id\":\"5\"}", 400, 50033);
+        sim_refused(r, NULL, "/guilds/5", NULL, 404, 10004);
+        sim_refused(r, NULL, "/interactions/5/abc/callback", "{\"type\":5}", 404, 10062);
+}
+
+static void missing_rights_are_told_apart(void **state)
+{
+        struct sim_rig *r = *state;
+        char id[32];
+
+        sent(r, "{\"content\":\"before\"}", id, sizeof(id));
+        sim_do(r, "permissions", "{\"channel\":\"general\",\"deny\":[\"SEND_MESSAGES\"]}");
+        sim_refused(r, NULL, MESSAGES, "{\"content\":\"x\"}", 403, 50013);
+        sim_do(r, "permissions", "{\"channel\":\"general\",\"deny\":[\"VIEW_CHANNEL\"]}");
+        sim_refused(r, NULL, MESSAGES, "{\"content\":\"x\"}", 403, 50001);
+        sim_do(r, "permissions", "{\"channel\":\"general\",\"deny\":[\"READ_MESSAGE_HISTORY\"]}");
+        {
+                char *reply =
+                        mem_printf("{\"content\":\"x\",\"message_reference\":{\"message_id\":\"%s\"}}", id);
+
+                sim_refused(r, NULL, MESSAGES, reply, 403, 160002);
+                free(reply);
+        }
+}
+
+static void a_nonce_that_is_enforced_makes_one_message(void **state)
+{
+        struct sim_rig *r = *state;
+        static const char body[] = "{\"content\":\"x\",\"nonce\":\"abc\",\"enforce_nonce\":true}";
+        char first[32], second[32], third[32];
+
+        sent(r, body, first, sizeof(first));
+        sent(r, body, second, sizeof(second));
+        assert_string_equal(first, second);
+        sent(r, "{\"content\":\"x\",\"nonce\":\"abc\"}", third, sizeof(third));
+        assert_string_not_equal(first, third);
+        assert_int_equal(count_of(r, "messages?kind=message"), 2);
+        sim_do(r, "settings", "{\"nonce_ms\":-1}");
+        sent(r, "{\"content\":\"x\",\"nonce\":\"def\",\"enforce_nonce\":true}", first, sizeof(first));
+        sent(r, "{\"content\":\"x\",\"nonce\":\"def\",\"enforce_nonce\":true}", second, sizeof(second));
+        assert_string_not_equal(first, second); /* minutes later it is forgotten */
+}
+
+static void a_reply_to_what_is_gone_fails_unless_it_may(void **state)
+{
+        struct sim_rig *r = *state;
+        json_t *m;
+
+        sim_refused(r, NULL, MESSAGES, "{\"content\":\"x\",\"message_reference\":{\"message_id\":\"5\"}}",
+                    400, 50035);
+        m = sim_call(r, NULL, MESSAGES,
+                     "{\"content\":\"x\",\"message_reference\":{\"message_id\":\"5\",\"fail_if_not_exists\":"
+                     "false}}",
+                     200);
+        assert_int_equal(json_int(m, "type", -1), 0);
+        assert_null(json_object_get(m, "message_reference"));
+        json_decref(m);
+}
+
+static void only_allowed_mentions_ping(void **state)
+{
+        struct sim_rig *r = *state;
+        json_t *m = sim_call(r, NULL, MESSAGES, "{\"content\":\"@everyone <@42>\"}", 200);
+
+        assert_true(json_flag(m, "mention_everyone", false));
+        assert_int_equal(json_array_size(json_object_get(m, "mentions")), 1);
+        json_decref(m);
+        m = sim_call(r, NULL, MESSAGES,
+                     "{\"content\":\"@everyone <@42>\",\"allowed_mentions\":{\"parse\":[]}}", 200);
+        assert_false(json_flag(m, "mention_everyone", true));
+        assert_int_equal(json_array_size(json_object_get(m, "mentions")), 0);
+        json_decref(m);
+        sim_refused(r, NULL, MESSAGES,
+                    "{\"content\":\"x\",\"allowed_mentions\":{\"parse\":[\"users\"],\"users\":[\"42\"]}}",
+                    400, 50035);
+}
+
+static void an_edit_that_is_refused_changes_nothing(void **state)
+{
+        struct sim_rig *r = *state;
+        char id[32], *path;
+        json_t *m;
+
+        sent(r, "{\"content\":\"as it was\"}", id, sizeof(id));
+        path = mem_printf(MESSAGES "/%s", id);
+        sim_refused(r, "PATCH", path, "{\"content\":\"\"}", 400, 50006);
+        m = sim_call(r, NULL, path, NULL, 200);
+        assert_string_equal(json_str(m, "content", ""), "as it was");
+        json_decref(m);
+        free(path);
+}
+
+static void a_message_has_one_thread(void **state)
+{
+        struct sim_rig *r = *state;
+        char id[32], *path;
+        json_t *thread;
+
+        sent(r, "{\"content\":\"x\"}", id, sizeof(id));
+        path = mem_printf(MESSAGES "/%s/threads", id);
+        thread = sim_call(r, NULL, path, "{\"name\":\"T\"}", 201);
+        assert_string_equal(json_str(thread, "id", ""), id);
+        assert_string_equal(json_str(thread, "parent_id", ""), GENERAL);
+        json_decref(thread);
+        sim_refused(r, NULL, path, "{\"name\":\"T\"}", 400, 160004);
+        free(path);
+}
+
+static void strangers_and_those_who_refuse_are_not_reached(void **state)
+{
+        struct sim_rig *r = *state;
+        json_t *dm;
+        char *path;
+
+        sim_do(r, "users", "{\"id\":\"7\",\"username\":\"bob\"}");
+        dm = sim_call(r, NULL, "/users/@me/channels", "{\"recipient_id\":\"7\"}", 200);
+        path = mem_printf("/channels/%s/messages", json_str(dm, "id", ""));
+        json_decref(dm);
+        sim_refused(r, NULL, path, "{\"content\":\"x\"}", 403, 50278);
+        sim_do(r, "send", "{\"from\":\"bob\",\"text\":\"hi\"}");
+        json_decref(sim_call(r, NULL, path, "{\"content\":\"x\"}", 200));
+        sim_do(r, "users", "{\"id\":\"7\",\"refuses\":true}");
+        sim_refused(r, NULL, path, "{\"content\":\"x\"}", 403, 50007);
+        free(path);
+}
+
+static void buckets_are_counted_and_passed_with_429(void **state)
+{
+        struct sim_rig *r = *state;
+        struct sim_answer a;
+
+        sim_do(r, "settings", "{\"limits\":true}");
+        for (int i = 4; i >= 0; i--) {
+                sim_start(r, &a, NULL, "/api/v10" MESSAGES, "{\"content\":\"x\"}");
+                sim_await(r, &a);
+                assert_int_equal(a.status, 200);
+                assert_int_equal(a.remaining[0], '0' + i);
+                json_decref(a.body);
+        }
+        sim_start(r, &a, NULL, "/api/v10" MESSAGES, "{\"content\":\"x\"}");
+        sim_await(r, &a);
+        assert_int_equal(a.status, 429);
+        assert_string_equal(a.scope, "user");
+        assert_true(json_number_value(json_object_get(a.body, "retry_after")) > 0);
+        assert_int_equal(strlen(a.bucket), 32);
+        json_decref(a.body);
+        /* another route has another bucket */
+        json_decref(sim_call(r, NULL, "/channels/" GENERAL, NULL, 200));
+}
+
+static void faults_strike_once(void **state)
+{
+        struct sim_rig *r = *state;
+        struct sim_answer a;
+
+        sim_do(r, "faults",
+               "{\"kind\":\"flood\",\"method\":\"create_message\",\"retry_after\":0.25,\"scope\":"
+               "\"global\"}");
+        sim_start(r, &a, NULL, "/api/v10" MESSAGES, "{\"content\":\"x\"}");
+        sim_await(r, &a);
+        assert_int_equal(a.status, 429);
+        assert_string_equal(a.scope, "global");
+        assert_true(json_flag(a.body, "global", false));
+        json_decref(a.body);
+        sim_do(r, "faults", "{\"kind\":\"error\",\"status\":502}");
+        sim_start(r, &a, NULL, "/api/v10" MESSAGES, "{\"content\":\"x\"}");
+        sim_await(r, &a);
+        assert_int_equal(a.status, 502);
+        json_decref(a.body);
+        assert_int_equal(count_of(r, "messages"), 0);
+        sim_do(r, "faults", "{\"kind\":\"cut_after\"}");
+        sim_start(r, &a, NULL, "/api/v10" MESSAGES, "{\"content\":\"x\"}");
+        sim_await(r, &a);
+        assert_int_equal(a.status, 0);
+        assert_int_equal(count_of(r, "messages"), 1); /* it has happened all the same */
+}
+
+static void invalid_calls_are_listed(void **state)
+{
+        struct sim_rig *r = *state;
+        json_t *page;
+
+        sim_refused(r, NULL, MESSAGES, "{\"content\":\"x\",\"colour\":1}", 400, 50035);
+        sim_do(r, "settings", "{\"strict\":false}");
+        json_decref(sim_call(r, NULL, MESSAGES, "{\"content\":\"x\",\"colour\":1}", 200));
+        page = sim_play(r, "calls?valid=false", NULL);
+        assert_int_equal(json_array_size(json_object_get(page, "items")), 2);
+        json_decref(page);
+}
+
+static void pages_of_history_run_from_new_to_old(void **state)
+{
+        struct sim_rig *r = *state;
+        char ids[4][32], *path;
+        json_t *page;
+
+        for (int i = 0; i < 4; i++)
+                sent(r, "{\"content\":\"x\"}", ids[i], sizeof(ids[i]));
+        path = mem_printf(MESSAGES "?after=%s&limit=2", ids[0]);
+        page = sim_call(r, NULL, path, NULL, 200);
+        assert_int_equal(json_array_size(page), 2);
+        assert_string_equal(json_str(json_array_get(page, 0), "id", ""), ids[2]);
+        json_decref(page);
+        free(path);
+        path = mem_printf(MESSAGES "?before=%s&limit=2", ids[3]);
+        page = sim_call(r, NULL, path, NULL, 200);
+        assert_string_equal(json_str(json_array_get(page, 0), "id", ""), ids[2]);
+        assert_string_equal(json_str(json_array_get(page, 1), "id", ""), ids[1]);
+        json_decref(page);
+        free(path);
+}
+
+/* ---- interactions over HTTP ---- */
+
+static void waited_for(struct sim_rig *r, const char *kind, size_t n)
+{
+        char *what = mem_printf("messages?wait=5000&after=0&kind=%s", kind);
+
+        while (count_of(r, what) < n)
+                continue;
+        free(what);
+}
+
+/* The value of a header of a request, in out. */
+static void header(const char *request, const char *name, char *out, size_t room)
+{
+        const char *at = strcasestr(request, name);
+
+        assert_non_null(at);
+        at += strlen(name) + 2;
+        snprintf(out, room, "%.*s", (int)strcspn(at, "\r\n"), at);
+}
+
+static void assert_signed(const struct sim_rig *r, const char *request)
+{
+        char signature[SIGNER_SIGNATURE_SIZE], timestamp[32], expected[SIGNER_SIGNATURE_SIZE];
+        const char *body = strstr(request, "\r\n\r\n") + 4;
+
+        header(request, "X-Signature-Ed25519", signature, sizeof(signature));
+        header(request, "X-Signature-Timestamp", timestamp, sizeof(timestamp));
+        dc_signer_sign(r->world->signer, timestamp, body, strlen(body), expected);
+        assert_string_equal(signature, expected);
+        assert_non_null(strstr(body, "\"name\":\"ask\""));
+}
+
+static void an_endpoint_gets_signed_interactions(void **state)
+{
+        static const char refusal[] = "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n";
+        static const char answer[] =
+                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 38\r\n\r\n"
+                "{\"type\":4,\"data\":{\"content\":\"here\"}}";
+        static const struct fake_answer script[] = { { .bytes = refusal },
+                                                     { .bytes = refusal },
+                                                     { .bytes = answer } };
+        struct sim_rig *r = *state;
+        struct fake_server *endpoint = fake_server_new(r->loop, script, 3);
+        char *wish, *url = fake_server_url(endpoint, "/interactions");
+        json_t *page, *last;
+
+        json_decref(sim_call(r, "PUT", "/applications/900/commands",
+                             "[{\"name\":\"ask\",\"description\":\"Asks\"}]", 200));
+        wish = mem_printf("{\"interactions_url\":\"%s\"}", url);
+        sim_do(r, "bots", wish);
+        free(wish);
+        waited_for(r, "endpoint", 2); /* the ping, and the probe with a wrong signature */
+        sim_do(r, "command", "{\"channel\":\"general\",\"name\":\"ask\"}");
+        waited_for(r, "interaction_answer", 1);
+        page = sim_play(r, "messages?kind=interaction_answer", NULL);
+        last = json_array_get(json_object_get(page, "items"), 0);
+        assert_string_equal(json_str(last, "text", ""), "here");
+        json_decref(page);
+        assert_signed(r, fake_server_request(endpoint, 2));
+        fake_server_free(endpoint);
+        free(url);
+}
+
+static void an_answer_comes_once_and_in_time(void **state)
+{
+        struct sim_rig *r = *state;
+        json_t *made;
+        char *path;
+
+        json_decref(sim_call(r, "PUT", "/applications/900/commands",
+                             "[{\"name\":\"ask\",\"description\":\"Asks\"}]", 200));
+        made = sim_play(r, "command", "{\"channel\":\"general\",\"name\":\"ask\"}");
+        path = mem_printf("/interactions/%s/%s/callback", json_str(made, "interaction", ""),
+                          json_str(made, "token", ""));
+        json_decref(sim_call(r, "POST", path, "{\"type\":5}", 204));
+        sim_refused(r, "POST", path, "{\"type\":5}", 400, 40060);
+        free(path);
+        json_decref(made);
+        sim_do(r, "settings", "{\"ack_ms\":-1}");
+        made = sim_play(r, "command", "{\"channel\":\"general\",\"name\":\"ask\"}");
+        path = mem_printf("/interactions/%s/%s/callback", json_str(made, "interaction", ""),
+                          json_str(made, "token", ""));
+        sim_refused(r, "POST", path, "{\"type\":5}", 404, 10062);
+        free(path);
+        json_decref(made);
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, sim_setup, sim_teardown)
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                TEST(a_wrong_token_is_401),
+                TEST(errors_have_discords_codes),
+                TEST(missing_rights_are_told_apart),
+                TEST(a_nonce_that_is_enforced_makes_one_message),
+                TEST(a_reply_to_what_is_gone_fails_unless_it_may),
+                TEST(only_allowed_mentions_ping),
+                TEST(an_edit_that_is_refused_changes_nothing),
+                TEST(a_message_has_one_thread),
+                TEST(strangers_and_those_who_refuse_are_not_reached),
+                TEST(buckets_are_counted_and_passed_with_429),
+                TEST(faults_strike_once),
+                TEST(invalid_calls_are_listed),
+                TEST(pages_of_history_run_from_new_to_old),
+                TEST(an_endpoint_gets_signed_interactions),
+                TEST(an_answer_comes_once_and_in_time),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
