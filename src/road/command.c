@@ -14,10 +14,10 @@ struct command {
         struct effect effect; /* first, so that they convert */
         struct road *road;
         enum road_command what;
-        char *lane_key;    /* NEW */
-        int64_t from_turn; /* NEW: turns before this one are not shown any more */
-        char *why;         /* STOP */
-        int64_t *turns;    /* STOP: which */
+        struct lane_name whose; /* borrowed from the event, which lives until this is committed */
+        int64_t from_turn;      /* NEW: turns before this one are not shown any more */
+        char *why;              /* STOP */
+        int64_t *turns;         /* STOP: which */
         unsigned count;
 };
 
@@ -39,10 +39,14 @@ static int write_new(struct store_tx *tx, const struct command *c, struct error 
 {
         struct store_stmt *s = store_prepare(
                 tx, "UPDATE conversations SET history_from = (SELECT coalesce(max(id), 0) FROM transcript),"
-                    " history_turn = ?2 WHERE lane = ?1");
+                    " history_turn = ?5 WHERE adapter = ?1 AND channel = ?2 AND coalesce(thread, '') = ?3"
+                    " AND coalesce(person, '') = ?4");
 
-        store_bind_text(s, 1, c->lane_key);
-        store_bind_int(s, 2, c->from_turn);
+        store_bind_text(s, 1, c->whose.adapter);
+        store_bind_text(s, 2, c->whose.channel);
+        store_bind_text(s, 3, c->whose.thread ? c->whose.thread : "");
+        store_bind_text(s, 4, c->whose.person ? c->whose.person : "");
+        store_bind_int(s, 5, c->from_turn);
         return store_run(s, err);
 }
 
@@ -50,7 +54,7 @@ static int write_command(struct store_tx *tx, struct effect *e, struct error *er
 {
         struct command *c = (struct command *)e;
 
-        if (c->lane_key && write_new(tx, c, err) < 0)
+        if (c->what == COMMAND_NEW && write_new(tx, c, err) < 0)
                 return -1;
         for (unsigned i = 0; i < c->count; i++) {
                 if (turn_mark_cancelled(tx, c->turns[i], c->why, err) < 0)
@@ -71,7 +75,6 @@ static void command_free(struct effect *e)
 {
         struct command *c = (struct command *)e;
 
-        free(c->lane_key);
         free(c->why);
         free(c->turns);
         free(c);
@@ -79,12 +82,16 @@ static void command_free(struct effect *e)
 
 /* ---- what each of them means ---- */
 
-static void begin_anew(struct command *c, const struct lane_name *n, struct lane *lane, struct buf *answer)
+static void begin_anew(struct command *c, struct buf *answer)
 {
-        c->lane_key = n->agent ? lane_key(n) : NULL;
+        const struct place *here = lane_place(c->road, &c->whose);
+        struct lane *lane;
+
         c->from_turn = c->road->next_turn;
-        if (lane)
-                lane->joins_from = c->from_turn; /* what comes from now on is no part of what waits */
+        if (here) {
+                LIST_FOREACH(lane, &here->lanes, in_place)
+                        lane->joins_from = c->from_turn; /* what comes from now on is no part of what waits */
+        }
         buf_addstr(answer, "A new conversation begins. What was said before no longer counts.");
 }
 
@@ -99,30 +106,39 @@ static void say_messages(struct buf *b, int64_t n)
         buf_addf(b, "%lld message%s", (long long)n, n == 1 ? "" : "s");
 }
 
-static void stop(struct command *c, const struct incoming *in, const struct lane *lane, struct buf *answer)
-{
-        const struct turn *t = lane ? lane->running : NULL;
-        bool runs = t && t->state != TURN_ENDING && !t->cancel_why;
-        int64_t dropped = 0;
+/* What is to be stopped, counted. */
+struct haul {
+        unsigned running;
+        int64_t dropped; /* messages */
+};
 
-        c->why = mem_printf("stopped by %s", incoming_sender(in));
-        if (runs)
+static void stop_lane(struct command *c, const struct lane *lane, struct haul *haul)
+{
+        const struct turn *t = lane->running;
+
+        if (t && t->state != TURN_ENDING && !t->cancel_why) {
                 add_turn(c, t);
-        for (t = lane ? TAILQ_FIRST(&lane->waiting) : NULL; t; t = TAILQ_NEXT(t, in_lane)) {
+                haul->running++;
+        }
+        TAILQ_FOREACH(t, &lane->waiting, in_lane) {
                 if (t->cancel_why)
                         continue;
                 add_turn(c, t);
-                dropped += t->input_count;
+                haul->dropped += t->input_count;
         }
-        if (!runs && dropped == 0) {
+}
+
+static void say_stopped(const struct haul *haul, struct buf *answer)
+{
+        if (haul->running == 0 && haul->dropped == 0) {
                 buf_addstr(answer, "Nothing is running here.");
                 return;
         }
-        buf_addstr(answer, runs ? "Stopped" : "Nothing was running");
-        if (dropped > 0) {
-                buf_addstr(answer, runs ? ", and dropped " : "; dropped ");
-                say_messages(answer, dropped);
-                buf_addstr(answer, dropped == 1 ? " that waited" : " that were waiting");
+        buf_addstr(answer, haul->running > 0 ? "Stopped" : "Nothing was running");
+        if (haul->dropped > 0) {
+                buf_addstr(answer, haul->running > 0 ? ", and dropped " : "; dropped ");
+                say_messages(answer, haul->dropped);
+                buf_addstr(answer, haul->dropped == 1 ? " that waited" : " that were waiting");
         }
         buf_addch(answer, '.');
 }
@@ -135,14 +151,12 @@ static void say_running(const struct turn *t, struct buf *answer)
                  (long long)(ms > 0 ? ms / 1000 : 0));
 }
 
-static void status(const struct road *r, const struct lane *lane, struct buf *answer)
+static void say_lane(const struct road *r, const struct lane *lane, struct buf *answer)
 {
-        const struct turn *first = lane ? TAILQ_FIRST(&lane->waiting) : NULL;
+        const struct turn *first = TAILQ_FIRST(&lane->waiting);
 
-        if (!lane || (!lane->running && !first)) {
-                buf_addstr(answer, "Nothing is going on in this conversation.");
-                return;
-        }
+        if (answer->len > 0)
+                buf_addch(answer, ' ');
         if (lane->running)
                 say_running(lane->running, answer);
         if (!first)
@@ -156,20 +170,50 @@ static void status(const struct road *r, const struct lane *lane, struct buf *an
         buf_addch(answer, '.');
 }
 
+static void look_at(struct command *c, const struct place *place, struct haul *haul, struct buf *answer)
+{
+        const struct lane *lane;
+
+        if (!place)
+                return;
+        LIST_FOREACH(lane, &place->lanes, in_place) {
+                if (c->what == COMMAND_STOP)
+                        stop_lane(c, lane, haul);
+                else if (lane->running || !TAILQ_EMPTY(&lane->waiting))
+                        say_lane(c->road, lane, answer);
+        }
+}
+
+/* A person's own conversation, and the one that everybody shares. */
+static void look_around(struct command *c, struct haul *haul, struct buf *answer)
+{
+        struct lane_name shared = c->whose;
+
+        look_at(c, lane_place(c->road, &c->whose), haul, answer);
+        shared.person = NULL;
+        if (c->whose.person)
+                look_at(c, lane_place(c->road, &shared), haul, answer);
+}
+
 struct effect *command_new(struct road *r, enum road_command what, const struct lane_name *n,
                            const struct incoming *in, struct buf *answer)
 {
         struct command *c = mem_zalloc(sizeof(*c));
-        struct lane *lane = n->agent ? lane_find(r, n) : NULL;
+        struct haul haul = { 0 };
 
         c->effect = (struct effect){ write_command, on_committed, command_free };
         c->road = r;
         c->what = what;
+        c->whose = *n;
         if (what == COMMAND_NEW)
-                begin_anew(c, n, lane, answer);
-        else if (what == COMMAND_STOP)
-                stop(c, in, lane, answer);
-        else if (what == COMMAND_STATUS)
-                status(r, lane, answer);
+                begin_anew(c, answer);
+        if (what == COMMAND_STOP || what == COMMAND_STATUS)
+                look_around(c, &haul, answer);
+        if (what == COMMAND_STOP) {
+                c->why = mem_printf("stopped by %s", incoming_sender(in));
+                say_stopped(&haul, answer);
+        } else if (what == COMMAND_STATUS && answer->len == 0) {
+                buf_addstr(answer, "Nothing is going on in this conversation.");
+        }
         return &c->effect;
 }

@@ -13,13 +13,50 @@ char *lane_key(const struct lane_name *n)
                           n->person ? n->person : "");
 }
 
-struct lane *lane_find(const struct road *r, const struct lane_name *n)
+static char *place_key(const struct lane_name *n)
 {
-        char *key = lane_key(n);
-        struct lane *lane = map_get(&r->lanes, key);
+        struct lane_name place = *n;
+
+        place.agent = "";
+        return lane_key(&place);
+}
+
+const struct place *lane_place(const struct road *r, const struct lane_name *n)
+{
+        char *key = place_key(n);
+        const struct place *place = map_get(&r->places, key);
 
         free(key);
-        return lane;
+        return place;
+}
+
+static void enter_place(struct road *r, struct lane *lane, const struct lane_name *n)
+{
+        char *key = place_key(n);
+        struct place *place = map_get(&r->places, key);
+
+        if (!place) {
+                place = mem_zalloc(sizeof(*place));
+                place->key = key;
+                LIST_INIT(&place->lanes);
+                map_put(&r->places, key, place);
+        } else {
+                free(key);
+        }
+        lane->place = place;
+        LIST_INSERT_HEAD(&place->lanes, lane, in_place);
+}
+
+static void leave_place(struct road *r, struct lane *lane)
+{
+        struct place *place = lane->place;
+
+        LIST_REMOVE(lane, in_place);
+        if (!LIST_EMPTY(&place->lanes))
+                return;
+        map_remove(&r->places, place->key);
+        free(place->key);
+        free(place);
 }
 
 struct lane *lane_get(struct road *r, const struct lane_name *n)
@@ -35,16 +72,23 @@ struct lane *lane_get(struct road *r, const struct lane_name *n)
         lane->key = key;
         TAILQ_INIT(&lane->waiting);
         map_put(&r->lanes, key, lane);
+        enter_place(r, lane, n);
         return lane;
+}
+
+void lane_free(struct road *r, struct lane *lane)
+{
+        leave_place(r, lane);
+        map_remove(&r->lanes, lane->key);
+        free(lane->key);
+        free(lane);
 }
 
 void lane_free_if_idle(struct road *r, struct lane *lane)
 {
         if (lane->running || lane->leaving > 0 || !TAILQ_EMPTY(&lane->waiting))
                 return;
-        map_remove(&r->lanes, lane->key);
-        free(lane->key);
-        free(lane);
+        lane_free(r, lane);
 }
 
 void lane_append(struct lane *lane, struct turn *t)

@@ -156,11 +156,11 @@ static void on_put(void *arg, const struct error *err)
 /* ---- preparing ---- */
 
 /* Which of several parts this is: the first one is the reply, the last one has the buttons. */
-struct place {
+struct rank {
         bool first, last;
 };
 
-static void put_payload(const struct outgoing *out, const struct rendered_part *part, struct place at,
+static void put_payload(const struct outgoing *out, const struct rendered_part *part, struct rank at,
                         struct buf *payload)
 {
         jsonw_open(payload, '{');
@@ -187,7 +187,7 @@ static const char *kind_of(const struct outgoing *out, bool first)
 }
 
 static struct out *make_out(struct road *r, const struct putting *p, const struct outgoing *out,
-                            const struct rendered_part *part, struct place at)
+                            const struct rendered_part *part, struct rank at)
 {
         struct buf payload;
         struct out *o;
@@ -229,7 +229,7 @@ static int prepare(struct road *r, struct putting *p, const struct outgoing *out
         p->outs = mem_array(p->count, sizeof(struct out *));
         for (size_t i = 0; i < p->count; i++)
                 p->outs[i] = make_out(r, p, out, parts.count ? &parts.parts[i] : NULL,
-                                      (struct place){ i == 0, i + 1 == p->count });
+                                      (struct rank){ i == 0, i + 1 == p->count });
         rendered_release(&parts);
         if (out->kind && strcmp(out->kind, "edit") == 0 && out->message_id && p->count == 1)
                 waiting = outbox_waiting_edit(r, out->adapter, out->channel, out->thread, 0, out->message_id);

@@ -244,6 +244,7 @@ struct road *road_open(struct loop *l, struct store *s, struct bus *b, const str
         STAILQ_INIT(&r->pending);
         TAILQ_INIT(&r->ready);
         map_init(&r->lanes);
+        map_init(&r->places);
         map_init(&r->turns);
         map_init(&r->flights);
         map_init(&r->inputs);
@@ -304,13 +305,10 @@ static void release_lanes(struct road *r)
 {
         void *value;
 
-        for (size_t i = 0; map_each(&r->lanes, &i, NULL, &value);) {
-                struct lane *lane = value;
-
-                free(lane->key);
-                free(lane);
-        }
+        for (size_t i = 0; map_each(&r->lanes, &i, NULL, &value);)
+                lane_free(r, value);
         map_release(&r->lanes);
+        map_release(&r->places);
         for (size_t i = 0; map_each(&r->turns, &i, NULL, &value);) {
                 struct turn *t = value;
 

@@ -47,7 +47,7 @@ struct road_also {
         void *arg; /* yours to free in done */
 };
 
-/* A command names agent, thread and per_person as a message would: they say whose conversation is meant. */
+/* A command has per_person as a message would: it says whose conversation is meant, with whichever agent. */
 struct decision {
         bool trigger;
         bool expired;      /* stored, but too old to answer */

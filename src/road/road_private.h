@@ -99,6 +99,14 @@ struct lane {
         int64_t mailbox;    /* messages in waiting turns */
         int64_t joins_from; /* no message joins a turn with a smaller number: the conversation began anew */
         unsigned leaving;   /* cancelled turns whose end is being stored while another one runs */
+        struct place *place;
+        LIST_ENTRY(lane) in_place;
+};
+
+/* Lanes that differ only in their agent: what people mean by "here". */
+struct place {
+        char *key;
+        LIST_HEAD(, lane) lanes;
 };
 
 /* What a turn's end brings forth. */
@@ -184,6 +192,7 @@ struct road {
 
         /* lanes and turns */
         struct map lanes;
+        struct map places;
         struct map turns; /* by number, for cancelling */
         struct map
                 inputs; /* the turn that is to answer a message, by adapter, channel and the platform's id */
@@ -237,9 +246,10 @@ void change_unindex(struct turn *t, const struct incoming *in);
 struct effect *change_new(struct road *r, const struct incoming *in, struct turn **turn, char **reason);
 
 /* lane.c */
-char *lane_key(const struct lane_name *n);                               /* yours to free */
-struct lane *lane_find(const struct road *r, const struct lane_name *n); /* NULL: nothing is going on there */
-struct lane *lane_get(struct road *r, const struct lane_name *n);        /* made on demand */
+char *lane_key(const struct lane_name *n); /* yours to free */
+const struct place *lane_place(const struct road *r,
+                               const struct lane_name *n);        /* any agent's; NULL: nothing is going on */
+struct lane *lane_get(struct road *r, const struct lane_name *n); /* made on demand */
 /* Inside store functions: the number of its row, made on demand. */
 int lane_row(struct store_tx *tx, const char *key, const struct lane_name *n, int64_t now_ms,
              int64_t *conversation, struct error *err);
@@ -247,6 +257,7 @@ void lane_pump(struct road *r, struct lane *lane); /* starts the next turn if it
 void lane_pump_ready(struct road *r);              /* a place became free */
 void lane_release_held(struct road *r, struct out_adapter *a); /* there may be room in the adapter's outbox */
 void lane_free_if_idle(struct road *r, struct lane *lane);
+void lane_free(struct road *r, struct lane *lane); /* out of the maps, too */
 void lane_append(struct lane *lane, struct turn *t);
 void lane_hold(struct turn *t, struct turn_list *list);
 void lane_unhold(struct turn *t);

@@ -121,6 +121,33 @@ static void a_stop_ends_what_runs_and_what_waits(void **state)
         rig_free(g);
 }
 
+static void per_person(struct rig *g, const struct incoming *in, struct decision *out)
+{
+        knows_commands(g, in, out);
+        out->per_person = strcmp(in->text, "in the room") != 0;
+        out->agent = out->command ? NULL : in->guild; /* nobody knows whom a command would have been for */
+}
+
+static void a_stop_means_whatever_agent_works_for_the_person_or_the_room_but_nobody_else(void **state)
+{
+        struct rig *g = rig_new();
+        struct incoming bob = { .sender_id = "bob", .sender_name = "Bob", .text = "for bob" };
+
+        (void)state;
+        g->decides = per_person;
+        rig_say(g, "j", "c", "echo", "for ann", NULL);
+        rig_say(g, "j", "c", "batch", "for ann, too", NULL);
+        rig_say(g, "j", "c", "echo", "in the room", NULL);
+        rig_hear(g, &bob);
+        rig_until(g, &g->run_count, 4);
+        rig_say(g, "j", "c", "once", "/stop", NULL);
+        rig_until_count(g, "SELECT count(*) FROM turns WHERE state = 'cancelled'", 3);
+        rig_spin(g, 20);
+        for (unsigned i = 0; i < 4; i++)
+                assert_int_equal(g->runs[i].cancelled, strcmp(g->runs[i].text, "for bob") != 0);
+        rig_free(g);
+}
+
 static void die(void *arg)
 {
         (void)arg;
@@ -241,6 +268,8 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(nothing_before_a_new_conversation_counts),
                 cmocka_unit_test(a_stop_ends_what_runs_and_what_waits),
+                cmocka_unit_test(
+                        a_stop_means_whatever_agent_works_for_the_person_or_the_room_but_nobody_else),
                 cmocka_unit_test(what_was_stopped_stays_stopped_after_a_crash),
                 cmocka_unit_test(the_status_tells_what_is_going_on),
                 cmocka_unit_test(why_tells_the_story_of_the_last_message),
