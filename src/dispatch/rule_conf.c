@@ -85,8 +85,8 @@ const struct setting rule_settings[] = {
         { "prompt", SETTING_STRING, "null", 1, 20000, .at = AT(prompt),
           .help = "Said to the agent before the conversation; `ambient` has one that reads the room when none is written." },
         { "silence", SETTING_STRINGS, "[]", .at = AT(silence),
-          .help = "Answers that mean there is nothing to say and are not posted, besides an empty one and `[SILENT]`; "
-                  "`ambient` has a list of its own when none is written." },
+          .help = "Answers that mean there is nothing to say and are not posted, besides an empty one, `[SILENT]` and "
+                  "`no action needed`; `ambient` has a longer list of its own when none is written." },
         { "debounceMs", SETTING_INT, "-1", -1, 600000, .at = AT(debounce_ms),
           .help = "Wait this long for further messages before answering; -1: as the adapter says." },
         { "rateLimit", SETTING_GROUP, "{}", .group = rate_settings, .at = AT(rate),
@@ -242,6 +242,24 @@ int rule_read(struct settings_source *src, size_t index, const json_t *object, s
                 out->name = mem_printf("rule %zu", index + 1);
         free(path);
         return rc;
+}
+
+void rule_rename_aliases(json_t *rule)
+{
+        static const char *const names[][2] = { { "triggerEvents", "event" },
+                                                { "triggerReactions", "reaction" },
+                                                { "triggerMentionPatterns", "mentionPattern" } };
+        json_t *when = json_object_get(rule, "when");
+
+        for (size_t i = 0; i < COUNT(names); i++) {
+                json_t *value = json_object_get(when, names[i][0]);
+
+                if (!value || json_object_get(when, names[i][1]))
+                        continue; /* both: a mistake, and told as one */
+                if (!json_is_null(value))
+                        json_object_set(when, names[i][1], value);
+                json_object_del(when, names[i][0]);
+        }
 }
 
 static void free_patterns(struct pattern **patterns, size_t count)

@@ -204,10 +204,10 @@ static void sender_explain(const struct condition *c, const struct rule *r, stru
 
 static bool has_role(const struct rule *r, struct situation *s)
 {
-        const json_t *role;
+        const json_t *roles = roles_of(s), *role;
         size_t i;
 
-        json_array_foreach(roles_of(s), i, role) {
+        json_array_foreach(roles, i, role) {
                 if (any_glob(&r->role, json_string_value(role)))
                         return true;
         }

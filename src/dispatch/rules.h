@@ -41,6 +41,9 @@ bool same_emoji(const char *a, const char *b);
 int rule_read_at(struct settings_source *src, const char *path, const json_t *object, struct rule *out,
                  struct error *err);
 
+/* What other gateways call some conditions (triggerEvents, triggerReactions, triggerMentionPatterns) gets our names; for rules that come over the API. */
+void rule_rename_aliases(json_t *rule);
+
 /* Do all conditions hold? When not and `why` is given, the first that does not is explained there. */
 bool rule_matches(const struct rule *r, struct situation *s, struct buf *why);
 /* Do the conditions about the connection (adapter, platform) hold, whatever the event is? */

@@ -36,10 +36,22 @@ struct change {
 
 /* ---- reading ---- */
 
+/* {"rule": ...} in our words; yours to free. */
+static char *text_of(const json_t *object)
+{
+        json_t *ours = json_deep_copy(object), *root = json_pack("{s:O}", "rule", ours);
+        char *text;
+
+        rule_rename_aliases(ours);
+        text = json_text(root);
+        json_decref(root);
+        json_decref(ours);
+        return text;
+}
+
 static int read_rule(const char *name, const json_t *object, struct rule *out, struct error *err)
 {
-        json_t *root = json_pack("{s:O}", "rule", object);
-        char *text = json_text(root);
+        char *text = text_of(object);
         struct settings_source *src = settings_source_new(NULL, NULL, text, strlen(text), err);
         const char *own = json_str(object, "name", name);
         int rc = -1;
@@ -55,7 +67,6 @@ static int read_rule(const char *name, const json_t *object, struct rule *out, s
                 out->name = mem_strdup(name);
         settings_source_free(src);
         free(text);
-        json_decref(root);
         return rc;
 }
 

@@ -85,6 +85,25 @@ static void ask(struct dispatch *d, const char *event, const char *answer)
         buf_release(&line);
 }
 
+/* It happens: a turn is placed. */
+static void let_happen(struct dispatch *d, const char *event)
+{
+        struct error err = { 0 };
+        json_t *json = json_read(event, strlen(event), &err);
+        struct incoming *in = dry_run_event(json, &err);
+        struct decision out;
+
+        if (!in)
+                fail_msg("%s in: %s", err.text, event);
+        dispatch_decide(d, in, &out);
+        if (!out.trigger || !dispatch_admit(d, in, &out))
+                fail_msg("%s is not answered: %s", event, out.reason);
+        if (out.also.fn)
+                out.also.done(out.also.arg);
+        incoming_free(in);
+        json_decref(json);
+}
+
 /* The lines of one ```console block, events and answers in turn. */
 static unsigned ask_all(struct dispatch *d, char *block)
 {
@@ -94,6 +113,8 @@ static unsigned ask_all(struct dispatch *d, char *block)
         while ((line = strsep(&block, "\n"))) {
                 if (strncmp(line, "$ ", 2) == 0) {
                         event = line + 2;
+                } else if (strncmp(line, "> ", 2) == 0) {
+                        let_happen(d, line + 2);
                 } else if (*line) {
                         assert_non_null(event);
                         ask(d, event, line);
@@ -123,6 +144,7 @@ static void every_example_of_the_manual_does_what_it_says(void **state)
 
         (void)state;
         setenv("TELEGRAM_BOT_TOKEN", "1:secret-of-the-test", 1);
+        setenv("DISCORD_BOT_TOKEN", "secret-of-the-test", 1);
         while ((config = next_block(&at, "```jsonc\n"))) {
                 struct dispatch *d = dispatch_by(dir, config);
 
@@ -133,8 +155,9 @@ static void every_example_of_the_manual_does_what_it_says(void **state)
                 free(questions);
                 free(config);
         }
-        assert_true(asked >= 20);
+        assert_true(asked >= 35);
         unsetenv("TELEGRAM_BOT_TOKEN");
+        unsetenv("DISCORD_BOT_TOKEN");
         scratch_free(dir);
         free(text);
 }

@@ -101,6 +101,23 @@ static void the_file_wins_by_name_until_it_lets_go(void **state)
         assert_false(desk_rig_dm(g, "tg", "7", "hello").trigger);
 }
 
+static void what_other_gateways_call_conditions_is_understood(void **state)
+{
+        struct desk_rig *g = *state;
+
+        assert_int_equal(put(g, "moved", 0, true,
+                             "{\"when\":{\"triggerEvents\":[\"message.received\"],\"triggerReactions\":null,"
+                             "\"triggerMentionPatterns\":[\"^hello\"]},\"mode\":\"off\"}",
+                             RULE_CREATE),
+                         ERR_NONE);
+        assert_string_equal(decider(g), "moved");
+        assert_null(desk_rig_dm(g, "tg", "7", "goodbye").rule);
+        assert_int_equal(put(g, "both", 0, true,
+                             "{\"when\":{\"event\":\"*\",\"triggerEvents\":[\"message.received\"]}}",
+                             RULE_CREATE),
+                         ERR_INVALID);
+}
+
 static void creating_twice_and_replacing_nothing_are_refused(void **state)
 {
         struct desk_rig *g = *state;
@@ -158,6 +175,8 @@ int main(void)
                 cmocka_unit_test_setup_teardown(
                         positions_are_the_order_and_those_below_0_come_before_the_file, setup, teardown),
                 cmocka_unit_test_setup_teardown(the_file_wins_by_name_until_it_lets_go, setup, teardown),
+                cmocka_unit_test_setup_teardown(what_other_gateways_call_conditions_is_understood, setup,
+                                                teardown),
                 cmocka_unit_test_setup_teardown(creating_twice_and_replacing_nothing_are_refused, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(mistakes_name_the_field, setup, teardown),
