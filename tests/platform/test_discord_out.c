@@ -172,7 +172,7 @@ static void a_file_is_uploaded_with_its_caption(void **state)
                            .payload = "{\"path\":\"note.txt\",\"mime\":\"text/plain\",\"text\":\"see\"}" });
         assert_int_equal(await(g)->result.outcome, SEND_DONE);
         request = fake_server_request(g->server, 2);
-        assert_non_null(strstr(request, "\"attachments\":[{\"id\":0,\"filename\":\"note.txt\"}]"));
+        assert_non_null(strstr(request, "\"attachments\":[{\"id\":\"0\",\"filename\":\"note.txt\"}]"));
         assert_non_null(strstr(request, "\"content\":\"see\""));
         assert_non_null(strstr(request, "\"enforce_nonce\":true"));
         assert_non_null(strstr(request, "name=\"files[0]\"; filename=\"note.txt\""));

@@ -260,7 +260,7 @@ static int make_upload(struct dc_send *s, const struct delivery *d, struct error
         s->file_name = mem_strdup(json_str(s->payload, "name", slash ? slash + 1 : path));
         s->file_mime = mem_strdup(json_str(s->payload, "mime", "application/octet-stream"));
         json_object_set_new(s->body, "attachments",
-                            json_pack("[{s:i, s:s}]", "id", 0, "filename", s->file_name));
+                            json_pack("[{s:s, s:s}]", "id", "0", "filename", s->file_name));
         return make_message(s, d, false, err);
 }
 
