@@ -214,7 +214,7 @@ static struct message *notice(struct world *w, struct channel *c, struct user *b
 {
         struct message *m = dc_message_new(w, c, by);
 
-        m->type = type;
+        m->type = (int)type;
         free(m->content);
         m->content = mem_strdup(text);
         return m;

@@ -13,6 +13,8 @@
 #include "sim/discord/interactions.h"
 #include "sim/discord/play.h"
 
+#define MAX_PADDING 1000000
+
 static uint64_t id_of(const json_t *wish)
 {
         char room[DC_ID_SIZE];
@@ -46,14 +48,17 @@ int dc_play_guild(struct world *w, const json_t *wish, struct buf *out, struct e
         struct guild *g = dc_guild(w, id_of(wish));
         const char *name = json_str(wish, "name", g ? g->name : "A guild");
         bool made = !g, was_away = g && g->unavailable;
+        int64_t members = json_int(wish, "members", g ? (int64_t)g->padding_members : 0);
+        int64_t channels = json_int(wish, "channels", g ? (int64_t)g->padding_channels : 0);
 
-        (void)err;
+        if (members < 0 || members > MAX_PADDING || channels < 0 || channels > MAX_PADDING)
+                return error_set(err, ERR_INVALID, "'members' and 'channels' go up to %d", MAX_PADDING);
         if (!g) {
                 g = dc_guild_make(w, id_of(wish), name, dc_play_find_user(w, wish));
                 dc_channel_make(w, g, 0, CHANNEL_TEXT, "general");
         }
-        g->padding_members = (size_t)json_int(wish, "members", (int64_t)g->padding_members);
-        g->padding_channels = (size_t)json_int(wish, "channels", (int64_t)g->padding_channels);
+        g->padding_members = (size_t)members;
+        g->padding_channels = (size_t)channels;
         g->unavailable = json_flag(wish, "unavailable", g->unavailable);
         if (made || (was_away && !g->unavailable))
                 dc_happen_guild(w, g, "GUILD_CREATE");

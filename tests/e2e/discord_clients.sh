@@ -7,4 +7,10 @@ token=OTAwMDAwMDAwMDAwMDAwMDAw.simulator.token
 status=0
 with_sim $token '' node "$work/discordjs.mjs" || status=1
 with_sim $token '' /usr/bin/python3 tests/clients/discord/dpy.py || status=1
+
+# The same over TLS, for the API and the gateway, with a certificate nobody else trusts.
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost \
+        -addext subjectAltName=IP:127.0.0.1 -keyout "$work/key.pem" -out "$work/cert.pem" 2>/dev/null || exit 1
+SSL_CERT_FILE=$work/cert.pem with_sim $token "--tls-cert $work/cert.pem --tls-key $work/key.pem" \
+        /usr/bin/python3 tests/clients/discord/dpy.py || status=1
 exit $status
