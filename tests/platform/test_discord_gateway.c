@@ -24,7 +24,7 @@ struct rig {
         struct dc_gateway *gateway;
         struct dc_gateway_options o;
         int bot_status; /* of /gateway/bot */
-        int64_t remaining, reset_after, concurrency, shards;
+        int64_t remaining, reset_after, concurrency, shards, since_ms;
         bool keep; /* tickets are not acknowledged */
         uint64_t tickets[2000];
         unsigned asks, events, readies, gaps, ups, losts, stops;
@@ -66,19 +66,19 @@ static void on_ask(void *arg)
         loop_defer(g->loop, answer_later, g);
 }
 
-static void on_event(void *arg, uint64_t ticket, const char *type, json_t *d)
+static void on_event(void *arg, const struct dc_dispatch *e)
 {
         struct rig *g = arg;
         size_t n = strlen(g->types);
 
-        assert_non_null(d);
-        g->tickets[g->events++ % COUNT(g->tickets)] = ticket;
-        snprintf(g->types + n, sizeof(g->types) - n, "%s ", type);
+        assert_non_null(e->d);
+        g->tickets[g->events++ % COUNT(g->tickets)] = e->ticket;
+        snprintf(g->types + n, sizeof(g->types) - n, "%s ", e->type);
         if (g->free_on_event) {
                 dc_gateway_free(g->gateway);
                 g->gateway = NULL;
         } else if (!g->keep) {
-                dc_gateway_committed(g->gateway, ticket);
+                dc_gateway_committed(g->gateway, e->ticket);
         }
 }
 
@@ -91,12 +91,13 @@ static void on_ready(void *arg, const struct dc_gateway_ready *r)
         snprintf(g->user, sizeof(g->user), "%s/%s/%s", r->user_id, r->username, r->application_id);
 }
 
-static void on_gap(void *arg, unsigned shard)
+static void on_gap(void *arg, unsigned shard, int64_t since_ms)
 {
         struct rig *g = arg;
 
         (void)shard;
         g->gaps++;
+        g->since_ms = since_ms;
 }
 
 static void on_up(void *arg)
@@ -524,6 +525,26 @@ static void a_session_that_begins_waits_for_what_the_last_one_left(void **state)
         assert_int_equal(g->fake.resume_seq, 1);
 }
 
+static void a_gap_begins_where_everything_was_committed(void **state)
+{
+        struct rig *g = *state;
+        int64_t first;
+
+        connected(g);
+        assert_int_equal(g->since_ms, 0); /* there was nothing before */
+        jump = 1000000;
+        fake_dispatch(&g->fake, g->fake.last, "ONE", "{}");
+        await(g, &g->events, 1);
+        first = jumping_wall_ms();
+        jump = 2000000;
+        g->keep = true;
+        fake_dispatch(&g->fake, g->fake.last, "TWO", "{}");
+        await(g, &g->events, 2);
+        fake_say(&g->fake, g->fake.last, "{\"op\":9,\"d\":false}");
+        await(g, &g->gaps, 2);
+        assert_in_range(g->since_ms, first - 900000, first);
+}
+
 static void unreadable_frames_do_not_go_on_for_ever(void **state)
 {
         struct rig *g = *state;
@@ -753,6 +774,7 @@ int main(void)
                 T(three_failed_resumes_are_enough),
                 T(a_storm_of_op_7_and_9_ends_in_one_session),
                 T(a_session_that_begins_waits_for_what_the_last_one_left),
+                T(a_gap_begins_where_everything_was_committed),
                 T(unreadable_frames_do_not_go_on_for_ever),
                 T(each_close_code_is_handled_as_the_table_says),
                 T(fatal_close_codes_stop_and_tell_what_to_do),

@@ -46,12 +46,12 @@ static bool all_up(const struct dc_gateway *g)
         return g->count > 0;
 }
 
-void dc_gateway_shard_up(struct dc_gateway *g, const struct dc_gateway_ready *ready)
+void dc_gateway_shard_up(struct dc_gateway *g, const struct dc_gateway_ready *ready, int64_t since_ms)
 {
         g->refs++;
         g->on.ready(g->arg, ready);
         if (!g->freed && !ready->resumed)
-                g->on.gap(g->arg, ready->shard);
+                g->on.gap(g->arg, ready->shard, since_ms);
         if (!g->freed && all_up(g)) {
                 timer_stop(g->grace);
                 if (g->told != DC_TOLD_UP) {

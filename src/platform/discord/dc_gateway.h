@@ -80,17 +80,29 @@ struct dc_gateway_ready {
         const char *user_id, *username, *application_id;
 };
 
+/* Something that happened. Borrowed for the call; json_incref d to keep it: it is nobody else's. */
+struct dc_dispatch {
+        uint64_t ticket; /* for dc_gateway_committed */
+        unsigned shard;
+        const char *type; /* "MESSAGE_CREATE" */
+        json_t *d;
+        const char *session; /* with seq it names this dispatch, also when it is told again */
+        int64_t seq;
+};
+
 struct dc_gateway_handlers {
         /* GET /gateway/bot is wanted; answer with dc_gateway_bot, later. Asked again when the answer was an error. */
         void (*ask)(void *arg);
         /*
-         * Something happened. type and d are borrowed (json_incref d to keep it; it is nobody else's). Acknowledge each with
-         * dc_gateway_committed, whether it means anything or not, in this call or later. READY and RESUMED do not come here.
+         * Acknowledge each with dc_gateway_committed, whether it means anything or not, in this call or later. READY and RESUMED do
+         * not come here.
          */
-        void (*event)(void *arg, uint64_t ticket, const char *type, json_t *d);
+        void (*event)(void *arg, const struct dc_dispatch *e);
         void (*ready)(void *arg, const struct dc_gateway_ready *ready); /* a session is up */
-        /* A session begins anew where another one was lost: what happened since the last committed event may be missing. */
-        void (*gap)(void *arg, unsigned shard);
+        /*
+         * A session begins anew: what happened after since_ms (wall clock) may be missing. 0: there was no session before. Follows `ready`.
+         */
+        void (*gap)(void *arg, unsigned shard, int64_t since_ms);
         void (*up)(void *arg);                    /* all shards are */
         void (*lost)(void *arg, const char *why); /* it tries again by itself */
         /* It does not: the operator has to act, `why` says how. bad_token: Discord does not know the token. */

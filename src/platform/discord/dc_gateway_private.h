@@ -39,7 +39,8 @@ void dc_close_sentence(const struct dc_gateway_options *o, int code, char *out, 
 /* What RESUME needs. Empty: id NULL. */
 struct dc_session {
         char *id, *resume_url;
-        int64_t seq; /* everything up to here is committed */
+        int64_t seq;     /* everything up to here is committed */
+        int64_t seen_ms; /* wall clock: nothing is missing up to then; 0: never was there a session */
         char *user_id, *username, *application_id;
 };
 void dc_session_release(struct dc_session *s);
@@ -146,7 +147,8 @@ struct dc_gateway {
 void dc_gateway_want_turn(struct dc_gateway *g, struct dc_shard *s);
 /* The turn is over: IDENTIFY was sent, or it came to nothing. Harmless when it had none. */
 void dc_gateway_turn_over(struct dc_gateway *g, struct dc_shard *s, bool identified);
-void dc_gateway_shard_up(struct dc_gateway *g, const struct dc_gateway_ready *ready);
+/* since_ms: of the gap, unless it was resumed. */
+void dc_gateway_shard_up(struct dc_gateway *g, const struct dc_gateway_ready *ready, int64_t since_ms);
 void dc_gateway_shard_lost(struct dc_gateway *g, const char *why);
 void dc_gateway_stop(struct dc_gateway *g, bool bad_token, const char *why);
 int64_t dc_gateway_now(const struct dc_gateway *g);

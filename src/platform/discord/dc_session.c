@@ -146,6 +146,7 @@ static char *text_of(const struct dc_session_file *f, const struct dc_session *s
         jsonw_str(&b, "session", s->id);
         jsonw_str(&b, "resumeUrl", s->resume_url);
         jsonw_int(&b, "seq", s->seq);
+        jsonw_int(&b, "seenMs", s->seen_ms);
         jsonw_opt(&b, "userId", s->user_id);
         jsonw_opt(&b, "username", s->username);
         jsonw_opt(&b, "applicationId", s->application_id);
@@ -192,6 +193,7 @@ static json_t *read_file(const char *path)
 
 static void take(const struct dc_session_file *f, const json_t *j, struct dc_session *out)
 {
+        out->seen_ms = json_int(j, "seenMs", 0); /* also when the session itself is of no use */
         if (strcmp(json_str(j, "token", ""), f->token) != 0 || json_int(j, "intents", -1) != f->intents ||
             json_int(j, "shards", -1) != f->shards || json_int(j, "seq", -1) < 0)
                 return;
@@ -201,8 +203,12 @@ static void take(const struct dc_session_file *f, const json_t *j, struct dc_ses
         out->user_id = mem_strdup(json_str(j, "userId", NULL));
         out->username = mem_strdup(json_str(j, "username", NULL));
         out->application_id = mem_strdup(json_str(j, "applicationId", NULL));
-        if (!out->id || !out->resume_url)
+        if (!out->id || !out->resume_url) {
+                int64_t seen_ms = out->seen_ms;
+
                 dc_session_release(out);
+                out->seen_ms = seen_ms;
+        }
 }
 
 struct dc_session_file *dc_session_open(const struct dc_gateway_options *o, unsigned shard, unsigned shards,
@@ -217,7 +223,7 @@ struct dc_session_file *dc_session_open(const struct dc_gateway_options *o, unsi
                 return NULL;
         f = mem_zalloc(sizeof(*f));
         f->loop = o->loop;
-        f->path = mem_printf("%s/state/discord-%s-%u.json", o->dir, o->name, shard);
+        f->path = mem_printf("%s/state/gateway-%s-%u.json", o->dir, o->name, shard);
         f->intents = o->intents;
         f->shards = shards;
         f->save_ms = o->times.save_ms;

@@ -315,6 +315,13 @@ static uint64_t pending_add(struct dc_shard *s, int64_t seq, bool begins)
         return number;
 }
 
+/* Nothing is missing up to now, when nothing waits to be committed. */
+static void note_seen(struct dc_shard *s)
+{
+        if (s->pending.count == 0 && s->state == SHARD_UP)
+                s->session.seen_ms = s->g->o.wall_ms();
+}
+
 void dc_shard_committed(struct dc_shard *s, uint64_t number)
 {
         bool moved = false, begins;
@@ -330,8 +337,10 @@ void dc_shard_committed(struct dc_shard *s, uint64_t number)
                 s->session.seq = seq;
                 moved = true;
         }
-        if (moved)
+        if (moved) {
+                note_seen(s);
                 dc_session_save(s->file, &s->session);
+        }
         if (s->full && s->pending.count <= PENDING_MAX / 2) {
                 s->full = false;
                 set_pause(s);
@@ -340,7 +349,7 @@ void dc_shard_committed(struct dc_shard *s, uint64_t number)
 
 /* ---- dispatches ---- */
 
-static void up(struct dc_shard *s, bool resumed)
+static void up(struct dc_shard *s, bool resumed, int64_t since_ms)
 {
         const struct dc_session *who = s->next.id ? &s->next : &s->session;
         const struct dc_gateway_ready ready = { .shard = s->id,
@@ -355,7 +364,7 @@ static void up(struct dc_shard *s, bool resumed)
         enter(s, SHARD_UP);
         log_info("discord session", LOG_S("adapter", s->g->o.name), LOG_I("shard", s->id),
                  LOG_S("state", resumed ? "resumed" : "new"));
-        dc_gateway_shard_up(s->g, &ready);
+        dc_gateway_shard_up(s->g, &ready, since_ms);
 }
 
 /* Not from TLS to none. */
@@ -372,6 +381,7 @@ static void on_ready(struct dc_shard *s, const json_t *d, int64_t seq)
 {
         const json_t *user = json_object_get(d, "user"), *app = json_object_get(d, "application");
         const char *id = json_str(d, "session_id", NULL);
+        int64_t since_ms = s->session.seen_ms;
 
         if (!id || s->state != SHARD_IDENTIFYING) {
                 leave(s, DC_IDENTIFY, -1, "Discord's READY came unasked, or names no session");
@@ -385,12 +395,13 @@ static void on_ready(struct dc_shard *s, const json_t *d, int64_t seq)
         s->next = (struct dc_session){ .id = mem_strdup(id),
                                        .resume_url = mem_strdup(s->resume_url),
                                        .seq = seq,
+                                       .seen_ms = since_ms,
                                        .user_id = mem_strdup(json_str(user, "id", NULL)),
                                        .username = mem_strdup(json_str(user, "username", NULL)),
                                        .application_id = mem_strdup(json_str(app, "id", NULL)) };
         /* it says nothing that would have to be stored */
         dc_shard_committed(s, pending_add(s, seq, true));
-        up(s, false);
+        up(s, false, since_ms);
 }
 
 static void on_resumed(struct dc_shard *s, int64_t seq)
@@ -401,7 +412,21 @@ static void on_resumed(struct dc_shard *s, int64_t seq)
                 s->seq = seq;
                 dc_shard_committed(s, pending_add(s, seq, false));
         }
-        up(s, true);
+        up(s, true, 0);
+}
+
+static void hand_over(struct dc_shard *s, const char *type, json_t *d)
+{
+        uint64_t number = pending_add(s, s->seq, false);
+        const struct dc_dispatch e = { .ticket = (uint64_t)s->id << DC_TICKET_SHARD | number,
+                                       .shard = s->id,
+                                       .type = type,
+                                       .d = d,
+                                       .session = s->session_id,
+                                       .seq = s->seq };
+
+        s->g->counted.events++;
+        s->g->on.event(s->g->arg, &e);
 }
 
 static void on_dispatch(struct dc_shard *s, const json_t *payload, json_t *d)
@@ -424,8 +449,7 @@ static void on_dispatch(struct dc_shard *s, const json_t *payload, json_t *d)
         s->seq = seq;
         if (s->state == SHARD_RESUMING) /* replaying: it is alive */
                 timer_start(s->timer, s->g->o.times.ready_ms);
-        s->g->counted.events++;
-        s->g->on.event(s->g->arg, (uint64_t)s->id << DC_TICKET_SHARD | pending_add(s, seq, false), type, d);
+        hand_over(s, type, d);
 }
 
 /* ---- heartbeats ---- */
@@ -448,6 +472,9 @@ static void on_ack(struct dc_shard *s)
         s->acked = true;
         if (s->beat_ms >= 0)
                 s->ping_ms = dc_gateway_now(s->g) - s->beat_ms;
+        note_seen(s);
+        if (s->session.id)
+                dc_session_save(s->file, &s->session);
 }
 
 static void on_hello(struct dc_shard *s, const json_t *d)
