@@ -1,0 +1,335 @@
+#include "platform/discord/dc_catchup.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "platform/adapters.h"
+#include "platform/discord/discord.h"
+
+#define AT_ONCE     4
+#define PAGE        100
+#define MARGIN_MS   60000  /* clocks differ */
+#define TALE_MS     300000 /* after a gap, how long guilds may still be introduced */
+#define HOLD_MS     30000  /* how long what happens now waits for what was missed */
+#define TRIES       3
+#define RECENT_DAYS 30
+#define RECENT_MAX  200
+
+/* One channel or thread that is read back. */
+struct job {
+        struct dc_catchup *c;
+        char *place;
+        char after[24];
+        int64_t left;
+        unsigned tries;
+        bool running, held;
+        TAILQ_ENTRY(job) next;
+};
+
+struct gap {
+        int64_t since_ms, until_ms; /* until: guilds that are introduced later are new to us */
+};
+
+struct dc_catchup {
+        struct adapter *adapter;
+        struct dc_inbound_hooks hooks;
+        struct dc_intake *intake;
+        int64_t seconds, messages;
+        struct gap *gaps; /* by shard */
+        unsigned gap_count;
+        TAILQ_HEAD(, job) jobs; /* running ones and those that wait */
+        unsigned running;
+        struct map known;       /* places that have or had a job since the last gap */
+        struct timer *patience; /* holding ends */
+        struct recent *recent;  /* being looked up */
+};
+
+/* ---- life ---- */
+
+struct dc_catchup *dc_catchup_new(const struct dc_inbound_options *o, const struct dc_inbound_hooks *hooks,
+                                  struct dc_intake *intake)
+{
+        struct dc_catchup *c = mem_zalloc(sizeof(*c));
+
+        c->adapter = o->adapter;
+        c->hooks = *hooks;
+        c->intake = intake;
+        c->seconds = o->catchup_seconds;
+        c->messages = o->catchup_messages;
+        TAILQ_INIT(&c->jobs);
+        map_init(&c->known);
+        return c;
+}
+
+static void job_free(struct job *j)
+{
+        free(j->place);
+        free(j);
+}
+
+static void job_end(struct job *j)
+{
+        struct dc_catchup *c = j->c;
+
+        TAILQ_REMOVE(&c->jobs, j, next);
+        if (j->running)
+                c->running--;
+        if (j->held)
+                dc_intake_release(c->intake, j->place);
+        job_free(j);
+}
+
+/* ---- reading back ---- */
+
+static void pump(struct dc_catchup *c);
+static void ask(struct job *j);
+
+/* Discord has the newest first. */
+static void take_page(struct job *j, const json_t *page)
+{
+        size_t n = json_array_size(page);
+
+        for (size_t i = n; i-- > 0;)
+                dc_intake_missed(j->c->intake, j->place, json_array_get(page, i));
+        j->left -= (int64_t)n;
+        if (n > 0)
+                snprintf(j->after, sizeof(j->after), "%s", json_str(json_array_get(page, 0), "id", j->after));
+}
+
+static void on_page(void *arg, int status, json_t *body, const char *why)
+{
+        struct job *j = arg;
+        struct dc_catchup *c = j->c;
+        bool whole;
+
+        if (status == 200 && json_is_array(body)) {
+                whole = json_array_size(body) < PAGE;
+                take_page(j, body);
+                if (!whole && j->left > 0) {
+                        ask(j);
+                        return;
+                }
+                if (!whole)
+                        log_warn("more was missed in a channel than is read back",
+                                 LOG_S("adapter", c->adapter->name), LOG_S("channel", j->place),
+                                 LOG_I("messages", c->messages));
+        } else if ((status == 0 || status == 429 || status >= 500) && ++j->tries < TRIES) {
+                ask(j);
+                return;
+        } else {
+                log_info("what was missed in a channel cannot be read", LOG_S("adapter", c->adapter->name),
+                         LOG_S("channel", j->place), LOG_S("why", why));
+        }
+        job_end(j);
+        pump(c);
+}
+
+static void ask(struct job *j)
+{
+        int64_t n = j->left < PAGE ? j->left : PAGE;
+        char *path = mem_printf("/channels/%s/messages?after=%s&limit=%" PRId64, j->place, j->after, n);
+
+        j->c->hooks.get(j->c->hooks.ctx, path, on_page, j);
+        free(path);
+}
+
+static void pump(struct dc_catchup *c)
+{
+        struct job *j;
+
+        TAILQ_FOREACH(j, &c->jobs, next) {
+                if (c->running >= AT_ONCE)
+                        return;
+                if (j->running)
+                        continue;
+                j->running = true;
+                c->running++;
+                ask(j);
+        }
+}
+
+/* Whatever happens now has waited long enough; the rest is read back all the same. */
+static void on_patience(void *arg)
+{
+        struct dc_catchup *c = arg;
+        struct job *j;
+
+        TAILQ_FOREACH(j, &c->jobs, next) {
+                if (j->held)
+                        dc_intake_release(c->intake, j->place);
+                j->held = false;
+        }
+}
+
+static void want(struct dc_catchup *c, const char *place, int64_t since_ms)
+{
+        struct job *j;
+
+        if (map_get(&c->known, place))
+                return;
+        map_put(&c->known, place, c);
+        j = mem_zalloc(sizeof(*j));
+        j->c = c;
+        j->place = mem_strdup(place);
+        j->left = c->messages;
+        j->held = true;
+        dc_id_at(since_ms, j->after);
+        dc_intake_hold(c->intake, place);
+        TAILQ_INSERT_TAIL(&c->jobs, j, next);
+        if (!c->patience)
+                c->patience = timer_new(c->adapter->loop, on_patience, c);
+        if (!timer_active(c->patience))
+                timer_start(c->patience, HOLD_MS);
+}
+
+/* ---- channels of recent conversations ---- */
+
+struct recent {
+        struct dc_catchup *c; /* NULL: nobody wants to know any more */
+        char *adapter;
+        int64_t from_ms, since_ms;
+        char places[RECENT_MAX][24];
+        size_t count;
+};
+
+static int read_recent(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct recent *r = arg;
+        struct store_stmt *s =
+                store_prepare(tx, "SELECT COALESCE(thread, channel), MAX(active_ms) FROM conversations"
+                                  " WHERE adapter = ? AND active_ms >= ? GROUP BY 1 ORDER BY 2 DESC"
+                                  " LIMIT 200");
+        int rc;
+
+        r->count = 0;
+        store_bind_text(s, 1, r->adapter);
+        store_bind_int(s, 2, r->from_ms);
+        while ((rc = store_step(s, err)) == 1) {
+                const char *place = store_col_text(s, 0);
+
+                if (r->count < RECENT_MAX && dc_is_id(place))
+                        snprintf(r->places[r->count++], sizeof(r->places[0]), "%s", place);
+        }
+        return rc;
+}
+
+static void on_recent(void *arg, const struct error *err)
+{
+        struct recent *r = arg;
+        struct dc_catchup *c = r->c;
+
+        if (c && err)
+                log_warn("cannot look up the recent conversations", LOG_S("adapter", c->adapter->name),
+                         LOG_S("why", err->text));
+        if (c) {
+                c->recent = NULL;
+                for (size_t i = 0; !err && i < r->count; i++)
+                        want(c, r->places[i], r->since_ms);
+                pump(c);
+        }
+        free(r->adapter);
+        free(r);
+}
+
+static void look_up_recent(struct dc_catchup *c, int64_t since_ms)
+{
+        struct recent *r;
+
+        if (!c->adapter->all || !c->adapter->all->store || c->recent)
+                return;
+        r = c->recent = mem_zalloc(sizeof(*r));
+        r->c = c;
+        r->adapter = mem_strdup(c->adapter->name);
+        r->since_ms = since_ms;
+        r->from_ms = clock_wall_ms() - (int64_t)RECENT_DAYS * 86400000;
+        store_read(c->adapter->all->store, read_recent, on_recent, r);
+}
+
+/* ---- gaps ---- */
+
+static void forget_known(struct dc_catchup *c)
+{
+        map_release(&c->known);
+        map_init(&c->known);
+}
+
+void dc_catchup_gap(struct dc_catchup *c, unsigned shard, int64_t since_ms)
+{
+        int64_t now = clock_wall_ms(), from = since_ms - MARGIN_MS;
+
+        if (since_ms <= 0 || c->seconds == 0 || c->messages == 0)
+                return;
+        if (from < now - c->seconds * 1000)
+                from = now - c->seconds * 1000;
+        if (shard >= c->gap_count) {
+                c->gaps = mem_realloc(c->gaps, (shard + 1) * sizeof(*c->gaps));
+                memset(c->gaps + c->gap_count, 0, (shard + 1 - c->gap_count) * sizeof(*c->gaps));
+                c->gap_count = shard + 1;
+        }
+        c->gaps[shard] = (struct gap){ .since_ms = from, .until_ms = now + TALE_MS };
+        if (TAILQ_EMPTY(&c->jobs))
+                forget_known(c);
+        log_info("a session of Discord was lost; what was missed is read back",
+                 LOG_S("adapter", c->adapter->name), LOG_I("shard", shard),
+                 LOG_I("seconds", (now - from) / 1000));
+        if (shard == 0) /* DMs are there */
+                look_up_recent(c, from);
+}
+
+static bool has_messages(int64_t type)
+{
+        return type != DC_TYPE_CATEGORY && type != DC_TYPE_FORUM && type != DC_TYPE_MEDIA;
+}
+
+static void look_at(struct dc_catchup *c, const json_t *channels, int64_t since_ms)
+{
+        const json_t *channel;
+        size_t i;
+
+        json_array_foreach(channels, i, channel) {
+                const char *id = json_str(channel, "id", NULL),
+                           *newest = json_str(channel, "last_message_id", NULL);
+
+                if (dc_is_id(id) && has_messages(json_int(channel, "type", 0)) &&
+                    dc_id_time_ms(newest) >= since_ms)
+                        want(c, id, since_ms);
+        }
+}
+
+void dc_catchup_guild(struct dc_catchup *c, unsigned shard, const json_t *guild)
+{
+        const struct gap *gap = shard < c->gap_count ? &c->gaps[shard] : NULL;
+
+        if (!gap || clock_wall_ms() > gap->until_ms)
+                return;
+        look_at(c, json_object_get(guild, "channels"), gap->since_ms);
+        look_at(c, json_object_get(guild, "threads"), gap->since_ms);
+        pump(c);
+}
+
+void dc_catchup_free(struct dc_catchup *c)
+{
+        struct job *j;
+
+        if (!c)
+                return;
+        if (c->recent)
+                c->recent->c = NULL;
+        while ((j = TAILQ_FIRST(
+                        &c->jobs))) { /* nothing is released: whatever is held is told again after the restart */
+                TAILQ_REMOVE(&c->jobs, j, next);
+                job_free(j);
+        }
+        timer_free(c->patience);
+        map_release(&c->known);
+        free(c->gaps);
+        free(c);
+}

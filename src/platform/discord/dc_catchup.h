@@ -1,0 +1,28 @@
+/*
+ * dc_catchup: what a lost session has missed is read back, channel by channel.
+ *
+ * After a gap Discord tells of every channel with the id of its newest message: those newer than the gap are read with
+ * GET messages?after=, as are the channels of recent conversations, which include DMs. Bounded in age and number; whatever is read twice is known
+ * by its key. Edits, deletions and reactions of that time are not to be had.
+ */
+#ifndef PLATFORM_DISCORD_DC_CATCHUP_H
+#define PLATFORM_DISCORD_DC_CATCHUP_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "platform/discord/dc_inbound.h"
+#include "platform/discord/dc_intake.h"
+
+struct dc_catchup;
+
+struct dc_catchup *dc_catchup_new(const struct dc_inbound_options *options,
+                                  const struct dc_inbound_hooks *hooks, struct dc_intake *intake);
+/* Before the intake. NULL is fine. */
+void dc_catchup_free(struct dc_catchup *c);
+/* Something may be missing since then (wall clock); 0: there was nothing before. */
+void dc_catchup_gap(struct dc_catchup *c, unsigned shard, int64_t since_ms);
+/* A GUILD_CREATE. */
+void dc_catchup_guild(struct dc_catchup *c, unsigned shard, const json_t *guild);
+
+#endif

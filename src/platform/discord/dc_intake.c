@@ -1,0 +1,541 @@
+#include "platform/discord/dc_intake.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "platform/discord/dc_event.h"
+#include "platform/fetch.h"
+
+#define POSTS_MAX 1000 /* interactions over HTTP that wait to be stored */
+#define AGAIN_MS  500
+#define AGAIN_MAX 10000
+
+enum work_state { WORK_UNREADY, WORK_READY, WORK_STORING };
+
+/* One file of a work that is being fetched. */
+struct want {
+        struct work *work;
+        struct fetch *fetch;
+};
+
+/* The road answers to this; it outlives the work when it must. */
+struct receipt {
+        struct work *work; /* NULL: gone meanwhile */
+        unsigned left;
+        bool refused;
+        char why[200];
+};
+
+struct work {
+        struct dc_intake *in;
+        struct dc_dispatch e; /* strings and d are our own */
+        bool from_gateway;    /* its ticket counts */
+        void (*stored)(void *arg, bool ok);
+        void *stored_arg;
+        const char *place;
+        struct dc_item item;
+        bool placed, read;
+        enum work_state state;
+        struct want *wants;
+        unsigned fetching;
+        struct receipt *receipt;
+        TAILQ_ENTRY(work) next;
+};
+
+/* A place that is being asked for. */
+struct question {
+        struct dc_intake *in;
+        char *place, *guild;
+        LIST_ENTRY(question) next;
+};
+
+struct dc_intake {
+        struct adapter *adapter;
+        struct dc_inbound_hooks hooks;
+        struct dc_cache *cache;
+        struct dc_gateway *gateway;
+        char *self;
+        bool role_mentions;
+        TAILQ_HEAD(works, work) window; /* in the order in which they are handed over */
+        size_t unready, posts;
+        struct map holds; /* place to how often it is held */
+        LIST_HEAD(, question) questions;
+        struct fetches fetches;
+        struct timer *again; /* the inbox refused */
+        unsigned refusals;
+};
+
+static void flush(struct dc_intake *in);
+
+/* ---- life ---- */
+
+struct dc_intake *dc_intake_new(const struct dc_inbound_options *o, const struct dc_inbound_hooks *hooks,
+                                struct dc_cache *cache)
+{
+        struct dc_intake *in = mem_zalloc(sizeof(*in));
+
+        in->adapter = o->adapter;
+        in->hooks = *hooks;
+        in->cache = cache;
+        in->role_mentions = o->role_mentions;
+        TAILQ_INIT(&in->window);
+        LIST_INIT(&in->questions);
+        map_init(&in->holds);
+        in->fetches =
+                (struct fetches){ .adapter = o->adapter, .from = "Discord", .max_bytes = o->media_max_bytes };
+        fetches_init(&in->fetches);
+        return in;
+}
+
+static void work_free(struct work *w)
+{
+        for (size_t i = 0; w->wants && i < w->item.attachment_count; i++)
+                fetch_drop(w->wants[i].fetch);
+        free(w->wants);
+        if (w->receipt)
+                w->receipt->work = NULL;
+        dc_item_release(&w->item);
+        json_decref(w->e.d);
+        free((char *)(uintptr_t)w->e.type);
+        free((char *)(uintptr_t)w->e.session);
+        free(w);
+}
+
+/* Out of the window, its sender told. */
+static void finish(struct work *w, bool ok)
+{
+        struct dc_intake *in = w->in;
+
+        TAILQ_REMOVE(&in->window, w, next);
+        if (w->state == WORK_UNREADY)
+                in->unready--;
+        if (w->stored) {
+                in->posts--;
+                w->stored(w->stored_arg, ok);
+        }
+        if (w->from_gateway && ok && in->gateway)
+                dc_gateway_committed(in->gateway, w->e.ticket);
+        work_free(w);
+}
+
+void dc_intake_free(struct dc_intake *in)
+{
+        struct question *q;
+        struct work *w;
+
+        if (!in)
+                return;
+        in->gateway = NULL;
+        while ((w = TAILQ_FIRST(&in->window)))
+                finish(w, false);
+        while ((q = LIST_FIRST(&in->questions))) {
+                LIST_REMOVE(q, next);
+                free(q->place);
+                free(q->guild);
+                free(q);
+        }
+        map_release(&in->holds);
+        timer_free(in->again);
+        free(in->self);
+        free(in);
+}
+
+void dc_intake_set_gateway(struct dc_intake *in, struct dc_gateway *g)
+{
+        in->gateway = g;
+}
+
+void dc_intake_set_self(struct dc_intake *in, const char *user_id)
+{
+        if (!user_id)
+                return;
+        free(in->self);
+        in->self = mem_strdup(user_id);
+}
+
+/* ---- storing ---- */
+
+static bool is_interaction(const struct work *w)
+{
+        return strcmp(w->e.type, "INTERACTION_CREATE") == 0;
+}
+
+static void all_stored(struct work *w)
+{
+        struct dc_intake *in = w->in;
+        const struct incoming *first = w->item.events;
+
+        in->refusals = 0;
+        if (first->chat == CHAT_DM && !first->is_own && !first->sender_is_bot && first->sender_id &&
+            in->hooks.dm)
+                in->hooks.dm(in->hooks.ctx, first->sender_id, first->channel);
+        if (is_interaction(w) && w->from_gateway && in->hooks.stored)
+                in->hooks.stored(in->hooks.ctx, w->e.d);
+        finish(w, true);
+}
+
+static void on_again(void *arg)
+{
+        flush(arg);
+}
+
+/* Whoever posted is told to come back; what the gateway gave is kept and handed over again. */
+static void refused(struct work *w, const char *why)
+{
+        struct dc_intake *in = w->in;
+        int64_t wait = AGAIN_MS << (in->refusals < 5 ? in->refusals : 5);
+
+        if (in->refusals++ == 0)
+                log_warn("the inbox takes nothing at the moment; what Discord told is offered again",
+                         LOG_S("adapter", in->adapter->name), LOG_S("why", why));
+        if (w->stored) {
+                finish(w, false);
+                return;
+        }
+        w->state = WORK_READY;
+        if (!in->again)
+                in->again = timer_new(in->adapter->loop, on_again, in);
+        if (!timer_active(in->again))
+                timer_start(in->again, wait < AGAIN_MAX ? wait : AGAIN_MAX);
+}
+
+static void on_receipt(void *arg, const struct inbox_receipt *r)
+{
+        struct receipt *t = arg;
+        struct work *w = t->work;
+
+        if (r->outcome == INBOX_FAILED && r->error.kind != ERR_INVALID) {
+                t->refused = true;
+                snprintf(t->why, sizeof(t->why), "%.199s", r->error.text);
+        } else if (r->outcome == INBOX_FAILED) {
+                log_warn("something Discord told was left out: it will never be accepted",
+                         LOG_S("why", r->error.text));
+        }
+        if (--t->left > 0)
+                return;
+        if (w) {
+                w->receipt = NULL;
+                if (t->refused)
+                        refused(w, t->why);
+                else
+                        all_stored(w);
+        }
+        free(t);
+}
+
+static void note_files(struct dc_item *item)
+{
+        json_t *files = json_array();
+
+        for (size_t i = 0; i < item->attachment_count; i++) {
+                json_t *file = json_object();
+
+                if (item->files[i].id)
+                        json_object_set_new(file, "id", json_string(item->files[i].id));
+                if (item->files[i].error)
+                        json_object_set_new(file, "error", json_string(item->files[i].error));
+                json_array_append_new(files, file);
+        }
+        if (item->attachment_count > 0)
+                json_object_set(item->metadata, "files", files);
+        json_decref(files);
+}
+
+static void store(struct work *w)
+{
+        struct receipt *t = mem_zalloc(sizeof(*t));
+        char *metadata;
+
+        w->state = WORK_STORING;
+        w->receipt = t;
+        t->work = w;
+        t->left = (unsigned)w->item.event_count;
+        note_files(&w->item);
+        metadata = json_text(w->item.metadata);
+        for (size_t i = 0; i < w->item.event_count; i++) {
+                struct incoming in = w->item.events[i];
+
+                in.metadata = metadata;
+                adapter_received(w->in->adapter, &in, on_receipt, t);
+        }
+        free(metadata);
+}
+
+/* Does something earlier of the same place still wait? */
+static bool is_behind(const struct work *w)
+{
+        const struct work *p;
+
+        TAILQ_FOREACH(p, &w->in->window, next) {
+                if (p == w)
+                        return false;
+                if (p->state != WORK_STORING && strcmp(p->place, w->place) == 0)
+                        return true;
+        }
+        return false;
+}
+
+/* Hands over whatever may go. */
+static void flush(struct dc_intake *in)
+{
+        struct work *w;
+
+        if (in->again && timer_active(in->again))
+                return;
+        TAILQ_FOREACH(w, &in->window, next)
+                if (w->state == WORK_READY && (in->unready == 0 || !is_behind(w)))
+                        store(w);
+}
+
+/* ---- making ready ---- */
+
+/* Looks whether it is ready now. */
+static void settle(struct work *w)
+{
+        if (w->state != WORK_UNREADY || !w->read || w->fetching > 0 || map_get(&w->in->holds, w->place))
+                return;
+        w->state = WORK_READY;
+        w->in->unready--;
+}
+
+static void on_fetched(void *arg, const char *path, int64_t size, const char *why)
+{
+        struct want *want = arg;
+        struct work *w = want->work;
+        size_t i = (size_t)(want - w->wants);
+
+        want->fetch = NULL;
+        if (path) {
+                w->item.attachments[i].path = arena_strdup(&w->item.arena, path);
+                w->item.attachments[i].size = size;
+        } else {
+                w->item.files[i].error = arena_strdup(&w->item.arena, why);
+        }
+        w->fetching--;
+        settle(w);
+        flush(w->in);
+}
+
+static void fetch(struct work *w, size_t i)
+{
+        const struct attachment *a = &w->item.attachments[i];
+        struct dc_media *file = &w->item.files[i];
+        const struct fetch_order order = { .key = file->url,
+                                           .channel = w->item.events[0].channel,
+                                           .message = w->item.events[0].id,
+                                           .name = a->name };
+
+        if (!file->url)
+                return;
+        file->error = fetch_refusal(&w->in->fetches, a->size);
+        if (file->error)
+                return;
+        w->fetching++;
+        w->wants[i].work = w;
+        w->wants[i].fetch = fetch_start(&w->in->fetches, &order, on_fetched, &w->wants[i]);
+}
+
+/* The place is known, as far as it can be. False: there was nothing in it, and the work is gone. */
+static bool read_it(struct work *w)
+{
+        struct dc_intake *in = w->in;
+        const struct dc_reader reader = { .self = in->self,
+                                          .cache = in->cache,
+                                          .role_mentions = in->role_mentions };
+
+        dc_item_read(&w->item, &reader, &w->e);
+        w->read = true;
+        if (w->item.event_count == 0) {
+                log_debug("something Discord told is left out", LOG_S("adapter", in->adapter->name),
+                          LOG_S("type", w->e.type), LOG_S("why", w->item.ignored));
+                finish(w, true);
+                return false;
+        }
+        if (!w->item.events->is_own)
+                dc_cache_met(in->cache, w->item.events->sender_username, w->item.events->sender_id);
+        w->wants = mem_array(w->item.attachment_count, sizeof(*w->wants));
+        for (size_t i = 0; i < w->item.attachment_count; i++)
+                fetch(w, i);
+        settle(w);
+        return true;
+}
+
+/* ---- which place? ---- */
+
+static void on_place(void *arg, int status, json_t *body, const char *why)
+{
+        struct question *q = arg;
+        struct dc_intake *in = q->in;
+        struct work *w, *after;
+
+        LIST_REMOVE(q, next);
+        if (status == 200) {
+                dc_cache_add(in->cache, q->guild, body);
+        } else { /* then it is a channel like any other, and not asked for again */
+                json_t *plain = json_pack("{s:s, s:i}", "id", q->place, "type", DC_TYPE_TEXT);
+
+                log_info("Discord does not say what this channel is", LOG_S("adapter", in->adapter->name),
+                         LOG_S("channel", q->place), LOG_S("why", why));
+                dc_cache_add(in->cache, q->guild, plain);
+                json_decref(plain);
+        }
+        for (w = TAILQ_FIRST(&in->window); w; w = after) {
+                after = TAILQ_NEXT(w, next);
+                if (w->placed || strcmp(w->place, q->place) != 0)
+                        continue;
+                w->placed = true;
+                read_it(w);
+        }
+        free(q->place);
+        free(q->guild);
+        free(q);
+        flush(in);
+}
+
+static void ask_place(struct dc_intake *in, const char *place, const char *guild)
+{
+        struct question *q;
+        char *path;
+
+        LIST_FOREACH(q, &in->questions, next)
+                if (strcmp(q->place, place) == 0)
+                        return;
+        q = mem_zalloc(sizeof(*q));
+        q->in = in;
+        q->place = mem_strdup(place);
+        q->guild = mem_strdup(guild);
+        LIST_INSERT_HEAD(&in->questions, q, next);
+        path = mem_printf("/channels/%s", place);
+        in->hooks.get(in->hooks.ctx, path, on_place, q);
+        free(path);
+}
+
+/* Interactions bring their channel along. */
+static void learn_channel(struct dc_intake *in, const json_t *d)
+{
+        const json_t *channel = json_object_get(d, "channel");
+
+        if (json_is_object(channel))
+                dc_cache_add(in->cache, json_str(d, "guild_id", NULL), channel);
+}
+
+static void prepare(struct work *w)
+{
+        const char *guild = json_str(w->e.d, "guild_id", NULL);
+        struct dc_place known;
+
+        if (is_interaction(w))
+                learn_channel(w->in, w->e.d);
+        w->placed = !guild || dc_cache_place(w->in->cache, w->place, &known);
+        if (!w->placed)
+                ask_place(w->in, w->place, guild);
+        else if (read_it(w) && w->state == WORK_READY)
+                flush(w->in);
+}
+
+/* ---- the doors ---- */
+
+static struct work *work_new(struct dc_intake *in, const struct dc_dispatch *e, const char *place)
+{
+        struct work *w = mem_zalloc(sizeof(*w));
+
+        w->in = in;
+        w->e = *e;
+        w->e.type = mem_strdup(e->type);
+        w->e.session = mem_strdup(e->session);
+        w->e.d = json_incref(e->d);
+        w->place = place;
+        in->unready++;
+        return w;
+}
+
+void dc_intake_event(struct dc_intake *in, const struct dc_dispatch *e)
+{
+        const char *place = dc_event_place(e->type, e->d);
+        struct work *w;
+
+        dc_cache_learn(in->cache, in->self, e->type, e->d);
+        if (!place) {
+                dc_gateway_committed(in->gateway, e->ticket);
+                return;
+        }
+        w = work_new(in, e, place);
+        w->from_gateway = true;
+        TAILQ_INSERT_TAIL(&in->window, w, next);
+        prepare(w);
+}
+
+void dc_intake_interaction(struct dc_intake *in, const json_t *interaction,
+                           void (*stored)(void *arg, bool ok), void *arg)
+{
+        const struct dc_dispatch e = { .type = "INTERACTION_CREATE", .d = (json_t *)(uintptr_t)interaction };
+        const char *place = dc_event_place(e.type, interaction);
+        struct work *w;
+
+        if (!place || in->posts >= POSTS_MAX || !in->adapter->road) {
+                stored(arg, false);
+                return;
+        }
+        w = work_new(in, &e, place);
+        w->stored = stored;
+        w->stored_arg = arg;
+        in->posts++;
+        TAILQ_INSERT_TAIL(&in->window, w, next);
+        prepare(w);
+}
+
+/* ---- holding ---- */
+
+void dc_intake_hold(struct dc_intake *in, const char *place)
+{
+        uintptr_t n = (uintptr_t)map_get(&in->holds, place);
+
+        map_put(&in->holds, place, (void *)(n + 1));
+}
+
+void dc_intake_release(struct dc_intake *in, const char *place)
+{
+        uintptr_t n = (uintptr_t)map_get(&in->holds, place);
+        struct work *w;
+
+        if (n > 1) {
+                map_put(&in->holds, place, (void *)(n - 1));
+                return;
+        }
+        if (n == 0)
+                return;
+        map_remove(&in->holds, place);
+        TAILQ_FOREACH(w, &in->window, next)
+                if (strcmp(w->place, place) == 0)
+                        settle(w);
+        flush(in);
+}
+
+void dc_intake_missed(struct dc_intake *in, const char *place, json_t *message)
+{
+        const struct dc_dispatch e = { .type = "MESSAGE_CREATE", .d = message };
+        const char *named = dc_event_place(e.type, message);
+        struct work *w, *before;
+
+        if (!named || strcmp(named, place) != 0)
+                return;
+        w = work_new(in, &e, named);
+        TAILQ_FOREACH(before, &in->window, next)
+                if (before->from_gateway && before->state == WORK_UNREADY &&
+                    strcmp(before->place, place) == 0)
+                        break;
+        if (before)
+                TAILQ_INSERT_BEFORE(before, w, next);
+        else
+                TAILQ_INSERT_TAIL(&in->window, w, next);
+        w->placed = true;
+        if (read_it(w))
+                flush(in);
+}
