@@ -511,7 +511,7 @@ static int open_road(struct daemon *d, struct error *err)
         d->agents = agents_new(d->loop, d->http, d->options->dir);
         d->adapters = adapters_new(d->loop, d->http, d->options->dir);
         adapters_set_journal(d->adapters, d->store, d->bus);
-        d->desk = desk_open(d->store, err);
+        d->desk = desk_open(d->store, d->bus, err);
         if (!d->desk)
                 return -1;
         d->dispatch = dispatch_new();
@@ -595,6 +595,7 @@ static void finish(struct daemon *d)
         adapters_free(d->adapters);
         agents_free(d->agents);
         http_client_free(d->http);
+        desk_leave_bus(d->desk);
         bus_close(d->bus);
         store_close(d->store);
         dispatch_free(d->dispatch);

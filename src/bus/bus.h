@@ -29,6 +29,7 @@ enum bus_stream {
         STREAM_ADAPTER,
         STREAM_SCHEDULE,
         STREAM_CUSTOM,
+        STREAM_IDENTITY,
         STREAM_COUNT
 };
 

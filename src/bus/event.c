@@ -20,6 +20,7 @@ static const struct {
         [STREAM_ADAPTER] = { "adapter", "ADAPTER" },
         [STREAM_SCHEDULE] = { "schedule", "SCHEDULE" },
         [STREAM_CUSTOM] = { "custom", "CUSTOM" },
+        [STREAM_IDENTITY] = { "identity", "IDENTITY" },
 };
 
 /* Further words of a stream. */

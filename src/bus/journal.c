@@ -361,9 +361,9 @@ static int delete_old(struct store_tx *tx, struct journal_sweep *sweep, int64_t 
         struct store_stmt *s = store_prepare(
                 tx, "DELETE FROM journal WHERE seq > ?1 AND seq <= ?2 AND time_ms < CASE stream "
                     "WHEN 0 THEN ?3 WHEN 1 THEN ?4 WHEN 2 THEN ?5 WHEN 3 THEN ?6 "
-                    "WHEN 4 THEN ?7 WHEN 5 THEN ?8 WHEN 6 THEN ?9 ELSE ?10 END");
+                    "WHEN 4 THEN ?7 WHEN 5 THEN ?8 WHEN 6 THEN ?9 WHEN 7 THEN ?10 ELSE ?11 END");
 
-        _Static_assert(STREAM_COUNT == 8, "the statement names every stream");
+        _Static_assert(STREAM_COUNT == 9, "the statement names every stream");
         store_bind_int(s, 1, from);
         store_bind_int(s, 2, to);
         for (int i = 0; i < STREAM_COUNT; i++)

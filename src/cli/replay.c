@@ -196,7 +196,7 @@ static int replay(struct store_tx *tx, void *arg, struct error *err)
 /* Rules and access that are stored hold as they are now; who has taken over today had not then. */
 static int replay_with(struct replaying *r, struct store *s, struct error *err)
 {
-        struct desk *desk = desk_open(s, err), then;
+        struct desk *desk = desk_open(s, NULL, err), then;
         int rc;
 
         if (!desk)

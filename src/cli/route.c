@@ -132,7 +132,7 @@ static void explain_into(const struct args *a, struct dispatch *d, const struct 
 {
         struct error err;
         struct store *s = offline_open(a->dir, &err);
-        struct desk *desk = s ? desk_open(s, &err) : NULL;
+        struct desk *desk = s ? desk_open(s, NULL, &err) : NULL;
 
         dispatch_set_desk(d, desk);
         dispatch_explain(d, in, out);

@@ -51,6 +51,7 @@ static const struct setting retention_settings[] = {
         { "adapter", SETTING_NUMBER, "7", -1, 36500, .at = DAYS(STREAM_ADAPTER), .help = "Connections made and lost." },
         { "schedule", SETTING_NUMBER, "7", -1, 36500, .at = DAYS(STREAM_SCHEDULE), .help = "Scheduled events." },
         { "custom", SETTING_NUMBER, "7", -1, 36500, .at = DAYS(STREAM_CUSTOM), .help = "Events of other software." },
+        { "identity", SETTING_NUMBER, "7", -1, 36500, .at = DAYS(STREAM_IDENTITY), .help = "Who was found to be the same person." },
         SETTING_END,
 };
 

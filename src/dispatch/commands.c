@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/settings.h"
+#include "dispatch/also.h"
 #include "dispatch/dispatch_private.h"
 #include "dispatch/guards.h"
 
@@ -185,7 +186,7 @@ static void begin_session(struct matter *m)
         buf_clear(&m->d->session);
         windows_new_session(m->adapter->platform, m->in, &m->d->session);
         windows_said(m->d->windows, m->d->place.data, m->d->session.data, false, m->now_ms);
-        m->out->also = windows_said_also(m->d->place.data, m->d->session.data, m->now_ms);
+        also_add(m->out, windows_said_also(m->d->place.data, m->d->session.data, m->now_ms));
 }
 
 static struct handover *handover_of(const struct matter *m)

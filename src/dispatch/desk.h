@@ -10,7 +10,9 @@
 #include "base/error.h"
 #include "dispatch/access_rules.h"
 #include "dispatch/handover.h"
+#include "dispatch/link.h"
 #include "dispatch/pairing.h"
+#include "dispatch/persons.h"
 #include "dispatch/stored_rules.h"
 #include "store/store.h"
 
@@ -20,10 +22,18 @@ struct desk {
         struct stored_rules *rules;
         struct access_rules *access;
         struct pairing *pairing;
+        struct persons *persons;
+        struct links *links;
+        void (*changed)(void *arg); /* may be NULL */
+        void *changed_arg;
 };
 
-/* Reads what is kept; blocks. A store that was opened only for reading will do for whoever only asks. */
-struct desk *desk_open(struct store *s, struct error *err);
+/* Reads what is kept; blocks. A store that was opened only for reading, and no bus (NULL), will do for whoever only asks. */
+struct desk *desk_open(struct store *s, struct bus *b, struct error *err);
+/* Called after rules or persons changed. */
+void desk_watch(struct desk *desk, void (*changed)(void *arg), void *arg);
+/* The bus is about to close: what is committed from now on is told to nobody. NULL is fine. */
+void desk_leave_bus(struct desk *desk);
 /* After the store is closed: its completions may still come here. NULL is fine. */
 void desk_free(struct desk *desk);
 

@@ -17,7 +17,9 @@ const struct guard dispatch_guards[] = {
         { "adapter", is_configured },
         { "own", is_not_own },
         { "content", has_content },
+        { "link", is_no_link },
         { "access", may_talk },
+        { "person", is_noted },
         { "command", is_no_command },
         { "rule", choose_passes },
         { "age", age_passes },
@@ -86,11 +88,18 @@ void dispatch_free(struct dispatch *d)
         free(d);
 }
 
-/* After the file's rules, the stored ones or the adapters changed. */
-static void merge_rules(void *dispatch)
+static int64_t current_person(void *desk, int64_t person)
+{
+        return desk ? persons_current(((struct desk *)desk)->persons, person) : person;
+}
+
+/* After the adapters, the file's rules or something on the desk changed: what is made of them is made anew. */
+static void renew(void *dispatch)
 {
         struct dispatch *d = dispatch;
 
+        for (size_t i = 0; i < d->adapter_count; i++)
+                access_resolve(d->adapters[i].access, current_person, d->desk);
         free(d->rules);
         d->rules = stored_rules_merge(d->desk ? d->desk->rules : NULL, d->file_rules, d->file_rule_count,
                                       &d->rule_count);
@@ -111,8 +120,8 @@ void dispatch_set_desk(struct dispatch *d, struct desk *desk)
 {
         d->desk = desk;
         if (desk)
-                stored_rules_watch(desk->rules, merge_rules, d);
-        merge_rules(d);
+                desk_watch(desk, renew, d);
+        renew(d);
 }
 
 const struct rule *dispatch_file_rules(const struct dispatch *d, size_t *count)
@@ -153,7 +162,7 @@ void dispatch_set(struct dispatch *d, struct dispatch_adapter *adapters, size_t 
         d->only_agent = only;
         for (size_t i = 0; i < adapter_count; i++)
                 map_put(&d->by_name, adapters[i].name, &adapters[i]);
-        merge_rules(d);
+        renew(d);
         windows_set_longest(d->windows, longest_window(d));
 }
 

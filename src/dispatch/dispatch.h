@@ -6,7 +6,8 @@
  *
  *     own      the bot's own messages
  *     content  there is something to answer: text, a file, an emoji
- *     access   the sender may talk to the bot there (access.h); trusted platforms are not asked
+ *     link     it is not the command by which people say that two accounts are theirs (link.h)
+ *     access   the sender may talk to the bot there (judge.h); trusted platforms are not asked
  *     command  it is not for the bot itself (commands.h)
  *     rule     the first rule that matches wins, and every rule that did not can say why
  *     age      old backlog is expired

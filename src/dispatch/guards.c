@@ -63,6 +63,14 @@ bool may_talk(struct matter *m)
         return false;
 }
 
+/* Whoever is let in is noted; nobody is refused here. Software that writes with a key has no face to remember. */
+bool is_noted(struct matter *m)
+{
+        if (m->d->desk && !m->dry && !m->adapter->trusted && !m->in->sender_is_bot && m->in->sender_id)
+                persons_note(m->d->desk->persons, m->adapter->platform, m->in, m->now_ms, m->out);
+        return true;
+}
+
 /* A person has taken over: the agent is not asked, but it remembers what was said. */
 bool is_not_paused(struct matter *m)
 {

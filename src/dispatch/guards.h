@@ -13,6 +13,7 @@ bool is_not_own(struct matter *m);
 bool has_content(struct matter *m);
 bool may_talk(struct matter *m);
 bool is_no_command(struct matter *m); /* commands.c */
+bool is_noted(struct matter *m);
 bool is_not_paused(struct matter *m);
 bool is_not_too_fast(struct matter *m);
 bool is_no_repetition(struct matter *m);

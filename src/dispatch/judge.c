@@ -17,13 +17,28 @@ static void say_denied(const struct access_rule *r, struct buf *why)
                 buf_addf(why, ": %s", r->reason);
 }
 
+/* "block" names ids of the adapter's own platform: another account there that is the same person is kept out, too. */
+static bool is_blocked(const struct dispatch_adapter *a, const struct incoming *in,
+                       const struct access_who *who, struct buf *why)
+{
+        struct incoming as = *in;
+
+        for (size_t i = 0; i < who->identity_count; i++) {
+                as.sender_id = who->identities[i].user;
+                if (strcmp(who->identities[i].platform, a->platform) == 0 &&
+                    access_blocks(a->access, &as, why))
+                        return true;
+        }
+        return false;
+}
+
 static struct judgement judge_known(const struct desk *desk, const struct dispatch_adapter *a,
                                     const struct incoming *in, const struct access_who *who, struct buf *why)
 {
         const struct access_rule *r = NULL;
         size_t before = why->len;
 
-        if (a->access && access_blocks(a->access, in, why))
+        if (a->access && is_blocked(a, in, who, why))
                 return (struct judgement){ .outcome = JUDGED_OUT };
         if (desk)
                 r = access_rules_judge(desk->access, who, clock_wall_ms());
@@ -45,14 +60,20 @@ static struct judgement judge_known(const struct desk *desk, const struct dispat
 struct judgement judge_sender(const struct desk *desk, const struct dispatch_adapter *a,
                               const struct incoming *in, struct buf *why)
 {
-        struct access_identity self = { a->platform, in->sender_id };
+        struct access_identity all[PERSON_MAX_IDENTITIES + 1] = { { a->platform, in->sender_id } };
         struct access_who who = {
-                .adapter = a->name, .dm = in->chat == CHAT_DM, .identities = &self, .identity_count = 1
+                .adapter = a->name, .dm = in->chat == CHAT_DM, .identities = all, .identity_count = 1
         };
+        struct incoming known = *in;
 
         if (a->trusted)
                 return (struct judgement){ .outcome = JUDGED_IN };
-        return judge_known(desk, a, in, &who, why);
+        if (desk && in->sender_id) {
+                who.person = known.person = persons_of(desk->persons, a->platform, in->sender_id);
+                who.identity_count += persons_others(desk->persons, a->platform, in->sender_id, all + 1,
+                                                     PERSON_MAX_IDENTITIES);
+        }
+        return judge_known(desk, a, &known, &who, why);
 }
 
 bool judge_event(const struct dispatch *d, const struct incoming *in, struct judgement *out, struct buf *why)

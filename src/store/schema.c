@@ -127,6 +127,23 @@ const struct store_migration store_schema[] = {
           "NULL,"
           " decided_ms BIGINT, by_whom TEXT);"
           "CREATE INDEX pairings_waiting ON pairings(id) WHERE state = 'waiting';" },
+        { 11, "persons",
+          /* a merged person stays as an alias; an identity remembers where it was at home before */
+          "CREATE TABLE persons("
+          " id AUTOKEY, name TEXT, created_ms BIGINT NOT NULL, updated_ms BIGINT NOT NULL, merged_into "
+          "BIGINT);"
+          "CREATE INDEX persons_merged ON persons(merged_into) WHERE merged_into IS NOT NULL;"
+          "CREATE TABLE identities("
+          " id AUTOKEY, platform TEXT NOT NULL, user_id TEXT NOT NULL, person BIGINT NOT NULL, home BIGINT "
+          "NOT NULL,"
+          " name TEXT, username TEXT, adapter TEXT, first_seen_ms BIGINT NOT NULL, last_seen_ms BIGINT NOT "
+          "NULL,"
+          " UNIQUE (platform, user_id));"
+          "CREATE INDEX identities_person ON identities(person, id);"
+          /* where somebody can be written to alone */
+          "CREATE TABLE identity_chats("
+          " identity BIGINT NOT NULL, adapter TEXT NOT NULL, channel TEXT NOT NULL, seen_ms BIGINT NOT NULL,"
+          " PRIMARY KEY (identity, adapter));" },
         { 0, NULL, NULL },
 };
 /* clang-format on */

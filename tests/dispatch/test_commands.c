@@ -220,7 +220,7 @@ static void an_admin_pauses_and_resumes_and_nobody_else(void **state)
         struct incoming ann = group_message("7", "/pause"), admin = group_message("1", "/pause 30 at lunch");
         struct rig *g = rig_new();
         struct error err;
-        struct desk *desk = desk_open(g->store, &err);
+        struct desk *desk = desk_open(g->store, NULL, &err);
 
         (void)state;
         dispatch_set_clock(d, clock_wall_ms());

@@ -205,7 +205,7 @@ static void open_registries(struct api_rig *r)
         r->agents = agents_new(r->loop, r->http, r->dir);
         r->adapters = adapters_new(r->loop, r->http, r->dir);
         r->dispatch = dispatch_new();
-        r->desk = desk_open(r->store, &err);
+        r->desk = desk_open(r->store, r->bus, &err);
         must(r->desk != NULL, &err);
         dispatch_set_desk(r->dispatch, r->desk);
 }
@@ -287,6 +287,7 @@ void api_rig_free(struct api_rig *r)
         adapters_free(r->adapters);
         agents_free(r->agents);
         http_client_free(r->http);
+        desk_leave_bus(r->desk);
         bus_close(r->bus);
         store_close(r->store);
         dispatch_free(r->dispatch);

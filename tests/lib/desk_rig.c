@@ -69,7 +69,7 @@ static void open_rig(struct desk_rig *g)
                 fail_msg("%s", err.text);
         g->bus = bus_open(g->loop, g->store, &bus, &err);
         assert_non_null(g->bus);
-        g->desk = desk_open(g->store, &err);
+        g->desk = desk_open(g->store, g->bus, &err);
         if (!g->desk)
                 fail_msg("%s", err.text);
         g->dispatch = dispatch_new();
@@ -79,6 +79,7 @@ static void open_rig(struct desk_rig *g)
 
 static void close_rig(struct desk_rig *g)
 {
+        desk_leave_bus(g->desk);
         bus_close(g->bus);
         store_close(g->store);
         dispatch_free(g->dispatch);
