@@ -59,15 +59,17 @@ static void read_failure(const char *bytes, size_t n)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+        static const struct llm_wire *const wires[] = { &openai_wire, &anthropic_wire, &agno_agent_wire,
+                                                        &agno_team_wire, &agno_workflow_wire };
         const char *bytes = (const char *)data + 1;
         size_t n = size - 1;
 
         if (size == 0)
                 return 0;
-        read_stream(&openai_wire, bytes, n, (size_t)data[0] + 1);
-        read_stream(&anthropic_wire, bytes, n, (size_t)data[0] + 1);
-        read_whole(&openai_wire, bytes, n);
-        read_whole(&anthropic_wire, bytes, n);
+        for (size_t i = 0; i < sizeof(wires) / sizeof(wires[0]); i++) {
+                read_stream(wires[i], bytes, n, (size_t)data[0] + 1);
+                read_whole(wires[i], bytes, n);
+        }
         read_failure(bytes, n);
         return 0;
 }

@@ -1,0 +1,58 @@
+/* Arbitrary bytes as the answer of a webhook and of agent-chat, and as what is posted to a reply URL. The first byte chooses the content type. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/hook.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+
+static void check(const struct hook_answer *a)
+{
+        size_t n = strlen(a->text);
+
+        if (n > HOOK_TEXT_MAX || !utf8_valid(a->text, n) || a->part_count > HOOK_PARTS_MAX ||
+            a->tokens_in < 0 || a->tokens_out < 0 || a->cost_microusd < 0)
+                abort();
+        for (unsigned i = 0; i < a->part_count; i++) {
+                if (!*a->parts[i] || !utf8_valid(a->parts[i], strlen(a->parts[i])))
+                        abort();
+        }
+        if (a->part_count > 0 && !a->given)
+                abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        static const char *const types[] = { "",
+                                             "application/json",
+                                             "text/plain",
+                                             "text/html",
+                                             "application/problem+json; x=y",
+                                             "text/json;charset=utf-8",
+                                             "image/png",
+                                             "+json" };
+        static hook_read_fn *readers[2];
+        struct hook_answer a;
+        struct error err;
+        char *body;
+
+        readers[0] = hook_read_members;
+        readers[1] = agent_chat_wire.read;
+        if (size == 0)
+                return 0;
+        body = mem_dup(data + 1, size - 1); /* without a NUL behind it: nobody may look there */
+        for (size_t i = 0; i < COUNT(readers); i++) {
+                err = (struct error){ 0 };
+                if (hook_answer_read(&a, readers[i], types[data[0] % COUNT(types)], body, size - 1, &err) ==
+                    0) {
+                        check(&a);
+                        hook_answer_release(&a);
+                } else if (err.kind == ERR_NONE || !utf8_valid(err.text, strlen(err.text))) {
+                        abort();
+                }
+        }
+        free(body);
+        return 0;
+}
