@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""
+A webhook agent that can be made to die: hook_agent.py PORT WORKLOG [STEP@N]
+
+Each turn it works on is a line of WORKLOG, written before it answers, so that the harness knows what was done however it ended. STEP is
+where it dies the N-th time it comes there: received, worked, half (an answer cut in the middle). What is posted to /later is taken with
+an empty answer and answered through its replyUrl, again and again until somebody says that it is stored.
+"""
+import http.server
+import json
+import os
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+
+LOG = os.open(sys.argv[2], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+STEP, _, COUNT = (sys.argv[3] if len(sys.argv) > 3 else "").partition("@")
+ANSWERS = {}  # Idempotency-Key -> the answer: who asks again gets the same
+PASSED = {"n": 0}
+LOCK = threading.Lock()
+
+
+def die_here(step):
+    with LOCK:
+        if step != STEP:
+            return False
+        PASSED["n"] += 1
+        return PASSED["n"] == int(COUNT)
+
+
+def pass_step(step):
+    if die_here(step):
+        os._exit(9)
+
+
+def reply_later(url, key, answer):
+    data = json.dumps(answer).encode()
+    while True:
+        request = urllib.request.Request(url, data, {"Content-Type": "application/json", "Idempotency-Key": key})
+        try:
+            with urllib.request.urlopen(request, timeout=10):
+                return
+        except urllib.error.HTTPError as e:
+            if e.code not in (500, 503):
+                os.write(LOG, f"refused {e.code} {key}\n".encode())
+                return
+        except OSError:
+            pass  # the daemon was killed: it comes back
+        time.sleep(0.02)
+
+
+class Agent(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        turn = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        key = self.headers["Idempotency-Key"]
+        pass_step("received")
+        with LOCK:
+            known = key in ANSWERS
+            ANSWERS[key] = {"reply": turn["text"]}
+        if not known:
+            os.write(LOG, f"worked {key}\n".encode())
+        pass_step("worked")
+        later = self.path == "/later"
+        if later and not known:
+            threading.Thread(target=reply_later, args=(turn["replyUrl"], key, ANSWERS[key]), daemon=True).start()
+        self.answer({} if later else ANSWERS[key])
+
+    def answer(self, answer):
+        data = json.dumps(answer).encode()
+        half = die_here("half")
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data[:len(data) // 2] if half else data)
+        self.wfile.flush()
+        if half:
+            os._exit(9)
+
+    def log_message(self, *_):
+        pass
+
+
+class Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 256
+    allow_reuse_address = True
+
+    def handle_error(self, *_):
+        pass  # the daemon was killed: that is the point of all this
+
+
+Server(("127.0.0.1", int(sys.argv[1])), Agent).serve_forever()

@@ -1,0 +1,194 @@
+"""
+Webhook agents: the daemon or the agent is killed between every two steps of a turn. Each message is answered once, or its failure is
+recorded and shown; and no turn is worked on twice, except by an agent that says it may be.
+"""
+import asyncio
+import collections
+import os
+import random
+import signal
+import socket
+import sys
+
+from audit import wait_until_answered
+from kills import AGENT_POINTS, POINT_SECONDS, fault_points
+from scenarios import scenario
+from world import World, check
+
+AGENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hook_agent.py")
+STEPS = ("received", "worked", "half")
+NOTICES = ("interrupted", "cannot be reached", "was lost", "has a problem", "took too long", "takes longer")
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class HookAgent:
+    """The agent's process, on a port that stays the same."""
+
+    def __init__(self, directory):
+        self.port = free_port()
+        self.log = os.path.join(directory, "worked.txt")
+        self.process = None
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    async def start(self, dies=None):
+        self.process = await asyncio.create_subprocess_exec(
+            sys.executable, AGENT, str(self.port), self.log, *([dies] if dies else []), stdin=asyncio.subprocess.DEVNULL)
+        for _ in range(500):
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", self.port)
+                writer.close()
+                return
+            except OSError:
+                await asyncio.sleep(0.01)
+        raise AssertionError("the agent did not start")
+
+    async def died(self, seconds):
+        try:
+            await asyncio.wait_for(self.process.wait(), seconds)
+        except asyncio.TimeoutError:
+            return False
+        return True
+
+    async def stop(self):
+        if self.process and self.process.returncode is None:
+            self.process.kill()
+            await self.process.wait()
+
+    def lines(self, word):
+        if not os.path.exists(self.log):
+            return []
+        with open(self.log, encoding="utf-8") as f:
+            return [line.split()[-1] for line in f if line.startswith(word)]
+
+
+def road_points():
+    """The steps of a turn on a journaled adapter."""
+    return [p for p in fault_points() if not p.startswith("outbox.")] + fault_points(AGENT_POINTS)
+
+
+class HookWorld(World):
+    """Adapters `hook` and `again` whose agents are the same process; only the second may be asked twice."""
+
+    async def __aenter__(self):
+        await super().__aenter__()
+        self.agent = HookAgent(self.dir)
+        plain = {"type": "webhook", "url": self.agent.url + "/", "retryMs": 10, "breakerFailures": 0}
+        later = dict(plain, url=self.agent.url + "/later", mode="fire-and-forget")
+        self.config["http"]["listen"] = f"127.0.0.1:{free_port()}"  # reply URLs outlive a restart
+        self.config["agents"] = {"hook": plain, "again": dict(plain, repeatable=True), "later": later}
+        self.config["defaultAgent"] = "hook"
+        self.config["adapters"] = {name: {"type": "api", "agent": name} for name in self.config["agents"]}
+        self.daemon.write_config(self.config)
+        return self
+
+    async def __aexit__(self, *how):
+        await self.agent.stop()
+        await super().__aexit__(*how)
+
+    async def kill_daemon_at(self, fault):
+        await self.daemon.spawn(fault)
+        ready = await self.daemon.ready()
+        code = await self.daemon.ended(POINT_SECONDS if ready else 1)
+        check(code == -signal.SIGKILL, f"the point {fault} was not reached ({code}): {self.daemon.log_tail()}")
+        self.lab.extra_kills += 1
+
+    async def kill_agent_at(self, step):
+        await self.agent.stop()
+        await self.agent.start(step)
+        await self.daemon.start()
+        check(await self.agent.died(POINT_SECONDS), f"the agent did not come to {step}")
+        await self.agent.start()
+        await asyncio.sleep(0.1)
+        await self.daemon.kill()
+
+    async def check_failures(self, journal):
+        """Every notice belongs to a turn that is recorded as failed, with the reason."""
+        client, notices = self.daemon.client(), 0
+        for event in journal.sent:
+            if not any(n in event["payload"]["text"] for n in NOTICES):
+                continue
+            turn = (await client.get(f"/api/v2/turns/{event['payload']['turnId']}"))["data"]
+            check(turn["state"] == "failed" and turn.get("error"), f"a notice without a recorded failure: {turn}")
+            notices += 1
+        return notices
+
+
+def once_each(keys, may_be_repeated):
+    twice = [key for key, n in collections.Counter(keys).items() if n > 1 and key not in may_be_repeated]
+    check(not twice, f"worked on twice: {twice[:5]}")
+
+
+async def turns_of(world, agent):
+    client, cursor, found = world.daemon.client(), "", set()
+    while True:
+        page = await client.get(f"/api/v2/turns?agent={agent}&limit=100{cursor}")
+        found.update(t["id"] for t in page["items"])
+        if not page["meta"]["hasMore"]:
+            return found
+        cursor = f"&before={page['meta']['cursor']}"
+
+
+@scenario("webhook: daemon and agent killed between every two steps")
+async def between_steps(lab):
+    rng = random.Random(f"{lab.seed}/hooks")
+    plan = [("daemon", f"{p}@{n}") for p in road_points() for n in (1, rng.randint(2, 9))]
+    plan += [("agent", f"{s}@{n}") for s in STEPS for n in (1, rng.randint(2, 9))]
+    rng.shuffle(plan)
+    async with HookWorld(lab, "hooks", pause=0.1) as world:
+        await world.agent.start()
+        world.everybody(4, ("hook", "again"))
+        for who, where in plan:
+            await (world.kill_daemon_at if who == "daemon" else world.kill_agent_at)(where)
+        await world.daemon.start()
+        findings = await world.settle(notices=NOTICES)
+        journal = await wait_until_answered(world.daemon, world.load)
+        notices = await world.check_failures(journal)
+        once_each(world.agent.lines("worked"), await turns_of(world, "again"))
+        return (f"{len(plan)} kills, {findings.acknowledged} messages, {notices} failures recorded and shown, "
+                f"{len(world.agent.lines('worked'))} turns worked on, none twice")
+
+
+def texts_sent(journal):
+    return collections.Counter(e["payload"]["text"] for e in journal.sent)
+
+
+@scenario("webhook: answers that come later, over restarts")
+async def later_answers(lab):
+    rng = random.Random(f"{lab.seed}/later")
+    plan = [f"{p}@{rng.randint(1, 6)}" for p in road_points()]
+    rng.shuffle(plan)
+    async with HookWorld(lab, "later", pause=0.1) as world:
+        await world.agent.start()
+        world.load.start("later", [f"later{i}" for i in range(4)], text=lambda chat, n: f"<{chat}.{n}>")
+        for fault in plan:
+            await world.kill_daemon_at(fault)
+        await world.daemon.start()
+        await world.load.stop()
+        journal = await wait_until_answered(world.daemon, world.load, 0.5)
+        await until_said(world, journal)
+        await world.check_failures(journal)
+        said = "".join(text for text in texts_sent(journal).elements())
+        twice = [m.key for m in world.load.by_event.values() if said.count(m.text) > 1]
+        check(not twice, f"answered twice: {twice[:5]}")
+        once_each(world.agent.lines("worked"), ())
+        check(not world.load.problems, f"{world.load.problems[:3]}")
+        return f"{len(plan)} kills, {len(world.load.by_event)} messages, each answered once or its failure shown"
+
+
+async def until_said(world, journal):
+    for _ in range(600):
+        await journal.read()
+        said = "".join(texts_sent(journal))
+        if all(m.event in journal.answered or m.text in said for m in world.load.by_event.values()):
+            return
+        await asyncio.sleep(0.05)
+    missing = [m.key for m in world.load.by_event.values() if m.event not in journal.answered and m.text not in said]
+    check(False, f"neither answered nor told: {missing[:5]} of {len(missing)}")
