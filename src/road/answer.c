@@ -108,16 +108,23 @@ static bool wants_thread(const struct turn *t, const struct turn_terms *terms, c
                utf8_length(reply->text, strlen(reply->text), UTF8_CODE_POINTS) > (size_t)terms->thread_chars;
 }
 
-/* The first line of what was asked. */
+/* The first line of what was asked, or the emoji and the first line of what it was put on. */
 static void thread_name(const struct incoming *in, struct buf *payload)
 {
-        const char *text = in->text ? in->text + strspn(in->text, " \t\r\n") : "";
+        const char *said = in->emoji ? in->raw_text : in->text;
+        const char *text = said ? said + strspn(said, " \t\r\n") : "";
         size_t line = strcspn(text, "\r\n"), n = utf8_prefix(text, line, UTF8_CODE_POINTS, THREAD_NAME_CHARS);
+        struct buf name;
 
+        buf_init(&name, 0);
+        if (in->emoji && !in->emoji_custom)
+                buf_addf(&name, "%s ", in->emoji);
         if (n > 0)
-                jsonw_strn(payload, "name", text, n);
+                buf_add(&name, text, n);
         else
-                jsonw_str(payload, "name", "Conversation");
+                buf_addstr(&name, "Conversation");
+        jsonw_str(payload, "name", name.data);
+        buf_release(&name);
 }
 
 static void begin_thread(struct turn *t, struct answer *a)

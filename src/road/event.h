@@ -57,7 +57,7 @@ struct incoming {
         bool is_mention;      /* addresses the bot */
         bool is_reply;        /* answers one of the bot's messages */
         const char *reply_to; /* platform id of the message it answers */
-        const char *emoji;    /* reactions */
+        const char *emoji;    /* reactions; id is the message they are on */
         const char *emoji_name;
         bool emoji_custom;
         int64_t time_ms;   /* when it happened, by the platform's clock; 0: now */

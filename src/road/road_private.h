@@ -274,6 +274,7 @@ void flight_end(struct turn *t);
 void flight_release_all(struct road *r);
 
 /* history.c */
+void quote_gather(struct turn *t);   /* what was reacted to; history_gather follows */
 void history_gather(struct turn *t); /* what its agent is to read before; turn_hand_over follows */
 
 /* turn.c */

@@ -285,7 +285,7 @@ void turn_begin(struct turn *t)
         t->terms.mode = t->run.mode = arena_strdup(&t->history, t->terms.mode);
         t->terms.prompt = t->run.prompt = arena_strdup(&t->history, t->terms.prompt);
         t->terms.silence = NULL; /* asked for when it counts */
-        history_gather(t);
+        quote_gather(t);
 }
 
 static void tell_live(struct turn *t, const char *type, const char *key, const char *text, size_t n)
