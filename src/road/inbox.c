@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/fault.h"
+#include "base/jsonw.h"
 #include "base/mem.h"
 #include "road/road_private.h"
 
@@ -20,6 +21,7 @@ struct arrival {
         char trace[ID_TRACE_SIZE];
         char first_trace[ID_TRACE_SIZE]; /* of the event that a duplicate repeats */
         int64_t now_ms;
+        bool disguise; /* a reaction that is also journaled as a message */
         struct bus_batch batch;
         inbox_ack_fn *ack;
         void *arg;
@@ -50,6 +52,41 @@ static int find_trace(struct store_tx *tx, struct arrival *a, struct error *err)
         return rc < 0 ? -1 : 0;
 }
 
+/*
+ * A reaction once more, as a message of the old shape. It has no key: what is without one is never decided, neither now nor after a restart.
+ */
+static int write_disguised(struct store_tx *tx, struct arrival *a, const struct bus_event *original,
+                           struct error *err)
+{
+        struct bus_event e = *original;
+        const struct incoming *in = a->in;
+        char id[BUS_ID_SIZE];
+        struct buf payload;
+        int64_t seq;
+        int rc;
+
+        buf_init(&payload, 0);
+        jsonw_open(&payload, '{');
+        jsonw_opt(&payload, "id", in->id);
+        jsonw_str(&payload, "channelId", in->channel);
+        jsonw_opt(&payload, "threadId", in->thread);
+        jsonw_str(&payload, "from", in->sender_id);
+        jsonw_open_member(&payload, "content", '{');
+        jsonw_str(&payload, "type", "reaction");
+        jsonw_str(&payload, "emoji", in->emoji ? in->emoji : "");
+        jsonw_str(&payload, "messageId", in->id);
+        jsonw_bool(&payload, "removed", strcmp(in->type, EVENT_REACTION_REMOVED) == 0);
+        jsonw_close(&payload, '}');
+        jsonw_str(&payload, "copyOf", bus_event_id(a->receipt.event, id));
+        jsonw_close(&payload, '}');
+        e.type = EVENT_MESSAGE_RECEIVED;
+        e.key = NULL;
+        e.payload = payload.data;
+        rc = bus_append(tx, &a->batch, &e, &seq, err);
+        buf_release(&payload);
+        return rc < 0 ? -1 : 0;
+}
+
 static int write_arrival(struct store_tx *tx, void *arg, struct error *err)
 {
         struct arrival *a = arg;
@@ -70,7 +107,9 @@ static int write_arrival(struct store_tx *tx, void *arg, struct error *err)
         if (rc < 0)
                 return -1;
         a->receipt.outcome = rc == 1 ? INBOX_STORED : INBOX_DUPLICATE;
-        return rc == 1 ? 0 : find_trace(tx, a, err);
+        if (rc == 0)
+                return find_trace(tx, a, err);
+        return a->disguise ? write_disguised(tx, a, &e, err) : 0;
 }
 
 static void on_stored(struct arrival *a)
@@ -159,6 +198,7 @@ void inbox_receive(struct road *r, const struct incoming *in, inbox_ack_fn *ack,
                 filled.time_ms = a->now_ms;
         a->in = incoming_dup(&filled);
         incoming_payload(a->in, &a->payload);
+        a->disguise = r->dual_emit && strncmp(a->in->type, "reaction.", 9) == 0;
         r->writes++;
         fault_point("inbox.before_write");
         store_write(r->store, write_arrival, on_written, a);

@@ -229,6 +229,13 @@ static void on_prune(void *arg)
 
 /* ---- opening and closing ---- */
 
+static bool wants_dual_emit(void)
+{
+        const char *value = getenv(ROAD_DUAL_EMIT);
+
+        return value && strcmp(value, "true") == 0;
+}
+
 struct road *road_open(struct loop *l, struct store *s, struct bus *b, const struct road_limits *limits,
                        const struct road_hooks *hooks, struct error *err)
 {
@@ -239,6 +246,7 @@ struct road *road_open(struct loop *l, struct store *s, struct bus *b, const str
         r->bus = b;
         r->limits = *limits;
         r->hooks = *hooks;
+        r->dual_emit = wants_dual_emit();
         id_random_text(r->owner, sizeof(r->owner) - 1);
         r->next_turn = r->next_delivery = 1;
         STAILQ_INIT(&r->pending);

@@ -280,6 +280,10 @@ struct road_limits {
 };
 extern const struct setting road_settings[]; /* the "limits" section, into struct road_limits */
 
+/* In the environment: with "true" each reaction is journaled a second time as a message.received whose content has the type reaction, for
+ * software that has not learned of reactions yet. The copy triggers nothing. */
+#define ROAD_DUAL_EMIT "OMNI_DUAL_EMIT_REACTIONS"
+
 /* Reads what is open and resumes it. Hooks are called from the first turn of the loop on, not before. Blocks while reading. */
 struct road *road_open(struct loop *l, struct store *s, struct bus *b, const struct road_limits *limits,
                        const struct road_hooks *hooks, struct error *err);

@@ -209,9 +209,10 @@ struct road {
         struct timer *prune;
         struct road_stats stats;
 
-        bool resumed;  /* what an earlier life left has been taken up; hooks may be called */
-        bool draining; /* nothing new is started */
-        bool closing;  /* what cannot be written now is left to the next life */
+        bool dual_emit; /* reactions are also journaled as messages, for readers of the old way */
+        bool resumed;   /* what an earlier life left has been taken up; hooks may be called */
+        bool draining;  /* nothing new is started */
+        bool closing;   /* what cannot be written now is left to the next life */
         struct timer *drain_timer;
         void (*drained)(void *arg);
         void *drained_arg;

@@ -166,5 +166,9 @@ void show_decision(struct buf *b, const char *key, struct store_stmt *s)
         opt_int(b, "costMicroUsd", s, 17);
         jsonw_str(b, "error", store_col_text(s, 18));
         opt_id(b, "changedBy", "evt-", s, 19);
+        opt_int(b, "attempt", s, 20);
+        jsonw_str(b, "sessionId", store_col_text(s, 21));
+        show_time(b, "firedAt", store_col_int(s, 22));
+        show_time(b, "respondedAt", store_col_int(s, 23));
         jsonw_close(b, '}');
 }

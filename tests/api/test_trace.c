@@ -1,0 +1,157 @@
+/* One trace id from what was received over the call of the agent to what was sent; and secrets that nobody is told. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../lib/api_rig.h"
+#include "../lib/fake_server.h"
+#include "api/routes.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+#define TRACE  "0af7651916cd43dd8448eb211c80319c"
+#define SECRET "sk-do-not-tell-anybody-4711"
+#define ANSWER                                                                            \
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 69\r\n\r\n" \
+        "{\"choices\":[{\"message\":{\"role\":\"assistant\",\"content\":\"Noon.\"}}]}      "
+
+/* The agent is a model behind a fake server, called with a secret. */
+struct stage {
+        struct api_rig *rig;
+        struct fake_server *server;
+};
+
+static struct stage stage_new(const struct fake_answer *script, size_t count)
+{
+        struct stage s = { .rig = api_rig_new() };
+        struct agent_conf *agent;
+        struct adapter_conf *adapters[2];
+        struct error err = { 0 };
+        char *url, *json;
+
+        s.server = fake_server_new(s.rig->loop, script, count);
+        url = fake_server_url(s.server, "/v1");
+        json = mem_printf(
+                "{\"baseUrl\":\"%s\",\"model\":\"m\",\"apiKey\":\"env:TEST_SECRET\",\"stream\":false}", url);
+        setenv("TEST_SECRET", SECRET, 1);
+        agent = agent_conf_make("model", "openai", json, &err);
+        if (!agent || agents_apply(s.rig->agents, &agent, 1, &err) < 0)
+                fail_msg("%s", err.text);
+        adapters[0] = adapter_conf_make(
+                "api", "api",
+                "{\"callbackSecret\":\"env:TEST_SECRET\",\"callbackUrl\":\"http://127.0.0.1:1/none\"}", &err);
+        adapters[1] = adapter_conf_make("terminal", "cli", "{}", &err);
+        if (!adapters[0] || !adapters[1] || adapters_apply(s.rig->adapters, adapters, 2, &err) < 0)
+                fail_msg("%s", err.text);
+        unsetenv("TEST_SECRET");
+        s.rig->agent = "model";
+        free(json);
+        free(url);
+        return s;
+}
+
+static void stage_free(struct stage *s)
+{
+        fake_server_free(s->server);
+        api_rig_free(s->rig);
+}
+
+/* Every item of the page has the trace, and so many there are. */
+static void expect_trace(struct api_rig *r, const char *path, size_t least)
+{
+        struct api_answer a = api_rig_ask(r, "GET", path, NULL);
+        const json_t *items = json_object_get(a.json, "items"), *item;
+        size_t i;
+
+        if (a.status != 200 || json_array_size(items) < least)
+                fail_msg("%s: %s", path, a.text);
+        json_array_foreach(items, i, item)
+                assert_string_equal(json_str(item, "traceId", ""), TRACE);
+        api_answer_release(&a);
+}
+
+static void one_trace_id_is_everywhere(void **state)
+{
+        static const struct fake_answer script[] = { { ANSWER } };
+        struct stage s = stage_new(script, 1);
+        struct api_answer a = api_rig_ask(
+                s.rig, "POST", "/api/v2/messages/inbound?wait=15000",
+                "{\"instanceId\":\"terminal\",\"text\":\"What is the time?\",\"traceId\":\"" TRACE "\"}");
+        const json_t *log;
+
+        (void)state;
+        if (a.status != 202 || !strstr(a.text, "Noon."))
+                fail_msg("%s", a.text);
+        api_answer_release(&a);
+        assert_non_null(strstr(fake_server_request(s.server, 0), "\r\ntraceparent: 00-" TRACE "-"));
+        /* message.received, turn.started, turn.done, message.sent */
+        expect_trace(s.rig, "/api/v2/events", 4);
+        expect_trace(s.rig, "/api/v2/events?type=message.sent", 1);
+        expect_trace(s.rig, "/api/v2/turns", 1);
+        expect_trace(s.rig, "/api/v2/deliveries", 1);
+        expect_trace(s.rig, "/api/v2/trigger-logs", 1);
+        a = api_rig_ask(s.rig, "GET", "/api/v2/trigger-logs", NULL);
+        log = json_array_get(json_object_get(a.json, "items"), 0);
+        assert_int_equal(json_int(log, "attempt", 0), 1);
+        assert_non_null(json_str(log, "firedAt", NULL));
+        assert_non_null(json_str(log, "respondedAt", NULL));
+        assert_true(json_is_integer(json_object_get(log, "durationMs")));
+        api_answer_release(&a);
+        stage_free(&s);
+}
+
+/* Everything that can be read, with an agent and an adapter that have secrets, one of which has just failed. */
+static void no_answer_contains_a_secret(void **state)
+{
+        static const struct fake_answer script[] = {
+                { "HTTP/1.1 401 Unauthorized\r\nContent-Length: 53\r\n\r\n{\"error\":{\"message\":\"wrong "
+                  "key " SECRET "\"}}" },
+        };
+        struct stage s = stage_new(script, 1);
+        struct api_answer a = api_rig_ask(s.rig, "POST", "/api/v2/messages/inbound?wait=15000",
+                                          "{\"instanceId\":\"terminal\",\"text\":\"hi\"}");
+        size_t asked = 0;
+
+        (void)state;
+        assert_null(strstr(a.text, SECRET));
+        api_answer_release(&a);
+        assert_non_null(strstr(fake_server_request(s.server, 0), SECRET));
+        for (size_t i = 0; i < api_route_count; i++) {
+                const struct api_route *route = &api_routes[i];
+                static const char *const ids[] = { "evt-1", "trn-1", "dlv-1", "model", "api" };
+
+                if (strcmp(route->method, "GET") != 0 || route->content_type)
+                        continue;
+                for (size_t k = 0; k < COUNT(ids); k++) {
+                        const char *colon = strchr(route->path, ':');
+                        char *path =
+                                colon ? mem_printf("%.*s%s", (int)(colon - route->path), route->path, ids[k])
+                                      : mem_strdup(route->path);
+
+                        a = api_rig_ask(s.rig, "GET", path, NULL);
+                        asked += a.status == 200;
+                        if (strstr(a.text, SECRET) || strstr(a.text, s.rig->key))
+                                fail_msg("%s: %s", path, a.text);
+                        api_answer_release(&a);
+                        free(path);
+                }
+        }
+        assert_true(asked > 50);
+        stage_free(&s);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(one_trace_id_is_everywhere),
+                cmocka_unit_test(no_answer_contains_a_secret),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
