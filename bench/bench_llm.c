@@ -4,7 +4,7 @@
  *     bench_llm [--port N] [--delay-ms N]
  *
  * Answers POST /v1/chat/completions as OpenAI does, streamed or whole, always with the same words: at once, or after the delay
- * (any number of calls wait side by side). The first line it prints is its address.
+ * (any number of calls wait side by side). POST /hook is a webhook agent that says the same. The first line it prints is its address.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -25,6 +25,8 @@ static const char whole[] =
         "{\"id\":\"c1\",\"object\":\"chat.completion\",\"model\":\"fox\",\"choices\":[{\"index\":0,"
         "\"message\":{\"role\":\"assistant\",\"content\":\"" WORDS "\"},\"finish_reason\":\"stop\"}]," USAGE
         "}";
+
+static const char reply[] = "{\"reply\":\"" WORDS "\"}";
 
 static const char streamed[] =
         CHUNK "[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"" WORDS "\"},"
@@ -50,7 +52,9 @@ static void answer(struct http_exchange *x)
         size_t n;
         const char *body = http_body(x, &n);
 
-        if (memmem(body, n, "\"stream\":true", 13))
+        if (strcmp(http_route_of(x)->path, "/hook") == 0)
+                http_answer(x, 200, "application/json", reply, sizeof(reply) - 1);
+        else if (memmem(body, n, "\"stream\":true", 13))
                 http_answer(x, 200, "text/event-stream", streamed, sizeof(streamed) - 1);
         else
                 http_answer(x, 200, "application/json", whole, sizeof(whole) - 1);
@@ -89,6 +93,7 @@ static void run_models(struct http_exchange *x)
 
 static const struct http_route routes[] = {
         { "POST", "/v1/chat/completions", run_completion, 4u << 20, NULL },
+        { "POST", "/hook", run_completion, 4u << 20, NULL },
         { "GET", "/v1/models", run_models, 0, NULL },
 };
 
