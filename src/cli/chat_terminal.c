@@ -353,7 +353,7 @@ static void print_banner(struct terminal *t)
         printf("           curl -H \"Authorization: Bearer $(cat %s/state/operator.key)\" %s/api/v2/status\n",
                dir, base);
         printf("  data     %s (your settings go to %s/config.json)\n", dir, dir);
-        printf("  next     connect Telegram: docs/platforms/telegram.md (Discord and Slack are coming)\n"
+        printf("  next     connect Discord or Telegram: docs/platforms/ (Slack is coming)\n"
                "           in another terminal: dragoman status %s\n\n",
                dir);
         printf("%sWrite a message; /help for more, Ctrl-D to leave.%s\n", style(stdout, STYLE_DIM),

@@ -337,7 +337,7 @@ static void a_terminal_gets_a_banner_answers_and_a_clean_end(void **state)
         start_on_terminal(&c, words);
         expect(&c, "demo");
         expect(&c, "operator.key");
-        expect(&c, "connect Telegram: docs/platforms/telegram.md");
+        expect(&c, "connect Discord or Telegram: docs/platforms/");
         expect(&c, "> ");
         type(&c, "good m\xc3\xb6rning\r");
         expect(&c, "You said: good m\xc3\xb6rning");

@@ -280,6 +280,7 @@ static void a_command_whose_time_is_over_is_answered_in_the_channel(void **state
 
 static void an_acknowledgement_that_came_too_late_is_no_place_for_an_answer(void **state)
 {
+        const char *application, *token;
         struct rig *g = *state;
 
         says(g, 404, "{\"code\":10062,\"message\":\"Unknown interaction\"}");
@@ -287,7 +288,7 @@ static void an_acknowledgement_that_came_too_late_is_no_place_for_an_answer(void
         rig_connect(g, "");
         stored(COMMAND);
         rig_requests(g, 1);
-        for (int i = 0; i < 100000 && ((struct discord *)rig_adapter(g)->self)->token_count > 0; i++)
+        for (int i = 0; i < 100000 && dc_reply_token(rig_adapter(g)->self, "900", &application, &token); i++)
                 loop_step(g->loop, true);
         answer(g, "{\"text\":\"hi\",\"replyTo\":\"900\"}");
         assert_string_equal(rig_line(g, 1), "POST /channels/7/messages");
@@ -305,6 +306,29 @@ static void a_pressed_button_leaves_its_message_alone(void **state)
         assert_string_equal(rig_body(g, 0), "{\"type\":6}");
         answer(g, "{\"text\":\"hi\",\"replyTo\":\"900\"}");
         assert_string_equal(rig_line(g, 1), "POST /channels/7/messages");
+}
+
+static void a_command_is_not_reacted_to(void **state)
+{
+        const struct delivery mark = { .id = 1,
+                                       .adapter = "dc",
+                                       .kind = "react",
+                                       .channel = "7",
+                                       .payload = "{\"messageId\":\"900\",\"emoji\":\"✅\"}",
+                                       .attempt = 1 };
+        struct rig *g = *state;
+
+        says(g, 204, "");
+        says(g, 200, "{\"id\":\"501\"}");
+        rig_connect(g, "");
+        stored(COMMAND);
+        answer(g, "{\"text\":\"hi\",\"replyTo\":\"900\"}");
+        fake_road.count = 0;
+        adapters_send(g->adapters, &mark);
+        for (int i = 0; i < 100000 && fake_road.count == 0; i++)
+                loop_step(g->loop, true);
+        assert_int_equal(fake_road.sent[0].result.outcome, SEND_DONE);
+        assert_int_equal(fake_server_requests(g->server), g->greetings + 2);
 }
 
 static void an_open_command_survives_an_orderly_restart(void **state)
@@ -390,6 +414,9 @@ static void a_thread_can_begin_in_a_server_but_not_in_a_thread_or_dm(void **stat
         in.thread = "66";
         assert_null(adapters_thread_at(g->adapters, &in));
         in.thread = NULL;
+        in.key = "interaction:55";
+        assert_null(adapters_thread_at(g->adapters, &in));
+        in.key = NULL;
         in.chat = CHAT_DM;
         assert_null(adapters_thread_at(g->adapters, &in));
 }
@@ -435,6 +462,7 @@ int main(void)
                 TEST(a_command_whose_time_is_over_is_answered_in_the_channel),
                 TEST(an_acknowledgement_that_came_too_late_is_no_place_for_an_answer),
                 TEST(a_pressed_button_leaves_its_message_alone),
+                TEST(a_command_is_not_reacted_to),
                 TEST(an_open_command_survives_an_orderly_restart),
                 TEST(the_last_messages_are_recalled_oldest_first),
                 TEST(a_recall_that_is_refused_says_why),

@@ -191,12 +191,14 @@ static int make_delete(struct dc_send *s, const struct delivery *d, struct error
         return 0;
 }
 
+/* Discord shows by itself how it goes with a command; there is no message to react to. */
 static int make_reaction(struct dc_send *s, const struct delivery *d, const char *method, struct error *err)
 {
         char *emoji;
 
         if (take_message_id(s, d, err) < 0)
                 return -1;
+        s->needless = dc_reply_is(discord_of(s), s->message);
         emoji = dc_emoji(json_str(s->payload, "emoji", ""));
         set_call(s, method, "/channels/{channel_id}/messages/{message_id}/reactions/{emoji_name}/@me",
                  place_of_message(s), s->message, emoji);

@@ -22,6 +22,7 @@ enum { CALLBACK_LATER = 5, CALLBACK_UPDATE_LATER = 6 };
 struct dc_token {
         char *interaction, *application, *token;
         int64_t until_ms; /* wall clock */
+        bool spent;       /* answered, or cannot be; remembered because it is no message one could react to */
         TAILQ_ENTRY(dc_token) next;
 };
 
@@ -82,7 +83,7 @@ bool dc_reply_token(struct discord *dc, const char *interaction, const char **ap
 {
         const struct dc_token *t = find(dc, interaction);
 
-        if (!t || t->until_ms <= clock_wall_ms())
+        if (!t || t->spent || t->until_ms <= clock_wall_ms())
                 return false;
         *application = t->application;
         *token = t->token;
@@ -94,7 +95,12 @@ void dc_reply_done(struct discord *dc, const char *interaction)
         struct dc_token *t = find(dc, interaction);
 
         if (t)
-                forget(dc, t);
+                t->spent = true;
+}
+
+bool dc_reply_is(const struct discord *dc, const char *id)
+{
+        return find(dc, id) != NULL;
 }
 
 /* ---- acknowledging ---- */
@@ -162,6 +168,17 @@ static void on_withdrawn(void *arg, const struct dc_answer *a)
         (void)a; /* nobody is waiting for it */
 }
 
+static void withdraw(struct discord *dc, const struct dc_token *t)
+{
+        dc_ask(dc,
+               &(struct dc_request){ .method = "DELETE",
+                                     .route = "/webhooks/{webhook_id}/{webhook_token}/messages/@original",
+                                     .args = { t->application, t->token },
+                                     .priority = DC_IDLE,
+                                     .repeatable = true },
+               on_withdrawn, NULL);
+}
+
 /* Nobody has answered, and soon nobody can: what the bot seems to think about is taken away. */
 static void on_timer(void *arg)
 {
@@ -169,14 +186,8 @@ static void on_timer(void *arg)
         struct dc_token *t;
 
         while ((t = TAILQ_FIRST(&dc->tokens)) && t->until_ms <= clock_wall_ms()) {
-                dc_ask(dc,
-                       &(struct dc_request){
-                               .method = "DELETE",
-                               .route = "/webhooks/{webhook_id}/{webhook_token}/messages/@original",
-                               .args = { t->application, t->token },
-                               .priority = DC_IDLE,
-                               .repeatable = true },
-                       on_withdrawn, NULL);
+                if (!t->spent)
+                        withdraw(dc, t);
                 forget(dc, t);
         }
         watch(dc);
@@ -208,9 +219,10 @@ void dc_replies_release(struct discord *dc)
         struct dc_token *t;
 
         while ((t = TAILQ_FIRST(&dc->tokens))) {
-                json_array_append_new(kept, json_pack("{s:s, s:s, s:s, s:I}", "id", t->interaction,
-                                                      "application", t->application, "token", t->token,
-                                                      "until", (json_int_t)t->until_ms));
+                if (!t->spent)
+                        json_array_append_new(kept, json_pack("{s:s, s:s, s:s, s:I}", "id", t->interaction,
+                                                              "application", t->application, "token",
+                                                              t->token, "until", (json_int_t)t->until_ms));
                 forget(dc, t);
         }
         if (json_array_size(kept) > 0)

@@ -347,10 +347,12 @@ void dc_send(struct adapter *a, const struct delivery *d)
 
         if (!s->kind)
                 error_set(&err, ERR_INVALID, "Discord has nothing for a delivery of kind '%.20s'", d->kind);
-        if (s->kind && s->kind->make(s, d, &err) == 0)
-                proceed(s);
-        else
+        if (!s->kind || s->kind->make(s, d, &err) < 0)
                 end_later(s, SEND_REJECTED, err.kind, -1, err.text);
+        else if (s->needless)
+                end_later(s, SEND_DONE, ERR_NONE, -1, "");
+        else
+                proceed(s);
 }
 
 void dc_sends_release(struct discord *dc)

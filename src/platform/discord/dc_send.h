@@ -37,6 +37,7 @@ struct dc_send {
         struct send_result early;
         char why[300];
         bool looked, afresh;
+        bool needless; /* there is nothing to do for it */
         unsigned pages;
         TAILQ_ENTRY(dc_send) next;
 };

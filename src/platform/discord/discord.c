@@ -416,11 +416,13 @@ static bool discord_mention(const struct adapter *a, struct slice name, struct b
         return id && buf_addf(out, "<@%s>", id) == 0;
 }
 
-/* A message in a guild can begin a thread; one that is in a thread, or in a DM, cannot. */
+/* A message in a guild can begin a thread; one that is in a thread or in a DM cannot, and a command is no message. */
 static const char *discord_thread_at(const struct adapter *a, const struct incoming *in)
 {
+        bool command = in->key && strncmp(in->key, "interaction:", 12) == 0;
+
         (void)a;
-        return in->chat == CHAT_GROUP && !in->thread && dc_is_id(in->id) ? in->id : NULL;
+        return in->chat == CHAT_GROUP && !in->thread && !command && dc_is_id(in->id) ? in->id : NULL;
 }
 
 const struct platform_ops discord_platform = {

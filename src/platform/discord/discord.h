@@ -133,8 +133,10 @@ void dc_reply_stored(void *discord, const json_t *interaction);
 /* The application and token with which the interaction can still be answered; false: it cannot (any more). Borrowed. */
 bool dc_reply_token(struct discord *dc, const char *interaction, const char **application,
                     const char **token);
-/* It has been answered, or cannot be: the token is forgotten. */
+/* It has been answered, or cannot be. */
 void dc_reply_done(struct discord *dc, const char *interaction);
+/* Is this the id of a command of the last minutes, rather than of a message? */
+bool dc_reply_is(const struct discord *dc, const char *id);
 /* Keeps the token, and returns how it is acknowledged ({"type": 5}); yours. For whoever acknowledges by answering a post. */
 json_t *dc_reply_keep(struct discord *dc, const json_t *interaction);
 void dc_replies_open(struct discord *dc);
