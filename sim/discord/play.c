@@ -1,9 +1,10 @@
 #include "sim/discord/play.h"
 
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/mem.h"
 
 #define ADA 42
 
@@ -77,4 +78,33 @@ struct guild *dc_play_find_guild(struct world *w, const json_t *wish, struct err
         if (!g)
                 error_set(err, ERR_MISSING, "there is no guild '%s'", name ? name : "");
         return g;
+}
+
+/* "<@ada>" becomes "<@42>": names are easier to write than ids. Yours to free. */
+static char *with_ids(struct world *w, const char *text)
+{
+        struct buf b;
+
+        buf_init(&b, 0);
+        while (*text) {
+                const char *end = strncmp(text, "<@", 2) == 0 ? strchr(text, '>') : NULL;
+                char *name = end ? mem_strndup(text + 2, (size_t)(end - text - 2)) : NULL;
+                const struct user *u = name ? dc_user_by_name(w, name) : NULL;
+
+                if (u) {
+                        buf_addf(&b, "<@%llu>", (unsigned long long)u->id);
+                        text = end + 1;
+                } else {
+                        buf_addch(&b, *text++);
+                }
+                free(name);
+        }
+        return buf_take(&b);
+}
+
+void dc_play_set_text(struct world *w, struct message *m, const char *text)
+{
+        free(m->content);
+        m->content = with_ids(w, text);
+        dc_message_mentions(w, m, NULL);
 }

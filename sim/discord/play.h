@@ -39,6 +39,8 @@ struct user *dc_play_find_user(struct world *w, const json_t *wish);
 struct channel *dc_play_find_channel(struct world *w, const json_t *wish, struct error *err);
 /* "message_id", in "channel" or anywhere. NULL with an error. */
 struct message *dc_play_find_message(struct world *w, const json_t *wish, struct error *err);
+/* Says this, with those whom it mentions by name: "<@ada>". */
+void dc_play_set_text(struct world *w, struct message *m, const char *text);
 /* "guild", or the first one. NULL with an error. */
 struct guild *dc_play_find_guild(struct world *w, const json_t *wish, struct error *err);
 

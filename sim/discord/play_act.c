@@ -1,9 +1,7 @@
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/jsonw.h"
-#include "base/mem.h"
 #include "sim/discord/happen.h"
 #include "sim/discord/play.h"
 
@@ -91,9 +89,7 @@ int dc_play_thread(struct world *w, const json_t *wish, struct buf *out, struct 
                 return 0;
         first = dc_message_new(w, c, from);
         first->id = dc_is_forum(parent) ? c->id : first->id;
-        free(first->content);
-        first->content = mem_strdup(json_str(wish, "text", ""));
-        dc_message_mentions(w, first, NULL);
+        dc_play_set_text(w, first, json_str(wish, "text", ""));
         dc_json_id(out, "message_id", first->id);
         dc_happen_message(w, first);
         return 0;

@@ -10,35 +10,6 @@
 #include "sim/discord/happen.h"
 #include "sim/discord/play.h"
 
-/* "<@ada>" becomes "<@42>": names are easier to write than ids. Yours to free. */
-static char *with_ids(struct world *w, const char *text)
-{
-        struct buf b;
-
-        buf_init(&b, 0);
-        while (*text) {
-                const char *end = strncmp(text, "<@", 2) == 0 ? strchr(text, '>') : NULL;
-                char *name = end ? mem_strndup(text + 2, (size_t)(end - text - 2)) : NULL;
-                const struct user *u = name ? dc_user_by_name(w, name) : NULL;
-
-                if (u) {
-                        buf_addf(&b, "<@%llu>", (unsigned long long)u->id);
-                        text = end + 1;
-                } else {
-                        buf_addch(&b, *text++);
-                }
-                free(name);
-        }
-        return buf_take(&b);
-}
-
-static void set_text(struct world *w, struct message *m, const char *text)
-{
-        free(m->content);
-        m->content = with_ids(w, text);
-        dc_message_mentions(w, m, NULL);
-}
-
 static int add_files(struct world *w, struct message *m, const json_t *files, struct error *err)
 {
         const json_t *wish;
@@ -96,7 +67,7 @@ static int fill(struct world *w, struct message *m, const json_t *wish, struct e
                 m->extra = json_deep_copy(extra);
         if (add_files(w, m, json_object_get(wish, "files"), err) != 0)
                 return -1;
-        set_text(w, m, json_str(wish, "text", ""));
+        dc_play_set_text(w, m, json_str(wish, "text", ""));
         return 0;
 }
 
@@ -151,7 +122,7 @@ int dc_play_edit(struct world *w, const json_t *wish, struct buf *out, struct er
 
         if (!m)
                 return -1;
-        set_text(w, m, json_str(wish, "text", m->content));
+        dc_play_set_text(w, m, json_str(wish, "text", m->content));
         dc_json_id(out, "message_id", m->id);
         jsonw_int(out, "sessions", dc_happen_edit(w, m));
         return 0;
