@@ -254,6 +254,12 @@ void chats_list(struct http_exchange *x); /* chats.c */
 void chats_messages(struct http_exchange *x);
 void agents_list(struct http_exchange *x); /* agents.c */
 void agents_health(struct http_exchange *x);
+void persons_list(struct http_exchange *x); /* persons.c */
+void persons_show(struct http_exchange *x);
+void persons_rename(struct http_exchange *x);
+void persons_link(struct http_exchange *x);
+void persons_unlink(struct http_exchange *x);
+void persons_merge(struct http_exchange *x);
 void access_list(struct http_exchange *x); /* access.c */
 void access_show(struct http_exchange *x);
 void access_create(struct http_exchange *x);

@@ -82,6 +82,8 @@ extern const struct field route_test_fields[]; /* route_test.c */
 extern const struct field rule_fields[], rule_put_fields[], rule_patch_fields[]; /* rules.c */
 extern const struct field access_fields[], access_patch_fields[], access_test_fields[]; /* access.c */
 extern const struct field pairing_query[], approve_fields[], deny_fields[]; /* pairing.c */
+extern const struct field persons_query[], person_fields[], link_fields[], unlink_fields[],
+        merge_fields[]; /* persons.c */
 extern const struct field pause_fields[], resume_fields[]; /* handover.c */
 extern const struct field backup_fields[]; /* backup.c */
 extern const struct field key_fields[]; /* keys.c */

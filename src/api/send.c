@@ -35,7 +35,7 @@ struct send {
         { "instanceId", FIELD_STRING, .required = true, .min = 1, .max = 128, AT(instance),                                    \
           .help = "Name of the adapter that sends." },                                                                         \
         { "to", FIELD_STRING, .required = true, .min = 1, .max = 512, AT(to),                                                  \
-          .help = "The platform's id of the chat or channel." },                                                               \
+          .help = "The platform's id of the chat or channel, or a person (per-3) who has written to the adapter alone." },                                                               \
         { "threadId", FIELD_STRING, .min = 1, .max = 512, AT(thread), .help = "A thread inside the chat." }
 #define TARGET_FIELD                                                                                                          \
         { "messageId", FIELD_STRING, .required = true, .min = 1, .max = 256, AT(message_id),                                   \
@@ -236,17 +236,95 @@ static bool check(struct http_exchange *x, const struct send *m, const char *kin
         return true;
 }
 
+/* ---- to a person ---- */
+
+/* A request on its way; the body keeps the strings of m. */
+struct sending {
+        struct job job;
+        struct body body;
+        struct send m;
+        const char *kind;
+        int64_t person;
+        char *channel; /* result: where the person can be written to alone; NULL: nowhere */
+        bool known;    /* result */
+};
+
+static void sending_free(struct sending *s)
+{
+        body_release(&s->body);
+        free(s->channel);
+        free(s);
+}
+
+/* The chat with the identity of his that was seen last on this adapter. */
+static int find_chat(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct sending *m = arg;
+        struct store_stmt *s = store_prepare(tx, "SELECT id FROM persons WHERE id = ?1");
+
+        store_bind_int(s, 1, m->person);
+        m->known = store_step(s, err) == 1;
+        store_reset(s);
+        s = store_prepare(tx, "SELECT c.channel FROM identities i JOIN identity_chats c ON c.identity = i.id"
+                              " WHERE i.person = ?1 AND c.adapter = ?2 ORDER BY c.seen_ms DESC LIMIT 1");
+        store_bind_int(s, 1, m->person);
+        store_bind_text(s, 2, m->m.instance);
+        free(m->channel);
+        m->channel = store_step(s, err) == 1 ? mem_strdup(store_col_text(s, 0)) : NULL;
+        store_reset(s);
+        return 0;
+}
+
+static void on_chat(void *arg, const struct error *err)
+{
+        struct sending *s = arg;
+        struct http_exchange *x = job_end(&s->job);
+
+        if (x && err) {
+                reply_failed(x, err);
+        } else if (x && !s->known) {
+                reply_missing(x, "person", s->m.to);
+        } else if (x && !s->channel) {
+                reply_error(
+                        x, 409, "RECIPIENT_NOT_ON_CHANNEL", NULL,
+                        "person '%s' has never written to adapter '%s' alone, so there is no chat to send to",
+                        s->m.to, s->m.instance);
+        } else if (x) {
+                s->m.to = s->channel;
+                put(x, &s->body, &s->m, s->kind);
+        }
+        sending_free(s);
+}
+
+/* "per-3" is a person: the message goes to the chat where he writes to this adapter alone. */
+static int64_t person_of(const struct http_exchange *x, const char *to)
+{
+        struct desk *desk = dispatch_desk(api_of(x)->env.dispatch);
+        int64_t id = strncmp(to, "per-", 4) == 0 ? field_id("per-", to) : -1;
+
+        return desk && id > 0 ? persons_current(desk->persons, id) : -1;
+}
+
 static void send_as(struct http_exchange *x, const char *kind)
 {
-        struct send m = { 0 };
+        struct sending *s = mem_zalloc(sizeof(*s));
         const char *key;
-        struct body b;
 
-        if (request_key(x, &key) < 0 || request_body(x, &b, &m) < 0)
+        if (request_key(x, &key) < 0 || request_body(x, &s->body, &s->m) < 0) {
+                free(s);
                 return;
-        if (check(x, &m, kind))
-                put(x, &b, &m, kind);
-        body_release(&b);
+        }
+        s->kind = kind;
+        if (check(x, &s->m, kind)) {
+                s->person = person_of(x, s->m.to);
+                if (s->person > 0) {
+                        job_begin(&s->job, x);
+                        store_read(api_of(x)->env.store, find_chat, on_chat, s);
+                        return;
+                }
+                put(x, &s->body, &s->m, kind);
+        }
+        sending_free(s);
 }
 
 void messages_send(struct http_exchange *x)

@@ -11,28 +11,6 @@
 #define ACCESS  "/api/v2/access/"
 #define PAIRING "/api/v2/pairing"
 
-/* An action of a command: its operands, and what it does. */
-struct action {
-        const char *name;
-        const char *operands[2]; /* what they are called; NULL: none */
-        int (*run)(struct args *a, struct client *c, struct error *err);
-};
-
-static int run_action(struct args *a, const struct action *actions, const char *const *names)
-{
-        const char *name = args_action(a, names, "list");
-
-        if (!name)
-                return CLI_USAGE;
-        while (strcmp(actions->name, name) != 0)
-                actions++;
-        for (size_t i = 0; i < 2 && actions->operands[i]; i++) {
-                if (!args_operand(a, actions->operands[i]))
-                        return CLI_USAGE;
-        }
-        return args_end(a) < 0 ? CLI_USAGE : client_command(a, actions->run);
-}
-
 static int ask(const struct args *a, struct client *c, const char *method, const char *path, struct buf *body,
                rest_print_fn *print, struct error *err)
 {
@@ -141,16 +119,16 @@ static int check_user(struct args *a, struct client *c, struct error *err)
 
 int access_command(struct args *a)
 {
-        static const char *const names[] = { "list", "allow", "deny", "remove", "check", NULL };
-        static const struct action actions[] = {
+        static const struct rest_action actions[] = {
                 { "list", { NULL }, list_rules },
                 { "allow", { "WHO" }, add_rule },
                 { "deny", { "WHO" }, add_rule },
                 { "remove", { "ID" }, remove_rule },
                 { "check", { "ADAPTER", "USER" }, check_user },
+                { 0 },
         };
 
-        return run_action(a, actions, names);
+        return rest_run(a, actions);
 }
 
 /* ---- pairing ---- */
@@ -204,13 +182,13 @@ static int revoke_pairing(struct args *a, struct client *c, struct error *err)
 
 int pairing_command(struct args *a)
 {
-        static const char *const names[] = { "list", "approve", "deny", "revoke", NULL };
-        static const struct action actions[] = {
+        static const struct rest_action actions[] = {
                 { "list", { NULL }, list_pairings },
                 { "approve", { "CODE" }, decide },
                 { "deny", { "CODE" }, decide },
                 { "revoke", { "ID" }, revoke_pairing },
+                { 0 },
         };
 
-        return run_action(a, actions, names);
+        return rest_run(a, actions);
 }

@@ -94,6 +94,7 @@ int route_replay(struct args *a); /* replay.c */
 int send_command(struct args *a);
 int events_command(struct args *a);
 int dead_letters_command(struct args *a);
+int persons_command(struct args *a);
 int access_command(struct args *a);
 int pairing_command(struct args *a);
 int handover_command(struct args *a);

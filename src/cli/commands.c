@@ -217,6 +217,20 @@ const struct command commands[] = {
           "  dragoman rules off night\n",
           rules_flags, rules_command },
 
+        { "persons", "[list | search TEXT | show ID | link A B | unlink A | merge SOURCE TARGET] [DIR]",
+          "show people across platforms, and who is the same",
+          "Whoever was let in is known as a person, with an identity on each platform (telegram:7). People\n"
+          "link their own accounts by writing /link to the bot; here the operator does.\n"
+          "\n"
+          "  link A B     the identities A and B are one person: that of A\n"
+          "  unlink A     takes that back\n"
+          "  merge        the person SOURCE (per-2) is the person TARGET; nothing is lost\n"
+          "\n"
+          "Examples:\n"
+          "  dragoman persons search ann\n"
+          "  dragoman persons link telegram:12345 discord:67890\n",
+          NULL, persons_command },
+
         { "access", "[list | allow WHO | deny WHO | remove ID | check ADAPTER USER] [DIR]",
           "let people in or keep them out, at once",
           "Stored access rules stand beside the lists of config.json. A deny wins over everything. WHO is\n"

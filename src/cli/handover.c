@@ -95,9 +95,7 @@ int resume_command(struct args *a)
 
 int handover_command(struct args *a)
 {
-        static const char *const actions[] = { "list", NULL };
+        static const struct rest_action actions[] = { { "list", { NULL }, list }, { 0 } };
 
-        if (!args_action(a, actions, "list") || args_end(a) < 0)
-                return CLI_USAGE;
-        return client_command(a, list);
+        return rest_run(a, actions);
 }

@@ -131,3 +131,21 @@ char *rest_read_file(const char *path, struct error *err)
         buf_release(&text);
         return NULL;
 }
+
+int rest_run(struct args *a, const struct rest_action *actions)
+{
+        const char *names[REST_MAX_ACTIONS + 1] = { NULL }, *name;
+
+        for (size_t i = 0; i < REST_MAX_ACTIONS && actions[i].name; i++)
+                names[i] = actions[i].name;
+        name = args_action(a, names, actions[0].name);
+        if (!name)
+                return CLI_USAGE;
+        while (strcmp(actions->name, name) != 0)
+                actions++;
+        for (size_t i = 0; i < COUNT(actions->operands) && actions->operands[i]; i++) {
+                if (!args_operand(a, actions->operands[i]))
+                        return CLI_USAGE;
+        }
+        return args_end(a) < 0 ? CLI_USAGE : client_command(a, actions->run);
+}

@@ -113,28 +113,18 @@ static int forget(struct args *a, struct client *c, struct error *err)
         return change(a, c, "DELETE", NULL, err);
 }
 
-static const struct {
-        const char *name;
-        int (*run)(struct args *a, struct client *c, struct error *err);
-        bool named, filed;
-} actions[] = {
-        { "list", list, false, false }, { "show", show, true, false },  { "set", set, true, true },
-        { "on", toggle, true, false },  { "off", toggle, true, false }, { "remove", forget, true, false },
-};
-
 int rules_command(struct args *a)
 {
-        static const char *const names[] = { "list", "show", "set", "on", "off", "remove", NULL };
-        const char *action = args_action(a, names, "list");
+        static const struct rest_action actions[] = {
+                { "list", { NULL }, list },
+                { "show", { "NAME" }, show },
+                { "set", { "NAME", "FILE" }, set },
+                { "on", { "NAME" }, toggle },
+                { "off", { "NAME" }, toggle },
+                { "remove", { "NAME" }, forget },
+                { 0 },
+        };
         long position;
-        size_t i = 0;
 
-        if (!action || read_position(a, &position) < 0)
-                return CLI_USAGE;
-        while (strcmp(actions[i].name, action) != 0)
-                i++;
-        if ((actions[i].named && !args_operand(a, "NAME")) ||
-            (actions[i].filed && !args_operand(a, "FILE")) || args_end(a) < 0)
-                return CLI_USAGE;
-        return client_command(a, actions[i].run);
+        return read_position(a, &position) < 0 ? CLI_USAGE : rest_run(a, actions);
 }

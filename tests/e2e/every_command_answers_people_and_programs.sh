@@ -91,6 +91,12 @@ exits 0 access remove acr-1
 exits 1 access remove acr-1
 exits 1 access allow telegram:7 --adapter nobody
 exits 64 access check api
+exits 0 persons
+contains "$(cat "$dir/out")" "nobody is known yet"
+exits 0 persons search ann
+exits 1 persons show per-1
+exits 1 persons link telegram:1 discord:2
+exits 64 persons merge per-1
 exits 0 pairing list
 contains "$(cat "$dir/out")" "nobody waits with a code"
 exits 1 pairing approve ABCD-2345

@@ -1,0 +1,102 @@
+/* People across platforms. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "cli/rest.h"
+#include "cli/style.h"
+
+#define PERSONS "/api/v2/persons"
+
+static void print_person(const json_t *p)
+{
+        const json_t *list = json_object_get(p, "identities"), *identity;
+        size_t i;
+
+        printf("%-8s %s", json_str(p, "id", "?"), style(stdout, STYLE_BOLD));
+        print_line(stdout, json_str(p, "displayName", "?"), 60);
+        printf("%s\n", style(stdout, STYLE_PLAIN));
+        json_array_foreach(list, i, identity) {
+                printf("         ");
+                print_line(stdout, json_str(identity, "id", "?"), 100);
+                if (json_str(identity, "username", NULL)) {
+                        printf(" @");
+                        print_line(stdout, json_str(identity, "username", ""), 60);
+                }
+                printf(", last seen %s\n", json_str(identity, "lastSeenAt", "?"));
+        }
+}
+
+static int list(struct args *a, struct client *c, struct error *err)
+{
+        return rest_list(a, c, PERSONS "?limit=100", "nobody is known yet", print_person, err);
+}
+
+static int search(struct args *a, struct client *c, struct error *err)
+{
+        char *path = rest_path(PERSONS "?limit=100&search=", a->operands[1], "");
+        int rc = rest_list(a, c, path, "nobody is found", print_person, err);
+
+        free(path);
+        return rc;
+}
+
+static int show(struct args *a, struct client *c, struct error *err)
+{
+        char *path = rest_path(PERSONS "/", a->operands[1], "");
+        int rc = rest_change(a, c, &(struct client_request){ .path = path }, print_person, err);
+
+        free(path);
+        return rc;
+}
+
+/* Posts the operands under these names. */
+static int post(struct args *a, struct client *c, const char *path, const char *const names[2],
+                struct error *err)
+{
+        json_t *body = json_object();
+        struct client_request request = { .method = "POST", .path = path };
+        char *text;
+        int rc;
+
+        for (size_t i = 0; i < 2 && names[i]; i++)
+                json_object_set_new(body, names[i], json_string(a->operands[i + 1]));
+        text = json_text(body);
+        request.body = text;
+        rc = rest_change(a, c, &request, print_person, err);
+        json_decref(body);
+        free(text);
+        return rc;
+}
+
+static int link_them(struct args *a, struct client *c, struct error *err)
+{
+        return post(a, c, PERSONS "/link", (const char *const[]){ "identityA", "identityB" }, err);
+}
+
+static int unlink_it(struct args *a, struct client *c, struct error *err)
+{
+        return post(a, c, PERSONS "/unlink", (const char *const[]){ "identity", NULL }, err);
+}
+
+static int merge(struct args *a, struct client *c, struct error *err)
+{
+        return post(a, c, PERSONS "/merge", (const char *const[]){ "sourcePersonId", "targetPersonId" }, err);
+}
+
+int persons_command(struct args *a)
+{
+        static const struct rest_action actions[] = {
+                { "list", { NULL }, list },
+                { "search", { "TEXT" }, search },
+                { "show", { "ID" }, show },
+                { "link", { "A", "B" }, link_them },
+                { "unlink", { "A" }, unlink_it },
+                { "merge", { "SOURCE", "TARGET" }, merge },
+                { 0 },
+        };
+
+        return rest_run(a, actions);
+}
