@@ -65,7 +65,7 @@ static void add_part(struct turn *t, struct answer *a, const char *text, const c
         struct out *o;
 
         buf_init(&payload, 0);
-        part_payload(t, text, plain, first && !a->thread, &payload);
+        part_payload(t, text, plain, first && a->refers, &payload);
         o = out_new(r->next_delivery++, t->run.id, t->adapter, t->channel, a->thread ? a->thread : t->thread,
                     edits ? "edit" : "send", PACE_FINAL, payload.data, t->trace);
         buf_release(&payload);
@@ -138,6 +138,7 @@ static void begin_thread(struct turn *t, struct answer *a)
         if (!id)
                 return;
         a->thread = mem_strdup(id);
+        a->refers = false; /* the thread does already */
         buf_init(&payload, 0);
         jsonw_open(&payload, '{');
         jsonw_str(&payload, "messageId", in->id);
@@ -173,6 +174,7 @@ void answer_make(struct turn *t, const struct turn_reply *reply, struct answer *
         struct turn_terms terms;
 
         turn_terms(t, &terms);
+        a->refers = strcmp(terms.mode, MODE_AMBIENT) != 0; /* who joins in answers nobody in particular */
         a->journaled = (r->hooks.adapter_abilities(r->hooks.ctx, t->adapter) & ADAPTER_JOURNALED) != 0;
         draft_supersede(t, a);
         a->silent = silence_of(t, &terms, reply);

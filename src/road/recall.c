@@ -106,10 +106,11 @@ void recall_begin(struct turn *t, unsigned limit)
 {
         struct road *r = t->road;
         struct recalling *w = mem_zalloc(sizeof(*w));
+        int64_t seconds = r->limits.turn_seconds < RECALL_SECONDS ? r->limits.turn_seconds : RECALL_SECONDS;
 
         w->turn = t;
         w->timer = timer_new(r->loop, on_late, w);
-        timer_start(w->timer, RECALL_SECONDS * 1000);
+        timer_start(w->timer, seconds * 1000);
         t->recalling = w;
         r->hooks.recall(r->hooks.ctx, t->adapter, t->channel, t->thread, limit, on_recalled, w);
 }

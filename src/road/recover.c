@@ -14,7 +14,7 @@
 
 /* A turn as read from its row, before it has a place in memory. */
 struct row {
-        int64_t id, conversation, attempt, fence, due_ms, created_ms, draft, mark;
+        int64_t id, conversation, attempt, fence, due_ms, created_ms, draft, mark, joins_from;
         char *agent, *rule, *trace, *adapter, *channel, *thread, *person, *session, *cancel;
         bool was_running;
         struct incoming **inputs;
@@ -142,7 +142,7 @@ static int read_inputs(struct store_tx *tx, struct row *w, const char *inputs, s
 #define TURN_COLUMNS                                                                                        \
         "t.id, t.conversation, t.agent, t.rule, t.state, t.inputs, t.trace, t.attempt, t.fence, t.due_ms, " \
         "t.created_ms,"                                                                                     \
-        " c.adapter, c.channel, c.thread, t.draft, c.person, t.session, t.cancel, t.mark"
+        " c.adapter, c.channel, c.thread, t.draft, c.person, t.session, t.cancel, t.mark, c.history_turn"
 
 /* Reads the row the statement stands on. inputs_out: a copy of the list, because reading events moves the statement's memory. */
 static struct row *read_row(struct store_stmt *s, char **inputs_out)
@@ -168,6 +168,7 @@ static struct row *read_row(struct store_stmt *s, char **inputs_out)
         w->session = mem_strdup(store_col_text(s, 16));
         w->cancel = mem_strdup(store_col_text(s, 17));
         w->mark = store_col_int(s, 18);
+        w->joins_from = store_col_int(s, 19);
         return w;
 }
 
@@ -230,6 +231,7 @@ static struct turn *place_row(struct road *r, struct row *w)
         int64_t next = r->next_turn;
 
         lane->conversation = w->conversation;
+        lane->joins_from = w->joins_from;
         r->next_turn = w->id;
         t = turn_new(r, lane, w->agent, w->rule, w->trace);
         r->next_turn = next > w->id ? next : w->id + 1;

@@ -117,6 +117,7 @@ struct answer {
         char *thread; /* begun for it; NULL: none */
         char *silent; /* why nothing is said although the turn ran; NULL: it is */
         bool journaled;
+        bool refers;           /* to the message it answers */
         int64_t superseded[4]; /* deliveries that had not left and are not worth sending any more */
         size_t superseded_count;
 };

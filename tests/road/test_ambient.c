@@ -61,6 +61,7 @@ static void the_agent_is_shown_the_room_as_it_is_now(void **state)
         rig_answer(g, 0, "Saturday?");
         rig_until_idle(g);
         assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'send'"), 1);
+        assert_string_equal(g->sent[g->sent_count - 1].reply_to, ""); /* it joins in */
         rig_free(g);
 }
 
@@ -173,6 +174,22 @@ static void a_room_that_cannot_be_read_fails_the_turn_and_the_next_goes_on(void 
         rig_free(g);
 }
 
+static void a_platform_that_never_answers_does_not_keep_the_room_waiting(void **state)
+{
+        struct rig *g = rig_in_a_room();
+
+        (void)state;
+        g->limits.turn_seconds = 1;
+        road_set_limits(g->road, &g->limits);
+        g->recall_hangs = true;
+        says(g, "m1", "one");
+        rig_until_count(g, "SELECT count(*) FROM turns WHERE state = 'failed'", 1);
+        rig_recall(g); /* at last: nobody waits for it */
+        g->recall_hangs = false;
+        asks(g, "m2", "two");
+        rig_free(g);
+}
+
 static void a_room_may_be_left_while_it_is_being_read(void **state)
 {
         struct rig *g = rig_in_a_room();
@@ -227,6 +244,7 @@ int main(void)
                 cmocka_unit_test(a_silent_rule_runs_the_agent_and_never_posts),
                 cmocka_unit_test(a_rule_that_goes_away_does_not_make_a_silent_agent_speak),
                 cmocka_unit_test(a_room_that_cannot_be_read_fails_the_turn_and_the_next_goes_on),
+                cmocka_unit_test(a_platform_that_never_answers_does_not_keep_the_room_waiting),
                 cmocka_unit_test(a_room_may_be_left_while_it_is_being_read),
                 cmocka_unit_test(nobody_types_before_there_is_something_to_say),
         };

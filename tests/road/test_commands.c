@@ -91,6 +91,24 @@ static void nothing_before_a_new_conversation_counts(void **state)
         rig_free(g);
 }
 
+static void a_new_conversation_is_not_mixed_with_the_old_one_by_a_restart(void **state)
+{
+        struct rig *g = rig_with_commands();
+
+        (void)state;
+        says(g, "running");
+        rig_until(g, &g->run_count, 1);
+        says(g, "waiting");
+        says(g, "/new");
+        rig_restart(g);
+        rig_until(g, &g->run_count, 2);
+        says(g, "first of the new one");
+        rig_answer(g, 1, "1");
+        rig_until(g, &g->run_count, 3);
+        assert_string_equal(g->runs[2].text, "waiting");
+        rig_free(g);
+}
+
 static void a_stop_ends_what_runs_and_what_waits(void **state)
 {
         struct rig *g = rig_with_commands();
@@ -267,6 +285,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(nothing_before_a_new_conversation_counts),
+                cmocka_unit_test(a_new_conversation_is_not_mixed_with_the_old_one_by_a_restart),
                 cmocka_unit_test(a_stop_ends_what_runs_and_what_waits),
                 cmocka_unit_test(
                         a_stop_means_whatever_agent_works_for_the_person_or_the_room_but_nobody_else),
