@@ -208,6 +208,19 @@ static void free_adapter_confs(struct config *c)
         c->adapter_count = 0;
 }
 
+/* Where agents find the API: by its public name, or else on this machine. */
+static void set_reply_base(struct daemon *d, const struct http_conf *http)
+{
+        const char *address = api_address(d->api), *port = strrchr(address, ':');
+        bool everywhere = strncmp(address, "0.0.0.0:", 8) == 0 || strncmp(address, "[::]:", 5) == 0;
+        char *url = http->public_url ? mem_strdup(http->public_url)
+                                     : mem_printf("%s://%s%s", api_is_tls(d->api) ? "https" : "http",
+                                                  everywhere ? "127.0.0.1" : "", everywhere ? port : address);
+
+        agents_set_reply_base(d->agents, url);
+        free(url);
+}
+
 /* Makes the running program equal to the configuration. The registries take their parts over. */
 static int apply(struct daemon *d, struct config *c, struct error *err)
 {
@@ -217,6 +230,8 @@ static int apply(struct daemon *d, struct config *c, struct error *err)
         config_to_dispatch(c, d->dispatch);
         log_access(d, c);
         adapters_set_public_url(d->adapters, c->http.public_url);
+        if (d->api)
+                set_reply_base(d, &c->http);
         if (adapters_apply(d->adapters, c->adapters, c->adapter_count, err) < 0)
                 return -1;
         free_adapter_confs(c);
@@ -530,20 +545,6 @@ static int open_road(struct daemon *d, struct error *err)
         return dispatch_restore(d->dispatch, d->store, err);
 }
 
-/* Where agents find the API: by its public name, or else on this machine. */
-static void set_reply_base(struct daemon *d)
-{
-        const char *address = api_address(d->api), *port = strrchr(address, ':');
-        bool everywhere = strncmp(address, "0.0.0.0:", 8) == 0 || strncmp(address, "[::]:", 5) == 0;
-        char *url = d->config->http.public_url
-                            ? mem_strdup(d->config->http.public_url)
-                            : mem_printf("%s://%s%s", api_is_tls(d->api) ? "https" : "http",
-                                         everywhere ? "127.0.0.1" : "", everywhere ? port : address);
-
-        agents_set_reply_base(d->agents, url);
-        free(url);
-}
-
 static int open_api(struct daemon *d, struct error *err)
 {
         struct api_env env = {
@@ -567,7 +568,7 @@ static int open_api(struct daemon *d, struct error *err)
         d->api = api_open(&env, &d->config->http, err);
         if (!d->api)
                 return -1;
-        set_reply_base(d);
+        set_reply_base(d, &d->config->http);
         return 0;
 }
 

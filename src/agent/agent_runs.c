@@ -26,9 +26,23 @@ static const struct agent_common *common_of(const struct instance *in)
         return &in->conf->common;
 }
 
-static void running_free(struct running *r)
+void runs_init(struct agents *as)
+{
+        for (size_t i = 0; i < RUN_BUCKETS; i++)
+                LIST_INIT(&as->running[i]);
+        TAILQ_INIT(&as->refused);
+}
+
+static struct runnings *bucket(struct agents *as, int64_t turn)
+{
+        return &as->running[(uint64_t)turn % RUN_BUCKETS];
+}
+
+static void running_free(struct agents *as, struct running *r)
 {
         LIST_REMOVE(r, next);
+        if (r->state == RUNNING_REFUSED)
+                TAILQ_REMOVE(&as->refused, r, next_refused);
         buf_release(&r->record);
         free(r);
 }
@@ -37,7 +51,7 @@ static struct running *find_run(struct agents *as, const struct turn_run *run)
 {
         struct running *r;
 
-        LIST_FOREACH(r, &as->running, next) {
+        LIST_FOREACH(r, bucket(as, run->id), next) {
                 if (r->run == run)
                         return r;
         }
@@ -48,7 +62,7 @@ struct running *runs_find(struct agents *as, int64_t turn)
 {
         struct running *r;
 
-        LIST_FOREACH(r, &as->running, next) {
+        LIST_FOREACH(r, bucket(as, turn), next) {
                 if (r->run->id == turn && r->on)
                         return r;
         }
@@ -73,9 +87,12 @@ static void leave(struct running *r)
 
 /* ---- refusals and failover ---- */
 
-static void refuse(struct running *r, enum error_kind why, const char *notice)
+/* Ended by the loop: the road must not hear of it before the start hook has returned. */
+static void refuse(struct agents *as, struct running *r, enum error_kind why, const char *notice)
 {
         r->state = RUNNING_REFUSED;
+        TAILQ_INSERT_TAIL(&as->refused, r, next_refused);
+        timer_start(as->chores, 0);
         r->why = why;
         snprintf(r->notice, sizeof(r->notice), "%s", notice);
 }
@@ -133,8 +150,7 @@ static void give_away_or_refuse(struct agents *as, struct running *r, const stru
         if (fail_over(as, r, in->agent.name, why))
                 return;
         add_record(r, in->agent.name, why);
-        refuse(r, kind, notice);
-        timer_start(as->chores, 0);
+        refuse(as, r, kind, notice);
 }
 
 static void on_blocked(struct agents *as, struct running *r, const struct instance *in)
@@ -193,14 +209,13 @@ void agents_start(void *agents, struct turn_run *run)
 
         r->run = run;
         buf_init(&r->record, 0);
-        LIST_INSERT_HEAD(&as->running, r, next);
+        LIST_INSERT_HEAD(bucket(as, run->id), r, next);
         if (in) {
                 place(as, r, in);
                 return;
         }
         buf_addf(&r->record, "there is no agent '%s'", run->agent);
-        refuse(r, ERR_MISSING, "Nobody is there to answer: the agent is not configured.");
-        timer_start(as->chores, 0);
+        refuse(as, r, ERR_MISSING, "Nobody is there to answer: the agent is not configured.");
 }
 
 /* Starts those for whom there is a place; who finds the circuit open goes elsewhere. */
@@ -222,30 +237,19 @@ static void pump(struct instance *in)
 
 /* ---- chores ---- */
 
-static struct running *first_refused(const struct agents *as)
-{
-        struct running *r;
-
-        LIST_FOREACH(r, &as->running, next) {
-                if (r->state == RUNNING_REFUSED)
-                        return r;
-        }
-        return NULL;
-}
-
 /* Looks anew each time: the road may start and cancel others when it hears of one. */
 static void end_refused(struct agents *as)
 {
         struct running *r;
 
-        while ((r = first_refused(as))) {
+        while ((r = TAILQ_FIRST(&as->refused))) {
                 struct turn_run *run = r->run;
                 struct turn_reply reply = { .kind = r->why };
                 char *record = mem_strdup(r->record.data), *notice = mem_strdup(r->notice);
 
                 reply.text = notice;
                 reply.error = record;
-                running_free(r);
+                running_free(as, r);
                 turn_finish(run, &reply);
                 free(record);
                 free(notice);
@@ -276,7 +280,7 @@ void runs_move(struct instance *from, struct instance *to)
                         queue_push(&to->queue, &r->entry);
                 } else {
                         add_record(r, from->agent.name, "it is not configured any more");
-                        refuse(r, ERR_MISSING, "Nobody is there to answer: the agent is not configured.");
+                        refuse(as, r, ERR_MISSING, "Nobody is there to answer: the agent is not configured.");
                 }
                 timer_start(as->chores, 0);
         }
@@ -310,7 +314,7 @@ static void note_end(struct instance *in, const struct turn_reply *reply)
 }
 
 /* With what went wrong before it. */
-static void tell_road(struct running *r, const struct turn_reply *reply)
+static void tell_road(struct agents *as, struct running *r, const struct turn_reply *reply)
 {
         struct turn_reply told = *reply;
         struct turn_run *run = r->run;
@@ -320,7 +324,7 @@ static void tell_road(struct running *r, const struct turn_reply *reply)
                 record = mem_printf("%s; then %s", r->record.data, reply->error ? reply->error : "it failed");
                 told.error = record;
         }
-        running_free(r);
+        running_free(as, r);
         turn_finish(run, &told);
         free(record);
 }
@@ -332,7 +336,7 @@ void agent_finish(struct agent *a, struct turn_run *run, const struct turn_reply
 
         note_end(in, reply);
         leave(r);
-        tell_road(r, reply);
+        tell_road(in->all, r, reply);
 }
 
 void agent_fail(struct agent *a, struct turn_run *run, const struct turn_reply *reply,
@@ -346,7 +350,7 @@ void agent_fail(struct agent *a, struct turn_run *run, const struct turn_reply *
         if (effect == EFFECT_NONE &&
             fail_over(in->all, r, in->agent.name, reply->error ? reply->error : error_kind_name(reply->kind)))
                 return;
-        tell_road(r, reply);
+        tell_road(in->all, r, reply);
 }
 
 void runs_stop(struct running *r)
@@ -359,22 +363,25 @@ void runs_stop(struct running *r)
 
 void agents_cancel(void *agents, struct turn_run *run)
 {
-        struct running *r = find_run(agents, run);
+        struct agents *as = agents;
+        struct running *r = find_run(as, run);
 
         if (!r)
                 return;
         runs_stop(r);
         leave(r);
-        running_free(r);
+        running_free(as, r);
 }
 
 void runs_drop(struct agents *as)
 {
         struct running *r;
 
-        while ((r = LIST_FIRST(&as->running))) {
-                if (r->state == RUNNING_WORKS)
-                        r->on->agent.ops->cancel(&r->on->agent, r->run);
-                running_free(r);
+        for (size_t i = 0; i < RUN_BUCKETS; i++) {
+                while ((r = LIST_FIRST(&as->running[i]))) {
+                        if (r->state == RUNNING_WORKS)
+                                r->on->agent.ops->cancel(&r->on->agent, r->run);
+                        running_free(as, r);
+                }
         }
 }

@@ -117,7 +117,7 @@ struct agents *agents_new(struct loop *l, struct http_client *http, const char *
         as->dir = mem_strdup(dir);
         map_init(&as->live);
         LIST_INIT(&as->retired);
-        LIST_INIT(&as->running);
+        runs_init(as);
         LIST_INIT(&as->checks);
         LIST_INIT(&as->news);
         as->chores = timer_new(l, on_chores, as);

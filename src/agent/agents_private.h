@@ -13,6 +13,8 @@
 #include "agent/queue.h"
 #include "base/map.h"
 
+#define RUN_BUCKETS 256
+
 struct instance {
         struct agent agent; /* first: kinds know only this part */
         struct agents *all;
@@ -43,6 +45,7 @@ struct running {
         char notice[120];
         struct buf record; /* what went wrong so far, for the operator */
         LIST_ENTRY(running) next;
+        TAILQ_ENTRY(running) next_refused;
 };
 
 struct check {
@@ -59,7 +62,8 @@ struct agents {
         char *dir;
         struct map live; /* name -> struct instance */
         LIST_HEAD(instances, instance) retired;
-        LIST_HEAD(runnings, running) running;
+        LIST_HEAD(runnings, running) running[RUN_BUCKETS]; /* by the turn's number */
+        TAILQ_HEAD(, running) refused;
         LIST_HEAD(checks, check) checks;
         struct timer *chores;
         struct answers answers;
@@ -70,6 +74,7 @@ struct agents {
 void instance_let_go(struct instance *in); /* one hold less */
 
 /* agent_runs.c */
+void runs_init(struct agents *as);
 struct running *runs_find(struct agents *as, int64_t turn); /* one that waits or works; NULL */
 /* The agent is told to stop, if it works; the turn stays open, for agent_finish. */
 void runs_stop(struct running *r);

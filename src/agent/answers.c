@@ -329,6 +329,8 @@ static void decide(struct posting *p)
                 p->told.outcome = REPLY_DUPLICATE;
                 p->told.delivery = p->found;
                 tell(p);
+        } else if (p->late && !may_speak(p, &terms)) {
+                record(p, REPLY_DISCARDED, "the turn has been answered already");
         } else if (!may_speak(p, &terms)) {
                 error_set(&err, ERR_CONFLICT,
                           "turn '%s' has had its %" PRId64 " answer%s (the agent's maxReplies)", p->turn_key,

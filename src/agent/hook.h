@@ -17,7 +17,8 @@
 #define HOOK_BODY_MAX  ((size_t)1 << 20)   /* of an answer; more is a failure */
 #define HOOK_TEXT_MAX  ((size_t)256 << 10) /* of its text */
 #define HOOK_PARTS_MAX 20                  /* messages of one answer; what is more joins the last */
-#define HOOK_LATE_MAX  256                 /* calls of one agent that may go on after their turn has ended */
+/* Calls of one agent that may go on after their turn has ended: each holds a connection. */
+#define HOOK_LATE_MAX 32
 
 struct hook_conf {
         char *url;

@@ -131,6 +131,7 @@ static void write_history(struct buf *b, const struct turn_run *run)
                 jsonw_open(b, '{');
                 jsonw_str(b, "role", l->role);
                 jsonw_opt(b, "name", l->name);
+                jsonw_opt(b, "displayName", l->display);
                 jsonw_str(b, "text", l->text);
                 jsonw_int(b, "timestamp", l->time_ms);
                 jsonw_close(b, '}');
