@@ -95,5 +95,7 @@ extern const struct field agent_chat_fields[]; /* agent_chat.c */
 
 /* The OpenAPI 3.1 document, appended to out. */
 void openapi_write(struct buf *out);
+/* The reference for people, as Markdown, appended to out. */
+void rest_doc_write(struct buf *out);
 
 #endif

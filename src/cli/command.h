@@ -102,6 +102,7 @@ int rules_command(struct args *a);
 int pause_command(struct args *a);
 int resume_command(struct args *a);
 int keys_command(struct args *a);
+int api_command(struct args *a);
 int backup_command(struct args *a);
 int config_command(struct args *a);
 int doctor_command(struct args *a);

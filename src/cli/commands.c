@@ -303,6 +303,15 @@ const struct command commands[] = {
           "  dragoman backup --to /backup/dragoman-$(date +%F).db\n",
           backup_flags, backup_command },
 
+        { "api", "doc|openapi", "print what the HTTP API offers",
+          "doc      prints the reference of all routes, as Markdown\n"
+          "openapi  prints the OpenAPI 3.1 document, for programs\n"
+          "\n"
+          "Examples:\n"
+          "  dragoman api doc\n"
+          "  dragoman api openapi > dragoman.openapi.json\n",
+          NULL, api_command },
+
         { "config", "check|schema|doc [DIR]", "check the configuration, or print what may stand in it",
           "check   reads DIR/config.json as the daemon would, tells the first mistake with its line\n"
           "        and what would have been accepted, or the warnings; exit 0 or 78\n"

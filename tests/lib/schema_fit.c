@@ -102,8 +102,6 @@ bool schema_fits(const json_t *spec, const json_t *schema, const json_t *value)
 
         schema = resolve(spec, schema);
         type = json_str(schema, "type", "");
-        if (json_is_object(schema) && json_object_size(schema) == 0)
-                return true;
         if (json_is_null(value) && json_flag(schema, "nullable", false))
                 return true;
         if (json_object_get(schema, "anyOf"))
@@ -123,7 +121,9 @@ bool schema_fits(const json_t *spec, const json_t *schema, const json_t *value)
                 return number_fits(schema, value);
         if (strcmp(type, "boolean") == 0)
                 return json_is_boolean(value);
-        return strcmp(type, "null") == 0 ? json_is_null(value) : false;
+        if (strcmp(type, "null") == 0)
+                return json_is_null(value);
+        return type[0] == '\0' && json_is_object(schema); /* kept by name only: anything */
 }
 
 bool schema_named_fits(const json_t *spec, const char *name, const json_t *value)
