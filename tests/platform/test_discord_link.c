@@ -308,6 +308,32 @@ static void a_pressed_button_leaves_its_message_alone(void **state)
         assert_string_equal(rig_line(g, 1), "POST /channels/7/messages");
 }
 
+static void questions_in_quick_succession_have_one_answer(void **state)
+{
+#define QUESTION(id, name, user)                                                         \
+        "{\"id\":\"" id "\",\"application_id\":\"43\",\"type\":2,\"token\":\"secret-" id \
+        "\",\"channel_id\":\"7\",\"data\":"                                              \
+        "{\"name\":\"" name "\"},\"member\":{\"user\":{\"id\":\"" user "\"}}}"
+        struct rig *g = *state;
+
+        for (int i = 0; i < 4; i++)
+                says(g, 204, "");
+        says(g, 200, "{\"id\":\"501\"}");
+        says(g, 204, "");
+        rig_connect(g, "");
+        stored(QUESTION("901", "ask", "5"));
+        stored(QUESTION("902", "status", "5"));
+        stored(QUESTION("903", "ask", "6"));
+        stored(QUESTION("904", "ask", "5"));
+        rig_requests(g, 4);
+        answer(g, "{\"text\":\"both\",\"replyTo\":\"904\"}");
+        rig_requests(g, 6);
+        assert_string_equal(rig_line(g, 4), "PATCH /webhooks/43/secret-904/messages/@original");
+        assert_string_equal(rig_line(g, 5), "DELETE /webhooks/43/secret-901/messages/@original");
+        loop_step(g->loop, false);
+        assert_int_equal(fake_server_requests(g->server), g->greetings + 6);
+}
+
 static void a_command_is_not_reacted_to(void **state)
 {
         const struct delivery mark = { .id = 1,
@@ -462,6 +488,7 @@ int main(void)
                 TEST(a_command_whose_time_is_over_is_answered_in_the_channel),
                 TEST(an_acknowledgement_that_came_too_late_is_no_place_for_an_answer),
                 TEST(a_pressed_button_leaves_its_message_alone),
+                TEST(questions_in_quick_succession_have_one_answer),
                 TEST(a_command_is_not_reacted_to),
                 TEST(an_open_command_survives_an_orderly_restart),
                 TEST(the_last_messages_are_recalled_oldest_first),

@@ -270,6 +270,9 @@ static void a_token_that_is_withdrawn_stops_the_adapter(void **state)
         assert_int_equal(sent->result.outcome, SEND_RETRY); /* it is sent with the next token */
         assert_int_equal(rig_adapter(g)->state, ADAPTER_STOPPED);
         assert_non_null(strstr(rig_adapter(g)->why, "adapters.dc.botToken or DISCORD_BOT_TOKEN"));
+        for (int i = 0; i < 1000 && inbound.freed == 0; i++)
+                loop_step(g->loop, true);
+        assert_int_equal(inbound.freed, 1); /* nothing more is listened to */
 }
 
 /* ---- once ---- */

@@ -21,6 +21,7 @@ enum { CALLBACK_LATER = 5, CALLBACK_UPDATE_LATER = 6 };
 
 struct dc_token {
         char *interaction, *application, *token;
+        char *asker;      /* "channel user" of a question to the agent; NULL: another command */
         int64_t until_ms; /* wall clock */
         bool spent;       /* answered, or cannot be; remembered because it is no message one could react to */
         TAILQ_ENTRY(dc_token) next;
@@ -37,6 +38,7 @@ static void forget(struct discord *dc, struct dc_token *t)
         free(t->token);
         free(t->interaction);
         free(t->application);
+        free(t->asker);
         free(t);
 }
 
@@ -59,13 +61,14 @@ static void watch(struct discord *dc)
                 timer_start(dc->tokens_timer, left > 0 ? left : 0);
 }
 
-static void keep(struct discord *dc, const char *interaction, const char *application, const char *token,
-                 int64_t until_ms)
+/* NULL when it is none, or there already. */
+static struct dc_token *keep(struct discord *dc, const char *interaction, const char *application,
+                             const char *token, int64_t until_ms)
 {
         struct dc_token *t;
 
         if (!dc_is_id(interaction) || !dc_is_id(application) || !token || !*token || find(dc, interaction))
-                return;
+                return NULL;
         if (dc->token_count >= TOKENS_MAX)
                 forget(dc, TAILQ_FIRST(&dc->tokens));
         t = mem_zalloc(sizeof(*t));
@@ -77,6 +80,7 @@ static void keep(struct discord *dc, const char *interaction, const char *applic
         TAILQ_INSERT_TAIL(&dc->tokens, t, next);
         dc->token_count++;
         watch(dc);
+        return t;
 }
 
 bool dc_reply_token(struct discord *dc, const char *interaction, const char **application, const char **token)
@@ -90,12 +94,36 @@ bool dc_reply_token(struct discord *dc, const char *interaction, const char **ap
         return true;
 }
 
+static void on_withdrawn(void *arg, const struct dc_answer *a)
+{
+        (void)arg;
+        (void)a; /* nobody is waiting for it */
+}
+
+/* What the bot seems to think about is taken away. */
+static void withdraw(struct discord *dc, struct dc_token *t)
+{
+        t->spent = true;
+        dc_ask(dc,
+               &(struct dc_request){ .method = "DELETE",
+                                     .route = "/webhooks/{webhook_id}/{webhook_token}/messages/@original",
+                                     .args = { t->application, t->token },
+                                     .priority = DC_IDLE,
+                                     .repeatable = true },
+               on_withdrawn, NULL);
+}
+
 void dc_reply_done(struct discord *dc, const char *interaction)
 {
-        struct dc_token *t = find(dc, interaction);
+        struct dc_token *done = find(dc, interaction), *t;
 
-        if (t)
-                t->spent = true;
+        if (!done)
+                return;
+        done->spent = true;
+        /* questions that were asked in quick succession have one answer, in the place of the last */
+        for (t = TAILQ_FIRST(&dc->tokens); done->asker && t != done; t = TAILQ_NEXT(t, next))
+                if (!t->spent && t->asker && strcmp(t->asker, done->asker) == 0)
+                        withdraw(dc, t);
 }
 
 bool dc_reply_is(const struct discord *dc, const char *id)
@@ -110,14 +138,29 @@ static bool is_component(const json_t *interaction)
         return json_int(interaction, "type", 0) == INTERACTION_COMPONENT;
 }
 
+static char *asker_of(const json_t *d)
+{
+        const json_t *member = json_object_get(d, "member");
+        const json_t *user = json_object_get(member ? member : d, "user");
+
+        if (strcmp(json_str(json_object_get(d, "data"), "name", ""), "ask") != 0)
+                return NULL;
+        return mem_printf("%s %s", json_str(d, "channel_id", ""), json_str(user, "id", ""));
+}
+
 /* A button's message stays as it is; the answer to it is a message of its own. */
 json_t *dc_reply_keep(struct discord *dc, const json_t *interaction)
 {
-        if (!is_component(interaction))
-                keep(dc, json_str(interaction, "id", NULL),
-                     json_str(interaction, "application_id", dc->self.application),
-                     json_str(interaction, "token", NULL), clock_wall_ms() + TOKEN_MS);
-        return json_pack("{s:i}", "type", is_component(interaction) ? CALLBACK_UPDATE_LATER : CALLBACK_LATER);
+        struct dc_token *t;
+
+        if (is_component(interaction))
+                return json_pack("{s:i}", "type", CALLBACK_UPDATE_LATER);
+        t = keep(dc, json_str(interaction, "id", NULL),
+                 json_str(interaction, "application_id", dc->self.application),
+                 json_str(interaction, "token", NULL), clock_wall_ms() + TOKEN_MS);
+        if (t)
+                t->asker = asker_of(interaction);
+        return json_pack("{s:i}", "type", CALLBACK_LATER);
 }
 
 struct acknowledgement {
@@ -162,24 +205,7 @@ void dc_reply_stored(void *discord, const json_t *interaction)
 
 /* ---- the end ---- */
 
-static void on_withdrawn(void *arg, const struct dc_answer *a)
-{
-        (void)arg;
-        (void)a; /* nobody is waiting for it */
-}
-
-static void withdraw(struct discord *dc, const struct dc_token *t)
-{
-        dc_ask(dc,
-               &(struct dc_request){ .method = "DELETE",
-                                     .route = "/webhooks/{webhook_id}/{webhook_token}/messages/@original",
-                                     .args = { t->application, t->token },
-                                     .priority = DC_IDLE,
-                                     .repeatable = true },
-               on_withdrawn, NULL);
-}
-
-/* Nobody has answered, and soon nobody can: what the bot seems to think about is taken away. */
+/* Nobody has answered, and soon nobody can. */
 static void on_timer(void *arg)
 {
         struct discord *dc = arg;

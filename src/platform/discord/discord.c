@@ -124,7 +124,7 @@ static void dc_enter(struct discord *dc, enum dc_state state)
 void dc_stop(struct discord *dc, const char *why)
 {
         dc_enter(dc, DC_STOPPED);
-        timer_stop(dc->timer);
+        timer_start(dc->timer, 0); /* the gateway may be the caller: it is closed from the loop */
         dc_call_abort(dc->call);
         dc->call = NULL;
         adapter_stopped(dc->adapter, why);
@@ -290,7 +290,15 @@ static void greet(struct discord *dc)
 
 static void on_timer(void *arg)
 {
-        greet(arg);
+        struct discord *dc = arg;
+
+        if (dc->state != DC_STOPPED) {
+                greet(dc);
+                return;
+        }
+        dc_inbound_free(dc->inbound);
+        dc->inbound = NULL;
+        dc_webhook_release(dc);
 }
 
 /* ---- life ---- */
