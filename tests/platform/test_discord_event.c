@@ -143,6 +143,8 @@ static void threads_and_posts_are_in_their_channel(void **state)
 
         assert_string_equal(in->channel, "10");
         assert_string_equal(in->thread, "11");
+        assert_string_equal(in->chat_name, "general");
+        assert_string_equal(json_str(g->item.metadata, "threadName", ""), "topic");
         learn(g, "THREAD_CREATE",
               "{\"id\":\"16\",\"type\":11,\"guild_id\":\"1\",\"parent_id\":\"15\",\"name\":\"post\"}");
         in = told(g, "MESSAGE_CREATE",

@@ -49,13 +49,14 @@ static bool is_self(const struct dc_reading *r, const char *id)
 struct incoming *dc_events_new(struct dc_reading *r, const char *channel, const char *guild, size_t n)
 {
         struct dc_item *item = r->item;
-        struct dc_place place = { .type = -1 };
+        struct dc_place place = { .type = -1 }, parent = { .type = -1 };
 
         if (!dc_is_id(channel) || n == 0) {
                 ignore(r, "it names no channel");
                 return NULL;
         }
         dc_cache_place(r->by->cache, channel, &place);
+        dc_cache_place(r->by->cache, place.parent, &parent);
         if (!guild && place.guild) /* messages read by REST do not say it */
                 guild = arena_strdup(&item->arena, place.guild);
         item->events = arena_alloc(&item->arena, n * sizeof(*item->events));
@@ -66,9 +67,11 @@ struct incoming *dc_events_new(struct dc_reading *r, const char *channel, const 
                 in->channel = place.parent ? arena_strdup(&item->arena, place.parent) : channel;
                 in->thread = place.parent ? channel : NULL;
                 in->chat = guild ? CHAT_GROUP : CHAT_DM;
-                in->chat_name = arena_strdup(&item->arena, place.name);
+                in->chat_name = arena_strdup(&item->arena, place.parent ? parent.name : place.name);
                 in->guild = guild;
         }
+        if (place.parent)
+                note_text(r, "threadName", place.name);
         note_text(r, "guildName", dc_cache_guild_name(r->by->cache, guild));
         if (place.type >= 0)
                 dc_note(r, "channelType", json_integer(place.type));

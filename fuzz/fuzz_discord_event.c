@@ -1,0 +1,55 @@
+/* Any JSON as any dispatch: whatever becomes an event has a key, a channel and valid ids. */
+#include <jansson.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "platform/discord/dc_event.h"
+#include "platform/discord/dc_rest.h"
+
+static const char *const types[] = {
+        "MESSAGE_CREATE",       "MESSAGE_UPDATE",          "MESSAGE_DELETE",     "MESSAGE_DELETE_BULK",
+        "MESSAGE_REACTION_ADD", "MESSAGE_REACTION_REMOVE", "INTERACTION_CREATE", "GUILD_CREATE",
+        "THREAD_LIST_SYNC",     "CHANNEL_UPDATE",          "GUILD_DELETE",       "THREAD_DELETE",
+        "GUILD_MEMBER_UPDATE",
+};
+
+static void check(const struct incoming *in)
+{
+        if (!in->key || !*in->key || !dc_is_id(in->channel) || (in->thread && !dc_is_id(in->thread)) ||
+            (in->sender_id && !dc_is_id(in->sender_id)))
+                abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+        struct dc_cache *cache;
+        struct dc_dispatch e = { .session = "s", .seq = 1 };
+        struct dc_item item;
+        json_t *first;
+
+        if (n < 1)
+                return 0;
+        e.type = types[data[0] % COUNT(types)];
+        e.d = json_read((const char *)data + 1, n - 1, NULL);
+        if (!e.d)
+                return 0;
+        cache = dc_cache_new();
+        first = json_pack("{s:s, s:i, s:s}", "id", "11", "type", 11, "parent_id", "10");
+        dc_cache_add(cache, "1", first);
+        json_decref(first);
+        dc_cache_learn(cache, "42", e.type, e.d);
+        dc_item_read(&item, &(struct dc_reader){ .self = "42", .cache = cache, .role_mentions = true }, &e);
+        for (size_t i = 0; i < item.event_count; i++)
+                check(&item.events[i]);
+        if (item.event_count == 0 && !item.ignored)
+                abort();
+        dc_item_release(&item);
+        dc_cache_free(cache);
+        json_decref(e.d);
+        return 0;
+}

@@ -1,0 +1,634 @@
+/* What Discord tells on its way to the inbox: in order, acknowledged after the commit, nothing missing after a lost session. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../lib/fake_server.h"
+#include "../lib/scratch.h"
+#include "base/clock.h"
+#include "fake_gateway.h"
+#include "fake_road.h"
+#include "platform/discord/dc_inbound.h"
+#include "platform/discord/discord.h"
+
+#define STEPS 50000
+#define GETS  32
+
+/* A question to REST that the test answers. */
+struct asked {
+        char path[200];
+        dc_got_fn *done; /* NULL: answered */
+        void *arg;
+};
+
+struct rig {
+        char *dir;
+        struct loop *loop;
+        struct http_client *http;
+        struct secret *token;
+        struct fake_gateway fake;
+        struct platform_ops ops;
+        struct adapter adapter;
+        struct dc_inbound_options o;
+        struct dc_inbound *in;
+        struct asked gets[GETS];
+        unsigned get_count, ups, stops, stored, completed, dms;
+        struct dc_gateway_stats stats;
+        char why[300], dm[100], interaction[100];
+};
+
+/* ---- the owner ---- */
+
+static void answer_bot(void *arg)
+{
+        struct asked *a = arg;
+        json_t *body = json_pack("{s:i, s:{s:i, s:i, s:i, s:i}}", "shards", 1, "session_start_limit", "total",
+                                 1000, "remaining", 900, "reset_after", 0, "max_concurrency", 1);
+
+        if (a->done)
+                a->done(a->arg, 200, body, NULL);
+        a->done = NULL;
+        json_decref(body);
+}
+
+static void on_get(void *ctx, const char *path, dc_got_fn *done, void *arg)
+{
+        struct rig *g = ctx;
+        struct asked *a = &g->gets[g->get_count++ % GETS];
+
+        snprintf(a->path, sizeof(a->path), "%s", path);
+        a->done = done;
+        a->arg = arg;
+        if (strcmp(path, "/gateway/bot") == 0) {
+                g->get_count--; /* not what the tests are about */
+                struct asked *bot = &g->gets[GETS - 1];
+
+                *bot = *a;
+                loop_defer(g->loop, answer_bot, bot);
+        }
+}
+
+static void on_ready(void *ctx, const struct dc_gateway_ready *ready)
+{
+        (void)ctx, (void)ready;
+}
+
+static void on_up(void *ctx)
+{
+        ((struct rig *)ctx)->ups++;
+}
+
+static void on_lost(void *ctx, const char *why)
+{
+        (void)ctx, (void)why;
+}
+
+static void on_stopped(void *ctx, const char *why)
+{
+        struct rig *g = ctx;
+
+        g->stops++;
+        snprintf(g->why, sizeof(g->why), "%s", why);
+}
+
+static void on_stored(void *ctx, const json_t *interaction)
+{
+        struct rig *g = ctx;
+
+        g->stored++;
+        snprintf(g->interaction, sizeof(g->interaction), "%s", json_str(interaction, "token", ""));
+}
+
+static void on_complete(void *ctx, const json_t *interaction)
+{
+        (void)interaction;
+        ((struct rig *)ctx)->completed++;
+}
+
+static void on_dm(void *ctx, const char *user, const char *channel)
+{
+        struct rig *g = ctx;
+
+        g->dms++;
+        snprintf(g->dm, sizeof(g->dm), "%s in %s", user, channel);
+}
+
+static int set_up(void **state)
+{
+        struct rig *g = mem_zalloc(sizeof(*g));
+        char *folder;
+
+        fake_road_reset();
+        g->dir = scratch_new();
+        folder = scratch_path(g->dir, "state");
+        mkdir(folder, 0700);
+        free(folder);
+        g->loop = loop_new();
+        g->http = http_client_new(g->loop, NULL, NULL);
+        g->token = secret_new("a.secret.token", 14);
+        fake_gateway_init(&g->fake, g->loop);
+        g->ops.name = "discord";
+        g->adapter = (struct adapter){ .ops = &g->ops,
+                                       .name = "dc",
+                                       .loop = g->loop,
+                                       .http = g->http,
+                                       .road = FAKE_ROAD,
+                                       .dir = g->dir };
+        g->o = (struct dc_inbound_options){ .adapter = &g->adapter,
+                                            .token = g->token,
+                                            .gateway_url = fake_ws_url(g->fake.ws, ""),
+                                            .intents = DC_INTENTS,
+                                            .media_max_bytes = 1000,
+                                            .catchup_seconds = 3600,
+                                            .catchup_messages = 120,
+                                            .times = { .backoff_ms = 2,
+                                                       .backoff_max_ms = 10,
+                                                       .identify_ms = 1,
+                                                       .invalid_ms = 5,
+                                                       .save_ms = 1 } };
+        *state = g;
+        return 0;
+}
+
+static void close_it(struct rig *g)
+{
+        dc_inbound_free(g->in);
+        g->in = NULL;
+        for (unsigned i = 0; i < COUNT(fake_road.arrivals); i++) /* late acknowledgements find nobody */
+                if (fake_road.arrivals[i].ack)
+                        fake_road_ack(i, ERR_NONE);
+        for (unsigned i = 0; i < GETS; i++)
+                g->gets[i].done = NULL;
+}
+
+static int tear_down(void **state)
+{
+        struct rig *g = *state;
+
+        close_it(g);
+        loop_step(g->loop, false);
+        fake_gateway_release(&g->fake);
+        http_client_free(g->http);
+        secret_free(g->token);
+        loop_free(g->loop);
+        free((char *)(uintptr_t)g->o.gateway_url);
+        scratch_free(g->dir);
+        free(g);
+        return 0;
+}
+
+static void await(struct rig *g, const unsigned *what, unsigned n)
+{
+        for (int i = 0; i < STEPS && *what < n; i++)
+                loop_step(g->loop, true);
+        assert_true(*what >= n);
+}
+
+static void begin(struct rig *g)
+{
+        const struct dc_inbound_hooks hooks = { .ctx = g,
+                                                .get = on_get,
+                                                .ready = on_ready,
+                                                .up = on_up,
+                                                .lost = on_lost,
+                                                .stopped = on_stopped,
+                                                .stored = on_stored,
+                                                .dm = on_dm,
+                                                .complete = on_complete };
+
+        g->in = dc_inbound_new(&g->o, &hooks);
+}
+
+#define GUILD(last)                                                                                     \
+        "{\"id\":\"1\",\"name\":\"Home\",\"channels\":[{\"id\":\"10\",\"type\":0,\"name\":\"general\"," \
+        "\"last_message_id\":" last                                                                     \
+        "},{\"id\":\"12\",\"type\":0,\"name\":\"quiet\",\"last_message_id\":null},"                     \
+        "{\"id\":\"15\",\"type\":15,\"name\":\"forum\",\"last_message_id\":" last "}],\"threads\":[]}"
+
+static void connected(struct rig *g)
+{
+        begin(g);
+        await(g, &g->ups, 1);
+        fake_dispatch(&g->fake, g->fake.last, "GUILD_CREATE", GUILD("\"5\""));
+}
+
+/* Somebody writes in a channel; guild "": a DM. */
+static void write_in(struct rig *g, const char *channel, const char *guild, const char *id, const char *more)
+{
+        char *d = mem_printf(
+                "{\"id\":\"%s\",\"channel_id\":\"%s\",\"type\":0,\"content\":\"text %s\",\"author\":{"
+                "\"id\":\"5\",\"username\":\"ann\"}%s%s%s%s}",
+                id, channel, id, *guild ? ",\"guild_id\":\"" : "", guild, *guild ? "\"" : "", more);
+
+        fake_dispatch(&g->fake, g->fake.last, "MESSAGE_CREATE", d);
+        free(d);
+}
+
+/* The i-th question of REST is answered. */
+static void answer(struct rig *g, unsigned i, int status, const char *text)
+{
+        struct asked *a = &g->gets[i];
+        json_t *body = text ? json_read(text, strlen(text), NULL) : NULL;
+        dc_got_fn *done = a->done;
+
+        assert_non_null(done);
+        a->done = NULL;
+        done(a->arg, status, body, "as told");
+        json_decref(body);
+}
+
+static size_t uncommitted(struct rig *g)
+{
+        dc_inbound_stats(g->in, &g->stats);
+        return g->stats.uncommitted;
+}
+
+static const char *key(unsigned i)
+{
+        return fake_road.arrivals[i].key;
+}
+
+/* ---- the way ---- */
+
+static void a_message_is_acknowledged_after_its_commit(void **state)
+{
+        struct rig *g = *state;
+
+        connected(g);
+        write_in(g, "10", "1", "100", "");
+        await(g, &fake_road.received_count, 1);
+        assert_string_equal(key(0), "100");
+        assert_string_equal(fake_road.received.adapter, "dc");
+        assert_int_equal(uncommitted(g), 1); /* the guild before it was nothing to be stored */
+        fake_road_ack(0, ERR_NONE);
+        assert_int_equal(uncommitted(g), 0);
+        assert_int_equal(g->get_count, 0);
+}
+
+static void what_is_nobodys_message_does_not_hold_the_sequence(void **state)
+{
+        struct rig *g = *state;
+
+        connected(g);
+        fake_dispatch(&g->fake, g->fake.last, "TYPING_START", "{\"channel_id\":\"10\"}");
+        fake_dispatch(&g->fake, g->fake.last, "MESSAGE_CREATE",
+                      "{\"id\":\"9\",\"channel_id\":\"10\",\"type\":7}");
+        fake_dispatch(&g->fake, g->fake.last, "SOMETHING_NEW", "[1,2]");
+        write_in(g, "10", "1", "100", "");
+        await(g, &fake_road.received_count, 1);
+        assert_int_equal(uncommitted(g), 1);
+}
+
+static void a_refused_message_is_offered_again(void **state)
+{
+        struct rig *g = *state;
+
+        connected(g);
+        write_in(g, "10", "1", "100", "");
+        await(g, &fake_road.received_count, 1);
+        fake_road_ack(0, ERR_LIMIT);
+        assert_int_equal(uncommitted(g), 1);
+        await(g, &fake_road.received_count, 2);
+        assert_string_equal(key(1), "100");
+        fake_road_ack(1, ERR_NONE);
+        assert_int_equal(uncommitted(g), 0);
+}
+
+static void what_can_never_be_stored_is_left_out(void **state)
+{
+        struct rig *g = *state;
+
+        connected(g);
+        write_in(g, "10", "1", "100", "");
+        await(g, &fake_road.received_count, 1);
+        fake_road_ack(0, ERR_INVALID);
+        assert_int_equal(uncommitted(g), 0);
+}
+
+static void an_unknown_channel_is_asked_for_once_and_keeps_its_order(void **state)
+{
+        struct rig *g = *state;
+
+        connected(g);
+        write_in(g, "20", "1", "100", "");
+        write_in(g, "20", "1", "101", "");
+        write_in(g, "10", "1", "102", "");
+        await(g, &fake_road.received_count, 1);
+        assert_string_equal(key(0), "102"); /* others do not wait for it */
+        assert_int_equal(g->get_count, 1);
+        assert_string_equal(g->gets[0].path, "/channels/20");
+        answer(g, 0, 200,
+               "{\"id\":\"20\",\"type\":11,\"parent_id\":\"10\",\"name\":\"topic\",\"guild_id\":\"1\"}");
+        assert_int_equal(fake_road.received_count, 3);
+        assert_string_equal(key(1), "100");
+        assert_string_equal(key(2), "101");
+        assert_string_equal(fake_road.received.channel, "10");
+        assert_string_equal(fake_road.received.thread, "20");
+}
+
+static void a_channel_nobody_may_tell_about_is_a_plain_one(void **state)
+{
+        struct rig *g = *state;
+        struct dc_place place;
+
+        connected(g);
+        write_in(g, "20", "1", "100", "");
+        await(g, &g->get_count, 1);
+        answer(g, 0, 403, NULL);
+        assert_int_equal(fake_road.received_count, 1);
+        write_in(g, "20", "1", "101", "");
+        await(g, &fake_road.received_count, 2);
+        assert_int_equal(g->get_count, 1);
+        assert_true(dc_inbound_place(g->in, "20", &place));
+        assert_string_equal(place.guild, "1");
+        assert_string_equal(dc_inbound_user_named(g->in, "ann"), "5");
+}
+
+static void a_dm_tells_where_the_person_is_reached(void **state)
+{
+        struct rig *g = *state;
+
+        connected(g);
+        write_in(g, "500", "", "100", "");
+        await(g, &fake_road.received_count, 1);
+        assert_int_equal(g->dms, 0);
+        fake_road_ack(0, ERR_NONE);
+        assert_string_equal(g->dm, "5 in 500");
+}
+
+static void files_are_there_before_the_message_is(void **state)
+{
+        static const struct fake_answer script[] = {
+                { .bytes = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nthe bytes" }
+        };
+        struct rig *g = *state;
+        struct fake_server *cdn = fake_server_new(g->loop, script, COUNT(script));
+        char *more = mem_printf(
+                     ",\"attachments\":[{\"id\":\"70\",\"filename\":\"a.txt\",\"size\":9,\"url\":\"http://"
+                     "127.0.0.1:%d/a.txt\"},{\"id\":\"71\",\"filename\":\"big\",\"size\":5000,\"url\":"
+                     "\"http://127.0.0.1:1/big\"}]",
+                     fake_server_port(cdn)),
+             *path;
+
+        connected(g);
+        write_in(g, "10", "1", "100", more);
+        write_in(g, "10", "1", "101", "");
+        await(g, &fake_road.received_count, 2);
+        assert_string_equal(key(0), "100");
+        assert_int_equal(fake_road.arrivals[0].attachments, 2);
+        assert_non_null(strstr(fake_road.arrivals[0].metadata, "it is larger than mediaMaxBytes"));
+        assert_string_equal(key(1), "101");
+        path = mem_printf("%s/workspace/channels/dc/10/attachments/100-a.txt", g->dir);
+        assert_int_equal(access(path, R_OK), 0);
+        free(path);
+        free(more);
+        fake_server_free(cdn);
+}
+
+/* ---- interactions ---- */
+
+#define COMMAND                                                                                             \
+        "{\"id\":\"2000\",\"type\":%d,\"token\":\"tok\",\"channel_id\":\"10\",\"guild_id\":\"1\","          \
+        "\"member\":{"                                                                                      \
+        "\"user\":{\"id\":\"5\",\"username\":\"ann\"}},\"data\":{\"name\":\"ask\",\"options\":[{\"value\":" \
+        "\"why?\"}]}}"
+
+static void an_interaction_is_acknowledged_after_its_commit(void **state)
+{
+        struct rig *g = *state;
+        char command[400];
+
+        connected(g);
+        snprintf(command, sizeof(command), COMMAND, 2);
+        fake_dispatch(&g->fake, g->fake.last, "INTERACTION_CREATE", command);
+        await(g, &fake_road.received_count, 1);
+        assert_string_equal(fake_road.arrivals[0].text, "why?");
+        assert_int_equal(g->stored, 0);
+        fake_road_ack(0, ERR_NONE);
+        assert_int_equal(g->stored, 1);
+        assert_string_equal(g->interaction, "tok");
+        assert_int_equal(uncommitted(g), 0);
+        snprintf(command, sizeof(command), COMMAND, 4);
+        fake_dispatch(&g->fake, g->fake.last, "INTERACTION_CREATE", command);
+        await(g, &g->completed, 1);
+        assert_int_equal(uncommitted(g), 0);
+}
+
+static int posted;
+
+static void on_posted(void *arg, bool ok)
+{
+        (void)arg;
+        posted = ok ? 1 : -1;
+}
+
+static void an_interaction_over_http_is_answered_by_its_post(void **state)
+{
+        struct rig *g = *state;
+        char command[400];
+        json_t *j;
+
+        connected(g);
+        snprintf(command, sizeof(command), COMMAND, 2);
+        j = json_read(command, strlen(command), NULL);
+        write_in(g, "10", "1", "100", "");
+        await(g, &fake_road.received_count, 1);
+        posted = 0;
+        dc_inbound_interaction(g->in, j, on_posted, NULL);
+        assert_int_equal(posted, 0);
+        fake_road_ack(1, ERR_NONE);
+        assert_int_equal(posted, 1);
+        assert_int_equal(g->stored, 0); /* the post itself is the acknowledgement */
+        dc_inbound_interaction(g->in, j, on_posted, NULL);
+        fake_road_ack(2, ERR_LIMIT);
+        assert_int_equal(posted, -1);
+        posted = 0;
+        dc_inbound_interaction(g->in, j, on_posted, NULL);
+        close_it(g);
+        assert_int_equal(posted, -1);
+        json_decref(j);
+}
+
+/* ---- after a gap ---- */
+
+/* A session is lost, and a new one begins that tells of the guild again; newest: the last message of channel 10. */
+static void lose_session(struct rig *g, const char *newest)
+{
+        unsigned identifies = g->fake.identifies;
+        char *guild;
+
+        fake_say(&g->fake, g->fake.last, "{\"op\":9,\"d\":false}");
+        await(g, &g->fake.identifies, identifies + 1);
+        guild = mem_printf("%.*s\"%s\"%s", (int)(strstr(GUILD("@"), "@") - GUILD("@")), GUILD("@"), newest,
+                           "},{\"id\":\"15\",\"type\":15,\"last_message_id\":\"9\"}],\"threads\":[]}");
+        fake_dispatch(&g->fake, g->fake.last, "GUILD_CREATE", guild);
+        free(guild);
+}
+
+static void page(struct rig *g, unsigned i, const char *first, unsigned count)
+{
+        uint64_t id = strtoull(first, NULL, 10) + count - 1;
+        struct buf b;
+
+        buf_init(&b, 0);
+        buf_addch(&b, '[');
+        for (unsigned k = 0; k < count; k++)
+                buf_addf(&b,
+                         "%s{\"id\":\"%llu\",\"channel_id\":\"10\",\"type\":0,\"content\":\"missed\","
+                         "\"author\":{"
+                         "\"id\":\"5\",\"username\":\"ann\"}}",
+                         k ? "," : "", (unsigned long long)(id - k));
+        buf_addch(&b, ']');
+        answer(g, i, 200, b.data);
+        buf_release(&b);
+}
+
+static void what_a_lost_session_missed_is_read_back_before_what_happens_now(void **state)
+{
+        struct rig *g = *state;
+        char now[24], after[24];
+
+        connected(g);
+        write_in(g, "10", "1", "100", "");
+        await(g, &fake_road.received_count, 1);
+        fake_road_ack(0, ERR_NONE);
+        dc_id_at(clock_wall_ms(), now);
+        lose_session(g, now);
+        await(g, &g->get_count, 1);
+        assert_non_null(strstr(g->gets[0].path, "/channels/10/messages?after="));
+        assert_non_null(strstr(g->gets[0].path, "&limit=100"));
+        snprintf(after, sizeof(after), "%.*s", (int)strcspn(strstr(g->gets[0].path, "after=") + 6, "&"),
+                 strstr(g->gets[0].path, "after=") + 6);
+        assert_true(dc_id_time_ms(after) <= clock_wall_ms() - 60000);
+        write_in(g, "10", "1", "900", "");
+        write_in(g, "12", "1", "901", "");
+        await(g, &fake_road.received_count, 2);
+        assert_string_equal(key(1), "901"); /* the quiet channel does not wait */
+        page(g, 0, "200", 3);
+        assert_int_equal(fake_road.received_count, 6);
+        assert_string_equal(key(2), "200");
+        assert_string_equal(key(3), "201");
+        assert_string_equal(key(4), "202");
+        assert_string_equal(key(5), "900");
+        assert_string_equal(fake_road.received.guild, "1");
+        assert_int_equal(g->get_count, 1); /* neither the forum nor the quiet channel was asked */
+}
+
+static void reading_back_goes_page_by_page_up_to_the_limit(void **state)
+{
+        struct rig *g = *state;
+        char now[24];
+
+        connected(g);
+        write_in(g, "10", "1", "100", "");
+        await(g, &fake_road.received_count, 1);
+        fake_road_ack(0, ERR_NONE);
+        dc_id_at(clock_wall_ms(), now);
+        lose_session(g, now);
+        await(g, &g->get_count, 1);
+        page(g, 0, "200", 100);
+        assert_int_equal(g->get_count, 2);
+        assert_string_equal(g->gets[1].path, "/channels/10/messages?after=299&limit=20");
+        page(g, 1, "300", 20);
+        assert_int_equal(g->get_count, 2);
+        assert_int_equal(fake_road.received_count, 121);
+}
+
+static void a_channel_that_cannot_be_read_back_holds_nobody(void **state)
+{
+        struct rig *g = *state;
+        char now[24];
+
+        connected(g);
+        write_in(g, "10", "1", "100", "");
+        await(g, &fake_road.received_count, 1);
+        fake_road_ack(0, ERR_NONE);
+        dc_id_at(clock_wall_ms(), now);
+        lose_session(g, now);
+        await(g, &g->get_count, 1);
+        write_in(g, "10", "1", "900", "");
+        answer(g, 0, 503, NULL);
+        await(g, &g->get_count, 2);
+        answer(g, 1, 403, NULL);
+        await(g, &fake_road.received_count, 2);
+        assert_string_equal(key(1), "900");
+}
+
+static void the_first_session_ever_reads_nothing_back(void **state)
+{
+        struct rig *g = *state;
+        char now[24], *guild;
+
+        dc_id_at(clock_wall_ms(), now);
+        begin(g);
+        await(g, &g->ups, 1);
+        guild = mem_printf(
+                "{\"id\":\"1\",\"channels\":[{\"id\":\"10\",\"type\":0,\"last_message_id\":\"%s\"}]}", now);
+        fake_dispatch(&g->fake, g->fake.last, "GUILD_CREATE", guild);
+        free(guild);
+        write_in(g, "10", "1", "100", "");
+        await(g, &fake_road.received_count, 1);
+        assert_int_equal(g->get_count, 0);
+}
+
+/* ---- the end ---- */
+
+static void a_bad_token_names_where_it_belongs(void **state)
+{
+        struct rig *g = *state;
+
+        g->fake.identify = 4004;
+        begin(g);
+        await(g, &g->stops, 1);
+        assert_non_null(strstr(g->why, "adapters.dc.botToken"));
+}
+
+static void closing_with_everything_under_way_is_fine(void **state)
+{
+        struct rig *g = *state;
+        char now[24];
+
+        connected(g);
+        write_in(g, "10", "1", "100", "");
+        await(g, &fake_road.received_count, 1);
+        fake_road_ack(0, ERR_NONE);
+        dc_id_at(clock_wall_ms(), now);
+        lose_session(g, now);
+        await(g, &g->get_count, 1);
+        write_in(g, "10", "1", "900", ",\"attachments\":[{\"id\":\"70\",\"url\":\"http://127.0.0.1:1/x\"}]");
+        write_in(g, "33", "1", "901", "");
+        write_in(g, "12", "1", "902", "");
+        await(g, &fake_road.received_count, 2);
+        close_it(g);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        const struct CMUnitTest tests[] = {
+                T(a_message_is_acknowledged_after_its_commit),
+                T(what_is_nobodys_message_does_not_hold_the_sequence),
+                T(a_refused_message_is_offered_again),
+                T(what_can_never_be_stored_is_left_out),
+                T(an_unknown_channel_is_asked_for_once_and_keeps_its_order),
+                T(a_channel_nobody_may_tell_about_is_a_plain_one),
+                T(a_dm_tells_where_the_person_is_reached),
+                T(files_are_there_before_the_message_is),
+                T(an_interaction_is_acknowledged_after_its_commit),
+                T(an_interaction_over_http_is_answered_by_its_post),
+                T(what_a_lost_session_missed_is_read_back_before_what_happens_now),
+                T(reading_back_goes_page_by_page_up_to_the_limit),
+                T(a_channel_that_cannot_be_read_back_holds_nobody),
+                T(the_first_session_ever_reads_nothing_back),
+                T(a_bad_token_names_where_it_belongs),
+                T(closing_with_everything_under_way_is_fine),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
