@@ -135,9 +135,21 @@ static void no_sign_is_left_behind_by_a_crash(void **state)
         rig_free(g);
 }
 
+static void everything_triggers(struct rig *g, const struct incoming *in, struct decision *out)
+{
+        (void)g;
+        (void)in;
+        out->trigger = true;
+}
+
 static void there_are_no_signs_where_they_would_only_disturb(void **state)
 {
         struct rig *g = rig_with_marks(1);
+        struct incoming reaction = { .adapter = "react",
+                                     .type = EVENT_REACTION_RECEIVED,
+                                     .chat = CHAT_GROUP,
+                                     .id = "m0",
+                                     .emoji = "🔬" };
 
         (void)state;
         asks(g, "echo", "m1", CHAT_DM);
@@ -149,7 +161,14 @@ static void there_are_no_signs_where_they_would_only_disturb(void **state)
         rig_spin(g, 20);
         rig_answer(g, 1, "reading along");
         rig_until_idle(g);
-        assert_string_equal(doings(g), "send to one person, send reading along");
+        g->terms.mode = NULL;
+        g->decides = everything_triggers;
+        rig_hear(g, &reaction);
+        rig_until(g, &g->run_count, 3);
+        rig_spin(g, 20);
+        rig_answer(g, 2, "what a message");
+        rig_until_idle(g);
+        assert_string_equal(doings(g), "send to one person, send reading along, send what a message");
         rig_free(g);
 }
 
