@@ -10,6 +10,7 @@
 
 #include "base/jsonw.h"
 #include "base/mem.h"
+#include "dispatch/commands.h"
 #include "dispatch/dispatch.h"
 #include "dispatch/hours.h"
 #include "dispatch/pattern.h"
@@ -91,8 +92,56 @@ static void ask_access(char *entry, const char *text)
         access_free(a);
 }
 
+/* A command is one of the table, and what follows it is part of the text. */
+static void ask_command(const char *text)
+{
+        const char *rest = NULL;
+        const struct chat_command *c = command_read(text, &rest), *meant = command_meant(text);
+
+        if (c && (!rest || rest < text || rest > text + strlen(text) || meant))
+                abort();
+}
+
+/* The whole evaluator, as the road asks it: a message that is refused has a reason, and one that is not has an agent. */
+static void decide(struct rule *rules, const char *text)
+{
+        static struct dispatch *d;
+        struct dispatch_adapter *a = mem_array(1, sizeof(*a));
+        struct incoming in = { .adapter = "tg",
+                               .platform = "telegram",
+                               .channel = "c",
+                               .chat = CHAT_GROUP,
+                               .sender_id = "7",
+                               .text = text,
+                               .metadata = text,
+                               .is_mention = true };
+        struct decision out;
+
+        if (!d)
+                d = dispatch_new();
+        a[0] = (struct dispatch_adapter){ .name = mem_strdup("tg"),
+                                          .platform = mem_strdup("telegram"),
+                                          .trusted = true,
+                                          .commands = true,
+                                          .conversation_seconds = 300 };
+        dispatch_set(d, a, 1, rules, rules ? 1 : 0, "agent");
+        dispatch_set_clock(d, 1794728171127);
+        dispatch_decide(d, &in, &out);
+        if (out.trigger && !out.agent)
+                abort();
+        if ((!out.trigger || !dispatch_admit(d, &in, &out)) && !out.reason)
+                abort();
+        if (out.also.fn)
+                out.also.done(out.also.arg);
+        if (out.session)
+                dispatch_ended(d,
+                               &(struct turn_run){ .adapter = "tg", .channel = "c", .session = out.session },
+                               &(struct turn_outcome){ .answered = true });
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+        struct rule *taken;
         char *all = mem_alloc(size + 1);
         const char *text;
         struct hours h;
@@ -104,9 +153,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (hours_parse(all, &h) == 0)
                 (void)hours_hold(&h, (struct moment){ 3, 600 });
         ask_access(all, text);
+        ask_command(text);
         if (read_rule(all, strlen(all), &r) == 0 || make_rule(all, &r) == 0) {
                 ask(&r, text);
-                rule_release(&r);
+                taken = mem_array(1, sizeof(*taken));
+                taken[0] = r;
+                decide(taken, text);
         }
         free(all);
         return 0;
