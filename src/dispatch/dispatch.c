@@ -50,6 +50,7 @@ struct dispatch *dispatch_new(void)
         d->windows = windows_new(WINDOWS_MAX);
         d->reactions = reactions_new(REACTED_MAX);
         d->budget = budget_new();
+        d->chains = chains_new(CHAINS_MAX);
         return d;
 }
 
@@ -81,6 +82,7 @@ void dispatch_free(struct dispatch *d)
         windows_free(d->windows);
         reactions_free(d->reactions);
         budget_free(d->budget);
+        chains_free(d->chains);
         buf_release(&d->reason);
         buf_release(&d->notice);
         buf_release(&d->session);
@@ -255,6 +257,8 @@ void dispatch_decide(void *dispatch, const struct incoming *in, struct decision 
 
         *out = (struct decision){ 0 };
         matter_init(&m, dispatch, in, out);
+        if (!in->sender_is_bot && !in->is_own)
+                chains_break(m.d->chains, in);
         out->trigger = matter_pass(&m, dispatch_guards);
         if (m.command)
                 command_carry_out(&m);
@@ -268,6 +272,8 @@ static void note_placed(struct matter *m)
 
         if (!m->out->joins)
                 limits_count(m->d->limits, &who, guard_rate(m->adapter, m->rule), m->now_ms);
+        if (m->in->sender_is_bot)
+                chains_add(m->d->chains, m->in, m->now_ms);
         if (reactions_concern(m->in))
                 reactions_count(m->d->reactions, m->in, m->now_ms);
         conversation_placed(m);

@@ -6,6 +6,7 @@
 
 #include "base/map.h"
 #include "dispatch/budget.h"
+#include "dispatch/chain.h"
 #include "dispatch/commands.h"
 #include "dispatch/dispatch.h"
 #include "dispatch/reactions.h"
@@ -15,6 +16,7 @@
 #define PEOPLE_MAX  20000 /* whose turns are counted at the same time */
 #define WINDOWS_MAX 20000 /* conversations that are open at the same time */
 #define REACTED_MAX 20000 /* messages whose reactions are remembered */
+#define CHAINS_MAX  1000  /* channels in which bots talk with each other at the same time */
 
 struct dispatch {
         struct dispatch_adapter *adapters;
@@ -30,6 +32,7 @@ struct dispatch {
         struct windows *windows;
         struct reactions *reactions;
         struct budget *budget;
+        struct chains *chains;
         int64_t clock_ms;                   /* 0: the real one */
         struct desk *desk;                  /* may be NULL */
         struct buf reason, notice, session; /* of the last decision */

@@ -86,12 +86,20 @@ bool is_not_paused(struct matter *m)
                              p->by ? p->by : "somebody", p->reason ? ": " : "", p->reason ? p->reason : "");
 }
 
+/* Hops are counted by the message, or by who spoke here. */
 bool is_no_loop(struct matter *m)
 {
-        if (m->in->hops <= m->adapter->max_hops)
-                return true;
-        return matter_refuse(m, "it has passed through %d bots, adapter '%s' allows %lld (maxHops)",
-                             m->in->hops, m->adapter->name, (long long)m->adapter->max_hops);
+        int in_a_row = m->in->sender_is_bot ? chains_length(m->d->chains, m->in, m->now_ms) : 0;
+
+        if (m->in->hops > m->adapter->max_hops)
+                return matter_refuse(m, "it has passed through %d bots, adapter '%s' allows %lld (maxHops)",
+                                     m->in->hops, m->adapter->name, (long long)m->adapter->max_hops);
+        if (in_a_row >= m->adapter->max_hops && in_a_row > 0)
+                return matter_refuse(m,
+                                     "%d messages of bots in a row were answered here and nobody else spoke, "
+                                     "adapter '%s' allows no more (maxHops)",
+                                     in_a_row, m->adapter->name);
+        return true;
 }
 
 /* Two bots that tell each other to slow down would be the loop that is to be ended; and who only reads along tells nobody anything. */

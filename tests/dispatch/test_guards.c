@@ -119,6 +119,39 @@ static void who_is_not_let_in_is_refused_before_rules_are_asked(void **state)
         dispatch_free(d);
 }
 
+/* ---- bots ---- */
+
+static void bots_that_answer_each_other_are_stopped_until_a_person_speaks(void **state)
+{
+        struct incoming bot = group_message("9", "ping"), ann = group_message("7", "what are you two doing?");
+        struct fixture f;
+
+        (void)state;
+        open_with(&f, TALK, rig_adapter());
+        bot.sender_is_bot = true;
+        for (int i = 0; i < 4; i++)
+                hear(&f, &bot); /* nobody tells us the hops */
+        assert_int_equal(f.rig->run_count, 3);
+        assert_string_equal(last_row(&f),
+                            "skipped: 3 messages of bots in a row were answered here and nobody else "
+                            "spoke, adapter 'chat' allows no more (maxHops)");
+        bot.channel = "457"; /* another channel is another matter */
+        hear(&f, &bot);
+        assert_int_equal(f.rig->run_count, 4);
+        bot.channel = "456";
+        hear(&f, &ann);
+        hear(&f, &bot);
+        assert_string_equal(last_row(&f), "done");
+        hear(&f, &bot);
+        hear(&f, &bot);
+        hear(&f, &bot);
+        assert_non_null(strstr(last_row(&f), "in a row"));
+        dispatch_set_clock(f.dispatch, NOON + 120 * SECONDS); /* it was no loop: a loop is never quiet */
+        hear(&f, &bot);
+        assert_string_equal(last_row(&f), "done");
+        close_all(&f);
+}
+
 /* ---- reactions ---- */
 
 static struct incoming reaction(const char *sender, const char *emoji, const char *message)
@@ -321,6 +354,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(guards_speak_in_the_order_of_the_list),
                 cmocka_unit_test(who_is_not_let_in_is_refused_before_rules_are_asked),
+                cmocka_unit_test(bots_that_answer_each_other_are_stopped_until_a_person_speaks),
                 cmocka_unit_test(a_reaction_that_is_put_back_is_an_event_but_no_second_turn),
                 cmocka_unit_test(reactions_on_one_message_make_three_turns_and_no_more),
                 cmocka_unit_test(the_oldest_message_is_forgotten_when_there_are_too_many),
