@@ -379,9 +379,11 @@ void runs_drop(struct agents *as)
 
         for (size_t i = 0; i < RUN_BUCKETS; i++) {
                 while ((r = LIST_FIRST(&as->running[i]))) {
+                        LIST_REMOVE(r, next);
                         if (r->state == RUNNING_WORKS)
                                 r->on->agent.ops->cancel(&r->on->agent, r->run);
-                        running_free(as, r);
+                        buf_release(&r->record);
+                        free(r);
                 }
         }
 }

@@ -266,9 +266,9 @@ static void stop_run(const struct llm *m, const struct llm_reader *r, const stru
 
 #define AGNO_WIRE(name_, on_event_)                                                                          \
         {                                                                                                    \
-                .name = name_, .subject = "agent", .acts = true, .health = "/health",                        \
+                .name = (name_), .subject = "agent", .acts = true, .health = "/health",                      \
                 .key_header = "Authorization: Bearer ", .content_type = "application/x-www-form-urlencoded", \
-                .body = write_body, .event = on_event_, .answer = on_answer, .stop = stop_run,               \
+                .body = write_body, .event = (on_event_), .answer = on_answer, .stop = stop_run,             \
         }
 const struct llm_wire agno_agent_wire = AGNO_WIRE("agno agent", on_agent_event);
 const struct llm_wire agno_team_wire = AGNO_WIRE("agno team", on_team_event);

@@ -111,15 +111,6 @@ static void fail(struct hook_call *c, enum error_kind kind, enum agent_effect ef
 
 /* ---- late ---- */
 
-static void late_free(struct hook_call *c)
-{
-        struct hook *k = c->hook;
-
-        LIST_REMOVE(c, next);
-        k->late_count--;
-        call_free(c);
-}
-
 static void on_late_answer(struct hook_call *c, const struct http_result *result)
 {
         struct agent *a = c->hook->agent;
@@ -141,7 +132,9 @@ static void on_late_answer(struct hook_call *c, const struct http_result *result
         agent_late(a, c->turn, &reply);
         hook_answer_release(&got);
         buf_release(&record);
-        late_free(c);
+        LIST_REMOVE(c, next);
+        c->hook->late_count--;
+        call_free(c);
         agent_unhold(a);
 }
 
@@ -455,8 +448,10 @@ void hook_close(struct agent *a)
         struct hook_call *c;
 
         probes_drop(&k->probes);
-        while ((c = LIST_FIRST(&k->late)))
-                late_free(c);
+        while ((c = LIST_FIRST(&k->late))) {
+                LIST_REMOVE(c, next);
+                call_free(c);
+        }
         free(k->url);
         free(k);
 }
