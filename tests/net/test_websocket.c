@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/fake_server.h"
 #include "../lib/fake_tls.h"
 #include "../lib/fake_ws.h"
 #include "base/buf.h"
@@ -359,6 +360,29 @@ static void a_server_that_does_not_answer_meets_the_deadline(void **state)
         assert_int_equal(g->end.kind, ERR_TIMEOUT);
 }
 
+static void a_proxy_is_asked_for_a_tunnel(void **state)
+{
+        static const struct fake_answer script[] = {
+                { .bytes = "HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n" }
+        };
+        struct rig *g = *state;
+        struct fake_server *proxy = fake_server_new(g->loop, script, COUNT(script));
+        char *url = fake_server_url(proxy, ""),
+             *line = mem_printf("CONNECT 127.0.0.1:%d", fake_ws_port(g->server));
+
+        http_client_free(g->http);
+        g->http = http_client_new(g->loop, &(struct http_client_options){ .proxy = url }, NULL);
+        open_with(g, (struct websocket_options){ 0 });
+        await(g, &g->closes, 1);
+        assert_int_equal(g->end.kind, ERR_NET);
+        assert_non_null(fake_server_request(proxy, 0));
+        assert_memory_equal(fake_server_request(proxy, 0), line, strlen(line));
+        assert_int_equal(fake_ws_accepted(g->server), 0);
+        fake_server_free(proxy);
+        free(url);
+        free(line);
+}
+
 static void an_address_that_is_none_is_told_later(void **state)
 {
         struct rig *g = *state;
@@ -536,6 +560,7 @@ int main(void)
                 T(a_refused_handshake_names_the_status_and_the_wait),
                 T(a_wrong_accept_is_refused),
                 T(a_server_that_does_not_answer_meets_the_deadline),
+                T(a_proxy_is_asked_for_a_tunnel),
                 T(an_address_that_is_none_is_told_later),
                 T(freeing_and_closing_before_it_is_open_is_fine),
                 T(a_message_beyond_the_limit_closes_with_1009),

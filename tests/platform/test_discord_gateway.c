@@ -597,7 +597,7 @@ static void fatal_close_codes_stop_and_tell_what_to_do(void **state)
                 const char *says;
         } rows[] = {
                 { 4004, "token" },
-                { 4010, "adapters.dc.shards" },
+                { 4010, "set adapters.dc.shards" },
                 { 4011, "adapters.dc.shards" },
                 { 4012, "version" },
                 { 4013, "adapters.dc.intents" },

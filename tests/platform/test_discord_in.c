@@ -560,6 +560,53 @@ static void a_channel_that_cannot_be_read_back_holds_nobody(void **state)
         assert_string_equal(key(1), "900");
 }
 
+static void a_second_gap_is_read_back_too(void **state)
+{
+        struct rig *g = *state;
+        char now[24];
+
+        connected(g);
+        write_in(g, "10", "1", "100", "");
+        await(g, &fake_road.received_count, 1);
+        fake_road_ack(0, ERR_NONE);
+        dc_id_at(clock_wall_ms(), now);
+        lose_session(g, now);
+        await(g, &g->get_count, 1);
+        lose_session(g, now); /* while the first is being read */
+        write_in(g, "12", "1", "901", "");
+        await(g, &fake_road.received_count, 2);
+        page(g, 0, "200", 1);
+        assert_int_equal(g->get_count, 2);
+        assert_string_equal(g->gets[1].path, "/channels/10/messages?after=200&limit=100");
+        page(g, 1, "201", 1);
+        assert_int_equal(g->get_count, 2);
+        fake_road_ack(1, ERR_NONE);
+        fake_road_ack(2, ERR_NONE);
+        fake_road_ack(3, ERR_NONE);
+        lose_session(g, now); /* and after it */
+        await(g, &g->get_count, 3);
+        page(g, 2, "202", 1);
+        assert_string_equal(key(4), "202");
+}
+
+static void one_that_waits_does_not_stop_the_others(void **state)
+{
+        struct rig *g = *state;
+
+        connected(g);
+        write_in(g, "20", "1", "100", "");
+        await(g, &g->get_count, 1);
+        for (unsigned i = 0; i < 3000; i++) {
+                fake_dispatch(&g->fake, g->fake.last, "TYPING_START", "{}");
+                if (i % 100 == 0)
+                        loop_step(g->loop, false);
+        }
+        write_in(g, "10", "1", "101", "");
+        await(g, &fake_road.received_count, 1);
+        assert_string_equal(key(0), "101");
+        assert_int_equal(uncommitted(g), 2);
+}
+
 static void the_first_session_ever_reads_nothing_back(void **state)
 {
         struct rig *g = *state;
@@ -625,6 +672,8 @@ int main(void)
                 T(what_a_lost_session_missed_is_read_back_before_what_happens_now),
                 T(reading_back_goes_page_by_page_up_to_the_limit),
                 T(a_channel_that_cannot_be_read_back_holds_nobody),
+                T(a_second_gap_is_read_back_too),
+                T(one_that_waits_does_not_stop_the_others),
                 T(the_first_session_ever_reads_nothing_back),
                 T(a_bad_token_names_where_it_belongs),
                 T(closing_with_everything_under_way_is_fine),

@@ -31,6 +31,8 @@ struct job {
         int64_t left;
         unsigned tries;
         bool running, held;
+        bool earlier; /* of a gap before the last one */
+        bool again;   /* and of the last one, too */
         TAILQ_ENTRY(job) next;
 };
 
@@ -47,7 +49,8 @@ struct dc_catchup {
         unsigned gap_count;
         TAILQ_HEAD(, job) jobs; /* running ones and those that wait */
         unsigned running;
-        struct map known;       /* places that have or had a job since the last gap */
+        struct map
+                known; /* places looked at since the last gap; the value is their job, or ourselves when it is done */
         struct timer *patience; /* holding ends */
         struct recent *recent;  /* being looked up */
 };
@@ -84,6 +87,10 @@ static void job_end(struct job *j)
                 c->running--;
         if (j->held)
                 dc_intake_release(c->intake, j->place);
+        if (j->earlier)
+                map_remove(&c->known, j->place);
+        else
+                map_put(&c->known, j->place, c);
         job_free(j);
 }
 
@@ -128,6 +135,12 @@ static void on_page(void *arg, int status, json_t *body, const char *why)
                 log_info("what was missed in a channel cannot be read", LOG_S("adapter", c->adapter->name),
                          LOG_S("channel", j->place), LOG_S("why", why));
         }
+        if (j->again) {
+                j->again = false;
+                j->left = c->messages;
+                ask(j);
+                return;
+        }
         job_end(j);
         pump(c);
 }
@@ -171,12 +184,17 @@ static void on_patience(void *arg)
 
 static void want(struct dc_catchup *c, const char *place, int64_t since_ms)
 {
-        struct job *j;
+        void *known = map_get(&c->known, place);
+        struct job *j = known != c ? known : NULL;
 
-        if (map_get(&c->known, place))
+        if (j && j->earlier) { /* what it reads may be older than the last gap: once more */
+                j->earlier = false;
+                j->again = true;
+        }
+        if (known)
                 return;
-        map_put(&c->known, place, c);
         j = mem_zalloc(sizeof(*j));
+        map_put(&c->known, place, j);
         j->c = c;
         j->place = mem_strdup(place);
         j->left = c->messages;
@@ -255,10 +273,17 @@ static void look_up_recent(struct dc_catchup *c, int64_t since_ms)
 
 /* ---- gaps ---- */
 
+/* Every place may have to be looked at again. */
 static void forget_known(struct dc_catchup *c)
 {
+        struct job *j;
+
         map_release(&c->known);
         map_init(&c->known);
+        TAILQ_FOREACH(j, &c->jobs, next) {
+                j->earlier = true;
+                map_put(&c->known, j->place, j);
+        }
 }
 
 void dc_catchup_gap(struct dc_catchup *c, unsigned shard, int64_t since_ms)
@@ -275,8 +300,7 @@ void dc_catchup_gap(struct dc_catchup *c, unsigned shard, int64_t since_ms)
                 c->gap_count = shard + 1;
         }
         c->gaps[shard] = (struct gap){ .since_ms = from, .until_ms = now + TALE_MS };
-        if (TAILQ_EMPTY(&c->jobs))
-                forget_known(c);
+        forget_known(c);
         log_info("a session of Discord was lost; what was missed is read back",
                  LOG_S("adapter", c->adapter->name), LOG_I("shard", shard),
                  LOG_I("seconds", (now - from) / 1000));

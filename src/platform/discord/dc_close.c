@@ -86,8 +86,9 @@ void dc_close_sentence(const struct dc_gateway_options *o, int code, char *out, 
                 break;
         case 4010:
         case 4011:
-                snprintf(out, size, "%s: set adapters.%.60s.shards to \"auto\" (close code %d)",
-                         dc_close_rule(code)->what, o->name, code);
+                snprintf(out, size, "%s: %s adapters.%.60s.shards%s (close code %d)",
+                         dc_close_rule(code)->what, o->shards ? "set" : "start again, or set", o->name,
+                         o->shards ? " to \"auto\"" : "", code);
                 break;
         default:
                 snprintf(out, size, "%s (close code %d)", dc_close_rule(code)->what, code);

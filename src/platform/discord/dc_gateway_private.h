@@ -49,7 +49,7 @@ struct dc_session_file;
 /* Reads what is there, if it belongs to this bot, these intents and this number of shards. dir NULL: nothing is kept. */
 struct dc_session_file *dc_session_open(const struct dc_gateway_options *o, unsigned shard, unsigned shards,
                                         struct dc_session *out);
-/* Soon, at most once in save_ms, on a worker thread. An empty one removes the file. */
+/* Soon, at most once in save_ms, on a worker thread, as it is then. It must live until dc_session_close. */
 void dc_session_save(struct dc_session_file *f, const struct dc_session *s);
 /* Writes what is still to be written; blocks. NULL is fine. */
 void dc_session_close(struct dc_session_file *f);
@@ -77,6 +77,7 @@ void dc_frames_feed(struct dc_frames *f, bool binary, const char *bytes, size_t 
 struct dc_pending {
         struct dc_pending_entry *ring;
         size_t cap, count;
+        size_t open;    /* of them, not committed: others only wait for these */
         uint64_t first; /* number of the oldest */
 };
 void dc_pending_release(struct dc_pending *p);

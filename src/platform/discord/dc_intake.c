@@ -378,7 +378,7 @@ static void on_place(void *arg, int status, json_t *body, const char *why)
         LIST_REMOVE(q, next);
         if (status == 200) {
                 dc_cache_add(in->cache, q->guild, body);
-        } else { /* then it is a channel like any other, and not asked for again */
+        } else if (q->guild) { /* then it is a channel like any other, and not asked for again */
                 json_t *plain = json_pack("{s:s, s:i}", "id", q->place, "type", DC_TYPE_TEXT);
 
                 log_info("Discord does not say what this channel is", LOG_S("adapter", in->adapter->name),
@@ -391,7 +391,10 @@ static void on_place(void *arg, int status, json_t *body, const char *why)
                 if (w->placed || strcmp(w->place, q->place) != 0)
                         continue;
                 w->placed = true;
-                read_it(w);
+                if (status == 200 || q->guild)
+                        read_it(w);
+                else /* missed, and not even known to be a DM */
+                        finish(w, true);
         }
         free(q->place);
         free(q->guild);
@@ -522,6 +525,7 @@ void dc_intake_missed(struct dc_intake *in, const char *place, json_t *message)
 {
         const struct dc_dispatch e = { .type = "MESSAGE_CREATE", .d = message };
         const char *named = dc_event_place(e.type, message);
+        struct dc_place known;
         struct work *w, *before;
 
         if (!named || strcmp(named, place) != 0)
@@ -535,7 +539,9 @@ void dc_intake_missed(struct dc_intake *in, const char *place, json_t *message)
                 TAILQ_INSERT_BEFORE(before, w, next);
         else
                 TAILQ_INSERT_TAIL(&in->window, w, next);
-        w->placed = true;
-        if (read_it(w))
+        w->placed = dc_cache_place(in->cache, place, &known); /* whether this is a DM is not in the message */
+        if (!w->placed)
+                ask_place(in, place, NULL);
+        else if (read_it(w))
                 flush(in);
 }

@@ -36,13 +36,20 @@ uint64_t dc_pending_add(struct dc_pending *p, int64_t seq, bool begins)
                 grow(p);
         p->ring[number % p->cap] = (struct dc_pending_entry){ .seq = seq, .begins = begins };
         p->count++;
+        p->open++;
         return number;
 }
 
 void dc_pending_done(struct dc_pending *p, uint64_t number)
 {
-        if (number >= p->first && number - p->first < p->count)
-                p->ring[number % p->cap].done = true;
+        struct dc_pending_entry *e;
+
+        if (number < p->first || number - p->first >= p->count)
+                return;
+        e = &p->ring[number % p->cap];
+        if (!e->done)
+                p->open--;
+        e->done = true;
 }
 
 bool dc_pending_take(struct dc_pending *p, int64_t *seq, bool *begins)

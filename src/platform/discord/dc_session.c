@@ -26,12 +26,11 @@ struct dc_session_file {
         unsigned intents, shards;
         int64_t save_ms;
         struct timer *timer;
-        char *text;       /* to be written; NULL: the file is to be removed */
-        uint64_t version; /* of text */
-        bool dirty;
-        pthread_mutex_t lock; /* guards the file and `written` */
-        uint64_t written;     /* version in the file */
-        unsigned refs;        /* the owner, a write under way */
+        const struct dc_session *session; /* to be written; NULL: what is written holds */
+        uint64_t version;                 /* grows with each writing */
+        pthread_mutex_t lock;             /* guards the file and `written` */
+        uint64_t written;                 /* version in the file */
+        unsigned refs;                    /* the owner, a write under way */
 };
 
 void dc_session_release(struct dc_session *s)
@@ -50,7 +49,6 @@ static void unref(struct dc_session_file *f)
                 return;
         pthread_mutex_destroy(&f->lock);
         free(f->path);
-        free(f->text);
         free(f);
 }
 
@@ -70,13 +68,9 @@ static int write_whole(const char *path, const char *text)
 
 static int replace(const char *path, const char *text)
 {
-        char *fresh;
-        int rc;
+        char *fresh = mem_printf("%s.new", path);
+        int rc = write_whole(fresh, text);
 
-        if (!text)
-                return unlink(path) < 0 && errno != ENOENT ? -1 : 0;
-        fresh = mem_printf("%s.new", path);
-        rc = write_whole(fresh, text);
         if (rc == 0)
                 rc = rename(fresh, path);
         free(fresh);
@@ -118,22 +112,6 @@ static void on_saved(void *arg)
         free(s);
 }
 
-static void on_timer(void *arg)
-{
-        struct dc_session_file *f = arg;
-        struct saving *s;
-
-        if (!f->dirty)
-                return;
-        s = mem_zalloc(sizeof(*s));
-        s->file = f;
-        s->text = mem_strdup(f->text);
-        s->version = f->version;
-        f->dirty = false;
-        f->refs++;
-        loop_work(f->loop, save, on_saved, s);
-}
-
 static char *text_of(const struct dc_session_file *f, const struct dc_session *s)
 {
         struct buf b;
@@ -154,25 +132,40 @@ static char *text_of(const struct dc_session_file *f, const struct dc_session *s
         return buf_take(&b);
 }
 
+static void on_timer(void *arg)
+{
+        struct dc_session_file *f = arg;
+        struct saving *s = mem_zalloc(sizeof(*s));
+
+        s->file = f;
+        s->text = text_of(f, f->session);
+        s->version = ++f->version;
+        f->session = NULL;
+        f->refs++;
+        loop_work(f->loop, save, on_saved, s);
+}
+
 void dc_session_save(struct dc_session_file *f, const struct dc_session *s)
 {
         if (!f)
                 return;
-        free(f->text);
-        f->text = s->id ? text_of(f, s) : NULL;
-        f->version++;
-        f->dirty = true;
+        f->session = s;
         if (!timer_active(f->timer))
                 timer_start(f->timer, f->save_ms);
 }
 
 void dc_session_close(struct dc_session_file *f)
 {
+        char *text;
+
         if (!f)
                 return;
         timer_free(f->timer);
-        if (f->dirty)
-                put(f, f->text, f->version);
+        if (f->session) {
+                text = text_of(f, f->session);
+                put(f, text, ++f->version);
+                free(text);
+        }
         unref(f);
 }
 
@@ -193,9 +186,11 @@ static json_t *read_file(const char *path)
 
 static void take(const struct dc_session_file *f, const json_t *j, struct dc_session *out)
 {
+        if (strcmp(json_str(j, "token", ""), f->token) != 0)
+                return;
         out->seen_ms = json_int(j, "seenMs", 0); /* also when the session itself is of no use */
-        if (strcmp(json_str(j, "token", ""), f->token) != 0 || json_int(j, "intents", -1) != f->intents ||
-            json_int(j, "shards", -1) != f->shards || json_int(j, "seq", -1) < 0)
+        if (json_int(j, "intents", -1) != f->intents || json_int(j, "shards", -1) != f->shards ||
+            json_int(j, "seq", -1) < 0)
                 return;
         out->id = mem_strdup(json_str(j, "session", NULL));
         out->resume_url = mem_strdup(json_str(j, "resumeUrl", NULL));

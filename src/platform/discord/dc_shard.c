@@ -29,7 +29,8 @@
 #define OUR_CLOSE     4000 /* anything but 1000 and 1001, which would end the session */
 #define CLOSE_MS      2000
 #define RESUMES_MAX   3
-#define PENDING_MAX   1000 /* uncommitted; beyond it nothing is read until half of them are */
+#define OPEN_MAX      1000  /* uncommitted; beyond it nothing is read until half of them are */
+#define PENDING_MAX   50000 /* with those that only wait for an earlier one */
 #define FRAMES_MINUTE 120
 #define FRAMES_SPARE  10 /* of them, for heartbeats of our own and the beginning of a session */
 #define INTERVAL_MIN  10
@@ -308,7 +309,7 @@ static uint64_t pending_add(struct dc_shard *s, int64_t seq, bool begins)
 {
         uint64_t number = dc_pending_add(&s->pending, seq, begins);
 
-        if (s->pending.count >= PENDING_MAX && !s->full) {
+        if ((s->pending.open >= OPEN_MAX || s->pending.count >= PENDING_MAX) && !s->full) {
                 s->full = true;
                 set_pause(s);
         }
@@ -341,7 +342,7 @@ void dc_shard_committed(struct dc_shard *s, uint64_t number)
                 note_seen(s);
                 dc_session_save(s->file, &s->session);
         }
-        if (s->full && s->pending.count <= PENDING_MAX / 2) {
+        if (s->full && s->pending.open <= OPEN_MAX / 2 && s->pending.count <= PENDING_MAX / 2) {
                 s->full = false;
                 set_pause(s);
         }
@@ -708,7 +709,7 @@ unsigned dc_shard_id(const struct dc_shard *s)
 
 void dc_shard_stats(const struct dc_shard *s, struct dc_gateway_stats *out)
 {
-        out->uncommitted += s->pending.count;
+        out->uncommitted += s->pending.open;
         if (s->state == SHARD_UP)
                 out->ready++;
         if (s->ping_ms > out->ping_ms)
