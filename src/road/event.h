@@ -40,8 +40,9 @@ struct incoming {
         const char *type;    /* an inbound EVENT_*; NULL: message.received */
         const char *adapter; /* name of the configured connection */
         const char *platform;
-        const char *key;     /* unique per adapter for this happening; required */
-        const char *id;      /* the platform's message id */
+        const char *key; /* unique per adapter for this happening; required */
+        const char *
+                id; /* the platform's message id; of an edit, a deletion or a reaction: of the message it is about */
         const char *channel; /* required */
         const char *thread;
         enum chat_kind chat;

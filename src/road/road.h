@@ -8,7 +8,8 @@
  *
  * Three promises are kept here and nowhere else:
  *  - an inbound event is acknowledged by the completion of its commit, and decided exactly once (unique adapter and key);
- *  - a lane (adapter, channel, thread, agent) has at most one running turn; what arrives meanwhile waits in its mailbox;
+ *  - a lane (adapter, channel, thread, agent and perhaps person) has at most one running turn, and so has a session, over however many lanes it
+ *    goes; what arrives meanwhile waits in its mailbox;
  *  - a turn's end and its deliveries are one transaction, guarded by the turn's fence.
  */
 #ifndef ROAD_ROAD_H
@@ -34,9 +35,9 @@ struct road;
 enum road_command {
         COMMAND_NONE,
         COMMAND_NEW,    /* the conversation begins anew: nothing before counts as history */
-        COMMAND_STOP,   /* the running turn of the conversation is cancelled, waiting ones too */
+        COMMAND_STOP,   /* what runs and waits there is cancelled: the person's and what everybody shares */
         COMMAND_STATUS, /* tell what is going on in the conversation */
-        COMMAND_WHY,    /* tell the story of the last message before this one */
+        COMMAND_WHY,    /* tell the story of the sender's last message before this one */
         COMMAND_TOLD,   /* whoever decided has done it: the decision's reason and notice are all of it */
 };
 
@@ -67,13 +68,21 @@ struct decision {
         struct road_also also;     /* whatever the decision is, also when it is not triggered */
 };
 
-/* How a turn is to be run and answered; asked when it starts and when it ends, so that a reload counts at once. */
+/*
+ * How a turn is to be run and answered; asked when it starts and when it ends, so that a reload counts at once (but for the mode: it stays).
+ *
+ *     reply    the answer refers to the last message
+ *     thread   the answer stands in a thread that begins at the last message, in groups where there are threads
+ *     ambient  the agent reads along: it is shown the room, what comes while it works is one further turn, and it may keep silent; nobody has asked it,
+ *              so it refers to nobody and its failures are not told in the chat
+ *     silent   the agent is asked, and nothing is posted
+ */
 struct turn_terms {
-        const char *mode; /* "reply", "thread", "ambient" or "silent"; NULL: "reply" */
+        const char *mode; /* NULL: "reply" */
         int64_t recall_messages; /* ambient: how many messages of the channel the agent reads, fresh from the platform */
         const char *prompt; /* said to the agent before the conversation; NULL: nothing */
-        const struct setting_list
-                *silence;     /* answers that mean "nothing to say"; NULL: only "" and [SILENT] */
+        const struct setting_list *
+                silence; /* ambient: answers that mean "nothing to say", besides "", [SILENT] and "no action needed" */
         int64_t thread_chars; /* a longer answer in a group begins a thread; 0: never */
         int64_t slow_ms; /* the message is marked when its answer takes longer than this, groups only; 0: never */
 };
