@@ -165,11 +165,11 @@ void access_rules_set_persons(struct access_rules *rs, int64_t (*current)(void *
 
 /* ---- judging ---- */
 
-static bool holds(const struct entry *e, const struct access_who *who, int64_t now_ms)
+static bool holds(const struct entry *e, const struct access_who *who)
 {
         const struct access_rule *r = &e->rule;
 
-        return r->enabled && (r->expires_ms == 0 || r->expires_ms > now_ms) &&
+        return r->enabled && (r->expires_ms == 0 || r->expires_ms > who->now_ms) &&
                (!r->adapter || (who->adapter && strcmp(r->adapter, who->adapter) == 0)) &&
                (!r->place || (strcmp(r->place, "dm") == 0) == who->dm);
 }
@@ -192,7 +192,7 @@ static const struct entry *better(const struct entry *found, const struct entry 
 
 /* Another identity of the same person can only keep him out. */
 static const struct entry *judge_identity(const struct access_rules *rs, const struct access_who *who,
-                                          size_t index, int64_t now_ms, const struct entry *found)
+                                          size_t index, const struct entry *found)
 {
         const struct access_identity *identity = &who->identities[index];
         const struct entry *lists[] = { identity->user ? map_get(&rs->by_user, identity->user) : NULL,
@@ -200,15 +200,14 @@ static const struct entry *judge_identity(const struct access_rules *rs, const s
 
         for (size_t i = 0; i < COUNT(lists); i++) {
                 for (const struct entry *e = lists[i]; e; e = e->next) {
-                        if ((index == 0 || e->rule.deny) && holds(e, who, now_ms) && names(e, identity))
+                        if ((index == 0 || e->rule.deny) && holds(e, who) && names(e, identity))
                                 found = better(found, e);
                 }
         }
         return found;
 }
 
-const struct access_rule *access_rules_judge(const struct access_rules *rs, const struct access_who *who,
-                                             int64_t now_ms)
+const struct access_rule *access_rules_judge(const struct access_rules *rs, const struct access_who *who)
 {
         const struct entry *found = NULL;
         char key[24];
@@ -216,11 +215,11 @@ const struct access_rule *access_rules_judge(const struct access_rules *rs, cons
         if (rs->count == 0)
                 return NULL;
         for (size_t i = 0; i < who->identity_count; i++)
-                found = judge_identity(rs, who, i, now_ms, found);
+                found = judge_identity(rs, who, i, found);
         if (who->person > 0) {
                 for (const struct entry *e = map_get(&rs->by_person, person_key(key, who->person)); e;
                      e = e->next)
-                        found = holds(e, who, now_ms) ? better(found, e) : found;
+                        found = holds(e, who) ? better(found, e) : found;
         }
         return found ? &found->rule : NULL;
 }

@@ -49,6 +49,7 @@ struct access_who {
         const struct access_identity *identities;
         size_t identity_count;
         int64_t person; /* 0: not known */
+        int64_t now_ms; /* wall clock: what has expired by then does not count */
 };
 
 /* Reads them; blocks. Free it after the store is closed. */
@@ -56,8 +57,7 @@ struct access_rules *access_rules_open(struct store *s, struct error *err);
 void access_rules_free(struct access_rules *rs);
 
 /* The rule that decides, borrowed until the next change: a deny, else an allow, else NULL. */
-const struct access_rule *access_rules_judge(const struct access_rules *rs, const struct access_who *who,
-                                             int64_t now_ms);
+const struct access_rule *access_rules_judge(const struct access_rules *rs, const struct access_who *who);
 
 /* By number. Borrowed until the next change. */
 size_t access_rules_count(const struct access_rules *rs);

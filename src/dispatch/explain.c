@@ -50,7 +50,7 @@ static void explain_access(const struct dispatch *d, const struct incoming *in, 
         bool allowed;
 
         buf_init(&why, 0);
-        allowed = a && judge_sender(d->desk, a, in, &why).outcome == JUDGED_IN;
+        allowed = a && judge_sender(d->desk, a, in, dispatch_now(d), &why).outcome == JUDGED_IN;
         jsonw_open_member(json, "access", '{');
         jsonw_bool(json, "allowed", allowed);
         jsonw_str(json, "why", why.len > 0 ? why.data : a && a->trusted ? "the platform is trusted" : NULL);

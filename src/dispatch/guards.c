@@ -49,7 +49,7 @@ static bool may_pair(const struct matter *m)
 
 bool may_talk(struct matter *m)
 {
-        struct judgement j = judge_sender(m->d->desk, m->adapter, m->in, &m->d->reason);
+        struct judgement j = judge_sender(m->d->desk, m->adapter, m->in, m->now_ms, &m->d->reason);
         struct limits_who who = guard_who(m->in);
 
         if (j.outcome == JUDGED_IN)

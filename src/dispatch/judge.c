@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "base/clock.h"
 #include "dispatch/dispatch_private.h"
 
 /* In the words of the rule: "a rule keeps 'telegram:7' out (acr-3): spam". */
@@ -41,7 +40,7 @@ static struct judgement judge_known(const struct desk *desk, const struct dispat
         if (a->access && is_blocked(a, in, who, why))
                 return (struct judgement){ .outcome = JUDGED_OUT };
         if (desk)
-                r = access_rules_judge(desk->access, who, clock_wall_ms());
+                r = access_rules_judge(desk->access, who);
         if (r && r->deny) {
                 say_denied(r, why);
                 return (struct judgement){ JUDGED_OUT, r, r->message };
@@ -58,12 +57,14 @@ static struct judgement judge_known(const struct desk *desk, const struct dispat
 }
 
 struct judgement judge_sender(const struct desk *desk, const struct dispatch_adapter *a,
-                              const struct incoming *in, struct buf *why)
+                              const struct incoming *in, int64_t now_ms, struct buf *why)
 {
         struct access_identity all[PERSON_MAX_IDENTITIES + 1] = { { a->platform, in->sender_id } };
-        struct access_who who = {
-                .adapter = a->name, .dm = in->chat == CHAT_DM, .identities = all, .identity_count = 1
-        };
+        struct access_who who = { .adapter = a->name,
+                                  .dm = in->chat == CHAT_DM,
+                                  .identities = all,
+                                  .identity_count = 1,
+                                  .now_ms = now_ms };
         struct incoming known = *in;
 
         if (a->trusted)
@@ -81,6 +82,6 @@ bool judge_event(const struct dispatch *d, const struct incoming *in, struct jud
         const struct dispatch_adapter *a = dispatch_adapter_of(d, in);
 
         if (a)
-                *out = judge_sender(d->desk, a, in, why);
+                *out = judge_sender(d->desk, a, in, dispatch_now(d), why);
         return a != NULL;
 }

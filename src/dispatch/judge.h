@@ -25,7 +25,7 @@ struct judgement {
 
 /* desk may be NULL. Unless he is let in, `why` gets a sentence. Changes nothing. */
 struct judgement judge_sender(const struct desk *desk, const struct dispatch_adapter *a,
-                              const struct incoming *in, struct buf *why);
+                              const struct incoming *in, int64_t now_ms, struct buf *why);
 
 /* The same for an event, by what dispatch knows of its adapter. False when it knows no such adapter. */
 bool judge_event(const struct dispatch *d, const struct incoming *in, struct judgement *out, struct buf *why);

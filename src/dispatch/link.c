@@ -188,7 +188,7 @@ bool is_no_link(struct matter *m)
             !link_is_command(m->in->text, &code))
                 return true;
         buf_init(&why, 0);
-        j = judge_sender(m->d->desk, m->adapter, m->in, &why);
+        j = judge_sender(m->d->desk, m->adapter, m->in, m->now_ms, &why);
         buf_release(&why);
         /* whoever may not speak is refused by the next guard */
         if (j.outcome == JUDGED_OUT || (j.outcome == JUDGED_STRANGER && *code == '\0'))

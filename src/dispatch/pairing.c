@@ -218,7 +218,7 @@ struct verdict {
         struct waiting *subject; /* a copy; NULL: by number */
         struct access_rule rule; /* of an approval or denial */
         char *user, *by, *reason;
-        bool revoke;
+        bool revoke, full; /* full: there is no room for another rule */
         int64_t id, rule_id;
         int64_t now_ms;
         pairing_done_fn *done;
@@ -278,6 +278,9 @@ static int write_word(struct store_tx *tx, void *arg, struct error *err)
 {
         struct verdict *v = arg;
 
+        if (v->full)
+                return error_set(err, ERR_LIMIT, "there are %d access rules already; delete some",
+                                 ACCESS_RULES_MAX);
         if (v->id == 0)
                 return error_set(err, ERR_MISSING, "no such code waits; it may be over, or decided already");
         return v->revoke ? write_revocation(tx, v, err) : write_verdict(tx, v, err);
@@ -369,6 +372,7 @@ void pairing_decide(struct pairing *p, const struct pairing_decision *d, pairing
         char code[CODE_SIZE];
         struct waiting *w = code_read(d->code, code) ? find_code(p, code, v->now_ms) : NULL;
 
+        v->full = w && access_rules_count(p->rules) >= ACCESS_RULES_MAX;
         if (w) {
                 w->deciding = true;
                 v->id = w->r.id;

@@ -30,7 +30,7 @@ int note_told(struct store_tx *tx, const struct out *o, const char *author, cons
 {
         struct store_stmt *s =
                 store_prepare(tx, "INSERT INTO transcript(conversation, turn, role, name, text, time_ms)"
-                                  " SELECT id, 0, 'assistant', ?4, ?5, ?6 FROM conversations"
+                                  " SELECT id, 0, 'assistant', ?4, ?5, CAST(?6 AS BIGINT) FROM conversations"
                                   " WHERE adapter = ?1 AND channel = ?2 AND COALESCE(thread, '') = ?3"
                                   " ORDER BY active_ms DESC LIMIT ?7");
 

@@ -473,6 +473,45 @@ static void the_markdown_table_has_a_row_per_setting(void **state)
         buf_release(&out);
 }
 
+static void what_was_read_is_shown_again_without_defaults_and_secrets(void **state)
+{
+        struct settings_source *src =
+                with_member("\"mode\": \"webhook\", \"admins\": \"7\", \"name\": \"Ann\", \"shards\": 4");
+        struct conf c = { 0 };
+        struct error err = { 0 };
+        struct buf json;
+
+        (void)state;
+        assert_int_equal(read_adapter(src, &c, &err), 0);
+        buf_init(&json, 0);
+        settings_show(own, &c, &json);
+        assert_string_equal(json.data, "{\"name\":\"Ann\",\"mode\":\"webhook\",\"admins\":[\"7\"]}");
+        buf_clear(&json);
+        c.rate.turns = 9;
+        c.typing = false;
+        c.pace = (struct rate){ 5, 60 };
+        settings_show(common, &c, &json);
+        assert_string_equal(json.data, "{\"typing\":false,\"shards\":4,\"rateLimit\":{\"turns\":9}}");
+        buf_release(&json);
+        settings_release(tables, &c);
+        settings_source_free(src);
+}
+
+static void a_text_that_never_was_a_file_names_only_the_path(void **state)
+{
+        struct error err = { 0 };
+        static const char text[] = "{\"a\":{\"typing\":1}}";
+        struct settings_source *src = settings_source_new(NULL, NULL, text, strlen(text), &err);
+        struct conf c = { 0 };
+
+        (void)state;
+        assert_int_equal(settings_read(src, "a", json_object_get(settings_source_root(src), "a"), tables,
+                                       also, &c, &err),
+                         -1);
+        assert_string_equal(err.text, "a.typing: expected true or false, not a number");
+        settings_source_free(src);
+}
+
 static int set_token(void **state)
 {
         (void)state;
@@ -499,6 +538,8 @@ int main(void)
                 cmocka_unit_test(the_nearest_word_is_near),
                 cmocka_unit_test(the_schema_tells_types_ranges_and_defaults),
                 cmocka_unit_test(the_markdown_table_has_a_row_per_setting),
+                cmocka_unit_test(what_was_read_is_shown_again_without_defaults_and_secrets),
+                cmocka_unit_test(a_text_that_never_was_a_file_names_only_the_path),
         };
 
         return cmocka_run_group_tests(tests, set_token, NULL);
