@@ -90,6 +90,9 @@ void dc_link_close(struct link *l, int code)
                 reason = reasons[i].code == code ? reasons[i].reason : reason;
         jsonw_int(note(l, "closed"), "code", code);
         note_end(l);
+        l->closing = true;
+        if (l->session && (code == 4003 || code == 4007 || code == 4009))
+                dc_session_free(l->session);
         ws_close(l->ws, code, reason);
 }
 
@@ -422,7 +425,7 @@ static void on_gone(void *owner, int code)
 
         jsonw_int(note(l, "gone"), "code", code);
         note_end(l);
-        if (l->session && (code == 1000 || code == 1001))
+        if (l->session && !l->closing && (code == 1000 || code == 1001))
                 dc_session_free(l->session); /* whoever says goodbye does not come back */
         else if (l->session)
                 dc_session_lost(l->session);

@@ -33,14 +33,15 @@ class Telegram:
 class Discord:
     name, id, token = "discord", "dc", "OTAwMDAwMDAwMDAwMDAwMDAw.simulator.token"
     quiet = {"typing", "dm_open", "commands"}
-    fields = {"everyone": ("message", "mention_everyone"), "mentions": ("message", "mentions"), "type": ("message", "type")}
+    fields = {"everyone": ("message", "mention_everyone"), "mentions": lambda item: len(item["message"]["mentions"]),
+              "fences": lambda item: item["text"].count("```"), "files": lambda item: len(item["message"]["attachments"])}
 
     @staticmethod
     def adapter(sim_url):
-        # the times of the real settings, a tenth as long
+        # waiting is the matter of few exchanges, which say so themselves
         return {"type": "discord", "botToken": Discord.token, "apiBase": f"{sim_url}/api/v10",
                 "gatewayUrl": look(f"{sim_url}/sim/state")["gateway"], "dm": "everyone", "channels": ["*"],
-                "rateLimit": {"turns": 0}, "debounceMs": 300, "slowReactionMs": 400, "autoThreadChars": 0,
+                "rateLimit": {"turns": 0}, "debounceMs": 200, "slowReactionMs": 0, "autoThreadChars": 0,
                 "conversationSeconds": 30, "streaming": False, "slashCommands": False}
 
     @staticmethod
