@@ -116,6 +116,8 @@ static void print_explanation(const json_t *all)
                 printf("nobody would answer, because %s", json_str(decision, "reason", "?"));
         if (json_str(decision, "rule", NULL))
                 printf(" (rule '%s')", json_str(decision, "rule", ""));
+        if (json_flag(decision, "conversation", false))
+                printf(", in a conversation that is going on");
         printf("\naccess: %s%s%s\n", json_flag(access, "allowed", false) ? "allowed" : "refused",
                json_str(access, "why", NULL) ? ", " : "", json_str(access, "why", ""));
         if (json_is_object(rate))

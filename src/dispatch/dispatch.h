@@ -116,8 +116,9 @@ bool dispatch_admit(void *dispatch, const struct incoming *in, struct decision *
 /* From now on it is this time by the wall clock, for replays and tests; 0: the real one. */
 void dispatch_set_clock(struct dispatch *d, int64_t now_ms);
 /*
- * The whole reasoning as JSON, changing nothing: {"decision": {"trigger", "expired", "guard", "agent", "rule", "reason", "debounceMs"},
- * "access": {"allowed", "why"}, "rateLimit": {"turns", "seconds", "waitMs"}, "rules": [{"name", "matched", "why"}]}. guard is who said no.
+ * The whole reasoning as JSON, changing nothing: {"decision": {"trigger", "expired", "guard", "agent", "rule", "reason", "debounceMs", "mode",
+ * "conversation", "command"}, "access": {"allowed", "why"}, "rateLimit": {"turns", "seconds", "waitMs"}, "rules": [{"name", "matched", "why"}]}.
+ * guard is who said no; conversation: it goes on with one.
  */
 void dispatch_explain(struct dispatch *d, const struct incoming *in, struct buf *json);
 

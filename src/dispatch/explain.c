@@ -30,16 +30,21 @@ static void explain_rules(const struct dispatch *d, struct situation *s, struct 
         buf_release(&why);
 }
 
-static void explain_decision(const struct dispatch *d, const struct decision *decision, struct buf *json)
+static void explain_decision(const struct matter *m, struct buf *json)
 {
+        const struct decision *decision = m->out;
+
         jsonw_open_member(json, "decision", '{');
         jsonw_bool(json, "trigger", decision->trigger);
         jsonw_bool(json, "expired", decision->expired);
-        jsonw_str(json, "guard", d->guard);
+        jsonw_str(json, "guard", m->d->guard);
         jsonw_str(json, "agent", decision->agent);
         jsonw_str(json, "rule", decision->rule);
         jsonw_str(json, "reason", decision->reason);
         jsonw_int(json, "debounceMs", decision->debounce_ms);
+        jsonw_str(json, "mode", decision->trigger ? (m->rule ? m->rule->mode : "reply") : NULL);
+        jsonw_bool(json, "conversation", m->live != NULL);
+        jsonw_str(json, "command", m->command ? m->command->name : NULL);
         jsonw_close(json, '}');
 }
 
@@ -88,7 +93,7 @@ void dispatch_explain(struct dispatch *d, const struct incoming *in, struct buf 
         m.dry = true;
         decision.trigger = matter_pass(&m, dispatch_guards) && matter_pass(&m, dispatch_admission);
         jsonw_open(json, '{');
-        explain_decision(d, &decision, json);
+        explain_decision(&m, json);
         explain_access(d, &event, json);
         explain_rate(d, &event, &decision, json);
         jsonw_open_member(json, "rules", '[');

@@ -99,6 +99,30 @@ static void activity_of_both_sides_keeps_it_open_and_quiet_ends_it(void **state)
         dispatch_free(d);
 }
 
+static void an_explanation_tells_the_conversation_and_the_mode(void **state)
+{
+        struct dispatch *d = rig_dispatch("[]", rig_adapter());
+        struct incoming in = group_message("7", "hello");
+        struct decision out;
+        struct buf json;
+
+        (void)state;
+        buf_init(&json, 0);
+        dispatch_explain(d, &in, &json);
+        assert_non_null(strstr(json.data, "\"mode\":null,\"conversation\":false,\"command\":null"));
+        in.is_mention = true;
+        assert_true(placed(d, &in, &out));
+        buf_clear(&json);
+        dispatch_explain(d, &in, &json);
+        assert_non_null(strstr(json.data, "\"mode\":\"reply\",\"conversation\":true,\"command\":null"));
+        in.text = "/why";
+        buf_clear(&json);
+        dispatch_explain(d, &in, &json);
+        assert_non_null(strstr(json.data, "\"mode\":null,\"conversation\":true,\"command\":\"why\""));
+        buf_release(&json);
+        dispatch_free(d);
+}
+
 static void a_turn_that_lasts_longer_than_the_window_does_not_end_its_conversation(void **state)
 {
         struct dispatch *d = rig_dispatch("[]", rig_adapter());
@@ -278,17 +302,6 @@ static void hear(struct rig *g, const struct incoming *in)
         rig_until_idle(g);
 }
 
-/* The first answer begins a thread. */
-static void ending_in_a_thread(void *ctx, const struct turn_run *run, const struct turn_outcome *outcome,
-                               struct road_also *also)
-{
-        struct turn_outcome o = *outcome;
-
-        if (run->id == 1)
-                o.thread = "900";
-        dispatch_ending(ctx, run, &o, also);
-}
-
 static void conversations_and_their_threads_survive_a_restart(void **state)
 {
         struct dispatch *d = rig_dispatch("[]", rig_adapter());
@@ -299,11 +312,13 @@ static void conversations_and_their_threads_survive_a_restart(void **state)
 
         (void)state;
         g->auto_answer = g->auto_send = true;
+        g->terms.thread_chars = 5; /* what is longer begins a thread */
         rig_decided_by(g, d);
-        g->real.ending = ending_in_a_thread;
         ann.is_mention = true;
+        ann.id = "900";
         hear(g, &ann);
         assert_int_equal(g->run_count, 1);
+        ann.id = NULL;
         snprintf(session, sizeof(session), "%s", rig_text(g, "SELECT session FROM turns"));
         assert_int_equal(strncmp(session, "discord-channel-456:", 20), 0);
 
@@ -315,7 +330,7 @@ static void conversations_and_their_threads_survive_a_restart(void **state)
         rig_decided_by(g, d);
         ann.is_mention = false;
         hear(g, &ann);
-        bob.thread = "900";
+        bob.thread = "t-900";
         hear(g, &bob);
         assert_int_equal(g->run_count, 3);
         assert_int_equal(rig_count(g, "SELECT count(DISTINCT session) FROM turns"), 1);
@@ -397,6 +412,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_mention_opens_a_conversation_of_that_person_in_that_channel),
                 cmocka_unit_test(activity_of_both_sides_keeps_it_open_and_quiet_ends_it),
+                cmocka_unit_test(an_explanation_tells_the_conversation_and_the_mode),
                 cmocka_unit_test(a_turn_that_lasts_longer_than_the_window_does_not_end_its_conversation),
                 cmocka_unit_test(a_thread_is_shared_and_goes_on_with_the_session_it_came_from),
                 cmocka_unit_test(a_direct_chat_has_one_session_for_as_long_as_its_own_window),
