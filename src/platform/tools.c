@@ -60,7 +60,7 @@ void adapters_tool(void *adapters, const char *adapter, const char *tool, const 
                 error_set(&err, ERR_CONFLICT, "%s", a->why[0] ? a->why : "the adapter is switched off");
         else if (!as->road)
                 error_set(&err, ERR_CANCELLED, "the program is about to end");
-        if (err.kind == ERR_NONE)
+        if (t && err.kind == ERR_NONE)
                 t->call(a, arguments, done, arg);
         else
                 refuse_later(as->loop, done, arg, &err);

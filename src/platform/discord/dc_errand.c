@@ -39,9 +39,10 @@ void dc_errands_release(struct discord *dc)
                                            .kind = ERR_CANCELLED,
                                            .why = "the adapter was stopped",
                                            .retry_after_ms = -1 };
-        struct dc_errand *e;
+        struct dc_errand *e, *after;
 
-        while ((e = LIST_FIRST(&dc->errands))) {
+        for (e = LIST_FIRST(&dc->errands); e; e = after) {
+                after = LIST_NEXT(e, next);
                 dc_call_abort(e->call);
                 on_answer(e, &stopped);
         }

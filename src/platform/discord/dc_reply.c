@@ -55,10 +55,13 @@ static struct dc_token *find(const struct discord *dc, const char *interaction)
 static void watch(struct discord *dc)
 {
         const struct dc_token *oldest = TAILQ_FIRST(&dc->tokens);
-        int64_t left = oldest ? oldest->until_ms - clock_wall_ms() : -1;
+        int64_t left;
 
-        if (oldest)
-                timer_start(dc->tokens_timer, left > 0 ? left : 0);
+        if (!oldest)
+                return;
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not see that the freed one left the list */
+        left = oldest->until_ms - clock_wall_ms();
+        timer_start(dc->tokens_timer, left > 0 ? left : 0);
 }
 
 /* NULL when it is none, or there already. */
@@ -209,9 +212,10 @@ void dc_reply_stored(void *discord, const json_t *interaction)
 static void on_timer(void *arg)
 {
         struct discord *dc = arg;
-        struct dc_token *t;
+        struct dc_token *t, *after;
 
-        while ((t = TAILQ_FIRST(&dc->tokens)) && t->until_ms <= clock_wall_ms()) {
+        for (t = TAILQ_FIRST(&dc->tokens); t && t->until_ms <= clock_wall_ms(); t = after) {
+                after = TAILQ_NEXT(t, next);
                 if (!t->spent)
                         withdraw(dc, t);
                 forget(dc, t);
@@ -242,9 +246,10 @@ void dc_replies_open(struct discord *dc)
 void dc_replies_release(struct discord *dc)
 {
         json_t *kept = json_array();
-        struct dc_token *t;
+        struct dc_token *t, *after;
 
-        while ((t = TAILQ_FIRST(&dc->tokens))) {
+        for (t = TAILQ_FIRST(&dc->tokens); t; t = after) {
+                after = TAILQ_NEXT(t, next);
                 if (!t->spent)
                         json_array_append_new(kept, json_pack("{s:s, s:s, s:s, s:I}", "id", t->interaction,
                                                               "application", t->application, "token",

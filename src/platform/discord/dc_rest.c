@@ -619,19 +619,29 @@ size_t dc_rest_waiting(const struct dc_rest *r)
         return r->waiting;
 }
 
+static void abort_all(struct dc_calls *calls)
+{
+        struct dc_call *c, *after;
+
+        for (c = TAILQ_FIRST(calls); c; c = after) {
+                after = TAILQ_NEXT(c, next);
+                dc_call_abort(c);
+        }
+}
+
 void dc_rest_free(struct dc_rest *r)
 {
-        struct dc_bucket *b;
-        struct dc_call *c;
+        struct dc_bucket *b, *after;
 
         if (!r)
                 return;
-        while ((b = LIST_FIRST(&r->busy)))
-                dc_call_abort(first_waiting(b));
-        while ((c = TAILQ_FIRST(&r->refused)))
-                dc_call_abort(c);
-        while ((c = TAILQ_FIRST(&r->flying)))
-                dc_call_abort(c);
+        for (b = LIST_FIRST(&r->busy); b; b = after) {
+                after = LIST_NEXT(b, busy);
+                for (int i = 0; i < DC_PRIORITIES; i++)
+                        abort_all(&b->queues[i]);
+        }
+        abort_all(&r->refused);
+        abort_all(&r->flying);
         dc_limits_release(&r->limits);
         timer_free(r->timer);
         pace_free(r->global);

@@ -26,7 +26,7 @@
 #define LOOK_PAGES     5
 #define LOOK_MARGIN_MS 5000 /* clocks differ */
 #define NO_OPERATOR_MS 60000
-#define CLOSED_DM_MS   600000
+#define CLOSED_DM_MS   60000
 
 static struct discord *discord_of(const struct dc_send *s)
 {

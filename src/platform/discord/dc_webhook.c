@@ -96,8 +96,12 @@ static void take(struct discord *dc, struct http_exchange *x, json_t *interactio
 
 void dc_webhook_release(struct discord *dc)
 {
-        while (!LIST_EMPTY(&dc->posts))
-                on_stored(LIST_FIRST(&dc->posts), false);
+        struct dc_post *p, *after;
+
+        for (p = LIST_FIRST(&dc->posts); p; p = after) {
+                after = LIST_NEXT(p, next);
+                on_stored(p, false);
+        }
 }
 
 void dc_webhook(struct adapter *a, struct http_exchange *x)
