@@ -247,6 +247,7 @@ static void names_and_numbers_of_events_are_read_back(void **state)
         assert_int_equal(bus_stream_of("turn.started"), STREAM_TURN);
         assert_int_equal(bus_stream_of("turn"), STREAM_TURN);
         assert_int_equal(bus_stream_of("turnip.eaten"), -1);
+        assert_int_equal(bus_stream_of("agent.circuit_opened"), STREAM_TURN);
         assert_int_equal(bus_stream_of(""), -1);
         assert_string_equal(bus_stream_name(STREAM_DELIVERY), "DELIVERY");
         assert_string_equal(bus_event_id(42, id), "evt-42");

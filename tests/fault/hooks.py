@@ -111,14 +111,15 @@ class HookWorld(World):
 
     async def check_failures(self, journal):
         """Every notice belongs to a turn that is recorded as failed, with the reason."""
-        client, notices = self.daemon.client(), 0
+        client, notices = self.daemon.client(), collections.Counter()
         for event in journal.sent:
-            if not any(n in event["payload"]["text"] for n in NOTICES):
+            notice = next((n for n in NOTICES if n in event["payload"]["text"]), None)
+            if not notice:
                 continue
             turn = (await client.get(f"/api/v2/turns/{event['payload']['turnId']}"))["data"]
             check(turn["state"] == "failed" and turn.get("error"), f"a notice without a recorded failure: {turn}")
-            notices += 1
-        return notices
+            notices[notice] += 1
+        return ", ".join(f"{n} {notice!r}" for notice, n in notices.most_common()) or "none"
 
 
 def once_each(keys, may_be_repeated):
@@ -152,7 +153,7 @@ async def between_steps(lab):
         journal = await wait_until_answered(world.daemon, world.load)
         notices = await world.check_failures(journal)
         once_each(world.agent.lines("worked"), await turns_of(world, "again"))
-        return (f"{len(plan)} kills, {findings.acknowledged} messages, {notices} failures recorded and shown, "
+        return (f"{len(plan)} kills, {findings.acknowledged} messages, failures recorded and shown: {notices}; "
                 f"{len(world.agent.lines('worked'))} turns worked on, none twice")
 
 
