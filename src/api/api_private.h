@@ -226,6 +226,7 @@ void messages_send_reaction(struct http_exchange *x);
 void messages_edit(struct http_exchange *x);
 void messages_delete(struct http_exchange *x);
 void completions_create(struct http_exchange *x); /* completions.c */
+void agent_test(struct http_exchange *x);         /* agent_test.c */
 void models_list(struct http_exchange *x);        /* models.c */
 void models_show(struct http_exchange *x);
 void agent_chat(struct http_exchange *x);  /* agent_chat.c */

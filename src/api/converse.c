@@ -61,6 +61,32 @@ struct adapter *converse_choose(struct http_exchange *x)
         return c.found;
 }
 
+struct quiet {
+        struct api *api;
+        struct choice choice;
+};
+
+static void consider_quiet(void *arg, struct adapter *a)
+{
+        struct quiet *q = arg;
+
+        if (!q->choice.found && a->common->enabled && key_reaches(q->choice.caller, a->name) &&
+            a->ops->trusted && (adapters_abilities(q->api->env.adapters, a->name) & ADAPTER_JOURNALED))
+                q->choice.found = a;
+}
+
+struct adapter *converse_quiet(struct http_exchange *x)
+{
+        struct quiet q = { api_of(x), { caller_of(x), NULL } };
+
+        adapters_each(q.api->env.adapters, consider_quiet, &q);
+        if (!q.choice.found)
+                reply_error(
+                        x, 409, "CONFLICT", "\"conflictReason\":\"no_instance\"",
+                        "there is no adapter of type cli, or api without callbackUrl, that this key reaches");
+        return q.choice.found;
+}
+
 bool converse_chat_ok(struct http_exchange *x)
 {
         const char *chat = http_header(x, "X-Dragoman-Chat");

@@ -41,6 +41,8 @@ struct adapter *converse_adapter(struct http_exchange *x, const char *name);
 /* The adapter for clients that cannot name one: by the header X-Dragoman-Instance, else "api", else the first of type api that the caller
  * reaches. NULL after an answer. */
 struct adapter *converse_choose(struct http_exchange *x);
+/* One that the caller reaches and whose answers go nowhere but into the journal. NULL after an answer. */
+struct adapter *converse_quiet(struct http_exchange *x);
 /* Is the header X-Dragoman-Chat, which names the conversation, absent or usable? false after an answer. */
 bool converse_chat_ok(struct http_exchange *x);
 /* Is there such an agent? CONVERSE_RULES is one, and becomes NULL. */

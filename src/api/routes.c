@@ -252,6 +252,11 @@ const struct api_route api_routes[] = {
           .summary = "The agents and what is known of their health.", .status = 200, .answer = PAGE " of agents." },
         { "POST", "/api/v2/agents/:name/health", SCOPE_WRITE, agents_health, REACH_ALL,
           .summary = "Ask an agent how it is.", .status = 200, .answer = "{\"data\": {\"name\", \"healthy\", \"latencyMs\", \"why\"}}" },
+        { "POST", "/api/v2/agents/:name/test", SCOPE_WRITE, agent_test, REACH_HANDLER,
+          .summary = "Ask an agent something, in a chat of its own whose answer is only journaled; tells the answer, how long it took and what it cost.",
+          .body = agent_test_fields, .status = 200,
+          .answer = "{\"data\": {\"name\", \"ok\", \"status\", \"text\", \"turnId\", \"traceId\", \"durationMs\", \"tokensIn\", \"tokensOut\"}}",
+          .example = "{\"text\":\"Are you there?\"}" },
         { "GET", "/api/v2/why/:id", SCOPE_READ, why_show, REACH_ROW, story_owner,
           .summary = "The story of a message: event, decision, turn, deliveries, and one sentence. The id is an event, turn, delivery, "
                      "trace, or the platform's own key.",

@@ -91,6 +91,7 @@ extern const struct field tool_fields[]; /* tools.c */
 extern const struct field chats_query[], messages_query[]; /* chats.c */
 extern const struct field completion_fields[]; /* completions.c */
 extern const struct field agent_chat_fields[]; /* agent_chat.c */
+extern const struct field agent_test_fields[]; /* agent_test.c */
 /* clang-format on */
 
 /* The OpenAPI 3.1 document, appended to out. */

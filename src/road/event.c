@@ -72,6 +72,9 @@ void incoming_payload(const struct incoming *in, struct buf *out)
                 jsonw_bool(out, "isOwn", true);
         jsonw_opt(out, "replyTo", in->reply_to);
         if (in->emoji) {
+                jsonw_opt(out, "messageId", in->id);
+                jsonw_str(out, "chatId", in->channel);
+                jsonw_opt(out, "from", in->sender_id);
                 jsonw_str(out, "emoji", in->emoji);
                 jsonw_opt(out, "emojiName", in->emoji_name);
                 jsonw_bool(out, "isCustomEmoji", in->emoji_custom);

@@ -443,6 +443,27 @@ static void agent_chat_refuses_what_makes_no_sense(void **state)
         }
 }
 
+/* ---- a test question ---- */
+
+static void an_agent_can_be_asked_whether_it_answers(void **state)
+{
+        struct api_rig *r = *state;
+        struct api_answer a = api_rig_ask(r, "POST", "/api/v2/agents/echo/test", "{}");
+        const json_t *d = json_object_get(a.json, "data");
+
+        assert_int_equal(a.status, 200);
+        assert_true(json_flag(d, "ok", false));
+        assert_string_equal(json_str(d, "text", ""), "re: Are you there?");
+        api_answer_release(&a);
+        a = api_rig_ask(r, "POST", "/api/v2/agents/echo/test", "{\"text\":\"fail\"}");
+        assert_int_equal(a.status, 200);
+        assert_false(json_flag(json_object_get(a.json, "data"), "ok", true));
+        api_answer_release(&a);
+        a = api_rig_ask(r, "POST", "/api/v2/agents/nobody/test", "{}");
+        assert_int_equal(a.status, 404);
+        api_answer_release(&a);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -461,6 +482,7 @@ int main(void)
                 CASE(closing_ends_those_who_wait),
                 CASE(agent_chat_answers_the_last_words_of_people),
                 CASE(agent_chat_refuses_what_makes_no_sense),
+                CASE(an_agent_can_be_asked_whether_it_answers),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

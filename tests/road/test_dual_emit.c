@@ -55,6 +55,22 @@ static void a_reaction_is_journaled_twice_and_triggers_once(void **state)
         rig_free(g);
 }
 
+static void a_reaction_says_who_reacted_to_what_and_where(void **state)
+{
+        static const char *const members[] = { "\"messageId\":\"17\"", "\"chatId\":\"c\"", "\"from\":\"ann\"",
+                                               "\"emoji\":", "\"isCustomEmoji\":false" };
+        struct rig *g = rig_new();
+        const char *payload;
+
+        (void)state;
+        g->auto_answer = g->auto_send = true;
+        react(g, EVENT_REACTION_RECEIVED, "k1");
+        payload = rig_text(g, "SELECT payload FROM journal WHERE type = 'reaction.received' AND stream = 1");
+        for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+                assert_non_null(strstr(payload, members[i]));
+        rig_free(g);
+}
+
 static void without_the_variable_a_reaction_is_a_reaction(void **state)
 {
         struct rig *g;
@@ -73,6 +89,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_reaction_is_journaled_twice_and_triggers_once),
+                cmocka_unit_test(a_reaction_says_who_reacted_to_what_and_where),
                 cmocka_unit_test(without_the_variable_a_reaction_is_a_reaction),
         };
 
