@@ -60,7 +60,7 @@ static void add_part(struct turn *t, struct answer *a, const char *text, const c
 {
         struct road *r = t->road;
         bool first = a->said == 0;
-        bool edits = first && t->draft_delivery != 0; /* the draft becomes the first part */
+        bool edits = first && t->draft_delivery != 0 && !a->thread; /* the draft becomes the first part */
         struct buf payload;
         struct out *o;
 
@@ -96,10 +96,9 @@ static void add_message(struct turn *t, struct answer *a, const char *text)
 
 /* ---- a thread of its own ---- */
 
-/* A draft that people see already stays where it is, and so does its answer. */
 static bool wants_thread(const struct turn *t, const struct turn_terms *terms, const struct turn_reply *reply)
 {
-        if (reply->kind != ERR_NONE || t->thread || t->draft_delivery != 0 || !t->road->hooks.thread_at ||
+        if (reply->kind != ERR_NONE || t->thread || !t->road->hooks.thread_at ||
             last_input(t)->chat != CHAT_GROUP || !last_input(t)->id)
                 return false;
         if (strcmp(terms->mode, MODE_THREAD) == 0)
@@ -152,6 +151,21 @@ static void begin_thread(struct turn *t, struct answer *a)
         answer_add(a, o);
 }
 
+/* What people saw growing in the channel stands in the thread now. */
+static void remove_draft(struct turn *t, struct answer *a)
+{
+        struct road *r = t->road;
+        struct out *o;
+
+        if (!a->thread || t->draft_delivery == 0)
+                return;
+        o = out_new(r->next_delivery++, t->run.id, t->adapter, t->channel, t->thread, "delete", PACE_EDIT,
+                    "{}", t->trace);
+        o->ref = t->draft_delivery;
+        out_set_expiry(r, o);
+        answer_add(a, o);
+}
+
 /* ---- nothing to say ---- */
 
 /* Why the answer is not posted; NULL: it is. Yours to free. Nobody has asked an agent that reads along, so its failures are not told in the chat either. */
@@ -185,6 +199,7 @@ void answer_make(struct turn *t, const struct turn_reply *reply, struct answer *
                         add_message(t, a, reply->text);
                 for (unsigned i = 0; i < reply->part_count; i++)
                         add_message(t, a, reply->parts[i]);
+                remove_draft(t, a);
         }
         mark_end(t, reply->kind, a);
 }

@@ -174,7 +174,7 @@ struct delivery {
         const char *kind; /* "send", "edit", "delete", "react", "unreact", "thread", "type", "upload" */
         enum pace_class class;
         const char *payload; /* JSON object text: {"text": ..., "replyTo": ..., "messageId": ...} */
-        const char *target;  /* edits of a draft: the platform id of the message to change; else NULL */
+        const char *target;  /* edit or delete of a draft: the platform id of the message; else NULL */
         const char *trace;
         int64_t created_ms;
 };

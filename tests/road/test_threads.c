@@ -104,6 +104,30 @@ static void a_name_of_a_thread_is_short_and_never_empty(void **state)
         rig_free(g);
 }
 
+static void what_grew_in_the_channel_moves_into_the_thread(void **state)
+{
+        struct rig *g = rig_new();
+        struct incoming in = { .adapter = "grow", .chat = CHAT_GROUP, .id = "m1", .text = "hello" };
+
+        (void)state;
+        g->auto_send = true;
+        g->terms.thread_chars = 5;
+        rig_hear(g, &in);
+        rig_until(g, &g->run_count, 1);
+        turn_delta(g->runs[0].run, "a long", 6);
+        rig_until_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'send' AND state = 'sent'", 1);
+        rig_answer(g, 0, "a long answer");
+        rig_until_idle(g);
+        assert_string_equal(posts(g),
+                            "c: send a long, c/t-m1: thread hello, c: delete , c/t-m1: send a long answer");
+        for (unsigned i = 0; i < g->sent_count; i++)
+                assert_int_equal(strcmp(g->sent[i].kind, "delete") == 0, g->sent[i].target[0] != '\0');
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'delete' AND ref > 0"
+                                      " AND state = 'sent'"),
+                         1);
+        rig_free(g);
+}
+
 /* The thread's beginning is under way, the answer waits behind it. */
 static struct rig *thread_begins(void)
 {
@@ -184,6 +208,7 @@ int main(void)
                 cmocka_unit_test(an_answer_in_thread_mode_stands_in_a_thread_whole),
                 cmocka_unit_test(only_a_long_answer_in_a_group_begins_a_thread_by_itself),
                 cmocka_unit_test(a_name_of_a_thread_is_short_and_never_empty),
+                cmocka_unit_test(what_grew_in_the_channel_moves_into_the_thread),
                 cmocka_unit_test(an_answer_whose_thread_is_refused_arrives_in_the_channel),
                 cmocka_unit_test(a_thread_whose_beginning_is_in_doubt_is_begun_again),
                 cmocka_unit_test(where_there_can_be_no_thread_the_channel_gets_the_answer),
