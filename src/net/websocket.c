@@ -48,13 +48,13 @@ struct websocket {
         char *reason;
         bool paused, opened;
         bool line_broke; /* as opposed to bytes that make no sense */
-        bool more;      /* a continuation is on its way */
-        unsigned depth; /* > 0: wslay or a handler is on the stack */
-        unsigned refs;  /* the owner, a continuation */
+        bool more;       /* a continuation is on its way */
+        unsigned depth;  /* > 0: wslay or a handler is on the stack */
+        unsigned refs;   /* the owner, a continuation */
         bool freed;
 };
 
-static void pump(struct websocket *ws, bool readable, bool writable);
+static void proceed(struct websocket *ws, bool readable, bool writable);
 
 /* ---- memory ---- */
 
@@ -130,6 +130,12 @@ static void enter(struct websocket *ws)
         ws->refs++;
 }
 
+/* The same where a deferred call brings its own reference. */
+static void take_over(struct websocket *ws)
+{
+        ws->depth++;
+}
+
 static void leave(struct websocket *ws)
 {
         if (--ws->depth == 0 && ws->state == WS_ENDED && !ws->freed)
@@ -191,9 +197,10 @@ static void on_more(void *arg)
         struct websocket *ws = arg;
 
         ws->more = false;
+        take_over(ws);
         if (!ws->freed && ws->state != WS_ENDED)
-                pump(ws, true, false);
-        unref(ws);
+                proceed(ws, true, false);
+        leave(ws);
 }
 
 /* Bytes that TLS has taken already wake nobody: come back by ourselves. */
@@ -416,23 +423,27 @@ static void read_answer(struct websocket *ws)
                 switched(ws, &answer);
 }
 
-static void pump(struct websocket *ws, bool readable, bool writable)
+static void proceed(struct websocket *ws, bool readable, bool writable)
 {
-        enter(ws);
         if (ws->state == WS_ASKING && writable)
                 send_request(ws);
         if (ws->state == WS_ASKING && readable)
                 read_answer(ws);
-        else if (ws->state == WS_OPEN || ws->state == WS_CLOSING)
+        else if (ws->frames && (ws->state == WS_OPEN || ws->state == WS_CLOSING))
                 exchange(ws, readable);
+        else if (ws->state == WS_CLOSING)
+                end(ws); /* it was not even open */
         if (!ws->freed)
                 set_wants(ws);
-        leave(ws);
 }
 
 static void on_ready(void *arg, bool readable, bool writable)
 {
-        pump(arg, readable, writable);
+        struct websocket *ws = arg;
+
+        enter(ws);
+        proceed(ws, readable, writable);
+        leave(ws);
 }
 
 static void on_connected(void *arg, const struct error *err)
@@ -457,11 +468,10 @@ static void on_hopeless(void *arg)
 {
         struct websocket *ws = arg;
 
-        enter(ws);
+        take_over(ws);
         if (!ws->freed)
                 end(ws);
         leave(ws);
-        unref(ws);
 }
 
 struct websocket *websocket_open(struct loop *l, struct http_client *http, const struct websocket_options *o,

@@ -221,6 +221,7 @@ static void pump(struct fetches *all)
         struct fetch *f;
 
         do {
+                /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not see that a freed one has left the list */
                 for (f = TAILQ_FIRST(&all->list); f && f->running; f = TAILQ_NEXT(f, next))
                         ;
                 if (f && all->running < AT_ONCE)

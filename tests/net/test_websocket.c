@@ -407,6 +407,15 @@ static void freeing_and_closing_before_it_is_open_is_fine(void **state)
         await(g, &g->closes, 1);
         assert_int_equal(g->end.kind, ERR_NONE);
         assert_int_equal(g->opens, 0);
+        fake_ws_answer(g->server, "HTTP/1.1 101");
+        open_with(g, (struct websocket_options){ 0 });
+        for (int i = 0; i < STEPS && fake_ws_accepted(g->server) == 0; i++)
+                loop_step(g->loop, true);
+        for (int i = 0; i < STEPS && !*fake_ws_request(g->server); i++)
+                loop_step(g->loop, true);
+        websocket_close(g->ws, 4000, NULL); /* between question and answer */
+        await(g, &g->closes, 2);
+        assert_int_equal(g->end.kind, ERR_NONE);
 }
 
 /* ---- hostile frames ---- */
