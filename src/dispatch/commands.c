@@ -117,7 +117,7 @@ static bool is_meant(struct matter *m)
                 conversation_name(m);
                 return true;
         }
-        *m->out = (struct decision){ 0 };
+        *m->out = (struct decision){ .also = m->out->also }; /* what earlier guards want stored stays */
         return false;
 }
 
@@ -232,6 +232,8 @@ static void resume_here(struct matter *m)
 
         if (handover_of(m) && handover_resume_with(handover_of(m), &here, m->out))
                 matter_notice(m, "The agent answers again.");
+        else if (handover_of(m) && handover_find(handover_of(m), &here))
+                matter_notice(m, "The whole channel is paused: say `/resume` there.");
         else
                 matter_notice(m, "The agent was not paused here.");
 }

@@ -247,6 +247,34 @@ static void an_admin_pauses_and_resumes_and_nobody_else(void **state)
         assert_int_equal(g->run_count, 1);
         hear(g, &admin);
         assert_non_null(strstr(last_text(g), "was not paused"));
+        admin.text = "/pause";
+        hear(g, &admin);
+        admin.thread = "900"; /* a pause holds for a channel with its threads */
+        admin.text = "/resume";
+        hear(g, &admin);
+        assert_non_null(strstr(last_text(g), "The whole channel is paused"));
+        dispatch_set_desk(d, NULL);
+        dispatch_free(d);
+        g->real = (struct road_hooks){ 0 };
+        rig_free(g);
+        desk_free(desk);
+}
+
+static void a_command_that_is_not_meant_takes_nothing_from_others(void **state)
+{
+        struct dispatch *d = rig_dispatch("[]", rig_adapter());
+        struct incoming in = group_message("7", "/stop");
+        struct rig *g = rig_new();
+        struct error err;
+        struct desk *desk = desk_open(g->store, g->bus, &err);
+
+        (void)state;
+        dispatch_set_desk(d, desk);
+        rig_decided_by(g, d);
+        hear(g, &in);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 0);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM identities"),
+                         1); /* who speaks is noted all the same */
         dispatch_set_desk(d, NULL);
         dispatch_free(d);
         g->real = (struct road_hooks){ 0 };
@@ -291,6 +319,7 @@ int main(void)
                 cmocka_unit_test(help_tells_everybody_what_he_may_do),
                 cmocka_unit_test(too_many_commands_are_not_heard),
                 cmocka_unit_test(an_admin_pauses_and_resumes_and_nobody_else),
+                cmocka_unit_test(a_command_that_is_not_meant_takes_nothing_from_others),
                 cmocka_unit_test(stop_ends_the_running_turn_of_the_one_who_says_it),
         };
 
