@@ -133,6 +133,8 @@ static void add_help(const struct matter *m, struct buf *out)
                 if (!c->admins || is_admin(m))
                         buf_addf(out, "\n- `/%s`: %s", c->name, c->help);
         }
+        if (m->d->desk && !m->adapter->trusted && m->in->chat == CHAT_DM) /* link.h */
+                buf_addstr(out, "\n- `/link`: an account of yours elsewhere is you as well");
 }
 
 static struct limits_who who_of(const struct matter *m)
