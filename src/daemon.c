@@ -19,6 +19,8 @@
 #include "base/mem.h"
 #include "base/trim.h"
 #include "config/config.h"
+#include "dispatch/desk.h"
+#include "dispatch/persons.h"
 
 #define DRAIN_MS      10000
 #define FIRST_TRIM_MS 3000 /* when those who waited for the start have been served */
@@ -154,6 +156,11 @@ static void hook_live(void *ctx, const char *type, const char *adapter, const ch
 
         if (d->api)
                 api_live(d->api, type, adapter, channel, json);
+}
+
+static int64_t hook_person(void *ctx, const char *platform, const char *user)
+{
+        return persons_of(((struct daemon *)ctx)->desk->persons, platform, user);
 }
 
 static const struct road_hooks hooks = {
@@ -538,6 +545,7 @@ static int open_road(struct daemon *d, struct error *err)
         if (agents_set_outlet(d->agents, &(struct agents_outlet){ d->store, d->bus, d->road, outbox_put },
                               err) < 0)
                 return -1;
+        agents_set_persons(d->agents, hook_person, d);
         if (apply(d, d->config, err) < 0) {
                 err->kind = ERR_INVALID; /* what the configuration asks for cannot be had */
                 return -1;

@@ -83,6 +83,9 @@ char *agent_reply_url(const struct agent *a, const struct turn_run *run, int64_t
 /* An answer that came after its turn had ended: delivered or discarded as reply_terms say, recorded either way. Copies. */
 void agent_late(struct agent *a, int64_t turn, const struct turn_reply *reply);
 
+/* The person who sent it, when that is known; else 0. */
+int64_t agent_person(const struct agent *a, const struct incoming *in);
+
 /* ---- configuration ---- */
 
 /* Settings of every kind. */
@@ -134,6 +137,10 @@ struct agents_outlet {
 int agents_set_outlet(struct agents *as, const struct agents_outlet *outlet, struct error *err);
 /* How the API is reached ("https://bot.example.org"), for reply URLs. */
 void agents_set_reply_base(struct agents *as, const char *url);
+
+/* Who somebody on a platform is known to be, over all of them; 0: not known. */
+typedef int64_t agents_person_fn(void *ctx, const char *platform, const char *user);
+void agents_set_persons(struct agents *as, agents_person_fn *fn, void *ctx);
 
 enum reply_outcome {
         REPLY_ENDED,     /* it ended the turn */

@@ -300,6 +300,23 @@ char *agent_reply_url(const struct agent *a, const struct turn_run *run, int64_t
         return answers_url(&((const struct instance *)a)->all->answers, run->key, seconds);
 }
 
+/* ---- persons ---- */
+
+void agents_set_persons(struct agents *as, agents_person_fn *fn, void *ctx)
+{
+        as->person = fn;
+        as->person_ctx = ctx;
+}
+
+int64_t agent_person(const struct agent *a, const struct incoming *in)
+{
+        const struct agents *as = ((const struct instance *)a)->all;
+
+        return as->person && in->platform && in->sender_id
+                       ? as->person(as->person_ctx, in->platform, in->sender_id)
+                       : 0;
+}
+
 /* ---- health ---- */
 
 static void health_of(const struct instance *in, struct agent_health *h)

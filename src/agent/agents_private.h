@@ -67,6 +67,8 @@ struct agents {
         LIST_HEAD(checks, check) checks;
         struct timer *chores;
         struct answers answers;
+        agents_person_fn *person; /* NULL: nobody is known */
+        void *person_ctx;
         LIST_HEAD(, news) news; /* being written */
 };
 

@@ -28,8 +28,11 @@ static const char *chat_word(enum chat_kind chat)
         return words[chat];
 }
 
-static void write_sender(struct buf *b, const struct incoming *in)
+static void write_sender(struct buf *b, const struct hook *k, const struct incoming *in)
 {
+        int64_t person = agent_person(k->agent, in);
+        char id[32];
+
         jsonw_open_member(b, "sender", '{');
         jsonw_str(b, "id", in->sender_id);
         jsonw_opt(b, "name", in->sender_name ? in->sender_name : in->sender_username);
@@ -37,6 +40,8 @@ static void write_sender(struct buf *b, const struct incoming *in)
         jsonw_bool(b, "isBot", in->sender_is_bot);
         jsonw_opt(b, "platformUserId", in->sender_id);
         jsonw_opt(b, "displayName", in->sender_name);
+        snprintf(id, sizeof(id), "per-%lld", (long long)person);
+        jsonw_opt(b, "personId", person > 0 ? id : NULL);
         jsonw_close(b, '}');
 }
 
@@ -103,7 +108,7 @@ static void write_content(struct buf *b, const struct incoming *in, const char *
         jsonw_close(b, '}');
 }
 
-static void write_message(struct buf *b, const struct incoming *in)
+static void write_message(struct buf *b, const struct hook *k, const struct incoming *in)
 {
         char id[BUS_ID_SIZE];
 
@@ -112,7 +117,7 @@ static void write_message(struct buf *b, const struct incoming *in)
         jsonw_str(b, "type", type_of(in));
         jsonw_int(b, "timestamp", in->time_ms);
         jsonw_str(b, "messageId", in->id);
-        write_sender(b, in);
+        write_sender(b, k, in);
         jsonw_str(b, "text", in->text);
         jsonw_opt(b, "emoji", in->emoji);
         jsonw_opt(b, "replyTo", in->reply_to);
@@ -164,18 +169,17 @@ void webhook_write(const struct hook *k, const struct turn_run *run, const char 
         const struct incoming *in = run->inputs[run->input_count - 1];
         char *text = play_heard(run);
 
-        (void)k;
         jsonw_open(out, '{');
         write_event(out, in);
         write_places(out, run, in);
-        write_sender(out, in);
+        write_sender(out, k, in);
         write_content(out, in, text);
         write_flat(out, run, in);
         jsonw_str(out, "text", text);
         write_attachments(out, in);
         jsonw_open_member(out, "messages", '[');
         for (unsigned i = 0; i < run->input_count; i++)
-                write_message(out, run->inputs[i]);
+                write_message(out, k, run->inputs[i]);
         jsonw_close(out, ']');
         write_history(out, run);
         jsonw_str(out, "replyUrl", reply_url);

@@ -123,6 +123,12 @@ static const char *at(const json_t *json, const char *path)
         return at(json, dot + 1);
 }
 
+static int64_t known_person(void *ctx, const char *platform, const char *user)
+{
+        (void)ctx;
+        return strcmp(platform, "telegram") == 0 && strcmp(user, "7") == 0 ? 3 : 0;
+}
+
 static void the_request_says_who_said_what_where_and_in_which_session(void **state)
 {
         static const struct fake_answer script[] = { { JSON("{\"reply\":\"ok\"}"), .end = FAKE_CLOSE } };
@@ -141,6 +147,7 @@ static void the_request_says_who_said_what_where_and_in_which_session(void **sta
                 { "chat.type", "group" },
                 { "sender.id", "7" },
                 { "sender.name", "Ann" },
+                { "sender.personId", "per-3" },
                 { "content.text", "hi" },
                 { "text", "hi" },
                 { "messageId", "m-9" },
@@ -157,6 +164,7 @@ static void the_request_says_who_said_what_where_and_in_which_session(void **sta
         struct fake_turn t;
         json_t *body;
 
+        agents_set_persons(b->agents, known_person, NULL);
         serve(b, "", script, 1);
         fake_turn_init(&t, "w", "hi");
         t.input.event = 41;
