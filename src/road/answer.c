@@ -151,13 +151,13 @@ static void begin_thread(struct turn *t, struct answer *a)
         answer_add(a, o);
 }
 
-/* What people saw growing in the channel stands in the thread now. */
+/* What people saw growing stands in a thread now, or nobody wants to know it any more. */
 static void remove_draft(struct turn *t, struct answer *a)
 {
         struct road *r = t->road;
         struct out *o;
 
-        if (!a->thread || t->draft_delivery == 0)
+        if (t->draft_delivery == 0)
                 return;
         o = out_new(r->next_delivery++, t->run.id, t->adapter, t->channel, t->thread, "delete", PACE_EDIT,
                     "{}", t->trace);
@@ -199,7 +199,8 @@ void answer_make(struct turn *t, const struct turn_reply *reply, struct answer *
                         add_message(t, a, reply->text);
                 for (unsigned i = 0; i < reply->part_count; i++)
                         add_message(t, a, reply->parts[i]);
-                remove_draft(t, a);
         }
+        if (a->thread || (reply->kind == ERR_CANCELLED && turn_is_taken_back(t)))
+                remove_draft(t, a);
         mark_end(t, reply->kind, a);
 }

@@ -208,7 +208,8 @@ static struct change *delete (struct turn *t, unsigned at, char **reason)
                 return c;
         }
         change_unindex(t, t->inputs[at]); /* told once */
-        c->cancels = ++t->deleted >= t->input_count;
+        t->deleted++;
+        c->cancels = turn_is_taken_back(t);
         c->joined = waits(t);
         t->joining += c->joined;
         if (c->cancels)

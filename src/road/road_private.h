@@ -299,6 +299,7 @@ void turn_show_inputs(const struct turn *t, const char *key, struct buf *out); /
 void turn_give_up(struct turn *t,
                   const char *why); /* a run that was interrupted too often, or may not be repeated */
 void turn_check_cancel(struct turn *t);
+bool turn_is_taken_back(const struct turn *t); /* whoever asked has deleted the question */
 /* Inside store functions: it is to be cancelled, whatever happens to this process. */
 int turn_mark_cancelled(struct store_tx *tx, int64_t turn, const char *why, struct error *err);
 void turn_inputs_text(const struct turn *t, struct buf *out);

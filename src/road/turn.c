@@ -354,6 +354,11 @@ void turn_check_cancel(struct turn *t)
         }
 }
 
+bool turn_is_taken_back(const struct turn *t)
+{
+        return t->deleted >= t->input_count;
+}
+
 int turn_mark_cancelled(struct store_tx *tx, int64_t turn, const char *why, struct error *err)
 {
         struct store_stmt *s = store_prepare(

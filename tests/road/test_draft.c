@@ -162,6 +162,25 @@ static void an_interrupted_edit_is_repeated(void **state)
         rig_free(g);
 }
 
+static void the_draft_goes_with_the_question(void **state)
+{
+        struct rig *g = rig_new();
+        struct incoming asked = { .adapter = "grow", .id = "m1", .text = "hello" };
+        struct incoming deleted = { .adapter = "grow", .id = "m1", .type = EVENT_MESSAGE_DELETED };
+
+        (void)state;
+        g->auto_send = true;
+        rig_hear(g, &asked);
+        rig_until(g, &g->run_count, 1);
+        turn_delta(g->runs[0].run, "a draft", 7);
+        rig_until_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'send' AND state = 'sent'", 1);
+        rig_hear(g, &deleted);
+        rig_until_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'delete' AND state = 'sent'", 1);
+        assert_true(g->runs[0].cancelled);
+        rig_until_idle(g);
+        rig_free(g);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -172,6 +191,7 @@ int main(void)
                 cmocka_unit_test(a_deleted_draft_does_not_swallow_the_answer),
                 cmocka_unit_test(a_draft_that_never_left_is_replaced_by_the_answer),
                 cmocka_unit_test(an_interrupted_edit_is_repeated),
+                cmocka_unit_test(the_draft_goes_with_the_question),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
