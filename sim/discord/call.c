@@ -206,9 +206,12 @@ static void finish(struct call *c)
 
 void dc_call_end_all(struct world *w)
 {
-        while (w->live) {
-                w->live->cut = true;
-                deliver(w->live);
+        struct call *next;
+
+        for (struct call *c = w->live; c; c = next) {
+                next = c->next;
+                c->cut = true;
+                deliver(c);
         }
 }
 
@@ -521,4 +524,19 @@ struct buf *dc_call_note(const struct call *c, const char *kind, const struct ch
         if (c->bot)
                 jsonw_str(b, "bot", c->bot->user->username);
         return b;
+}
+
+void dc_call_show(const struct call *c, const struct message *m)
+{
+        const struct channel *at = m->channel;
+        size_t files = json_array_size(m->attachments);
+
+        if (c->world->quiet)
+                return;
+        printf("%s -> %s%s: %s", m->author->username, at->guild ? "#" : "@",
+               at->guild ? at->name : at->user->username, m->content);
+        if (files > 0)
+                printf(" [%zu file%s]", files, files == 1 ? "" : "s");
+        printf("\n");
+        fflush(stdout);
 }

@@ -66,6 +66,9 @@ struct guild *dc_call_guild(struct call *c);
 /* An entry in the list of what bots did; add to it, then journal_close(c->world->sent). */
 struct buf *dc_call_note(const struct call *c, const char *kind, const struct channel *channel);
 
+/* Whoever runs the simulator in a terminal sees what is said. */
+void dc_call_show(const struct call *c, const struct message *m);
+
 /* ops.c: NULL when the operation is known but not simulated. */
 op_fn *dc_op_of(const struct form_op *op);
 

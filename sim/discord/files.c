@@ -1,6 +1,6 @@
 #include "sim/discord/files.h"
 
-#include <stdio.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -74,6 +74,7 @@ json_t *dc_file_add(struct world *w, const struct channel *c, const char *name, 
 {
         struct file *f = mem_zalloc(sizeof(*f));
         uint64_t id = dc_snowflake(w);
+        int64_t now_s = clock_wall_ms() / 1000;
         char key[DC_ID_SIZE], *url;
         int width, height;
         json_t *out;
@@ -86,10 +87,8 @@ json_t *dc_file_add(struct world *w, const struct channel *c, const char *name, 
                 dc_files_release(w);
         w->file_bytes += n;
         map_put(&w->files, dc_id(id, key), f);
-        url = mem_printf("%s/attachments/%llu/%s/%s?ex=%llx&is=%llx&hm=sim", w->base_url,
-                         (unsigned long long)c->id, key, f->name,
-                         (unsigned long long)(clock_wall_ms() / 1000 + VALID_S),
-                         (unsigned long long)(clock_wall_ms() / 1000));
+        url = mem_printf("%s/attachments/%llu/%s/%s?ex=%" PRIx64 "&is=%" PRIx64 "&hm=sim", w->base_url,
+                         (unsigned long long)c->id, key, f->name, now_s + VALID_S, now_s);
         out = json_pack("{s:s,s:s,s:I,s:s,s:s,s:s}", "id", key, "filename", f->name, "size", (json_int_t)n,
                         "url", url, "proxy_url", url, "content_type", f->content_type);
         if (png_size(data, n, &width, &height)) {

@@ -222,7 +222,7 @@ void dc_session_ready(struct session *s)
         write_ready(s, &b);
         dc_session_dispatch(s, "READY", b.data);
         for (const struct guild *g = s->gateway->world->first_guild; g; g = g->next) {
-                struct telling t = { .guild = g, .bot = s->bot, .guild_intent = INTENT_GUILDS };
+                struct telling t = { .guild = g, .guild_intent = INTENT_GUILDS };
 
                 if (!concerns(s, &t) || g->unavailable)
                         continue;

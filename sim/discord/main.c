@@ -10,9 +10,11 @@
 #include "net/http_client.h"
 #include "net/http_server.h"
 #include "net/loop.h"
+#include "sim/console.h"
 #include "sim/discord/call.h"
 #include "sim/discord/control.h"
 #include "sim/discord/gateway.h"
+#include "sim/discord/play.h"
 #include "sim/discord/signer.h"
 #include "sim/discord/world.h"
 #include "sim/host.h"
@@ -59,6 +61,7 @@ struct sim {
         struct world *world;
         struct http_server *server;
         struct http_route *routes;
+        struct console *console;
 };
 
 /* ---- options ---- */
@@ -227,13 +230,12 @@ static void greet(const struct sim *s, const struct options *o)
                        "            \"publicKey\": \"%s\",\n"
                        "            \"admins\": [\"42\"], \"dm\": \"everyone\" }\n"
                        "  }\n\n"
-                       "Write to it as Ada, user 42, in #general of the guild Lab or directly:\n\n"
-                       "  curl %s/sim/send -d '{\"channel\":\"general\",\"text\":\"<@%s> hello\"}'\n"
-                       "  curl %s/sim/send -d '{\"text\":\"hello\"}'\n\n"
-                       "GET /sim/messages shows what the bot says; GET /sim tells what else can be "
-                       "played.\n\n",
+                       "Write to it as Ada, user 42, by typing here, or in #general of the guild Lab "
+                       "with:\n\n"
+                       "  curl %s/sim/send -d '{\"channel\":\"general\",\"text\":\"<@%s> hello\"}'\n\n"
+                       "What the bot says is shown here; GET /sim tells what else can be played.\n\n",
                        w->bots->user->username, w->bots->token, w->base_url, dc_gateway_url(w->gateway),
-                       dc_signer_public(w->signer), w->base_url, w->bots->user->username, w->base_url);
+                       dc_signer_public(w->signer), w->base_url, w->bots->user->username);
         fflush(stdout);
 }
 
@@ -241,6 +243,7 @@ static void finish(struct sim *s)
 {
         struct http_client *client = s->world ? s->world->client : NULL;
 
+        console_free(s->console);
         if (s->world)
                 dc_call_end_all(s->world);
         dc_world_free(s->world);
@@ -266,6 +269,7 @@ int discord_sim_main(int argc, char **argv)
                 return 1;
         }
         greet(&s, &o);
+        s.console = o.quiet ? NULL : console_new(s.loop, s.world, dc_play_send);
         host_run(s.loop);
         finish(&s);
         return 0;

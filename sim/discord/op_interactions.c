@@ -29,6 +29,8 @@ static void note(const struct call *c, const char *kind, const struct interactio
                 dc_render_message(b, "message", c->world, m, c->bot, RENDER_ALONE);
         }
         journal_close(c->world->sent);
+        if (m)
+                dc_call_show(c, m);
 }
 
 /* ---- the first answer ---- */

@@ -60,6 +60,7 @@ static void note_message(const struct call *c, const char *kind, const struct me
                 dc_json_tree(b, "allowed_mentions", allowed);
         dc_render_message(b, "message", c->world, m, c->bot, RENDER_NONCE | RENDER_ALONE);
         journal_close(c->world->sent);
+        dc_call_show(c, m);
 }
 
 static int answer_message(struct call *c, const struct message *m)

@@ -51,7 +51,7 @@ struct link {
         struct session *session; /* NULL: not identified yet */
         struct squeeze *squeeze; /* NULL: plain text */
         bool compress;           /* each message by itself */
-        bool closing; /* by us: the code the other side sends is an echo */
+        bool closing;            /* by us: the code the other side sends is an echo */
         char path[64];
         int version;
         struct timer *silence; /* no heartbeat came */

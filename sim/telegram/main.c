@@ -12,11 +12,12 @@
 #include "net/http_client.h"
 #include "net/http_server.h"
 #include "net/loop.h"
+#include "sim/console.h"
 #include "sim/host.h"
 #include "sim/simulators.h"
 #include "sim/telegram/call.h"
-#include "sim/telegram/console.h"
 #include "sim/telegram/control.h"
+#include "sim/telegram/play.h"
 #include "sim/telegram/world.h"
 
 #define DEFAULT_TOKEN "100000001:dragoman-simulator-token"
@@ -253,7 +254,7 @@ int telegram_sim_main(int argc, char **argv)
                 return 1;
         }
         greet(&s, &o);
-        s.console = o.quiet ? NULL : console_new(s.world);
+        s.console = o.quiet ? NULL : console_new(s.loop, s.world, play_send);
         host_run(s.loop);
         finish(&s);
         return 0;

@@ -30,6 +30,7 @@ int sim_setup(void **state)
 
         r->loop = loop_new();
         r->world = dc_world_new(r->loop);
+        r->world->quiet = true;
         r->world->settings.limits = false;
         r->world->client = http_client_new(r->loop, &plain, NULL);
         ada = dc_user_make(r->world, 42, "ada", "Ada");

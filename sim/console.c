@@ -1,4 +1,4 @@
-#include "sim/telegram/console.h"
+#include "sim/console.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -9,13 +9,12 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "sim/telegram/play.h"
-#include "sim/telegram/world.h"
 
 #define ADA 42
 
 struct console {
         struct world *world;
+        act_fn *send;
         uv_tty_t tty;
         struct buf line;
         char chunk[1024];
@@ -29,7 +28,7 @@ static void say(struct console *c, const char *line, size_t n)
         struct buf out;
 
         buf_init(&out, 0);
-        if (play_send(c->world, wish, &out, &err) != 0)
+        if (c->send(c->world, wish, &out, &err) != 0)
                 printf("%s\n", err.text);
         buf_release(&out);
         json_decref(wish);
@@ -63,7 +62,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *bytes)
         }
 }
 
-struct console *console_new(struct world *w)
+struct console *console_new(struct loop *l, struct world *w, act_fn *send)
 {
         struct console *c;
 
@@ -71,8 +70,9 @@ struct console *console_new(struct world *w)
                 return NULL;
         c = mem_zalloc(sizeof(*c));
         c->world = w;
+        c->send = send;
         buf_init(&c->line, 65536);
-        if (uv_tty_init(loop_uv(w->loop), &c->tty, STDIN_FILENO, 1) != 0) {
+        if (uv_tty_init(loop_uv(l), &c->tty, STDIN_FILENO, 1) != 0) {
                 free(c);
                 return NULL;
         }

@@ -1,0 +1,16 @@
+/*
+ * console: in a terminal, what is typed is written to the bot by Ada, user 42.
+ */
+#ifndef SIM_CONSOLE_H
+#define SIM_CONSOLE_H
+
+#include "net/loop.h"
+#include "sim/acts.h"
+
+struct console;
+
+/* Each line becomes a wish {"from":42,"text":"..."} for `send`. NULL when standard input is no terminal. */
+struct console *console_new(struct loop *l, struct world *w, act_fn *send);
+void console_free(struct console *c);
+
+#endif
