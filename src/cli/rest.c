@@ -141,7 +141,7 @@ int rest_run(struct args *a, const struct rest_action *actions)
         name = args_action(a, names, actions[0].name);
         if (!name)
                 return CLI_USAGE;
-        while (strcmp(actions->name, name) != 0)
+        while (actions[1].name && strcmp(actions->name, name) != 0)
                 actions++;
         for (size_t i = 0; i < COUNT(actions->operands) && actions->operands[i]; i++) {
                 if (!args_operand(a, actions->operands[i]))

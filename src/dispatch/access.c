@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "dispatch/persons.h"
 
 enum subject { SUBJECT_PLAIN, SUBJECT_USER, SUBJECT_PERSON, SUBJECT_ROLE, SUBJECT_CHANNEL, SUBJECT_GUILD };
 
@@ -84,12 +85,6 @@ static bool is_word(const char *text, const char *word)
         return word && strcmp(text, word) == 0;
 }
 
-/* "per-3" or "3" → 3; -1 when it is neither. */
-static int64_t person_id(const char *id)
-{
-        return bus_event_seq(strncmp(id, "per-", 4) == 0 ? id + 4 : id);
-}
-
 /* "rle:7" would never match anything, and in a block list nobody would notice. Ids with a colon ("@ann:example.org") are no such word. */
 static bool misspelt_subject(const char *text)
 {
@@ -121,7 +116,7 @@ static bool check_entry(const struct list_kind *k, const char *text, size_t coun
         else if (!(k->subjects & BIT(subject)))
                 buf_addf(why, "'%.60s' has no meaning here: a %s is not looked at", text,
                          subject_names[subject]);
-        else if (subject == SUBJECT_PERSON && person_id(id) <= 0)
+        else if (subject == SUBJECT_PERSON && person_number(id) <= 0)
                 buf_addf(why, "'%.60s' is no person; expected one such as 'person:per-3'", text);
         else if (strcmp(id, "*") == 0 && !k->star)
                 buf_addf(why, "'%.60s' would let everybody in; name each", text);
@@ -153,7 +148,7 @@ static void add_entry(struct entries *to, const struct list_kind *k, const char 
                 return;
         e->subject = subject_of(text, &id);
         e->id = mem_strdup(is_word(text, k->everybody) ? "*" : id);
-        e->person = e->subject == SUBJECT_PERSON ? person_id(id) : 0;
+        e->person = e->subject == SUBJECT_PERSON ? person_number(id) : 0;
         to->count++;
 }
 
@@ -315,7 +310,7 @@ void access_resolve(struct access *a, int64_t (*current)(void *arg, int64_t pers
 
                 for (size_t j = 0; j < e->count; j++) {
                         if (e->items[j].subject == SUBJECT_PERSON)
-                                e->items[j].person = current(arg, person_id(e->items[j].id));
+                                e->items[j].person = current(arg, person_number(e->items[j].id));
                 }
         }
 }

@@ -208,6 +208,8 @@ void matter_init(struct matter *m, struct dispatch *d, const struct incoming *in
         buf_clear(&d->notice);
         d->guard = NULL;
         situation_init(&m->situation, in);
+        m->situation.persons = m->d->desk ? m->d->desk->persons : NULL;
+        m->situation.platform = m->adapter ? m->adapter->platform : NULL;
         conversation_look(m);
 }
 

@@ -151,7 +151,8 @@ static bool is_self(const struct access_identity *a, const struct access_identit
         return strcmp(a->platform, b->platform) == 0 && strcmp(a->user, b->user) == 0;
 }
 
-static bool use_code(struct matter *m, const struct access_identity *self, const char *code)
+/* A stranger is told only that it worked: he cannot make us talk by guessing. */
+static bool use_code(struct matter *m, const struct access_identity *self, const char *code, bool stranger)
 {
         struct desk *desk = m->d->desk;
         struct access_identity owner;
@@ -160,9 +161,10 @@ static bool use_code(struct matter *m, const struct access_identity *self, const
         if (!links_may_try(desk->links, m->in->adapter, self->user, m->now_ms))
                 return matter_refuse(m, "the sender has typed too many codes (/link)");
         if (!links_redeem(desk->links, code, m->now_ms, &owner) || is_self(&owner, self)) {
-                matter_notice(m, "This is no code that waits for another account. Write /link to me there, "
-                                 "and type the code "
-                                 "here within ten minutes.");
+                if (!stranger)
+                        matter_notice(m, "This is no code that waits for another account. Write /link to me "
+                                         "there, and "
+                                         "type the code here within ten minutes.");
                 return matter_refuse(m, "the code is nobody's (/link)");
         }
         person = persons_of(desk->persons, self->platform, self->user);
@@ -195,5 +197,5 @@ bool is_no_link(struct matter *m)
                 return true;
         if (m->dry)
                 return matter_refuse(m, "it is the command /link");
-        return *code ? use_code(m, &self, code) : tell_code(m, &self);
+        return *code ? use_code(m, &self, code, j.outcome == JUDGED_STRANGER) : tell_code(m, &self);
 }

@@ -308,7 +308,7 @@ static int move_out(struct store_tx *tx, const struct identity *i, int64_t now_m
 static int unlink_identity(struct store_tx *tx, const struct access_identity *a, int64_t now_ms,
                            struct person_news *n, struct error *err)
 {
-        struct identity found;
+        struct identity found = { 0 };
         int64_t count;
 
         if (need_identity(tx, a, &found, err) < 0)
@@ -328,7 +328,7 @@ static int unlink_identity(struct store_tx *tx, const struct access_identity *a,
 static int link_identities(struct store_tx *tx, const struct person_change *c, int64_t now_ms,
                            struct person_news *n, struct error *err)
 {
-        struct identity a, b;
+        struct identity a = { 0 }, b = { 0 };
 
         if (need_identity(tx, &c->a, &a, err) < 0 || need_identity(tx, &c->b, &b, err) < 0)
                 return -1;

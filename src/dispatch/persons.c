@@ -47,6 +47,11 @@ static char *identity_key(const char *platform, const char *user)
         return mem_printf("%s:%s", platform, user);
 }
 
+int64_t person_number(const char *text)
+{
+        return bus_event_seq(strncmp(text, "per-", 4) == 0 ? text + 4 : text);
+}
+
 /* ---- asking ---- */
 
 static struct known *find(const struct persons *p, const char *platform, const char *user)

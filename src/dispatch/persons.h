@@ -36,6 +36,8 @@ void persons_leave_bus(struct persons *p);
 /* Called after every change of who is who. */
 void persons_watch(struct persons *p, void (*changed)(void *arg), void *arg);
 
+/* "per-3" or "3" → 3; -1 when it is no person. */
+int64_t person_number(const char *text);
 /* The person an identity belongs to; 0: not known. */
 int64_t persons_of(const struct persons *p, const char *platform, const char *user);
 /* The other identities of that person, at most `max`: how many. Borrowed until the next change. */

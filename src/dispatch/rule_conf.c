@@ -27,7 +27,7 @@ const struct setting rule_when_settings[] = {
         { "reaction", SETTING_STRINGS, "[]", .at = AT(reaction),
           .help = "Emoji, or names of emoji, that a reaction may have; skin tones do not count; `*` is any." },
         { "sender", SETTING_STRINGS, "[]", .at = AT(sender),
-          .help = "Ids of people; `*` globs. A bot whose id is written here in full is heard whatever `bots` says." },
+          .help = "Ids of people, `*` globs; or `person:ID`, by any account. A bot whose id is written here in full is heard whatever `bots` says." },
         { "role", SETTING_STRINGS, "[]", .at = AT(role),
           .help = "Ids of roles, one of which the sender must have, on platforms that tell them; `*` globs." },
         { "bots", SETTING_CHOICE, "\"none\"", .choices = bot_policies, .at = AT(bots),

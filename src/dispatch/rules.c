@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "dispatch/persons.h"
 
 #define AT(field) offsetof(struct rule, field)
 
@@ -172,13 +173,36 @@ static bool addressed(const struct incoming *in)
         return in->is_mention || in->is_reply;
 }
 
+/* "person:per-3" is the person by any of his accounts, also when he was merged into another since. */
+static bool names_person(const struct setting_list *list, const struct situation *s)
+{
+        int64_t sender = 0;
+
+        for (size_t i = 0; s->persons && i < list->count; i++) {
+                const char *entry = list->items[i];
+
+                if (strncmp(entry, "person:", 7) != 0)
+                        continue;
+                if (sender == 0)
+                        sender = persons_of(s->persons, s->platform, s->in->sender_id);
+                if (sender > 0 && persons_current(s->persons, person_number(entry + 7)) == sender)
+                        return true;
+        }
+        return false;
+}
+
+static bool is_named(const struct condition *c, const struct rule *r, struct situation *s)
+{
+        return list_holds(c, r, s) || names_person(&r->sender, s);
+}
+
 /* Two bots that answer each other never stop: one is heard when it is named, a glob is not enough, or where the policy says so. */
 static bool sender_holds(const struct condition *c, const struct rule *r, struct situation *s)
 {
         const struct incoming *in = s->in;
 
         if (!in->sender_is_bot)
-                return list_holds(c, r, s);
+                return is_named(c, r, s);
         if (any_equal(&r->sender, in->sender_id))
                 return true;
         if (strcmp(r->bots, "none") == 0 || (strcmp(r->bots, "mentions") == 0 && !addressed(in)))

@@ -23,10 +23,13 @@ struct rule_compiled {
 };
 
 /* An event as rules see it. */
+struct persons;
 struct situation {
         const struct incoming *in;
-        bool conversation; /* it goes on with a conversation (windows.h) */
-        json_t *metadata;  /* parsed when the first rule needs it */
+        bool conversation;             /* it goes on with a conversation (windows.h) */
+        const struct persons *persons; /* who is who; NULL: nobody knows */
+        const char *platform;          /* of the adapter */
+        json_t *metadata;              /* parsed when the first rule needs it */
         bool looked;
 };
 void situation_init(struct situation *s, const struct incoming *in);

@@ -352,6 +352,7 @@ static void codes_cannot_be_guessed(void **state)
         struct desk_rig *g = *state;
         struct decision out = { 0 };
 
+        add_rule(g, (struct access_rule){ .user = "discord:9" });
         for (int i = 0; i < LINK_TRIES; i++) {
                 out = desk_rig_dm(g, "dc", "9", "/link ABCD-2345");
                 assert_non_null(strstr(out.notice, "This is no code"));
@@ -359,10 +360,30 @@ static void codes_cannot_be_guessed(void **state)
         out = desk_rig_dm(g, "dc", "9", "/link ABCD-2345");
         assert_null(out.notice);
         assert_string_equal(out.reason, "the sender has typed too many codes (/link)");
+        out = desk_rig_dm(g, "dc", "stranger", "/link ABCD-2345");
+        assert_null(out.notice);
+        assert_string_equal(out.reason, "the code is nobody's (/link)");
         add_rule(g, (struct access_rule){ .user = "discord:8", .deny = true });
         out = desk_rig_dm(g, "dc", "8", "/link ABCD-2345");
         assert_null(out.notice);
         assert_non_null(strstr(out.reason, "keeps 'discord:8' out"));
+}
+
+static void a_rule_may_be_about_a_person_and_a_merge_keeps_it(void **state)
+{
+        struct desk_rig *g = *state;
+
+        let_in(g, "tg", "7");
+        let_in(g, "dc", "9");
+        desk_rig_reload(g, "[{\"name\":\"his\",\"when\":{\"sender\":\"person:per-2\"}},{\"name\":\"all\"}]");
+        assert_string_equal(desk_rig_dm(g, "tg", "7", "hi").rule, "all");
+        assert_string_equal(desk_rig_dm(g, "dc", "9", "hi").rule, "his");
+        merge(g, 2, 1);
+        assert_string_equal(desk_rig_dm(g, "tg", "7", "hi").rule, "his");
+        assert_string_equal(desk_rig_dm(g, "dc", "9", "hi").rule, "his");
+        unlink_account(g, "discord", "9");
+        assert_string_equal(desk_rig_dm(g, "tg", "7", "hi").rule, "all");
+        assert_string_equal(desk_rig_dm(g, "dc", "9", "hi").rule, "his");
 }
 
 #define TEST(name, begin) cmocka_unit_test_setup_teardown(name, begin, teardown)
@@ -376,6 +397,7 @@ int main(void)
                 TEST(an_entry_of_the_configuration_may_name_a_person, setup_open),
                 TEST(a_deny_of_one_identity_keeps_the_whole_person_out, setup_open),
                 TEST(a_merge_keeps_rules_and_history_and_is_taken_back_by_unlinking, setup_open),
+                TEST(a_rule_may_be_about_a_person_and_a_merge_keeps_it, setup_open),
                 TEST(what_was_merged_into_somebody_who_leaves_stays, setup_open),
                 TEST(whoever_was_at_home_there_moves_out_into_a_person_of_his_own, setup_open),
                 TEST(what_cannot_be_merged_is_refused, setup_open),
