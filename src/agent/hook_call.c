@@ -64,6 +64,12 @@ static bool forgets(const struct hook *k)
         return k->conf->mode && strcmp(k->conf->mode, "fire-and-forget") == 0;
 }
 
+/* The rule wants nothing posted: there is no place for answers that come later. */
+static bool is_silent(const struct turn_run *run)
+{
+        return run->mode && strcmp(run->mode, "silent") == 0;
+}
+
 static bool delivers_late(const struct hook *k)
 {
         return k->conf->late && strcmp(k->conf->late, "deliver") == 0;
@@ -169,7 +175,8 @@ static void time_is_up(struct hook_call *c)
         if (c->state == CALL_EXPECTING)
                 fail(c, ERR_TIMEOUT, EFFECT_POSSIBLE, "The agent took too long to answer. Please try again.",
                      "it took the request, but no answer came to the reply URL in time");
-        else if (!forgets(c->hook) && delivers_late(c->hook) && c->hook->late_count < HOOK_LATE_MAX)
+        else if (!forgets(c->hook) && delivers_late(c->hook) && !is_silent(c->run) &&
+                 c->hook->late_count < HOOK_LATE_MAX)
                 let_go(c);
         else
                 fail(c, ERR_TIMEOUT, EFFECT_POSSIBLE, "The agent took too long to answer. Please try again.",
@@ -205,7 +212,7 @@ static void on_answer(struct hook_call *c, const struct http_result *result)
                      err.text);
                 return;
         }
-        if (c->status == 202 && !got.given && k->wire->replies) {
+        if (c->status == 202 && !got.given && k->wire->replies && !is_silent(c->run)) {
                 expect(c);
         } else {
                 reply = hook_answer_reply(&got);
@@ -399,7 +406,8 @@ void hook_start(struct agent *a, struct turn_run *run)
 {
         struct hook_call *c = mem_zalloc(sizeof(*c));
         struct hook *k = a->self;
-        char *reply_url = k->wire->replies ? agent_reply_url(a, run, k->conf->reply_seconds) : NULL;
+        char *reply_url =
+                k->wire->replies && !is_silent(run) ? agent_reply_url(a, run, k->conf->reply_seconds) : NULL;
 
         c->hook = k;
         c->run = run;

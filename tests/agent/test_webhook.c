@@ -424,6 +424,27 @@ static void a_slow_webhook_whose_answer_may_be_late_is_left_to_work(void **state
         fake_turn_release(&t);
 }
 
+static void nothing_is_awaited_for_a_rule_that_posts_nothing(void **state)
+{
+        static const struct fake_answer script[] = { { STATUS("202 Accepted"), .end = FAKE_CLOSE } };
+        struct bench *b = *state;
+        struct fake_turn t;
+
+        for (size_t i = 0; i < 2; i++) {
+                serve(b, ", \"timeoutMs\": 50", script, i);
+                fake_turn_init(&t, "w", "hi");
+                t.run.mode = "silent";
+                fake_turn_start(&t, b->agents);
+                fake_turn_await(&t, b->loop);
+                assert_int_equal(t.reply.kind, i == 0 ? ERR_TIMEOUT : ERR_NONE);
+                assert_null(strstr(t.text, "follows"));
+                fake_turn_release(&t);
+                teardown(state);
+                setup(state);
+                b = *state;
+        }
+}
+
 /* ---- modes ---- */
 
 static void fire_and_forget_ends_when_the_request_is_taken(void **state)
@@ -577,6 +598,7 @@ int main(void)
                 TEST(a_connection_that_broke_after_the_request_is_not_tried_again),
                 TEST(a_slow_webhook_is_not_asked_twice),
                 TEST(a_slow_webhook_whose_answer_may_be_late_is_left_to_work),
+                TEST(nothing_is_awaited_for_a_rule_that_posts_nothing),
                 TEST(fire_and_forget_ends_when_the_request_is_taken),
                 TEST(a_202_keeps_the_turn_open_until_its_time_is_up),
                 TEST(a_turn_can_be_cancelled_in_every_state),

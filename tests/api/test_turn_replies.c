@@ -145,6 +145,22 @@ static void the_first_answer_ends_a_turn_that_waits_for_it(void **state)
         stage_free(&s);
 }
 
+static void an_answer_by_the_reply_url_ends_the_call_that_is_under_way(void **state)
+{
+        struct stage s = stage_new("", NULL, 0);
+        char *path = say(&s, "hi");
+
+        (void)state;
+        assert_int_equal(fake_server_open(s.server), 1);
+        post(&s, path, "", "{\"reply\":\"quicker this way\"}", 202, "\"status\":\"answered\"");
+        assert_int_equal(count_of(&s, "SELECT count(*) FROM turns WHERE state = 'done'"), 1);
+        assert_int_equal(count_of(&s, "SELECT count(*) FROM deliveries"), 1);
+        while (fake_server_open(s.server) > 0)
+                loop_step(s.rig->loop, true);
+        free(path);
+        stage_free(&s);
+}
+
 static void only_the_turns_own_token_opens_the_door_and_not_for_ever(void **state)
 {
         static const struct fake_answer script[] = { { ACCEPTED } };
@@ -293,6 +309,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(the_first_answer_ends_a_turn_that_waits_for_it),
+                cmocka_unit_test(an_answer_by_the_reply_url_ends_the_call_that_is_under_way),
                 cmocka_unit_test(only_the_turns_own_token_opens_the_door_and_not_for_ever),
                 cmocka_unit_test(the_token_may_stand_in_the_header),
                 cmocka_unit_test(a_forgotten_turn_is_answered_later_as_often_as_allowed),
