@@ -67,12 +67,13 @@ static json_t *options_of(const json_t *wish, const json_t *described)
         return out;
 }
 
-static void write_made(struct buf *out, const struct interaction *i, unsigned told)
+/* told: filled by whoever made the interaction */
+static void write_made(struct buf *out, const struct interaction *i, const unsigned *told)
 {
         dc_json_id(out, "interaction", i->id);
         jsonw_str(out, "token", i->token);
         dc_json_id(out, "channel", i->channel->id);
-        jsonw_int(out, "sessions", told);
+        jsonw_int(out, "sessions", *told);
 }
 
 int dc_play_command(struct world *w, const json_t *wish, struct buf *out, struct error *err)
@@ -101,7 +102,7 @@ int dc_play_command(struct world *w, const json_t *wish, struct buf *out, struct
         write_made(out,
                    dc_interaction_make(b, completes ? INTERACTION_AUTOCOMPLETE : INTERACTION_COMMAND, c, from,
                                        data, NULL, &told),
-                   told);
+                   &told);
         return 0;
 }
 
@@ -144,7 +145,7 @@ int dc_play_press(struct world *w, const json_t *wish, struct buf *out, struct e
         if (json_is_array(json_object_get(wish, "values")))
                 json_object_set(data, "values", json_object_get(wish, "values"));
         write_made(out, dc_interaction_make(b, INTERACTION_COMPONENT, m->channel, from, data, m, &told),
-                   told);
+                   &told);
         return 0;
 }
 
@@ -170,6 +171,6 @@ int dc_play_modal(struct world *w, const json_t *wish, struct buf *out, struct e
         write_made(
                 out,
                 dc_interaction_make(b, INTERACTION_MODAL, c, dc_play_find_user(w, wish), data, NULL, &told),
-                told);
+                &told);
         return 0;
 }

@@ -57,9 +57,11 @@ const char *choose_agent(const struct matter *m)
         return m->adapter->agent ? m->adapter->agent : m->d->only_agent;
 }
 
-/* People write in bursts; they do not react in bursts. */
+/* People write in bursts; they do not react in bursts, nor fill in commands. */
 static int64_t debounce_of(const struct matter *m)
 {
+        if (m->in->is_command)
+                return 0;
         if (m->rule && m->rule->debounce_ms >= 0)
                 return m->rule->debounce_ms;
         return reactions_concern(m->in) ? 0 : m->adapter->debounce_ms;

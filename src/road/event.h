@@ -64,6 +64,7 @@ struct incoming {
         int64_t time_ms;   /* when it happened, by the platform's clock; 0: now */
         const char *trace; /* continue this trace; NULL: a new one */
         int hops;          /* how many bots it has passed through */
+        bool is_command;   /* said on purpose and whole, by a command or a form: no burst is waited for */
         bool more_follows; /* a part of a message in several parts, which arrive one by one: one turn reads them all */
         const struct attachment *attachments;
         size_t attachment_count;

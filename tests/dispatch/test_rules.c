@@ -122,6 +122,23 @@ static void without_rules_dms_mentions_and_replies_are_answered(void **state)
         dispatch_free(d);
 }
 
+static void a_command_is_said_whole_and_waits_for_nothing(void **state)
+{
+        struct dispatch *d = dispatch_with("[{\"agent\": \"a\", \"debounceMs\": 500}]", NULL);
+        struct incoming in = message();
+        struct decision out;
+
+        (void)state;
+        in.is_mention = true;
+        dispatch_decide(d, &in, &out);
+        assert_int_equal(out.debounce_ms, 500);
+        in.is_command = true;
+        dispatch_decide(d, &in, &out);
+        assert_true(out.trigger);
+        assert_int_equal(out.debounce_ms, 0);
+        dispatch_free(d);
+}
+
 static void a_trusted_adapter_answers_everything_with_its_own_agent(void **state)
 {
         struct dispatch *d = dispatch_with(no_rules, "assistant");
@@ -792,6 +809,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_star_matches_any_run_of_bytes),
                 cmocka_unit_test(without_rules_dms_mentions_and_replies_are_answered),
+                cmocka_unit_test(a_command_is_said_whole_and_waits_for_nothing),
                 cmocka_unit_test(a_trusted_adapter_answers_everything_with_its_own_agent),
                 cmocka_unit_test(rules_about_others_do_not_silence_a_trusted_adapter),
                 cmocka_unit_test(the_first_rule_that_matches_wins),

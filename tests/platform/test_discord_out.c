@@ -460,7 +460,7 @@ static void names_become_mentions_where_we_know_them(void **state)
         inbound.named = "ada";
         inbound.named_id = "11";
         rig_connect(g, "");
-        assert_int_equal(adapters_render(g->adapters, "dc", "ask @ada or @bob, not @everyone", &r, NULL), 0);
+        assert_int_equal(adapters_render(g->adapters, "dc", "ask @Ada or @bob, not @everyone", &r, NULL), 0);
         assert_int_equal(r.count, 1);
         assert_non_null(strstr(r.parts[0].text, "ask <@11> or @bob"));
         assert_null(strstr(r.parts[0].text, "@everyone"));

@@ -152,7 +152,7 @@ void dc_read_interaction(struct dc_reading *r, json_t *d)
         in->key = arena_printf(&r->item->arena, "interaction:%s", id);
         in->id = id;
         in->time_ms = dc_id_time_ms(id);
-        in->is_mention = true;
+        in->is_mention = in->is_command = true;
         note_interaction(r, d, data);
         if (kind == KIND_COMPONENT) {
                 read_component(r, d, data, in);

@@ -10,6 +10,7 @@
  */
 #include "platform/discord/discord.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -418,7 +419,9 @@ static bool discord_mention(const struct adapter *a, struct slice name, struct b
 
         if (!dc->inbound || name.n == 0 || name.n >= sizeof(username))
                 return false;
-        memcpy(username, name.p, name.n);
+        for (size_t i = 0; i < name.n;
+             i++) /* user names are in lower case, whatever an agent makes of them */
+                username[i] = (char)tolower((unsigned char)name.p[i]);
         username[name.n] = '\0';
         id = dc_inbound_user_named(dc->inbound, username);
         return id && buf_addf(out, "<@%s>", id) == 0;
