@@ -81,7 +81,7 @@ static bool say_trigger(struct matter *m)
         out->turns = guard_rate(a, r).turns;
         out->turns_seconds = guard_rate(a, r).seconds;
         out->debounce_ms = debounce_of(m);
-        out->debounce_max_ms = a->debounce_max_ms;
+        out->debounce_max_ms = r && r->debounce_max_ms >= 0 ? r->debounce_max_ms : a->debounce_max_ms;
         conversation_name(m);
         return true;
 }

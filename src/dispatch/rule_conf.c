@@ -89,6 +89,8 @@ const struct setting rule_settings[] = {
                   "`no action needed`; `ambient` has a longer list of its own when none is written." },
         { "debounceMs", SETTING_INT, "-1", -1, 600000, .at = AT(debounce_ms),
           .help = "Wait this long for further messages before answering; -1: as the adapter says." },
+        { "debounceMaxMs", SETTING_INT, "-1", -1, 3600000, .at = AT(debounce_max_ms),
+          .help = "However many messages follow, the answer is not put off longer than this; -1: as the adapter says." },
         { "rateLimit", SETTING_GROUP, "{}", .group = rate_settings, .at = AT(rate),
           .help = "How many turns one person may cause." },
         { "maxAgeSeconds", SETTING_INT, "-1", -1, 31536000, .at = AT(max_age_seconds),

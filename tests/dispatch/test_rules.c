@@ -180,7 +180,7 @@ static void the_first_rule_that_matches_wins(void **state)
         struct dispatch *d = dispatch_with(
                 "[{\"name\": \"one\", \"when\": {\"channel\": [\"1\", \"2\"]}, \"agent\": \"a\"},"
                 " {\"name\": \"two\", \"when\": {\"channel\": \"45*\"}, \"agent\": \"b\","
-                "  \"debounceMs\": 5},"
+                "  \"debounceMs\": 5, \"debounceMaxMs\": 50},"
                 " {\"name\": \"three\", \"agent\": \"c\"}]",
                 NULL);
         struct incoming in = message();
@@ -192,6 +192,7 @@ static void the_first_rule_that_matches_wins(void **state)
         assert_string_equal(out.rule, "two");
         assert_string_equal(out.agent, "b");
         assert_int_equal(out.debounce_ms, 5);
+        assert_int_equal(out.debounce_max_ms, 50);
         dispatch_free(d);
 }
 

@@ -1,0 +1,93 @@
+/* What dispatch is told of adapters: defaults of the platform, and what the file says instead. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../lib/scratch.h"
+#include "config/config.h"
+
+static struct dispatch *dispatch_by(const char *adapters)
+{
+        char *dir = scratch_new(), *path = scratch_path(dir, "config.json");
+        FILE *f = fopen(path, "w");
+        struct dispatch *d = dispatch_new();
+        struct config *c = NULL;
+        struct error err = { 0 };
+
+        assert_non_null(f);
+        fprintf(f, "{\"adapters\": %s, \"agents\": {\"echo\": {\"type\": \"echo\"}}}", adapters);
+        fclose(f);
+        if (config_load(dir, &c, &err) < 0)
+                fail_msg("%s", err.text);
+        config_to_dispatch(c, d);
+        config_free(c);
+        free(path);
+        scratch_free(dir);
+        return d;
+}
+
+static struct decision decided(struct dispatch *d, const char *adapter, const char *text, enum chat_kind chat)
+{
+        struct incoming in = { .adapter = adapter,
+                               .channel = "7",
+                               .chat = chat,
+                               .sender_id = "7",
+                               .text = text,
+                               .is_mention = true };
+        struct decision out;
+
+        dispatch_decide(d, &in, &out);
+        if (out.also.fn)
+                out.also.done(out.also.arg);
+        return out;
+}
+
+static void commands_are_for_people_unless_the_file_says_otherwise(void **state)
+{
+        struct dispatch *d = dispatch_by("{\"programs\": {\"type\": \"api\"},"
+                                         " \"bridge\": {\"type\": \"api\", \"chatCommands\": true},"
+                                         " \"people\": {\"type\": \"cli\"},"
+                                         " \"plain\": {\"type\": \"cli\", \"chatCommands\": false}}");
+
+        (void)state;
+        assert_true(decided(d, "programs", "/stop", CHAT_DM).trigger);
+        assert_int_equal(decided(d, "bridge", "/stop", CHAT_DM).command, COMMAND_STOP);
+        assert_int_equal(decided(d, "people", "/stop", CHAT_DM).command, COMMAND_STOP);
+        assert_true(decided(d, "plain", "/stop", CHAT_DM).trigger);
+        dispatch_free(d);
+}
+
+static void conversations_are_the_platforms_unless_the_file_says_otherwise(void **state)
+{
+        struct dispatch *d = dispatch_by(
+                "{\"dc\": {\"type\": \"discord\", \"botToken\": \"secret\", \"allow\": \"*\"},"
+                " \"off\": {\"type\": \"discord\", \"botToken\": \"secret2\", \"allow\": \"*\","
+                "           \"conversationSeconds\": 0, \"dmConversationSeconds\": 0},"
+                " \"on\": {\"type\": \"cli\", \"conversationSeconds\": 60, \"dmConversationSeconds\": 60},"
+                " \"tty\": {\"type\": \"cli\"}}");
+
+        (void)state;
+        assert_int_equal(strncmp(decided(d, "dc", "hi", CHAT_DM).session, "discord-dm:", 11), 0);
+        assert_int_equal(strncmp(decided(d, "dc", "hi", CHAT_GROUP).session, "discord-channel-7:", 18), 0);
+        assert_null(decided(d, "off", "hi", CHAT_DM).session);
+        assert_null(decided(d, "off", "hi", CHAT_GROUP).session);
+        assert_int_equal(strncmp(decided(d, "on", "hi", CHAT_GROUP).session, "cli-channel-7:", 14), 0);
+        assert_null(decided(d, "tty", "hi", CHAT_DM).session);
+        dispatch_free(d);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(commands_are_for_people_unless_the_file_says_otherwise),
+                cmocka_unit_test(conversations_are_the_platforms_unless_the_file_says_otherwise),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
