@@ -3,12 +3,36 @@
 #include <string.h>
 
 #include "api/body.h"
+#include "api/completion_ask.h"
 #include "api/routes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
+/* What the table lets pass is read further, into lines and the one message they make. */
+static void read_completion(const uint8_t *data, size_t n)
+{
+        struct completion_ask ask = { .n = 1 };
+        struct completion_lines said = { 0 };
+        struct buf text;
+        struct body b;
+
+        body_init(&b);
+        buf_init(&text, 0);
+        if (body_read(&b, (const char *)data, n, completion_fields, &ask) == 0) {
+                if (completion_ask_read(&b, &ask, &said) < 0) {
+                        if (b.error.text[0] == '\0')
+                                abort();
+                } else if (!converse_text(said.lines, ask.messages.count, true, &text)) {
+                        abort();
+                }
+        }
+        buf_release(&text);
+        body_release(&b);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
+        read_completion(data, n);
         for (size_t i = 0; i < api_route_count; i++) {
                 const struct api_route *r = &api_routes[i];
                 _Alignas(max_align_t) char out[1024] = { 0 };

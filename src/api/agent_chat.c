@@ -138,6 +138,7 @@ static void hand_over(struct http_exchange *x, struct adapter *adapter, struct b
                                     .conversation = chat ? chat : ask->conversation,
                                     .sender = sender_of(b, ask, &m[ask->messages.count - 1],
                                                         caller_of(x)->name),
+                                    .caller = caller_of(x)->id,
                                     .external_id = key,
                                     .lines = lines,
                                     .line_count = ask->messages.count };

@@ -13,6 +13,7 @@
 #include <sys/queue.h>
 
 #include "api/api_private.h"
+#include "api/completion_ask.h"
 #include "api/converse.h"
 #include "base/clock.h"
 #include "base/id.h"
@@ -22,76 +23,8 @@
 #include "base/mem.h"
 #include "net/http_stream.h"
 
-#define PING_MS    15000
-#define OUT_MAX    (4 * 1024 * 1024) /* unread by a client before it is dropped */
-#define IMAGES_MAX 20
-
-struct message {
-        const char *role, *name;
-        const json_t *content;
-        const json_t *ignored;
-};
-struct options {
-        bool usage;
-        const json_t *ignored;
-};
-struct ask {
-        const char *model, *user;
-        struct field_list messages;
-        bool stream, logprobs;
-        struct options options;
-        int64_t n;
-        const json_t *tools, *functions, *audio;
-        const json_t *ignored;
-};
-
-static const char *const roles[] = { "system", "developer", "user", "assistant", "tool", "function", NULL };
-
-/* clang-format off */
-#define IGNORED(table, key) { key, FIELD_ANY, .at = offsetof(table, ignored), .help = "Accepted, but the agent decides by itself." }
-static const struct field message_fields[] = {
-        { "role", FIELD_CHOICE, .required = true, .choices = roles, .at = offsetof(struct message, role), .help = "Who said it." },
-        { "content", FIELD_ANY, .at = offsetof(struct message, content),
-          .help = "A text, or a list of parts of type text and image_url (http or https)." },
-        { "name", FIELD_STRING, .max = 256, .at = offsetof(struct message, name), .help = "The name of who said it." },
-        IGNORED(struct message, "tool_calls"), IGNORED(struct message, "tool_call_id"), IGNORED(struct message, "function_call"),
-        IGNORED(struct message, "refusal"), IGNORED(struct message, "audio"), IGNORED(struct message, "annotations"),
-        FIELD_END,
-};
-static const struct field options_fields[] = {
-        { "include_usage", FIELD_BOOL, .at = offsetof(struct options, usage), .fallback = "false",
-          .help = "A last piece tells the tokens." },
-        IGNORED(struct options, "include_obfuscation"),
-        FIELD_END,
-};
-const struct field completion_fields[] = {
-        { "model", FIELD_STRING, .required = true, .min = 1, .max = 128, .at = offsetof(struct ask, model),
-          .help = "Name of an agent, or dragoman: whoever the rules choose." },
-        { "messages", FIELD_LIST, .required = true, .group = message_fields, .item_size = sizeof(struct message),
-          .max = CONVERSE_LINES_MAX, .at = offsetof(struct ask, messages),
-          .help = "The conversation; the last one is what a person says now." },
-        { "stream", FIELD_BOOL, .at = offsetof(struct ask, stream), .fallback = "false", .help = "Pieces as they come." },
-        { "stream_options", FIELD_GROUP, .group = options_fields, .at = offsetof(struct ask, options), .help = "With stream." },
-        { "user", FIELD_STRING, .min = 1, .max = 256, .at = offsetof(struct ask, user),
-          .help = "Names the conversation: its history is kept here, and only what is new in messages is used. The header "
-                  "X-Dragoman-Chat does the same." },
-        { "n", FIELD_INT, .min = 1, .max = 1, .at = offsetof(struct ask, n), .fallback = "1", .help = "There is one answer." },
-        { "logprobs", FIELD_BOOL, .at = offsetof(struct ask, logprobs), .fallback = "false", .help = "Must be false." },
-        { "tools", FIELD_ANY, .at = offsetof(struct ask, tools), .help = "Must be empty: agents have their own tools." },
-        { "functions", FIELD_ANY, .at = offsetof(struct ask, functions), .help = "Must be empty." },
-        { "audio", FIELD_ANY, .at = offsetof(struct ask, audio), .help = "Must be absent." },
-        IGNORED(struct ask, "frequency_penalty"), IGNORED(struct ask, "function_call"), IGNORED(struct ask, "logit_bias"),
-        IGNORED(struct ask, "max_completion_tokens"), IGNORED(struct ask, "max_tokens"), IGNORED(struct ask, "metadata"),
-        IGNORED(struct ask, "modalities"), IGNORED(struct ask, "moderation"), IGNORED(struct ask, "parallel_tool_calls"),
-        IGNORED(struct ask, "prediction"), IGNORED(struct ask, "presence_penalty"), IGNORED(struct ask, "prompt_cache_key"),
-        IGNORED(struct ask, "prompt_cache_options"), IGNORED(struct ask, "prompt_cache_retention"),
-        IGNORED(struct ask, "reasoning_effort"), IGNORED(struct ask, "response_format"), IGNORED(struct ask, "safety_identifier"),
-        IGNORED(struct ask, "seed"), IGNORED(struct ask, "service_tier"), IGNORED(struct ask, "stop"), IGNORED(struct ask, "store"),
-        IGNORED(struct ask, "temperature"), IGNORED(struct ask, "tool_choice"), IGNORED(struct ask, "top_logprobs"),
-        IGNORED(struct ask, "top_p"), IGNORED(struct ask, "verbosity"), IGNORED(struct ask, "web_search_options"),
-        FIELD_END,
-};
-/* clang-format on */
+#define PING_MS 15000
+#define OUT_MAX (4 * 1024 * 1024) /* unread by a client before it is dropped */
 
 /* One request that is being answered. It lives until its waiter has been told and its stream, if it is one, has closed. */
 struct completion {
@@ -285,17 +218,26 @@ static void send_text(struct completion *c, const char *text, size_t n)
         send_piece(c, &(struct piece){ .text = text, .n = n });
 }
 
-/* What was streamed is a beginning of the answer, or (an agent that began anew) it is not, and the answer follows whole. */
+/* The answer is stored without the blanks around it that were streamed. */
+static const char *skip_blanks(const char *text)
+{
+        return text + strspn(text, " \t\r\n");
+}
+
+/* What was streamed is the answer or its beginning; or (an agent that began anew) it is not, and the answer follows whole. */
 static void send_rest(struct completion *c, const char *text)
 {
-        size_t n = strlen(text);
+        const char *said = skip_blanks(c->said.data), *rest = skip_blanks(text);
 
-        if (c->said.len <= n && memcmp(c->said.data, text, c->said.len) == 0) {
-                send_text(c, text + c->said.len, n - c->said.len);
-                return;
+        while (*said && *said == *rest) {
+                said++;
+                rest++;
         }
-        send_text(c, "\n\n", 2);
-        send_text(c, text, n);
+        if (*skip_blanks(said) != '\0') {
+                send_text(c, "\n\n", 2);
+                rest = text;
+        }
+        send_text(c, rest, strlen(rest));
 }
 
 static void send_usage(struct completion *c, const struct outcome *o)
@@ -341,12 +283,14 @@ static void end_stream(struct completion *c, const struct outcome *o)
                 completion_free(c);
 }
 
-static void begin_stream(struct completion *c)
+/* live: the turn has not begun yet, so that all of its pieces will be ours. */
+static void begin_stream(struct completion *c, bool live)
 {
         struct http_exchange *x = job_end(&c->job);
 
         c->streaming = true;
-        map_put(&c->all->streaming, c->trace, c);
+        if (live)
+                map_put(&c->all->streaming, c->trace, c);
         http_add_header(x, "Cache-Control", "no-store");
         http_add_header(x, "X-Accel-Buffering", "no");
         http_answer_stream(x, "text/event-stream", &stream_ops, c, &c->http);
@@ -430,125 +374,15 @@ static void on_receipt(void *arg, const struct inbox_receipt *r)
         snprintf(c->trace, sizeof(c->trace), "%s", r->trace);
         c->waiting = true;
         if (c->stream)
-                begin_stream(c);
+                begin_stream(c, r->outcome == INBOX_STORED);
         waiters_add(c->all->api->waiters, r->event, r->outcome == INBOX_DUPLICATE, CONVERSE_WAIT_MS,
                     on_outcome, c);
 }
 
 /* ---- the request ---- */
 
-/* What is read of a request besides its body. */
-struct reading {
-        struct body *body;
-        struct converse_line *lines;
-        struct attachment *images;
-        size_t image_count;
-};
-
-static int add_image(struct reading *r, const char *path, const char *url)
-{
-        if (strncmp(url, "https://", 8) != 0 && strncmp(url, "http://", 7) != 0)
-                return body_mistake(r->body, path, "images must be given by an http or https URL");
-        if (r->image_count == IMAGES_MAX)
-                return body_mistake(r->body, path, "there are more than %d images", IMAGES_MAX);
-        r->images[r->image_count++] = (struct attachment){ .kind = "image", .url = url };
-        return 0;
-}
-
-static int add_part(struct reading *r, const char *path, const json_t *part, struct buf *text)
-{
-        const char *type = json_str(part, "type", ""),
-                   *url = json_str(json_object_get(part, "image_url"), "url", NULL);
-
-        if (strcmp(type, "text") == 0 && json_str(part, "text", NULL)) {
-                if (text->len > 0)
-                        buf_addch(text, '\n');
-                buf_addstr(text, json_str(part, "text", ""));
-                return 0;
-        }
-        if (strcmp(type, "image_url") == 0 && url)
-                return add_image(r, path, url);
-        return body_mistake(r->body, path, "only parts of type text and image_url are understood");
-}
-
-/* The text of a message; NULL after a mistake. */
-static const char *text_of(struct reading *r, const char *path, const json_t *content)
-{
-        const json_t *part;
-        const char *text;
-        struct buf b;
-        size_t i;
-
-        if (!content || json_is_string(content))
-                return content ? json_string_value(content) : "";
-        if (!json_is_array(content)) {
-                body_mistake(r->body, path, "must be a text or a list of parts");
-                return NULL;
-        }
-        buf_init(&b, 0);
-        json_array_foreach(content, i, part)
-                if (add_part(r, path, part, &b) < 0)
-                        break;
-        text = i < json_array_size(content) ? NULL : arena_strdup(&r->body->arena, b.data);
-        buf_release(&b);
-        return text;
-}
-
-static enum converse_role role_of(const char *role)
-{
-        if (strcmp(role, "user") == 0)
-                return CONVERSE_USER;
-        return strcmp(role, "assistant") == 0 ? CONVERSE_AGENT : CONVERSE_SYSTEM;
-}
-
-static int read_lines(struct reading *r, const struct field_list *messages)
-{
-        const struct message *m = messages->items;
-
-        r->lines = arena_alloc(&r->body->arena, (messages->count + 1) * sizeof(*r->lines));
-        r->images = arena_alloc(&r->body->arena, IMAGES_MAX * sizeof(*r->images));
-        for (size_t i = 0; i < messages->count; i++) {
-                char path[40];
-
-                snprintf(path, sizeof(path), "messages[%zu].content", i);
-                /* images of earlier messages were seen when they came */
-                if (role_of(m[i].role) == CONVERSE_AGENT)
-                        r->image_count = 0;
-                r->lines[i] = (struct converse_line){ role_of(m[i].role), m[i].name,
-                                                      text_of(r, path, m[i].content) };
-                if (!r->lines[i].text)
-                        return -1;
-        }
-        return 0;
-}
-
-static bool is_something(const json_t *v)
-{
-        return v && !(json_is_array(v) && json_array_size(v) == 0);
-}
-
-static int check(struct reading *r, const struct ask *ask)
-{
-        struct buf text;
-        bool something;
-
-        if (is_something(ask->tools) || is_something(ask->functions))
-                return body_mistake(r->body, "tools", "must be empty: agents have tools of their own");
-        if (ask->audio)
-                return body_mistake(r->body, "audio", "is not spoken here");
-        if (ask->logprobs)
-                return body_mistake(r->body, "logprobs", "must be false");
-        if (read_lines(r, &ask->messages) < 0)
-                return -1;
-        buf_init(&text, 0);
-        something = converse_text(r->lines, ask->messages.count, false, &text) &&
-                    (text.len > 0 || r->image_count > 0);
-        buf_release(&text);
-        return something ? 0 : body_mistake(r->body, "messages", "must end with what a user says");
-}
-
-static void hand_over(struct http_exchange *x, struct adapter *adapter, const struct ask *ask,
-                      const struct reading *r, const char *agent, const char *key)
+static void hand_over(struct http_exchange *x, struct adapter *adapter, const struct completion_ask *ask,
+                      const struct completion_lines *said, const char *agent, const char *key)
 {
         struct completions *all = api_of(x)->completions;
         struct completion *c = mem_zalloc(sizeof(*c));
@@ -557,11 +391,12 @@ static void hand_over(struct http_exchange *x, struct adapter *adapter, const st
                                     .agent = agent,
                                     .conversation = chat ? chat : ask->user,
                                     .sender = ask->user ? ask->user : caller_of(x)->name,
+                                    .caller = caller_of(x)->id,
                                     .external_id = key,
-                                    .lines = r->lines,
+                                    .lines = said->lines,
                                     .line_count = ask->messages.count,
-                                    .attachments = r->images,
-                                    .attachment_count = r->image_count };
+                                    .attachments = said->images,
+                                    .attachment_count = said->image_count };
 
         c->all = all;
         c->model = mem_strdup(ask->model);
@@ -579,22 +414,22 @@ static void hand_over(struct http_exchange *x, struct adapter *adapter, const st
 
 void completions_create(struct http_exchange *x)
 {
-        struct ask ask = { .n = 1 };
+        struct completion_ask ask = { .n = 1 };
         struct adapter *adapter;
         struct body b;
-        struct reading r = { .body = &b };
+        struct completion_lines said = { 0 };
         const char *agent, *key;
 
         if (request_key(x, &key) < 0 || !waiters_room(x) || request_body(x, &b, &ask) < 0)
                 return;
         agent = ask.model;
-        if (check(&r, &ask) < 0)
+        if (completion_ask_read(&b, &ask, &said) < 0)
                 reply_mistakes(x, &b);
         else if (!converse_agent(x, &agent))
                 reply_error(x, 404, "model_not_found", NULL, "there is no agent '%.100s'; see /v1/models",
                             ask.model);
         else if (converse_chat_ok(x) && (adapter = converse_choose(x)))
-                hand_over(x, adapter, &ask, &r, agent, key);
+                hand_over(x, adapter, &ask, &said, agent, key);
         body_release(&b);
 }
 

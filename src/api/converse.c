@@ -158,9 +158,14 @@ bool converse_text(const struct converse_line *lines, size_t count, bool whole, 
 
 void converse_hand_over(struct adapter *a, const struct converse_ask *ask, inbox_ack_fn *ack, void *arg)
 {
-        char key[ID_TRACE_SIZE], *channel = NULL;
+        char random[ID_TRACE_SIZE];
+        char *key = ask->external_id ? mem_printf("%s:%lld:%s", ask->protocol, (long long)ask->caller,
+                                                  ask->external_id)
+                                     : mem_printf("%s-%s", ask->protocol, id_trace(random));
         struct incoming in = {
-                .key = ask->external_id ? ask->external_id : id_trace(key),
+                .key = key,
+                .id = key,
+                .channel = ask->conversation ? ask->conversation : key,
                 .chat = CHAT_DM,
                 .sender_id = ask->sender,
                 .agent = ask->agent,
@@ -171,12 +176,8 @@ void converse_hand_over(struct adapter *a, const struct converse_ask *ask, inbox
 
         buf_init(&text, 0);
         converse_text(ask->lines, ask->line_count, !ask->conversation, &text);
-        if (!ask->conversation)
-                channel = mem_printf("%s-%s", ask->protocol, in.key);
-        in.channel = channel ? channel : ask->conversation;
-        in.id = in.key;
         in.text = text.data;
         adapter_received(a, &in, ack, arg);
-        free(channel);
+        free(key);
         buf_release(&text);
 }

@@ -29,7 +29,8 @@ struct converse_ask {
         const char *agent;        /* NULL: as the rules say */
         const char *conversation; /* NULL: only this once */
         const char *sender;
-        const char *external_id; /* NULL: it is new */
+        int64_t caller;          /* of the key: each has idempotency keys of its own */
+        const char *external_id; /* the client's idempotency key; NULL: it is new */
         const struct converse_line *lines;
         size_t line_count;
         const struct attachment *attachments;

@@ -157,23 +157,18 @@ unsigned door_per_address(const struct door *a)
 
 /* ---- who asks ---- */
 
-bool door_key_is(const struct door *a, const char *key)
-{
-        unsigned char hash[SHA256_SIZE];
-        size_t n = strnlen(key, KEY_LONGEST + 1);
-
-        if (n == 0 || n > KEY_LONGEST)
-                return false;
-        crypto_sha256(key, n, hash);
-        return crypto_equal(hash, sizeof(hash), a->key_hash, sizeof(a->key_hash));
-}
-
 /* The key with this text; NULL when there is none. */
 static struct key *find(const struct door *a, const char *text)
 {
-        if (door_key_is(a, text))
+        unsigned char hash[SHA256_SIZE];
+        size_t n = strnlen(text, KEY_LONGEST + 1);
+
+        if (n == 0 || n > KEY_LONGEST)
+                return NULL;
+        crypto_sha256(text, n, hash);
+        if (crypto_equal(hash, sizeof(hash), a->key_hash, sizeof(a->key_hash)))
                 return a->operator;
-        return a->ring ? keyring_find(a->ring, text) : NULL;
+        return a->ring ? keyring_find(a->ring, text, hash) : NULL;
 }
 
 enum door_verdict door_check(const struct door *a, const char *authorization, const char *x_api_key,

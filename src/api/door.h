@@ -31,10 +31,8 @@ void door_release(struct door *a);
 /* Reads the operator key of a state directory, or makes it (0600). */
 int door_load_key(struct door *a, const char *state_dir, struct error *err);
 
-/* Is this the operator key? In constant time. */
-bool door_key_is(const struct door *a, const char *key);
 enum door_verdict { DOOR_NO_KEY, DOOR_OPEN, DOOR_WRONG, DOOR_EXPIRED, DOOR_REVOKED };
-/* Whose key the headers of a request have (either may be NULL). *caller, borrowed, is set with DOOR_OPEN. */
+/* Whose key the headers of a request have (either may be NULL); compared by digest, in constant time. *caller, borrowed, is set with DOOR_OPEN. */
 enum door_verdict door_check(const struct door *a, const char *authorization, const char *x_api_key,
                              struct key **caller);
 /* May this peer talk to us at all? Without TLS on an open address only the named proxies and this machine may. */

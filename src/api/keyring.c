@@ -46,10 +46,9 @@ static size_t live_count(const struct keyring *r)
         return n;
 }
 
-struct key *keyring_find(const struct keyring *r, const char *text)
+struct key *keyring_find(const struct keyring *r, const char *text, const unsigned char hash[SHA256_SIZE])
 {
         char prefix[KEY_PREFIX_SIZE];
-        unsigned char hash[SHA256_SIZE];
         size_t n = strnlen(text, KEYRING_TEXT_SIZE);
         struct key *k;
 
@@ -58,10 +57,7 @@ struct key *keyring_find(const struct keyring *r, const char *text)
         memcpy(prefix, text, sizeof(prefix) - 1);
         prefix[sizeof(prefix) - 1] = '\0';
         k = map_get(&r->by_prefix, prefix);
-        if (!k)
-                return NULL;
-        crypto_sha256(text, n, hash);
-        return crypto_equal(hash, sizeof(hash), k->hash, sizeof(k->hash)) ? k : NULL;
+        return k && crypto_equal(hash, SHA256_SIZE, k->hash, sizeof(k->hash)) ? k : NULL;
 }
 
 struct key *keyring_by_id(const struct keyring *r, int64_t id)
@@ -186,7 +182,8 @@ static int read_all(struct store_tx *tx, void *arg, struct error *err)
 
 static int drop_old(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct store_stmt *s = store_prepare(tx, "DELETE FROM keys WHERE revoked_ms > 0 AND revoked_ms < ?1");
+        struct store_stmt *s = store_prepare(tx, "DELETE FROM keys WHERE (revoked_ms > 0 AND revoked_ms < "
+                                                 "?1) OR (expires_ms > 0 AND expires_ms < ?1)");
 
         (void)arg;
         store_bind_int(s, 1, clock_wall_ms() - KEEP_MS);
@@ -310,9 +307,12 @@ int keyring_add(struct keyring *r, struct key *k, char text[KEYRING_TEXT_SIZE], 
         struct change *c;
         char random[KEY_PREFIX_SIZE + SECRET_CHARS];
 
-        if (live_count(r) + r->adding >= KEYRING_MAX) {
+        if (live_count(r) + r->adding >= KEYRING_MAX || r->count + r->adding >= KEYRING_ALL) {
                 key_unref(k);
-                return error_set(err, ERR_LIMIT, "there are %d keys already; revoke one", KEYRING_MAX);
+                return error_set(
+                        err, ERR_LIMIT,
+                        "there are %zu keys already, with those that were revoked lately; %d may be valid",
+                        r->count, KEYRING_MAX);
         }
         do {
                 snprintf(text, KEYRING_TEXT_SIZE, KEY_PREFIX "%s",

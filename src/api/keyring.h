@@ -8,8 +8,9 @@
 #include "net/loop.h"
 #include "store/store.h"
 
-#define KEYRING_MAX       1000 /* keys that are not revoked */
-#define KEYRING_RATE      1000 /* requests a minute, unless the key says otherwise */
+#define KEYRING_ALL       10000 /* with those that were revoked or have expired; they are forgotten some day */
+#define KEYRING_MAX       1000  /* keys that are not revoked */
+#define KEYRING_RATE      1000  /* requests a minute, unless the key says otherwise */
 #define KEYRING_TEXT_SIZE 48
 
 struct keyring;
@@ -19,8 +20,8 @@ struct keyring *keyring_open(struct loop *l, struct store *s, struct error *err)
 /* Notes when keys were used last. NULL is fine. */
 void keyring_free(struct keyring *r);
 
-/* The key with this text, whether or not it is still valid; borrowed. NULL: there is none. */
-struct key *keyring_find(const struct keyring *r, const char *text);
+/* The key with this text, whether or not it is still valid; borrowed. hash is the text's. NULL: there is none. */
+struct key *keyring_find(const struct keyring *r, const char *text, const unsigned char hash[SHA256_SIZE]);
 struct key *keyring_by_id(const struct keyring *r, int64_t id);
 /* The valid key of that name; borrowed. */
 struct key *keyring_by_name(const struct keyring *r, const char *name, int64_t now_ms);

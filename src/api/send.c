@@ -171,11 +171,20 @@ static char *hash_of(const struct http_exchange *x, const struct body *b, const 
         return out;
 }
 
+/* Each key has idempotency keys of its own; the operator's are as they are. NULL: none. Yours to free. */
+static char *request_key_of(const struct http_exchange *x)
+{
+        const char *key = http_header(x, "Idempotency-Key");
+        int64_t caller = caller_of(x)->id;
+
+        return key && caller > 0 ? mem_printf("key-%lld:%s", (long long)caller, key) : mem_strdup(key);
+}
+
 static void put(struct http_exchange *x, const struct body *b, const struct send *m, const char *kind)
 {
         char hash[SHA256_HEX_SIZE];
         struct job *j = mem_alloc(sizeof(*j));
-        char *buttons = rows_of(&m->buttons);
+        char *buttons = rows_of(&m->buttons), *key = request_key_of(x);
         struct outgoing out = { .adapter = m->instance,
                                 .channel = m->to,
                                 .thread = m->thread,
@@ -187,7 +196,7 @@ static void put(struct http_exchange *x, const struct body *b, const struct send
                                 .buttons = buttons,
                                 .file = { m->path, m->name, m->mime, m->as },
                                 .author = strcmp(kind, "send") == 0 ? author_of(x, m) : NULL,
-                                .request_key = http_header(x, "Idempotency-Key"),
+                                .request_key = key,
                                 .request_hash = hash_of(x, b, kind, hash),
                                 .class = PACE_FINAL };
         struct api *a = api_of(x);
@@ -195,6 +204,7 @@ static void put(struct http_exchange *x, const struct body *b, const struct send
         job_begin(j, x);
         outbox_put(a->env.road, &out, on_put, j);
         free(buttons);
+        free(key);
 }
 
 /* What the adapter must be able to do for a kind of delivery; a journaled one keeps everything. */

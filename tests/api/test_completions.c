@@ -324,7 +324,7 @@ static void pieces_are_streamed_and_make_the_answer(void **state)
         expect_stream(r,
                       "{\"model\":\"echo\",\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":"
                       "\"stream of words\"}]}",
-                      "re: stream of words", 6, false);
+                      "\nre: stream of words", 6, false);
         /* an agent that does not stream: its answer is one piece */
         expect_stream(r,
                       "{\"model\":\"echo\",\"stream\":true,\"stream_options\":{\"include_usage\":true},"
@@ -362,6 +362,32 @@ static void a_client_that_goes_away_stops_nothing_and_can_come_back(void **state
         assert_int_equal(r->turns, 1);
         free(said);
         http_raw_close(&c);
+}
+
+static void asking_twice_at_the_same_time_gives_both_the_one_answer(void **state)
+{
+        static const char body[] = "{\"model\":\"echo\",\"stream\":true,\"messages\":[{\"role\":\"user\","
+                                   "\"content\":\"hang\"}]}";
+        struct api_rig *r = *state;
+        struct http_raw c[2];
+
+        for (int i = 0; i < 2; i++) {
+                api_rig_send(r, &c[i], "POST", COMPLETIONS, "Idempotency-Key: k\r\n", body);
+                assert_true(http_raw_wait_for(&c[i], "\"role\":\"assistant\""));
+                api_rig_until(r, &r->hanging_count, 1);
+        }
+        api_rig_release(r);
+        for (int i = 0; i < 2; i++) {
+                bool done, usage;
+                char *said;
+
+                assert_true(http_raw_wait_answers(&c[i], 1));
+                said = pieces(c[i].in.data, &done, &usage);
+                assert_string_equal(said, "re: hang");
+                free(said);
+                http_raw_close(&c[i]);
+        }
+        assert_int_equal(r->turns, 1);
 }
 
 static void closing_ends_those_who_wait(void **state)
@@ -479,6 +505,7 @@ int main(void)
                 cmocka_unit_test(every_parameter_of_the_protocol_is_known),
                 CASE(pieces_are_streamed_and_make_the_answer),
                 CASE(a_client_that_goes_away_stops_nothing_and_can_come_back),
+                CASE(asking_twice_at_the_same_time_gives_both_the_one_answer),
                 CASE(closing_ends_those_who_wait),
                 CASE(agent_chat_answers_the_last_words_of_people),
                 CASE(agent_chat_refuses_what_makes_no_sense),

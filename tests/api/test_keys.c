@@ -503,6 +503,37 @@ static void a_key_for_one_adapter_sees_what_is_its_own(void **state)
         free(text);
 }
 
+static struct api_answer send_once(struct api_rig *r, const char *key, const char *path, const char *body)
+{
+        char *headers =
+                mem_printf("Host: %s\r\nx-api-key: %s\r\nIdempotency-Key: one\r\n", api_address(r->api), key);
+        struct api_answer a = api_rig_ask_as(r, "POST", path, headers, body);
+
+        free(headers);
+        return a;
+}
+
+static void each_key_has_idempotency_keys_of_its_own(void **state)
+{
+        static const char hello[] =
+                "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"hello\"}]}";
+        struct api_rig *r = *state;
+        char *a = make_key(r, "{\"name\":\"a\",\"scopes\":[\"write\"]}"),
+             *b = make_key(r, "{\"name\":\"b\",\"scopes\":[\"write\"]}");
+        const char *const keys[] = { a, b, r->key };
+
+        for (size_t i = 0; i < COUNT(keys); i++) {
+                char *body = mem_printf("{\"instanceId\":\"api\",\"to\":\"c\",\"text\":\"%zu\"}", i);
+
+                expect(send_once(r, keys[i], "/api/v2/messages/send", body), 202, NULL);
+                expect(send_once(r, keys[i], "/v1/chat/completions", hello), 200, NULL);
+                free(body);
+        }
+        assert_int_equal(r->turns, COUNT(keys));
+        free(a);
+        free(b);
+}
+
 static void the_stream_of_a_key_has_only_its_adapters_and_ends_with_it(void **state)
 {
         struct api_rig *r = *state;
@@ -550,6 +581,7 @@ int main(void)
                 CASE(a_key_for_one_adapter_sees_and_touches_nothing_of_another),
                 CASE(the_operator_sees_it_all),
                 CASE(a_key_for_one_adapter_sees_what_is_its_own),
+                CASE(each_key_has_idempotency_keys_of_its_own),
                 CASE(the_stream_of_a_key_has_only_its_adapters_and_ends_with_it),
         };
 

@@ -62,7 +62,7 @@ static void on_answer(void *arg)
         struct turn_run *run = arg;
 
         if (run->inputs[0]->text && strncmp(run->inputs[0]->text, "stream", 6) == 0) {
-                turn_delta(run, "re: ", 4);
+                turn_delta(run, "\nre: ", 5); /* what is stored has no blanks around it */
                 turn_delta(run, "stream", 6);
         }
         answer(run);
