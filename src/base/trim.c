@@ -21,6 +21,11 @@ static int advice_for(const char *permissions, const char *path)
         return permissions[2] == 'x' ? MADV_DONTNEED : MADV_PAGEOUT;
 }
 
+void trim_freed_memory(void)
+{
+        malloc_trim(0);
+}
+
 void trim_idle_memory(void)
 {
         FILE *maps = fopen("/proc/self/maps", "re");

@@ -10,4 +10,7 @@
 /* Takes some milliseconds: only for moments when nobody waits. */
 void trim_idle_memory(void);
 
+/* Gives back only what was freed. Any thread; others that allocate meanwhile may wait a little. */
+void trim_freed_memory(void);
+
 #endif

@@ -10,11 +10,13 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/trim.h"
 #include "platform/discord/dc_gateway_private.h"
 
 #define SHARDS_MAX 1000
 #define BUDGET_MS  60000 /* how long an answer about the budget counts */
-#define LOW_PART   100   /* the last hundredth of the budget is not touched */
+#define TIDY_MS    3000
+#define LOW_PART   100 /* the last hundredth of the budget is not touched */
 
 int64_t dc_gateway_now(const struct dc_gateway *g)
 {
@@ -297,6 +299,32 @@ static void on_watch(void *arg)
                         dc_shard_renew(g->shards[i], "the machine was asleep");
 }
 
+/* ---- memory ---- */
+
+static void give_back(void *arg)
+{
+        (void)arg;
+        trim_freed_memory();
+}
+
+static void on_given_back(void *arg)
+{
+        (void)arg;
+}
+
+/* A guild of some megabytes is ten times as large while it is looked at, and afterwards nobody needs that any more. */
+static void on_tidy(void *arg)
+{
+        struct dc_gateway *g = arg;
+
+        loop_work(g->o.loop, give_back, on_given_back, NULL);
+}
+
+void dc_gateway_was_large(struct dc_gateway *g)
+{
+        timer_start(g->tidy, TIDY_MS);
+}
+
 /* ---- life ---- */
 
 static void fill_in(struct dc_gateway_times *t)
@@ -335,6 +363,7 @@ struct dc_gateway *dc_gateway_new(const struct dc_gateway_options *o,
         g->timer = timer_new(o->loop, pump, g);
         g->watch = timer_new(o->loop, on_watch, g);
         g->grace = timer_new(o->loop, on_grace, g);
+        g->tidy = timer_new(o->loop, on_tidy, g);
         look_at_clock(g);
         timer_repeat(g->watch, g->o.times.suspend_ms / 4);
         want_pump(g);
@@ -352,6 +381,7 @@ void dc_gateway_free(struct dc_gateway *g)
         timer_free(g->timer);
         timer_free(g->watch);
         timer_free(g->grace);
+        timer_free(g->tidy);
         unref(g);
 }
 

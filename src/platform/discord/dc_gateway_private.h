@@ -136,6 +136,7 @@ struct dc_gateway {
         struct timer *timer; /* the next turn or question */
         struct timer *watch; /* did the machine sleep? */
         struct timer *grace; /* a loss that is not told yet */
+        struct timer *tidy;  /* memory that large payloads needed is given back */
         int64_t watch_wall_ms, watch_mono_ms;
         enum dc_told told;
         char why[200]; /* of the last loss */
@@ -152,6 +153,8 @@ void dc_gateway_turn_over(struct dc_gateway *g, struct dc_shard *s, bool identif
 void dc_gateway_shard_up(struct dc_gateway *g, const struct dc_gateway_ready *ready, int64_t since_ms);
 void dc_gateway_shard_lost(struct dc_gateway *g, const char *why);
 void dc_gateway_stop(struct dc_gateway *g, bool bad_token, const char *why);
+/* A large payload was read: what it needed is given back when no more of them come. */
+void dc_gateway_was_large(struct dc_gateway *g);
 int64_t dc_gateway_now(const struct dc_gateway *g);
 
 #endif

@@ -557,6 +557,8 @@ static void on_busy(void *arg, bool busy)
 
         s->busy = busy;
         set_pause(s);
+        if (!busy)
+                dc_gateway_was_large(s->g);
 }
 
 static void on_unreadable(void *arg, const char *why)
