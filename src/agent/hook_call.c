@@ -383,6 +383,7 @@ static void ask(struct hook_call *c)
                                      .total_ms = left_ms + GRACE_MS +
                                                  (delivers_late(k) ? k->conf->reply_seconds * 1000 : 0),
                                      .max_body = HOOK_BODY_MAX,
+                                     .repeatable = k->conf->repeatable,
                              },
                              &handlers, c);
         call_headers_release(&h);
