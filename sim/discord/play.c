@@ -104,7 +104,9 @@ static char *with_ids(struct world *w, const char *text)
 
 void dc_play_set_text(struct world *w, struct message *m, const char *text)
 {
+        char *fresh = with_ids(w, text); /* the text may be the old one */
+
         free(m->content);
-        m->content = with_ids(w, text);
+        m->content = fresh;
         dc_message_mentions(w, m, NULL);
 }
