@@ -9,6 +9,8 @@
 #include "dispatch/dispatch.h"
 #include "dispatch/rules.h"
 
+#define NAME_MAX_BYTES 200
+
 struct entry {
         struct stored_rule shown; /* its strings are this struct's own */
         struct rule rule;
@@ -58,6 +60,8 @@ static int read_rule(const char *name, const json_t *object, struct rule *out, s
 
         if (src && strlen(text) > STORED_RULE_MAX_BYTES)
                 error_set(err, ERR_INVALID, "rule: longer than %d bytes", STORED_RULE_MAX_BYTES);
+        else if (src && (!*name || strlen(name) > NAME_MAX_BYTES))
+                error_set(err, ERR_INVALID, "rule.name: expected 1 to %d bytes", NAME_MAX_BYTES);
         else if (src && strcmp(own, name) != 0)
                 error_set(err, ERR_INVALID, "rule.name: '%.60s' is not the name it is stored by, '%.60s'",
                           own, name);

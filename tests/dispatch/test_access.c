@@ -253,6 +253,7 @@ static void what_is_in_force_can_be_told(void **state)
                   "DMs from 3 entries of 'dm' and 'allow' and 1 admin; groups: 1 entry of 'channels' and 'allow'" },
                 { { .dm = "none", .allow = "*", .block = "9" }, "DMs from nobody; groups: all; 1 blocked" },
                 { { .allow = "*" }, "DMs from everyone; groups: all" },
+                { { .dm = "pairing", .admins = "1" }, "DMs from nobody but 1 admin, others by pairing; groups: none" },
         };
         /* clang-format on */
 
@@ -285,6 +286,9 @@ static void entries_that_would_never_match_are_refused(void **state)
                 { { .channels = "user:1" }, "channels", "'user:1' has no meaning here: a user is not looked at" },
                 { { .allow = "7, 8" }, "allow", "an entry is empty or begins with a space" },
                 { { .allow = "user:" }, "allow", "an entry is empty or begins with a space" },
+                { { .allow = "person:ann" }, "allow", "'person:ann' is no person; expected one such as 'person:per-3'" },
+                { { .channels = "person:3" }, "channels", "'person:3' has no meaning here: a person is not looked at" },
+                { { .dm = "pairing,7", .block = "person:per-3", .admins = "person:4" }, NULL, NULL },
                 { { .allow = "@ann:example.org", .dm = "everyone", .admins = "user:1" }, NULL, NULL },
         };
         /* clang-format on */

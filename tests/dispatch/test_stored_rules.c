@@ -140,6 +140,7 @@ static void mistakes_name_the_field(void **state)
                 { "{\"name\":\"y\"}", "rule.name: 'y' is not the name it is stored by, 'x'" },
         };
         struct desk_rig *g = *state;
+        char name[202] = "";
 
         for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
                 json_t *object = json_loads(mistakes[i].json, 0, NULL);
@@ -152,6 +153,8 @@ static void mistakes_name_the_field(void **state)
                 assert_int_equal(put(g, "x", 0, true, mistakes[i].json, RULE_CREATE), ERR_INVALID);
                 json_decref(object);
         }
+        memset(name, 'n', sizeof(name) - 1);
+        assert_int_equal(put(g, name, 0, true, "{}", RULE_CREATE), ERR_INVALID);
         assert_int_equal(stored_rules_count(g->desk->rules), 0);
         assert_int_equal(desk_rig_count(g, "SELECT count(*) FROM rules"), 0);
 }
