@@ -6,6 +6,12 @@
 #include "dispatch/also.h"
 #include "dispatch/dispatch_private.h"
 
+/* What comes late, after we were away, is judged by the time at which it was said. */
+static int64_t said_ms(const struct matter *m)
+{
+        return m->in->time_ms > 0 && m->in->time_ms < m->now_ms ? m->in->time_ms : m->now_ms;
+}
+
 void conversation_look(struct matter *m)
 {
         const struct dispatch_adapter *a = m->adapter;
@@ -18,7 +24,7 @@ void conversation_look(struct matter *m)
         if (m->window_seconds <= 0)
                 return;
         windows_place(m->in, &d->place);
-        m->live = windows_find(d->windows, d->place.data, m->window_seconds, m->now_ms);
+        m->live = windows_find(d->windows, d->place.data, m->window_seconds, said_ms(m));
         m->situation.conversation = m->live != NULL;
 }
 

@@ -99,6 +99,27 @@ static void activity_of_both_sides_keeps_it_open_and_quiet_ends_it(void **state)
         dispatch_free(d);
 }
 
+static void what_comes_late_is_judged_by_when_it_was_said(void **state)
+{
+        struct dispatch *d = rig_dispatch("[]", rig_adapter());
+        struct incoming in = group_message("7", "hello");
+        struct decision out;
+
+        (void)state;
+        in.is_mention = true;
+        assert_true(placed(d, &in, &out));
+        end_turn(d, out.session, NULL);
+        in.is_mention = false;
+        dispatch_set_clock(d, NOON + 3600 * SECONDS); /* we were away for an hour */
+        in.time_ms = NOON + 100 * SECONDS;
+        assert_true(understood(d, &in));
+        in.time_ms = NOON + 400 * SECONDS;
+        assert_false(understood(d, &in));
+        in.time_ms = NOON + 7200 * SECONDS; /* a platform's clock may be ahead */
+        assert_false(understood(d, &in));
+        dispatch_free(d);
+}
+
 static void an_explanation_tells_the_conversation_and_the_mode(void **state)
 {
         struct dispatch *d = rig_dispatch("[]", rig_adapter());
@@ -412,6 +433,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_mention_opens_a_conversation_of_that_person_in_that_channel),
                 cmocka_unit_test(activity_of_both_sides_keeps_it_open_and_quiet_ends_it),
+                cmocka_unit_test(what_comes_late_is_judged_by_when_it_was_said),
                 cmocka_unit_test(an_explanation_tells_the_conversation_and_the_mode),
                 cmocka_unit_test(a_turn_that_lasts_longer_than_the_window_does_not_end_its_conversation),
                 cmocka_unit_test(a_thread_is_shared_and_goes_on_with_the_session_it_came_from),
