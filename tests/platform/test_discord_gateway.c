@@ -91,6 +91,12 @@ static void on_ready(void *arg, const struct dc_gateway_ready *r)
         snprintf(g->user, sizeof(g->user), "%s/%s/%s", r->user_id, r->username, r->application_id);
 }
 
+static void on_behind(void *arg, unsigned shard)
+{
+        (void)arg;
+        (void)shard;
+}
+
 static void on_gap(void *arg, unsigned shard, int64_t since_ms)
 {
         struct rig *g = arg;
@@ -128,6 +134,7 @@ static const struct dc_gateway_handlers handlers = { .ask = on_ask,
                                                      .event = on_event,
                                                      .ready = on_ready,
                                                      .gap = on_gap,
+                                                     .behind = on_behind,
                                                      .up = on_up,
                                                      .lost = on_lost,
                                                      .stopped = on_stopped };

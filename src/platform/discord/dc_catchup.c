@@ -19,9 +19,10 @@
 #define MARGIN_MS   60000  /* clocks differ */
 #define TALE_MS     300000 /* after a gap, how long guilds may still be introduced */
 #define HOLD_MS     30000  /* how long what happens now waits for what was missed */
+#define DONE_MS     3000   /* after the last sign of something to read, it has ended */
 #define TRIES       3
 #define RECENT_DAYS 30
-#define RECENT_MAX  200
+#define RECENT_MAX  500
 
 /* One channel or thread that is read back. */
 struct job {
@@ -37,13 +38,17 @@ struct job {
 };
 
 struct gap {
-        int64_t since_ms, until_ms; /* until: guilds that are introduced later are new to us */
+        bool open;
+        int64_t since_ms; /* by Discord's clock */
+        int64_t until_ms; /* by the loop's clock: guilds that are introduced later are new to us */
 };
 
 struct dc_catchup {
         struct adapter *adapter;
         struct dc_inbound_hooks hooks;
         struct dc_intake *intake;
+        dc_caught_up_fn *caught_up;
+        void *caught_up_arg;
         int64_t seconds, messages;
         struct gap *gaps; /* by shard */
         unsigned gap_count;
@@ -51,20 +56,25 @@ struct dc_catchup {
         unsigned running;
         struct map
                 known; /* places looked at since the last gap; the value is their job, or ourselves when it is done */
+        bool holds_all;
+        bool incomplete;        /* some place could not be read: the next session tries again */
         struct timer *patience; /* holding ends */
+        struct timer *end;      /* is there nothing left to read? */
         struct recent *recent;  /* being looked up */
 };
 
 /* ---- life ---- */
 
 struct dc_catchup *dc_catchup_new(const struct dc_inbound_options *o, const struct dc_inbound_hooks *hooks,
-                                  struct dc_intake *intake)
+                                  struct dc_intake *intake, dc_caught_up_fn *caught_up, void *arg)
 {
         struct dc_catchup *c = mem_zalloc(sizeof(*c));
 
         c->adapter = o->adapter;
         c->hooks = *hooks;
         c->intake = intake;
+        c->caught_up = caught_up;
+        c->caught_up_arg = arg;
         c->seconds = o->catchup_seconds;
         c->messages = o->catchup_messages;
         TAILQ_INIT(&c->jobs);
@@ -132,6 +142,7 @@ static void on_page(void *arg, int status, json_t *body, const char *why)
                 ask(j);
                 return;
         } else {
+                c->incomplete = c->incomplete || status == 0 || status == 429 || status >= 500;
                 log_info("what was missed in a channel cannot be read", LOG_S("adapter", c->adapter->name),
                          LOG_S("channel", j->place), LOG_S("why", why));
         }
@@ -167,6 +178,31 @@ static void pump(struct dc_catchup *c)
                 c->running++;
                 ask(j);
         }
+}
+
+/* ---- the end ---- */
+
+/* All of it is read and stored: after a restart nothing has to be read again. */
+static void on_end(void *arg)
+{
+        struct dc_catchup *c = arg;
+
+        if (!TAILQ_EMPTY(&c->jobs) || c->recent || dc_intake_missing(c->intake) > 0) {
+                timer_start(c->end, DONE_MS);
+                return;
+        }
+        for (unsigned i = 0; i < c->gap_count; i++) {
+                if (c->gaps[i].open && !c->incomplete)
+                        c->caught_up(c->caught_up_arg, i);
+                c->gaps[i].open = false;
+        }
+}
+
+static void look_for_end(struct dc_catchup *c)
+{
+        if (!c->end)
+                c->end = timer_new(c->adapter->loop, on_end, c);
+        timer_start(c->end, DONE_MS);
 }
 
 /* Whatever happens now has waited long enough; the rest is read back all the same. */
@@ -218,13 +254,28 @@ struct recent {
         size_t count;
 };
 
+/* Whatever happens anywhere waits until we know which places have to wait. */
+static void hold_all(struct dc_catchup *c)
+{
+        if (!c->holds_all)
+                dc_intake_hold(c->intake, DC_EVERYWHERE);
+        c->holds_all = true;
+}
+
+static void release_all(struct dc_catchup *c)
+{
+        if (c->holds_all)
+                dc_intake_release(c->intake, DC_EVERYWHERE);
+        c->holds_all = false;
+}
+
 static int read_recent(struct store_tx *tx, void *arg, struct error *err)
 {
         struct recent *r = arg;
         struct store_stmt *s =
                 store_prepare(tx, "SELECT COALESCE(thread, channel), MAX(active_ms) FROM conversations"
                                   " WHERE adapter = ? AND active_ms >= ? GROUP BY 1 ORDER BY 2 DESC"
-                                  " LIMIT 200");
+                                  " LIMIT 500");
         int rc;
 
         r->count = 0;
@@ -251,6 +302,7 @@ static void on_recent(void *arg, const struct error *err)
                 c->recent = NULL;
                 for (size_t i = 0; !err && i < r->count; i++)
                         want(c, r->places[i], r->since_ms);
+                release_all(c);
                 pump(c);
         }
         free(r->adapter);
@@ -261,8 +313,13 @@ static void look_up_recent(struct dc_catchup *c, int64_t since_ms)
 {
         struct recent *r;
 
-        if (!c->adapter->all || !c->adapter->all->store || c->recent)
+        if (!c->adapter->all || !c->adapter->all->store) {
+                release_all(c);
                 return;
+        }
+        if (c->recent)
+                return;
+        hold_all(c);
         r = c->recent = mem_zalloc(sizeof(*r));
         r->c = c;
         r->adapter = mem_strdup(c->adapter->name);
@@ -290,8 +347,10 @@ void dc_catchup_gap(struct dc_catchup *c, unsigned shard, int64_t since_ms)
 {
         int64_t now = clock_wall_ms(), from = since_ms - MARGIN_MS;
 
-        if (since_ms <= 0 || c->seconds == 0 || c->messages == 0)
+        if (since_ms <= 0 || c->seconds == 0 || c->messages == 0) {
+                release_all(c);
                 return;
+        }
         if (from < now - c->seconds * 1000)
                 from = now - c->seconds * 1000;
         if (shard >= c->gap_count) {
@@ -299,13 +358,22 @@ void dc_catchup_gap(struct dc_catchup *c, unsigned shard, int64_t since_ms)
                 memset(c->gaps + c->gap_count, 0, (shard + 1 - c->gap_count) * sizeof(*c->gaps));
                 c->gap_count = shard + 1;
         }
-        c->gaps[shard] = (struct gap){ .since_ms = from, .until_ms = now + TALE_MS };
+        c->gaps[shard] = (struct gap){ .open = true,
+                                       .since_ms = from,
+                                       .until_ms = loop_now_ms(c->adapter->loop) + TALE_MS };
+        c->incomplete = false;
+        look_for_end(c);
         forget_known(c);
         log_info("a session of Discord was lost; what was missed is read back",
                  LOG_S("adapter", c->adapter->name), LOG_I("shard", shard),
                  LOG_I("seconds", (now - from) / 1000));
         if (shard == 0) /* DMs are there */
                 look_up_recent(c, from);
+}
+
+void dc_catchup_behind(struct dc_catchup *c)
+{
+        hold_all(c);
 }
 
 static bool has_messages(int64_t type)
@@ -332,8 +400,10 @@ void dc_catchup_guild(struct dc_catchup *c, unsigned shard, const json_t *guild)
 {
         const struct gap *gap = shard < c->gap_count ? &c->gaps[shard] : NULL;
 
-        if (!gap || clock_wall_ms() > gap->until_ms)
+        if (!gap || loop_now_ms(c->adapter->loop) > gap->until_ms)
                 return;
+        if (gap->open)
+                look_for_end(c);
         look_at(c, json_object_get(guild, "channels"), gap->since_ms);
         look_at(c, json_object_get(guild, "threads"), gap->since_ms);
         pump(c);
@@ -353,6 +423,7 @@ void dc_catchup_free(struct dc_catchup *c)
                 job_free(j);
         }
         timer_free(c->patience);
+        timer_free(c->end);
         map_release(&c->known);
         free(c->gaps);
         free(c);

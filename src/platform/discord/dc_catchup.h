@@ -16,12 +16,17 @@
 
 struct dc_catchup;
 
+/* caught_up is told when everything that was missed on a shard is stored. */
+typedef void dc_caught_up_fn(void *arg, unsigned shard);
 struct dc_catchup *dc_catchup_new(const struct dc_inbound_options *options,
-                                  const struct dc_inbound_hooks *hooks, struct dc_intake *intake);
+                                  const struct dc_inbound_hooks *hooks, struct dc_intake *intake,
+                                  dc_caught_up_fn *caught_up, void *arg);
 /* Before the intake. NULL is fine. */
 void dc_catchup_free(struct dc_catchup *c);
-/* Something may be missing since then (wall clock); 0: there was nothing before. */
+/* Something may be missing since then, by Discord's clock; 0: there was nothing before. */
 void dc_catchup_gap(struct dc_catchup *c, unsigned shard, int64_t since_ms);
+/* A gap will be told: until the places are known where something may be missing, everything waits. */
+void dc_catchup_behind(struct dc_catchup *c);
 /* A GUILD_CREATE. */
 void dc_catchup_guild(struct dc_catchup *c, unsigned shard, const json_t *guild);
 

@@ -52,7 +52,7 @@ void dc_gateway_shard_up(struct dc_gateway *g, const struct dc_gateway_ready *re
 {
         g->refs++;
         g->on.ready(g->arg, ready);
-        if (!g->freed && !ready->resumed)
+        if (!g->freed && (!ready->resumed || since_ms > 0))
                 g->on.gap(g->arg, ready->shard, since_ms);
         if (!g->freed && all_up(g)) {
                 timer_stop(g->grace);
@@ -391,6 +391,12 @@ void dc_gateway_committed(struct dc_gateway *g, uint64_t ticket)
 
         if (shard < g->count)
                 dc_shard_committed(g->shards[shard], ticket & ((UINT64_C(1) << DC_TICKET_SHARD) - 1));
+}
+
+void dc_gateway_caught_up(struct dc_gateway *g, unsigned shard)
+{
+        if (shard < g->count)
+                dc_shard_caught_up(g->shards[shard]);
 }
 
 void dc_gateway_stats(const struct dc_gateway *g, struct dc_gateway_stats *out)

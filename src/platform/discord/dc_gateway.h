@@ -100,9 +100,13 @@ struct dc_gateway_handlers {
         void (*event)(void *arg, const struct dc_dispatch *e);
         void (*ready)(void *arg, const struct dc_gateway_ready *ready); /* a session is up */
         /*
-         * A session begins anew: what happened after since_ms (wall clock) may be missing. 0: there was no session before. Follows `ready`.
+         * A session begins anew, or one is resumed before what an earlier one missed was read back: what happened after since_ms, by
+         * Discord's clock, may be missing. 0: there was no session before. Follows `ready`; told again after a restart
+         * until dc_gateway_caught_up.
          */
         void (*gap)(void *arg, unsigned shard, int64_t since_ms);
+        /* A session is about to be resumed although an earlier one left a gap: what is replayed now is newer than what is missing. `gap` follows. */
+        void (*behind)(void *arg, unsigned shard);
         void (*up)(void *arg);                    /* all shards are */
         void (*lost)(void *arg, const char *why); /* it tries again by itself */
         /* It does not: the operator has to act, `why` says how. bad_token: Discord does not know the token. */
@@ -119,6 +123,8 @@ void dc_gateway_free(struct dc_gateway *g);
 void dc_gateway_bot(struct dc_gateway *g, int status, const json_t *body, const char *why);
 /* What was handed over with this ticket is stored (or not worth it). Any order; each once. */
 void dc_gateway_committed(struct dc_gateway *g, uint64_t ticket);
+/* What was missing on this shard has been read back and stored. */
+void dc_gateway_caught_up(struct dc_gateway *g, unsigned shard);
 
 /* For status pages and tests. */
 struct dc_gateway_stats {

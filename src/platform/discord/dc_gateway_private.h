@@ -36,20 +36,28 @@ void dc_close_sentence(const struct dc_gateway_options *o, int code, char *out, 
 
 /* ---- dc_session.c ---- */
 
-/* What RESUME needs. Empty: id NULL. */
+/*
+ * What RESUME needs, and what has to be read back when that does not help. Empty: id NULL.
+ *
+ * Times are Discord's, taken from the ids of messages, as far as there were any: our own clock may jump.
+ */
 struct dc_session {
         char *id, *resume_url;
-        int64_t seq;     /* everything up to here is committed */
-        int64_t seen_ms; /* wall clock: nothing is missing up to then; 0: never was there a session */
+        int64_t seq;        /* everything up to here is committed */
+        int64_t seen_ms;    /* nothing is missing up to then; 0: never was there a session */
+        bool seen_message;  /* seen_ms is the time of a message */
+        int64_t missing_ms; /* an earlier session was lost then, and reading back has not ended; 0: it has */
         char *user_id, *username, *application_id;
 };
 void dc_session_release(struct dc_session *s);
+/* It cannot be resumed; what is missing since is still known. */
+void dc_session_forget(struct dc_session *s);
 
 struct dc_session_file;
 /* Reads what is there, if it belongs to this bot, these intents and this number of shards. dir NULL: nothing is kept. */
 struct dc_session_file *dc_session_open(const struct dc_gateway_options *o, unsigned shard, unsigned shards,
                                         struct dc_session *out);
-/* Soon, at most once in save_ms, on a worker thread, as it is then. It must live until dc_session_close. */
+/* Soon, at most once in save_ms, on a worker thread, as it is then; another session at once. It must live until dc_session_close. */
 void dc_session_save(struct dc_session_file *f, const struct dc_session *s);
 /* Writes what is still to be written; blocks. NULL is fine. */
 void dc_session_close(struct dc_session_file *f);
@@ -73,6 +81,13 @@ void dc_frames_feed(struct dc_frames *f, bool binary, const char *bytes, size_t 
 
 /* ---- dc_pending.c ---- */
 
+/* What counts of a dispatch once it is committed. */
+struct dc_passed {
+        int64_t seq;
+        int64_t message_ms; /* the time of a message by its id; 0: it is none */
+        bool begins;        /* the first of a new session */
+};
+
 /* Dispatches in their order, from being handed over until they and all before them are committed. Zeroed is empty. */
 struct dc_pending {
         struct dc_pending_entry *ring;
@@ -81,12 +96,12 @@ struct dc_pending {
         uint64_t first; /* number of the oldest */
 };
 void dc_pending_release(struct dc_pending *p);
-/* Returns its number. begins: it is the first of a new session. */
-uint64_t dc_pending_add(struct dc_pending *p, int64_t seq, bool begins);
+/* Returns its number. */
+uint64_t dc_pending_add(struct dc_pending *p, const struct dc_passed *what);
 /* Harmless for a number that is not there. */
 void dc_pending_done(struct dc_pending *p, uint64_t number);
 /* Takes the oldest away if it is done. */
-bool dc_pending_take(struct dc_pending *p, int64_t *seq, bool *begins);
+bool dc_pending_take(struct dc_pending *p, struct dc_passed *what);
 
 /* ---- dc_shard.c ---- */
 
@@ -102,6 +117,8 @@ void dc_shard_stop(struct dc_shard *s);
 /* Drops the connection and resumes on another one. */
 void dc_shard_renew(struct dc_shard *s, const char *why);
 void dc_shard_committed(struct dc_shard *s, uint64_t number);
+/* What an earlier session missed has been read back and stored. */
+void dc_shard_caught_up(struct dc_shard *s);
 void dc_shard_stats(const struct dc_shard *s, struct dc_gateway_stats *out);
 bool dc_shard_is_up(const struct dc_shard *s);
 unsigned dc_shard_id(const struct dc_shard *s);

@@ -72,6 +72,21 @@ static void on_gap(void *arg, unsigned shard, int64_t since_ms)
         dc_catchup_gap(in->catchup, shard, since_ms);
 }
 
+static void on_behind(void *arg, unsigned shard)
+{
+        struct dc_inbound *in = arg;
+
+        (void)shard;
+        dc_catchup_behind(in->catchup);
+}
+
+static void on_caught_up(void *arg, unsigned shard)
+{
+        struct dc_inbound *in = arg;
+
+        dc_gateway_caught_up(in->gateway, shard);
+}
+
 static void on_up(void *arg)
 {
         struct dc_inbound *in = arg;
@@ -110,6 +125,7 @@ static struct dc_gateway *open_gateway(struct dc_inbound *in, const struct dc_in
                                                              .event = on_event,
                                                              .ready = on_ready,
                                                              .gap = on_gap,
+                                                             .behind = on_behind,
                                                              .up = on_up,
                                                              .lost = on_lost,
                                                              .stopped = on_stopped };
@@ -135,7 +151,7 @@ struct dc_inbound *dc_inbound_new(const struct dc_inbound_options *o, const stru
         in->hooks = *hooks;
         in->cache = dc_cache_new();
         in->intake = dc_intake_new(o, hooks, in->cache);
-        in->catchup = dc_catchup_new(o, hooks, in->intake);
+        in->catchup = dc_catchup_new(o, hooks, in->intake, on_caught_up, in);
         in->gateway = open_gateway(in, o);
         dc_intake_set_gateway(in->intake, in->gateway);
         return in;

@@ -37,6 +37,7 @@ struct work {
         struct dc_intake *in;
         struct dc_dispatch e; /* strings and d are our own */
         bool from_gateway;    /* its ticket counts */
+        bool missed;          /* it was read back */
         void (*stored)(void *arg, bool ok);
         void *stored_arg;
         const char *place;
@@ -64,7 +65,7 @@ struct dc_intake {
         char *self;
         bool role_mentions;
         TAILQ_HEAD(works, work) window; /* in the order in which they are handed over */
-        size_t unready, posts;
+        size_t unready, posts, missing;
         struct map holds; /* place to how often it is held */
         LIST_HEAD(, question) questions;
         struct fetches fetches;
@@ -116,6 +117,8 @@ static void finish(struct work *w, bool ok)
         TAILQ_REMOVE(&in->window, w, next);
         if (w->state == WORK_UNREADY)
                 in->unready--;
+        if (w->missed)
+                in->missing--;
         if (w->stored) {
                 in->posts--;
                 w->stored(w->stored_arg, ok);
@@ -299,7 +302,8 @@ static void flush(struct dc_intake *in)
 /* Looks whether it is ready now. */
 static void settle(struct work *w)
 {
-        if (w->state != WORK_UNREADY || !w->read || w->fetching > 0 || map_get(&w->in->holds, w->place))
+        if (w->state != WORK_UNREADY || !w->read || w->fetching > 0 || map_get(&w->in->holds, w->place) ||
+            map_get(&w->in->holds, DC_EVERYWHERE))
                 return;
         w->state = WORK_READY;
         w->in->unready--;
@@ -516,7 +520,7 @@ void dc_intake_release(struct dc_intake *in, const char *place)
                 return;
         map_remove(&in->holds, place);
         TAILQ_FOREACH(w, &in->window, next)
-                if (strcmp(w->place, place) == 0)
+                if (strcmp(w->place, place) == 0 || strcmp(place, DC_EVERYWHERE) == 0)
                         settle(w);
         flush(in);
 }
@@ -531,6 +535,8 @@ void dc_intake_missed(struct dc_intake *in, const char *place, json_t *message)
         if (!named || strcmp(named, place) != 0)
                 return;
         w = work_new(in, &e, named);
+        w->missed = true;
+        in->missing++;
         TAILQ_FOREACH(before, &in->window, next)
                 if (before->from_gateway && before->state == WORK_UNREADY &&
                     strcmp(before->place, place) == 0)
@@ -544,4 +550,9 @@ void dc_intake_missed(struct dc_intake *in, const char *place, json_t *message)
                 ask_place(in, place, NULL);
         else if (read_it(w))
                 flush(in);
+}
+
+size_t dc_intake_missing(const struct dc_intake *in)
+{
+        return in->missing;
 }

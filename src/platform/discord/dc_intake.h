@@ -29,10 +29,14 @@ void dc_intake_interaction(struct dc_intake *in, const json_t *interaction,
 
 /* ---- for dc_catchup.c ---- */
 
+#define DC_EVERYWHERE "*" /* as a place: all of them */
+
 /* What happens in this place waits until it is released, because something older is still being looked for. Counted. */
 void dc_intake_hold(struct dc_intake *in, const char *place);
 void dc_intake_release(struct dc_intake *in, const char *place);
 /* A message that was missed, in the order of their times: before whatever of its place is held. */
 void dc_intake_missed(struct dc_intake *in, const char *place, json_t *message);
+/* How many of them are not stored yet. */
+size_t dc_intake_missing(const struct dc_intake *in);
 
 #endif

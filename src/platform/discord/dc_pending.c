@@ -6,8 +6,8 @@
 #define FIRST_CAP 64
 
 struct dc_pending_entry {
-        int64_t seq;
-        bool begins, done;
+        struct dc_passed what;
+        bool done;
 };
 
 void dc_pending_release(struct dc_pending *p)
@@ -28,13 +28,13 @@ static void grow(struct dc_pending *p)
         p->cap = cap;
 }
 
-uint64_t dc_pending_add(struct dc_pending *p, int64_t seq, bool begins)
+uint64_t dc_pending_add(struct dc_pending *p, const struct dc_passed *what)
 {
         uint64_t number = p->first + p->count;
 
         if (p->count == p->cap)
                 grow(p);
-        p->ring[number % p->cap] = (struct dc_pending_entry){ .seq = seq, .begins = begins };
+        p->ring[number % p->cap] = (struct dc_pending_entry){ .what = *what };
         p->count++;
         p->open++;
         return number;
@@ -52,14 +52,13 @@ void dc_pending_done(struct dc_pending *p, uint64_t number)
         e->done = true;
 }
 
-bool dc_pending_take(struct dc_pending *p, int64_t *seq, bool *begins)
+bool dc_pending_take(struct dc_pending *p, struct dc_passed *what)
 {
         const struct dc_pending_entry *e = p->count > 0 ? &p->ring[p->first % p->cap] : NULL;
 
         if (!e || !e->done)
                 return false;
-        *seq = e->seq;
-        *begins = e->begins;
+        *what = e->what;
         p->first++;
         p->count--;
         return true;

@@ -27,11 +27,22 @@ struct dc_session_file {
         int64_t save_ms;
         struct timer *timer;
         const struct dc_session *session; /* to be written; NULL: what is written holds */
+        char *last;                       /* id of the session that was to be written last */
         uint64_t version;                 /* grows with each writing */
         pthread_mutex_t lock;             /* guards the file and `written` */
         uint64_t written;                 /* version in the file */
         unsigned refs;                    /* the owner, a write under way */
 };
+
+void dc_session_forget(struct dc_session *s)
+{
+        struct dc_session rest = { .seen_ms = s->seen_ms,
+                                   .seen_message = s->seen_message,
+                                   .missing_ms = s->missing_ms };
+
+        dc_session_release(s);
+        *s = rest;
+}
 
 void dc_session_release(struct dc_session *s)
 {
@@ -49,6 +60,7 @@ static void unref(struct dc_session_file *f)
                 return;
         pthread_mutex_destroy(&f->lock);
         free(f->path);
+        free(f->last);
         free(f);
 }
 
@@ -125,6 +137,8 @@ static char *text_of(const struct dc_session_file *f, const struct dc_session *s
         jsonw_str(&b, "resumeUrl", s->resume_url);
         jsonw_int(&b, "seq", s->seq);
         jsonw_int(&b, "seenMs", s->seen_ms);
+        jsonw_bool(&b, "seenMessage", s->seen_message);
+        jsonw_int(&b, "missingMs", s->missing_ms);
         jsonw_opt(&b, "userId", s->user_id);
         jsonw_opt(&b, "username", s->username);
         jsonw_opt(&b, "applicationId", s->application_id);
@@ -147,11 +161,18 @@ static void on_timer(void *arg)
 
 void dc_session_save(struct dc_session_file *f, const struct dc_session *s)
 {
+        bool other;
+
         if (!f)
                 return;
+        other = !f->last || !s->id || strcmp(f->last, s->id) != 0;
+        if (other) {
+                free(f->last);
+                f->last = mem_strdup(s->id);
+        }
         f->session = s;
-        if (!timer_active(f->timer))
-                timer_start(f->timer, f->save_ms);
+        if (other || !timer_active(f->timer))
+                timer_start(f->timer, other ? 0 : f->save_ms);
 }
 
 void dc_session_close(struct dc_session_file *f)
@@ -188,7 +209,10 @@ static void take(const struct dc_session_file *f, const json_t *j, struct dc_ses
 {
         if (strcmp(json_str(j, "token", ""), f->token) != 0)
                 return;
-        out->seen_ms = json_int(j, "seenMs", 0); /* also when the session itself is of no use */
+        /* these also when the session itself is of no use */
+        out->seen_ms = json_int(j, "seenMs", 0);
+        out->seen_message = json_flag(j, "seenMessage", false);
+        out->missing_ms = json_int(j, "missingMs", 0);
         if (json_int(j, "intents", -1) != f->intents || json_int(j, "shards", -1) != f->shards ||
             json_int(j, "seq", -1) < 0)
                 return;
@@ -198,12 +222,8 @@ static void take(const struct dc_session_file *f, const json_t *j, struct dc_ses
         out->user_id = mem_strdup(json_str(j, "userId", NULL));
         out->username = mem_strdup(json_str(j, "username", NULL));
         out->application_id = mem_strdup(json_str(j, "applicationId", NULL));
-        if (!out->id || !out->resume_url) {
-                int64_t seen_ms = out->seen_ms;
-
-                dc_session_release(out);
-                out->seen_ms = seen_ms;
-        }
+        if (!out->id || !out->resume_url)
+                dc_session_forget(out);
 }
 
 struct dc_session_file *dc_session_open(const struct dc_gateway_options *o, unsigned shard, unsigned shards,

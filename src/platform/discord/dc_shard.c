@@ -24,6 +24,7 @@
 #include "base/mem.h"
 #include "platform/discord/dc_gateway_private.h"
 #include "platform/discord/dc_rest.h"
+#include "platform/discord/discord.h"
 
 #define API_VERSION   10
 #define OUR_CLOSE     4000 /* anything but 1000 and 1001, which would end the session */
@@ -305,9 +306,9 @@ static void set_pause(struct dc_shard *s)
                 websocket_pause(s->ws, s->busy || s->full);
 }
 
-static uint64_t pending_add(struct dc_shard *s, int64_t seq, bool begins)
+static uint64_t pending_add(struct dc_shard *s, struct dc_passed what)
 {
-        uint64_t number = dc_pending_add(&s->pending, seq, begins);
+        uint64_t number = dc_pending_add(&s->pending, &what);
 
         if ((s->pending.open >= OPEN_MAX || s->pending.count >= PENDING_MAX) && !s->full) {
                 s->full = true;
@@ -316,26 +317,35 @@ static uint64_t pending_add(struct dc_shard *s, int64_t seq, bool begins)
         return number;
 }
 
-/* Nothing is missing up to now, when nothing waits to be committed. */
+/* Nothing is missing up to now, when nothing waits to be committed. Once there was a message its time is better than our clock's. */
 static void note_seen(struct dc_shard *s)
 {
-        if (s->pending.count == 0 && s->state == SHARD_UP)
+        if (s->pending.count == 0 && s->state == SHARD_UP && !s->session.seen_message)
                 s->session.seen_ms = s->g->o.wall_ms();
+}
+
+static void note_passed(struct dc_shard *s, const struct dc_passed *what)
+{
+        if (what->begins && s->next.id) {
+                dc_session_release(&s->session);
+                s->session = s->next;
+                s->next = (struct dc_session){ 0 };
+        }
+        s->session.seq = what->seq;
+        if (what->message_ms > 0 && (!s->session.seen_message || what->message_ms > s->session.seen_ms)) {
+                s->session.seen_ms = what->message_ms;
+                s->session.seen_message = true;
+        }
 }
 
 void dc_shard_committed(struct dc_shard *s, uint64_t number)
 {
-        bool moved = false, begins;
-        int64_t seq;
+        struct dc_passed what;
+        bool moved = false;
 
         dc_pending_done(&s->pending, number);
-        while (dc_pending_take(&s->pending, &seq, &begins)) {
-                if (begins && s->next.id) {
-                        dc_session_release(&s->session);
-                        s->session = s->next;
-                        s->next = (struct dc_session){ 0 };
-                }
-                s->session.seq = seq;
+        while (dc_pending_take(&s->pending, &what)) {
+                note_passed(s, &what);
                 moved = true;
         }
         if (moved) {
@@ -346,6 +356,13 @@ void dc_shard_committed(struct dc_shard *s, uint64_t number)
                 s->full = false;
                 set_pause(s);
         }
+}
+
+void dc_shard_caught_up(struct dc_shard *s)
+{
+        s->session.missing_ms = s->next.missing_ms = 0;
+        if (s->session.id)
+                dc_session_save(s->file, &s->session);
 }
 
 /* ---- dispatches ---- */
@@ -382,7 +399,7 @@ static void on_ready(struct dc_shard *s, const json_t *d, int64_t seq)
 {
         const json_t *user = json_object_get(d, "user"), *app = json_object_get(d, "application");
         const char *id = json_str(d, "session_id", NULL);
-        int64_t since_ms = s->session.seen_ms;
+        int64_t since_ms = s->session.missing_ms ? s->session.missing_ms : s->session.seen_ms;
 
         if (!id || s->state != SHARD_IDENTIFYING) {
                 leave(s, DC_IDENTIFY, -1, "Discord's READY came unasked, or names no session");
@@ -396,12 +413,14 @@ static void on_ready(struct dc_shard *s, const json_t *d, int64_t seq)
         s->next = (struct dc_session){ .id = mem_strdup(id),
                                        .resume_url = mem_strdup(s->resume_url),
                                        .seq = seq,
-                                       .seen_ms = since_ms,
+                                       .seen_ms = s->session.seen_ms,
+                                       .seen_message = s->session.seen_message,
+                                       .missing_ms = since_ms,
                                        .user_id = mem_strdup(json_str(user, "id", NULL)),
                                        .username = mem_strdup(json_str(user, "username", NULL)),
                                        .application_id = mem_strdup(json_str(app, "id", NULL)) };
         /* it says nothing that would have to be stored */
-        dc_shard_committed(s, pending_add(s, seq, true));
+        dc_shard_committed(s, pending_add(s, (struct dc_passed){ .seq = seq, .begins = true }));
         up(s, false, since_ms);
 }
 
@@ -411,14 +430,17 @@ static void on_resumed(struct dc_shard *s, int64_t seq)
                 return;
         if (seq > s->seq) {
                 s->seq = seq;
-                dc_shard_committed(s, pending_add(s, seq, false));
+                dc_shard_committed(s, pending_add(s, (struct dc_passed){ .seq = seq }));
         }
-        up(s, true, 0);
+        up(s, true, s->session.missing_ms);
 }
 
 static void hand_over(struct dc_shard *s, const char *type, json_t *d)
 {
-        uint64_t number = pending_add(s, s->seq, false);
+        bool message = strcmp(type, "MESSAGE_CREATE") == 0;
+        struct dc_passed what = { .seq = s->seq,
+                                  .message_ms = message ? dc_id_time_ms(json_str(d, "id", NULL)) : 0 };
+        uint64_t number = pending_add(s, what);
         const struct dc_dispatch e = { .ticket = (uint64_t)s->id << DC_TICKET_SHARD | number,
                                        .shard = s->id,
                                        .type = type,
@@ -501,6 +523,8 @@ static void on_hello(struct dc_shard *s, const json_t *d)
                 enter(s, SHARD_RESUMING);
                 s->g->counted.resumes++;
                 s->sent_resume = true;
+                if (s->session.missing_ms > 0)
+                        s->g->on.behind(s->g->arg, s->id);
                 send_resume(s);
         }
         set_pause(s); /* when what came over the last connection still waits */
