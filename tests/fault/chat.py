@@ -330,6 +330,7 @@ class Campaign:
     async def _meet(self):
         """Everybody writes once in peace: a platform may not tell later of chats that were never seen."""
         await self.daemon.start()
+        await self._connected()
         everybody = [{"from": FIRST_USER + chat, "text": f"c{chat}-1"} for chat in range(self.size.chats)]
         for first in range(0, len(everybody), 500):
             await self.sim.post("/sim/send", everybody[first:first + 500])
@@ -340,6 +341,15 @@ class Campaign:
             await asyncio.sleep(0.05)
         check(self.answers.count >= self.size.chats, f"in peace only {self.answers.count} of {self.size.chats} are answered")
         await self.daemon.kill()
+
+    async def _connected(self):
+        client, ends = self.daemon.client(), time.monotonic() + QUIET_SECONDS
+        while time.monotonic() < ends:
+            instances = (await client.get("/api/v2/instances"))["items"]
+            if any(i["name"] == "bot" and i["state"] == "connected" for i in instances):
+                return
+            await asyncio.sleep(0.05)
+        check(False, f"the bot is not connected: {instances}")
 
     async def _live_to_point(self, fault, seconds):
         await self.daemon.spawn(fault)
