@@ -132,20 +132,28 @@ char *rest_read_file(const char *path, struct error *err)
         return NULL;
 }
 
+static const struct rest_action *find(const struct rest_action *actions, const char *name)
+{
+        for (; name && actions->name; actions++) {
+                if (strcmp(actions->name, name) == 0)
+                        return actions;
+        }
+        return NULL;
+}
+
 int rest_run(struct args *a, const struct rest_action *actions)
 {
-        const char *names[REST_MAX_ACTIONS + 1] = { NULL }, *name;
+        const char *names[REST_MAX_ACTIONS + 1] = { NULL };
+        const struct rest_action *action;
 
         for (size_t i = 0; i < REST_MAX_ACTIONS && actions[i].name; i++)
                 names[i] = actions[i].name;
-        name = args_action(a, names, actions[0].name);
-        if (!name)
+        action = find(actions, args_action(a, names, actions[0].name));
+        if (!action)
                 return CLI_USAGE;
-        while (actions[1].name && strcmp(actions->name, name) != 0)
-                actions++;
-        for (size_t i = 0; i < COUNT(actions->operands) && actions->operands[i]; i++) {
-                if (!args_operand(a, actions->operands[i]))
+        for (size_t i = 0; i < COUNT(action->operands) && action->operands[i]; i++) {
+                if (!args_operand(a, action->operands[i]))
                         return CLI_USAGE;
         }
-        return args_end(a) < 0 ? CLI_USAGE : client_command(a, actions->run);
+        return args_end(a) < 0 ? CLI_USAGE : client_command(a, action->run);
 }
