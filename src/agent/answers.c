@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/agents_private.h"
+#include "agent/reply_token.h"
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "base/id.h"
@@ -14,54 +15,28 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-#define MAC_HEX    32 /* digits of the HMAC that a token has */
 #define TURN_SIZE  32
 #define KEY_DIGITS 32 /* of the hash that stands for an idempotency key */
 
-/* ---- tokens ---- */
-
-/* "EXPIRY.MAC"; the expiry in seconds. */
-static void write_token(const struct answers *w, const char *turn, int64_t expiry, char out[80])
-{
-        unsigned char mac[SHA256_SIZE];
-        char hex[SHA256_HEX_SIZE], text[96];
-
-        snprintf(text, sizeof(text), "reply/%s/%" PRId64, turn, expiry);
-        crypto_hmac_sha256(w->secret, sizeof(w->secret), text, strlen(text), mac);
-        crypto_hex(mac, sizeof(mac), hex);
-        snprintf(out, 80, "%" PRId64 ".%.*s", expiry, MAC_HEX, hex);
-}
-
-static int check_token(const struct answers *w, const char *turn, const char *token, struct error *err)
-{
-        char expected[80], *end;
-        int64_t expiry = strtoll(token, &end, 10);
-
-        write_token(w, turn, expiry, expected);
-        if (!w->outlet.store || *end != '.' ||
-            !crypto_equal(token, strlen(token), expected, strlen(expected)))
-                return error_set(err, ERR_REFUSED, "this is not the reply token of turn '%s'", turn);
-        if (expiry < clock_wall_ms() / 1000)
-                return error_set(err, ERR_TIMEOUT,
-                                 "the reply token of turn '%s' has expired (the agent's replySeconds)", turn);
-        return 0;
-}
+/* ---- reply URLs ---- */
 
 int agents_check_token(const struct agents *as, int64_t turn, const char *token, struct error *err)
 {
         char key[TURN_SIZE];
 
         snprintf(key, sizeof(key), "trn-%" PRId64, turn);
-        return check_token(&as->answers, key, token, err);
+        if (!as->answers.outlet.store)
+                return error_set(err, ERR_REFUSED, "there are no reply tokens yet");
+        return reply_token_check(as->answers.secret, key, token, clock_wall_ms() / 1000, err);
 }
 
 char *answers_url(const struct answers *w, const char *turn, int64_t seconds)
 {
-        char token[80];
+        char token[REPLY_TOKEN_SIZE];
 
         if (!w->base || !w->outlet.store)
                 return NULL;
-        write_token(w, turn, clock_wall_ms() / 1000 + seconds, token);
+        reply_token_write(w->secret, turn, clock_wall_ms() / 1000 + seconds, token);
         return mem_printf("%s/api/v2/turns/%s/reply?token=%s", w->base, turn, token);
 }
 
