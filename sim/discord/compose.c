@@ -57,6 +57,32 @@ static int set_embeds(struct call *c, struct message *m, const json_t *embeds)
         return 0;
 }
 
+/* ---- components ---- */
+
+/* Those without a number get one, as everybody sees afterwards. */
+static void number_components(json_t *list, json_int_t *next)
+{
+        json_t *at;
+        size_t i;
+
+        json_array_foreach(list, i, at) {
+                if (!json_is_object(at))
+                        continue;
+                ++*next;
+                if (!json_is_integer(json_object_get(at, "id")))
+                        json_object_set_new(at, "id", json_integer(*next));
+                number_components(json_object_get(at, "components"), next);
+        }
+}
+
+static void set_components(struct message *m, const json_t *components)
+{
+        json_int_t next = 0;
+
+        replace(&m->components, components);
+        number_components(m->components, &next);
+}
+
 /* ---- files ---- */
 
 /* What the request says about the file of part n: its entry in attachments, or NULL. */
@@ -199,7 +225,7 @@ static int compose(struct call *c, struct message *m, const json_t *args, bool e
         if ((embeds || !edit) && set_embeds(c, m, embeds) != 0)
                 return -1;
         if (components || !edit)
-                replace(&m->components, components);
+                set_components(m, components);
         if (json_object_get(args, "flags"))
                 m->flags = (m->flags & KEPT_FLAGS) | json_int(args, "flags", 0);
         m->tts = json_flag(args, "tts", m->tts);

@@ -75,6 +75,13 @@ int dc_op_get_application(struct call *c)
         jsonw_bool(b, "bot_require_code_grant", false);
         jsonw_str(b, "verify_key", dc_signer_public(c->world->signer));
         jsonw_int(b, "flags", 565248);
+        jsonw_str(b, "flags_new", "565248");
+        jsonw_int(b, "approximate_guild_count", 1);
+        jsonw_int(b, "approximate_user_install_count", 0);
+        jsonw_int(b, "approximate_user_authorization_count", 0);
+        jsonw_int(b, "explicit_content_filter", 0);
+        jsonw_raw(b, "eligible_oauth2_scopes", "[]");
+        jsonw_null(b, "role_connections_verification_url");
         jsonw_str(b, "interactions_endpoint_url", c->bot->interactions_url);
         jsonw_raw(b, "redirect_uris", "[]");
         jsonw_null(b, "team");

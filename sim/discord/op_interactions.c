@@ -37,12 +37,20 @@ static void note(const struct call *c, const char *kind, const struct interactio
 
 static json_t *metadata(const struct interaction *i)
 {
-        char id[DC_ID_SIZE], user[DC_ID_SIZE];
+        json_t *tree;
+        struct buf b;
 
-        return json_pack("{s:s,s:i,s:{s:s,s:s,s:s,s:n},s:{},s:s}", "id", dc_id(i->id, id), "type",
-                         (int)i->type, "user", "id", dc_id(i->user->id, user), "username", i->user->username,
-                         "discriminator", "0", "avatar", "authorizing_integration_owners", "name",
-                         json_str(i->data, "name", ""));
+        buf_init(&b, 0);
+        jsonw_open(&b, '{');
+        dc_json_id(&b, "id", i->id);
+        jsonw_int(&b, "type", i->type);
+        dc_render_user(&b, "user", i->user);
+        jsonw_raw(&b, "authorizing_integration_owners", "{}");
+        jsonw_opt(&b, "name", json_str(i->data, "name", NULL));
+        jsonw_close(&b, '}');
+        tree = json_read(b.data, b.len, NULL);
+        buf_release(&b);
+        return tree;
 }
 
 static struct message *message_of(struct interaction *i)

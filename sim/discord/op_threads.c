@@ -182,8 +182,7 @@ static void write_threads(struct call *c, const struct guild *g, const struct ch
         }
         jsonw_close(&c->out, ']');
         jsonw_raw(&c->out, "members", "[]");
-        if (archived)
-                jsonw_bool(&c->out, "has_more", false);
+        jsonw_bool(&c->out, "has_more", false);
         jsonw_close(&c->out, '}');
 }
 

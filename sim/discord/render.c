@@ -64,6 +64,7 @@ static void user_members(struct buf *b, const struct user *u)
         jsonw_null(b, "avatar_decoration_data");
         jsonw_null(b, "banner");
         jsonw_null(b, "accent_color");
+        jsonw_null(b, "primary_guild");
         jsonw_int(b, "public_flags", 0);
         jsonw_int(b, "flags", 0);
         if (u->is_bot)
@@ -228,6 +229,9 @@ static void guild_plain(struct buf *b, const struct guild *g)
                 "safety_alerts_channel_id",
                 "application_id",
                 "widget_channel_id",
+                "home_header",
+                "incidents_data",
+                "max_presences",
         };
         static const char *const zeros[] = {
                 "verification_level",
@@ -254,6 +258,7 @@ static void guild_plain(struct buf *b, const struct guild *g)
         jsonw_str(b, "preferred_locale", "en-US");
         jsonw_str(b, "region", "deprecated");
         jsonw_bool(b, "nsfw", false);
+        jsonw_bool(b, "widget_enabled", false);
         jsonw_bool(b, "premium_progress_bar_enabled", false);
         jsonw_raw(b, "features", "[]");
         jsonw_raw(b, "emojis", "[]");
@@ -355,7 +360,10 @@ static void reactions(struct buf *b, const struct message *m, const struct user 
                 jsonw_open(b, '{');
                 dc_render_emoji(b, "emoji", &r->emoji);
                 jsonw_int(b, "count", (int64_t)r->count);
-                jsonw_raw(b, "count_details", "{\"burst\":0,\"normal\":1}");
+                jsonw_open_member(b, "count_details", '{');
+                jsonw_int(b, "burst", 0);
+                jsonw_int(b, "normal", (int64_t)r->count);
+                jsonw_close(b, '}');
                 jsonw_raw(b, "burst_colors", "[]");
                 jsonw_bool(b, "me", me && dc_reaction_has(r, me));
                 jsonw_bool(b, "me_burst", false);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# discord.js and discord.py run unchanged against dragoman-sim discord.
+# discord.js and discord.py run unchanged against dragoman-sim discord, and its answers are what Discord describes.
 platform=discord
 . "$(dirname "$0")/../clients/lib.sh"
 token=OTAwMDAwMDAwMDAwMDAwMDAw.simulator.token
@@ -7,6 +7,7 @@ token=OTAwMDAwMDAwMDAwMDAwMDAw.simulator.token
 status=0
 with_sim $token '' node "$work/discordjs.mjs" || status=1
 with_sim $token '' /usr/bin/python3 tests/clients/discord/dpy.py || status=1
+with_sim $token '' python3 tests/clients/discord/answers.py || status=1
 
 # The same over TLS, for the API and the gateway, with a certificate nobody else trusts.
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost \
