@@ -27,7 +27,7 @@ struct rig {
         int64_t remaining, reset_after, concurrency, shards, since_ms;
         bool keep; /* tickets are not acknowledged */
         uint64_t tickets[2000];
-        unsigned asks, events, readies, gaps, ups, losts, stops;
+        unsigned asks, events, readies, gaps, behinds, ups, losts, stops;
         struct dc_gateway_stats stats;
         char why[300], types[500], user[50];
         bool resumed, bad_token, free_on_event;
@@ -93,8 +93,10 @@ static void on_ready(void *arg, const struct dc_gateway_ready *r)
 
 static void on_behind(void *arg, unsigned shard)
 {
-        (void)arg;
-        (void)shard;
+        struct rig *g = arg;
+
+        assert_int_equal(shard, 0);
+        g->behinds++;
 }
 
 static void on_gap(void *arg, unsigned shard, int64_t since_ms)
@@ -213,7 +215,7 @@ static void restart(struct rig *g)
 {
         dc_gateway_free(g->gateway);
         g->gateway = NULL;
-        g->ups = g->readies = g->gaps = 0;
+        g->ups = g->readies = g->gaps = g->behinds = 0;
         begin(g);
 }
 
@@ -552,6 +554,29 @@ static void a_gap_begins_where_everything_was_committed(void **state)
         assert_in_range(g->since_ms, first - 900000, first);
 }
 
+static void a_gap_is_told_again_after_a_restart_until_it_is_read_back(void **state)
+{
+        struct rig *g = *state;
+        const int64_t told_ms = 1462015105796; /* in the id below; our own clock does not count */
+
+        connected(g);
+        fake_dispatch(&g->fake, g->fake.last, "MESSAGE_CREATE", "{\"id\":\"175928847299117063\"}");
+        await(g, &g->events, 1);
+        fake_say(&g->fake, g->fake.last, "{\"op\":9,\"d\":false}");
+        await(g, &g->gaps, 2);
+        assert_int_equal(g->since_ms, told_ms);
+        restart(g);
+        await(g, &g->ups, 1);
+        assert_int_equal(g->behinds, 1); /* before anything is replayed */
+        assert_int_equal(g->gaps, 1);
+        assert_int_equal(g->since_ms, told_ms);
+        dc_gateway_caught_up(g->gateway, 0);
+        restart(g);
+        await(g, &g->ups, 1);
+        assert_int_equal(g->behinds, 0);
+        assert_int_equal(g->gaps, 0);
+}
+
 static void unreadable_frames_do_not_go_on_for_ever(void **state)
 {
         struct rig *g = *state;
@@ -782,6 +807,7 @@ int main(void)
                 T(a_storm_of_op_7_and_9_ends_in_one_session),
                 T(a_session_that_begins_waits_for_what_the_last_one_left),
                 T(a_gap_begins_where_everything_was_committed),
+                T(a_gap_is_told_again_after_a_restart_until_it_is_read_back),
                 T(unreadable_frames_do_not_go_on_for_ever),
                 T(each_close_code_is_handled_as_the_table_says),
                 T(fatal_close_codes_stop_and_tell_what_to_do),
