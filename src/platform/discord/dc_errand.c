@@ -1,10 +1,10 @@
 /* Questions to Discord that belong to nobody in particular: tools, recall, the gateway's own. They end with the adapter. */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "platform/discord/dc_route.h"
 #include "platform/discord/discord.h"
 
 struct dc_errand {
@@ -64,36 +64,11 @@ static void on_got(void *arg, const struct dc_answer *a)
         free(g);
 }
 
-/* "/channels/12/messages/34" becomes "/channels/{channel_id}/messages/{message_id}" and its ids. */
-static void make_route(const char *path, struct buf *route, char ids[DC_ARGS_MAX][24],
-                       const char *args[DC_ARGS_MAX])
-{
-        struct slice before = { "", 0 };
-        size_t n = 0;
-
-        while (*path == '/') {
-                size_t length = strcspn(path + 1, "/?"), digits = strspn(path + 1, "0123456789");
-
-                if (length > 0 && digits == length && length <= 20 && n < DC_ARGS_MAX) {
-                        memcpy(ids[n], path + 1, length);
-                        ids[n][length] = '\0';
-                        args[n] = ids[n];
-                        n++;
-                        /* "channels" without its s */
-                        buf_addf(route, "/{%.*s_id}", before.n > 0 ? (int)before.n - 1 : 0, before.p);
-                } else {
-                        buf_add(route, path, length + 1);
-                }
-                before = (struct slice){ path + 1, length };
-                path += length + 1;
-        }
-}
-
 void dc_get(void *discord, const char *path, dc_got_fn *done, void *arg)
 {
         struct discord *dc = discord;
         struct dc_request q = { .method = "GET", .priority = DC_NORMAL, .repeatable = true };
-        char ids[DC_ARGS_MAX][24];
+        char ids[DC_ARGS_MAX][DC_ID_SIZE];
         const char *query = strchr(path, '?');
         struct got *g = mem_zalloc(sizeof(*g));
         struct buf route;
@@ -101,7 +76,7 @@ void dc_get(void *discord, const char *path, dc_got_fn *done, void *arg)
         g->done = done;
         g->arg = arg;
         buf_init(&route, 0);
-        make_route(path, &route, ids, q.args);
+        dc_route_of(path, &route, ids, q.args);
         q.route = route.data;
         q.query = query ? query + 1 : NULL;
         dc_ask(dc, &q, on_got, g);

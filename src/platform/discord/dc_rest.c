@@ -19,6 +19,7 @@
 #include "net/pace.h"
 #include "platform/discord/dc_answer.h"
 #include "platform/discord/dc_limit.h"
+#include "platform/discord/dc_route.h"
 
 #define CALL_MS        15000
 #define WAIT_MS        10000
@@ -72,13 +73,6 @@ struct dc_rest {
 };
 
 static void on_timer(void *arg);
-
-bool dc_is_id(const char *text)
-{
-        size_t n = text ? strspn(text, "0123456789") : 0;
-
-        return n > 0 && n <= 20 && text[n] == '\0';
-}
 
 /* ---- life ---- */
 
@@ -485,34 +479,6 @@ static void on_timer(void *arg)
 
 /* ---- making a call ---- */
 
-/* The route with its braces filled; the first one is the top-level id, webhooks count with their token. */
-static int fill_route(const struct dc_request *q, struct buf *path, struct buf *major, struct error *err)
-{
-        const char *at = q->route, *open;
-        size_t n = 0;
-
-        for (; (open = strchr(at, '{')); n++) {
-                const char *close = strchr(open, '}'), *arg = n < DC_ARGS_MAX ? q->args[n] : NULL;
-                bool is_id = strncmp(close - 3, "_id", 3) == 0;
-                char *escaped;
-
-                buf_add(path, at, (size_t)(open - at));
-                if (!arg || !*arg || (is_id && !dc_is_id(arg)))
-                        return error_set(err, ERR_INVALID, "'%.40s' is no %.*s of Discord%s", arg ? arg : "",
-                                         (int)(close - open - 1), open + 1, is_id ? ": ids are digits" : "");
-                escaped = http_escape(arg);
-                buf_addstr(path, escaped);
-                if (n == 0 || (n == 1 && strncmp(q->route, "/webhooks/", 10) == 0))
-                        buf_addf(major, "%s%s", n ? "/" : "", escaped);
-                free(escaped);
-                at = close + 1;
-        }
-        buf_addstr(path, at);
-        if (q->query)
-                buf_addf(path, "?%s", q->query);
-        return 0;
-}
-
 static bool is_bare(const char *route)
 {
         return strncmp(route, "/interactions/", 14) == 0 || strncmp(route, "/webhooks/", 10) == 0;
@@ -575,7 +541,7 @@ struct dc_call *dc_rest_call(struct dc_rest *r, const struct dc_request *q, dc_a
 
         buf_init(&path, 0);
         buf_init(&major, 0);
-        if (fill_route(q, &path, &major, &err) < 0) {
+        if (dc_route_fill(q, &path, &major, &err) < 0) {
                 refuse(c, ERR_INVALID, -1, err.text);
         } else {
                 c->path = mem_strdup(path.data);

@@ -2,12 +2,13 @@
  * discord: one bot, as the files of this folder see it.
  *
  *     discord.c        settings, the token test, life of the adapter
- *     dc_rest.c        REST calls within Discord's limits; dc_limit.c counts, dc_answer.c reads
+ *     dc_rest.c        REST calls within Discord's limits; dc_limit.c counts, dc_answer.c reads, dc_route.c makes paths
  *     dc_inbound.c     everything that comes in: gateway, cache, intake (see dc_inbound.h)
- *     dc_send.c        deliveries become calls; dc_outcome.c what the answers mean; dc_place.c where they go
+ *     dc_send.c        deliveries are sent; dc_make.c makes calls of them, dc_place.c knows where they go, dc_outcome.c what the answers mean
  *     dc_reply.c       answers to slash commands and buttons; dc_webhook.c takes them over HTTP
  *     dc_commands.c    the slash commands are registered when they changed
  *     dc_recall.c      the last messages of a channel
+ *     dc_errand.c      other questions to Discord, which end with the adapter
  *     dc_tools.c       what agents and the API may call
  *     dc_memory.c      what must survive a restart besides the store
  *
