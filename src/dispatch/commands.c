@@ -106,14 +106,14 @@ static bool is_addressed(const struct matter *m)
                m->live;
 }
 
-/* Whose conversation it is about is found as for a message; a rule that is silent does not make it less of a command. */
+/* Whose conversation it is about is found as for a message. Where a rule says off the bot is not there at all. */
 static bool is_meant(struct matter *m)
 {
-        bool meant = choose_passes(m) || is_addressed(m);
+        bool answered = choose_passes(m), off = m->rule && strcmp(m->rule->mode, "off") == 0;
 
         buf_clear(&m->d->reason);
         m->out->agent = choose_agent(m);
-        if (meant && m->out->agent) {
+        if (!off && m->out->agent && (answered || is_addressed(m))) {
                 conversation_name(m);
                 return true;
         }
@@ -137,45 +137,54 @@ static void add_help(const struct matter *m, struct buf *out)
                 buf_addstr(out, "\n- `/link`: an account of yours elsewhere is you as well");
 }
 
-static struct limits_who who_of(const struct matter *m)
+/* Commands cost nothing, but their answers are messages. */
+static bool is_not_impatient(struct matter *m)
 {
-        return (struct limits_who){ m->in->adapter, m->in->channel, m->in->sender_id, "command" };
+        static const struct turn_rate rate = { COMMANDS, COMMAND_SECONDS };
+        struct limits_who who = { m->in->adapter, m->in->channel, m->in->sender_id, "command" };
+
+        if (limits_wait_ms(m->d->limits, &who, rate, m->now_ms) > 0)
+                return matter_refuse(m,
+                                     "the sender gave %d commands within %d seconds here, more are not heard",
+                                     COMMANDS, COMMAND_SECONDS);
+        if (!m->dry)
+                limits_count(m->d->limits, &who, rate, m->now_ms);
+        return true;
+}
+
+static bool is_permitted(struct matter *m, const struct chat_command *c)
+{
+        if (!c->admins || is_admin(m))
+                return true;
+        matter_notice(m, "Only admins may use `/%s`.", c->name);
+        return matter_refuse(m, "the command /%s is for admins", c->name);
+}
+
+static bool refuse_slip(struct matter *m, const struct chat_command *meant)
+{
+        matter_notice(m, "Did you mean `/%s`? `/help` lists what I understand.", meant->name);
+        return matter_refuse(m, "it is almost the command /%s", meant->name);
 }
 
 bool is_no_command(struct matter *m)
 {
-        static const struct turn_rate rate = { COMMANDS, COMMAND_SECONDS };
         const struct incoming *in = m->in;
-        struct limits_who who = who_of(m);
-        const struct chat_command *meant;
+        const struct chat_command *c, *meant;
 
         if (!m->adapter->commands || in->sender_is_bot || strcmp(event_type(in), EVENT_MESSAGE_RECEIVED) != 0)
                 return true;
-        m->command = command_read(in->text, &m->command_rest);
-        meant = m->command ? NULL : command_meant(in->text);
-        if ((!m->command && !meant) || !is_meant(m)) {
-                m->command = NULL;
+        c = command_read(in->text, &m->command_rest);
+        meant = c ? NULL : command_meant(in->text);
+        if ((!c && !meant) || !is_meant(m))
                 return true;
-        }
-        if (limits_wait_ms(m->d->limits, &who, rate, m->now_ms) > 0) {
-                m->command = NULL;
-                return matter_refuse(m,
-                                     "the sender gave %d commands within %d seconds here, more are not heard",
-                                     COMMANDS, COMMAND_SECONDS);
-        }
-        if (!m->dry)
-                limits_count(m->d->limits, &who, rate, m->now_ms);
-        if (meant) {
-                matter_notice(m, "Did you mean `/%s`? `/help` lists what I understand.", meant->name);
-                return matter_refuse(m, "it is almost the command /%s", meant->name);
-        }
-        if (m->command->admins && !is_admin(m)) {
-                matter_notice(m, "Only admins may use `/%s`.", m->command->name);
-                matter_refuse(m, "the command /%s is for admins", m->command->name);
-                m->command = NULL;
+        if (!age_passes(m) || !is_not_impatient(m))
                 return false;
-        }
-        return matter_refuse(m, "the command /%s was carried out", m->command->name);
+        if (meant)
+                return refuse_slip(m, meant);
+        if (!is_permitted(m, c))
+                return false;
+        m->command = c;
+        return matter_refuse(m, "the command /%s was carried out", c->name);
 }
 
 /* ---- carrying out ---- */

@@ -127,6 +127,31 @@ static void where_they_are_switched_off_they_are_text(void **state)
         dispatch_free(d);
 }
 
+static void an_old_command_is_over_and_where_a_rule_says_off_nobody_listens(void **state)
+{
+        struct dispatch_adapter a = rig_adapter();
+        struct incoming in = group_message("7", "/stop");
+        struct decision out;
+        struct dispatch *d;
+
+        (void)state;
+        a.max_age_seconds = 60;
+        d = rig_dispatch("[{\"name\": \"quiet\", \"when\": {\"channel\": \"457\"}, \"mode\": \"off\"}, {}]",
+                         a);
+        in.is_mention = true;
+        in.time_ms = NOON - 61 * SECONDS;
+        out = decided(d, &in);
+        assert_int_equal(out.command, COMMAND_NONE);
+        assert_true(out.expired);
+        in.time_ms = NOON;
+        assert_int_equal(decided(d, &in).command, COMMAND_STOP);
+        in.channel = "457";
+        out = decided(d, &in);
+        assert_int_equal(out.command, COMMAND_NONE);
+        assert_string_equal(out.reason, "rule 'quiet' says off");
+        dispatch_free(d);
+}
+
 static void new_begins_a_session_without_a_past(void **state)
 {
         struct dispatch *d = rig_dispatch("[]", rig_adapter());
@@ -315,6 +340,7 @@ int main(void)
                 cmocka_unit_test(it_has_to_be_meant_for_the_bot),
                 cmocka_unit_test(in_a_conversation_it_needs_no_mention),
                 cmocka_unit_test(where_they_are_switched_off_they_are_text),
+                cmocka_unit_test(an_old_command_is_over_and_where_a_rule_says_off_nobody_listens),
                 cmocka_unit_test(new_begins_a_session_without_a_past),
                 cmocka_unit_test(help_tells_everybody_what_he_may_do),
                 cmocka_unit_test(too_many_commands_are_not_heard),
