@@ -1,7 +1,7 @@
 /*
  * desk_rig: a desk and a dispatch over a real store in a private folder; changes are awaited, restarts are real.
  *
- * Adapter "tg" (platform telegram) and "dc" (discord) let in whom desk_rig_adapters says; agent "echo" answers.
+ * Adapters "tg" (platform telegram) and "dc" (discord) let in whom `dm` says; agent "echo" answers.
  */
 #ifndef TESTS_DESK_RIG_H
 #define TESTS_DESK_RIG_H
