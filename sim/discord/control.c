@@ -66,7 +66,7 @@ const char *dc_control_help(void)
                "{\"strict\":true,\"limits\":true,\"heartbeat_ms\":41250,\"acks\":true,...}\n"
                "  POST /sim/gateway      {\"action\":\"cut\"}, reconnect, invalid_session (resumable), close "
                "(code),\n"
-               "                         heartbeat, raw (text), expire; \"shard\"\n"
+               "                         heartbeat, raw (text), event (event, d), expire; \"shard\"\n"
                "  POST /sim/faults       {\"kind\":\"cut_after\",\"method\":\"create_message\",\"next\":3}; "
                "kinds "
                "cut_before,\n"

@@ -1,6 +1,7 @@
 /*
  * The gateway misbehaves at once, because somebody asks for it; and what it looks like from outside.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -49,6 +50,16 @@ static void act_raw(struct link *l, const json_t *wish)
         dc_link_send(l, text, strlen(text));
 }
 
+/* Any event, properly numbered. */
+static void act_event(struct link *l, const json_t *wish)
+{
+        const json_t *d = json_object_get(wish, "d");
+        char *text = d ? json_text(d) : mem_strdup("{}");
+
+        dc_session_dispatch(l->session, json_str(wish, "event", "UNKNOWN"), text);
+        free(text);
+}
+
 /* The connection ends and what it stood for is forgotten: the next resume fails. */
 static void act_expire(struct link *l, const json_t *wish)
 {
@@ -63,7 +74,7 @@ static const struct {
 } acts[] = {
         { "cut", act_cut },       { "reconnect", act_reconnect }, { "invalid_session", act_invalid },
         { "close", act_close },   { "heartbeat", act_heartbeat }, { "raw", act_raw },
-        { "expire", act_expire },
+        { "expire", act_expire }, { "event", act_event },
 };
 
 /* Sessions without a connection are forgotten, too. */
@@ -88,7 +99,7 @@ int dc_gateway_act(struct world *w, const json_t *wish, struct buf *out, struct 
         if (i == COUNT(acts))
                 return error_set(err, ERR_INVALID,
                                  "'action' must be one of cut, reconnect, invalid_session, close, heartbeat, "
-                                 "raw, expire");
+                                 "raw, event, expire");
         for (l = LIST_FIRST(&w->gateway->links); l; l = next) {
                 next = LIST_NEXT(l, next);
                 if (!l->session || (shard >= 0 && l->session->shard != shard))
