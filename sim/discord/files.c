@@ -84,7 +84,7 @@ json_t *dc_file_add(struct world *w, const struct channel *c, const char *name, 
         f->data = mem_dup(data, n);
         f->n = n;
         if (w->file_bytes + n > KEEP_SIZE)
-                dc_files_release(w);
+                dc_files_release(w); /* links to older ones lead nowhere now, as expired ones do */
         w->file_bytes += n;
         map_put(&w->files, dc_id(id, key), f);
         url = mem_printf("%s/attachments/%llu/%s/%s?ex=%" PRIx64 "&is=%" PRIx64 "&hm=sim", w->base_url,

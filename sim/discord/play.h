@@ -37,7 +37,7 @@ struct bot *dc_play_find_bot(struct world *w, const json_t *wish, struct error *
 struct user *dc_play_find_user(struct world *w, const json_t *wish);
 /* "channel", or the direct messages of "from" with the bot. NULL with an error. */
 struct channel *dc_play_find_channel(struct world *w, const json_t *wish, struct error *err);
-/* "message_id", in "channel" or anywhere. NULL with an error. */
+/* "message_id", wherever it is. NULL with an error. */
 struct message *dc_play_find_message(struct world *w, const json_t *wish, struct error *err);
 /* Says this, with those whom it mentions by name: "<@ada>". */
 void dc_play_set_text(struct world *w, struct message *m, const char *text);

@@ -31,12 +31,11 @@ static int add_files(struct world *w, struct message *m, const json_t *files, st
         return rc;
 }
 
-static void set_reply(struct world *w, struct message *m, const json_t *wish)
+static void set_reply(struct message *m, const json_t *wish)
 {
         char room[DC_ID_SIZE];
         uint64_t id = dc_parse_id(dc_play_text(wish, "reply_to", room));
 
-        (void)w;
         if (!id)
                 return;
         m->type = MESSAGE_REPLY;
@@ -58,7 +57,7 @@ static int fill(struct world *w, struct message *m, const json_t *wish, struct e
 {
         const json_t *extra = json_object_get(wish, "extra");
 
-        set_reply(w, m, wish);
+        set_reply(m, wish);
         set_list(&m->embeds, wish, "embeds");
         set_list(&m->components, wish, "components");
         m->type = (int)json_int(wish, "type", m->type);

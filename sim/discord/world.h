@@ -73,7 +73,7 @@ struct user {
         uint64_t id;
         char *username, *global_name;
         bool is_bot;
-        bool refuses; /* direct messages of bots */
+        bool refuses; /* direct messages and reactions of bots */
 };
 
 struct role {
@@ -101,7 +101,7 @@ struct reaction {
         struct reaction *next;
 };
 
-/* Somebody mentioned in a text, and the rest of a message that is JSON text already, are kept as they are shown. */
+/* What nobody here looks into (embeds, components, attachments) is kept as the API shows it. */
 struct message {
         uint64_t id;
         struct channel *channel;
@@ -171,7 +171,7 @@ struct bot {
         json_t *guild_commands; /* by guild id */
         char *interactions_url; /* where interactions go instead of the gateway; NULL: the gateway */
         struct map dms;         /* user id -> struct channel */
-        struct map nonces;      /* of enforce_nonce -> struct remembered (messages.c) */
+        struct map nonces;      /* of enforce_nonce -> struct remembered (nonces.c) */
         int64_t starts_left;    /* of session_start_limit */
         bool token_reset;       /* the token is good for nothing any more */
         struct bot *next;
