@@ -75,6 +75,8 @@ struct child {
 /* A model's key in the environment of whoever runs the tests must not be used. */
 static void clean_environment(void)
 {
+        unsetenv("DISCORD_BOT_TOKEN"); /* a real bot would be connected */
+        unsetenv("TELEGRAM_BOT_TOKEN");
         unsetenv("ANTHROPIC_API_KEY");
         unsetenv("OPENAI_API_KEY");
         setenv("TERM", "xterm", 1);
