@@ -22,7 +22,7 @@
 
 static struct {
         struct dc_inbound_hooks hooks;
-        unsigned opened, freed;
+        unsigned opened, freed, intents;
         struct {
                 void (*stored)(void *arg, bool ok);
                 void *arg;
@@ -34,7 +34,7 @@ static struct {
 struct dc_inbound *dc_inbound_new(const struct dc_inbound_options *options,
                                   const struct dc_inbound_hooks *hooks)
 {
-        (void)options;
+        inbound.intents = options->intents;
         inbound.hooks = *hooks;
         inbound.opened++;
         hooks->up(hooks->ctx);

@@ -142,6 +142,14 @@ static void a_changed_token_is_used_everywhere_at_once(void **state)
         assert_int_equal(inbound.opened, 2);
 }
 
+static void intents_are_what_an_agent_needs_and_what_is_asked_for(void **state)
+{
+        struct rig *g = *state;
+
+        rig_connect(g, ",\"messageContent\":false,\"intents\":[\"GUILD_MEMBERS\"]");
+        assert_int_equal(inbound.intents, 46593 - (1 << 15) + (1 << 1));
+}
+
 static void mistakes_in_the_settings_are_told(void **state)
 {
         static const struct {
@@ -153,6 +161,8 @@ static void mistakes_in_the_settings_are_told(void **state)
                   "dc:1: botToken: this does not look like a bot's token from the developer portal" },
                 { "{\"botToken\":\"a\",\"gatewayUrl\":\"https://x\"}",
                   "dc:1: gatewayUrl: must start with wss:// or ws://" },
+                { "{\"botToken\":\"a\",\"intents\":[\"GUILD_MEMBER\"]}",
+                  "dc:1: intents: Discord has no intent 'GUILD_MEMBER' (did you mean 'GUILD_MEMBERS'?)" },
                 { "{\"botToken\":\"a\",\"publicKey\":\"zz\"}",
                   "dc:1: publicKey: is too short (at least 64 bytes)" },
                 { "{\"botToken\":\"a\",\"commandGuilds\":[\"here\"]}",
@@ -481,6 +491,7 @@ int main(void)
                 TEST(when_discord_cannot_be_reached_it_tries_again),
                 TEST(one_token_serves_one_adapter),
                 TEST(a_changed_token_is_used_everywhere_at_once),
+                TEST(intents_are_what_an_agent_needs_and_what_is_asked_for),
                 TEST(mistakes_in_the_settings_are_told),
                 TEST(commands_are_registered_only_when_they_changed),
                 TEST(commands_of_some_servers_are_registered_there),

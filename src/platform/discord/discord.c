@@ -47,6 +47,9 @@ static const struct setting discord_settings[] = {
           .help = "How the gateway compresses what it sends." },
         { "messageContent", SETTING_BOOL, "true", .at = AT(message_content),
           .help = "Read messages that do not mention the bot; needs the Message Content intent to be switched on in the portal." },
+        { "intents", SETTING_STRINGS, "[]", .at = AT(intents),
+          .help = "Further kinds of events to be told of, by Discord's names such as `GUILD_MEMBERS`; privileged ones must be switched "
+                  "on in the portal." },
         { "roleMentions", SETTING_BOOL, "false", .at = AT(role_mentions),
           .help = "A mention of a role the bot has counts as a mention of the bot." },
         { "pingOnReply", SETTING_BOOL, "true", .at = AT(ping_on_reply),
@@ -87,6 +90,22 @@ static bool looks_like_token(const struct secret *token)
         return secret_length(token) > 0 && strspn(secret_reveal(token), allowed) == secret_length(token);
 }
 
+static int check_intents(struct settings_source *src, const char *path, const struct discord_conf *c,
+                         struct error *err)
+{
+        for (size_t i = 0; i < c->intents.count; i++) {
+                const char *name = c->intents.items[i], *near = dc_intent_near(name);
+                char why[200];
+
+                if (dc_intent(name) != 0)
+                        continue;
+                snprintf(why, sizeof(why), "Discord has no intent '%.60s'%s%s%s", name,
+                         near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
+                return mistake(src, path, "intents", err, why);
+        }
+        return 0;
+}
+
 static int discord_check(struct settings_source *src, const char *path, const void *conf, struct error *err)
 {
         const struct discord_conf *c = conf;
@@ -101,6 +120,8 @@ static int discord_check(struct settings_source *src, const char *path, const vo
                 return mistake(src, path, "gatewayUrl", err, "must start with wss:// or ws://");
         if (c->public_key && strspn(c->public_key, "0123456789abcdefABCDEF") != 64)
                 return mistake(src, path, "publicKey", err, "a public key has 64 hexadecimal digits");
+        if (check_intents(src, path, c, err) < 0)
+                return -1;
         for (size_t i = 0; i < c->command_guilds.count; i++)
                 if (!dc_is_id(c->command_guilds.items[i]))
                         return mistake(src, path, "commandGuilds", err, "ids of servers are digits");
@@ -209,6 +230,17 @@ static void on_dm(void *ctx, const char *user, const char *channel)
         dc_memory_dm(ctx, user, channel);
 }
 
+static unsigned intents_of(const struct discord_conf *conf)
+{
+        unsigned bits = DC_INTENTS;
+
+        if (!conf->message_content)
+                bits &= ~DC_INTENT_MESSAGE_CONTENT;
+        for (size_t i = 0; i < conf->intents.count; i++)
+                bits |= dc_intent(conf->intents.items[i]);
+        return bits;
+}
+
 static void link_up(struct discord *dc)
 {
         const struct discord_conf *conf = dc->conf;
@@ -216,7 +248,7 @@ static void link_up(struct discord *dc)
                 .adapter = dc->adapter,
                 .token = dc->token,
                 .gateway_url = conf->gateway_url,
-                .intents = DC_INTENTS & ~(conf->message_content ? 0u : (unsigned)DC_INTENT_MESSAGE_CONTENT),
+                .intents = intents_of(conf),
                 .shards = conf->shards,
                 .compress = conf->compress,
                 .role_mentions = conf->role_mentions,

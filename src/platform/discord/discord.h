@@ -2,6 +2,7 @@
  * discord: one bot, as the files of this folder see it.
  *
  *     discord.c        settings, the token test, life of the adapter
+ *     dc_intents.c     what Discord calls the kinds of events
  *     dc_rest.c        REST calls within Discord's limits; dc_limit.c counts, dc_answer.c reads, dc_route.c makes paths
  *     dc_inbound.c     everything that comes in: gateway, cache, intake (see dc_inbound.h)
  *     dc_send.c        deliveries are sent; dc_make.c makes calls of them, dc_place.c knows where they go, dc_outcome.c what the answers mean
@@ -33,10 +34,11 @@
 struct discord_conf {
         struct secret *token; /* NULL: DISCORD_BOT_TOKEN of the environment */
         char *api_base;
-        char *gateway_url;    /* NULL: asked with GET /gateway/bot */
-        int64_t shards;       /* 0: as many as Discord recommends */
-        char *compress;       /* "zlib-stream", "zstd-stream" or "none" */
-        bool message_content; /* ask for the privileged intent */
+        char *gateway_url;           /* NULL: asked with GET /gateway/bot */
+        int64_t shards;              /* 0: as many as Discord recommends */
+        char *compress;              /* "zlib-stream", "zstd-stream" or "none" */
+        bool message_content;        /* ask for the privileged intent */
+        struct setting_list intents; /* further ones, by Discord's names */
         bool streaming;
         bool role_mentions; /* a mention of a role the bot has counts as one of the bot */
         bool ping_on_reply; /* an answer notifies whoever asked */
@@ -97,6 +99,13 @@ struct discord {
 
 /* It makes no sense to go on (bad token, missing intent, ...): tells the operator. */
 void dc_stop(struct discord *dc, const char *why);
+
+/* ---- dc_intents.c ---- */
+
+/* The bit of an intent; 0: there is none of this name. */
+unsigned dc_intent(const char *name);
+/* The name that was perhaps meant; NULL: none is near. */
+const char *dc_intent_near(const char *name);
 
 /* ---- dc_send.c ---- */
 
