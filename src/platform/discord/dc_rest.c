@@ -25,6 +25,8 @@
 #define WAIT_MS        10000
 #define PER_SECOND     50
 #define DENIED_MS      60000
+#define FLYING_MAX     32   /* as many connections as are kept: more would only mean handshakes */
+#define LATE_LOOK_MS   200  /* how often calls that waited too long are looked for */
 #define INVALID_MAX    9000 /* of the 10,000 that get an address banned */
 #define INVALID_SLOTS  10
 #define INVALID_MINUTE 60000
@@ -60,7 +62,7 @@ struct dc_rest {
         struct dc_limits limits;
         struct dc_buckets busy; /* those where calls wait */
         struct dc_calls flying, refused;
-        size_t waiting;
+        size_t waiting, flying_count;
         struct pace *global;
         int64_t global_ms; /* a global 429: nothing goes before */
         struct timer *timer;
@@ -312,6 +314,7 @@ static void on_done(void *arg, const struct http_result *result)
         json_t *body;
 
         TAILQ_REMOVE(&r->flying, c, next);
+        r->flying_count--;
         b->flying--;
         dc_answer_read(c->http, result, &body, &answer, text, sizeof(text));
         if (answer.status > 0) {
@@ -381,6 +384,7 @@ static void fly(struct dc_call *c)
         }
         c->state = CALL_FLYING;
         c->bucket->flying++;
+        r->flying_count++;
         TAILQ_INSERT_TAIL(&r->flying, c, next);
         c->http = http_start(r->http, &q, &handlers, c);
         if (c->bare)
@@ -397,6 +401,8 @@ static int64_t wait_of(struct dc_rest *r, const struct dc_bucket *b, const struc
 
         if (ms != 0 || c->bare)
                 return ms;
+        if (r->flying_count >= FLYING_MAX)
+                return -1;
         if (r->global_ms > now)
                 return r->global_ms - now;
         return pace_take(r->global, "", false, PACE_FINAL, now);
@@ -449,30 +455,37 @@ static int64_t earlier(int64_t a, int64_t b)
         return a < b ? a : b;
 }
 
+/* Lets go whatever may. Not one look at each that waits for every answer: when all connections are busy, the rest can only wait. */
 static void pump(struct dc_rest *r)
 {
         struct dc_bucket *b, *after;
-        int64_t next = -1;
+        int64_t next = LIST_EMPTY(&r->busy) ? -1 : LATE_LOOK_MS;
 
-        for (b = LIST_FIRST(&r->busy); b; b = after) {
+        for (b = LIST_FIRST(&r->busy); b && r->flying_count < FLYING_MAX; b = after) {
                 int64_t wait;
 
                 after = LIST_NEXT(b, busy);
                 wait = pump_bucket(r, b);
                 next = earlier(next, wait);
-                next = earlier(next, end_late(r, b, wait));
+                if (wait > 0) /* who cannot wait so long is told at once */
+                        next = earlier(next, end_late(r, b, wait));
         }
         if (!TAILQ_EMPTY(&r->refused))
                 next = 0;
-        if (next >= 0)
+        if (next >= 0 && (!timer_active(r->timer) || next < LATE_LOOK_MS))
                 timer_start(r->timer, next);
 }
 
 static void on_timer(void *arg)
 {
         struct dc_rest *r = arg;
+        struct dc_bucket *b, *after;
 
         invalid_age(r);
+        for (b = LIST_FIRST(&r->busy); b; b = after) {
+                after = LIST_NEXT(b, busy);
+                end_late(r, b, -1);
+        }
         answer_refused(r);
         pump(r);
 }
@@ -573,6 +586,7 @@ void dc_call_abort(struct dc_call *c)
                 TAILQ_REMOVE(&c->rest->refused, c, next);
         } else {
                 TAILQ_REMOVE(&c->rest->flying, c, next);
+                c->rest->flying_count--;
                 c->bucket->flying--;
                 http_abort(c->http);
                 timer_start(c->rest->timer, 0); /* its place is free */
