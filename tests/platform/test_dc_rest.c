@@ -551,6 +551,24 @@ static void a_global_429_holds_everything_but_interactions(void **state)
         rig_free(g);
 }
 
+static void a_429_that_is_not_discords_own_is_about_everything(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        says(g, 429, "Retry-After: 60\r\nContent-Type: text/html\r\n", "<html>error code: 1015</html>");
+        rig_open(g, 0);
+        ask(g, 'a', to_channel("1"));
+        until_answers(g, 1);
+        assert_true(g->last.global);
+        assert_int_equal(g->last.retry_after_ms, 60000);
+        ask(g, 'b', to_channel("2"));
+        until_answers(g, 2);
+        assert_int_equal(g->last.kind, ERR_LIMIT);
+        assert_int_equal(fake_server_requests(g->server), 1);
+        rig_free(g);
+}
+
 static void no_more_calls_wait_than_there_is_room_for(void **state)
 {
         struct rig *g = rig_new();
@@ -680,6 +698,7 @@ int main(void)
                 cmocka_unit_test(a_short_429_is_waited_for_and_the_call_made_once_more),
                 cmocka_unit_test(a_long_429_is_the_callers_business),
                 cmocka_unit_test(a_global_429_holds_everything_but_interactions),
+                cmocka_unit_test(a_429_that_is_not_discords_own_is_about_everything),
                 cmocka_unit_test(no_more_calls_wait_than_there_is_room_for),
                 cmocka_unit_test(an_aborted_call_is_never_answered),
                 cmocka_unit_test(decimals_are_read_whatever_the_locale),

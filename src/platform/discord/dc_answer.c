@@ -86,11 +86,18 @@ static void say_refusal(const json_t *body, const struct dc_answer *a, char *tex
         buf_release(&place);
 }
 
+/* A 429 that is not JSON comes from the guard in front of Discord, and is about our address. */
+static bool is_global(const struct http_call *h, const struct http_result *result, const json_t *body)
+{
+        const char *told = http_answer_header(h, "X-RateLimit-Global");
+
+        return (told && strcmp(told, "true") == 0) || json_flag(body, "global", false) ||
+               (result->status == 429 && !body);
+}
+
 void dc_answer_read(const struct http_call *h, const struct http_result *result, json_t **body,
                     struct dc_answer *out, char *text, size_t size)
 {
-        const char *global = http_answer_header(h, "X-RateLimit-Global");
-
         *body = result->status > 0 && result->kind == ERR_NONE && result->body_n > 0
                         ? json_read(result->body, result->body_n, NULL)
                         : NULL;
@@ -102,8 +109,7 @@ void dc_answer_read(const struct http_call *h, const struct http_result *result,
                                    .result = *body,
                                    .why = text,
                                    .retry_after_ms = retry_after_of(*body, result),
-                                   .global = (global && strcmp(global, "true") == 0) ||
-                                             json_flag(*body, "global", false) };
+                                   .global = is_global(h, result, *body) };
         text[0] = '\0';
         if (result->status == 0)
                 snprintf(text, size, "Discord could not be reached: %s",
