@@ -589,6 +589,37 @@ static void a_second_gap_is_read_back_too(void **state)
         assert_string_equal(key(4), "202");
 }
 
+/* A session that is resumed tells of no guilds: they are asked for. */
+static void a_process_that_ends_while_reading_back_begins_again(void **state)
+{
+        struct rig *g = *state;
+        char now[24], *channels;
+
+        connected(g);
+        dc_id_at(clock_wall_ms(), now);
+        write_in(g, "10", "1", now, "");
+        await(g, &fake_road.received_count, 1);
+        fake_road_ack(0, ERR_NONE);
+        lose_session(g, now);
+        await(g, &g->get_count, 1);
+        close_it(g);
+        fake_road_reset();
+        g->get_count = g->ups = 0;
+        begin(g);
+        await(g, &g->ups, 1);
+        assert_int_equal(g->fake.resumes, 1);
+        await(g, &g->get_count, 1);
+        assert_string_equal(g->gets[0].path, "/users/@me/guilds");
+        answer(g, 0, 200, "[{\"id\":\"1\",\"name\":\"Home\"}]");
+        assert_string_equal(g->gets[1].path, "/guilds/1/channels");
+        channels = mem_printf(
+                "[{\"id\":\"10\",\"type\":0,\"last_message_id\":\"%s\"},{\"id\":\"12\",\"type\":0}]", now);
+        answer(g, 1, 200, channels);
+        free(channels);
+        assert_int_equal(g->get_count, 3);
+        assert_non_null(strstr(g->gets[2].path, "/channels/10/messages?after="));
+}
+
 static void one_that_waits_does_not_stop_the_others(void **state)
 {
         struct rig *g = *state;
@@ -673,6 +704,7 @@ int main(void)
                 T(reading_back_goes_page_by_page_up_to_the_limit),
                 T(a_channel_that_cannot_be_read_back_holds_nobody),
                 T(a_second_gap_is_read_back_too),
+                T(a_process_that_ends_while_reading_back_begins_again),
                 T(one_that_waits_does_not_stop_the_others),
                 T(the_first_session_ever_reads_nothing_back),
                 T(a_bad_token_names_where_it_belongs),

@@ -61,6 +61,7 @@ struct dc_catchup {
         struct timer *patience; /* holding ends */
         struct timer *end;      /* is there nothing left to read? */
         struct recent *recent;  /* being looked up */
+        struct roll *roll;      /* guilds whose channels are asked for */
 };
 
 /* ---- life ---- */
@@ -187,7 +188,7 @@ static void on_end(void *arg)
 {
         struct dc_catchup *c = arg;
 
-        if (!TAILQ_EMPTY(&c->jobs) || c->recent || dc_intake_missing(c->intake) > 0) {
+        if (!TAILQ_EMPTY(&c->jobs) || c->recent || c->roll || dc_intake_missing(c->intake) > 0) {
                 timer_start(c->end, DONE_MS);
                 return;
         }
@@ -409,6 +410,82 @@ void dc_catchup_guild(struct dc_catchup *c, unsigned shard, const json_t *guild)
         pump(c);
 }
 
+/* ---- guilds nobody has introduced ---- */
+
+struct roll {
+        struct dc_catchup *c;
+        int64_t since_ms;
+        json_t *guilds;
+        size_t next;
+};
+
+static void roll_free(struct roll *r)
+{
+        if (!r)
+                return;
+        json_decref(r->guilds);
+        free(r);
+}
+
+static void next_guild(struct roll *r);
+
+static void on_channels(void *arg, int status, json_t *body, const char *why)
+{
+        struct roll *r = arg;
+        struct dc_catchup *c = r->c;
+
+        if (status == 200) {
+                look_at(c, body, r->since_ms);
+                pump(c);
+        } else {
+                c->incomplete = c->incomplete || status == 0 || status == 429 || status >= 500;
+                log_info("the channels of a guild cannot be listed", LOG_S("adapter", c->adapter->name),
+                         LOG_S("why", why));
+        }
+        next_guild(r);
+}
+
+static void next_guild(struct roll *r)
+{
+        const char *id = NULL;
+        char *path;
+
+        while (!id && r->next < json_array_size(r->guilds))
+                id = json_str(json_array_get(r->guilds, r->next++), "id", NULL);
+        if (!dc_is_id(id)) {
+                r->c->roll = NULL;
+                roll_free(r);
+                return;
+        }
+        path = mem_printf("/guilds/%s/channels", id);
+        r->c->hooks.get(r->c->hooks.ctx, path, on_channels, r);
+        free(path);
+}
+
+static void on_guilds(void *arg, int status, json_t *body, const char *why)
+{
+        struct roll *r = arg;
+
+        if (status == 200) {
+                r->guilds = json_incref(body);
+        } else {
+                r->c->incomplete = true;
+                log_info("the bot's guilds cannot be listed", LOG_S("adapter", r->c->adapter->name),
+                         LOG_S("why", why));
+        }
+        next_guild(r);
+}
+
+void dc_catchup_unseen(struct dc_catchup *c, unsigned shard)
+{
+        if (c->roll || shard >= c->gap_count || !c->gaps[shard].open)
+                return;
+        c->roll = mem_zalloc(sizeof(*c->roll));
+        c->roll->c = c;
+        c->roll->since_ms = c->gaps[shard].since_ms;
+        c->hooks.get(c->hooks.ctx, "/users/@me/guilds", on_guilds, c->roll);
+}
+
 void dc_catchup_free(struct dc_catchup *c)
 {
         struct job *j;
@@ -417,6 +494,7 @@ void dc_catchup_free(struct dc_catchup *c)
                 return;
         if (c->recent)
                 c->recent->c = NULL;
+        roll_free(c->roll);
         while ((j = TAILQ_FIRST(
                         &c->jobs))) { /* nothing is released: whatever is held is told again after the restart */
                 TAILQ_REMOVE(&c->jobs, j, next);

@@ -27,6 +27,11 @@ void dc_catchup_free(struct dc_catchup *c);
 void dc_catchup_gap(struct dc_catchup *c, unsigned shard, int64_t since_ms);
 /* A gap will be told: until the places are known where something may be missing, everything waits. */
 void dc_catchup_behind(struct dc_catchup *c);
+/*
+ * A session was resumed by a process that has not been told of any guild, with the gap still open: which channels have news is asked by REST.
+ * After dc_catchup_gap.
+ */
+void dc_catchup_unseen(struct dc_catchup *c, unsigned shard);
 /* A GUILD_CREATE. */
 void dc_catchup_guild(struct dc_catchup *c, unsigned shard, const json_t *guild);
 

@@ -19,6 +19,7 @@ struct dc_inbound {
         struct dc_intake *intake;
         struct dc_catchup *catchup;
         struct dc_gateway *gateway;
+        bool resumed; /* what became ready last */
 };
 
 /* ---- what the gateway tells ---- */
@@ -61,6 +62,7 @@ static void on_ready(void *arg, const struct dc_gateway_ready *ready)
 {
         struct dc_inbound *in = arg;
 
+        in->resumed = ready->resumed;
         dc_intake_set_self(in->intake, ready->user_id);
         in->hooks.ready(in->hooks.ctx, ready);
 }
@@ -70,6 +72,8 @@ static void on_gap(void *arg, unsigned shard, int64_t since_ms)
         struct dc_inbound *in = arg;
 
         dc_catchup_gap(in->catchup, shard, since_ms);
+        if (in->resumed && dc_cache_size(in->cache) == 0)
+                dc_catchup_unseen(in->catchup, shard);
 }
 
 static void on_behind(void *arg, unsigned shard)

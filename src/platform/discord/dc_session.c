@@ -26,7 +26,8 @@ struct dc_session_file {
         unsigned intents, shards;
         int64_t save_ms;
         struct timer *timer;
-        const struct dc_session *session; /* to be written; NULL: what is written holds */
+        const struct dc_session *session; /* what is to be in the file; NULL: nothing yet */
+        bool dirty;                       /* since the last writing began */
         char *last;                       /* id of the session that was to be written last */
         uint64_t version;                 /* grows with each writing */
         pthread_mutex_t lock;             /* guards the file and `written` */
@@ -154,7 +155,7 @@ static void on_timer(void *arg)
         s->file = f;
         s->text = text_of(f, f->session);
         s->version = ++f->version;
-        f->session = NULL;
+        f->dirty = false;
         f->refs++;
         loop_work(f->loop, save, on_saved, s);
 }
@@ -171,6 +172,7 @@ void dc_session_save(struct dc_session_file *f, const struct dc_session *s)
                 f->last = mem_strdup(s->id);
         }
         f->session = s;
+        f->dirty = true;
         if (other || !timer_active(f->timer))
                 timer_start(f->timer, other ? 0 : f->save_ms);
 }
@@ -182,7 +184,7 @@ void dc_session_close(struct dc_session_file *f)
         if (!f)
                 return;
         timer_free(f->timer);
-        if (f->session) {
+        if (f->dirty || f->refs > 1) { /* a writing under way comes too late for whoever reads next */
                 text = text_of(f, f->session);
                 put(f, text, ++f->version);
                 free(text);
