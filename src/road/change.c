@@ -210,6 +210,7 @@ static struct change *delete (struct turn *t, unsigned at, char **reason)
         change_unindex(t, t->inputs[at]); /* told once */
         t->deleted++;
         c->cancels = turn_is_taken_back(t);
+        t->doomed = t->doomed || c->cancels;
         c->joined = waits(t);
         t->joining += c->joined;
         if (c->cancels)

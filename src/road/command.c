@@ -95,8 +95,9 @@ static void begin_anew(struct command *c, struct buf *answer)
         buf_addstr(answer, "A new conversation begins. What was said before no longer counts.");
 }
 
-static void add_turn(struct command *c, const struct turn *t)
+static void add_turn(struct command *c, struct turn *t)
 {
+        t->doomed = true;
         c->turns = mem_realloc(c->turns, (c->count + 1) * sizeof(*c->turns));
         c->turns[c->count++] = t->run.id;
 }
@@ -114,14 +115,14 @@ struct haul {
 
 static void stop_lane(struct command *c, const struct lane *lane, struct haul *haul)
 {
-        const struct turn *t = lane->running;
+        struct turn *t = lane->running;
 
-        if (t && t->state != TURN_ENDING && !t->cancel_why) {
+        if (t && t->state != TURN_ENDING && !t->cancel_why && !t->doomed) {
                 add_turn(c, t);
                 haul->running++;
         }
         TAILQ_FOREACH(t, &lane->waiting, in_lane) {
-                if (t->cancel_why)
+                if (t->cancel_why || t->doomed)
                         continue;
                 add_turn(c, t);
                 haul->dropped += t->input_count;

@@ -75,8 +75,9 @@ static bool reads_along(const struct turn *t)
 /* A waiting turn takes another message while its window is open, or when its agent reads several at once. */
 static bool may_join(struct road *r, const struct turn *t, int64_t now)
 {
-        if (!t || t->run.id < t->lane->joins_from || (t->state != TURN_QUEUED && t->state != TURN_STORING) ||
-            t->held_in == &r->ready || t->held_in == &outbox_adapter(r, t->adapter)->held)
+        if (!t || t->doomed || t->cancel_why || t->run.id < t->lane->joins_from ||
+            (t->state != TURN_QUEUED && t->state != TURN_STORING) || t->held_in == &r->ready ||
+            t->held_in == &outbox_adapter(r, t->adapter)->held)
                 return false;
         if (t->due_mono > now || reads_along(t))
                 return true;

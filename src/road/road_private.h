@@ -52,6 +52,7 @@ struct turn {
         char key[TURN_KEY_SIZE];
         struct incoming **inputs;
         unsigned input_count, input_cap;
+        bool doomed;        /* a decision on its way to the disk cancels it: nothing joins it any more */
         unsigned deleted;   /* of its messages, by their authors, since it runs */
         int64_t created_ms; /* wall clock */
         int64_t started_ms;

@@ -133,6 +133,25 @@ static void a_turn_with_nothing_left_to_answer_is_cancelled(void **state)
         rig_free(g);
 }
 
+static void what_is_said_instead_of_a_deleted_message_is_answered(void **state)
+{
+        struct rig *g = rig_new();
+        struct incoming other = { .channel = "other", .guild = "batch", .text = "skip this" },
+                        deletion = { .type = EVENT_MESSAGE_DELETED, .id = "1", .guild = "batch" },
+                        better = { .id = "2", .guild = "batch", .text = "better" };
+
+        (void)state;
+        g->debounce_ms = g->debounce_max_ms = 100;
+        says(g, "1", "typo");
+        rig_hear(g, &other); /* while it is stored the next two come together */
+        rig_hear(g, &deletion);
+        rig_hear(g, &better);
+        rig_until(g, &g->run_count, 1);
+        assert_string_equal(g->runs[0].text, "better");
+        assert_string_equal(rig_text(g, "SELECT inputs FROM turns WHERE state = 'cancelled'"), "1");
+        rig_free(g);
+}
+
 static void a_deleted_question_stops_the_turn_that_runs(void **state)
 {
         struct rig *g = rig_new();
@@ -185,6 +204,7 @@ int main(void)
                 cmocka_unit_test(nobody_edits_what_others_said),
                 cmocka_unit_test(a_deleted_message_is_taken_out_of_what_waits),
                 cmocka_unit_test(a_turn_with_nothing_left_to_answer_is_cancelled),
+                cmocka_unit_test(what_is_said_instead_of_a_deleted_message_is_answered),
                 cmocka_unit_test(a_deleted_question_stops_the_turn_that_runs),
                 cmocka_unit_test(an_edit_of_what_does_not_wait_changes_nothing),
         };

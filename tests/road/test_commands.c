@@ -219,6 +219,23 @@ static void what_was_stopped_stays_stopped_after_a_crash(void **state)
         rig_free(g);
 }
 
+static void what_is_said_right_after_a_stop_is_answered(void **state)
+{
+        struct rig *g = rig_with_commands();
+
+        (void)state;
+        g->debounce_ms = g->debounce_max_ms = 100;
+        says(g, "one");
+        rig_say(g, "j", "other", "batch", "skip this",
+                NULL); /* while it is stored the next two come together */
+        rig_say(g, "j", "c", "batch", "/stop", NULL);
+        rig_say(g, "j", "c", "batch", "two", NULL);
+        rig_until(g, &g->run_count, 1);
+        assert_string_equal(g->runs[0].text, "two");
+        assert_string_equal(rig_text(g, "SELECT inputs FROM turns WHERE state = 'cancelled'"), "1");
+        rig_free(g);
+}
+
 static void the_status_tells_what_is_going_on(void **state)
 {
         struct rig *g = rig_with_commands();
@@ -290,6 +307,7 @@ int main(void)
                 cmocka_unit_test(
                         a_stop_means_whatever_agent_works_for_the_person_or_the_room_but_nobody_else),
                 cmocka_unit_test(what_was_stopped_stays_stopped_after_a_crash),
+                cmocka_unit_test(what_is_said_right_after_a_stop_is_answered),
                 cmocka_unit_test(the_status_tells_what_is_going_on),
                 cmocka_unit_test(why_tells_the_story_of_the_last_message),
                 cmocka_unit_test(why_knows_what_was_decided_an_instant_before),
