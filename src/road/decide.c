@@ -502,7 +502,7 @@ void decide_pending(struct road *r)
         size_t waiting = r->asked ? 1 : r->pending_count;
         struct decisions *ds;
 
-        if (r->deciding || waiting == 0 || r->draining)
+        if (r->deciding || waiting == 0 || (r->draining && !r->asked)) /* what was asked is decided already */
                 return;
         if (waiting > MAX_DECISIONS)
                 waiting = MAX_DECISIONS;

@@ -298,6 +298,40 @@ static void why_knows_what_was_decided_an_instant_before(void **state)
         rig_free(g);
 }
 
+static unsigned whys_decided, whys_stored;
+
+static void on_why_stored(void *arg)
+{
+        whys_stored++;
+        free(arg);
+}
+
+static void stores_with_why(struct rig *g, const struct incoming *in, struct decision *out)
+{
+        knows_commands(g, in, out);
+        if (out->command != COMMAND_WHY)
+                return;
+        out->also = (struct road_also){ write_nothing, on_why_stored, mem_alloc(1) };
+        whys_decided++;
+}
+
+static void a_why_that_is_decided_when_the_process_ends_is_stored(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        g->decides = stores_with_why;
+        rig_say(g, "j", "c", "batch", "skip this", NULL);
+        rig_say(g, "j", "c", "batch", "skip that", NULL);
+        rig_say(g, "j", "c", "batch", "/why", NULL); /* needs what is stored of the two */
+        rig_until(g, &whys_decided, 1);
+        rig_restart(g);
+        assert_int_equal(whys_decided, 1);
+        assert_int_equal(whys_stored, 1);
+        assert_string_equal(last_answer(g), "Your message “skip that”: silent because the test says so.");
+        rig_free(g);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -311,6 +345,7 @@ int main(void)
                 cmocka_unit_test(the_status_tells_what_is_going_on),
                 cmocka_unit_test(why_tells_the_story_of_the_last_message),
                 cmocka_unit_test(why_knows_what_was_decided_an_instant_before),
+                cmocka_unit_test(a_why_that_is_decided_when_the_process_ends_is_stored),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
