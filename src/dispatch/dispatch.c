@@ -253,13 +253,19 @@ void matter_notice(struct matter *m, const char *fmt, ...)
 
 /* ---- the road's hooks ---- */
 
+/* Whoever edits, deletes or reacts says nothing, and who it was is often not told. */
+static bool is_said_by_a_person(const struct incoming *in)
+{
+        return !in->sender_is_bot && !in->is_own && strcmp(event_type(in), EVENT_MESSAGE_RECEIVED) == 0;
+}
+
 void dispatch_decide(void *dispatch, const struct incoming *in, struct decision *out)
 {
         struct matter m;
 
         *out = (struct decision){ 0 };
         matter_init(&m, dispatch, in, out);
-        if (!in->sender_is_bot && !in->is_own)
+        if (is_said_by_a_person(in))
                 chains_break(m.d->chains, in);
         out->trigger = matter_pass(&m, dispatch_guards);
         if (m.command)
