@@ -10,6 +10,7 @@
 #include "dispatch/also.h"
 #include "dispatch/dispatch_private.h"
 #include "dispatch/guards.h"
+#include "dispatch/judge.h"
 
 #define WORD_MAX        20
 #define COMMANDS        20 /* of one person in one channel */
@@ -123,7 +124,7 @@ static bool is_meant(struct matter *m)
 
 static bool is_admin(const struct matter *m)
 {
-        return m->adapter->trusted || (m->adapter->access && access_is_admin(m->adapter->access, m->in));
+        return judge_is_admin(m->d->desk, m->adapter, m->in);
 }
 
 static void add_help(const struct matter *m, struct buf *out)

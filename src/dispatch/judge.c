@@ -56,6 +56,11 @@ static struct judgement judge_known(const struct desk *desk, const struct dispat
         return (struct judgement){ .outcome = JUDGED_STRANGER };
 }
 
+static int64_t person_of(const struct desk *desk, const struct dispatch_adapter *a, const struct incoming *in)
+{
+        return desk && in->sender_id ? persons_of(desk->persons, a->platform, in->sender_id) : 0;
+}
+
 struct judgement judge_sender(const struct desk *desk, const struct dispatch_adapter *a,
                               const struct incoming *in, int64_t now_ms, struct buf *why)
 {
@@ -70,7 +75,7 @@ struct judgement judge_sender(const struct desk *desk, const struct dispatch_ada
         if (a->trusted)
                 return (struct judgement){ .outcome = JUDGED_IN };
         if (desk && in->sender_id) {
-                who.person = known.person = persons_of(desk->persons, a->platform, in->sender_id);
+                who.person = known.person = person_of(desk, a, in);
                 who.identity_count += persons_others(desk->persons, a->platform, in->sender_id, all + 1,
                                                      PERSON_MAX_IDENTITIES);
         }
@@ -84,4 +89,12 @@ bool judge_event(const struct dispatch *d, const struct incoming *in, struct jud
         if (a)
                 *out = judge_sender(d->desk, a, in, dispatch_now(d), why);
         return a != NULL;
+}
+
+bool judge_is_admin(const struct desk *desk, const struct dispatch_adapter *a, const struct incoming *in)
+{
+        struct incoming known = *in;
+
+        known.person = person_of(desk, a, in);
+        return a->trusted || (a->access && access_is_admin(a->access, &known));
 }

@@ -30,4 +30,7 @@ struct judgement judge_sender(const struct desk *desk, const struct dispatch_ada
 /* The same for an event, by what dispatch knows of its adapter. False when it knows no such adapter. */
 bool judge_event(const struct dispatch *d, const struct incoming *in, struct judgement *out, struct buf *why);
 
+/* May he change how the bot behaves? Where keys are shown everybody may. */
+bool judge_is_admin(const struct desk *desk, const struct dispatch_adapter *a, const struct incoming *in);
+
 #endif

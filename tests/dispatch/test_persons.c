@@ -173,6 +173,23 @@ static void an_entry_of_the_configuration_may_name_a_person(void **state)
         assert_true(let_in(g, "tg", "7"));
 }
 
+static void an_admin_may_be_a_person(void **state)
+{
+        struct desk_rig *g = *state;
+
+        let_in(g, "tg", "7");
+        let_in(g, "dc", "9");
+        let_in(g, "dc", "10");
+        merge(g, person(g, "discord", "9"), person(g, "telegram", "7"));
+        g->admin = "person:per-1";
+        desk_rig_reload(g, NULL);
+        assert_non_null(strstr(desk_rig_dm(g, "dc", "10", "/pause").notice, "Only admins"));
+        assert_null(strstr(desk_rig_dm(g, "dc", "10", "/help").notice, "/pause"));
+        assert_non_null(strstr(desk_rig_dm(g, "dc", "9", "/help").notice, "/pause"));
+        assert_non_null(strstr(desk_rig_dm(g, "dc", "9", "/pause").notice, "The agent is silent here"));
+        assert_non_null(strstr(desk_rig_dm(g, "tg", "7", "/pause").notice, "The agent is silent here"));
+}
+
 static void a_deny_of_one_identity_keeps_the_whole_person_out(void **state)
 {
         struct desk_rig *g = *state;
@@ -395,6 +412,7 @@ int main(void)
                 TEST(strangers_bots_and_dry_runs_leave_no_trace, setup),
                 TEST(a_rule_about_a_person_lets_all_his_identities_in, setup_open),
                 TEST(an_entry_of_the_configuration_may_name_a_person, setup_open),
+                TEST(an_admin_may_be_a_person, setup_open),
                 TEST(a_deny_of_one_identity_keeps_the_whole_person_out, setup_open),
                 TEST(a_merge_keeps_rules_and_history_and_is_taken_back_by_unlinking, setup_open),
                 TEST(a_rule_may_be_about_a_person_and_a_merge_keeps_it, setup_open),

@@ -12,16 +12,18 @@
 #include "base/mem.h"
 #include "scratch.h"
 
-static struct dispatch_adapter adapter(const char *name, const char *platform, const char *dm)
+static struct dispatch_adapter adapter(const char *name, const char *platform, const char *dm,
+                                       const char *admin)
 {
-        char *entry = (char *)dm;
-        struct setting_list list = { &entry, 1, true };
-        struct access_lists lists = { .dm = &list };
+        char *entry = (char *)dm, *admin_entry = (char *)admin;
+        struct setting_list list = { &entry, 1, true }, admins = { &admin_entry, 1, true };
+        struct access_lists lists = { .dm = &list, .admins = admin ? &admins : NULL };
 
         return (struct dispatch_adapter){ .name = mem_strdup(name),
                                           .platform = mem_strdup(platform),
                                           .trusted = dm == NULL,
                                           .access = dm ? access_new(&lists) : NULL,
+                                          .commands = admin != NULL,
                                           .max_hops = 3 };
 }
 
@@ -52,8 +54,8 @@ void desk_rig_reload(struct desk_rig *g, const char *rules)
         struct rule *list;
         size_t n = read_rules(rules, &list);
 
-        a[0] = adapter("tg", "telegram", g->dm);
-        a[1] = adapter("dc", "discord", g->dm);
+        a[0] = adapter("tg", "telegram", g->dm, g->admin);
+        a[1] = adapter("dc", "discord", g->dm, g->admin);
         dispatch_set(g->dispatch, a, 2, list, n, "echo");
 }
 

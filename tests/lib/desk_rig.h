@@ -17,7 +17,8 @@ struct desk_rig {
         struct bus *bus;
         struct desk *desk;
         struct dispatch *dispatch;
-        const char *dm; /* of both adapters: an entry of "dm", or NULL: everybody is let in everywhere */
+        const char *dm;    /* of both adapters: an entry of "dm", or NULL: everybody is let in everywhere */
+        const char *admin; /* of both adapters; NULL: there is none, and no commands */
 };
 
 /* dm as above; for setup functions of cmocka: *state becomes the rig. */
