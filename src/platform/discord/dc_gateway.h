@@ -3,6 +3,7 @@
  *
  *     dc_gateway.c  asks for the budget, starts the shards, lets them identify one after the other
  *     dc_shard.c    one session: hello, identify or resume, heartbeats, goodbye
+ *     dc_say.c      what we say to Discord
  *     dc_frame.c    the frames of one connection: inflated, parsed, in order
  *     dc_pending.c  what was handed over and is not committed
  *     dc_close.c    what each close code means, and the sentence for the operator

@@ -103,6 +103,24 @@ void dc_pending_done(struct dc_pending *p, uint64_t number);
 /* Takes the oldest away if it is done. */
 bool dc_pending_take(struct dc_pending *p, struct dc_passed *what);
 
+/* ---- dc_say.c ---- */
+
+enum {
+        DC_OP_DISPATCH = 0,
+        DC_OP_HEARTBEAT = 1,
+        DC_OP_IDENTIFY = 2,
+        DC_OP_RESUME = 6,
+        DC_OP_RECONNECT = 7,
+        DC_OP_INVALID = 9,
+        DC_OP_HELLO = 10,
+        DC_OP_ACK = 11,
+};
+
+/* What we say to the gateway. seq -1: nothing was told yet. */
+void dc_say_heartbeat(struct buf *out, int64_t seq);
+void dc_say_identify(struct buf *out, const struct dc_gateway_options *o, unsigned shard, unsigned shards);
+void dc_say_resume(struct buf *out, const struct dc_gateway_options *o, const char *session, int64_t seq);
+
 /* ---- dc_shard.c ---- */
 
 struct dc_shard;

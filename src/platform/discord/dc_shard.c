@@ -19,7 +19,6 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/json.h"
-#include "base/jsonw.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "platform/discord/dc_gateway_private.h"
@@ -37,14 +36,6 @@
 #define INTERVAL_MIN  10
 #define INTERVAL_MAX  3600000
 #define MESSAGE_MAX   ((size_t)32 << 20)
-#define OP_DISPATCH   0
-#define OP_HEARTBEAT  1
-#define OP_IDENTIFY   2
-#define OP_RESUME     6
-#define OP_RECONNECT  7
-#define OP_INVALID    9
-#define OP_HELLO      10
-#define OP_ACK        11
 
 enum shard_state {
         SHARD_WAITING, /* for its turn, or after a failure */
@@ -128,47 +119,32 @@ static void send_frame(struct dc_shard *s, const struct buf *b)
 
 static void beat(struct dc_shard *s)
 {
+        bool told = s->session_id && s->seq > 0;
         struct buf b;
 
         buf_init(&b, 0);
-        jsonw_open(&b, '{');
-        jsonw_int(&b, "op", OP_HEARTBEAT);
-        if (s->session_id && s->seq > 0)
-                jsonw_int(&b, "d", s->next.id ? s->next.seq : s->session.seq);
-        else
-                jsonw_null(&b, "d");
-        jsonw_close(&b, '}');
+        dc_say_heartbeat(&b, !told ? -1 : s->next.id ? s->next.seq : s->session.seq);
         s->acked = false;
         s->beat_ms = dc_gateway_now(s->g);
         send_frame(s, &b);
         buf_release(&b);
 }
 
+/* The token was in it. */
+static void send_secret(struct dc_shard *s, struct buf *b)
+{
+        send_frame(s, b);
+        explicit_bzero(b->data, b->len);
+        buf_release(b);
+}
+
 static void send_identify(struct dc_shard *s)
 {
-        const struct dc_gateway_options *o = &s->g->o;
         struct buf b;
 
         buf_init(&b, 0);
-        jsonw_open(&b, '{');
-        jsonw_int(&b, "op", OP_IDENTIFY);
-        jsonw_open_member(&b, "d", '{');
-        jsonw_str(&b, "token", secret_reveal(o->token));
-        jsonw_int(&b, "intents", o->intents);
-        jsonw_open_member(&b, "properties", '{');
-        jsonw_str(&b, "os", "linux");
-        jsonw_str(&b, "browser", "dragoman");
-        jsonw_str(&b, "device", "dragoman");
-        jsonw_close(&b, '}');
-        jsonw_open_member(&b, "shard", '[');
-        jsonw_int(&b, NULL, s->id);
-        jsonw_int(&b, NULL, s->shards);
-        jsonw_close(&b, ']');
-        jsonw_close(&b, '}');
-        jsonw_close(&b, '}');
-        send_frame(s, &b);
-        explicit_bzero(b.data, b.len);
-        buf_release(&b);
+        dc_say_identify(&b, &s->g->o, s->id, s->shards);
+        send_secret(s, &b);
 }
 
 static void send_resume(struct dc_shard *s)
@@ -176,17 +152,8 @@ static void send_resume(struct dc_shard *s)
         struct buf b;
 
         buf_init(&b, 0);
-        jsonw_open(&b, '{');
-        jsonw_int(&b, "op", OP_RESUME);
-        jsonw_open_member(&b, "d", '{');
-        jsonw_str(&b, "token", secret_reveal(s->g->o.token));
-        jsonw_str(&b, "session_id", s->session_id);
-        jsonw_int(&b, "seq", s->seq);
-        jsonw_close(&b, '}');
-        jsonw_close(&b, '}');
-        send_frame(s, &b);
-        explicit_bzero(b.data, b.len);
-        buf_release(&b);
+        dc_say_resume(&b, &s->g->o, s->session_id, s->seq);
+        send_secret(s, &b);
 }
 
 /* ---- leaving a connection ---- */
@@ -551,23 +518,23 @@ static void on_payload(void *arg, json_t *payload)
         if (s->state == SHARD_CLOSING || s->state == SHARD_STOPPED)
                 return;
         switch (json_int(payload, "op", -1)) {
-        case OP_DISPATCH:
+        case DC_OP_DISPATCH:
                 on_dispatch(s, payload, d);
                 break;
-        case OP_HEARTBEAT:
+        case DC_OP_HEARTBEAT:
                 if (may_send(s, FRAMES_SPARE))
                         beat(s);
                 break;
-        case OP_RECONNECT:
+        case DC_OP_RECONNECT:
                 leave(s, DC_RESUME, soon(s), "Discord asked for a new connection");
                 break;
-        case OP_INVALID:
+        case DC_OP_INVALID:
                 on_invalid(s, json_is_true(d));
                 break;
-        case OP_HELLO:
+        case DC_OP_HELLO:
                 on_hello(s, d);
                 break;
-        case OP_ACK:
+        case DC_OP_ACK:
                 on_ack(s);
                 break;
         default:
