@@ -8,7 +8,7 @@
  *     dc_pending.c  what was handed over and is not committed
  *     dc_close.c    what each close code means, and the sentence for the operator
  *     dc_session.c  what a session needs to be resumed after a restart, in a file
- *     dc_link.c     introduces all this to the adapter: dc_gateway_open of discord.h
+ *     dc_inbound.c  introduces all this to the intake; see dc_inbound.h
  *
  * Every dispatch is handed over with a ticket, in the order in which Discord sent it, and acknowledged with dc_gateway_committed once it
  * is stored. The sequence number that survives a restart moves only over what is committed, together with everything before it. What
