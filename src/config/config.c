@@ -202,13 +202,14 @@ static int read_named(struct config *c, struct settings_source *src, const char 
         return 0;
 }
 
-static int read_rules(struct config *c, struct settings_source *src, struct error *err)
+int config_read_rules(struct config *c, struct settings_source *src, struct error *err)
 {
         const json_t *list = json_object_get(settings_source_root(src), "rules");
         size_t n = json_array_size(list);
 
         if (list && !json_is_array(list))
                 return settings_error(src, "rules", err, "expected a list of rules");
+        free(c->rules);
         c->rules = mem_array(n, sizeof(*c->rules));
         for (; c->rule_count < n; c->rule_count++) {
                 if (rule_read(src, c->rule_count, json_array_get(list, c->rule_count),
@@ -239,7 +240,7 @@ static void note_agents(struct config *c)
 static int read_all(struct config *c, struct settings_source *src, struct error *err)
 {
         if (read_root(c, src, err) < 0 || read_named(c, src, "adapters", read_adapter, err) < 0 ||
-            read_named(c, src, "agents", read_agent, err) < 0 || read_rules(c, src, err) < 0)
+            read_named(c, src, "agents", read_agent, err) < 0 || config_read_rules(c, src, err) < 0)
                 return -1;
         if (config_default_adapters(c, err) < 0)
                 return -1;

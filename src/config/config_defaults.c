@@ -152,11 +152,111 @@ static struct agent_conf *agent_of(const struct service *s, struct error *err)
         return a;
 }
 
+/* ---- a guest who reads along, of the environment ---- */
+
+/* Both are needed: API_BASE_URL alone is a name that others use, too. */
+static bool has_chat_service(void)
+{
+        return set_in_environment("API_BASE_URL") && set_in_environment("DISCORD_API_KEY");
+}
+
+/* How many messages are shown; 0: as the settings say. */
+static int history_limit(int64_t *out, struct error *err)
+{
+        const char *text = set_in_environment("MESSAGE_HISTORY_LIMIT");
+        char *rest = NULL;
+
+        *out = text ? strtol(text, &rest, 10) : 0;
+        if (text && (*rest || *out < 1 || *out > 100))
+                return error_set(err, ERR_INVALID,
+                                 "MESSAGE_HISTORY_LIMIT of the environment is '%.20s': expected a whole "
+                                 "number from 1 to 100",
+                                 text);
+        return 0;
+}
+
+static struct agent_conf *chat_agent(struct error *err)
+{
+        struct agent_conf *a;
+        struct buf json;
+        int64_t limit;
+
+        if (history_limit(&limit, err) < 0)
+                return NULL;
+        buf_init(&json, 0);
+        jsonw_open(&json, '{');
+        jsonw_str(&json, "url", set_in_environment("API_BASE_URL"));
+        jsonw_str(&json, "apiKey", "env:DISCORD_API_KEY");
+        if (limit > 0)
+                jsonw_int(&json, "historyLimit", limit);
+        jsonw_close(&json, '}');
+        a = agent_conf_make("assistant", "agent-chat", json.data, err);
+        if (!a)
+                error_prefix(err, "the environment has API_BASE_URL but no agent can be made of it");
+        buf_release(&json);
+        return a;
+}
+
+/* The channels are read along in; as rules leave nothing to the default, a second one answers whoever speaks to a bot elsewhere. */
+static void write_ambient_rules(struct buf *json, int64_t limit)
+{
+        jsonw_open(json, '{');
+        jsonw_open_member(json, "rules", '[');
+        jsonw_open(json, '{');
+        jsonw_str(json, "name", "ambient");
+        jsonw_str(json, "mode", "ambient");
+        if (limit > 0)
+                jsonw_int(json, "history", limit);
+        jsonw_open_member(json, "when", '{');
+        jsonw_str(json, "platform", "discord");
+        add_ids(json, "channel", "DISCORD_CHANNEL_IDS");
+        jsonw_close(json, '}');
+        jsonw_close(json, '}');
+        jsonw_raw(json, NULL,
+                  "{\"name\": \"addressed\", \"when\": {\"platform\": [\"discord\", \"telegram\"],"
+                  " \"dm\": true, \"mention\": true, \"reply\": true, \"conversation\": true}}");
+        jsonw_close(json, ']');
+        jsonw_close(json, '}');
+}
+
+static int add_ambient_rules(struct config *c, struct error *err)
+{
+        struct settings_source *src;
+        struct buf json;
+        int64_t limit;
+        int rc;
+
+        if (history_limit(&limit, err) < 0)
+                return -1;
+        buf_init(&json, 0);
+        write_ambient_rules(&json, limit);
+        src = settings_source_new("environment", NULL, json.data, json.len, err);
+        rc = src ? config_read_rules(c, src, err) : -1;
+        settings_source_free(src);
+        buf_release(&json);
+        return rc;
+}
+
+static int add_chat_service(struct config *c, struct error *err)
+{
+        struct agent_conf *a = chat_agent(err);
+
+        if (!a)
+                return -1;
+        config_add_agent(c, a);
+        c->agent_note = mem_strdup("agent-chat at API_BASE_URL (DISCORD_API_KEY)");
+        if (c->rule_count > 0 || !has_type(c, "discord") || !set_in_environment("DISCORD_CHANNEL_IDS"))
+                return 0;
+        return add_ambient_rules(c, err);
+}
+
 int config_default_agent(struct config *c, struct error *err)
 {
         const struct service *s = NULL;
         struct agent_conf *a;
 
+        if (has_chat_service())
+                return add_chat_service(c, err);
         for (size_t i = 0; i < COUNT(services) && !s; i++) {
                 if (set_in_environment(services[i].key))
                         s = &services[i];

@@ -35,10 +35,13 @@ void config_add_warnings(const struct config *c, struct settings_source *src);
 
 /* Adds a terminal and an API adapter unless the file has said something about them. */
 int config_default_adapters(struct config *c, struct error *err);
-/* The agent when the file names none: a real model when its key is in the environment, else the demo. */
+/* The agent when the file names none: what the environment has an address or a key of, else the demo. An agent-chat service comes with
+ * rules that read along in DISCORD_CHANNEL_IDS, when the file has none. */
 int config_default_agent(struct config *c, struct error *err);
 
 void config_add_adapter(struct config *c, struct adapter_conf *a);
 void config_add_agent(struct config *c, struct agent_conf *a);
+/* The list `rules` of a source; there must be no rules yet. */
+int config_read_rules(struct config *c, struct settings_source *src, struct error *err);
 
 #endif

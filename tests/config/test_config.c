@@ -16,9 +16,10 @@
 
 #define KEY "sk-test-0123456789"
 
-static const char *const environment[] = { "ANTHROPIC_API_KEY",   "ANTHROPIC_BASE_URL", "OPENAI_API_KEY",
-                                           "OPENAI_BASE_URL",     "DISCORD_BOT_TOKEN",  "DISCORD_ADMIN_IDS",
-                                           "DISCORD_CHANNEL_IDS", "TELEGRAM_BOT_TOKEN" };
+static const char *const environment[] = { "ANTHROPIC_API_KEY",   "ANTHROPIC_BASE_URL",   "OPENAI_API_KEY",
+                                           "OPENAI_BASE_URL",     "DISCORD_BOT_TOKEN",    "DISCORD_ADMIN_IDS",
+                                           "DISCORD_CHANNEL_IDS", "TELEGRAM_BOT_TOKEN",   "API_BASE_URL",
+                                           "DISCORD_API_KEY",     "MESSAGE_HISTORY_LIMIT" };
 
 static int begin(void **state)
 {
@@ -162,6 +163,82 @@ static void a_token_in_the_environment_that_is_none_names_its_origin(void **stat
         assert_non_null(
                 strstr(err.text, "the environment has DISCORD_BOT_TOKEN but no adapter can be made of it"));
         assert_null(strstr(err.text, "not a token"));
+}
+
+static void set_chat_service(void)
+{
+        setenv("DISCORD_BOT_TOKEN", "MTIz.discord.secret", 1);
+        setenv("API_BASE_URL", "http://127.0.0.1:1234", 1);
+        setenv("DISCORD_API_KEY", KEY, 1);
+        setenv("DISCORD_CHANNEL_IDS", "123,456", 1);
+        setenv("MESSAGE_HISTORY_LIMIT", "12", 1);
+}
+
+static void a_chat_service_in_the_environment_reads_along_in_the_channels(void **state)
+{
+        struct config *c;
+
+        set_chat_service();
+        setenv("OPENAI_API_KEY", KEY, 1);
+        c = load(*state, NULL);
+        assert_int_equal(c->agent_count, 1);
+        assert_string_equal(c->agents[0]->ops->type, "agent-chat");
+        assert_string_equal(json_str(c->agents[0]->raw, "url", ""), "http://127.0.0.1:1234");
+        assert_string_equal(json_str(c->agents[0]->raw, "apiKey", ""), "env:DISCORD_API_KEY");
+        assert_int_equal(json_int(c->agents[0]->raw, "historyLimit", 0), 12);
+        assert_null(strstr(c->agent_note, KEY));
+        assert_string_equal(adapter(c, "discord")->common.channels.items[1], "456");
+        assert_int_equal(c->rule_count, 2);
+        assert_string_equal(c->rules[0].mode, "ambient");
+        assert_int_equal(c->rules[0].history, 12);
+        assert_int_equal(c->rules[0].channel.count, 2);
+        assert_string_equal(c->rules[0].channel.items[0], "123");
+        assert_string_equal(c->rules[1].mode, "reply"); /* for those who speak to it elsewhere */
+        assert_true(c->rules[1].dm && c->rules[1].mention && c->rules[1].reply && c->rules[1].conversation);
+        config_free(c);
+
+        unsetenv("MESSAGE_HISTORY_LIMIT");
+        c = load(*state, NULL);
+        assert_int_equal(c->rules[0].history, 25);
+        config_free(c);
+}
+
+static void what_the_file_says_stands_above_a_chat_service_of_the_environment(void **state)
+{
+        struct config *c;
+
+        set_chat_service();
+        c = load(*state, "{\"rules\": [{\"name\": \"mine\"}]}");
+        assert_string_equal(c->agents[0]->ops->type, "agent-chat");
+        assert_int_equal(c->rule_count, 1);
+        config_free(c);
+
+        c = load(*state, "{\"agents\": {\"mine\": {\"type\": \"echo\"}}}");
+        assert_string_equal(c->agents[0]->name, "mine");
+        assert_int_equal(c->rule_count, 0);
+        config_free(c);
+
+        unsetenv("DISCORD_API_KEY"); /* API_BASE_URL alone may belong to somebody else */
+        c = load(*state, "{}");
+        assert_string_equal(c->agents[0]->ops->type, "demo");
+        assert_int_equal(c->rule_count, 0);
+        config_free(c);
+}
+
+static void a_history_limit_that_is_no_number_names_its_origin(void **state)
+{
+        static const char *const wrong[] = { "many", "0", "101", "25x", "-3" };
+
+        set_chat_service();
+        for (size_t i = 0; i < COUNT(wrong); i++) {
+                struct config *c = NULL;
+                struct error err = { 0 };
+
+                setenv("MESSAGE_HISTORY_LIMIT", wrong[i], 1);
+                assert_int_equal(config_load(*state, &c, &err), -1);
+                assert_non_null(strstr(err.text, "MESSAGE_HISTORY_LIMIT"));
+                assert_non_null(strstr(err.text, "from 1 to 100"));
+        }
 }
 
 static void a_bad_base_url_in_the_environment_names_its_origin(void **state)
@@ -572,6 +649,12 @@ int main(void)
                                                 begin, end),
                 cmocka_unit_test_setup_teardown(a_token_in_the_environment_that_is_none_names_its_origin,
                                                 begin, end),
+                cmocka_unit_test_setup_teardown(a_chat_service_in_the_environment_reads_along_in_the_channels,
+                                                begin, end),
+                cmocka_unit_test_setup_teardown(
+                        what_the_file_says_stands_above_a_chat_service_of_the_environment, begin, end),
+                cmocka_unit_test_setup_teardown(a_history_limit_that_is_no_number_names_its_origin, begin,
+                                                end),
                 cmocka_unit_test_setup_teardown(a_bad_base_url_in_the_environment_names_its_origin, begin,
                                                 end),
                 cmocka_unit_test_setup_teardown(

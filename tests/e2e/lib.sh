@@ -1,7 +1,7 @@
 # Shared by the end-to-end scripts: a daemon on a fresh folder, and a client for its API.
 set -eu
 # a real bot in the environment would be connected
-unset DISCORD_BOT_TOKEN TELEGRAM_BOT_TOKEN
+unset DISCORD_BOT_TOKEN TELEGRAM_BOT_TOKEN API_BASE_URL DISCORD_API_KEY
 top=$(cd "$(dirname "$0")/../.." && pwd)
 DRAGOMAN=${DRAGOMAN:-$top/build/dragoman}
 dir=$(mktemp -d)

@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# Five variables and no file: a bot that reads along in its channels. Each look is at the room as it is now, what comes meanwhile is one further
+# look, silence posts nothing, typing is shown only with an answer, and an agent that fails keeps nobody waiting.
+cd "$(dirname "$0")/../.."
+. tests/e2e/lib.sh
+helpers=
+coproc SIM { exec "${SIMULATOR:-$(dirname "$DRAGOMAN")/dragoman-sim}" discord --port 0 --quiet --no-limits 2>&1; }
+trap 'kill $SIM_PID $helpers 2>/dev/null || true; clean_up' EXIT
+read -r sim <&"${SIM[0]}"
+general=900000000000000002
+
+# Writes down what it is asked, and answers by what was said last; "hold" waits for a file.
+cat >"$dir/agent.py" <<'AGENT'
+import http.server, json, os, sys, time
+here = sys.argv[1]
+
+class Agent(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        last = body["messages"][-1]["content"]
+        body.update(path=self.path, key=self.headers.get("X-API-Key"))
+        with open(here + "/asked", "a") as f:
+            f.write(json.dumps(body) + "\n")
+        for _ in range(1000):
+            if last != "hold" or os.path.exists(here + "/go"):
+                break
+            time.sleep(0.01)
+        text = "Want to lock in a time?" if "Catan" in last else "I can hear you." if "hello" in last else "No action needed."
+        answer = json.dumps({"content": text}).encode()
+        self.send_response(500 if last == "break" else 200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *_):
+        pass
+
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Agent)
+print(server.server_address[1], flush=True)
+server.serve_forever()
+AGENT
+: >"$dir/asked"
+python3 "$dir/agent.py" "$dir" >"$dir/port" &
+helpers=$!
+await test -s "$dir/port"
+
+says() { curl -sS "$sim/sim/send" -d "{\"from\":\"$1\",\"channel\":\"${3:-general}\",\"text\":\"$2\"}" >/dev/null; }
+asked() { [ "$(wc -l <"$dir/asked")" -ge "$1" ]; }
+# The n-th request holds against a Python expression over r (the request) and m (its messages).
+holds() { sed -n "$1p" "$dir/asked" | python3 -c "import json, sys; r = json.load(sys.stdin); m = r['messages']; sys.exit(not ($2))" || fail "request $1 is not '$2': $(sed -n "$1p" "$dir/asked")"; }
+log() { api "/api/v2/trigger-logs?limit=100"; }
+logged() { [ "$(log | grep -o "$1" | wc -l)" -ge "$2" ]; }
+posts() { curl -sS "$sim/sim/messages?kind=$1&limit=1000" | grep -o "\"kind\":\"$1\"" | wc -l; }
+
+export DISCORD_BOT_TOKEN=OTAwMDAwMDAwMDAwMDAwMDAw.simulator.token DISCORD_API_BASE="$sim/api/v10" DISCORD_ADMIN_IDS=42
+export API_BASE_URL="http://127.0.0.1:$(cat "$dir/port")" DISCORD_API_KEY=key-of-the-service DISCORD_CHANNEL_IDS="777,$general" MESSAGE_HISTORY_LIMIT=6
+curl -sS "$sim/sim/channels" -d '{"name":"elsewhere"}' >/dev/null
+says bob 'said before anybody listened'
+start
+connected() { api /api/v2/instances/discord | grep -q '"connected"'; }
+await connected
+
+says ada 'nice weather'
+await asked 1
+holds 1 '(r["path"], r["key"], r["source"]) == ("/api/agent/chat", "key-of-the-service", "discord")
+        and m[0]["type"] == "system" and "room" in m[0]["content"]
+        and m[1]["content"] == "said before anybody listened" and m[1]["name"].startswith("discord:")
+        and m[2:] == [{"type": "human", "content": "nice weather", "name": "discord:42"}]'
+await logged 'had nothing to say' 1
+[ "$(posts message)" = 0 ] && [ "$(posts typing)" = 0 ] || fail "silence was heard"
+
+# the same with the bot in a file, which does not wait long for further messages
+stop
+cat >"$dir/config.json" <<CONFIG
+{ "adapters": { "discord": { "type": "discord", "botToken": "env:DISCORD_BOT_TOKEN", "apiBase": "$sim/api/v10", "admins": ["42"],
+                             "channels": ["$general"], "debounceMs": 20 } } }
+CONFIG
+start
+await connected
+
+# what comes while it is busy is one further look, at everything
+says ada hold
+await asked 2
+for text in one two three; do says bob "$text"; done
+await logged '"eventId"' 5
+touch "$dir/go"
+await asked 3
+holds 3 '[x["content"] for x in m[-3:]] == ["one", "two", "three"] and len(m) == 7' # MESSAGE_HISTORY_LIMIT, and how to behave
+
+# a failure is recorded, told to nobody, and the next message is looked at
+says carl 'break'
+await logged '"status":"failed"' 1
+[ "$(posts message)" = 0 ] || fail "the room was told of a failure"
+seen=$(wc -l <"$dir/asked")
+says dora 'shall we play Catan again?'
+await asked $((seen + 1))
+posted() { [ "$(posts message)" -ge "$1" ]; }
+await posted 1
+contains "$(curl -sS "$sim/sim/messages?kind=message")" 'Want to lock in a time?'
+says dora 'yes'
+await asked $((seen + 2))
+holds $((seen + 2)) 'm[-2] == {"type": "ai", "content": "Want to lock in a time?"}'
+
+# elsewhere only those who speak to it are answered, by the same agent
+says ada 'Catan?' elsewhere
+await logged 'no rule matched' 1
+curl -sS "$sim/sim/send" -d '{"text":"hello"}' >/dev/null
+await posted 2
+contains "$(curl -sS "$sim/sim/messages?kind=message")" 'I can hear you.'
+[ "$(wc -l <"$dir/asked")" = $((seen + 3)) ] || fail "it was asked more than was said"
+contains "$(curl -sS "$sim/sim/calls?valid=false")" '"items":[]'
+! grep -rq key-of-the-service "$dir/log" "$dir/state" || fail "the key was written down"
+stop
