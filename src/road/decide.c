@@ -72,6 +72,24 @@ static bool reads_along(const struct turn *t)
         return strcmp(terms.mode, MODE_AMBIENT) == 0;
 }
 
+static bool is_answered(const char *mode)
+{
+        return strcmp(mode, MODE_AMBIENT) != 0 && strcmp(mode, MODE_SILENT) != 0;
+}
+
+/* Rules may send to one agent what is to be answered and what is not: a question must not share the silence of other messages. */
+static bool suits(struct road *r, const struct turn *t, const struct incoming *in, const struct decision *d)
+{
+        struct turn_terms theirs, ours = { 0 };
+        const char *mode;
+
+        turn_terms(t, &theirs);
+        if (r->hooks.terms)
+                r->hooks.terms(r->hooks.ctx, in->adapter, d->rule, in->chat, &ours);
+        mode = ours.mode ? ours.mode : MODE_REPLY;
+        return strcmp(theirs.mode, mode) == 0 || (is_answered(theirs.mode) && is_answered(mode));
+}
+
 /* A waiting turn takes another message while its window is open, or when its agent reads several at once. */
 static bool may_join(struct road *r, const struct turn *t, int64_t now)
 {
@@ -137,7 +155,7 @@ static void place_in_lane(struct road *r, struct placed *p, struct decision *d)
         }
         if (p->in->more_follows && d->debounce_ms < PARTS_MS)
                 d->debounce_ms = PARTS_MS;
-        d->joins = may_join(r, last, now);
+        d->joins = may_join(r, last, now) && suits(r, last, p->in, d);
         if (r->hooks.admit && !r->hooks.admit(r->hooks.ctx, p->in, d)) {
                 p->reason = mem_strdup(d->reason);
                 lane_free_if_idle(r, lane);

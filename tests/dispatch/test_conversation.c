@@ -428,6 +428,30 @@ static void a_session_has_few_places_and_a_place_one_session(void **state)
         windows_free(w);
 }
 
+static void a_question_does_not_wait_with_what_nobody_has_to_answer(void **state)
+{
+        struct dispatch_adapter chat = { .commands = true, .debounce_ms = 60000, .debounce_max_ms = 60000 };
+        struct dispatch *d = rig_dispatch(
+                "[{\"name\": \"asked\", \"when\": {\"mention\": true}},"
+                " {\"name\": \"room\", \"when\": {\"channel\": \"456\"}, \"mode\": \"ambient\"}]",
+                chat);
+        struct incoming talk = group_message("7", "hm"), question = group_message("8", "can you help?");
+        struct rig *g = rig_new();
+
+        (void)state;
+        rig_decided_by(g, d);
+        question.is_mention = true;
+        rig_hear(g, &talk);
+        rig_hear(g, &question);
+        rig_hear(g, &question);
+        rig_hear(g, &talk);
+        rig_until_count(g, "SELECT count(*) FROM trigger_log", 4);
+        assert_string_equal(rig_text(g, "SELECT group_concat(rule || ' ' || inputs, '; ') FROM turns"),
+                            "room 1; asked 2,3; room 4");
+        rig_free(g);
+        dispatch_free(d);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -446,6 +470,7 @@ int main(void)
                 cmocka_unit_test(a_turn_that_was_running_at_the_restart_keeps_its_conversation_open),
                 cmocka_unit_test(the_quietest_conversation_is_forgotten_when_there_are_too_many),
                 cmocka_unit_test(a_session_has_few_places_and_a_place_one_session),
+                cmocka_unit_test(a_question_does_not_wait_with_what_nobody_has_to_answer),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
