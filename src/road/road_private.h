@@ -391,7 +391,8 @@ int recover_deliveries(struct road *r, struct error *err);
 void settle_result(struct road *r, struct out *o, const struct send_result *result);
 void settle_expired(struct road *r, struct out *o, const char *why);
 void settle_unknown(struct road *r, struct out *o, const char *why);
-void settle_unclaim(struct road *r, struct out *o); /* back to the queue as if it had never been claimed */
+/* The process ends before it is sent: back to the queue as if it had not been claimed. */
+void settle_unclaim(struct road *r, struct out *o);
 
 /* draft.c */
 /* The turn runs: typing, if the platform shows it; for an agent that may keep silent not before it speaks. */

@@ -354,11 +354,24 @@ void settle_unknown(struct road *r, struct out *o, const char *why)
         give_up(r, o, VERDICT_UNKNOWN, &result);
 }
 
+/* It may have arrived in an earlier life: the row must go on saying so. */
+static void leave_unsure(struct road *r, struct out *o)
+{
+        o->state = OUT_QUEUED;
+        r->sending_count--;
+        road_check_drained(r);
+}
+
 void settle_unclaim(struct road *r, struct out *o)
 {
         struct send_result result = { 0 };
-        struct settlement *m = settlement_new(r, o, VERDICT_AGAIN, NULL, &result);
+        struct settlement *m;
 
+        if (o->unsure) {
+                leave_unsure(r, o);
+                return;
+        }
+        m = settlement_new(r, o, VERDICT_AGAIN, NULL, &result);
         m->attempt_after--;
         settle(m);
 }

@@ -458,6 +458,21 @@ static void sends_that_leave_no_doubt_are_not_held_back(void **state)
         rig_free(g);
 }
 
+static void what_may_have_arrived_is_looked_up_however_often_the_process_ends(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        put(g, (struct outgoing){ .adapter = "look", .channel = "c", .text = "once" });
+        rig_until(g, &g->sent_count, 1);
+        rig_restart(g);
+        loop_step(g->loop, false); /* it is claimed again, and that is being stored */
+        rig_restart(g);
+        rig_until(g, &g->sent_count, 2);
+        assert_true(g->sent[1].reconcile);
+        rig_free(g);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -481,6 +496,7 @@ int main(void)
                 cmocka_unit_test(too_many_open_deliveries_are_refused_with_a_reason),
                 cmocka_unit_test(only_so_many_sends_are_in_doubt_at_once),
                 cmocka_unit_test(sends_that_leave_no_doubt_are_not_held_back),
+                cmocka_unit_test(what_may_have_arrived_is_looked_up_however_often_the_process_ends),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
