@@ -11,7 +11,7 @@ TOKEN = "OTAwMDAwMDAwMDAwMDAwMDAw.simulator.token"
 
 class Discord(Platform):
     name = "discord"
-    sizes = {"short": Size(6_000, 200, 60, 1, 600), "full": Size(50_000, 500, 500, 5, 7200)}
+    sizes = {"short": Size(4_000, 150, 40, 1, 600), "full": Size(50_000, 500, 500, 5, 7200)}
 
     def adapter(self, address):
         # by the clock, which jumps, messages may look hours older than they are

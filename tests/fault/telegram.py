@@ -10,7 +10,7 @@ def trouble(kind, method, probability, **more):
 
 class Telegram(Platform):
     name = "telegram"
-    sizes = {"short": Size(12_000, 300, 104, 1, 600), "full": Size(100_000, 1000, 1000, 10, 7200)}
+    sizes = {"short": Size(8_000, 250, 64, 1, 600), "full": Size(100_000, 1000, 1000, 10, 7200)}
 
     def adapter(self, address):
         return {"botToken": "100000001:dragoman-simulator-token", "apiBase": f"http://{address}"}
