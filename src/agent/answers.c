@@ -386,7 +386,8 @@ static int read_number(struct store_stmt *s, int64_t *out, struct error *err)
 static int read_replies(struct store_tx *tx, struct posting *p, struct error *err)
 {
         struct store_stmt *s = store_prepare(
-                tx, "SELECT count(*) FROM deliveries WHERE request_key >= ?1 AND request_key < ?2");
+                tx, "SELECT count(*) FROM deliveries WHERE request_key >= ?1 AND request_key < ?2"
+                    " AND turn IS NULL"); /* its own answer is counted below */
         char from[TURN_SIZE + 16], to[TURN_SIZE + 16];
         int64_t answered = 0;
 
@@ -468,6 +469,7 @@ static void end_turn(struct posting *p, struct running *r)
         struct turn_run *run = r->run;
 
         p->ends = true;
+        p->reply.request_key = p->request;
         runs_stop(r);
         agent_finish(a, run, &p->reply);
 }

@@ -73,6 +73,8 @@ static void add_part(struct turn *t, struct answer *a, const char *text, const c
                 o->ref = t->draft_delivery;
         out_set_expiry(r, o);
         answer_add(a, o);
+        if (first)
+                a->first = o->d.id;
         a->said++;
 }
 

@@ -21,6 +21,7 @@ struct ending {
         char *text, *error;
         char **parts; /* messages the agent wants apart; NULL: the text is one */
         unsigned part_count;
+        char *request_key;
         int64_t tokens_in, tokens_out, cost_microusd;
         int64_t now_ms;
         struct answer answer;
@@ -164,6 +165,20 @@ static int end_superseded(struct store_tx *tx, const struct ending *e, struct er
         return 0;
 }
 
+/* Unless another message has the name: a turn that was put back may be given the same answer again. */
+static int name_answer(struct store_tx *tx, const struct ending *e, struct error *err)
+{
+        struct store_stmt *s;
+
+        if (!e->request_key || e->answer.said == 0)
+                return 0;
+        s = store_prepare(tx, "UPDATE deliveries SET request_key = ?2 WHERE id = ?1"
+                              " AND NOT EXISTS (SELECT 1 FROM deliveries WHERE request_key = ?2)");
+        store_bind_int(s, 1, e->answer.first);
+        store_bind_text(s, 2, e->request_key);
+        return store_run(s, err);
+}
+
 static int write_ending(struct store_tx *tx, void *arg, struct error *err)
 {
         struct ending *e = arg;
@@ -180,6 +195,8 @@ static int write_ending(struct store_tx *tx, void *arg, struct error *err)
                 if (out_store(tx, &e->batch, e->answer.outs[i], e->answer.journaled, NULL, err) < 0)
                         return -1;
         }
+        if (name_answer(tx, e, err) < 0)
+                return -1;
         return e->also.fn ? e->also.fn(tx, e->also.arg, err) : 0;
 }
 
@@ -230,6 +247,7 @@ static void on_ended(void *arg)
         answer_release(&e->answer);
         free(e->text);
         free(e->error);
+        free(e->request_key);
         bus_batch_release(&e->batch);
         free(e);
         turn_leave(t);
@@ -279,6 +297,7 @@ void turn_end(struct turn *t, const struct turn_reply *reply)
         e->state = reply->kind == ERR_NONE ? "done" : reply->kind == ERR_CANCELLED ? "cancelled" : "failed";
         e->text = mem_strdup(reply->text);
         e->error = mem_strdup(reply->error);
+        e->request_key = mem_strdup(reply->request_key);
         if (reply->part_count > 0)
                 e->parts = mem_array(reply->part_count, sizeof(char *));
         for (unsigned i = 0; i < reply->part_count; i++)

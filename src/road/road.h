@@ -135,6 +135,7 @@ struct turn_reply {
         int64_t tokens_in, tokens_out, cost_microusd;
         const char *const *parts; /* the same as messages of their own; NULL: text is one */
         unsigned part_count;
+        const char *request_key; /* names the first message, for whoever may repeat it; NULL: nobody does */
 };
 
 /* Agents call these, never before the start hook has returned. */

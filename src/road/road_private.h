@@ -114,9 +114,10 @@ struct place {
 struct answer {
         struct out **outs; /* in the order they leave */
         size_t count;
-        size_t said;  /* of them, the parts of the text */
-        char *thread; /* begun for it; NULL: none */
-        char *silent; /* why nothing is said although the turn ran; NULL: it is */
+        size_t said;   /* of them, the parts of the text */
+        int64_t first; /* the delivery that is the first of these */
+        char *thread;  /* begun for it; NULL: none */
+        char *silent;  /* why nothing is said although the turn ran; NULL: it is */
         bool journaled;
         bool refers;           /* to the message it answers */
         int64_t superseded[4]; /* deliveries that had not left and are not worth sending any more */

@@ -224,6 +224,26 @@ static void a_forgotten_turn_is_answered_later_as_often_as_allowed(void **state)
         stage_free(&s);
 }
 
+static void the_answer_that_ended_a_turn_is_known_by_its_key_when_it_comes_again(void **state)
+{
+        static const struct fake_answer script[] = { { ACCEPTED } };
+        struct stage s = stage_new(", \"maxReplies\": 2", script, 1);
+        char *path = say(&s, "hi");
+
+        (void)state;
+        post(&s, path, "Idempotency-Key: a\r\n", "{\"parts\":[\"one\",\"two\"]}", 202,
+             "\"status\":\"answered\"");
+        post(&s, path, "Idempotency-Key: a\r\n", "{\"parts\":[\"one\",\"two\"]}", 202,
+             "\"status\":\"duplicate\"");
+        assert_int_equal(count_of(&s, "SELECT count(*) FROM deliveries"), 2);
+        post(&s, path, "Idempotency-Key: b\r\n", "{\"reply\":\"three\"}", 202, "\"status\":\"delivered\"");
+        post(&s, path, "Idempotency-Key: c\r\n", "{\"reply\":\"four\"}", 409, "2 answers");
+        post(&s, path, "Idempotency-Key: a\r\n", "{\"parts\":[\"one\",\"two\"]}", 202, "duplicate");
+        assert_int_equal(count_of(&s, "SELECT count(*) FROM deliveries"), 3);
+        free(path);
+        stage_free(&s);
+}
+
 static void a_late_answer_is_delivered_or_discarded_by_rule_and_recorded(void **state)
 {
         static const struct {
@@ -313,6 +333,7 @@ int main(void)
                 cmocka_unit_test(only_the_turns_own_token_opens_the_door_and_not_for_ever),
                 cmocka_unit_test(the_token_may_stand_in_the_header),
                 cmocka_unit_test(a_forgotten_turn_is_answered_later_as_often_as_allowed),
+                cmocka_unit_test(the_answer_that_ended_a_turn_is_known_by_its_key_when_it_comes_again),
                 cmocka_unit_test(a_late_answer_is_delivered_or_discarded_by_rule_and_recorded),
                 cmocka_unit_test(a_response_after_the_deadline_is_delivered_once),
                 cmocka_unit_test(an_answer_to_a_cancelled_turn_is_recorded_and_not_delivered),
