@@ -325,6 +325,8 @@ static bool worth_another_try(const struct llm_call *c, const struct http_result
                 return false;
         if (result->reach == HTTP_NOT_SENT)
                 return f->kind == ERR_NET || f->kind == ERR_TIMEOUT;
+        if (c->llm->wire->acts && c->taken)
+                return false;
         return result->reach == HTTP_ANSWERED && f->kind == ERR_LIMIT;
 }
 

@@ -73,9 +73,8 @@ static void serve(struct bench *b, const char *more, const struct fake_answer *s
 
         b->server = fake_server_new(b->loop, script, count);
         url = fake_server_url(b->server, "/");
-        json = mem_printf(
-                "{\"url\": \"%s\", \"id\": \"game night\", \"apiKey\": \"os-key-1\", \"retries\": 0%s}", url,
-                more);
+        json = mem_printf("{\"url\": \"%s\", \"id\": \"game night\", \"apiKey\": \"os-key-1\"%s%s}", url,
+                          strstr(more, "retries") ? "" : ", \"retries\": 0", more);
         if (fake_apply(b->agents, "g", "agno", json, &err) < 0)
                 fail_msg("%s", err.text);
         free(json);
@@ -242,6 +241,24 @@ static void failures_are_told_and_a_failed_runs_text_is_no_answer(void **state)
         }
 }
 
+static void a_run_that_may_have_begun_is_not_begun_again(void **state)
+{
+        static const struct fake_answer script[] = {
+                { FAILS("503 Unavailable", "{\"detail\":\"went away\"}"), .end = FAKE_CLOSE },
+                { SSE RUN, .end = FAKE_CLOSE },
+        };
+        struct bench *b = *state;
+        struct fake_turn t;
+
+        serve(b, ", \"retries\": 2", script, 2);
+        fake_turn_init(&t, "g", "hi");
+        fake_turn_start(&t, b->agents);
+        fake_turn_await(&t, b->loop);
+        assert_int_equal(t.reply.kind, ERR_LIMIT);
+        assert_int_equal(fake_server_requests(b->server), 1);
+        fake_turn_release(&t);
+}
+
 static void a_cancelled_run_is_cancelled_over_there_too(void **state)
 {
         static const struct fake_answer script[] = { { SSE STARTED PIECE("working") }, { JSON("{}") } };
@@ -292,6 +309,7 @@ int main(void)
                 TEST(the_request_is_a_form_with_session_and_user),
                 TEST(a_whole_answer_and_structured_content_are_understood),
                 TEST(failures_are_told_and_a_failed_runs_text_is_no_answer),
+                TEST(a_run_that_may_have_begun_is_not_begun_again),
                 TEST(a_cancelled_run_is_cancelled_over_there_too),
                 TEST(health_is_what_the_agentos_says),
         };
