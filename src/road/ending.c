@@ -214,6 +214,20 @@ static void count_end(struct road *r, const struct ending *e)
         }
 }
 
+static void send_answer(struct road *r, struct ending *e)
+{
+        struct out *answer = NULL;
+
+        if (e->claimed)
+                outbox_row_stored(r, e->answer.outs[0], !e->stale);
+        for (size_t i = e->claimed ? 1 : 0; i < e->answer.count; i++) {
+                if (e->answer.journaled || e->stale)
+                        out_free(e->answer.outs[i]);
+                else
+                        outbox_enqueue_next(r, e->answer.outs[i], &answer);
+        }
+}
+
 static void on_ended(void *arg)
 {
         struct ending *e = arg;
@@ -227,14 +241,7 @@ static void on_ended(void *arg)
         else
                 count_end(r, e);
         bus_publish(r->bus, &e->batch);
-        if (e->claimed)
-                outbox_row_stored(r, e->answer.outs[0], !e->stale);
-        for (size_t i = e->claimed ? 1 : 0; i < e->answer.count; i++) {
-                if (e->answer.journaled || e->stale)
-                        out_free(e->answer.outs[i]);
-                else
-                        outbox_enqueue(r, e->answer.outs[i]);
-        }
+        send_answer(r, e);
         if (e->also.fn)
                 e->also.done(e->also.arg);
         if (r->hooks.ended && !e->stale)

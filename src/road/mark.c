@@ -3,7 +3,7 @@
  *
  * In groups, where the platform has reactions: after a while 👀 is put on the last message of the turn; when the turn ends it is taken away, and ✅ or ❌
  * stands in its place, stored with the end. Quick answers leave no sign at all. All of them go through the row of their channel, so none overtakes
- * another; and the sign's delivery is kept with the turn, so whoever ends it after a crash takes it away.
+ * another, and where the answer stands in a thread they follow it; and the sign's delivery is kept with the turn, so whoever ends it after a crash takes it away.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -115,6 +115,12 @@ void mark_end(struct turn *t, enum error_kind kind, struct answer *a)
                 answer_add(a, reaction(t, "unreact", WORKING));
         if (kind != ERR_CANCELLED)
                 answer_add(a, reaction(t, "react", kind == ERR_NONE ? DONE : FAILED));
+}
+
+bool mark_follows(const struct out *o, const struct out *answer)
+{
+        return answer && answer->d.turn == o->d.turn && answer->d.thread && !o->d.thread &&
+               (strcmp(o->d.kind, "react") == 0 || strcmp(o->d.kind, "unreact") == 0);
 }
 
 /* ---- when the answer does not arrive ---- */

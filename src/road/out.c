@@ -34,6 +34,7 @@ void out_free(struct out *o)
         if (!o)
                 return;
         timer_free(o->deadline);
+        out_free(o->follower);
         free((char *)o->d.adapter);
         free((char *)o->d.channel);
         free((char *)o->d.thread);

@@ -177,8 +177,10 @@ void outbox_leave(struct road *r, struct out *o)
 {
         struct out_channel *c = o->channel;
         struct out_adapter *a = c->adapter;
+        struct out *follower = o->follower;
         char key[TURN_KEY_SIZE];
 
+        o->follower = NULL;
         outbox_decided(r, o);
         TAILQ_REMOVE(&c->queue, o, next);
         map_remove(&r->outs, road_key("dlv", o->d.id, key));
@@ -191,6 +193,8 @@ void outbox_leave(struct road *r, struct out *o)
         } else {
                 outbox_pump(r, c);
         }
+        if (follower)
+                outbox_enqueue(r, follower);
         lane_release_held(r, a);
 }
 
@@ -210,6 +214,24 @@ void outbox_enqueue(struct road *r, struct out *o)
 {
         enter(r, o);
         outbox_pump(r, o->channel);
+}
+
+static void follow(struct out *leader, struct out *o)
+{
+        while (leader->follower)
+                leader = leader->follower;
+        leader->follower = o;
+}
+
+void outbox_enqueue_next(struct road *r, struct out *o, struct out **answer)
+{
+        if (mark_follows(o, *answer)) {
+                follow(*answer, o);
+                return;
+        }
+        if (o->d.turn > 0 && strcmp(o->d.kind, "send") == 0)
+                *answer = o;
+        outbox_enqueue(r, o);
 }
 
 struct out *outbox_find(const struct road *r, int64_t delivery)

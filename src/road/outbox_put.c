@@ -404,7 +404,7 @@ static int read_open(struct store_tx *tx, void *arg, struct error *err)
 int recover_deliveries(struct road *r, struct error *err)
 {
         struct recovery v;
-        struct out *o;
+        struct out *o, *answer = NULL;
         int rc;
 
         TAILQ_INIT(&v.outs);
@@ -420,7 +420,7 @@ int recover_deliveries(struct road *r, struct error *err)
                         pace_freeze(outbox_adapter(r, o->d.adapter)->pace, o->d.channel, o->due_mono,
                                     loop_now_ms(r->loop));
                 o->due_mono += loop_now_ms(r->loop);
-                outbox_enqueue(r, o);
+                outbox_enqueue_next(r, o, &answer);
         }
         if (v.next > r->next_delivery)
                 r->next_delivery = v.next;

@@ -152,6 +152,8 @@ struct out {
         int64_t lease_ms;   /* of the last claim */
         int64_t expires_ms; /* wall clock; 0: never */
         struct timer *deadline;
+        struct out
+                *follower; /* ours, and enqueued when this one is gone: the sign about an answer elsewhere */
         TAILQ_ENTRY(out) next;
 };
 TAILQ_HEAD(out_list, out);
@@ -336,6 +338,8 @@ bool silence_may_follow(const struct turn_terms *terms, const char *text); /* of
 /* mark.c */
 void mark_begin(struct turn *t); /* it runs: should it take long, its message is marked */
 void mark_end(struct turn *t, enum error_kind kind, struct answer *a);
+/* Is it a sign in the channel about this answer (NULL: none), which stands in a thread? It must not be put before the answer is there. */
+bool mark_follows(const struct out *o, const struct out *answer);
 /* A tick must not stand on a message whose answer did not arrive. The payload it has then, yours to free; NULL: it is no tick. */
 char *mark_cross(const struct out *o);
 /* Inside store functions: *crossed when the answer is known not to have arrived, and the row has the payload now. */
@@ -366,6 +370,8 @@ int out_replace_payload(struct store_tx *tx, int64_t delivery, const char *paylo
 
 /* outbox.c */
 void outbox_enqueue(struct road *r, struct out *o); /* takes o over; its row exists */
+/* The same for deliveries that come together, in their order. *answer: the last part of an answer among those before; NULL at first. */
+void outbox_enqueue_next(struct road *r, struct out *o, struct out **answer);
 /* May it leave as soon as its row is stored? Then it is in memory and claimed: store its row, which says so, and tell how that ended. */
 bool outbox_claim_with_row(struct road *r, struct out *o);
 void outbox_row_stored(struct road *r, struct out *o, bool stored);

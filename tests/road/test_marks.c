@@ -208,6 +208,71 @@ static void an_answer_that_does_not_arrive_is_not_ticked_off(void **state)
         rig_free(g);
 }
 
+/* The answer is on its way into a thread; everything before it has arrived. */
+static struct rig *answer_in_a_thread(void)
+{
+        struct rig *g = rig_with_marks(20);
+
+        g->terms.mode = "thread";
+        asks(g, "echo", "m1", CHAT_GROUP);
+        rig_until_count(g, MARKED, 1);
+        g->auto_send = false;
+        rig_answer(g, 0, "slow");
+        rig_until(g, &g->sent_count, 2);
+        rig_result(g, 1, SEND_DONE, ERR_NONE, -1);
+        rig_until(g, &g->sent_count, 3);
+        return g;
+}
+
+static void an_answer_in_a_thread_is_ticked_off_when_it_has_arrived(void **state)
+{
+        struct rig *g = answer_in_a_thread();
+
+        (void)state;
+        rig_spin(g, 30);
+        assert_string_equal(doings(g), "react 👀 on m1, thread , send slow");
+        g->auto_send = true;
+        rig_result(g, 2, SEND_DONE, ERR_NONE, -1);
+        rig_until_idle(g);
+        assert_string_equal(doings(g), "react 👀 on m1, thread , send slow, unreact 👀 on m1, react ✅ on m1");
+        rig_free(g);
+}
+
+static void an_answer_that_does_not_arrive_in_its_thread_is_not_ticked_off(void **state)
+{
+        struct rig *g = answer_in_a_thread();
+
+        (void)state;
+        g->auto_send = true;
+        rig_result(g, 2, SEND_REJECTED, ERR_REFUSED, -1);
+        rig_until_idle(g);
+        assert_string_equal(doings(g), "react 👀 on m1, thread , send slow, unreact 👀 on m1, react ❌ on m1");
+        rig_free(g);
+}
+
+static void signs_wait_for_an_answer_in_a_thread_also_after_a_restart(void **state)
+{
+        struct rig *g = answer_in_a_thread();
+
+        (void)state;
+        g->adapters_down = true;
+        rig_result(g, 2, SEND_RETRY, ERR_NET, 0);
+        rig_until_count(g, "SELECT count(*) FROM attempts", 1);
+        g->sent_count = 0;
+        rig_restart(g);
+        rig_spin(g, 20);
+        g->adapters_down = false;
+        outbox_wake(g->road, "react");
+        rig_until(g, &g->sent_count, 1);
+        rig_spin(g, 30);
+        assert_string_equal(doings(g), "send slow");
+        g->auto_send = true;
+        rig_result(g, 0, SEND_REJECTED, ERR_REFUSED, -1);
+        rig_until_idle(g);
+        assert_string_equal(doings(g), "send slow, unreact 👀 on m1, react ❌ on m1");
+        rig_free(g);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -219,6 +284,9 @@ int main(void)
                 cmocka_unit_test(there_are_no_signs_where_they_would_only_disturb),
                 cmocka_unit_test(a_refused_sign_is_no_dead_letter),
                 cmocka_unit_test(an_answer_that_does_not_arrive_is_not_ticked_off),
+                cmocka_unit_test(an_answer_in_a_thread_is_ticked_off_when_it_has_arrived),
+                cmocka_unit_test(an_answer_that_does_not_arrive_in_its_thread_is_not_ticked_off),
+                cmocka_unit_test(signs_wait_for_an_answer_in_a_thread_also_after_a_restart),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
