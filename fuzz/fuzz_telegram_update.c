@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "platform/fetch.h"
 #include "platform/telegram/telegram.h"
 
 static const struct tg_self self = { .id = 42, .username = "TestBot" };
@@ -44,7 +45,7 @@ static void check_update(json_t *update)
 
 static void check_text(const char *text)
 {
-        char *plain = tg_text_plain(text), *name = tg_safe_name(text);
+        char *plain = tg_text_plain(text), *name = fetch_safe_name(text);
 
         if (strlen(plain) > strlen(text) || strchr(name, '/') || name[0] == '.')
                 abort();
