@@ -23,6 +23,7 @@
 #define MAX_MESSAGE ((size_t)16 << 20)
 #define MAX_QUEUED  ((size_t)1 << 20)
 #define MAX_CONTROL 64                  /* answers to pings that wait to be sent */
+#define MAX_PIECES  16384               /* of one message: wslay keeps each in memory of its own */
 #define READ_ROUND  ((size_t)256 << 10) /* bytes read before others get their turn */
 #define REASON_MAX  123
 
@@ -43,6 +44,7 @@ struct websocket {
         struct timer *stall; /* while something waits to be sent */
         int64_t open_ms, close_ms, stall_ms;
         size_t max_message, max_queued, round;
+        unsigned pieces; /* of the message that is on its way */
         struct error error;
         struct websocket_end result;
         char *reason;
@@ -303,10 +305,26 @@ static void on_msg(wslay_event_context_ptr frames, const struct wslay_event_on_m
         }
 }
 
+static void on_frame(wslay_event_context_ptr frames, const struct wslay_event_on_frame_recv_start_arg *f,
+                     void *arg)
+{
+        struct websocket *ws = arg;
+
+        (void)frames;
+        if (f->opcode == WSLAY_TEXT_FRAME || f->opcode == WSLAY_BINARY_FRAME)
+                ws->pieces = 0;
+        if (f->opcode == WSLAY_CONTINUATION_FRAME && ++ws->pieces > MAX_PIECES) {
+                error_set(&ws->error, ERR_PROTOCOL, "'%s' sends a message in more than %d pieces",
+                          ws->place.host, MAX_PIECES);
+                end(ws);
+        }
+}
+
 static const struct wslay_event_callbacks callbacks = {
         .recv_callback = on_recv,
         .send_callback = on_send,
         .genmask_callback = on_mask,
+        .on_frame_recv_start_callback = on_frame,
         .on_msg_recv_callback = on_msg,
 };
 

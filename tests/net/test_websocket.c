@@ -433,6 +433,38 @@ static void a_message_beyond_the_limit_closes_with_1009(void **state)
         assert_int_equal(g->messages, 0);
 }
 
+static void the_limit_is_that_of_all_pieces_together(void **state)
+{
+        static const char pieces[] = "\x01\x06sixsix\x80\x06sixsix";
+        struct rig *g = *state;
+
+        open_with(g, (struct websocket_options){ .max_message = 10 });
+        await_conn(g);
+        fake_ws_raw(g->conn, pieces, sizeof(pieces) - 1);
+        await(g, &g->closes, 1);
+        assert_int_equal(g->end.kind, ERR_LIMIT);
+        assert_int_equal(g->messages, 0);
+}
+
+/* Each piece costs memory of its own, many times what is in it. */
+static void a_message_in_crumbs_is_refused(void **state)
+{
+        struct rig *g = *state;
+        char crumbs[3 * 1000];
+
+        opened(g);
+        for (size_t i = 0; i < sizeof(crumbs); i += 3)
+                memcpy(crumbs + i, "\x00\x01x", 3);
+        fake_ws_raw(g->conn, "\x01\x00", 2);
+        for (int i = 0; i < 100 && g->closes == 0 && g->conn; i++) {
+                fake_ws_raw(g->conn, crumbs, sizeof(crumbs));
+                loop_step(g->loop, true);
+        }
+        await(g, &g->closes, 1);
+        assert_int_equal(g->end.kind, ERR_PROTOCOL);
+        assert_non_null(strstr(g->why, "pieces"));
+}
+
 static void nonsense_frames_end_the_connection(void **state)
 {
         static const struct {
@@ -447,6 +479,8 @@ static void nonsense_frames_end_the_connection(void **state)
                 { "a continuation of nothing", "\x80\x00", 2 },
                 { "a new message inside another", "\x01\x01x\x81\x01y", 6 },
                 { "2^63 bytes", "\x82\x7f\x80\x00\x00\x00\x00\x00\x00\x00", 10 },
+                { "a masked message", "\x81\x81\x00\x00\x00\x00x", 7 },
+                { "a reason that is no UTF-8", "\x88\x03\x03\xe8\xff", 5 },
                 { "a close code that may not be sent", "\x88\x02\x03\xed", 4 },
         };
         struct rig *g = *state;
@@ -573,6 +607,8 @@ int main(void)
                 T(an_address_that_is_none_is_told_later),
                 T(freeing_and_closing_before_it_is_open_is_fine),
                 T(a_message_beyond_the_limit_closes_with_1009),
+                T(the_limit_is_that_of_all_pieces_together),
+                T(a_message_in_crumbs_is_refused),
                 T(nonsense_frames_end_the_connection),
                 T(a_flood_of_pings_to_a_deaf_ear_ends),
                 T(what_waits_to_be_sent_is_bounded_and_a_stalled_peer_is_left),
