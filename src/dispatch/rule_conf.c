@@ -88,7 +88,7 @@ const struct setting rule_settings[] = {
           .help = "Answers that mean there is nothing to say and are not posted, besides an empty one, `[SILENT]` and "
                   "`no action needed`; `ambient` has a longer list of its own when none is written." },
         { "debounceMs", SETTING_INT, "-1", -1, 600000, .at = AT(debounce_ms),
-          .help = "Wait this long for further messages before answering; -1: as the adapter says." },
+          .help = "Wait this long for further messages of the same person before answering; -1: as the adapter says." },
         { "debounceMaxMs", SETTING_INT, "-1", -1, 3600000, .at = AT(debounce_max_ms),
           .help = "However many messages follow, the answer is not put off longer than this; -1: as the adapter says." },
         { "rateLimit", SETTING_GROUP, "{}", .group = rate_settings, .at = AT(rate),

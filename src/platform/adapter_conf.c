@@ -65,7 +65,7 @@ const struct setting adapter_common_settings[] = {
           .help = "`/new`, `/stop`, `/status`, `/why`, `/pause`, `/resume` and `/help` are for the bot itself, not for its "
                   "agent; on `api` only where it is written." },
         { "debounceMs", SETTING_INT, "-1", -1, 600000, .at = AT(debounce_ms),
-          .help = "Wait this long for further messages before answering; -1: the platform's default." },
+          .help = "Wait this long for further messages of the same person before answering; -1: the platform's default." },
         { "debounceMaxMs", SETTING_INT, "15000", 0, 3600000, .at = AT(debounce_max_ms),
           .help = "However many messages follow, the answer is not put off longer than this." },
         { "conversationSeconds", SETTING_INT, "-1", -1, 86400, .at = AT(conversation_seconds),

@@ -90,16 +90,52 @@ static bool suits(struct road *r, const struct turn *t, const struct incoming *i
         return strcmp(theirs.mode, mode) == 0 || (is_answered(theirs.mode) && is_answered(mode));
 }
 
-/* A waiting turn takes another message while its window is open, or when its agent reads several at once. */
-static bool may_join(struct road *r, const struct turn *t, int64_t now)
+/* Did the sender of the message say the last thing the turn answers? */
+static bool is_of_sender(const struct turn *t, const struct incoming *in)
 {
-        if (!t || t->doomed || t->cancel_why || t->run.id < t->lane->joins_from ||
-            (t->state != TURN_QUEUED && t->state != TURN_STORING) || t->held_in == &r->ready ||
-            t->held_in == &outbox_adapter(r, t->adapter)->held)
+        const char *last = t->input_count > 0 ? t->inputs[t->input_count - 1]->sender_id : NULL;
+
+        return last && in->sender_id ? strcmp(last, in->sender_id) == 0 : !last && !in->sender_id;
+}
+
+static bool is_closed(struct road *r, const struct turn *t)
+{
+        return t->doomed || t->cancel_why || t->run.id < t->lane->joins_from ||
+               (t->state != TURN_QUEUED && t->state != TURN_STORING) || t->held_in == &r->ready ||
+               t->held_in == &outbox_adapter(r, t->adapter)->held;
+}
+
+/*
+ * A waiting turn takes another message of its sender while its window is open. An agent that reads several at once is given everything that
+ * came while the lane was busy, whoever wrote it; but two people who begin in the same moment are two questions.
+ */
+static bool may_join(struct road *r, const struct turn *t, const struct incoming *in, int64_t now)
+{
+        bool own = is_of_sender(t, in);
+
+        if (is_closed(r, t))
                 return false;
-        if (t->due_mono > now || reads_along(t))
+        if (reads_along(t) || (own && t->due_mono > now))
                 return true;
-        return (r->hooks.agent_abilities(r->hooks.ctx, t->agent) & AGENT_BATCHES) != 0;
+        return (own || t->lane->running) &&
+               (r->hooks.agent_abilities(r->hooks.ctx, t->agent) & AGENT_BATCHES) != 0;
+}
+
+/* The turn that waits for the message, NULL: a new one. Never one before the last of the same person. */
+static struct turn *find_waiting(struct road *r, struct lane *lane, const struct incoming *in,
+                                 const struct decision *d)
+{
+        int64_t now = loop_now_ms(r->loop);
+        struct turn *t;
+
+        TAILQ_FOREACH_REVERSE(t, &lane->waiting, turn_list, in_lane)
+        {
+                if (may_join(r, t, in, now) && suits(r, t, in, d))
+                        return t;
+                if (is_of_sender(t, in))
+                        return NULL;
+        }
+        return NULL;
 }
 
 static void join(struct turn *t, struct placed *p, const struct decision *d, int64_t now)
@@ -144,8 +180,8 @@ static void begin_turn(struct road *r, struct lane *lane, struct placed *p, cons
 static void place_in_lane(struct road *r, struct placed *p, struct decision *d)
 {
         struct lane *lane = lane_get(r, &p->lane);
-        struct turn *last = TAILQ_LAST(&lane->waiting, turn_list);
         int64_t now = loop_now_ms(r->loop);
+        struct turn *waiting;
         struct buf inputs;
 
         if (lane->mailbox >= r->limits.mailbox) {
@@ -155,14 +191,15 @@ static void place_in_lane(struct road *r, struct placed *p, struct decision *d)
         }
         if (p->in->more_follows && d->debounce_ms < PARTS_MS)
                 d->debounce_ms = PARTS_MS;
-        d->joins = may_join(r, last, now) && suits(r, last, p->in, d);
+        waiting = find_waiting(r, lane, p->in, d);
+        d->joins = waiting != NULL;
         if (r->hooks.admit && !r->hooks.admit(r->hooks.ctx, p->in, d)) {
                 p->reason = mem_strdup(d->reason);
                 lane_free_if_idle(r, lane);
                 return;
         }
         if (d->joins)
-                join(last, p, d, now);
+                join(waiting, p, d, now);
         else
                 begin_turn(r, lane, p, d, now);
         p->known = lane->conversation;

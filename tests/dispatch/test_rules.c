@@ -246,6 +246,7 @@ static void other_events_trigger_only_by_a_rule_that_names_them(void **state)
                 "[{\"name\": \"messages\", \"agent\": \"a\"},"
                 " {\"name\": \"reactions\", \"when\": {\"event\": \"reaction.*\"}, \"agent\": \"b\"}]",
                 NULL);
+        static const char *const changes[] = { EVENT_MESSAGE_EDITED, EVENT_MESSAGE_DELETED };
         struct incoming in = message();
         struct decision out;
 
@@ -259,6 +260,16 @@ static void other_events_trigger_only_by_a_rule_that_names_them(void **state)
         dispatch_decide(d, &in, &out);
         assert_true(out.trigger);
         assert_string_equal(out.rule, "reactions");
+        for (size_t i = 0; i < COUNT(changes); i++) {
+                in = message();
+                in.type = changes[i];
+                in.chat = CHAT_DM;
+                in.is_mention = true;
+                dispatch_decide(plain, &in, &out);
+                assert_false(out.trigger);
+                dispatch_decide(d, &in, &out); /* a rule without events is about messages alone */
+                assert_false(out.trigger);
+        }
         dispatch_free(plain);
         dispatch_free(d);
 }

@@ -164,6 +164,39 @@ static void a_burst_is_one_turn_and_a_restart_does_not_forget_it(void **state)
         rig_free(g);
 }
 
+static void says(struct rig *g, const char *who, const char *text)
+{
+        struct incoming in = { .channel = "c", .guild = "batch", .sender_id = who, .text = text };
+
+        rig_hear(g, &in);
+}
+
+static void two_people_in_one_window_are_two_turns(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        g->debounce_ms = 150;
+        g->debounce_max_ms = 1000;
+        says(g, "ann", "ann 1");
+        says(g, "bob", "bob 1");
+        says(g, "ann", "ann 2");
+        rig_until_count(g, "SELECT count(*) FROM trigger_log", 3);
+        rig_restart(g); /* it is known afterwards, too, who said what */
+        says(g, "bob", "bob 2");
+        rig_until(g, &g->run_count, 1);
+        assert_string_equal(g->runs[0].text, "ann 1+ann 2");
+        says(g, "cid", "cid 1"); /* what comes while the agent works is read together */
+        rig_until_count(g, "SELECT count(*) FROM trigger_log", 5);
+        rig_answer(g, 0, "to ann");
+        rig_until(g, &g->run_count, 2);
+        assert_string_equal(g->runs[1].text, "bob 1+bob 2+cid 1");
+        rig_answer(g, 1, "to the others");
+        rig_until_idle(g);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM turns"), 2);
+        rig_free(g);
+}
+
 static void a_burst_without_end_is_cut_by_the_maximum_wait(void **state)
 {
         struct rig *g = rig_new();
@@ -488,6 +521,7 @@ int main(void)
                 cmocka_unit_test(a_lane_runs_one_turn_at_a_time_in_order),
                 cmocka_unit_test(what_arrives_meanwhile_is_the_next_turn_of_an_agent_that_reads_several),
                 cmocka_unit_test(a_burst_is_one_turn_and_a_restart_does_not_forget_it),
+                cmocka_unit_test(two_people_in_one_window_are_two_turns),
                 cmocka_unit_test(a_burst_without_end_is_cut_by_the_maximum_wait),
                 cmocka_unit_test(an_interrupted_turn_is_run_again_when_that_does_no_harm),
                 cmocka_unit_test(an_agent_that_must_not_be_asked_twice_is_not),
