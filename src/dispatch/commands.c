@@ -139,7 +139,7 @@ static void add_help(const struct matter *m, struct buf *out)
 }
 
 /* Commands cost nothing, but their answers are messages. */
-static bool is_not_impatient(struct matter *m)
+bool command_is_heard(struct matter *m)
 {
         static const struct turn_rate rate = { COMMANDS, COMMAND_SECONDS };
         struct limits_who who = { m->in->adapter, m->in->channel, m->in->sender_id, "command" };
@@ -178,7 +178,7 @@ bool is_no_command(struct matter *m)
         meant = c ? NULL : command_meant(in->text);
         if ((!c && !meant) || !is_meant(m))
                 return true;
-        if (!age_passes(m) || !is_not_impatient(m))
+        if (!age_passes(m) || !command_is_heard(m))
                 return false;
         if (meant)
                 return refuse_slip(m, meant);

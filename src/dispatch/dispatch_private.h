@@ -90,6 +90,7 @@ void conversation_name(struct matter *m);   /* whose it is, and its session */
 void conversation_placed(struct matter *m); /* it is open from now on */
 
 /* commands.c */
+bool command_is_heard(struct matter *m);  /* false: the sender gave too many. Counts it */
 void command_carry_out(struct matter *m); /* after everything has been decided */
 
 /* choose.c */

@@ -133,8 +133,11 @@ bool link_is_command(const char *text, const char **code)
 
 static bool tell_code(struct matter *m, const struct access_identity *self)
 {
-        const char *code = links_offer(m->d->desk->links, self, m->now_ms);
+        const char *code;
 
+        if (!command_is_heard(m))
+                return false;
+        code = links_offer(m->d->desk->links, self, m->now_ms);
         if (code)
                 matter_notice(m,
                               "Your code is %s. Within ten minutes, write \"/link %s\" to me from your other "

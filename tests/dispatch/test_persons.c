@@ -386,6 +386,16 @@ static void codes_cannot_be_guessed(void **state)
         assert_non_null(strstr(out.reason, "keeps 'discord:8' out"));
 }
 
+static void nobody_gets_codes_without_end(void **state)
+{
+        struct desk_rig *g = *state;
+
+        add_rule(g, (struct access_rule){ .user = "discord:9" });
+        for (int i = 0; i < 20; i++)
+                ask_code(g, "dc", "9");
+        assert_null(desk_rig_dm(g, "dc", "9", "/link").notice);
+}
+
 static void a_rule_may_be_about_a_person_and_a_merge_keeps_it(void **state)
 {
         struct desk_rig *g = *state;
@@ -422,6 +432,7 @@ int main(void)
                 TEST(two_accounts_become_one_person_by_a_code_typed_in_each, setup_open),
                 TEST(a_stranger_is_let_in_as_the_person_he_proves_to_be, setup),
                 TEST(codes_cannot_be_guessed, setup),
+                TEST(nobody_gets_codes_without_end, setup),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
