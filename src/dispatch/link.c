@@ -154,6 +154,16 @@ static bool is_self(const struct access_identity *a, const struct access_identit
         return strcmp(a->platform, b->platform) == 0 && strcmp(a->user, b->user) == 0;
 }
 
+static bool is_one_too_many(const struct persons *p, const struct access_identity *a,
+                            const struct access_identity *b)
+{
+        struct access_identity others[PERSON_MAX_IDENTITIES];
+        size_t n = persons_others(p, a->platform, a->user, others, COUNT(others));
+
+        n += persons_others(p, b->platform, b->user, others, COUNT(others));
+        return n + 2 > PERSON_MAX_IDENTITIES;
+}
+
 /* A stranger is told only that it worked: he cannot make us talk by guessing. */
 static bool use_code(struct matter *m, const struct access_identity *self, const char *code, bool stranger)
 {
@@ -174,6 +184,10 @@ static bool use_code(struct matter *m, const struct access_identity *self, const
         if (person > 0 && person == persons_of(desk->persons, owner.platform, owner.user)) {
                 matter_notice(m, "I know already that both accounts are you.");
                 return matter_refuse(m, "both accounts are one person already (/link)");
+        }
+        if (is_one_too_many(desk->persons, self, &owner)) {
+                matter_notice(m, "I can remember at most %d accounts of one person.", PERSON_MAX_IDENTITIES);
+                return matter_refuse(m, "the two have more than %d accounts (/link)", PERSON_MAX_IDENTITIES);
         }
         persons_link_with(desk->persons, self->platform, m->in, &owner, m->now_ms, m->out);
         matter_notice(m, "Done: I know now that this account and the one on %s are both you.",

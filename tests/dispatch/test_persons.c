@@ -386,6 +386,23 @@ static void codes_cannot_be_guessed(void **state)
         assert_non_null(strstr(out.reason, "keeps 'discord:8' out"));
 }
 
+static void a_link_that_is_one_too_many_is_not_confirmed(void **state)
+{
+        struct desk_rig *g = *state;
+        char line[40], sender[8];
+
+        let_in(g, "tg", "7");
+        for (int i = 1; i < PERSON_MAX_IDENTITIES; i++) {
+                snprintf(sender, sizeof(sender), "%d", 100 + i);
+                let_in(g, "dc", sender);
+                assert_int_equal(merge(g, person(g, "discord", sender), person(g, "telegram", "7")).kind,
+                                 ERR_NONE);
+        }
+        snprintf(line, sizeof(line), "%s", ask_code(g, "tg", "7"));
+        assert_non_null(strstr(desk_rig_dm(g, "dc", "9", line).notice, "at most 20"));
+        assert_true(person(g, "discord", "9") != person(g, "telegram", "7"));
+}
+
 static void nobody_gets_codes_without_end(void **state)
 {
         struct desk_rig *g = *state;
@@ -432,6 +449,7 @@ int main(void)
                 TEST(two_accounts_become_one_person_by_a_code_typed_in_each, setup_open),
                 TEST(a_stranger_is_let_in_as_the_person_he_proves_to_be, setup),
                 TEST(codes_cannot_be_guessed, setup),
+                TEST(a_link_that_is_one_too_many_is_not_confirmed, setup_open),
                 TEST(nobody_gets_codes_without_end, setup),
         };
 
