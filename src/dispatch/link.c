@@ -164,6 +164,18 @@ static bool is_one_too_many(const struct persons *p, const struct access_identit
         return n + 2 > PERSON_MAX_IDENTITIES;
 }
 
+/* Whoever has an admin type his code would be an admin himself: admins begin a link, others finish it. */
+static bool is_admin_as_person(const struct dispatch *d, const struct access_identity *self)
+{
+        struct incoming in = { .person = persons_of(d->desk->persons, self->platform, self->user) };
+
+        for (size_t i = 0; in.person > 0 && i < d->adapter_count; i++) {
+                if (d->adapters[i].access && access_is_admin(d->adapters[i].access, &in))
+                        return true;
+        }
+        return false;
+}
+
 /* A stranger is told only that it worked: he cannot make us talk by guessing. */
 static bool use_code(struct matter *m, const struct access_identity *self, const char *code, bool stranger)
 {
@@ -173,6 +185,13 @@ static bool use_code(struct matter *m, const struct access_identity *self, const
 
         if (!links_may_try(desk->links, m->in->adapter, self->user, m->now_ms))
                 return matter_refuse(m, "the sender has typed too many codes (/link)");
+        if (is_admin_as_person(m->d, self)) {
+                matter_notice(
+                        m,
+                        "This is an admin's account, and whoever gave you the code would become an admin. If "
+                        "it is your own, write /link here and type the new code there.");
+                return matter_refuse(m, "an admin takes no codes of others (/link)");
+        }
         if (!links_redeem(desk->links, code, m->now_ms, &owner) || is_self(&owner, self)) {
                 if (!stranger)
                         matter_notice(m, "This is no code that waits for another account. Write /link to me "

@@ -403,6 +403,24 @@ static void a_link_that_is_one_too_many_is_not_confirmed(void **state)
         assert_true(person(g, "discord", "9") != person(g, "telegram", "7"));
 }
 
+static void nobody_becomes_an_admin_by_a_code_that_an_admin_was_made_to_type(void **state)
+{
+        struct desk_rig *g = *state;
+        char line[40];
+
+        let_in(g, "tg", "7");
+        g->admin = "person:per-1";
+        desk_rig_reload(g, NULL);
+        snprintf(line, sizeof(line), "%s", ask_code(g, "dc", "9"));
+        assert_non_null(strstr(desk_rig_dm(g, "tg", "7", line).notice, "an admin's"));
+        assert_true(person(g, "discord", "9") != person(g, "telegram", "7"));
+        assert_null(strstr(desk_rig_dm(g, "dc", "9", "/help").notice, "/pause"));
+        snprintf(line, sizeof(line), "%s",
+                 ask_code(g, "tg", "7")); /* the other way round it is his own wish */
+        assert_non_null(strstr(desk_rig_dm(g, "dc", "9", line).notice, "Done: "));
+        assert_non_null(strstr(desk_rig_dm(g, "dc", "9", "/help").notice, "/pause"));
+}
+
 static void nobody_gets_codes_without_end(void **state)
 {
         struct desk_rig *g = *state;
@@ -450,6 +468,7 @@ int main(void)
                 TEST(a_stranger_is_let_in_as_the_person_he_proves_to_be, setup),
                 TEST(codes_cannot_be_guessed, setup),
                 TEST(a_link_that_is_one_too_many_is_not_confirmed, setup_open),
+                TEST(nobody_becomes_an_admin_by_a_code_that_an_admin_was_made_to_type, setup_open),
                 TEST(nobody_gets_codes_without_end, setup),
         };
 
