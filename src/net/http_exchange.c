@@ -229,7 +229,7 @@ enum MHD_Result http_exchange_queue(struct http_exchange *x)
         MHD_destroy_response(x->response); /* MHD keeps its own reference */
         x->response = NULL;
         if (queued == MHD_YES)
-                http_conn_enter(x->conn, x->stream.ops ? HTTP_UNTIMED : HTTP_WRITING);
+                http_conn_enter(x->conn, HTTP_WRITING);
         return queued;
 }
 
@@ -360,6 +360,7 @@ static ssize_t on_pull(void *cls, uint64_t position, char *out, size_t max)
         if (n == 0) {
                 x->stream.parked = true;
                 x->conn->parked = true;
+                http_conn_enter(x->conn, HTTP_UNTIMED);
                 MHD_suspend_connection(x->conn->mhd);
         }
         return n;
@@ -404,6 +405,7 @@ void http_stream_wake(struct http_stream *s)
                 return;
         s->parked = false;
         x->conn->parked = false;
+        http_conn_enter(x->conn, HTTP_WRITING);
         MHD_resume_connection(x->conn->mhd);
         http_server_kick(x->server);
 }

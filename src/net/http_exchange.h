@@ -21,7 +21,7 @@
 
 /*
  * A connection is always in one of these lists, or in none while the program thinks about the answer or a stream
- * runs. All members of a list have the same time allowed and join at the end, so the sweep only looks at the heads: an
+ * has nothing to say. All members of a list have the same time allowed and join at the end, so the sweep only looks at the heads: an
  * idle connection costs nothing.
  */
 enum http_phase {

@@ -2,7 +2,8 @@
  * http_stream: answers that do not end, for sse.c.
  *
  * The server pulls: it asks for bytes when the socket takes some, and parks the stream when there are none until
- * http_stream_wake. A client that does not read is therefore never buffered for.
+ * http_stream_wake. A client that does not read is therefore never buffered for, and is cut like any other that takes nothing of its
+ * answer.
  */
 #ifndef NET_HTTP_STREAM_H
 #define NET_HTTP_STREAM_H

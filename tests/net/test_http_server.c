@@ -13,6 +13,7 @@
 #include "../lib/http_raw_client.h"
 #include "base/mem.h"
 #include "net/http_server.h"
+#include "net/http_stream.h"
 
 /* The server under test and what its routes saw. */
 struct site {
@@ -20,7 +21,7 @@ struct site {
         struct http_server *server;
         struct http_exchange *waiting[8]; /* exchanges of /later, not answered yet */
         size_t waiting_count;
-        unsigned asked, answered, identities;
+        unsigned asked, answered, identities, streams;
         int last_status;
 };
 
@@ -81,6 +82,46 @@ static void run_big(struct http_exchange *x)
         http_answer_take(x, 200, "text/plain", text, n);
 }
 
+static ssize_t pull_endless(void *arg, char *out, size_t max)
+{
+        (void)arg;
+        memset(out, 'x', max);
+        return (ssize_t)max;
+}
+
+static ssize_t pull_nothing(void *arg, char *out, size_t max)
+{
+        (void)arg, (void)out, (void)max;
+        return 0;
+}
+
+static void on_stream_closed(void *arg)
+{
+        struct site *t = arg;
+
+        t->streams--;
+}
+
+static void run_endless(struct http_exchange *x)
+{
+        static const struct http_stream_ops ops = { pull_endless, on_stream_closed };
+        struct site *t = http_server_arg(x);
+        struct http_stream *stream;
+
+        t->streams++;
+        http_answer_stream(x, "text/plain", &ops, t, &stream);
+}
+
+static void run_quiet(struct http_exchange *x)
+{
+        static const struct http_stream_ops ops = { pull_nothing, on_stream_closed };
+        struct site *t = http_server_arg(x);
+        struct http_stream *stream;
+
+        t->streams++;
+        http_answer_stream(x, "text/plain", &ops, t, &stream);
+}
+
 static void run_json(struct http_exchange *x)
 {
         http_answer_json(x, 201, json_pack("{s:s}", "made", "it"));
@@ -96,6 +137,8 @@ static const struct http_route routes[] = {
         { "GET", "/things/:id/parts/:part", run_param, 0, NULL },
         { "POST", "/later", run_later, 0, NULL },
         { "GET", "/big", run_big, 0, NULL },
+        { "GET", "/endless", run_endless, 0, NULL },
+        { "GET", "/quiet", run_quiet, 0, NULL },
         { "POST", "/json", run_json, 0, NULL },
 };
 
@@ -624,6 +667,35 @@ static bool has_two_connections(void *arg)
         return http_server_connections(t->server) == 2;
 }
 
+static bool has_two_streams(void *arg)
+{
+        struct site *t = arg;
+
+        return t->streams == 2;
+}
+
+/* What waits for a client that does not read is kept for it; a stream that has nothing to say may be silent for ever. */
+static void a_stream_nobody_reads_is_cut_and_a_quiet_one_is_not(void **state)
+{
+        struct http_server_options o = { .request_seconds = 1 };
+        struct http_raw lazy, quiet;
+        struct site t;
+
+        (void)state;
+        open_site(&t, &o);
+        visit(&t, &quiet);
+        http_raw_say(&quiet, "GET /quiet HTTP/1.1\r\nHost: a\r\n\r\n");
+        visit(&t, &lazy);
+        http_raw_say(&lazy, "GET /endless HTTP/1.1\r\nHost: a\r\n\r\n");
+        assert_true(http_raw_until(t.loop, has_two_streams, &t));
+        assert_true(http_raw_until(t.loop, has_one_connection, &t));
+        assert_int_equal(t.streams, 1);
+        assert_false(quiet.closed);
+        http_raw_close(&lazy);
+        http_raw_close(&quiet);
+        close_site(&t);
+}
+
 static void connections_are_limited_per_address(void **state)
 {
         struct http_server_options o = { .max_per_address = 2 };
@@ -775,6 +847,7 @@ int main(void)
                 cmocka_unit_test(a_slow_loris_is_cut),
                 cmocka_unit_test(an_idle_connection_is_closed),
                 cmocka_unit_test(a_client_that_does_not_read_is_cut),
+                cmocka_unit_test(a_stream_nobody_reads_is_cut_and_a_quiet_one_is_not),
                 cmocka_unit_test(connections_are_limited_per_address),
                 cmocka_unit_test(the_number_of_connections_is_limited),
                 cmocka_unit_test(quiesce_lets_the_answers_out_and_nobody_in),
