@@ -551,6 +551,28 @@ static void a_global_429_holds_everything_but_interactions(void **state)
         rig_free(g);
 }
 
+/* Three seconds are left for it, however slow Discord is with everything else. */
+static void an_acknowledgement_does_not_wait_for_slow_calls(void **state)
+{
+        struct rig *g = rig_new();
+        struct dc_request urgent = { .method = "POST",
+                                     .route = "/interactions/{interaction_id}/{interaction_token}/callback",
+                                     .args = { "1", "t" },
+                                     .priority = DC_URGENT };
+        char channel[16];
+
+        (void)state;
+        rig_open(g, 0);
+        for (int i = 0; i < 40; i++) { /* none of them is answered */
+                snprintf(channel, sizeof(channel), "%d", 1 + i);
+                ask(g, 'a', to_channel(channel));
+        }
+        while (dc_rest_waiting(g->rest) < DC_WAITING_MAX)
+                ask(g, 'b', to_channel("1"));
+        assert_true(dc_call_begun(ask(g, 'c', urgent)));
+        rig_free(g);
+}
+
 static void a_429_that_is_not_discords_own_is_about_everything(void **state)
 {
         struct rig *g = rig_new();
@@ -698,6 +720,7 @@ int main(void)
                 cmocka_unit_test(a_short_429_is_waited_for_and_the_call_made_once_more),
                 cmocka_unit_test(a_long_429_is_the_callers_business),
                 cmocka_unit_test(a_global_429_holds_everything_but_interactions),
+                cmocka_unit_test(an_acknowledgement_does_not_wait_for_slow_calls),
                 cmocka_unit_test(a_429_that_is_not_discords_own_is_about_everything),
                 cmocka_unit_test(no_more_calls_wait_than_there_is_room_for),
                 cmocka_unit_test(an_aborted_call_is_never_answered),

@@ -538,7 +538,7 @@ static bool refused_at_once(struct dc_call *c)
         } else if (c->priority == DC_IDLE && b->denied_ms > loop_now_ms(r->loop)) {
                 c->refusal_code = b->denied_code;
                 refuse(c, ERR_REFUSED, -1, "Discord has just said that the bot may not do this here");
-        } else if (r->waiting >= DC_WAITING_MAX) {
+        } else if (r->waiting >= DC_WAITING_MAX && c->priority != DC_URGENT) {
                 refuse(c, ERR_LIMIT, DC_LIMITED_MS, "too many calls wait for Discord's rate limits");
         } else {
                 return false;
@@ -563,6 +563,8 @@ struct dc_call *dc_rest_call(struct dc_rest *r, const struct dc_request *q, dc_a
                         dc_limits_bucket(&r->limits, q->method, q->route, major.data, loop_now_ms(r->loop));
                 if (!refused_at_once(c)) {
                         enqueue(c, c->bucket, false);
+                        if (c->priority == DC_URGENT) /* also when all connections are busy */
+                                pump_bucket(r, c->bucket);
                         pump(r);
                 }
         }
