@@ -420,6 +420,30 @@ static void an_interaction_is_acknowledged_after_its_commit(void **state)
         assert_int_equal(uncommitted(g), 0);
 }
 
+/* Its three seconds run while a file of an earlier message is on its way, or a lost session is read back. */
+static void an_interaction_does_not_wait_for_what_happened_before(void **state)
+{
+        struct rig *g = *state;
+        struct fake_server *cdn = fake_server_new(g->loop, NULL, 0); /* never answers */
+        char *more = mem_printf(",\"attachments\":[{\"id\":\"70\",\"filename\":\"a.txt\",\"size\":9,\"url\":"
+                                "\"http://127.0.0.1:%d/a.txt\"}]",
+                                fake_server_port(cdn)),
+             command[400];
+
+        connected(g);
+        write_in(g, "10", "1", "100", more);
+        snprintf(command, sizeof(command), COMMAND, 2);
+        fake_dispatch(&g->fake, g->fake.last, "INTERACTION_CREATE", command);
+        await(g, &fake_road.received_count, 1);
+        assert_string_equal(key(0), "interaction:2000");
+        fake_road_ack(0, ERR_NONE);
+        assert_int_equal(g->stored, 1);
+        assert_true(uncommitted(g) > 0); /* the message is told again when we end now */
+        close_it(g);
+        free(more);
+        fake_server_free(cdn);
+}
+
 static int posted;
 
 static void on_posted(void *arg, bool ok)
@@ -699,6 +723,7 @@ int main(void)
                 T(a_dm_tells_where_the_person_is_reached),
                 T(files_are_there_before_the_message_is),
                 T(an_interaction_is_acknowledged_after_its_commit),
+                T(an_interaction_does_not_wait_for_what_happened_before),
                 T(an_interaction_over_http_is_answered_by_its_post),
                 T(what_a_lost_session_missed_is_read_back_before_what_happens_now),
                 T(reading_back_goes_page_by_page_up_to_the_limit),

@@ -271,11 +271,13 @@ static void store(struct work *w)
         free(metadata);
 }
 
-/* Does something earlier of the same place still wait? */
+/* Does something earlier of the same place still wait? A command cannot: it must be acknowledged within three seconds. */
 static bool is_behind(const struct work *w)
 {
         const struct work *p;
 
+        if (is_interaction(w))
+                return false;
         TAILQ_FOREACH(p, &w->in->window, next) {
                 if (p == w)
                         return false;
@@ -299,11 +301,17 @@ static void flush(struct dc_intake *in)
 
 /* ---- making ready ---- */
 
+static bool is_held(const struct work *w)
+{
+        const struct map *holds = &w->in->holds;
+
+        return !is_interaction(w) && (map_get(holds, w->place) || map_get(holds, DC_EVERYWHERE));
+}
+
 /* Looks whether it is ready now. */
 static void settle(struct work *w)
 {
-        if (w->state != WORK_UNREADY || !w->read || w->fetching > 0 || map_get(&w->in->holds, w->place) ||
-            map_get(&w->in->holds, DC_EVERYWHERE))
+        if (w->state != WORK_UNREADY || !w->read || w->fetching > 0 || is_held(w))
                 return;
         w->state = WORK_READY;
         w->in->unready--;
