@@ -350,6 +350,25 @@ static void a_channel_nobody_may_tell_about_is_a_plain_one(void **state)
         assert_string_equal(dc_inbound_user_named(g->in, "ann"), "5");
 }
 
+/* A thread that passes for a channel would be out of its channel's rules. */
+static void a_channel_is_asked_for_again_when_discord_was_unwell(void **state)
+{
+        struct rig *g = *state;
+
+        connected(g);
+        write_in(g, "20", "1", "100", "");
+        await(g, &g->get_count, 1);
+        answer(g, 0, 503, NULL);
+        assert_int_equal(fake_road.received_count, 0);
+        await(g, &g->get_count, 2);
+        assert_string_equal(g->gets[1].path, "/channels/20");
+        answer(g, 1, 200,
+               "{\"id\":\"20\",\"type\":11,\"parent_id\":\"10\",\"name\":\"topic\",\"guild_id\":\"1\"}");
+        assert_int_equal(fake_road.received_count, 1);
+        assert_string_equal(fake_road.received.channel, "10");
+        assert_string_equal(fake_road.received.thread, "20");
+}
+
 static void a_dm_tells_where_the_person_is_reached(void **state)
 {
         struct rig *g = *state;
@@ -720,6 +739,7 @@ int main(void)
                 T(what_can_never_be_stored_is_left_out),
                 T(an_unknown_channel_is_asked_for_once_and_keeps_its_order),
                 T(a_channel_nobody_may_tell_about_is_a_plain_one),
+                T(a_channel_is_asked_for_again_when_discord_was_unwell),
                 T(a_dm_tells_where_the_person_is_reached),
                 T(files_are_there_before_the_message_is),
                 T(an_interaction_is_acknowledged_after_its_commit),

@@ -16,6 +16,7 @@
 #define POSTS_MAX 1000 /* interactions over HTTP that wait to be stored */
 #define AGAIN_MS  500
 #define AGAIN_MAX 10000
+#define TRIES     8 /* to find out what a channel is: most of a minute */
 
 enum work_state { WORK_UNREADY, WORK_READY, WORK_STORING };
 
@@ -54,6 +55,8 @@ struct work {
 struct question {
         struct dc_intake *in;
         char *place, *guild;
+        unsigned tries;
+        struct timer *later; /* Discord was unwell */
         LIST_ENTRY(question) next;
 };
 
@@ -128,6 +131,15 @@ static void finish(struct work *w, bool ok)
         work_free(w);
 }
 
+static void question_free(struct question *q)
+{
+        LIST_REMOVE(q, next);
+        timer_free(q->later);
+        free(q->place);
+        free(q->guild);
+        free(q);
+}
+
 void dc_intake_free(struct dc_intake *in)
 {
         struct question *q;
@@ -138,12 +150,8 @@ void dc_intake_free(struct dc_intake *in)
         in->gateway = NULL;
         while ((w = TAILQ_FIRST(&in->window)))
                 finish(w, false);
-        while ((q = LIST_FIRST(&in->questions))) {
-                LIST_REMOVE(q, next);
-                free(q->place);
-                free(q->guild);
-                free(q);
-        }
+        while ((q = LIST_FIRST(&in->questions)))
+                question_free(q);
         map_release(&in->holds);
         timer_free(in->again);
         free(in->self);
@@ -189,11 +197,18 @@ static void on_again(void *arg)
         flush(arg);
 }
 
+static int64_t again_ms(unsigned failures)
+{
+        int64_t ms = AGAIN_MS << (failures < 5 ? failures : 5);
+
+        return ms < AGAIN_MAX ? ms : AGAIN_MAX;
+}
+
 /* Whoever posted is told to come back; what the gateway gave is kept and handed over again. */
 static void refused(struct work *w, const char *why)
 {
         struct dc_intake *in = w->in;
-        int64_t wait = AGAIN_MS << (in->refusals < 5 ? in->refusals : 5);
+        int64_t wait = again_ms(in->refusals);
 
         if (in->refusals++ == 0)
                 log_warn("the inbox takes nothing at the moment; what Discord told is offered again",
@@ -206,7 +221,7 @@ static void refused(struct work *w, const char *why)
         if (!in->again)
                 in->again = timer_new(in->adapter->loop, on_again, in);
         if (!timer_active(in->again))
-                timer_start(in->again, wait < AGAIN_MAX ? wait : AGAIN_MAX);
+                timer_start(in->again, wait);
 }
 
 static void on_receipt(void *arg, const struct inbox_receipt *r)
@@ -381,13 +396,29 @@ static bool read_it(struct work *w)
 
 /* ---- which place? ---- */
 
+static void on_later(void *arg);
+
+/* Not now is no answer: a thread that passes for a channel would be out of its channel's rules. What is told there waits. */
+static bool asks_again(struct question *q, int status)
+{
+        bool unwell = status == 0 || status == 429 || status >= 500;
+
+        if (!unwell || ++q->tries >= TRIES)
+                return false;
+        if (!q->later)
+                q->later = timer_new(q->in->adapter->loop, on_later, q);
+        timer_start(q->later, again_ms(q->tries - 1));
+        return true;
+}
+
 static void on_place(void *arg, int status, json_t *body, const char *why)
 {
         struct question *q = arg;
         struct dc_intake *in = q->in;
         struct work *w, *after;
 
-        LIST_REMOVE(q, next);
+        if (asks_again(q, status))
+                return;
         if (status == 200) {
                 dc_cache_add(in->cache, q->guild, body);
         } else if (q->guild) { /* then it is a channel like any other, and not asked for again */
@@ -408,16 +439,26 @@ static void on_place(void *arg, int status, json_t *body, const char *why)
                 else /* missed, and not even known to be a DM */
                         finish(w, true);
         }
-        free(q->place);
-        free(q->guild);
-        free(q);
+        question_free(q);
         flush(in);
+}
+
+static void pose(struct question *q)
+{
+        char *path = mem_printf("/channels/%s", q->place);
+
+        q->in->hooks.get(q->in->hooks.ctx, path, on_place, q);
+        free(path);
+}
+
+static void on_later(void *arg)
+{
+        pose(arg);
 }
 
 static void ask_place(struct dc_intake *in, const char *place, const char *guild)
 {
         struct question *q;
-        char *path;
 
         LIST_FOREACH(q, &in->questions, next)
                 if (strcmp(q->place, place) == 0)
@@ -427,9 +468,7 @@ static void ask_place(struct dc_intake *in, const char *place, const char *guild
         q->place = mem_strdup(place);
         q->guild = mem_strdup(guild);
         LIST_INSERT_HEAD(&in->questions, q, next);
-        path = mem_printf("/channels/%s", place);
-        in->hooks.get(in->hooks.ctx, path, on_place, q);
-        free(path);
+        pose(q);
 }
 
 /* Interactions bring their channel along. */
