@@ -182,7 +182,7 @@ struct agent_health {
 /* Visits every agent with what is known of it. */
 void agents_each(struct agents *as,
                  void (*fn)(void *arg, const struct agent *a, const struct agent_health *h), void *arg);
-/* Asks the agent; fn is called once, later. ERR_MISSING at once for an unknown name. */
+/* Asks the agent; fn is called once, later, at the latest by agents_free. ERR_MISSING at once for an unknown name. */
 typedef void agents_checked_fn(void *arg, const struct agent_health *h);
 int agents_check(struct agents *as, const char *name, agents_checked_fn *fn, void *arg, struct error *err);
 void agent_health_told(void *token, bool healthy, int64_t latency_ms, const char *why);

@@ -124,15 +124,31 @@ struct agents *agents_new(struct loop *l, struct http_client *http, const char *
         return as;
 }
 
+static void health_of(const struct instance *in, struct agent_health *h);
+
+/* Whoever asked is told what was known before; nobody will find out more. */
+static void drop_checks(struct agents *as)
+{
+        struct agent_health known;
+        struct check *c;
+
+        while ((c = LIST_FIRST(&as->checks))) {
+                LIST_REMOVE(c, next);
+                health_of(c->on, &known);
+                c->fn(c->arg, &known);
+                free(c);
+        }
+}
+
 void agents_free(struct agents *as)
 {
         struct instance *in;
-        struct check *c;
         void *value;
 
         if (!as)
                 return;
         timer_free(as->chores);
+        drop_checks(as);
         runs_drop(as);
         news_drop(as);
         answers_release(&as->answers);
@@ -142,10 +158,6 @@ void agents_free(struct agents *as)
         }
         for (size_t i = 0; map_each(&as->live, &i, NULL, &value);)
                 instance_free(value);
-        while ((c = LIST_FIRST(&as->checks))) {
-                LIST_REMOVE(c, next);
-                free(c);
-        }
         map_release(&as->live);
         free(as->dir);
         free(as);

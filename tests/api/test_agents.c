@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../lib/api_rig.h"
+#include "../lib/fake_server.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -89,11 +90,31 @@ static void who_took_over_is_in_the_journal_with_the_trace_of_the_turn(void **st
         api_rig_free(r);
 }
 
+static void closing_ends_those_who_ask_how_an_agent_is(void **state)
+{
+        struct api_rig *r = api_rig_new();
+        struct fake_server *silent = fake_server_new(r->loop, NULL, 0);
+        char *url = fake_server_url(silent, "/"), *conf = mem_printf("{\"url\": \"%s\"}", url);
+        struct http_raw c;
+
+        (void)state;
+        apply(r, conf, "{}");
+        api_rig_send(r, &c, "POST", "/api/v2/agents/hook/health", "", "");
+        while (fake_server_requests(silent) == 0)
+                loop_step(r->loop, true);
+        http_raw_close(&c);
+        fake_server_free(silent);
+        api_rig_free(r);
+        free(conf);
+        free(url);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(an_open_circuit_is_seen_everywhere),
                 cmocka_unit_test(who_took_over_is_in_the_journal_with_the_trace_of_the_turn),
+                cmocka_unit_test(closing_ends_those_who_ask_how_an_agent_is),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
