@@ -262,6 +262,8 @@ void turn_hand_over(struct turn *t)
 {
         struct road *r = t->road;
 
+        if (r->closing && !t->cancel_why)
+                return; /* nobody would hear the answer: the next life asks */
         turn_fill_run(t);
         t->state = TURN_RUNNING;
         timer_free(t->timer);

@@ -200,6 +200,22 @@ static void a_typing_sign_says_nothing_about_health(void **state)
         rig_free(g);
 }
 
+static void no_agent_is_asked_while_the_process_ends(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        rig_say(g, "j", "c", "batch", "hello", NULL);
+        rig_until_count(g, "SELECT count(*) FROM turns", 1); /* stored, and its history is not read yet */
+        rig_restart(g);
+        rig_until(g, &g->run_count, 1);
+        assert_false(g->runs[0].cancelled);
+        rig_answer(g, 0, "hi");
+        rig_until_idle(g);
+        assert_int_equal(g->run_count, 1);
+        rig_free(g);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -211,6 +227,7 @@ int main(void)
                 cmocka_unit_test(no_typing_piles_up_while_the_adapter_is_away),
                 cmocka_unit_test(a_long_rate_limit_survives_a_restart),
                 cmocka_unit_test(a_typing_sign_says_nothing_about_health),
+                cmocka_unit_test(no_agent_is_asked_while_the_process_ends),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
