@@ -389,7 +389,7 @@ static void codes_cannot_be_guessed(void **state)
 static void a_link_that_is_one_too_many_is_not_confirmed(void **state)
 {
         struct desk_rig *g = *state;
-        char line[40], sender[8];
+        char line[40], sender[16];
 
         let_in(g, "tg", "7");
         for (int i = 1; i < PERSON_MAX_IDENTITIES; i++) {
