@@ -249,7 +249,7 @@ const struct api_route api_routes[] = {
           .body = tool_fields, .status = 200, .answer = "{\"data\": what the tool tells}",
           .example = "{\"arguments\":{\"channel_id\":\"81384788765712384\",\"limit\":20}}" },
         { "GET", "/api/v2/agents", SCOPE_READ, agents_list, REACH_SHARED,
-          .summary = "The agents and what is known of their health.", .status = 200, .answer = PAGE " of agents." },
+          .summary = "The agents and what is known of their health; why one failed is told to keys that reach all instances.", .status = 200, .answer = PAGE " of agents." },
         { "POST", "/api/v2/agents/:name/health", SCOPE_WRITE, agents_health, REACH_ALL,
           .summary = "Ask an agent how it is.", .status = 200, .answer = "{\"data\": {\"name\", \"healthy\", \"latencyMs\", \"why\"}}" },
         { "POST", "/api/v2/agents/:name/test", SCOPE_WRITE, agent_test, REACH_HANDLER,

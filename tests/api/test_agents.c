@@ -90,6 +90,38 @@ static void who_took_over_is_in_the_journal_with_the_trace_of_the_turn(void **st
         api_rig_free(r);
 }
 
+/* What an agent answered to one adapter's people is nothing for a key that reaches only another. */
+static void a_key_for_one_adapter_is_not_told_why_an_agent_failed(void **state)
+{
+        static const struct fake_answer script[] = {
+                { "HTTP/1.1 400 No\r\nContent-Type: text/plain\r\nContent-Length: 11\r\n\r\nhidden word" }
+        };
+        struct api_rig *r = api_rig_new();
+        struct fake_server *server = fake_server_new(r->loop, script, 1);
+        char *url = fake_server_url(server, "/hook"), *conf = mem_printf("{\"url\": \"%s\"}", url), *headers;
+        struct api_answer key, a;
+
+        (void)state;
+        apply(r, conf, "{}");
+        free(say(r, "hello"));
+        assert_shows(r, "/api/v2/agents", "hidden word");
+        key = api_rig_ask(r, "POST", "/api/v2/keys",
+                          "{\"name\":\"k\",\"scopes\":[\"read\"],\"adapters\":[\"api\"]}");
+        headers = mem_printf("Host: %s\r\nx-api-key: %s\r\n", api_address(r->api),
+                             json_str(json_object_get(key.json, "data"), "key", ""));
+        a = api_rig_ask_as(r, "GET", "/api/v2/agents", headers, NULL);
+        assert_int_equal(a.status, 200);
+        assert_null(strstr(a.text, "hidden"));
+        assert_null(strstr(a.text, "/hook"));
+        api_answer_release(&key);
+        api_answer_release(&a);
+        free(headers);
+        free(conf);
+        free(url);
+        fake_server_free(server);
+        api_rig_free(r);
+}
+
 static void closing_ends_those_who_ask_how_an_agent_is(void **state)
 {
         struct api_rig *r = api_rig_new();
@@ -114,6 +146,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(an_open_circuit_is_seen_everywhere),
                 cmocka_unit_test(who_took_over_is_in_the_journal_with_the_trace_of_the_turn),
+                cmocka_unit_test(a_key_for_one_adapter_is_not_told_why_an_agent_failed),
                 cmocka_unit_test(closing_ends_those_who_ask_how_an_agent_is),
         };
 
