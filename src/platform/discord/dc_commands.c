@@ -11,29 +11,42 @@
 #include "base/mem.h"
 #include "platform/discord/discord.h"
 
-enum { OPTION_STRING = 3, COMMAND_CHAT = 1 };
+enum { OPTION_STRING = 3, OPTION_INTEGER = 4, COMMAND_CHAT = 1 };
+enum { IN_GUILDS = 0, IN_DMS = 1 };
 
 /* What they do is decided by dispatch and the road: /ask is a message to the agent, the others are the bot's own. */
+/* clang-format off */
 static const struct command {
         const char *name, *help;
-        const char *option, *option_help; /* one required text; NULL: none */
+        const char *option, *option_help; /* NULL: none */
+        int option_type;
+        bool required, dm_only;
 } commands[] = {
-        { "ask", "Ask the agent something", "text", "What you want to know or have done" },
+        { "ask", "Ask the agent something", "text", "What you want to know or have done", OPTION_STRING, .required = true },
         { "status", "What is going on in this conversation", NULL, NULL },
         { "new", "Begin a new conversation", NULL, NULL },
         { "stop", "Stop what the agent is doing here", NULL, NULL },
         { "why", "Why the last message was, or was not, answered", NULL, NULL },
+        { "pause", "The agent is silent here; for admins", "minutes", "For how long; without it until /resume", OPTION_INTEGER },
+        { "resume", "The agent answers again; for admins", NULL, NULL },
+        { "help", "What I understand", NULL, NULL },
+        { "link", "Tell me that another account is yours, too", "code", "The code I told your other account", OPTION_STRING,
+          .dm_only = true },
 };
+/* clang-format on */
 
 static json_t *command_json(const struct command *c)
 {
-        json_t *o = json_pack("{s:s, s:i, s:s, s:[i, i]}", "name", c->name, "type", COMMAND_CHAT,
-                              "description", c->help, "contexts", 0, 1);
+        json_t *o = json_pack("{s:s, s:i, s:s, s:[i]}", "name", c->name, "type", COMMAND_CHAT, "description",
+                              c->help, "contexts", IN_DMS);
 
+        if (!c->dm_only)
+                json_array_insert_new(json_object_get(o, "contexts"), 0, json_integer(IN_GUILDS));
         if (c->option)
                 json_object_set_new(o, "options",
-                                    json_pack("[{s:i, s:s, s:s, s:b}]", "type", OPTION_STRING, "name",
-                                              c->option, "description", c->option_help, "required", true));
+                                    json_pack("[{s:i, s:s, s:s, s:b}]", "type", c->option_type, "name",
+                                              c->option, "description", c->option_help, "required",
+                                              c->required));
         return o;
 }
 
