@@ -481,6 +481,60 @@ static void questions_of_the_gateway_keep_their_buckets(void **state)
         assert_string_equal(rig_line(g, 0), "GET /channels/7/messages/8?around=9");
 }
 
+/* Whoever asked is gone with the gateway, while the question is still under way. */
+static void a_question_of_a_gateway_that_was_stopped_has_no_answer(void **state)
+{
+        static const struct fake_answer late = { .bytes = "HTTP/1.1 200 X\r\nContent-Length: 2\r\n\r\n{}" };
+        struct rig *g = *state;
+        int status = 0;
+
+        rig_connect(g, "");
+        inbound.hooks.get(inbound.hooks.ctx, "/channels/7/messages?after=9", on_got, &status);
+        rig_requests(g, 1);
+        inbound.hooks.stopped(inbound.hooks.ctx, "the intent is missing");
+        for (int i = 0; i < 1000 && inbound.freed == 0; i++)
+                loop_step(g->loop, true);
+        assert_int_equal(inbound.freed, 1);
+        fake_server_answer(g->server, &late);
+        for (int i = 0; i < 20; i++)
+                loop_step(g->loop, false);
+        assert_int_equal(status, 0);
+}
+
+/* The process died between Discord's answer and the commit: the answer stands in the command's place already. */
+static void a_command_that_an_earlier_life_has_answered_is_not_answered_again(void **state)
+{
+        struct rig *g = *state;
+        struct delivery d = { .id = 1,
+                              .adapter = "dc",
+                              .kind = "send",
+                              .channel = "7",
+                              .payload = "{\"text\":\"hi\",\"replyTo\":\"900\"}",
+                              .turn = 3,
+                              .attempt = 2 };
+
+        says(g, 200,
+             "[{\"id\":\"902\",\"content\":\"hi\",\"author\":{\"id\":\"42\"}},"
+             "{\"id\":\"901\",\"content\":\"hi\",\"author\":{\"id\":\"42\"},\"interaction_metadata\":{\"id\":"
+             "\"900\"}}]");
+        says(g, 403, "{\"code\":50001,\"message\":\"Missing Access\"}");
+        says(g, 200, "{\"id\":\"903\"}");
+        rig_connect(g, "");
+        d.created_ms = clock_wall_ms() - 10000;
+        adapters_send(g->adapters, &d);
+        for (int i = 0; i < 100000 && fake_road.count == 0; i++)
+                loop_step(g->loop, true);
+        assert_int_equal(fake_road.sent[0].result.outcome, SEND_DONE);
+        assert_string_equal(fake_road.sent[0].platform_id, "901");
+        /* without a look the nonce has to do */
+        fake_road.count = 0;
+        adapters_send(g->adapters, &d);
+        for (int i = 0; i < 100000 && fake_road.count == 0; i++)
+                loop_step(g->loop, true);
+        assert_string_equal(fake_road.sent[0].platform_id, "903");
+        assert_string_equal(rig_line(g, 2), "POST /channels/7/messages");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -507,6 +561,8 @@ int main(void)
                 TEST(a_recall_that_is_refused_says_why),
                 TEST(a_thread_can_begin_in_a_server_but_not_in_a_thread_or_dm),
                 TEST(questions_of_the_gateway_keep_their_buckets),
+                TEST(a_question_of_a_gateway_that_was_stopped_has_no_answer),
+                TEST(a_command_that_an_earlier_life_has_answered_is_not_answered_again),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

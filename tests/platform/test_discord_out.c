@@ -153,17 +153,23 @@ static void what_cannot_be_sent_is_rejected_with_a_sentence(void **state)
         }
 }
 
+static void put_file(struct rig *g, const char *name, const char *text)
+{
+        char *path = mem_printf("%s/workspace/%s", g->dir, name);
+        FILE *f = fopen(path, "w");
+
+        assert_non_null(f);
+        fputs(text, f);
+        fclose(f);
+        free(path);
+}
+
 static void a_file_is_uploaded_with_its_caption(void **state)
 {
         struct rig *g = *state;
-        char *path = mem_printf("%s/workspace/note.txt", g->dir);
-        FILE *f = fopen(path, "w");
         const char *request;
 
-        assert_non_null(f);
-        fputs("the bytes", f);
-        fclose(f);
-        free(path);
+        put_file(g, "note.txt", "the bytes");
         says(g, 200, SENT);
         rig_connect(g, "");
         deliver(g, (struct delivery){
@@ -344,6 +350,27 @@ static void an_old_message_that_had_not_arrived_is_sent(void **state)
         assert_string_equal(rig_line(g, 1), "POST /channels/7/messages");
 }
 
+/* Files without a word look alike. */
+static void an_old_file_is_told_from_another_by_its_size(void **state)
+{
+        struct rig *g = *state;
+        const struct delivery d = { .kind = "upload",
+                                    .channel = "7",
+                                    .payload = "{\"path\":\"two.txt\",\"mime\":\"text/plain\"}",
+                                    .attempt = 2 };
+
+        put_file(g, "two.txt", "12345");
+        says(g, 200,
+             "[{\"id\":\"900\",\"content\":\"\",\"author\":{\"id\":\"42\"},\"attachments\":[{\"filename\":"
+             "\"one.txt\","
+             "\"size\":4}]}]");
+        says(g, 200, SENT);
+        rig_connect(g, "");
+        deliver(g, d);
+        assert_string_equal(await(g)->platform_id, "501");
+        assert_non_null(strstr(rig_line(g, 1), "POST /channels/7/messages"));
+}
+
 static void what_cannot_be_found_out_stays_unsure(void **state)
 {
         struct rig *g = *state;
@@ -522,6 +549,7 @@ int main(void)
                 TEST(a_repeated_send_has_the_same_nonce_and_another_delivery_another),
                 TEST(an_old_message_that_had_arrived_is_not_sent_again),
                 TEST(an_old_message_that_had_not_arrived_is_sent),
+                TEST(an_old_file_is_told_from_another_by_its_size),
                 TEST(what_cannot_be_found_out_stays_unsure),
                 TEST(a_dm_is_opened_once_and_remembered),
                 TEST(somebody_who_takes_no_dms_is_told_apart),

@@ -7,12 +7,15 @@
  *  - so an attempt after the first whose delivery is older than NONCE_MS looks first: it reads the channel from the delivery's beginning on, and only
  *    a message that is not there is sent. Discord's history is sure to have the message; whether it shows the nonce is not documented, so our
  *    own message with the same text and the same question counts as well.
+ *    A file is known by its size.
  *  - when neither can be found out (no right to read the history), the delivery ends as unknown, never as a repetition.
- * Answers to slash commands are edits of the message that Discord shows already: these may be repeated at any time.
+ * Answers to slash commands are edits of the message that Discord shows already: these may be repeated as long as we have the command's token. An
+ * attempt of another life of the process has lost it, and goes to the channel with a nonce that Discord has never seen: it looks first, too.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -163,6 +166,31 @@ static bool same_text(const char *a, const char *b)
         return strncmp(a, b, n) == 0 && strspn(b + n, " \t\r\n") == strlen(b + n);
 }
 
+/* Names are changed by Discord, bytes are not. */
+static bool same_file(const struct dc_send *s, const json_t *m)
+{
+        const json_t *files = json_object_get(m, "attachments");
+        struct stat st;
+
+        if (!s->file)
+                return json_array_size(files) == 0;
+        return stat(s->file, &st) == 0 && json_int(json_array_get(files, 0), "size", -1) == st.st_size;
+}
+
+/* Does this message stand in the place of the command that is answered? */
+static bool is_commands_place(const struct dc_send *s, const json_t *m)
+{
+        const char *command = json_str(json_object_get(m, "interaction_metadata"), "id", NULL);
+
+        return command && s->reply_to && strcmp(command, s->reply_to) == 0;
+}
+
+/* Is the nonce of an earlier attempt perhaps forgotten by now? */
+static bool is_old(const struct dc_send *s)
+{
+        return clock_wall_ms() - s->created_ms > NONCE_MS;
+}
+
 static bool is_this(const struct dc_send *s, const json_t *m)
 {
         const struct discord *dc = discord_of(s);
@@ -175,9 +203,10 @@ static bool is_this(const struct dc_send *s, const json_t *m)
                 return false;
         if (nonce)
                 return strcmp(nonce, json_str(s->body, "nonce", "")) == 0;
-        if (wanted && about && strcmp(wanted, about) != 0)
+        if ((wanted && about && strcmp(wanted, about) != 0) || !same_file(s, m))
                 return false;
-        return same_text(json_str(m, "content", ""), json_str(s->body, "content", ""));
+        return (is_old(s) || is_commands_place(s, m)) &&
+               same_text(json_str(m, "content", ""), json_str(s->body, "content", ""));
 }
 
 static void look(struct dc_send *s, const char *after);
@@ -200,7 +229,7 @@ static void on_looked(void *arg, const struct dc_answer *a)
                                                    .retry_after_ms = -1 });
         } else if (a->ok && n == 100 && newest && ++s->pages < LOOK_PAGES) {
                 look(s, newest);
-        } else if (a->ok && n < 100) {
+        } else if ((a->ok && n < 100) || !is_old(s)) {
                 s->looked = true;
                 proceed(s);
         } else {
@@ -228,11 +257,12 @@ static void look(struct dc_send *s, const char *after)
                                on_looked, s);
 }
 
-/* Is the nonce of an earlier attempt perhaps forgotten by now? */
 static bool must_look(const struct dc_send *s)
 {
+        bool earlier_life = s->reply_to && s->created_ms < discord_of(s)->opened_ms;
+
         return s->kind->creates && !s->interaction && !s->looked && s->attempt > 1 &&
-               clock_wall_ms() - s->created_ms > NONCE_MS;
+               (is_old(s) || earlier_life);
 }
 
 /* ---- the DM of a person ---- */

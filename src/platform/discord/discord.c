@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/id.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -392,6 +393,7 @@ static int discord_open(struct adapter *a, struct error *err)
 
         dc->adapter = a;
         dc->conf = a->conf;
+        dc->opened_ms = clock_wall_ms();
         dc->lock = -1;
         dc->token = take_token(a, err);
         if (dc->token)

@@ -76,6 +76,7 @@ struct discord {
         struct adapter *adapter;
         const struct discord_conf *conf;
         struct secret *token;
+        int64_t opened_ms; /* wall clock: what is older may have been tried by another life of the process */
         enum dc_state state;
         struct dc_self self; /* from DC_LINKED on */
         struct dc_rest *rest;
