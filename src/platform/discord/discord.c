@@ -332,6 +332,7 @@ static void on_timer(void *arg)
         }
         dc_inbound_free(dc->inbound);
         dc->inbound = NULL;
+        dc_errands_release(dc); /* some were asked by the inbound side, which is gone */
         dc_webhook_release(dc);
 }
 
