@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #include "base/clock.h"
 #include "base/id.h"
@@ -19,9 +20,20 @@ struct keyring {
         struct map by_prefix; /* → struct key, one reference each */
         struct key **all;     /* by id */
         size_t count, cap;
-        unsigned adding;
-        unsigned changing; /* changes on their way to the store; the ring outlives them */
+        LIST_HEAD(, change) arriving; /* new keys on their way to the store */
+        unsigned adding;              /* how many these are */
+        unsigned changing;            /* changes on their way to the store; the ring outlives them */
         bool used, closed;
+};
+
+/* A change on its way to the store. */
+struct change {
+        struct keyring *ring;
+        LIST_ENTRY(change) next; /* of a new key */
+        struct key *key;         /* a reference */
+        char *scopes, *adapters;
+        keyring_done_fn *done;
+        void *arg;
 };
 
 /* ---- in memory ---- */
@@ -70,9 +82,14 @@ struct key *keyring_by_id(const struct keyring *r, int64_t id)
 
 struct key *keyring_by_name(const struct keyring *r, const char *name, int64_t now_ms)
 {
+        const struct change *c;
+
         for (size_t i = 0; i < r->count; i++)
                 if (key_is_live(r->all[i], now_ms) && strcmp(r->all[i]->name, name) == 0)
                         return r->all[i];
+        LIST_FOREACH(c, &r->arriving, next)
+                if (strcmp(c->key->name, name) == 0)
+                        return c->key;
         return NULL;
 }
 
@@ -228,14 +245,6 @@ void keyring_free(struct keyring *r)
 
 /* ---- changes ---- */
 
-struct change {
-        struct keyring *ring;
-        struct key *key; /* a reference */
-        char *scopes, *adapters;
-        keyring_done_fn *done;
-        void *arg;
-};
-
 static void begin_change(struct change *c, store_fn *fn, store_done_fn *done)
 {
         c->ring->changing++;
@@ -294,6 +303,7 @@ static void on_new(void *arg, const struct error *err)
 {
         struct change *c = arg;
 
+        LIST_REMOVE(c, next);
         c->ring->adding--;
         if (!err)
                 put(c->ring, key_ref(c->key));
@@ -325,6 +335,7 @@ int keyring_add(struct keyring *r, struct key *k, char text[KEYRING_TEXT_SIZE], 
         *c = (struct change){ .ring = r, .key = k, .scopes = scopes_text(k), .done = done, .arg = arg };
         if (k->adapters)
                 c->adapters = mem_strndup(k->adapters + 1, strlen(k->adapters) - 2);
+        LIST_INSERT_HEAD(&r->arriving, c, next);
         r->adding++;
         begin_change(c, write_new, on_new);
         return 0;

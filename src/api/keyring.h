@@ -23,7 +23,7 @@ void keyring_free(struct keyring *r);
 /* The key with this text, whether or not it is still valid; borrowed. hash is the text's. NULL: there is none. */
 struct key *keyring_find(const struct keyring *r, const char *text, const unsigned char hash[SHA256_SIZE]);
 struct key *keyring_by_id(const struct keyring *r, int64_t id);
-/* The valid key of that name; borrowed. */
+/* The valid key of that name, also one that is about to be; borrowed. */
 struct key *keyring_by_name(const struct keyring *r, const char *name, int64_t now_ms);
 /* The request was this key's; remembered now and then. */
 void keyring_used(struct keyring *r, struct key *k, int64_t now_ms);

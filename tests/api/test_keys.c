@@ -109,6 +109,24 @@ static void a_revoked_key_opens_nothing(void **state)
         free(text);
 }
 
+static void a_name_is_given_once_also_to_those_who_ask_together(void **state)
+{
+        static const char body[] = "{\"name\":\"shop\",\"scopes\":[\"read\"]}";
+        struct api_rig *r = *state;
+        struct http_raw c[2];
+        int sum = 0;
+
+        for (size_t i = 0; i < COUNT(c); i++)
+                api_rig_send(r, &c[i], "POST", "/api/v2/keys", "", body);
+        for (size_t i = 0; i < COUNT(c); i++) {
+                struct api_answer a = api_rig_receive(&c[i]);
+
+                sum += a.status;
+                api_answer_release(&a);
+        }
+        assert_int_equal(sum, 201 + 409);
+}
+
 static void keys_and_their_last_use_survive_a_restart(void **state)
 {
         struct api_rig *r = *state;
@@ -567,6 +585,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 CASE(a_key_is_shown_once_and_only_its_digest_is_kept),
                 CASE(a_revoked_key_opens_nothing),
+                CASE(a_name_is_given_once_also_to_those_who_ask_together),
                 CASE(keys_and_their_last_use_survive_a_restart),
                 CASE(an_expired_key_opens_nothing),
                 CASE(what_a_key_cannot_be_is_refused),
