@@ -455,6 +455,24 @@ static void another_token_intents_or_shards_do_not_resume_it(void **state)
         assert_int_equal(g->fake.resumes, 0);
 }
 
+/* Guilds that a new shard takes over were somebody else's, and what was missed there is missed as well. */
+static void a_new_shard_knows_since_when_something_may_be_missing(void **state)
+{
+        struct rig *g = *state;
+
+        connected(g);
+        fake_dispatch(&g->fake, g->fake.last, "X", "{}");
+        await(g, &g->events, 1);
+        g->o.shards = 2;
+        g->o.times.identify_ms = 1;
+        restart(g);
+        await(g, &g->gaps, 1);
+        assert_true(g->since_ms > 0);
+        await(g, &g->gaps, 2);
+        assert_true(g->since_ms > 0);
+        assert_int_equal(g->fake.resumes, 0);
+}
+
 static void op_7_resumes_also_before_hello(void **state)
 {
         struct rig *g = *state;
@@ -801,6 +819,7 @@ int main(void)
                 T(a_dispatch_told_twice_is_handed_over_once),
                 T(a_restart_resumes_behind_the_last_commit),
                 T(another_token_intents_or_shards_do_not_resume_it),
+                T(a_new_shard_knows_since_when_something_may_be_missing),
                 T(op_7_resumes_also_before_hello),
                 T(op_9_true_resumes_and_false_identifies_anew),
                 T(three_failed_resumes_are_enough),

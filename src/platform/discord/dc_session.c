@@ -207,16 +207,25 @@ static json_t *read_file(const char *path)
         return n < sizeof(text) ? json_read(text, n, NULL) : NULL;
 }
 
-static void take(const struct dc_session_file *f, const json_t *j, struct dc_session *out)
+static bool is_ours(const struct dc_session_file *f, const json_t *j)
 {
-        if (strcmp(json_str(j, "token", ""), f->token) != 0)
+        return strcmp(json_str(j, "token", ""), f->token) == 0;
+}
+
+/* Of use also when the session itself is of none. */
+static void take_times(const struct dc_session_file *f, const json_t *j, struct dc_session *out)
+{
+        if (!is_ours(f, j))
                 return;
-        /* these also when the session itself is of no use */
         out->seen_ms = json_int(j, "seenMs", 0);
         out->seen_message = json_flag(j, "seenMessage", false);
         out->missing_ms = json_int(j, "missingMs", 0);
-        if (json_int(j, "intents", -1) != f->intents || json_int(j, "shards", -1) != f->shards ||
-            json_int(j, "seq", -1) < 0)
+}
+
+static void take_session(const struct dc_session_file *f, const json_t *j, struct dc_session *out)
+{
+        if (!is_ours(f, j) || json_int(j, "intents", -1) != f->intents ||
+            json_int(j, "shards", -1) != f->shards || json_int(j, "seq", -1) < 0)
                 return;
         out->id = mem_strdup(json_str(j, "session", NULL));
         out->resume_url = mem_strdup(json_str(j, "resumeUrl", NULL));
@@ -226,6 +235,20 @@ static void take(const struct dc_session_file *f, const json_t *j, struct dc_ses
         out->application_id = mem_strdup(json_str(j, "applicationId", NULL));
         if (!out->id || !out->resume_url)
                 dc_session_forget(out);
+}
+
+static char *path_of(const struct dc_gateway_options *o, unsigned shard)
+{
+        return mem_printf("%s/state/gateway-%s-%u.json", o->dir, o->name, shard);
+}
+
+static json_t *read_first(const struct dc_gateway_options *o)
+{
+        char *path = path_of(o, 0);
+        json_t *j = read_file(path);
+
+        free(path);
+        return j;
 }
 
 struct dc_session_file *dc_session_open(const struct dc_gateway_options *o, unsigned shard, unsigned shards,
@@ -240,7 +263,7 @@ struct dc_session_file *dc_session_open(const struct dc_gateway_options *o, unsi
                 return NULL;
         f = mem_zalloc(sizeof(*f));
         f->loop = o->loop;
-        f->path = mem_printf("%s/state/gateway-%s-%u.json", o->dir, o->name, shard);
+        f->path = path_of(o, shard);
         f->intents = o->intents;
         f->shards = shards;
         f->save_ms = o->times.save_ms;
@@ -250,7 +273,10 @@ struct dc_session_file *dc_session_open(const struct dc_gateway_options *o, unsi
         crypto_sha256_hex(secret_reveal(o->token), secret_length(o->token), digest);
         snprintf(f->token, sizeof(f->token), "%.16s", digest);
         j = read_file(f->path);
-        take(f, j, out);
+        take_session(f, j, out);
+        if (!j) /* the guilds of a new shard were another one's: what that has seen is what is known of them */
+                j = read_first(o);
+        take_times(f, j, out);
         json_decref(j);
         return f;
 }
