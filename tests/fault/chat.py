@@ -47,6 +47,7 @@ class Platform:
 
     name = None
     sizes = {}
+    rests = 0.0  # of all lives are long enough to recover from whatever came before
 
     def adapter(self, address):
         """The adapter's settings, without what all of them have."""
@@ -283,12 +284,17 @@ class Campaign:
         self.plan = [(f"{point}@{self.rng.choice((1, 2, 5, 17, 40))}", 0.4)
                      for point in fault_points() for _ in range(size.passes)]
         for _ in range(size.random_kills):
-            self.plan.append((None, self.rng.uniform(0, 0.06) if self.rng.random() < 0.2 else
-                              self.rng.uniform(0.06, 1.0)))
+            self.plan.append((None, self._life()))
         self.rng.shuffle(self.plan)
         self.random_kills = self.point_kills = 0
         self.tally = Tally()
         self.line = None  # the result
+
+    def _life(self):
+        """Seconds until the kill; a fifth while the last life is being recovered."""
+        if self.rng.random() < self.platform.rests:
+            return self.rng.uniform(5, 9)
+        return self.rng.uniform(0, 0.06) if self.rng.random() < 0.2 else self.rng.uniform(0.06, 1.0)
 
     def _config(self, sim):
         adapter = {"type": self.platform.name, "dm": "everyone", "agent": "echo", "rateLimit": {"turns": 0},

@@ -11,7 +11,8 @@ TOKEN = "OTAwMDAwMDAwMDAwMDAwMDAw.simulator.token"
 
 class Discord(Platform):
     name = "discord"
-    sizes = {"short": Size(4_000, 150, 40, 1, 600), "full": Size(50_000, 500, 500, 5, 7200)}
+    rests = 0.08  # a session that was declared invalid may be followed by another one only after seconds
+    sizes = {"short": Size(4_000, 150, 40, 1, 600), "full": Size(50_000, 400, 300, 5, 7200)}
 
     def adapter(self, address):
         # by the clock, which jumps, messages may look hours older than they are
