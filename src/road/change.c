@@ -59,6 +59,15 @@ void change_unindex(struct turn *t, const struct incoming *in)
         free(key);
 }
 
+static bool is_found(const struct road *r, const struct incoming *in)
+{
+        char *key = is_indexed(in) ? input_key(in) : NULL;
+        bool found = !key || map_get(&r->inputs, key) != NULL;
+
+        free(key);
+        return found;
+}
+
 /* The turn that is to answer the message which was changed; *at: which of its messages it is. */
 static struct turn *find(const struct road *r, const struct incoming *in, unsigned *at)
 {
@@ -86,13 +95,15 @@ static int write_edit(struct store_tx *tx, const struct change *c, struct error 
 
 static int write_removal(struct store_tx *tx, const struct change *c, struct error *err)
 {
-        struct store_stmt *s = store_prepare(tx, "UPDATE turns SET inputs = ?2 WHERE id = ?1");
+        struct store_stmt *s = store_prepare(
+                tx, "UPDATE turns SET inputs = ?2 WHERE id = ?1 AND state IN ('queued', 'running')");
 
         store_bind_int(s, 1, c->turn);
         store_bind_text(s, 2, c->inputs);
         if (store_run(s, err) < 0)
                 return -1;
-        s = store_prepare(tx, "UPDATE trigger_log SET status = 'cancelled', error = ?2 WHERE event = ?1");
+        s = store_prepare(tx, "UPDATE trigger_log SET status = 'cancelled', error = ?2 WHERE event = ?1 AND "
+                              "status = 'queued'");
         store_bind_int(s, 1, c->event);
         store_bind_text(s, 2, "it was deleted before it was answered");
         return store_run(s, err);
@@ -179,10 +190,22 @@ static struct change *edit(struct turn *t, unsigned at, const struct incoming *i
         return c;
 }
 
-static void take_out(struct turn *t, unsigned at, struct change *c)
+/* Without those that were deleted while it runs, which nobody finds any more: the next life does not read them. */
+static char *inputs_left(const struct turn *t)
 {
         struct buf inputs;
 
+        buf_init(&inputs, 0);
+        for (unsigned i = 0; i < t->input_count; i++) {
+                if (is_found(t->road, t->inputs[i]))
+                        buf_addf(&inputs, "%s%lld", inputs.len > 0 ? "," : "",
+                                 (long long)t->inputs[i]->event);
+        }
+        return buf_take(&inputs);
+}
+
+static void take_out(struct turn *t, unsigned at, struct change *c)
+{
         change_unindex(t, t->inputs[at]);
         c->old = t->inputs[at];
         c->joined = true;
@@ -190,9 +213,7 @@ static void take_out(struct turn *t, unsigned at, struct change *c)
         t->input_count--;
         t->lane->mailbox--;
         t->joining++;
-        buf_init(&inputs, 0);
-        turn_inputs_text(t, &inputs);
-        c->inputs = buf_take(&inputs);
+        c->inputs = inputs_left(t);
 }
 
 static struct change *delete (struct turn *t, unsigned at, char **reason)
@@ -213,10 +234,12 @@ static struct change *delete (struct turn *t, unsigned at, char **reason)
         t->doomed = t->doomed || c->cancels;
         c->joined = waits(t);
         t->joining += c->joined;
-        if (c->cancels)
+        if (c->cancels) {
                 *reason = mem_printf("cancelled %s: %s", t->key, WHY_DELETED);
-        else
+        } else {
+                c->inputs = inputs_left(t);
                 *reason = mem_printf("one of several messages of %s, which goes on with the others", t->key);
+        }
         return c;
 }
 

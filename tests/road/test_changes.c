@@ -177,6 +177,24 @@ static void a_deleted_question_stops_the_turn_that_runs(void **state)
         rig_free(g);
 }
 
+static void what_was_deleted_while_the_agent_worked_is_not_read_by_the_next_life(void **state)
+{
+        struct rig *g = two_wait(50);
+
+        (void)state;
+        rig_until(g, &g->run_count, 1);
+        deletes(g, "1");
+        rig_restart(g);
+        rig_until(g, &g->run_count, 2);
+        assert_string_equal(g->runs[1].text, "two");
+        assert_string_equal(rig_text(g, "SELECT status || ': ' || error FROM trigger_log ORDER BY event"),
+                            "cancelled: it was deleted before it was answered");
+        deletes(g, "2");
+        rig_until_idle(g);
+        assert_true(g->runs[1].cancelled);
+        rig_free(g);
+}
+
 static void an_edit_of_what_does_not_wait_changes_nothing(void **state)
 {
         struct rig *g = rig_new();
@@ -207,6 +225,7 @@ int main(void)
                 cmocka_unit_test(what_is_said_instead_of_a_deleted_message_is_answered),
                 cmocka_unit_test(a_deleted_question_stops_the_turn_that_runs),
                 cmocka_unit_test(an_edit_of_what_does_not_wait_changes_nothing),
+                cmocka_unit_test(what_was_deleted_while_the_agent_worked_is_not_read_by_the_next_life),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
