@@ -218,11 +218,20 @@ void matter_release(struct matter *m)
         situation_release(&m->situation);
 }
 
+/* The platform shows that a command is being worked on, until somebody says something. A pressed button is a reply, and shows nothing. */
+static bool is_waited_for(const struct matter *m)
+{
+        return m->in->is_command && !m->in->is_reply && !m->dry && m->d->notice.len == 0 &&
+               m->out->command == COMMAND_NONE;
+}
+
 bool matter_pass(struct matter *m, const struct guard *guards)
 {
         for (; guards->name; guards++) {
                 if (guards->passes(m))
                         continue;
+                if (is_waited_for(m))
+                        matter_notice(m, "I do not answer this here.");
                 m->d->guard = guards->name;
                 m->out->trigger = false;
                 m->out->reason = m->d->reason.len > 0 ? m->d->reason.data : NULL;

@@ -139,6 +139,27 @@ static void a_command_is_said_whole_and_waits_for_nothing(void **state)
         dispatch_free(d);
 }
 
+/* Discord shows that it is being worked on, for a quarter of an hour. */
+static void a_command_that_is_not_answered_is_told_so_but_a_button_is_not(void **state)
+{
+        struct dispatch *d = dispatch_with("[{\"agent\": \"a\", \"mode\": \"off\"}]", NULL);
+        struct incoming in = message();
+        struct decision out;
+
+        (void)state;
+        in.is_mention = true;
+        dispatch_decide(d, &in, &out);
+        assert_null(out.notice);
+        in.is_command = true;
+        dispatch_decide(d, &in, &out);
+        assert_false(out.trigger);
+        assert_string_equal(out.notice, "I do not answer this here.");
+        in.is_reply = true;
+        dispatch_decide(d, &in, &out);
+        assert_null(out.notice);
+        dispatch_free(d);
+}
+
 static void a_trusted_adapter_answers_everything_with_its_own_agent(void **state)
 {
         struct dispatch *d = dispatch_with(no_rules, "assistant");
@@ -822,6 +843,7 @@ int main(void)
                 cmocka_unit_test(a_star_matches_any_run_of_bytes),
                 cmocka_unit_test(without_rules_dms_mentions_and_replies_are_answered),
                 cmocka_unit_test(a_command_is_said_whole_and_waits_for_nothing),
+                cmocka_unit_test(a_command_that_is_not_answered_is_told_so_but_a_button_is_not),
                 cmocka_unit_test(a_trusted_adapter_answers_everything_with_its_own_agent),
                 cmocka_unit_test(rules_about_others_do_not_silence_a_trusted_adapter),
                 cmocka_unit_test(the_first_rule_that_matches_wins),
