@@ -173,6 +173,13 @@ static bool hub_wants(const void *filter, const char *type, const char *topic)
         return wants_type(f, type);
 }
 
+static bool hub_over(const void *filter)
+{
+        const struct filter *f = filter;
+
+        return !key_is_live(f->caller, clock_wall_ms());
+}
+
 /* ---- live ---- */
 
 static bool somebody(const struct stream *s)
@@ -432,7 +439,7 @@ void events_stream(struct http_exchange *x)
 
 struct stream *stream_new(struct api *a, unsigned max_clients)
 {
-        struct sse_options options = { .max_clients = max_clients };
+        struct sse_options options = { .max_clients = max_clients, .over = hub_over };
         struct stream *s = mem_zalloc(sizeof(*s));
 
         s->api = a;

@@ -52,6 +52,7 @@ struct client {
 struct sse_hub {
         struct loop *loop;
         sse_wants_fn *wants;
+        sse_over_fn *over; /* may be NULL */
         char *ring;
         size_t size;
         uint64_t head, tail;          /* next record goes to head; the oldest is at tail */
@@ -308,13 +309,20 @@ static bool has_news(struct client *c)
         return c->behind || find_next(c) || c->behind;
 }
 
+static bool is_over(const struct client *c)
+{
+        return c->hub->over && c->hub->over(c->filter);
+}
+
 static void on_news(void *arg)
 {
         struct sse_hub *h = arg;
         struct client *c;
 
         TAILQ_FOREACH(c, &h->clients, next) {
-                if (!c->fixed && !c->preface && has_news(c))
+                if (is_over(c))
+                        http_stream_cut(c->stream);
+                else if (!c->fixed && !c->preface && has_news(c))
                         http_stream_wake(c->stream);
         }
 }
@@ -323,7 +331,7 @@ static void take_turn(struct client *c)
 {
         int64_t silence = c->turn_ms - c->spoken_ms;
 
-        if (c->given_up) {
+        if (c->given_up || is_over(c)) {
                 http_stream_cut(c->stream);
                 return;
         }
@@ -357,6 +365,7 @@ struct sse_hub *sse_hub_new(struct loop *l, const struct sse_options *options, s
 
         h->loop = l;
         h->wants = wants;
+        h->over = options->over;
         h->size = options->ring_bytes ? (options->ring_bytes + 7) & ~(size_t)7 : 1024 * 1024;
         if (h->size < 1024)
                 h->size = 1024;

@@ -16,10 +16,14 @@
 
 struct sse_hub;
 
+/* Has a client lost its right to be here? Then it is cut: with the next event, or when it has its turn to be pinged. */
+typedef bool sse_over_fn(const void *filter);
+
 struct sse_options {
         size_t ring_bytes;    /* 0: 1 MiB */
         unsigned max_clients; /* 0: 10000; more are refused with 503 */
         int64_t ping_ms;      /* 0: 15000 */
+        sse_over_fn *over;    /* may be NULL */
 };
 
 /* Decides per client whether an event is for it; `filter` is what sse_attach was given. */

@@ -571,7 +571,7 @@ static void the_stream_of_a_key_has_only_its_adapters_and_ends_with_it(void **st
         assert_null(strstr(c.in.data, "hidden"));
         expect(api_rig_ask(r, "DELETE", "/api/v2/keys/key-1", NULL), 200, NULL);
         expect(api_rig_ask(r, "POST", INBOUND "?wait=15000", "{\"text\":\"later words\"}"), 202, NULL);
-        http_raw_pause(&c, 50);
+        assert_true(http_raw_wait_closed(&c));
         assert_null(strstr(c.in.data, "later words"));
         http_raw_close(&c);
         free(request);
