@@ -51,6 +51,7 @@ static const struct {
         { ADAPTER_READBACK, "readback" },   { ADAPTER_EDITS, "edits" },
         { ADAPTER_TYPING, "typing" },       { ADAPTER_THREADS, "threads" },
         { ADAPTER_REACTIONS, "reactions" }, { ADAPTER_FILES, "files" },
+        { ADAPTER_RECALLS, "recalls" },
 };
 
 struct listing {

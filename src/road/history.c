@@ -167,12 +167,21 @@ static void on_history(void *arg, const struct error *err)
         turn_hand_over(t);
 }
 
+/* Where the platform tells nobody what was said before, the lane has what the bot has heard itself. */
+static bool is_recalled(const struct turn *t)
+{
+        const struct road *r = t->road;
+
+        return strcmp(t->terms.mode, MODE_AMBIENT) == 0 && t->terms.recall_messages > 0 && r->hooks.recall &&
+               (r->hooks.adapter_abilities(r->hooks.ctx, t->adapter) & ADAPTER_RECALLS) != 0;
+}
+
 void history_gather(struct turn *t)
 {
         struct road *r = t->road;
         struct history_read *h;
 
-        if (strcmp(t->terms.mode, MODE_AMBIENT) == 0 && t->terms.recall_messages > 0 && r->hooks.recall) {
+        if (is_recalled(t)) {
                 recall_begin(t, (unsigned)t->terms.recall_messages);
                 return;
         }

@@ -164,6 +164,7 @@ enum adapter_ability {
         ADAPTER_FILES = 1 << 7,
         ADAPTER_STREAMS =
                 1 << 8, /* wants a growing answer as one message that is edited; needs ADAPTER_EDITS */
+        ADAPTER_RECALLS = 1 << 9, /* can read what was said in a channel (recall hook) */
 };
 
 struct delivery {

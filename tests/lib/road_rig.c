@@ -98,7 +98,7 @@ static unsigned adapter_abilities(void *ctx, const char *adapter)
         if (strcmp(adapter, "grow") == 0)
                 return ADAPTER_EDITS | ADAPTER_STREAMS | ADAPTER_TYPING | ADAPTER_THREADS;
         if (strcmp(adapter, "react") == 0)
-                return ADAPTER_EDITS | ADAPTER_REACTIONS | ADAPTER_THREADS | ADAPTER_TYPING;
+                return ADAPTER_EDITS | ADAPTER_REACTIONS | ADAPTER_THREADS | ADAPTER_TYPING | ADAPTER_RECALLS;
         return ADAPTER_EDITS;
 }
 

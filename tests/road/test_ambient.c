@@ -65,6 +65,31 @@ static void the_agent_is_shown_the_room_as_it_is_now(void **state)
         rig_free(g);
 }
 
+static void where_the_platform_tells_no_history_the_agent_knows_what_the_bot_heard(void **state)
+{
+        struct rig *g = rig_in_a_room();
+        struct incoming in = {
+                .adapter = "nonce", .guild = "batch", .chat = CHAT_GROUP, .sender_name = "Ann"
+        };
+
+        (void)state;
+        in.text = "we should play Catan again";
+        rig_hear(g, &in);
+        rig_until(g, &g->run_count, 1);
+        rig_answer(g, 0, "[SILENT]");
+        rig_until_idle(g);
+        in.text = "yes!";
+        rig_hear(g, &in);
+        rig_until(g, &g->run_count, 2);
+        assert_int_equal(g->recalled, 0);
+        assert_int_equal(g->runs[1].run->history_count, 1);
+        assert_string_equal(g->runs[1].run->history[0].text, "we should play Catan again");
+        rig_answer(g, 1, "Saturday?");
+        rig_until_idle(g);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'send'"), 1);
+        rig_free(g);
+}
+
 static void what_comes_meanwhile_is_one_further_turn(void **state)
 {
         struct rig *g = rig_in_a_room();
@@ -239,6 +264,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(the_agent_is_shown_the_room_as_it_is_now),
+                cmocka_unit_test(where_the_platform_tells_no_history_the_agent_knows_what_the_bot_heard),
                 cmocka_unit_test(what_comes_meanwhile_is_one_further_turn),
                 cmocka_unit_test(silence_posts_nothing_and_the_record_says_so),
                 cmocka_unit_test(a_silent_rule_runs_the_agent_and_never_posts),
