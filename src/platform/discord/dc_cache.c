@@ -129,16 +129,23 @@ static void add_all(struct dc_cache *c, const char *guild, const json_t *list)
                 dc_cache_add(c, guild, json_array_get(list, i));
 }
 
-static void take_member(struct dc_cache *c, const char *self, const char *guild, const json_t *member)
+void dc_cache_set_roles(struct dc_cache *c, const char *guild, json_t *roles)
 {
         struct guild *g = guild_of(c, guild);
-        json_t *roles = json_object_get(member, "roles");
 
-        if (!g || !self || strcmp(json_str(json_object_get(member, "user"), "id", ""), self) != 0 ||
-            !json_is_array(roles))
+        if (!g)
                 return;
         json_decref(g->roles);
-        g->roles = json_incref(roles);
+        g->roles = json_is_array(roles) ? json_incref(roles) : json_array();
+}
+
+static void take_member(struct dc_cache *c, const char *self, const char *guild, const json_t *member)
+{
+        json_t *roles = json_object_get(member, "roles");
+
+        if (self && strcmp(json_str(json_object_get(member, "user"), "id", ""), self) == 0 &&
+            json_is_array(roles))
+                dc_cache_set_roles(c, guild, roles);
 }
 
 static void learn_guild(struct dc_cache *c, const char *self, const json_t *d)
@@ -255,6 +262,13 @@ const char *dc_cache_guild_name(const struct dc_cache *c, const char *guild)
         const struct guild *g = guild ? map_get(&c->guilds, guild) : NULL;
 
         return g ? g->name : NULL;
+}
+
+bool dc_cache_knows_roles(const struct dc_cache *c, const char *guild)
+{
+        const struct guild *g = map_get(&c->guilds, guild);
+
+        return g && g->roles;
 }
 
 bool dc_cache_has_role(const struct dc_cache *c, const char *guild, const char *role)

@@ -35,6 +35,9 @@ bool dc_cache_place(const struct dc_cache *c, const char *id, struct dc_place *o
 const char *dc_cache_guild_name(const struct dc_cache *c, const char *guild);
 /* Does the bot have this role there? */
 bool dc_cache_has_role(const struct dc_cache *c, const char *guild, const char *role);
+/* Has anybody told which roles the bot has there? And somebody has; NULL: none. */
+bool dc_cache_knows_roles(const struct dc_cache *c, const char *guild);
+void dc_cache_set_roles(struct dc_cache *c, const char *guild, json_t *roles);
 /* Somebody was met; and the id of the one with this user name, NULL: not known. Borrowed as above. */
 void dc_cache_met(struct dc_cache *c, const char *username, const char *id);
 const char *dc_cache_user_named(const struct dc_cache *c, const char *username);

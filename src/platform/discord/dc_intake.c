@@ -11,6 +11,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "platform/discord/dc_event.h"
+#include "platform/discord/dc_rest.h"
 #include "platform/fetch.h"
 
 #define POSTS_MAX 1000 /* interactions over HTTP that wait to be stored */
@@ -55,6 +56,7 @@ struct work {
 struct question {
         struct dc_intake *in;
         char *place, *guild;
+        bool roles; /* which roles we have there is what is asked now */
         unsigned tries;
         struct timer *later; /* Discord was unwell */
         LIST_ENTRY(question) next;
@@ -397,6 +399,13 @@ static bool read_it(struct work *w)
 /* ---- which place? ---- */
 
 static void on_later(void *arg);
+static void pose(struct question *q);
+
+/* A resumed session introduces no guilds: nobody has told us our roles there. */
+static bool needs_roles(const struct dc_intake *in, const char *guild)
+{
+        return in->role_mentions && in->self && dc_is_id(guild) && !dc_cache_knows_roles(in->cache, guild);
+}
 
 /* Not now is no answer: a thread that passes for a channel would be out of its channel's rules. What is told there waits. */
 static bool asks_again(struct question *q, int status)
@@ -411,30 +420,18 @@ static bool asks_again(struct question *q, int status)
         return true;
 }
 
-static void on_place(void *arg, int status, json_t *body, const char *why)
+/* Whatever waits for the place goes on. */
+static void answered(struct question *q, bool known)
 {
-        struct question *q = arg;
         struct dc_intake *in = q->in;
         struct work *w, *after;
 
-        if (asks_again(q, status))
-                return;
-        if (status == 200) {
-                dc_cache_add(in->cache, q->guild, body);
-        } else if (q->guild) { /* then it is a channel like any other, and not asked for again */
-                json_t *plain = json_pack("{s:s, s:i}", "id", q->place, "type", DC_TYPE_TEXT);
-
-                log_info("Discord does not say what this channel is", LOG_S("adapter", in->adapter->name),
-                         LOG_S("channel", q->place), LOG_S("why", why));
-                dc_cache_add(in->cache, q->guild, plain);
-                json_decref(plain);
-        }
         for (w = TAILQ_FIRST(&in->window); w; w = after) {
                 after = TAILQ_NEXT(w, next);
                 if (w->placed || strcmp(w->place, q->place) != 0)
                         continue;
                 w->placed = true;
-                if (status == 200 || q->guild)
+                if (known)
                         read_it(w);
                 else /* missed, and not even known to be a DM */
                         finish(w, true);
@@ -443,11 +440,54 @@ static void on_place(void *arg, int status, json_t *body, const char *why)
         flush(in);
 }
 
+static void on_place(void *arg, int status, json_t *body, const char *why)
+{
+        struct question *q = arg;
+        struct dc_intake *in = q->in;
+
+        if (asks_again(q, status))
+                return;
+        if (status == 200) {
+                dc_cache_add(in->cache, q->guild, body);
+                if (!q->guild)
+                        q->guild = mem_strdup(json_str(body, "guild_id", NULL));
+        } else if (q->guild) { /* then it is a channel like any other, and not asked for again */
+                json_t *plain = json_pack("{s:s, s:i}", "id", q->place, "type", DC_TYPE_TEXT);
+
+                log_info("Discord does not say what this channel is", LOG_S("adapter", in->adapter->name),
+                         LOG_S("channel", q->place), LOG_S("why", why));
+                dc_cache_add(in->cache, q->guild, plain);
+                json_decref(plain);
+        }
+        if (needs_roles(in, q->guild)) {
+                q->roles = true;
+                q->tries = 0;
+                pose(q);
+        } else {
+                answered(q, status == 200 || q->guild);
+        }
+}
+
+/* Where nobody tells, we have none. */
+static void on_roles(void *arg, int status, json_t *body, const char *why)
+{
+        struct question *q = arg;
+
+        if (asks_again(q, status))
+                return;
+        if (status != 200)
+                log_info("Discord does not say which roles the bot has",
+                         LOG_S("adapter", q->in->adapter->name), LOG_S("guild", q->guild), LOG_S("why", why));
+        dc_cache_set_roles(q->in->cache, q->guild, status == 200 ? json_object_get(body, "roles") : NULL);
+        answered(q, true);
+}
+
 static void pose(struct question *q)
 {
-        char *path = mem_printf("/channels/%s", q->place);
+        char *path = q->roles ? mem_printf("/guilds/%s/members/%s", q->guild, q->in->self)
+                              : mem_printf("/channels/%s", q->place);
 
-        q->in->hooks.get(q->in->hooks.ctx, path, on_place, q);
+        q->in->hooks.get(q->in->hooks.ctx, path, q->roles ? on_roles : on_place, q);
         free(path);
 }
 
@@ -487,7 +527,8 @@ static void prepare(struct work *w)
 
         if (is_interaction(w))
                 learn_channel(w->in, w->e.d);
-        w->placed = !guild || dc_cache_place(w->in->cache, w->place, &known);
+        w->placed = !guild || (dc_cache_place(w->in->cache, w->place, &known) &&
+                               (is_interaction(w) || !needs_roles(w->in, guild)));
         if (!w->placed)
                 ask_place(w->in, w->place, guild);
         else if (read_it(w) && w->state == WORK_READY)
