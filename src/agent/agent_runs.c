@@ -279,8 +279,9 @@ void runs_move(struct instance *from, struct instance *to)
                         to->holds++;
                         queue_push(&to->queue, &r->entry);
                 } else {
-                        add_record(r, from->agent.name, "it is not configured any more");
-                        refuse(as, r, ERR_MISSING, "Nobody is there to answer: the agent is not configured.");
+                        give_away_or_refuse(as, r, from, ERR_MISSING,
+                                            "Nobody is there to answer: the agent is not configured.",
+                                            "it is not configured any more");
                 }
                 timer_start(as->chores, 0);
         }

@@ -220,13 +220,15 @@ static void put_together(struct agents *as, struct agent_conf **confs, size_t co
         }
 }
 
-static void switch_to(struct agents *as, struct map *next)
+static void switch_to(struct agents *as, const struct map *next)
 {
+        struct map before = as->live;
         const char *name;
         void *value;
 
-        for (size_t i = 0; map_each(&as->live, &i, &name, &value);) {
-                struct instance *old = value, *new = map_get(next, name);
+        as->live = *next; /* first: who waited for one that is gone looks for another among these */
+        for (size_t i = 0; map_each(&before, &i, &name, &value);) {
+                struct instance *old = value, *new = map_get(&as->live, name);
 
                 if (new == old)
                         continue;
@@ -237,8 +239,7 @@ static void switch_to(struct agents *as, struct map *next)
                 runs_move(old, new);
                 retire(old);
         }
-        map_release(&as->live);
-        as->live = *next;
+        map_release(&before);
 }
 
 int agents_apply(struct agents *as, struct agent_conf **confs, size_t count, struct error *err)

@@ -326,6 +326,43 @@ static void a_turn_that_waits_for_an_agent_that_is_removed_ends(void **state)
                 fake_turn_release(&t[i]);
 }
 
+#define FAILS_OVER "{\"url\": \"" DEAD "\", \"retries\": 0, \"failover\": [\"b\", \"c\"]}"
+
+static void waits_for(void *arg, const struct agent *a, const struct agent_health *h)
+{
+        if (strcmp(a->name, "b") == 0)
+                *(size_t *)arg = h->waiting;
+}
+
+static void a_turn_that_waits_for_a_substitute_that_is_removed_goes_to_the_next(void **state)
+{
+        static const char *const three[] = { "a", "webhook", FAILS_OVER,
+                                             "b", "echo",    "{\"delayMs\": 60000, \"concurrency\": 1}",
+                                             "c", "echo",    "{\"prefix\": \"c \"}",
+                                             NULL };
+        static const char *const two[] = { "a", "webhook", FAILS_OVER, "c", "echo", "{\"prefix\": \"c \"}",
+                                           NULL };
+        struct bench *b = *state;
+        struct fake_turn t[2];
+        size_t waiting = 0;
+
+        apply(b, three);
+        for (int i = 0; i < 2; i++) {
+                fake_turn_init(&t[i], i == 0 ? "b" : "a", "x");
+                fake_turn_start(&t[i], b->agents);
+        }
+        while (waiting == 0) {
+                loop_step(b->loop, true);
+                agents_each(b->agents, waits_for, &waiting);
+        }
+        apply(b, two);
+        fake_turn_await(&t[1], b->loop);
+        assert_string_equal(t[1].text, "c x");
+        fake_turn_cancel(&t[0], b->agents);
+        for (int i = 0; i < 2; i++)
+                fake_turn_release(&t[i]);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -340,6 +377,7 @@ int main(void)
                 TEST(only_so_many_work_at_once_and_the_others_wait_in_order),
                 TEST(a_waiting_turn_can_be_cancelled_and_a_reload_takes_it_along),
                 TEST(a_turn_that_waits_for_an_agent_that_is_removed_ends),
+                TEST(a_turn_that_waits_for_a_substitute_that_is_removed_goes_to_the_next),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
