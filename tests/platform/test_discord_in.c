@@ -410,6 +410,37 @@ static void files_are_there_before_the_message_is(void **state)
         fake_server_free(cdn);
 }
 
+/* Whatever is pasted is called image.png. */
+static void files_of_one_name_do_not_replace_each_other(void **state)
+{
+        static const struct fake_answer script[] = {
+                { .bytes = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\none" },
+                { .bytes = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\ntwo" },
+        };
+        static const char *const names[] = { "100-image.png", "100-2-image.png" };
+        struct rig *g = *state;
+        struct fake_server *cdn = fake_server_new(g->loop, script, COUNT(script));
+        int port = fake_server_port(cdn);
+        char *more = mem_printf(
+                ",\"attachments\":[{\"id\":\"70\",\"filename\":\"image.png\",\"size\":3,\"url\":\"http://"
+                "127.0.0.1:%d/1\"},{\"id\":\"71\",\"filename\":\"image.png\",\"size\":3,\"url\":"
+                "\"http://127.0.0.1:%d/2\"}]",
+                port, port);
+
+        connected(g);
+        write_in(g, "10", "1", "100", more);
+        await(g, &fake_road.received_count, 1);
+        free(more);
+        fake_server_free(cdn);
+        for (size_t i = 0; i < COUNT(names); i++) {
+                char *path = mem_printf("%s/workspace/channels/dc/10/attachments/%s", g->dir, names[i]);
+                int found = access(path, R_OK);
+
+                free(path);
+                assert_int_equal(found, 0);
+        }
+}
+
 /* ---- interactions ---- */
 
 #define COMMAND                                                                                             \
@@ -742,6 +773,7 @@ int main(void)
                 T(a_channel_is_asked_for_again_when_discord_was_unwell),
                 T(a_dm_tells_where_the_person_is_reached),
                 T(files_are_there_before_the_message_is),
+                T(files_of_one_name_do_not_replace_each_other),
                 T(an_interaction_is_acknowledged_after_its_commit),
                 T(an_interaction_does_not_wait_for_what_happened_before),
                 T(an_interaction_over_http_is_answered_by_its_post),

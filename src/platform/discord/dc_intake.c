@@ -356,10 +356,14 @@ static void fetch(struct work *w, size_t i)
 {
         const struct attachment *a = &w->item.attachments[i];
         struct dc_media *file = &w->item.files[i];
-        const struct fetch_order order = { .key = file->url,
-                                           .channel = w->item.events[0].channel,
-                                           .message = w->item.events[0].id,
-                                           .name = a->name };
+        const char *name = a->name ? a->name : "file";
+        /* several files of a message may have one name: whatever is pasted is called image.png */
+        const struct fetch_order order = {
+                .key = file->url,
+                .channel = w->item.events[0].channel,
+                .message = w->item.events[0].id,
+                .name = i == 0 ? name : arena_printf(&w->item.arena, "%zu-%s", i + 1, name)
+        };
 
         if (!file->url)
                 return;
