@@ -163,6 +163,17 @@ static void a_pattern_that_explodes_is_given_up(void **state)
         }
 }
 
+static void a_pattern_has_fewer_steps_than_the_library_would_allow(void **state)
+{
+        struct error err;
+        struct pattern *p = pattern_new("(a+)+$", &err);
+
+        (void)state;
+        assert_int_equal(pattern_find(p, "aaaaaaaa!"), 0);
+        assert_int_equal(pattern_find(p, "aaaaaaaaaaaaaaaaaaaa!"), -1); /* a million: not tried to the end */
+        pattern_free(p);
+}
+
 static void a_bad_pattern_says_where(void **state)
 {
         char *longest = mem_alloc(PATTERN_MAX_BYTES + 2);
@@ -224,6 +235,7 @@ int main(void)
                 cmocka_unit_test(one_person_keeps_a_bounded_number_of_times),
                 cmocka_unit_test(a_pattern_is_found_or_not),
                 cmocka_unit_test(a_pattern_that_explodes_is_given_up),
+                cmocka_unit_test(a_pattern_has_fewer_steps_than_the_library_would_allow),
                 cmocka_unit_test(a_bad_pattern_says_where),
                 cmocka_unit_test(hours_are_read_and_held),
         };
