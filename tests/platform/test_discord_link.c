@@ -345,6 +345,25 @@ static void questions_in_quick_succession_have_one_answer(void **state)
         assert_int_equal(fake_server_requests(g->server), g->greetings + 6);
 }
 
+static void a_question_that_was_stopped_does_not_seem_to_be_thought_about(void **state)
+{
+        struct rig *g = *state;
+
+        for (int i = 0; i < 3; i++)
+                says(g, 204, "");
+        says(g, 200, "{\"id\":\"501\"}");
+        says(g, 204, "");
+        rig_connect(g, "");
+        stored(QUESTION("901", "ask", "5"));
+        stored(QUESTION("902", "ask", "6"));
+        stored(QUESTION("903", "stop", "5"));
+        rig_requests(g, 3);
+        answer(g, "{\"text\":\"Stopped.\",\"replyTo\":\"903\"}");
+        rig_requests(g, 5);
+        assert_string_equal(rig_line(g, 3), "PATCH /webhooks/43/secret-903/messages/@original");
+        assert_string_equal(rig_line(g, 4), "DELETE /webhooks/43/secret-901/messages/@original");
+}
+
 static void a_command_is_not_reacted_to(void **state)
 {
         const struct delivery mark = { .id = 1,
@@ -555,6 +574,7 @@ int main(void)
                 TEST(an_acknowledgement_that_came_too_late_is_no_place_for_an_answer),
                 TEST(a_pressed_button_leaves_its_message_alone),
                 TEST(questions_in_quick_succession_have_one_answer),
+                TEST(a_question_that_was_stopped_does_not_seem_to_be_thought_about),
                 TEST(a_command_is_not_reacted_to),
                 TEST(an_open_command_survives_an_orderly_restart),
                 TEST(the_last_messages_are_recalled_oldest_first),

@@ -21,7 +21,8 @@ enum { CALLBACK_LATER = 5, CALLBACK_UPDATE_LATER = 6 };
 
 struct dc_token {
         char *interaction, *application, *token;
-        char *asker;      /* "channel user" of a question to the agent; NULL: another command */
+        char *asker; /* "channel user" of a question to the agent, or of the word to stop; NULL: another command */
+        bool asks;        /* it is a question */
         int64_t until_ms; /* wall clock */
         bool spent;       /* answered, or cannot be; remembered because it is no message one could react to */
         TAILQ_ENTRY(dc_token) next;
@@ -123,9 +124,9 @@ void dc_reply_done(struct discord *dc, const char *interaction)
         if (!done)
                 return;
         done->spent = true;
-        /* questions that were asked in quick succession have one answer, in the place of the last */
+        /* questions that were asked in quick succession have one answer, in the place of the last; those that were stopped have none */
         for (t = TAILQ_FIRST(&dc->tokens); done->asker && t != done; t = TAILQ_NEXT(t, next))
-                if (!t->spent && t->asker && strcmp(t->asker, done->asker) == 0)
+                if (!t->spent && t->asks && strcmp(t->asker, done->asker) == 0)
                         withdraw(dc, t);
 }
 
@@ -141,12 +142,17 @@ static bool is_component(const json_t *interaction)
         return json_int(interaction, "type", 0) == INTERACTION_COMPONENT;
 }
 
+static bool is_named(const json_t *interaction, const char *name)
+{
+        return strcmp(json_str(json_object_get(interaction, "data"), "name", ""), name) == 0;
+}
+
 static char *asker_of(const json_t *d)
 {
         const json_t *member = json_object_get(d, "member");
         const json_t *user = json_object_get(member ? member : d, "user");
 
-        if (strcmp(json_str(json_object_get(d, "data"), "name", ""), "ask") != 0)
+        if (!is_named(d, "ask") && !is_named(d, "stop"))
                 return NULL;
         return mem_printf("%s %s", json_str(d, "channel_id", ""), json_str(user, "id", ""));
 }
@@ -161,8 +167,10 @@ json_t *dc_reply_keep(struct discord *dc, const json_t *interaction)
         t = keep(dc, json_str(interaction, "id", NULL),
                  json_str(interaction, "application_id", dc->self.application),
                  json_str(interaction, "token", NULL), clock_wall_ms() + TOKEN_MS);
-        if (t)
+        if (t) {
                 t->asker = asker_of(interaction);
+                t->asks = is_named(interaction, "ask");
+        }
         return json_pack("{s:i}", "type", CALLBACK_LATER);
 }
 
