@@ -15,6 +15,9 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "road/road_private.h"
+
+#define BUSY_MS 2000 /* a busy machine takes its time for a write */
 
 /* ---- hooks ---- */
 
@@ -508,10 +511,10 @@ void rig_until_idle(struct rig *g)
 void rig_spin(struct rig *g, int64_t ms)
 {
         struct timer *tick = timer_new(g->loop, on_tick, NULL);
-        int64_t until = clock_mono_ms() + ms;
+        int64_t until = clock_mono_ms() + ms, latest = until + BUSY_MS, now;
 
         timer_repeat(tick, 5);
-        while (clock_mono_ms() < until)
+        while ((now = clock_mono_ms()) < until || (g->road->writes > 0 && now < latest))
                 loop_step(g->loop, true);
         timer_free(tick);
 }

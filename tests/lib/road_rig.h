@@ -88,7 +88,7 @@ void rig_hear(struct rig *g, const struct incoming *in);
 void rig_until(struct rig *g, const unsigned *counter, unsigned n);
 /* Turns the loop until the road has nothing open and nothing under way. */
 void rig_until_idle(struct rig *g);
-/* Turns the loop for so many milliseconds, for things that must not happen. */
+/* Turns the loop for so many milliseconds, and until what is being written is on the disk: for things that must not happen. */
 void rig_spin(struct rig *g, int64_t ms);
 void rig_answer(struct rig *g, unsigned run, const char *text);
 void rig_fail(struct rig *g, unsigned run, enum error_kind kind, const char *notice);
