@@ -223,6 +223,32 @@ static void commands_of_some_servers_are_registered_there(void **state)
                         rig_line(g, i)));
 }
 
+static void commands_are_taken_away_where_the_settings_do_not_want_them_any_more(void **state)
+{
+        struct rig *g = *state;
+        bool gone = false, there = false;
+
+        says(g, 200, ME);
+        says(g, 200, APPLICATION);
+        says(g, 200, "[]");
+        says(g, 200, ME);
+        says(g, 200, APPLICATION);
+        says(g, 200, "[]");
+        says(g, 200, "[]");
+        rig_open(g, "");
+        rig_requests(g, 3);
+        for (int i = 0; i < 100000 && !dc_memory_get(rig_adapter(g)->self, "commands"); i++)
+                loop_step(g->loop, true);
+        rig_apply(g, TOKEN, ",\"commandGuilds\":[\"5\"]");
+        rig_requests(g, 7);
+        for (unsigned i = 5; i < 7; i++) {
+                gone = gone || (strcmp(rig_line(g, i), "PUT /applications/43/commands") == 0 &&
+                                strcmp(rig_body(g, i), "[]") == 0);
+                there = there || strcmp(rig_line(g, i), "PUT /applications/43/guilds/5/commands") == 0;
+        }
+        assert_true(gone && there);
+}
+
 /* ---- interactions ---- */
 
 #define COMMAND "{\"id\":\"900\",\"application_id\":\"43\",\"type\":2,\"token\":\"interaction-secret\"}"
@@ -569,6 +595,7 @@ int main(void)
                 TEST(mistakes_in_the_settings_are_told),
                 TEST(commands_are_registered_only_when_they_changed),
                 TEST(commands_of_some_servers_are_registered_there),
+                TEST(commands_are_taken_away_where_the_settings_do_not_want_them_any_more),
                 TEST(a_command_is_put_off_and_then_answered_in_its_place),
                 TEST(a_command_whose_time_is_over_is_answered_in_the_channel),
                 TEST(an_acknowledgement_that_came_too_late_is_no_place_for_an_answer),

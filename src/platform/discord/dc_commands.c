@@ -134,11 +134,43 @@ static void publish_to(struct discord *dc, const char *guild, const json_t *list
                on_registered, r);
 }
 
+/* guild NULL: everywhere. */
+static bool is_wanted(const struct discord *dc, const char *guild)
+{
+        const struct setting_list *guilds = &dc->conf->command_guilds;
+
+        if (!dc->conf->slash_commands || !guild)
+                return dc->conf->slash_commands && guilds->count == 0;
+        for (size_t i = 0; i < guilds->count; i++) {
+                if (strcmp(guilds->items[i], guild) == 0)
+                        return true;
+        }
+        return false;
+}
+
+/* Where the settings do not want them any more they would be seen twice, or for ever. */
+static void withdraw(struct discord *dc)
+{
+        json_t *known = json_deep_copy(dc_memory_get(dc, "commands")), *none = json_array();
+        const char *place;
+        json_t *digest;
+
+        json_object_foreach(known, place, digest) {
+                const char *guild = strcmp(place, "everywhere") == 0 ? NULL : place;
+
+                if (!is_wanted(dc, guild))
+                        publish_to(dc, guild, none);
+        }
+        json_decref(none);
+        json_decref(known);
+}
+
 void dc_commands_publish(struct discord *dc)
 {
         const struct setting_list *guilds = &dc->conf->command_guilds;
         json_t *list;
 
+        withdraw(dc);
         if (!dc->conf->slash_commands)
                 return;
         list = all_commands();
