@@ -144,6 +144,9 @@ const struct store_migration store_schema[] = {
           "CREATE TABLE identity_chats("
           " identity BIGINT NOT NULL, adapter TEXT NOT NULL, channel TEXT NOT NULL, seen_ms BIGINT NOT NULL,"
           " PRIMARY KEY (identity, adapter));" },
+        { 12, "notes",
+          /* what a person said in a chat belongs to no turn: few lines, which must be found among many */
+          "CREATE INDEX transcript_notes ON transcript(conversation, id) WHERE turn = 0;" },
         { 0, NULL, NULL },
 };
 /* clang-format on */
