@@ -72,7 +72,7 @@ static void on_gap(void *arg, unsigned shard, int64_t since_ms)
         struct dc_inbound *in = arg;
 
         dc_catchup_gap(in->catchup, shard, since_ms);
-        if (in->resumed && dc_cache_size(in->cache) == 0)
+        if (in->resumed) /* no guild is introduced then; those another shard knows are not this one's */
                 dc_catchup_unseen(in->catchup, shard);
 }
 
