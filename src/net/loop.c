@@ -17,7 +17,8 @@ struct call {
 STAILQ_HEAD(calls, call);
 
 struct loop {
-        uv_loop_t uv;
+        uv_loop_t uv;     /* first: its handles lead back here */
+        bool stepping;    /* one round is wanted, not a run */
         uv_async_t wake;  /* other threads knock here */
         uv_check_t after; /* runs deferred calls once the events of a round are done */
         uv_idle_t hurry;  /* active while calls wait, so that the poll does not block */
@@ -143,8 +144,13 @@ void loop_run(struct loop *l)
 
 bool loop_step(struct loop *l, bool wait)
 {
+        bool more;
+
         take_posted(l);
-        return uv_run(&l->uv, wait ? UV_RUN_ONCE : UV_RUN_NOWAIT) != 0;
+        l->stepping = true;
+        more = uv_run(&l->uv, wait ? UV_RUN_ONCE : UV_RUN_NOWAIT) != 0;
+        l->stepping = false;
+        return more;
 }
 
 void loop_stop(struct loop *l)
@@ -211,10 +217,17 @@ void loop_work(struct loop *l, loop_fn *work, loop_fn *done, void *arg)
         uv_queue_work(&l->uv, &w->uv, on_work, on_worked);
 }
 
+/*
+ * libuv runs timers before it waits for sockets, in the same round. A step has had its event then: it must not wait for another one, which
+ * may never come.
+ */
 static void on_timer(uv_timer_t *uv)
 {
+        struct loop *l = (struct loop *)uv->loop;
         struct timer *t = uv->data;
 
+        if (l->stepping)
+                uv_stop(&l->uv);
         t->fn(t->arg);
 }
 

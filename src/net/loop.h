@@ -21,7 +21,7 @@ void loop_free(struct loop *l);
 uv_loop_t *loop_uv(struct loop *l);
 /* Runs until loop_stop, or until nothing is left to wait for. */
 void loop_run(struct loop *l);
-/* Runs one round; waits for an event when `wait`. Returns false when nothing is left to wait for. */
+/* Runs one round; waits for an event, a timer among them, when `wait`. Returns false when nothing is left to wait for. */
 bool loop_step(struct loop *l, bool wait);
 /* Leaves loop_run after the current callback. Loop thread only. */
 void loop_stop(struct loop *l);

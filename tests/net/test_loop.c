@@ -339,6 +339,29 @@ static void calls_deferred_while_the_loop_ends_still_run(void **state)
         assert_int_equal(log.count, 2);
 }
 
+static void note_fired(void *arg)
+{
+        *(bool *)arg = true;
+}
+
+static void a_step_in_which_a_timer_fired_does_not_wait_for_more(void **state)
+{
+        struct loop *l = loop_new();
+        bool fired = false, later = false;
+        struct timer *soon = timer_new(l, note_fired, &fired), *hour = timer_new(l, note_fired, &later);
+
+        (void)state;
+        timer_start(hour, 3600000);
+        timer_start(soon, 1);
+        uv_sleep(5); /* it is due when the step begins */
+        assert_true(loop_step(l, true));
+        assert_true(fired);
+        assert_false(later);
+        timer_free(soon);
+        timer_free(hour);
+        loop_free(l);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -355,6 +378,7 @@ int main(void)
                 cmocka_unit_test(an_unreferenced_timer_does_not_keep_the_loop_running),
                 cmocka_unit_test(a_stop_leaves_the_run_and_a_forgotten_one_does_not_hurt_the_end),
                 cmocka_unit_test(calls_deferred_while_the_loop_ends_still_run),
+                cmocka_unit_test(a_step_in_which_a_timer_fired_does_not_wait_for_more),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
