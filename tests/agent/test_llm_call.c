@@ -6,10 +6,9 @@
 #include <cmocka.h>
 #include <stdio.h>
 
-#include "../lib/fake_server.h"
+#include "agent_bench.h"
 #include "base/id.h"
 #include "base/json.h"
-#include "fake_turn.h"
 
 #define KEY      "sk-test-0123456789abcdef"
 
@@ -22,39 +21,6 @@
 #define GOOD     SSE_HEAD CHUNK("Hello") CHUNK(", you") LAST USAGE DONE
 #define NO_BODY  "Content-Length: 0\r\n\r\n"
 #define EVENT(j) "event: x\ndata: " j "\n\n"
-
-struct bench {
-        struct loop *loop;
-        struct http_client *http;
-        struct agents *agents;
-        struct fake_server *server;
-};
-
-static int setup(void **state)
-{
-        struct bench *b = mem_zalloc(sizeof(*b));
-        struct error err = { 0 };
-
-        b->loop = loop_new();
-        b->http = http_client_new(b->loop, &(struct http_client_options){ 0 }, &err);
-        assert_non_null(b->http);
-        b->agents = agents_new(b->loop, b->http, "/nonexistent");
-        *state = b;
-        return 0;
-}
-
-static int teardown(void **state)
-{
-        struct bench *b = *state;
-
-        agents_free(b->agents);
-        http_client_free(b->http);
-        if (b->server)
-                fake_server_free(b->server);
-        loop_free(b->loop);
-        free(b);
-        return 0;
-}
 
 static void apply(struct bench *b, const char *type, const char *base, const char *more)
 {

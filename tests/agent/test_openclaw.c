@@ -10,9 +10,8 @@
 #include <cmocka.h>
 #include <stdio.h>
 
-#include "../lib/fake_server.h"
+#include "agent_bench.h"
 #include "base/json.h"
-#include "fake_turn.h"
 
 #define OK                                                                  \
         "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: " \
@@ -24,38 +23,6 @@
 #define SSE      "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
 #define CHUNK(t) "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"" t "\"}}]}\n\n"
 #define LAST     "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"
-
-struct bench {
-        struct loop *loop;
-        struct http_client *http;
-        struct agents *agents;
-        struct fake_server *server;
-};
-
-static int setup(void **state)
-{
-        struct bench *b = mem_zalloc(sizeof(*b));
-        struct error err = { 0 };
-
-        b->loop = loop_new();
-        b->http = http_client_new(b->loop, &(struct http_client_options){ 0 }, &err);
-        b->agents = agents_new(b->loop, b->http, "/nonexistent");
-        *state = b;
-        return 0;
-}
-
-static int teardown(void **state)
-{
-        struct bench *b = *state;
-
-        agents_free(b->agents);
-        http_client_free(b->http);
-        if (b->server)
-                fake_server_free(b->server);
-        loop_free(b->loop);
-        free(b);
-        return 0;
-}
 
 static void talk(struct bench *b, struct fake_turn *t, const char *type, const char *key, const char *path,
                  const char *more, const struct fake_answer *script, size_t count)

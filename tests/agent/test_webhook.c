@@ -6,11 +6,10 @@
 #include <cmocka.h>
 #include <stdio.h>
 
-#include "../lib/fake_server.h"
+#include "agent_bench.h"
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "base/json.h"
-#include "fake_turn.h"
 
 #define SECRET     "a-webhook-secret"
 #define JSON(body) "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" body
@@ -21,39 +20,6 @@
         "close\r\n\r\n<html><body>Welcome</body></html>"
 #define STATUS(s) "HTTP/1.1 " s "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 #define QUICK     ", \"retryMs\": 1"
-
-struct bench {
-        struct loop *loop;
-        struct http_client *http;
-        struct agents *agents;
-        struct fake_server *server;
-};
-
-static int setup(void **state)
-{
-        struct bench *b = mem_zalloc(sizeof(*b));
-        struct error err = { 0 };
-
-        b->loop = loop_new();
-        b->http = http_client_new(b->loop, &(struct http_client_options){ 0 }, &err);
-        assert_non_null(b->http);
-        b->agents = agents_new(b->loop, b->http, "/nonexistent");
-        *state = b;
-        return 0;
-}
-
-static int teardown(void **state)
-{
-        struct bench *b = *state;
-
-        agents_free(b->agents);
-        http_client_free(b->http);
-        if (b->server)
-                fake_server_free(b->server);
-        loop_free(b->loop);
-        free(b);
-        return 0;
-}
 
 static void apply(struct bench *b, const char *url, const char *more)
 {
