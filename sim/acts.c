@@ -1,5 +1,7 @@
 #include "sim/acts.h"
 
+#include <string.h>
+
 #include "base/json.h"
 #include "base/jsonw.h"
 
@@ -44,6 +46,28 @@ void acts_run(struct http_exchange *x)
                 acts_answer(x, &b);
         }
         json_decref(wish);
+}
+
+int acts_add_fault(struct faults *f, const json_t *wish, struct buf *out, struct error *err)
+{
+        int64_t seed = json_int(wish, "seed", 0);
+
+        if (seed)
+                f->dice = (uint64_t)seed;
+        if (json_object_get(wish, "kind") && faults_add(f, wish, err) != 0)
+                return -1;
+        faults_write(f, out);
+        return 0;
+}
+
+void acts_show_faults(struct faults *f, struct http_exchange *x)
+{
+        struct buf b = acts_begin();
+
+        if (strcmp(http_method(x), "DELETE") == 0)
+                faults_clear(f);
+        faults_write(f, &b);
+        acts_answer(x, &b);
 }
 
 double acts_number(const json_t *wish, const char *key, double fallback)

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "net/http_server.h"
+#include "sim/faults.h"
 
 struct world;
 
@@ -37,6 +38,9 @@ void acts_run(struct http_exchange *x);
 struct buf acts_begin(void);
 void acts_answer(struct http_exchange *x, struct buf *b);
 void acts_refuse(struct http_exchange *x, const struct error *err);
+/* POST, and GET or DELETE, of /sim/faults; POST may also seed the dice. */
+int acts_add_fault(struct faults *f, const json_t *wish, struct buf *out, struct error *err);
+void acts_show_faults(struct faults *f, struct http_exchange *x);
 /* A number of a wish. */
 double acts_number(const json_t *wish, const char *key, double fallback);
 

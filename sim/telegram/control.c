@@ -179,25 +179,14 @@ static int set_settings(struct world *w, const json_t *wish, struct buf *out, st
 
 static int add_fault(struct world *w, const json_t *wish, struct buf *out, struct error *err)
 {
-        int64_t seed = json_int(wish, "seed", 0);
-
-        if (seed)
-                w->faults.dice = (uint64_t)seed;
-        if (json_object_get(wish, "kind") && faults_add(&w->faults, wish, err) != 0)
-                return -1;
-        faults_write(&w->faults, out);
-        return 0;
+        return acts_add_fault(&w->faults, wish, out, err);
 }
 
 static void run_faults(struct http_exchange *x)
 {
         struct world *w = http_server_arg(x);
-        struct buf b = acts_begin();
 
-        if (strcmp(http_method(x), "DELETE") == 0)
-                faults_clear(&w->faults);
-        faults_write(&w->faults, &b);
-        acts_answer(x, &b);
+        acts_show_faults(&w->faults, x);
 }
 
 const struct http_route control_routes[] = {
