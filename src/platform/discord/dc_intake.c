@@ -144,7 +144,7 @@ static void question_free(struct question *q)
 
 void dc_intake_free(struct dc_intake *in)
 {
-        struct question *q;
+        struct question *q, *other;
         struct work *w;
 
         if (!in)
@@ -152,8 +152,10 @@ void dc_intake_free(struct dc_intake *in)
         in->gateway = NULL;
         while ((w = TAILQ_FIRST(&in->window)))
                 finish(w, false);
-        while ((q = LIST_FIRST(&in->questions)))
+        for (q = LIST_FIRST(&in->questions); q; q = other) {
+                other = LIST_NEXT(q, next);
                 question_free(q);
+        }
         map_release(&in->holds);
         timer_free(in->again);
         free(in->self);
