@@ -87,6 +87,9 @@ void bus_close(struct bus *b)
         bus_prune_abandon(b);
         bus_consumers_drop(b);
         sweep_listeners(b, true);
+        for (unsigned i = 0; i < b->held_count; i++)
+                free(b->held[i]);
+        free(b->held);
         b->link->driver->close(b->link);
         bus_batch_release(&b->waiting);
         free(b);

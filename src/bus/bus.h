@@ -4,8 +4,8 @@
  * Events are rows of the store, appended inside a caller's transaction, so "it happened" and "it is in
  * the journal" are the same commit. After the commit the caller publishes its batch and listeners get the
  * events, in order. A durable consumer has a name and a cursor; it gets every event of its streams at
- * least once, also those from while it was away, and moves its cursor when it is done with them; replays
- * are harmless because an event's sequence number tells it apart.
+ * least once, also those from while it was away (for as long as events are kept), and moves its cursor when
+ * it is done with them; replays are harmless because an event's sequence number tells it apart.
  *
  * The local driver fans out inside the process. A driver for JetStream adds one file: it relays published
  * batches to the broker and feeds consumers from it; the rows stay the record.
@@ -116,13 +116,38 @@ struct bus_consumer;
 struct bus_consumer *bus_consume(struct bus *b, const char *name, unsigned streams, int64_t from,
                                  bus_consumer_fn *fn, void *arg);
 void bus_consumer_ack(struct bus_consumer *c);
-/* Stops; the cursor stays for the next time. */
+/*
+ * Stops; the cursor stays for the next time. Events wait for it as long as their retention says, counted
+ * from now; what is deleted after that is counted and told when it comes back.
+ */
 void bus_consumer_stop(struct bus_consumer *c);
-/* For owners that move their cursor inside their own transaction. */
+/*
+ * How many events (of all streams) were deleted while it was away for too long. Known when fn is called
+ * for the first time, 0 again after the first acknowledgement.
+ */
+int64_t bus_consumer_missed(const struct bus_consumer *c);
+
+/*
+ * For owners that move their cursor inside their own transaction. Such an owner says once that it is there
+ * (bus_cursor_hold), and is waited for until the bus closes.
+ */
+void bus_cursor_hold(struct bus *b, const char *name);
 int bus_cursor_get(struct store_tx *tx, const char *name, int64_t *seq,
                    struct error *err); /* 0 when unknown: *seq = 0 */
 int bus_cursor_set(struct store_tx *tx, const char *name, int64_t seq,
                    struct error *err); /* never moves back */
+
+/* How far a reader of the journal has come. */
+struct bus_cursor {
+        const char *name; /* borrowed */
+        int64_t seq;      /* it has done everything up to here */
+        int64_t lag;      /* so many came after that, counting those already deleted */
+        int64_t seen_ms;  /* when it was last there, to the minute */
+        int64_t missed;   /* events that were deleted before it read them; see bus_consumer_missed */
+};
+typedef void bus_cursor_fn(void *arg, const struct bus_cursor *c);
+/* Inside a store function: all of them, by name. 0 or -1. */
+int bus_cursors(struct store_tx *tx, bus_cursor_fn *each, void *arg, struct error *err);
 
 /*
  * Reading pages, inside a store function. Filters NULL or 0: all. Newest first when before > 0, else

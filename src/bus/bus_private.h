@@ -32,6 +32,8 @@ struct bus {
         bool publishing;
 
         struct bus_consumers consumers;
+        char **held; /* cursors that others move, see bus_cursor_hold */
+        unsigned held_count;
         int64_t retention_ms[STREAM_COUNT];
         struct timer *prune_timer;
         struct prune *prune; /* the one that is running */
@@ -42,12 +44,17 @@ struct bus {
 void bus_consumers_wake(struct bus *b);
 /* Stops them all. */
 void bus_consumers_drop(struct bus *b);
-/*
- * How many consumers have seen everything there is, and the n-th of them: its name and how far it has
- * come.
- */
-unsigned bus_consumers_idle(const struct bus *b);
-void bus_consumers_idle_at(const struct bus *b, unsigned n, const char **name, int64_t *seq);
+/* Who reads the journal now, and how far each has come. */
+struct bus_position {
+        char *name;
+        int64_t seq;
+};
+struct bus_positions {
+        struct bus_position *items;
+        unsigned count;
+};
+void bus_positions_take(const struct bus *b, struct bus_positions *out);
+void bus_positions_release(struct bus_positions *p);
 
 /* prune.c */
 void bus_prune(void *bus);

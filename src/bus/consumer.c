@@ -28,9 +28,10 @@ struct bus_consumer {
         bus_consumer_fn *fn;
         void *arg;
         enum consumer_state state;
-        bool calling; /* a store call is under way and will come back to us */
-        int64_t seq;  /* everything up to here has been handed over and acknowledged, or is of no concern */
-        int64_t seen; /* bus_head when the page was asked for */
+        bool calling;   /* a store call is under way and will come back to us */
+        int64_t seq;    /* everything up to here has been handed over and acknowledged, or is of no concern */
+        int64_t missed; /* see bus_consumer_missed */
+        int64_t seen;   /* bus_head when the page was asked for */
         struct journal_page page;
         struct timer *retry;
         TAILQ_ENTRY(bus_consumer) next;
@@ -83,14 +84,16 @@ static void call_store(struct bus_consumer *c,
 static int start_cursor(struct store_tx *tx, void *arg, struct error *err)
 {
         struct bus_consumer *c = arg;
-        int64_t known;
-        int rc = bus_cursor_get(tx, c->name, &known, err);
+        struct bus_cursor known;
+        int rc = cursor_find(tx, c->name, &known, err);
 
         if (rc == 0)
                 return bus_cursor_set(tx, c->name, c->page.after, err);
-        if (rc == 1)
-                c->page.after = known;
-        return rc < 0 ? -1 : 0;
+        if (rc < 0)
+                return -1;
+        c->page.after = known.seq;
+        c->missed = known.missed;
+        return cursor_seen(tx, c->name, known.seq, err);
 }
 
 static void on_started(void *arg, const struct error *err)
@@ -100,6 +103,9 @@ static void on_started(void *arg, const struct error *err)
         if (!came_back(c, err))
                 return;
         c->seq = c->page.after;
+        if (c->missed > 0)
+                log_warn("a consumer was away for longer than events are kept; some are missing",
+                         LOG_S("consumer", c->name), LOG_I("missed", c->missed));
         enter(c, READING);
 }
 
@@ -144,6 +150,7 @@ static void on_acked(void *arg, const struct error *err)
         if (!came_back(c, err))
                 return;
         c->seq = c->page.scanned_to;
+        c->missed = 0;
         bus_batch_reset(&c->page.events);
         enter(c, READING);
 }
@@ -213,6 +220,11 @@ void bus_consumer_stop(struct bus_consumer *c)
                 consumer_free(c);
 }
 
+int64_t bus_consumer_missed(const struct bus_consumer *c)
+{
+        return c->missed;
+}
+
 void bus_consumers_wake(struct bus *b)
 {
         struct bus_consumer *c;
@@ -232,25 +244,41 @@ void bus_consumers_drop(struct bus *b)
         }
 }
 
-unsigned bus_consumers_idle(const struct bus *b)
-{
-        const struct bus_consumer *c;
-        unsigned n = 0;
+/* --- who is there --- */
 
-        TAILQ_FOREACH(c, &b->consumers, next)
-                n += c->state == IDLE;
-        return n;
+void bus_cursor_hold(struct bus *b, const char *name)
+{
+        b->held = mem_realloc(b->held, (b->held_count + 1) * sizeof(*b->held));
+        b->held[b->held_count++] = mem_strdup(name);
 }
 
-void bus_consumers_idle_at(const struct bus *b, unsigned n, const char **name, int64_t *seq)
+static void add_position(struct bus_positions *p, const char *name, int64_t seq)
+{
+        p->items[p->count++] = (struct bus_position){ .name = mem_strdup(name), .seq = seq };
+}
+
+/*
+ * What is of no concern to a consumer moves it on in memory only; its cursor follows here, so that a quiet
+ * stream does not hold back the others.
+ */
+void bus_positions_take(const struct bus *b, struct bus_positions *out)
 {
         const struct bus_consumer *c;
+        unsigned n = b->held_count;
 
-        TAILQ_FOREACH(c, &b->consumers, next) {
-                if (c->state != IDLE || n-- > 0)
-                        continue;
-                *name = c->name;
-                *seq = c->seq;
-                return;
-        }
+        TAILQ_FOREACH(c, &b->consumers, next)
+                n++;
+        *out = (struct bus_positions){ .items = mem_array(n, sizeof(*out->items)) };
+        for (unsigned i = 0; i < b->held_count; i++)
+                add_position(out, b->held[i], 0);
+        TAILQ_FOREACH(c, &b->consumers, next)
+                add_position(out, c->name, c->seq);
+}
+
+void bus_positions_release(struct bus_positions *p)
+{
+        for (unsigned i = 0; i < p->count; i++)
+                free(p->items[i].name);
+        free(p->items);
+        *p = (struct bus_positions){ 0 };
 }

@@ -1,5 +1,5 @@
 /*
- * The journal's rows: appending, reading pages, cursors, pruning. Everything here runs inside store
+ * The journal's rows: appending, reading pages, pruning. Everything here runs inside store
  * functions.
  */
 #include "bus/journal.h"
@@ -261,33 +261,6 @@ int journal_page(struct store_tx *tx, struct journal_page *page, struct error *e
                        : 0;
 }
 
-/* --- cursors --- */
-
-int bus_cursor_get(struct store_tx *tx, const char *name, int64_t *seq, struct error *err)
-{
-        struct store_stmt *s = store_prepare(tx, "SELECT seq FROM cursors WHERE name = ?1");
-        int rc;
-
-        store_bind_text(s, 1, name);
-        rc = store_step(s, err);
-        *seq = rc == 1 ? store_col_int(s, 0) : 0;
-        store_reset(s);
-        return rc;
-}
-
-int bus_cursor_set(struct store_tx *tx, const char *name, int64_t seq, struct error *err)
-{
-        struct store_stmt *s = store_prepare(
-                tx, "INSERT INTO cursors(name, seq, updated_ms) VALUES(?1, ?2, ?3) "
-                    "ON CONFLICT(name) DO UPDATE SET seq = excluded.seq, updated_ms = excluded.updated_ms "
-                    "WHERE excluded.seq > cursors.seq");
-
-        store_bind_text(s, 1, name);
-        store_bind_int(s, 2, seq);
-        store_bind_int(s, 3, clock_wall_ms());
-        return store_run(s, err);
-}
-
 /* --- extent and pruning --- */
 
 /* A number, or `otherwise` when there is no row or it is null. */
@@ -355,51 +328,119 @@ static int next_old(struct store_tx *tx, const struct journal_sweep *sweep, int6
         return rc;
 }
 
-static int delete_old(struct store_tx *tx, struct journal_sweep *sweep, int64_t from, int64_t to,
-                      struct error *err)
-{
-        struct store_stmt *s = store_prepare(
-                tx, "DELETE FROM journal WHERE seq > ?1 AND seq <= ?2 AND time_ms < CASE stream "
-                    "WHEN 0 THEN ?3 WHEN 1 THEN ?4 WHEN 2 THEN ?5 WHEN 3 THEN ?6 "
-                    "WHEN 4 THEN ?7 WHEN 5 THEN ?8 WHEN 6 THEN ?9 WHEN 7 THEN ?10 ELSE ?11 END");
+/*
+ * What a sweep deletes of the numbers in (?1, ?2]: older than its stream's cutoff, and passed by everybody
+ * who holds the stream. The streams are numbers: _Static_assert below.
+ */
+#define OLD_EVENTS                                                                   \
+        "journal.seq > ?1 AND journal.seq <= ?2 AND time_ms < CASE stream "          \
+        "WHEN 0 THEN ?3 WHEN 1 THEN ?4 WHEN 2 THEN ?5 WHEN 3 THEN ?6 "               \
+        "WHEN 4 THEN ?7 WHEN 5 THEN ?8 WHEN 6 THEN ?9 WHEN 7 THEN ?10 ELSE ?11 END " \
+        "AND journal.seq <= CASE stream "                                            \
+        "WHEN 0 THEN ?12 WHEN 1 THEN ?13 WHEN 2 THEN ?14 WHEN 3 THEN ?15 "           \
+        "WHEN 4 THEN ?16 WHEN 5 THEN ?17 WHEN 6 THEN ?18 WHEN 7 THEN ?19 ELSE ?20 END"
 
+/* The next part of the journal to be swept. */
+struct part {
+        int64_t from, to;             /* numbers after from, up to to */
+        int64_t passed[STREAM_COUNT]; /* everybody who holds the stream has come so far */
+};
+
+static void bind_part(struct store_stmt *s, const struct journal_sweep *sweep, const struct part *part,
+                      int64_t from)
+{
         _Static_assert(STREAM_COUNT == 9, "the statement names every stream");
         store_bind_int(s, 1, from);
-        store_bind_int(s, 2, to);
-        for (int i = 0; i < STREAM_COUNT; i++)
+        store_bind_int(s, 2, part->to);
+        for (int i = 0; i < STREAM_COUNT; i++) {
                 store_bind_int(s, 3 + i, sweep->cutoff_ms[i]);
+                store_bind_int(s, 3 + STREAM_COUNT + i, part->passed[i]);
+        }
+}
+
+static int delete_old(struct store_tx *tx, struct journal_sweep *sweep, const struct part *part,
+                      struct error *err)
+{
+        struct store_stmt *s = store_prepare(tx, "DELETE FROM journal WHERE " OLD_EVENTS);
+
+        bind_part(s, sweep, part, part->from);
         if (store_run(s, err) != 0)
                 return -1;
         sweep->deleted = store_changes(tx);
         return 0;
 }
 
+/* How many events that come after `seq` are about to be deleted. */
+static int count_lost(struct store_tx *tx, const struct journal_sweep *sweep, const struct part *part,
+                      int64_t seq, int64_t *out, struct error *err)
+{
+        struct store_stmt *s = store_prepare(tx, "SELECT count(*) FROM journal WHERE " OLD_EVENTS);
+
+        bind_part(s, sweep, part, seq > part->from ? seq : part->from);
+        return ask(s, 0, out, err);
+}
+
+/* Whoever was away for too long is not waited for; what that costs it is counted. */
+static int note_lost(struct store_tx *tx, struct journal_sweep *sweep, const struct part *part,
+                     struct error *err)
+{
+        struct cursor_list behind = { 0 };
+        int64_t lost = 0;
+        int rc = cursors_behind(tx, part->to, &behind, err);
+
+        for (size_t i = 0; rc == 0 && i < behind.count; i++) {
+                const struct bus_cursor *c = &behind.items[i];
+
+                rc = count_lost(tx, sweep, part, c->seq, &lost, err);
+                if (rc == 0 && lost > 0)
+                        rc = cursor_missed(tx, c->name, lost, err);
+                if (rc == 0 && lost > 0 && c->missed == 0)
+                        buf_addf(&sweep->lapsed, "%s%s", sweep->lapsed.len > 0 ? ", " : "", c->name);
+        }
+        cursor_list_release(&behind);
+        return rc;
+}
+
+/* 1: there is a part to sweep; 0: not now. */
+static int next_part(struct store_tx *tx, const struct journal_sweep *sweep, struct part *part,
+                     struct error *err)
+{
+        int64_t furthest = 0;
+        int rc = next_old(tx, sweep, &part->from, err);
+
+        if (rc <= 0)
+                return rc;
+        for (int i = 0; i < STREAM_COUNT; i++) {
+                if (cursors_passed(tx, sweep->cutoff_ms[i], &part->passed[i], err) != 0)
+                        return -1;
+                if (part->passed[i] > furthest)
+                        furthest = part->passed[i];
+        }
+        part->to = part->from + SWEEP_NUMBERS < furthest ? part->from + SWEEP_NUMBERS : furthest;
+        return part->from < furthest;
+}
+
 int journal_sweep(struct store_tx *tx, struct journal_sweep *sweep, struct error *err)
 {
-        struct journal_extent before;
-        int64_t passed, from = 0, to;
+        struct part part = { 0 };
         int rc;
 
         sweep->deleted = 0;
         sweep->more = false;
-        if (journal_extent(tx, &before, err) != 0 ||
-            ask(store_prepare(tx, "SELECT min(seq) FROM cursors"), INT64_MAX, &passed, err) != 0)
-                return -1;
-        sweep->extent = before;
-        rc = next_old(tx, sweep, &from, err);
-        if (rc < 0)
-                return -1;
         sweep->next = 0;
-        if (rc == 0 || from >= passed)
-                return 0;
-        to = from + SWEEP_NUMBERS < passed ? from + SWEEP_NUMBERS : passed;
-        if (delete_old(tx, sweep, from, to, err) != 0)
+        buf_clear(&sweep->lapsed);
+        if (journal_extent(tx, &sweep->extent, err) != 0)
                 return -1;
-        sweep->next = to;
+        rc = next_part(tx, sweep, &part, err);
+        if (rc <= 0)
+                return rc;
+        if (note_lost(tx, sweep, &part, err) != 0 || delete_old(tx, sweep, &part, err) != 0)
+                return -1;
+        sweep->next = part.to;
         sweep->more = true;
         if (sweep->deleted == 0)
                 return 0;
-        if (note_head(tx, before.head, err) != 0)
+        if (note_head(tx, sweep->extent.head, err) != 0)
                 return -1;
         return journal_extent(tx, &sweep->extent, err);
 }

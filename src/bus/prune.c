@@ -14,16 +14,10 @@
 
 #define IDLE_STEPS 20 /* steps without a deletion before a round pauses */
 
-struct position {
-        char *name;
-        int64_t seq;
-};
-
 struct prune {
         struct bus *bus; /* NULL: it has closed */
         struct journal_sweep sweep;
-        struct position *positions; /* of consumers that have seen everything: their cursors may follow */
-        unsigned count;
+        struct bus_positions present; /* they are waited for */
         unsigned idle_steps;
 };
 
@@ -31,9 +25,8 @@ static void step(struct prune *p);
 
 static void prune_free(struct prune *p)
 {
-        for (unsigned i = 0; i < p->count; i++)
-                free(p->positions[i].name);
-        free(p->positions);
+        bus_positions_release(&p->present);
+        buf_release(&p->sweep.lapsed);
         free(p);
 }
 
@@ -48,8 +41,8 @@ static int sweep(struct store_tx *tx, void *arg, struct error *err)
 {
         struct prune *p = arg;
 
-        for (unsigned i = 0; i < p->count; i++)
-                if (bus_cursor_set(tx, p->positions[i].name, p->positions[i].seq, err) != 0)
+        for (unsigned i = 0; i < p->present.count; i++)
+                if (cursor_seen(tx, p->present.items[i].name, p->present.items[i].seq, err) != 0)
                         return -1;
         return journal_sweep(tx, &p->sweep, err);
 }
@@ -68,6 +61,10 @@ static void on_swept(void *arg, const struct error *err)
                 finish(p);
                 return;
         }
+        if (p->sweep.lapsed.len > 0)
+                log_warn("a consumer has been away for longer than events are kept; it is not waited for any "
+                         "longer",
+                         LOG_S("consumer", p->sweep.lapsed.data));
         p->bus->extent.tail = p->sweep.extent.tail;
         p->sweep.at = p->sweep.next;
         if (p->sweep.deleted == 0)
@@ -94,18 +91,6 @@ static void set_cutoffs(struct prune *p)
         }
 }
 
-static void take_positions(struct prune *p)
-{
-        p->count = bus_consumers_idle(p->bus);
-        p->positions = mem_array(p->count, sizeof(*p->positions));
-        for (unsigned i = 0; i < p->count; i++) {
-                const char *name = NULL;
-
-                bus_consumers_idle_at(p->bus, i, &name, &p->positions[i].seq);
-                p->positions[i].name = mem_strdup(name);
-        }
-}
-
 void bus_prune(void *bus)
 {
         struct bus *b = bus;
@@ -116,9 +101,10 @@ void bus_prune(void *bus)
         p = mem_zalloc(sizeof(*p));
         p->bus = b;
         p->sweep.at = b->prune_at;
+        buf_init(&p->sweep.lapsed, 0);
         b->prune = p;
         set_cutoffs(p);
-        take_positions(p);
+        bus_positions_take(b, &p->present);
         step(p);
 }
 

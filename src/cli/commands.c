@@ -176,16 +176,19 @@ const struct command commands[] = {
           "  make 2>&1 | tail -5 | dragoman send tg/12345 - --idempotency-key build-17\n",
           send_flags, send_command },
 
-        { "events", "tail [DIR] [--type TYPES] [--since WHERE] [--count N]",
+        { "events", "[tail | consumers] [DIR] [--type TYPES] [--since WHERE] [--count N]",
           "follow what happens, as it happens",
           "Prints every event of the journal as it comes, one line each; with --json one JSON object\n"
           "each. A broken connection is taken up again where it broke; after 30 s without a daemon\n"
-          "it gives up.\n"
+          "it gives up. consumers lists who reads the journal with a cursor of its own: how far each\n"
+          "has come, how many events it is behind, when it was last there, and how many were deleted\n"
+          "before it read them, because it stayed away for longer than events are kept.\n"
           "\n"
           "Examples:\n"
           "  dragoman events tail\n"
           "  dragoman events tail --type 'message.*' --since 2026-11-15T06:00:00Z\n"
-          "  dragoman events tail --json -n 10 | jq .payload.text\n",
+          "  dragoman events tail --json -n 10 | jq .payload.text\n"
+          "  dragoman events consumers\n",
           events_flags, events_command },
 
         { "dead-letters", "[list | retry ID [--force]] [DIR]", "list what failed for good, and put it back",

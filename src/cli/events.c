@@ -1,4 +1,4 @@
-/* Follows the journal as it grows. */
+/* Follows the journal as it grows; who else reads it is in consumers.c. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "cli/follow.h"
+#include "cli/show.h"
 #include "cli/style.h"
 
 #define TEXT_SHOWN 160
@@ -196,9 +197,10 @@ static int tail(struct args *a, struct client *c, struct error *err)
 
 int events_command(struct args *a)
 {
-        static const char *const actions[] = { "tail", NULL };
+        static const char *const actions[] = { "tail", "consumers", NULL };
+        const char *action = args_action(a, actions, "tail");
 
-        if (!args_action(a, actions, "tail") || args_end(a) < 0)
+        if (!action || args_end(a) < 0)
                 return CLI_USAGE;
-        return client_command(a, tail);
+        return strcmp(action, "tail") == 0 ? client_command(a, tail) : consumers_list(a);
 }

@@ -14,4 +14,7 @@ void status_print(const json_t *all, const char *dir);
 int why_fetch(struct client *c, const char *id, json_t **out, struct error *err);
 void why_print(const json_t *story);
 
+/* The readers of the journal, from the database itself; the command's exit code. */
+int consumers_list(struct args *a);
+
 #endif

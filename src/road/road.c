@@ -258,6 +258,7 @@ struct road *road_open(struct loop *l, struct store *s, struct bus *b, const str
         map_init(&r->inputs);
         map_init(&r->adapters);
         map_init(&r->outs);
+        bus_cursor_hold(b, ROAD_CURSOR);
         r->prune = timer_new(l, on_prune, r);
         timer_start(r->prune, PRUNE_EVERY_MS);
         timer_unref(r->prune);

@@ -147,6 +147,9 @@ const struct store_migration store_schema[] = {
         { 12, "notes",
           /* what a person said in a chat belongs to no turn: few lines, which must be found among many */
           "CREATE INDEX transcript_notes ON transcript(conversation, id) WHERE turn = 0;" },
+        { 13, "absent readers",
+          /* bus: events that were deleted before this reader of the journal came back for them */
+          "ALTER TABLE cursors ADD COLUMN missed BIGINT NOT NULL DEFAULT 0;" },
         { 0, NULL, NULL },
 };
 /* clang-format on */

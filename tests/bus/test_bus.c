@@ -390,6 +390,7 @@ struct eater {
         struct bus_consumer *consumer;
         int64_t last;
         int64_t count;
+        int64_t missed;    /* as told at the first call */
         int64_t ack_until; /* stops acknowledging after so many events */
         bool stop;         /* stops itself inside the call */
 };
@@ -402,6 +403,8 @@ static void on_food(void *arg, const struct bus_event *const *events, unsigned c
                 assert_true(events[i]->seq > e->last);
                 e->last = events[i]->seq;
         }
+        if (e->count == 0)
+                e->missed = bus_consumer_missed(e->consumer);
         e->count += count;
         if (e->stop)
                 bus_consumer_stop(e->consumer);
@@ -607,6 +610,130 @@ static void pruning_waits_for_the_slowest_cursor(void **state)
         assert_int_equal(prune_until(w, 201, 20000), 201);
 }
 
+/* As if everybody had last been there so many days ago. */
+static int age_cursors(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct store_stmt *s = store_prepare(tx, "UPDATE cursors SET updated_ms = ?1");
+
+        store_bind_int(s, 1, clock_wall_ms() - *(int *)arg * DAY_MS);
+        return store_run(s, err);
+}
+
+static void leave_for_days(struct world *w, int days)
+{
+        must_close(w);
+        must_open(w);
+        assert_int_equal(store_write_now(w->store, age_cursors, &days, NULL), 0);
+        reopen_pruning(w);
+}
+
+static void nobody_is_waited_for_longer_than_events_are_kept(void **state)
+{
+        struct world *w = *state;
+        struct eater gone = { .ack_until = 64 }, back = { .ack_until = INT64_MAX };
+
+        append_many(w, "message.received", clock_wall_ms() - 8 * DAY_MS, 200);
+        append_many(w, "message.received", 0, 10);
+        eat(w, &gone, "gone", BUS_ALL_STREAMS, 0);
+        leave_for_days(w, 6);
+        assert_int_equal(prune_until(w, 65, 20000), 65);
+        assert_int_equal(prune_until(w, 66, 50), 65); /* it may still come */
+        leave_for_days(w, 8);
+        assert_int_equal(prune_until(w, 201, 20000), 201);
+        eat(w, &back, "gone", BUS_ALL_STREAMS, 0);
+        assert_int_equal(back.missed, 200 - 64);
+        assert_int_equal(back.count, 10);
+        assert_int_equal(bus_consumer_missed(back.consumer), 0); /* once is enough */
+}
+
+static void what_was_missed_is_told_until_it_is_acknowledged(void **state)
+{
+        struct world *w = *state;
+        struct eater gone = { 0 }, crashed = { 0 }, back = { .ack_until = INT64_MAX };
+
+        append_many(w, "message.received", clock_wall_ms() - 8 * DAY_MS, 5);
+        append_many(w, "message.received", 0, 1);
+        eat(w, &gone, "gone", BUS_ALL_STREAMS, 0);
+        leave_for_days(w, 8);
+        assert_int_equal(prune_until(w, 6, 20000), 6);
+        eat(w, &crashed, "gone", BUS_ALL_STREAMS, 0);
+        assert_int_equal(crashed.missed, 5);
+        must_close(w);
+        must_open(w);
+        eat(w, &back, "gone", BUS_ALL_STREAMS, 0);
+        assert_int_equal(back.missed, 5);
+}
+
+static void a_stream_waits_for_as_long_as_it_is_kept(void **state)
+{
+        struct world *w = *state;
+        struct eater gone = { 0 }, back = { .ack_until = INT64_MAX };
+        int64_t now = clock_wall_ms();
+
+        append_many(w, "turn.started", now - 8 * DAY_MS, 5);
+        append_many(w, "message.received", now - 8 * DAY_MS, 5);
+        eat(w, &gone, "gone", BUS_ALL_STREAMS, 0);
+        w->options.retention_ms[STREAM_TURN] = DAY_MS;
+        leave_for_days(w, 3);
+        assert_int_equal(prune_until(w, 6, 20000), 6);
+        eat(w, &back, "gone", BUS_ALL_STREAMS, 0);
+        assert_int_equal(back.missed, 5);
+        assert_int_equal(back.count, 5);
+}
+
+static void whoever_is_there_is_waited_for_however_slow(void **state)
+{
+        struct world *w = *state;
+        struct eater slow = { .ack_until = 64 };
+        struct cursor held = { .set = 10 };
+
+        append_many(w, "message.received", clock_wall_ms() - 8 * DAY_MS, 200);
+        assert_int_equal(store_write_now(w->store, move, &held, NULL), 0);
+        eat(w, &slow, "slow", BUS_ALL_STREAMS, 0);
+        leave_for_days(w, 8);
+        bus_cursor_hold(w->bus, "mine");
+        assert_int_equal(prune_until(w, 11, 20000), 11);
+        assert_int_equal(prune_until(w, 12, 50), 11);
+        leave_for_days(w, 8);
+        slow = (struct eater){ .ack_until = 64 };
+        slow.consumer = bus_consume(w->bus, "slow", BUS_ALL_STREAMS, 0, on_food, &slow);
+        assert_int_equal(prune_until(w, 129, 20000), 129);
+        assert_int_equal(prune_until(w, 130, 50), 129);
+}
+
+struct listing {
+        char text[200];
+};
+
+static void add_cursor(void *arg, const struct bus_cursor *c)
+{
+        struct listing *l = arg;
+        size_t n = strlen(l->text);
+
+        snprintf(l->text + n, sizeof(l->text) - n, "%s at %lld lag %lld missed %lld; ", c->name,
+                 (long long)c->seq, (long long)c->lag, (long long)c->missed);
+}
+
+static int list_cursors(struct store_tx *tx, void *arg, struct error *err)
+{
+        return bus_cursors(tx, add_cursor, arg, err);
+}
+
+static void who_reads_the_journal_is_listed_with_its_lag(void **state)
+{
+        struct world *w = *state;
+        struct eater all = { .ack_until = INT64_MAX }, slow = { .ack_until = 64 };
+        struct listing l = { 0 };
+
+        append_many(w, "message.received", clock_wall_ms() - 8 * DAY_MS, 200);
+        eat(w, &slow, "slow", BUS_ALL_STREAMS, 0);
+        eat(w, &all, "all", BUS_ALL_STREAMS, 0);
+        leave_for_days(w, 8);
+        assert_int_equal(prune_until(w, 201, 20000), 201);
+        assert_int_equal(store_read_now(w->store, list_cursors, &l, NULL), 0);
+        assert_string_equal(l.text, "all at 200 lag 0 missed 0; slow at 64 lag 136 missed 136; ");
+}
+
 static void a_consumer_of_a_quiet_stream_does_not_hold_the_others(void **state)
 {
         struct world *w = *state;
@@ -757,6 +884,11 @@ int main(void)
                 CASE(old_events_go_and_young_ones_stay),
                 CASE(each_stream_has_its_own_retention),
                 CASE(pruning_waits_for_the_slowest_cursor),
+                CASE(nobody_is_waited_for_longer_than_events_are_kept),
+                CASE(what_was_missed_is_told_until_it_is_acknowledged),
+                CASE(a_stream_waits_for_as_long_as_it_is_kept),
+                CASE(whoever_is_there_is_waited_for_however_slow),
+                CASE(who_reads_the_journal_is_listed_with_its_lag),
                 CASE(a_consumer_of_a_quiet_stream_does_not_hold_the_others),
                 CASE(numbers_are_never_used_again),
                 CASE(pages_are_filtered_and_go_both_ways),

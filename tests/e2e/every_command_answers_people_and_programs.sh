@@ -126,6 +126,8 @@ exits 1 keys revoke shop
 
 exits 0 events tail --since "$event" --count 2
 [ "$(wc -l <"$dir/out")" -ge 2 ] || fail "events tail printed $(cat "$dir/out")"
+exits 0 events consumers
+contains "$(cat "$dir/out")" "dispatch  at evt-"
 copy=$(json .path backup --to "$dir/copy.db")
 [ "$(head -c 15 "$copy")" = "SQLite format 3" ] || fail "the backup '$copy' is no database"
 exits 1 backup --to "$dir/copy.db"
@@ -140,6 +142,8 @@ stop
 # what the database knows is told also without a daemon
 exits 0 why "$event"
 exits 0 dead-letters
+exits 0 events consumers --json
+contains "$(cat "$dir/out")" '"missed": 0'
 for command in "send terminal/room word" "events tail" "dead-letters retry $bad" backup status; do exits 69 $command; done
 exits 0 doctor
 printf '{ "htpp": {} }' >"$dir/config.json"
