@@ -218,11 +218,10 @@ void matter_release(struct matter *m)
         situation_release(&m->situation);
 }
 
-/* The platform shows that a command is being worked on, until somebody says something. A pressed button is a reply, and shows nothing. */
+/* Whoever sees that a command is being worked on should not be left with nothing. */
 static bool is_waited_for(const struct matter *m)
 {
-        return m->in->is_command && !m->in->is_reply && !m->dry && m->d->notice.len == 0 &&
-               m->out->command == COMMAND_NONE;
+        return m->in->is_awaited && !m->dry && m->d->notice.len == 0 && m->out->command == COMMAND_NONE;
 }
 
 bool matter_pass(struct matter *m, const struct guard *guards)

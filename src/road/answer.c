@@ -190,7 +190,8 @@ void answer_make(struct turn *t, const struct turn_reply *reply, struct answer *
         struct turn_terms terms;
 
         turn_terms(t, &terms);
-        a->refers = strcmp(terms.mode, MODE_AMBIENT) != 0; /* who joins in answers nobody in particular */
+        /* who joins in answers nobody in particular, unless there is a place for the answer */
+        a->refers = strcmp(terms.mode, MODE_AMBIENT) != 0 || last_input(t)->is_awaited;
         a->journaled = (r->hooks.adapter_abilities(r->hooks.ctx, t->adapter) & ADAPTER_JOURNALED) != 0;
         draft_supersede(t, a);
         a->silent = silence_of(t, &terms, reply);
@@ -204,5 +205,6 @@ void answer_make(struct turn *t, const struct turn_reply *reply, struct answer *
         }
         if (a->thread || (reply->kind == ERR_CANCELLED && turn_is_taken_back(t)))
                 remove_draft(t, a);
+        withdraw_unanswered(t, a);
         mark_end(t, reply->kind, a);
 }

@@ -39,7 +39,7 @@ struct placed {
         struct effect *effect; /* CARRIED_OUT: what is changed; may be NULL */
         bool asks_story;       /* CARRIED_OUT: the notice is what is stored about an earlier message */
         struct buf story;      /* the same; written anew each time the read is repeated */
-        struct out *notice;    /* SKIPPED, CARRIED_OUT: what the sender is told; may be NULL */
+        struct out *notice;    /* without a turn: what the sender is told, or that nothing is; may be NULL */
         bool journaled;        /* the notice is sent by being stored */
 };
 
@@ -293,6 +293,8 @@ static void place(struct road *r, struct placed *p, struct incoming *in)
                 make_notice(r, p, d.notice);
         if (d.command == COMMAND_TOLD)
                 p->placing = CARRIED_OUT;
+        if (!p->turn && !p->notice && !p->asks_story && withdraw_is_due(in))
+                p->notice = withdraw_new(r, in, 0, NULL);
 }
 
 /* ---- writing decisions ---- */

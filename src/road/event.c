@@ -83,6 +83,8 @@ void incoming_payload(const struct incoming *in, struct buf *out)
                 jsonw_int(out, "hops", in->hops);
         if (in->is_command)
                 jsonw_bool(out, "isCommand", true);
+        if (in->is_awaited)
+                jsonw_bool(out, "isAwaited", true);
         if (in->more_follows)
                 jsonw_bool(out, "moreFollows", true);
         if (in->attachment_count > 0)
@@ -192,6 +194,7 @@ struct incoming *incoming_parse(const struct bus_event *e, struct error *err)
         in->time_ms = json_int(p, "timestamp", e->time_ms);
         in->hops = (int)json_int(p, "hops", 0);
         in->is_command = json_flag(p, "isCommand", false);
+        in->is_awaited = json_flag(p, "isAwaited", false);
         in->more_follows = json_flag(p, "moreFollows", false);
         in->agent = keep(b, p, "agent");
         parse_attachments(b, json_object_get(p, "attachments"));

@@ -65,6 +65,7 @@ struct incoming {
         const char *trace; /* continue this trace; NULL: a new one */
         int hops;          /* how many bots it has passed through */
         bool is_command;   /* said on purpose and whole, by a command or a form: no burst is waited for */
+        bool is_awaited; /* the platform shows that an answer is coming, in the place it will take: a "withdraw" ends that without one */
         bool more_follows; /* a part of a message in several parts, which arrive one by one: one turn reads them all */
         const struct attachment *attachments;
         size_t attachment_count;

@@ -80,7 +80,7 @@ static void on_slow(void *arg)
         road_write(t->road, "mark", write_marking, on_marked, m);
 }
 
-/* Only whoever wrote the message waits for its answer: what was merely reacted to, or read along, is left alone. */
+/* Only whoever wrote the message waits for its answer: what was merely reacted to, or read along, is left alone; and so is what the platform marks. */
 static bool is_wanted(const struct turn *t)
 {
         const struct turn_terms *terms = &t->terms;
@@ -88,8 +88,8 @@ static bool is_wanted(const struct turn *t)
         const struct incoming *last = t->inputs[t->input_count - 1];
 
         return terms->slow_ms > 0 && t->mark == 0 && last->chat == CHAT_GROUP && last->id &&
-               strcmp(last->type, EVENT_MESSAGE_RECEIVED) == 0 && strcmp(terms->mode, MODE_AMBIENT) != 0 &&
-               strcmp(terms->mode, MODE_SILENT) != 0 &&
+               !last->is_awaited && strcmp(last->type, EVENT_MESSAGE_RECEIVED) == 0 &&
+               strcmp(terms->mode, MODE_AMBIENT) != 0 && strcmp(terms->mode, MODE_SILENT) != 0 &&
                (r->hooks.adapter_abilities(r->hooks.ctx, t->adapter) & ADAPTER_REACTIONS);
 }
 

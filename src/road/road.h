@@ -173,7 +173,8 @@ struct delivery {
         int attempt;
         int64_t turn; /* 0 when it belongs to none */
         const char *adapter, *channel, *thread;
-        const char *kind; /* "send", "edit", "delete", "react", "unreact", "thread", "type", "upload" */
+        const char *
+                kind; /* "send", "edit", "delete", "react", "unreact", "thread", "type", "upload", "withdraw" */
         enum pace_class class;
         const char *payload; /* JSON object text: {"text": ..., "replyTo": ..., "messageId": ...} */
         const char *target;  /* edit or delete of a draft: the platform id of the message; else NULL */

@@ -346,6 +346,13 @@ char *mark_cross(const struct out *o);
 int mark_cross_out(struct store_tx *tx, const struct out *o, const char *cross, bool *crossed,
                    struct error *err);
 
+/* withdraw.c */
+bool withdraw_is_due(
+        const struct incoming *in); /* does its place have to be taken away when nothing is said? */
+struct out *withdraw_new(struct road *r, const struct incoming *in, int64_t turn,
+                         const char *turn_key);             /* 0, NULL: no turn */
+void withdraw_unanswered(struct turn *t, struct answer *a); /* after its parts were added */
+
 /* recall.c */
 void recall_begin(struct turn *t, unsigned limit); /* turn_hand_over follows, or the turn fails */
 void recall_forget(struct turn *t);

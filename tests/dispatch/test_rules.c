@@ -150,11 +150,11 @@ static void a_command_that_is_not_answered_is_told_so_but_a_button_is_not(void *
         in.is_mention = true;
         dispatch_decide(d, &in, &out);
         assert_null(out.notice);
-        in.is_command = true;
+        in.is_command = in.is_awaited = true;
         dispatch_decide(d, &in, &out);
         assert_false(out.trigger);
         assert_string_equal(out.notice, "I do not answer this here.");
-        in.is_reply = true;
+        in.is_awaited = false;
         dispatch_decide(d, &in, &out);
         assert_null(out.notice);
         dispatch_free(d);

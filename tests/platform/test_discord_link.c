@@ -1,4 +1,4 @@
-/* The token test, the lock, slash commands and interactions of the Discord adapter. */
+/* The token test, the lock, slash commands and recall of the Discord adapter. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -249,187 +249,6 @@ static void commands_are_taken_away_where_the_settings_do_not_want_them_any_more
         assert_true(gone && there);
 }
 
-/* ---- interactions ---- */
-
-#define COMMAND "{\"id\":\"900\",\"application_id\":\"43\",\"type\":2,\"token\":\"interaction-secret\"}"
-
-static void stored(const char *text)
-{
-        json_t *interaction = json_read(text, strlen(text), NULL);
-
-        inbound.hooks.stored(inbound.hooks.ctx, interaction);
-        json_decref(interaction);
-}
-
-static void answer(struct rig *g, const char *payload)
-{
-        const struct delivery d = { .id = 1,
-                                    .adapter = "dc",
-                                    .kind = "send",
-                                    .channel = "7",
-                                    .payload = payload,
-                                    .turn = 3,
-                                    .attempt = 1,
-                                    .created_ms = clock_wall_ms() };
-
-        fake_road.count = 0;
-        adapters_send(g->adapters, &d);
-        for (int i = 0; i < 100000 && fake_road.count == 0; i++)
-                loop_step(g->loop, true);
-        assert_int_equal(fake_road.sent[0].result.outcome, SEND_DONE);
-}
-
-static void a_command_is_put_off_and_then_answered_in_its_place(void **state)
-{
-        struct rig *g = *state;
-
-        says(g, 204, "");
-        says(g, 200, "{\"id\":\"501\"}");
-        says(g, 200, "{\"id\":\"502\"}");
-        rig_connect(g, "");
-        stored(COMMAND);
-        rig_requests(g, 1);
-        assert_string_equal(rig_line(g, 0), "POST /interactions/900/interaction-secret/callback");
-        assert_string_equal(rig_body(g, 0), "{\"type\":5}");
-        answer(g, "{\"text\":\"hi\",\"replyTo\":\"900\"}");
-        assert_string_equal(rig_line(g, 1), "PATCH /webhooks/43/interaction-secret/messages/@original");
-        assert_string_equal(rig_body(g, 1), "{\"content\":\"hi\",\"allowed_mentions\":{\"parse\":[],"
-                                            "\"users\":[],\"replied_user\":false}}");
-        assert_string_equal(fake_road.sent[0].platform_id, "501");
-        answer(g, "{\"text\":\"the rest\"}");
-        assert_string_equal(rig_line(g, 2), "POST /channels/7/messages");
-}
-
-static void a_command_whose_time_is_over_is_answered_in_the_channel(void **state)
-{
-        struct rig *g = *state;
-
-        says(g, 204, "");
-        says(g, 404, "{\"code\":10015,\"message\":\"Unknown Webhook\"}");
-        says(g, 200, "{\"id\":\"502\"}");
-        rig_connect(g, "");
-        stored(COMMAND);
-        answer(g, "{\"text\":\"hi\",\"replyTo\":\"900\"}");
-        assert_string_equal(rig_line(g, 2), "POST /channels/7/messages");
-        assert_null(strstr(rig_body(g, 2), "message_reference"));
-        assert_non_null(strstr(rig_body(g, 2), "enforce_nonce"));
-}
-
-static void an_acknowledgement_that_came_too_late_is_no_place_for_an_answer(void **state)
-{
-        const char *application, *token;
-        struct rig *g = *state;
-
-        says(g, 404, "{\"code\":10062,\"message\":\"Unknown interaction\"}");
-        says(g, 200, "{\"id\":\"502\"}");
-        rig_connect(g, "");
-        stored(COMMAND);
-        rig_requests(g, 1);
-        for (int i = 0; i < 100000 && dc_reply_token(rig_adapter(g)->self, "900", &application, &token); i++)
-                loop_step(g->loop, true);
-        answer(g, "{\"text\":\"hi\",\"replyTo\":\"900\"}");
-        assert_string_equal(rig_line(g, 1), "POST /channels/7/messages");
-}
-
-static void a_pressed_button_leaves_its_message_alone(void **state)
-{
-        struct rig *g = *state;
-
-        says(g, 204, "");
-        says(g, 200, "{\"id\":\"502\"}");
-        rig_connect(g, "");
-        stored("{\"id\":\"900\",\"application_id\":\"43\",\"type\":3,\"token\":\"interaction-secret\"}");
-        rig_requests(g, 1);
-        assert_string_equal(rig_body(g, 0), "{\"type\":6}");
-        answer(g, "{\"text\":\"hi\",\"replyTo\":\"900\"}");
-        assert_string_equal(rig_line(g, 1), "POST /channels/7/messages");
-}
-
-static void questions_in_quick_succession_have_one_answer(void **state)
-{
-#define QUESTION(id, name, user)                                                         \
-        "{\"id\":\"" id "\",\"application_id\":\"43\",\"type\":2,\"token\":\"secret-" id \
-        "\",\"channel_id\":\"7\",\"data\":"                                              \
-        "{\"name\":\"" name "\"},\"member\":{\"user\":{\"id\":\"" user "\"}}}"
-        struct rig *g = *state;
-
-        for (int i = 0; i < 4; i++)
-                says(g, 204, "");
-        says(g, 200, "{\"id\":\"501\"}");
-        says(g, 204, "");
-        rig_connect(g, "");
-        stored(QUESTION("901", "ask", "5"));
-        stored(QUESTION("902", "status", "5"));
-        stored(QUESTION("903", "ask", "6"));
-        stored(QUESTION("904", "ask", "5"));
-        rig_requests(g, 4);
-        answer(g, "{\"text\":\"both\",\"replyTo\":\"904\"}");
-        rig_requests(g, 6);
-        assert_string_equal(rig_line(g, 4), "PATCH /webhooks/43/secret-904/messages/@original");
-        assert_string_equal(rig_line(g, 5), "DELETE /webhooks/43/secret-901/messages/@original");
-        loop_step(g->loop, false);
-        assert_int_equal(fake_server_requests(g->server), g->greetings + 6);
-}
-
-static void a_question_that_was_stopped_does_not_seem_to_be_thought_about(void **state)
-{
-        struct rig *g = *state;
-
-        for (int i = 0; i < 3; i++)
-                says(g, 204, "");
-        says(g, 200, "{\"id\":\"501\"}");
-        says(g, 204, "");
-        rig_connect(g, "");
-        stored(QUESTION("901", "ask", "5"));
-        stored(QUESTION("902", "ask", "6"));
-        stored(QUESTION("903", "stop", "5"));
-        rig_requests(g, 3);
-        answer(g, "{\"text\":\"Stopped.\",\"replyTo\":\"903\"}");
-        rig_requests(g, 5);
-        assert_string_equal(rig_line(g, 3), "PATCH /webhooks/43/secret-903/messages/@original");
-        assert_string_equal(rig_line(g, 4), "DELETE /webhooks/43/secret-901/messages/@original");
-}
-
-static void a_command_is_not_reacted_to(void **state)
-{
-        const struct delivery mark = { .id = 1,
-                                       .adapter = "dc",
-                                       .kind = "react",
-                                       .channel = "7",
-                                       .payload = "{\"messageId\":\"900\",\"emoji\":\"✅\"}",
-                                       .attempt = 1 };
-        struct rig *g = *state;
-
-        says(g, 204, "");
-        says(g, 200, "{\"id\":\"501\"}");
-        rig_connect(g, "");
-        stored(COMMAND);
-        answer(g, "{\"text\":\"hi\",\"replyTo\":\"900\"}");
-        fake_road.count = 0;
-        adapters_send(g->adapters, &mark);
-        for (int i = 0; i < 100000 && fake_road.count == 0; i++)
-                loop_step(g->loop, true);
-        assert_int_equal(fake_road.sent[0].result.outcome, SEND_DONE);
-        assert_int_equal(fake_server_requests(g->server), g->greetings + 2);
-}
-
-static void an_open_command_survives_an_orderly_restart(void **state)
-{
-        struct rig *g = *state;
-
-        says(g, 204, "");
-        says(g, 200, ME);
-        says(g, 200, APPLICATION);
-        says(g, 200, "{\"id\":\"501\"}");
-        rig_connect(g, "");
-        stored(COMMAND);
-        rig_requests(g, 1);
-        rig_apply(g, TOKEN, ",\"slashCommands\":false,\"roleMentions\":true");
-        rig_until_state(g, ADAPTER_UP);
-        answer(g, "{\"text\":\"hi\",\"replyTo\":\"900\"}");
-        assert_string_equal(rig_line(g, 3), "PATCH /webhooks/43/interaction-secret/messages/@original");
-}
-
 /* ---- recall ---- */
 
 struct heard {
@@ -546,40 +365,6 @@ static void a_question_of_a_gateway_that_was_stopped_has_no_answer(void **state)
         assert_int_equal(status, 0);
 }
 
-/* The process died between Discord's answer and the commit: the answer stands in the command's place already. */
-static void a_command_that_an_earlier_life_has_answered_is_not_answered_again(void **state)
-{
-        struct rig *g = *state;
-        struct delivery d = { .id = 1,
-                              .adapter = "dc",
-                              .kind = "send",
-                              .channel = "7",
-                              .payload = "{\"text\":\"hi\",\"replyTo\":\"900\"}",
-                              .turn = 3,
-                              .attempt = 2 };
-
-        says(g, 200,
-             "[{\"id\":\"902\",\"content\":\"hi\",\"author\":{\"id\":\"42\"}},"
-             "{\"id\":\"901\",\"content\":\"hi\",\"author\":{\"id\":\"42\"},\"interaction_metadata\":{\"id\":"
-             "\"900\"}}]");
-        says(g, 403, "{\"code\":50001,\"message\":\"Missing Access\"}");
-        says(g, 200, "{\"id\":\"903\"}");
-        rig_connect(g, "");
-        d.created_ms = clock_wall_ms() - 10000;
-        adapters_send(g->adapters, &d);
-        for (int i = 0; i < 100000 && fake_road.count == 0; i++)
-                loop_step(g->loop, true);
-        assert_int_equal(fake_road.sent[0].result.outcome, SEND_DONE);
-        assert_string_equal(fake_road.sent[0].platform_id, "901");
-        /* without a look the nonce has to do */
-        fake_road.count = 0;
-        adapters_send(g->adapters, &d);
-        for (int i = 0; i < 100000 && fake_road.count == 0; i++)
-                loop_step(g->loop, true);
-        assert_string_equal(fake_road.sent[0].platform_id, "903");
-        assert_string_equal(rig_line(g, 2), "POST /channels/7/messages");
-}
-
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -596,20 +381,11 @@ int main(void)
                 TEST(commands_are_registered_only_when_they_changed),
                 TEST(commands_of_some_servers_are_registered_there),
                 TEST(commands_are_taken_away_where_the_settings_do_not_want_them_any_more),
-                TEST(a_command_is_put_off_and_then_answered_in_its_place),
-                TEST(a_command_whose_time_is_over_is_answered_in_the_channel),
-                TEST(an_acknowledgement_that_came_too_late_is_no_place_for_an_answer),
-                TEST(a_pressed_button_leaves_its_message_alone),
-                TEST(questions_in_quick_succession_have_one_answer),
-                TEST(a_question_that_was_stopped_does_not_seem_to_be_thought_about),
-                TEST(a_command_is_not_reacted_to),
-                TEST(an_open_command_survives_an_orderly_restart),
                 TEST(the_last_messages_are_recalled_oldest_first),
                 TEST(a_recall_that_is_refused_says_why),
                 TEST(a_thread_can_begin_in_a_server_but_not_in_a_thread_or_dm),
                 TEST(questions_of_the_gateway_keep_their_buckets),
                 TEST(a_question_of_a_gateway_that_was_stopped_has_no_answer),
-                TEST(a_command_that_an_earlier_life_has_answered_is_not_answered_again),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -153,6 +153,7 @@ void dc_read_interaction(struct dc_reading *r, json_t *d)
         in->id = id;
         in->time_ms = dc_id_time_ms(id);
         in->is_mention = in->is_command = true;
+        in->is_awaited = kind != KIND_COMPONENT; /* a pressed button shows nothing */
         note_interaction(r, d, data);
         if (kind == KIND_COMPONENT) {
                 read_component(r, d, data, in);

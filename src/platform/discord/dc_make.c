@@ -113,12 +113,12 @@ static int add_buttons(struct dc_send *s, struct error *err)
         return 0;
 }
 
-/* In a DM an answer needs no arrow to the question, unless somebody asks for it. */
+/* In a DM an answer needs no arrow to the question, unless somebody asks for it; to a command there can be none. */
 static bool add_reply(struct dc_send *s, const struct delivery *d)
 {
         bool begins_the_thread = s->thread && s->reply_to && strcmp(s->thread, s->reply_to) == 0;
 
-        if (!dc_is_id(s->reply_to) || begins_the_thread ||
+        if (!dc_is_id(s->reply_to) || begins_the_thread || dc_reply_is(discord_of(s), s->reply_to) ||
             (d->turn > 0 && dc_is_dm(discord_of(s), s->channel)))
                 return false;
         json_object_set_new(s->body, "message_reference",
@@ -140,16 +140,15 @@ static void add_nonce(struct dc_send *s)
 
 /* ---- the kinds ---- */
 
-/* The answer to a command takes the place of the "thinking" that Discord shows. */
-static bool answers_a_command(struct dc_send *s)
+/* What Discord shows for a command while we seem to think. False: there is no such place (any more). */
+static bool take_place_of(struct dc_send *s, const char *command, const char *method)
 {
         const char *application, *token;
 
-        if (s->afresh || !s->reply_to || !dc_reply_token(discord_of(s), s->reply_to, &application, &token))
+        if (!command || !dc_reply_token(discord_of(s), command, &application, &token))
                 return false;
-        s->interaction = mem_strdup(s->reply_to);
-        set_call(s, "PATCH", "/webhooks/{webhook_id}/{webhook_token}/messages/@original", application, token,
-                 NULL);
+        s->interaction = mem_strdup(command);
+        set_call(s, method, DC_PLACE_OF_COMMAND, application, token, NULL);
         return true;
 }
 
@@ -157,7 +156,7 @@ static int make_message(struct dc_send *s, const struct delivery *d, bool needs_
 {
         bool replies = false;
 
-        if (!answers_a_command(s)) {
+        if (s->afresh || !take_place_of(s, s->reply_to, "PATCH")) {
                 set_call(s, "POST", "/channels/{channel_id}/messages",
                          dc_place(discord_of(s), s->channel, s->thread), NULL, NULL);
                 replies = add_reply(s, d);
@@ -188,6 +187,15 @@ static int make_delete(struct dc_send *s, const struct delivery *d, struct error
                 return -1;
         set_call(s, "DELETE", "/channels/{channel_id}/messages/{message_id}", place_of_message(s), s->message,
                  NULL);
+        return 0;
+}
+
+/* Without its token there is nothing one could do: Discord takes the place away after a quarter of an hour. */
+static int make_withdraw(struct dc_send *s, const struct delivery *d, struct error *err)
+{
+        if (take_message_id(s, d, err) < 0)
+                return -1;
+        s->needless = !take_place_of(s, s->message, "DELETE");
         return 0;
 }
 
@@ -268,14 +276,15 @@ static int make_upload(struct dc_send *s, const struct delivery *d, struct error
 
 /* clang-format off */
 static const struct dc_kind kinds[] = {
-        { "send",    true,  DC_NORMAL, 0,              make_send    },
-        { "edit",    false, DC_NORMAL, 0,              make_edit    },
-        { "delete",  false, DC_NORMAL, 0,              make_delete  },
-        { "react",   false, DC_IDLE,   0,              make_react   },
-        { "unreact", false, DC_IDLE,   0,              make_unreact },
-        { "thread",  false, DC_NORMAL, 0,              make_thread  },
-        { "type",    false, DC_IDLE,   TYPING_WAIT_MS, make_type    },
-        { "upload",  true,  DC_NORMAL, UPLOAD_WAIT_MS, make_upload  },
+        { "send",     true,  DC_NORMAL, 0,              make_send     },
+        { "edit",     false, DC_NORMAL, 0,              make_edit     },
+        { "delete",   false, DC_NORMAL, 0,              make_delete   },
+        { "react",    false, DC_IDLE,   0,              make_react    },
+        { "unreact",  false, DC_IDLE,   0,              make_unreact  },
+        { "thread",   false, DC_NORMAL, 0,              make_thread   },
+        { "type",     false, DC_IDLE,   TYPING_WAIT_MS, make_type     },
+        { "upload",   true,  DC_NORMAL, UPLOAD_WAIT_MS, make_upload   },
+        { "withdraw", false, DC_NORMAL, 0,              make_withdraw },
 };
 /* clang-format on */
 

@@ -1,6 +1,9 @@
 /*
  * Slash commands and buttons are acknowledged within three seconds, by putting the answer off: Discord shows that the bot is thinking. The answer then
- * takes that message's place, with a token that is worth fifteen minutes. Whatever comes later goes to the channel.
+ * takes that message's place, with a token that is worth fifteen minutes, or a delivery withdraws it. Whatever comes later goes to the channel.
+ *
+ * Nothing can be put in that place before Discord has taken the acknowledgement: deliveries wait for its answer. When it was the answer to a post nobody
+ * tells us, so for a moment a place that is not there is one that is not there yet.
  *
  * The tokens are secrets. They are in memory, and over an orderly restart in the adapter's file; after a crash the answer simply goes to the channel.
  */
@@ -15,16 +18,20 @@
 
 #define TOKEN_MS   870000 /* a little before Discord's end */
 #define TOKENS_MAX 1000
+#define POSTED_MS  3000 /* after so long Discord has read our answer to its post */
 
-enum { INTERACTION_COMMAND = 2, INTERACTION_COMPONENT = 3, INTERACTION_FORM = 5 };
+enum { INTERACTION_COMPONENT = 3 };
 enum { CALLBACK_LATER = 5, CALLBACK_UPDATE_LATER = 6 };
+
+#define ALREADY_ACKNOWLEDGED 40060
 
 struct dc_token {
         char *interaction, *application, *token;
-        char *asker; /* "channel user" of a question to the agent, or of the word to stop; NULL: another command */
-        bool asks;        /* it is a question */
         int64_t until_ms; /* wall clock */
-        bool spent;       /* answered, or cannot be; remembered because it is no message one could react to */
+        int64_t settles_ms; /* the same: before this time Discord may not know of the acknowledgement; 0: it does */
+        bool acknowledging; /* Discord has not answered the acknowledgement yet */
+        bool told_again;    /* an earlier life acknowledged it, and may have answered */
+        bool spent; /* answered, or cannot be; remembered because it is no message one could react to */
         TAILQ_ENTRY(dc_token) next;
 };
 
@@ -39,7 +46,6 @@ static void forget(struct discord *dc, struct dc_token *t)
         free(t->token);
         free(t->interaction);
         free(t->application);
-        free(t->asker);
         free(t);
 }
 
@@ -110,7 +116,7 @@ static void withdraw(struct discord *dc, struct dc_token *t)
         t->spent = true;
         dc_ask(dc,
                &(struct dc_request){ .method = "DELETE",
-                                     .route = "/webhooks/{webhook_id}/{webhook_token}/messages/@original",
+                                     .route = DC_PLACE_OF_COMMAND,
                                      .args = { t->application, t->token },
                                      .priority = DC_IDLE,
                                      .repeatable = true },
@@ -119,15 +125,18 @@ static void withdraw(struct discord *dc, struct dc_token *t)
 
 void dc_reply_done(struct discord *dc, const char *interaction)
 {
-        struct dc_token *done = find(dc, interaction), *t;
+        struct dc_token *t = find(dc, interaction);
 
-        if (!done)
-                return;
-        done->spent = true;
-        /* questions that were asked in quick succession have one answer, in the place of the last; those that were stopped have none */
-        for (t = TAILQ_FIRST(&dc->tokens); done->asker && t != done; t = TAILQ_NEXT(t, next))
-                if (!t->spent && t->asks && strcmp(t->asker, done->asker) == 0)
-                        withdraw(dc, t);
+        if (t)
+                t->spent = true;
+}
+
+void dc_reply_withdraw(struct discord *dc, const char *interaction)
+{
+        struct dc_token *t = find(dc, interaction);
+
+        if (t && !t->spent)
+                withdraw(dc, t);
 }
 
 bool dc_reply_is(const struct discord *dc, const char *id)
@@ -135,43 +144,49 @@ bool dc_reply_is(const struct discord *dc, const char *id)
         return find(dc, id) != NULL;
 }
 
+bool dc_reply_is_acknowledging(const struct discord *dc, const char *interaction)
+{
+        const struct dc_token *t = find(dc, interaction);
+
+        return t && t->acknowledging;
+}
+
+bool dc_reply_may_come(const struct discord *dc, const char *interaction)
+{
+        const struct dc_token *t = find(dc, interaction);
+
+        return t && t->settles_ms > clock_wall_ms();
+}
+
 /* ---- acknowledging ---- */
 
-static bool is_component(const json_t *interaction)
-{
-        return json_int(interaction, "type", 0) == INTERACTION_COMPONENT;
-}
-
-static bool is_named(const json_t *interaction, const char *name)
-{
-        return strcmp(json_str(json_object_get(interaction, "data"), "name", ""), name) == 0;
-}
-
-static char *asker_of(const json_t *d)
-{
-        const json_t *member = json_object_get(d, "member");
-        const json_t *user = json_object_get(member ? member : d, "user");
-
-        if (!is_named(d, "ask") && !is_named(d, "stop"))
-                return NULL;
-        return mem_printf("%s %s", json_str(d, "channel_id", ""), json_str(user, "id", ""));
-}
-
 /* A button's message stays as it is; the answer to it is a message of its own. */
+static bool has_place(const json_t *interaction)
+{
+        return json_int(interaction, "type", 0) != INTERACTION_COMPONENT;
+}
+
+static json_t *acknowledgement_of(const json_t *interaction)
+{
+        return json_pack("{s:i}", "type", has_place(interaction) ? CALLBACK_LATER : CALLBACK_UPDATE_LATER);
+}
+
+static struct dc_token *keep_of(struct discord *dc, const json_t *interaction)
+{
+        if (!has_place(interaction))
+                return NULL;
+        return keep(dc, json_str(interaction, "id", NULL),
+                    json_str(interaction, "application_id", dc->self.application),
+                    json_str(interaction, "token", NULL), clock_wall_ms() + TOKEN_MS);
+}
+
 json_t *dc_reply_keep(struct discord *dc, const json_t *interaction)
 {
-        struct dc_token *t;
+        struct dc_token *t = keep_of(dc, interaction);
 
-        if (is_component(interaction))
-                return json_pack("{s:i}", "type", CALLBACK_UPDATE_LATER);
-        t = keep(dc, json_str(interaction, "id", NULL),
-                 json_str(interaction, "application_id", dc->self.application),
-                 json_str(interaction, "token", NULL), clock_wall_ms() + TOKEN_MS);
-        if (t) {
-                t->asker = asker_of(interaction);
-                t->asks = is_named(interaction, "ask");
-        }
-        return json_pack("{s:i}", "type", CALLBACK_LATER);
+        if (t)
+                t->settles_ms = clock_wall_ms() + POSTED_MS;
+        return acknowledgement_of(interaction);
 }
 
 struct acknowledgement {
@@ -182,14 +197,22 @@ struct acknowledgement {
 static void on_acknowledged(void *arg, const struct dc_answer *a)
 {
         struct acknowledgement *ack = arg;
+        struct discord *dc = ack->dc;
+        struct dc_token *t = find(dc, ack->interaction);
+        bool again = a->code == ALREADY_ACKNOWLEDGED, stopped = a->kind == ERR_CANCELLED;
 
-        if (!a->ok && a->kind != ERR_CANCELLED) {
+        if (!a->ok && !again && !stopped)
                 log_warn("Discord did not take the acknowledgement of a command; its answer goes to the "
                          "channel",
-                         LOG_S("adapter", ack->dc->adapter->name), LOG_S("interaction", ack->interaction),
+                         LOG_S("adapter", dc->adapter->name), LOG_S("interaction", ack->interaction),
                          LOG_S("why", a->why));
-                dc_reply_done(ack->dc, ack->interaction);
+        if (t && t->acknowledging) {
+                t->acknowledging = false;
+                t->told_again = again;
+                t->spent = t->spent || !(a->ok || again || stopped);
         }
+        if (!stopped)
+                dc_sends_acknowledged(dc, ack->interaction);
         free(ack->interaction);
         free(ack);
 }
@@ -198,8 +221,11 @@ void dc_reply_stored(void *discord, const json_t *interaction)
 {
         struct discord *dc = discord;
         struct acknowledgement *ack = mem_zalloc(sizeof(*ack));
-        json_t *body = dc_reply_keep(dc, interaction);
+        struct dc_token *t = keep_of(dc, interaction);
+        json_t *body = acknowledgement_of(interaction);
 
+        if (t)
+                t->acknowledging = true;
         ack->dc = dc;
         ack->interaction = mem_strdup(json_str(interaction, "id", ""));
         dc_ask(dc,
@@ -224,7 +250,7 @@ static void on_timer(void *arg)
 
         for (t = TAILQ_FIRST(&dc->tokens); t && t->until_ms <= clock_wall_ms(); t = after) {
                 after = TAILQ_NEXT(t, next);
-                if (!t->spent)
+                if (!t->spent && !t->told_again)
                         withdraw(dc, t);
                 forget(dc, t);
         }

@@ -30,6 +30,7 @@
 #define LOOK_MARGIN_MS 5000 /* clocks differ */
 #define NO_OPERATOR_MS 60000
 #define CLOSED_DM_MS   60000
+#define TOO_EARLY_MS   300
 
 static struct discord *discord_of(const struct dc_send *s)
 {
@@ -98,21 +99,42 @@ static void end_with(struct dc_send *s, const struct dc_answer *a, const char *p
 static void send_call(struct dc_send *s);
 static void proceed(struct dc_send *s);
 
-/* Once: the command cannot be answered any more, its channel can. */
-static bool try_afresh(struct dc_send *s, const struct dc_answer *a)
+/* Discord has ended the place by itself. */
+static bool is_over(const struct dc_answer *a)
+{
+        return a->code == 10008 || a->code == 10015 || a->code == 10062 || a->code == 50027;
+}
+
+static void go_afresh(struct dc_send *s)
 {
         struct error err = { 0 };
 
-        if (!s->interaction || s->afresh || a->status < 400 || a->status >= 500 || a->status == 429)
-                return false;
-        log_info("a command cannot be answered in its own place any more; the answer goes to the channel",
-                 LOG_S("adapter", s->adapter->name), LOG_I("delivery", s->delivery), LOG_S("why", a->why));
-        dc_reply_done(discord_of(s), s->interaction);
         if (dc_make_afresh(s, &err) < 0)
                 end_later(s, SEND_REJECTED, err.kind, -1, err.text);
         else
                 proceed(s);
+}
+
+/* Once: the command cannot be answered any more, its channel can. */
+static bool try_afresh(struct dc_send *s, const struct dc_answer *a)
+{
+        if (!s->interaction || !s->kind->creates || s->afresh || a->status < 400 || a->status >= 500 ||
+            a->status == 429)
+                return false;
+        log_info("a command cannot be answered in its own place any more; the answer goes to the channel",
+                 LOG_S("adapter", s->adapter->name), LOG_I("delivery", s->delivery), LOG_S("why", a->why));
+        if (is_over(a))
+                dc_reply_done(discord_of(s), s->interaction);
+        else
+                dc_reply_withdraw(discord_of(s), s->interaction);
+        go_afresh(s);
         return true;
+}
+
+/* The acknowledgement was the answer to a post, and Discord has yet to read it. */
+static bool is_too_early(const struct dc_send *s, const struct dc_answer *a)
+{
+        return s->interaction && a->status == 404 && dc_reply_may_come(discord_of(s), s->interaction);
 }
 
 static const char *platform_id_of(const struct dc_send *s, const struct dc_answer *a)
@@ -127,9 +149,16 @@ static void on_sent(void *arg, const struct dc_answer *a)
         struct dc_send *s = arg;
 
         s->call = NULL;
+        if (is_too_early(s, a)) {
+                send_end(s, &(struct send_result){ .outcome = SEND_RETRY,
+                                                   .kind = ERR_LIMIT,
+                                                   .why = "Discord has not shown the command's place yet",
+                                                   .retry_after_ms = TOO_EARLY_MS });
+                return;
+        }
         if (try_afresh(s, a))
                 return;
-        if (a->ok && s->interaction)
+        if (s->interaction && (a->ok || is_over(a)))
                 dc_reply_done(discord_of(s), s->interaction);
         end_with(s, a, platform_id_of(s, a));
 }
@@ -334,18 +363,47 @@ static void no_place(struct dc_send *s)
         }
 }
 
-/* The next step: where, whether, then the call itself. */
+/* The next step: when, where, whether, then the call itself. */
 static void proceed(struct dc_send *s)
 {
         char since[24];
 
-        if (!s->args[0]) {
+        if (s->interaction && dc_reply_is_acknowledging(discord_of(s), s->interaction)) {
+                s->waits = true;
+        } else if (!s->args[0]) {
                 no_place(s);
         } else if (must_look(s)) {
                 dc_id_at(s->created_ms - LOOK_MARGIN_MS, since);
                 look(s, since);
         } else {
                 send_call(s);
+        }
+}
+
+/* ---- the acknowledgement of a command ---- */
+
+/* There is no place: a message goes to the channel, and nothing needs to be withdrawn. */
+static void no_command(struct dc_send *s)
+{
+        if (s->kind->creates)
+                go_afresh(s);
+        else
+                end_later(s, SEND_DONE, ERR_NONE, -1, "");
+}
+
+void dc_sends_acknowledged(struct discord *dc, const char *interaction)
+{
+        const char *application, *token;
+        struct dc_send *s;
+
+        TAILQ_FOREACH(s, &dc->sends, next) {
+                if (!s->waits || strcmp(s->interaction, interaction) != 0)
+                        continue;
+                s->waits = false;
+                if (dc_reply_token(dc, interaction, &application, &token))
+                        proceed(s);
+                else
+                        no_command(s);
         }
 }
 

@@ -25,7 +25,7 @@ struct dc_send {
         int attempt;
         char *channel, *thread; /* as the delivery names them */
         char *message;          /* the one it is about */
-        char *interaction;      /* the command it answers, while that can be answered */
+        char *interaction;      /* the command in whose place it is, while that can be */
         char *reply_to;
         json_t *payload;
         const char *method, *route; /* constants */
@@ -37,6 +37,7 @@ struct dc_send {
         struct send_result early;
         char why[300];
         bool looked, afresh;
+        bool waits;    /* for the acknowledgement of its command */
         bool needless; /* there is nothing to do for it */
         unsigned pages;
         TAILQ_ENTRY(dc_send) next;

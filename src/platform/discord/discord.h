@@ -31,6 +31,9 @@
 #define DC_OPERATOR "operator"
 #define DC_USER     "user:"
 
+/* Where the answer to a command stands. */
+#define DC_PLACE_OF_COMMAND "/webhooks/{webhook_id}/{webhook_token}/messages/@original"
+
 struct discord_conf {
         struct secret *token; /* NULL: DISCORD_BOT_TOKEN of the environment */
         char *api_base;
@@ -111,6 +114,8 @@ const char *dc_intent_near(const char *name);
 /* ---- dc_send.c ---- */
 
 void dc_send(struct adapter *a, const struct delivery *d);
+/* Discord has taken the acknowledgement of a command, or has not: what waited for that goes on. */
+void dc_sends_acknowledged(struct discord *dc, const char *interaction);
 /* All sends in flight end, as unsure or to be repeated. */
 void dc_sends_release(struct discord *dc);
 
@@ -146,6 +151,12 @@ bool dc_reply_token(struct discord *dc, const char *interaction, const char **ap
                     const char **token);
 /* It has been answered, or cannot be. */
 void dc_reply_done(struct discord *dc, const char *interaction);
+/* It is not answered in its place: what Discord shows there is taken away. */
+void dc_reply_withdraw(struct discord *dc, const char *interaction);
+/* Has Discord still to say whether it takes the acknowledgement? dc_sends_acknowledged follows. */
+bool dc_reply_is_acknowledging(const struct discord *dc, const char *interaction);
+/* Is there perhaps no place for its answer only because Discord has not read our acknowledgement yet? */
+bool dc_reply_may_come(const struct discord *dc, const char *interaction);
 /* Is this the id of a command of the last minutes, rather than of a message? */
 bool dc_reply_is(const struct discord *dc, const char *id);
 /* Keeps the token, and returns how it is acknowledged ({"type": 5}); yours. For whoever acknowledges by answering a post. */

@@ -1,0 +1,372 @@
+/* Slash commands and buttons: acknowledged, answered in their place, or withdrawn. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "discord_rig.h"
+
+static int begin(void **state)
+{
+        unsetenv("DISCORD_BOT_TOKEN");
+        *state = rig_new();
+        return 0;
+}
+
+static int end(void **state)
+{
+        rig_free(*state);
+        return 0;
+}
+
+#define PLACE(method) method " /webhooks/43/interaction-secret/messages/@original"
+#define COMMAND       "{\"id\":\"900\",\"application_id\":\"43\",\"type\":2,\"token\":\"interaction-secret\"}"
+
+static void stored(const char *text)
+{
+        json_t *interaction = json_read(text, strlen(text), NULL);
+
+        inbound.hooks.stored(inbound.hooks.ctx, interaction);
+        json_decref(interaction);
+}
+
+/* Hands a delivery over; its outcome is awaited by `settled`. */
+static void deliver(struct rig *g, const char *kind, const char *payload)
+{
+        const struct delivery d = { .id = 1,
+                                    .adapter = "dc",
+                                    .kind = kind,
+                                    .channel = "7",
+                                    .payload = payload,
+                                    .turn = 3,
+                                    .attempt = 1,
+                                    .created_ms = clock_wall_ms() };
+
+        fake_road.count = 0;
+        adapters_send(g->adapters, &d);
+}
+
+static const struct send_result *settled(struct rig *g)
+{
+        for (int i = 0; i < 100000 && fake_road.count == 0; i++)
+                loop_step(g->loop, true);
+        assert_int_equal(fake_road.count, 1);
+        return &fake_road.sent[0].result;
+}
+
+static void answer(struct rig *g, const char *payload)
+{
+        deliver(g, "send", payload);
+        assert_int_equal(settled(g)->outcome, SEND_DONE);
+}
+
+/* The acknowledgement of the command is over, one way or the other. */
+static void acknowledged(struct rig *g)
+{
+        for (int i = 0; i < 100000 && dc_reply_is_acknowledging(rig_adapter(g)->self, "900"); i++)
+                loop_step(g->loop, true);
+        assert_false(dc_reply_is_acknowledging(rig_adapter(g)->self, "900"));
+}
+
+static void a_command_is_put_off_and_then_answered_in_its_place(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 204, "");
+        says(g, 200, "{\"id\":\"501\"}");
+        says(g, 200, "{\"id\":\"502\"}");
+        rig_connect(g, "");
+        stored(COMMAND);
+        rig_requests(g, 1);
+        assert_string_equal(rig_line(g, 0), "POST /interactions/900/interaction-secret/callback");
+        assert_string_equal(rig_body(g, 0), "{\"type\":5}");
+        answer(g, "{\"text\":\"hi\",\"replyTo\":\"900\"}");
+        assert_string_equal(rig_line(g, 1), PLACE("PATCH"));
+        assert_string_equal(rig_body(g, 1), "{\"content\":\"hi\",\"allowed_mentions\":{\"parse\":[],"
+                                            "\"users\":[],\"replied_user\":false}}");
+        assert_string_equal(fake_road.sent[0].platform_id, "501");
+        answer(g, "{\"text\":\"the rest\"}");
+        assert_string_equal(rig_line(g, 2), "POST /channels/7/messages");
+}
+
+static void a_command_whose_time_is_over_is_answered_in_the_channel(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 204, "");
+        says(g, 404, "{\"code\":10015,\"message\":\"Unknown Webhook\"}");
+        says(g, 200, "{\"id\":\"502\"}");
+        rig_connect(g, "");
+        stored(COMMAND);
+        answer(g, "{\"text\":\"hi\",\"replyTo\":\"900\"}");
+        assert_string_equal(rig_line(g, 2), "POST /channels/7/messages");
+        assert_null(strstr(rig_body(g, 2), "message_reference"));
+        assert_non_null(strstr(rig_body(g, 2), "enforce_nonce"));
+}
+
+static void an_acknowledgement_that_came_too_late_is_no_place_for_an_answer(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 404, "{\"code\":10062,\"message\":\"Unknown interaction\"}");
+        says(g, 200, "{\"id\":\"502\"}");
+        rig_connect(g, "");
+        stored(COMMAND);
+        acknowledged(g);
+        answer(g, "{\"text\":\"hi\",\"replyTo\":\"900\"}");
+        assert_string_equal(rig_line(g, 1), "POST /channels/7/messages");
+}
+
+static void a_pressed_button_leaves_its_message_alone(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 204, "");
+        says(g, 200, "{\"id\":\"502\"}");
+        rig_connect(g, "");
+        stored("{\"id\":\"900\",\"application_id\":\"43\",\"type\":3,\"token\":\"interaction-secret\"}");
+        rig_requests(g, 1);
+        assert_string_equal(rig_body(g, 0), "{\"type\":6}");
+        answer(g, "{\"text\":\"hi\",\"replyTo\":\"900\"}");
+        assert_string_equal(rig_line(g, 1), "POST /channels/7/messages");
+}
+
+static void a_command_is_not_reacted_to(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 204, "");
+        says(g, 200, "{\"id\":\"501\"}");
+        rig_connect(g, "");
+        stored(COMMAND);
+        answer(g, "{\"text\":\"hi\",\"replyTo\":\"900\"}");
+        deliver(g, "react", "{\"messageId\":\"900\",\"emoji\":\"✅\"}");
+        assert_int_equal(settled(g)->outcome, SEND_DONE);
+        assert_int_equal(fake_server_requests(g->server), g->greetings + 2);
+}
+
+static void an_open_command_survives_an_orderly_restart(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 204, "");
+        says(g, 200, ME);
+        says(g, 200, APPLICATION);
+        says(g, 200, "{\"id\":\"501\"}");
+        rig_connect(g, "");
+        stored(COMMAND);
+        rig_requests(g, 1);
+        rig_apply(g, TOKEN, ",\"slashCommands\":false,\"roleMentions\":true");
+        rig_until_state(g, ADAPTER_UP);
+        answer(g, "{\"text\":\"hi\",\"replyTo\":\"900\"}");
+        assert_string_equal(rig_line(g, 3), PLACE("PATCH"));
+}
+
+/* ---- when Discord knows of the place ---- */
+
+#define NO_CONTENT "HTTP/1.1 204 X\r\nContent-Length: 0\r\n\r\n"
+
+static void an_answer_waits_until_discord_has_taken_the_acknowledgement(void **state)
+{
+        static const struct fake_answer taken = { .bytes = NO_CONTENT };
+        struct rig *g = *state;
+
+        says(g, 0, NULL);
+        says(g, 200, "{\"id\":\"501\"}");
+        rig_connect(g, "");
+        stored(COMMAND);
+        rig_requests(g, 1);
+        deliver(g, "send", "{\"text\":\"hi\",\"replyTo\":\"900\"}");
+        for (int i = 0; i < 20; i++)
+                loop_step(g->loop, false);
+        assert_int_equal(fake_server_requests(g->server), g->greetings + 1);
+        fake_server_answer(g->server, &taken);
+        assert_int_equal(settled(g)->outcome, SEND_DONE);
+        assert_string_equal(rig_line(g, 1), PLACE("PATCH"));
+}
+
+static void an_answer_that_waited_for_a_refused_acknowledgement_goes_to_the_channel(void **state)
+{
+        static const struct fake_answer refused = {
+                .bytes = "HTTP/1.1 404 X\r\nContent-Length: 14\r\n\r\n{\"code\":10062}"
+        };
+        struct rig *g = *state;
+
+        says(g, 0, NULL);
+        says(g, 200, "{\"id\":\"501\"}");
+        rig_connect(g, "");
+        stored(COMMAND);
+        rig_requests(g, 1);
+        deliver(g, "send", "{\"text\":\"hi\",\"replyTo\":\"900\"}");
+        fake_server_answer(g->server, &refused);
+        assert_int_equal(settled(g)->outcome, SEND_DONE);
+        assert_string_equal(rig_line(g, 1), "POST /channels/7/messages");
+}
+
+/* Discord has not read our answer to its post yet when the command is answered. */
+static void a_command_of_the_endpoint_may_be_answered_too_early(void **state)
+{
+        struct rig *g = *state;
+        json_t *interaction = json_read(COMMAND, strlen(COMMAND), NULL);
+
+        says(g, 404, "{\"code\":10015,\"message\":\"Unknown Webhook\"}");
+        rig_connect(g, "");
+        json_decref(dc_reply_keep(rig_adapter(g)->self, interaction));
+        deliver(g, "send", "{\"text\":\"hi\",\"replyTo\":\"900\"}");
+        assert_int_equal(settled(g)->outcome, SEND_RETRY);
+        assert_int_equal(settled(g)->kind, ERR_LIMIT); /* no attempt is used up by it */
+        assert_int_equal(fake_server_requests(g->server), g->greetings + 1);
+        json_decref(interaction);
+}
+
+/* Nobody knows whether the life before has answered it: its place is used, and left alone in the end. */
+static void a_command_that_is_told_again_still_has_its_place(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 400, "{\"code\":40060,\"message\":\"Interaction has already been acknowledged.\"}");
+        says(g, 200, "{\"id\":\"501\"}");
+        rig_connect(g, "");
+        stored(COMMAND);
+        answer(g, "{\"text\":\"hi\",\"replyTo\":\"900\"}");
+        assert_string_equal(rig_line(g, 1), PLACE("PATCH"));
+}
+
+/* ---- no answer ---- */
+
+static void a_command_without_an_answer_does_not_seem_to_be_thought_about(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 204, "");
+        says(g, 204, "");
+        rig_connect(g, "");
+        stored(COMMAND);
+        deliver(g, "withdraw", "{\"messageId\":\"900\"}");
+        assert_int_equal(settled(g)->outcome, SEND_DONE);
+        assert_string_equal(rig_line(g, 1), PLACE("DELETE"));
+        /* and once is enough */
+        deliver(g, "withdraw", "{\"messageId\":\"900\"}");
+        assert_int_equal(settled(g)->outcome, SEND_DONE);
+        assert_int_equal(fake_server_requests(g->server), g->greetings + 2);
+}
+
+static void a_withdrawal_is_tried_again_until_discord_has_an_opinion(void **state)
+{
+        static const struct {
+                int status;
+                const char *body;
+                enum send_outcome outcome;
+        } rows[] = { { 502, "{}", SEND_RETRY },
+                     { 404, "{\"code\":10008}", SEND_DONE },
+                     { 404, "{\"code\":10015}", SEND_DONE },
+                     { 401, "{\"code\":50027}", SEND_DONE },
+                     { 403, "{\"code\":50013}", SEND_REJECTED } };
+        struct rig *g = *state;
+        char text[200];
+
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                says(g, 204, "");
+                says(g, rows[i].status, rows[i].body);
+        }
+        rig_connect(g, "");
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                snprintf(text, sizeof(text),
+                         "{\"id\":\"91%zu\",\"application_id\":\"43\",\"type\":2,\"token\":\"secret-%zu\"}",
+                         i, i);
+                stored(text);
+                snprintf(text, sizeof(text), "{\"messageId\":\"91%zu\"}", i);
+                deliver(g, "withdraw", text);
+                assert_int_equal(settled(g)->outcome, rows[i].outcome);
+        }
+        assert_int_equal(rig_adapter(g)->state,
+                         ADAPTER_UP); /* a dead command says nothing about the bot's token */
+}
+
+/* After a crash: Discord ends it by itself. */
+static void nothing_is_withdrawn_of_a_command_we_do_not_know(void **state)
+{
+        struct rig *g = *state;
+
+        rig_connect(g, "");
+        deliver(g, "withdraw", "{\"messageId\":\"900\"}");
+        assert_int_equal(settled(g)->outcome, SEND_DONE);
+        assert_int_equal(fake_server_requests(g->server), g->greetings);
+}
+
+static void a_command_whose_answer_is_refused_there_does_not_seem_to_be_thought_about(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 204, "");
+        says(g, 400, "{\"code\":50035,\"message\":\"Invalid Form Body\"}");
+        says(g, 204, "");
+        says(g, 200, "{\"id\":\"502\"}");
+        rig_connect(g, "");
+        stored(COMMAND);
+        answer(g, "{\"text\":\"hi\",\"replyTo\":\"900\"}");
+        rig_requests(g, 4);
+        assert_string_equal(rig_line(g, 2), PLACE("DELETE"));
+        assert_string_equal(rig_line(g, 3), "POST /channels/7/messages");
+}
+
+/* The process died between Discord's answer and the commit: the answer stands in the command's place already. */
+static void a_command_that_an_earlier_life_has_answered_is_not_answered_again(void **state)
+{
+        struct rig *g = *state;
+        struct delivery d = { .id = 1,
+                              .adapter = "dc",
+                              .kind = "send",
+                              .channel = "7",
+                              .payload = "{\"text\":\"hi\",\"replyTo\":\"900\"}",
+                              .turn = 3,
+                              .attempt = 2 };
+
+        says(g, 200,
+             "[{\"id\":\"902\",\"content\":\"hi\",\"author\":{\"id\":\"42\"}},"
+             "{\"id\":\"901\",\"content\":\"hi\",\"author\":{\"id\":\"42\"},\"interaction_metadata\":{\"id\":"
+             "\"900\"}}]");
+        says(g, 403, "{\"code\":50001,\"message\":\"Missing Access\"}");
+        says(g, 200, "{\"id\":\"903\"}");
+        rig_connect(g, "");
+        d.created_ms = clock_wall_ms() - 10000;
+        adapters_send(g->adapters, &d);
+        for (int i = 0; i < 100000 && fake_road.count == 0; i++)
+                loop_step(g->loop, true);
+        assert_int_equal(fake_road.sent[0].result.outcome, SEND_DONE);
+        assert_string_equal(fake_road.sent[0].platform_id, "901");
+        /* without a look the nonce has to do */
+        fake_road.count = 0;
+        adapters_send(g->adapters, &d);
+        for (int i = 0; i < 100000 && fake_road.count == 0; i++)
+                loop_step(g->loop, true);
+        assert_string_equal(fake_road.sent[0].platform_id, "903");
+        assert_string_equal(rig_line(g, 2), "POST /channels/7/messages");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+        const struct CMUnitTest tests[] = {
+                TEST(a_command_is_put_off_and_then_answered_in_its_place),
+                TEST(a_command_whose_time_is_over_is_answered_in_the_channel),
+                TEST(an_acknowledgement_that_came_too_late_is_no_place_for_an_answer),
+                TEST(a_pressed_button_leaves_its_message_alone),
+                TEST(a_command_is_not_reacted_to),
+                TEST(an_open_command_survives_an_orderly_restart),
+                TEST(an_answer_waits_until_discord_has_taken_the_acknowledgement),
+                TEST(an_answer_that_waited_for_a_refused_acknowledgement_goes_to_the_channel),
+                TEST(a_command_of_the_endpoint_may_be_answered_too_early),
+                TEST(a_command_that_is_told_again_still_has_its_place),
+                TEST(a_command_without_an_answer_does_not_seem_to_be_thought_about),
+                TEST(a_withdrawal_is_tried_again_until_discord_has_an_opinion),
+                TEST(nothing_is_withdrawn_of_a_command_we_do_not_know),
+                TEST(a_command_whose_answer_is_refused_there_does_not_seem_to_be_thought_about),
+                TEST(a_command_that_an_earlier_life_has_answered_is_not_answered_again),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
