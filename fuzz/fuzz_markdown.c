@@ -1,7 +1,7 @@
 /*
  * Any bytes, any dialect, any limit: every part is well formed and within the limit, and no text is lost.
  *
- * Byte 0 chooses dialect and unit, byte 1 the limit; the rest is the text.
+ * Byte 0 chooses dialect, unit and perhaps a caption, byte 1 the limit; the rest is the text.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -24,7 +24,8 @@ static void render(const char *text, size_t n, const struct markdown_limits *lim
         if (markdown_render(text, n, limits, &parts, NULL) < 0)
                 fail("refused", text);
         for (size_t i = 0; i < parts.count; i++) {
-                const char *why = markdown_check(parts.items[i], limits, seen);
+                bool empty = i == 0 && limits->caption > 0 && !*parts.items[0];
+                const char *why = empty ? NULL : markdown_check(parts.items[i], limits, seen);
 
                 if (why)
                         fail(why, parts.items[i]);
@@ -52,13 +53,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 .dialect = (enum markdown_dialect)(data[0] & 3),
                 .unit = (enum utf8_unit)((data[0] >> 2) % 3),
                 .max = MARKDOWN_PART_MIN + data[1],
+                .caption = (size_t)(data[0] >> 5) * 30,
         };
         text = (const char *)data + 2;
         size -= 2;
         buf_init(&split, 0);
         buf_init(&whole, 0);
         render(text, size, &limits, &split);
-        limits.max = 0;
+        limits.max = limits.caption = 0;
         render(text, size, &limits, &whole);
         if (!may_link(text, size) && strcmp(split.data, whole.data) != 0)
                 fail(split.data, whole.data);

@@ -110,6 +110,12 @@ static int hook_render(void *ctx, const char *adapter, const char *text, struct 
         return adapters_render(((struct daemon *)ctx)->adapters, adapter, text, out, err);
 }
 
+static int hook_caption(void *ctx, const char *adapter, const char *text, struct rendered *out,
+                        struct error *err)
+{
+        return adapters_caption(((struct daemon *)ctx)->adapters, adapter, text, out, err);
+}
+
 static void hook_send(void *ctx, const struct delivery *d)
 {
         adapters_send(((struct daemon *)ctx)->adapters, d);
@@ -174,6 +180,7 @@ static const struct road_hooks hooks = {
         .adapter_limits = hook_adapter_limits,
         .channel_is_group = hook_channel_is_group,
         .render = hook_render,
+        .caption = hook_caption,
         .send = hook_send,
         .reconcile = hook_reconcile,
         .live = hook_live,

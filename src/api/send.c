@@ -13,7 +13,6 @@
 #include "dispatch/dispatch.h"
 
 #define TEXT_MAX    262144
-#define CAPTION_MAX 4096
 #define BUTTONS_MAX 40
 
 struct button {
@@ -74,7 +73,8 @@ const struct field send_media_fields[] = {
         { "name", FIELD_STRING, .min = 1, .max = 255, AT(name), .help = "The name it gets; absent: its own." },
         { "mimeType", FIELD_STRING, .min = 1, .max = 128, AT(mime), .help = "Its type, such as image/png." },
         { "as", FIELD_CHOICE, .choices = media_kinds, AT(as), .help = "How it is shown; absent: as its type suggests." },
-        { "caption", FIELD_STRING, .min = 1, .max = CAPTION_MAX, AT(text), .help = "Markdown below it." },
+        { "caption", FIELD_STRING, .min = 1, .max = TEXT_MAX, AT(text),
+          .help = "Markdown below it; what is too long for the platform follows as messages." },
         REPLY_FIELD,
         FIELD_END,
 };

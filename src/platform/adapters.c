@@ -342,16 +342,12 @@ void adapters_terms(void *adapters, const char *adapter, enum chat_kind chat, st
         out->slow_ms = a->common->slow_ms >= 0 ? a->common->slow_ms : a->ops->manners.slow_ms;
 }
 
-int adapters_render(void *adapters, const char *adapter, const char *text, struct rendered *out,
-                    struct error *err)
+static int render(struct adapter *a, const char *text, size_t caption, struct rendered *out,
+                  struct error *err)
 {
-        struct adapter *a = adapters_find(adapters, adapter);
         struct markdown_limits limits;
         struct markdown_parts parts;
 
-        *out = (struct rendered){ 0 };
-        if (!a)
-                return error_set(err, ERR_MISSING, "there is no adapter '%s'", adapter);
         if (a->ops->as_written) {
                 out->parts = mem_array(1, sizeof(*out->parts));
                 out->parts[0].text = mem_strdup(text);
@@ -359,6 +355,7 @@ int adapters_render(void *adapters, const char *adapter, const char *text, struc
                 return 0;
         }
         limits = a->ops->text;
+        limits.caption = caption;
         limits.mention = a->ops->mention && a->self ? mention : NULL;
         limits.mention_arg = a;
         if (markdown_render(text, strlen(text), &limits, &parts, err) < 0)
@@ -370,6 +367,33 @@ int adapters_render(void *adapters, const char *adapter, const char *text, struc
         }
         markdown_parts_release(&parts);
         return 0;
+}
+
+static struct adapter *find_renderer(struct adapters *as, const char *name, struct rendered *out,
+                                     struct error *err)
+{
+        struct adapter *a = adapters_find(as, name);
+
+        *out = (struct rendered){ 0 };
+        if (!a)
+                error_set(err, ERR_MISSING, "there is no adapter '%s'", name);
+        return a;
+}
+
+int adapters_render(void *adapters, const char *adapter, const char *text, struct rendered *out,
+                    struct error *err)
+{
+        struct adapter *a = find_renderer(adapters, adapter, out, err);
+
+        return a ? render(a, text, 0, out, err) : -1;
+}
+
+int adapters_caption(void *adapters, const char *adapter, const char *text, struct rendered *out,
+                     struct error *err)
+{
+        struct adapter *a = find_renderer(adapters, adapter, out, err);
+
+        return a ? render(a, text, a->ops->text.caption, out, err) : -1;
 }
 
 void adapters_send(void *adapters, const struct delivery *d)

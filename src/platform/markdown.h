@@ -44,13 +44,15 @@ typedef bool markdown_mention_fn(void *arg, struct slice name, struct buf *out);
 struct markdown_limits {
         enum markdown_dialect dialect;
         enum utf8_unit unit;
-        size_t max;                   /* longest part in units: 0 = no limit, else >= MARKDOWN_PART_MIN */
+        size_t max;     /* longest part in units: 0 = no limit, else >= MARKDOWN_PART_MIN */
+        size_t caption; /* the first part stands below a file: so many units of it are shown at most,
+                                         markup aside; 0: it is a part like the others */
         markdown_mention_fn *mention; /* NULL: names stay text */
         void *mention_arg;
 };
 
 struct markdown_parts {
-        char **items; /* NUL-terminated, none empty */
+        char **items; /* NUL-terminated, none empty; a caption is when nothing short enough can be cut off for it */
         size_t count; /* 0 when the input shows nothing */
 };
 

@@ -42,8 +42,8 @@ struct md_piece md_atoms_piece(struct md_atoms *a, const char *text, size_t n)
         return piece;
 }
 
-void md_atoms_add(struct md_atoms *a, enum md_atom_kind kind, const char *text, size_t n, uint32_t span,
-                  enum md_cut cut)
+struct md_atom *md_atoms_add(struct md_atoms *a, enum md_atom_kind kind, const char *text, size_t n,
+                             uint32_t span, enum md_cut cut)
 {
         struct md_piece piece = md_atoms_piece(a, text, n);
 
@@ -51,14 +51,16 @@ void md_atoms_add(struct md_atoms *a, enum md_atom_kind kind, const char *text, 
                 a->cap = a->cap ? a->cap * 2 : 256;
                 a->items = mem_realloc(a->items, a->cap * sizeof(*a->items));
         }
-        a->items[a->count++] = (struct md_atom){
+        a->items[a->count] = (struct md_atom){
                 .off = piece.off,
                 .span = span,
                 .len = (uint16_t)n,
                 .units = (uint16_t)piece.units,
+                .shown = (uint16_t)piece.units,
                 .kind = (uint8_t)kind,
                 .cut = (uint8_t)cut,
         };
+        return &a->items[a->count++];
 }
 
 uint32_t md_atoms_span(struct md_atoms *a, uint32_t parent, bool mark, const char *open, const char *close,

@@ -36,6 +36,7 @@ struct md_atom {
         uint32_t span;  /* of a glyph: innermost span; of a break: whose line prefix the new line has */
         uint16_t len;   /* bytes */
         uint16_t units; /* length as the platform counts */
+        uint16_t shown; /* the same without escapes */
         uint8_t kind;
         uint8_t cut;
 };
@@ -74,9 +75,9 @@ struct md_atoms {
 
 void md_atoms_init(struct md_atoms *a, enum utf8_unit unit, enum md_joint joint);
 void md_atoms_release(struct md_atoms *a);
-/* The text is copied; it is at most UINT16_MAX long. */
-void md_atoms_add(struct md_atoms *a, enum md_atom_kind kind, const char *text, size_t n, uint32_t span,
-                  enum md_cut cut);
+/* The text is copied; it is at most UINT16_MAX long. Whoever has escaped it sets `shown` of the new atom. */
+struct md_atom *md_atoms_add(struct md_atoms *a, enum md_atom_kind kind, const char *text, size_t n,
+                             uint32_t span, enum md_cut cut);
 struct md_piece md_atoms_piece(struct md_atoms *a, const char *text, size_t n);
 /* Returns the number of the new span; `line` is the line prefix of everything in it. */
 uint32_t md_atoms_span(struct md_atoms *a, uint32_t parent, bool mark, const char *open, const char *close,

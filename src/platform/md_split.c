@@ -17,15 +17,17 @@
 /* The part as it was just before an atom, to return to. */
 struct place {
         size_t atom; /* NO_ATOM: none */
-        size_t len, units;
+        size_t len, units, shown;
         uint32_t span;
 };
 
 struct splitter {
         const struct md_atoms *a;
         size_t max;
+        size_t caption; /* what the part may show at most; 0: whatever max allows */
         struct buf part;
         size_t units;  /* of the part, open spans not yet closed */
+        size_t shown;  /* the same without markup and escapes */
         uint32_t span; /* innermost open span */
         size_t last;   /* last glyph written; NO_ATOM: the part is empty */
         struct place cuts[MD_CUTS];
@@ -132,6 +134,7 @@ static void write_space(struct splitter *s, size_t i)
                 const struct md_atom *atom = &s->a->items[k];
 
                 write_piece(s, (struct md_piece){ atom->off, atom->len, atom->units });
+                s->shown += atom->shown;
                 if (atom->kind == MD_BREAK)
                         write_piece(s, s->a->spans[atom->span].line);
         }
@@ -145,13 +148,14 @@ static bool fits(const struct splitter *s, size_t i)
         const struct md_span *from = &a->spans[s->span];
         uint32_t ancestor = common_ancestor(a, s->span, a->items[i].span);
         size_t units = s->units + a->items[i].units + to->closes_units;
+        size_t space = s->last == NO_ATOM ? to->line.units : space_units(s, i);
 
         units += from->closes_units - a->spans[ancestor].closes_units;
         units += to->opens_units - a->spans[ancestor].opens_units;
-        units += s->last == NO_ATOM ? to->line.units : space_units(s, i);
+        units += space;
         if (needs_joint(s, i, ancestor))
                 units += utf8_length(MD_ZERO_WIDTH, strlen(MD_ZERO_WIDTH), a->unit);
-        return units <= s->max;
+        return units <= s->max && (s->caption == 0 || s->shown + space + a->items[i].shown <= s->caption);
 }
 
 static void write_atom(struct splitter *s, size_t i)
@@ -171,12 +175,13 @@ static void write_atom(struct splitter *s, size_t i)
         }
         open_to(s, atom->span);
         write_piece(s, (struct md_piece){ atom->off, atom->len, atom->units });
+        s->shown += atom->shown;
         s->last = i;
 }
 
 static void begin_part(struct splitter *s)
 {
-        s->units = 0;
+        s->units = s->shown = 0;
         s->span = 0;
         s->last = NO_ATOM;
         for (size_t i = 0; i < MD_CUTS; i++)
@@ -191,13 +196,20 @@ static void end_part(struct splitter *s)
                 s->out->items = mem_realloc(s->out->items, s->cap * sizeof(*s->out->items));
         }
         s->out->items[s->out->count++] = buf_take(&s->part);
+        s->caption = 0;
         begin_part(s);
 }
 
 static void remember_cut(struct splitter *s, size_t i)
 {
-        s->cuts[s->a->items[i].cut] =
-                (struct place){ .atom = i, .len = s->part.len, .units = s->units, .span = s->span };
+        s->cuts[s->a->items[i].cut] = (struct place){
+                .atom = i, .len = s->part.len, .units = s->units, .shown = s->shown, .span = s->span
+        };
+}
+
+static bool is_half_full(const struct splitter *s, const struct place *c)
+{
+        return c->units >= s->max / 2 || (s->caption > 0 && c->shown >= s->caption / 2);
 }
 
 static const struct place *best_cut(const struct splitter *s)
@@ -209,7 +221,7 @@ static const struct place *best_cut(const struct splitter *s)
 
                 if (c->atom == NO_ATOM)
                         continue;
-                if (c->units >= s->max / 2)
+                if (is_half_full(s, c))
                         return c;
                 if (!latest || c->atom > latest->atom)
                         latest = c;
@@ -222,7 +234,10 @@ static size_t cut(struct splitter *s)
 {
         struct place c = *best_cut(s);
 
-        assert(c.atom != NO_ATOM);
+        if (c.atom == NO_ATOM) {
+                assert(s->caption > 0);
+                c = (struct place){ 0 }; /* all of it follows the empty caption */
+        }
         buf_truncate(&s->part, c.len);
         s->units = c.units;
         s->span = c.span;
@@ -230,9 +245,9 @@ static size_t cut(struct splitter *s)
         return c.atom;
 }
 
-void md_split(const struct md_atoms *atoms, size_t max, struct markdown_parts *out)
+void md_split(const struct md_atoms *atoms, size_t max, size_t caption, struct markdown_parts *out)
 {
-        struct splitter s = { .a = atoms, .max = max ? max : SIZE_MAX, .out = out };
+        struct splitter s = { .a = atoms, .max = max ? max : SIZE_MAX, .caption = caption, .out = out };
 
         buf_init(&s.part, 0);
         begin_part(&s);

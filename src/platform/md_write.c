@@ -90,12 +90,15 @@ static enum md_cut cut_before(const struct writer *w, uint32_t cp)
 }
 
 /* Adds what is in the scratch buffer as one glyph; `cp` is the character it shows. */
-static void add_glyph(struct writer *w, uint32_t span, uint32_t cp)
+static struct md_atom *add_glyph(struct writer *w, uint32_t span, uint32_t cp)
 {
-        md_atoms_add(w->a, MD_GLYPH, w->scratch.data, w->scratch.len, span, cut_before(w, cp));
+        struct md_atom *atom =
+                md_atoms_add(w->a, MD_GLYPH, w->scratch.data, w->scratch.len, span, cut_before(w, cp));
+
         w->next = MD_CUT_CLUSTER;
         w->last = cp;
         w->in_address = w->form != LINK_NONE;
+        return atom;
 }
 
 /* A space or a tab. */
@@ -157,6 +160,7 @@ static size_t write_glyph(struct writer *w, const char *p, size_t n, uint32_t sp
 {
         size_t len = cluster_length(p, n);
         char after = len < n ? p[len] : '\n';
+        struct md_atom *atom;
         size_t head;
         uint32_t cp;
 
@@ -172,7 +176,9 @@ static size_t write_glyph(struct writer *w, const char *p, size_t n, uint32_t sp
         else
                 w->dialect->text(&w->scratch, *p, w->before, after);
         buf_add(&w->scratch, p + head, len - head);
-        add_glyph(w, span, cp);
+        atom = add_glyph(w, span, cp);
+        if (head == 1 && !is_control(cp)) /* perhaps with an escape */
+                atom->shown = (uint16_t)utf8_length(p, len, w->a->unit);
         w->before = p[len - 1];
         return len;
 }

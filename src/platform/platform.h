@@ -61,7 +61,7 @@ struct platform_ops {
         const char *name; /* "telegram" */
         const char *help;
         unsigned can;                /* ADAPTER_* of road.h; an adapter may narrow it by its settings */
-        struct markdown_limits text; /* dialect, unit and longest message */
+        struct markdown_limits text; /* dialect, unit, longest message and caption */
         bool as_written;     /* whoever reads here renders Markdown: the text passes unchanged, in one part */
         int64_t debounce_ms; /* default */
         struct platform_manners manners; /* default */
@@ -187,6 +187,8 @@ void adapters_limits(void *adapters, const char *adapter, struct pace_limits *ou
 bool adapters_channel_is_group(void *adapters, const char *adapter, const char *channel);
 int adapters_render(void *adapters, const char *adapter, const char *text, struct rendered *out,
                     struct error *err);
+int adapters_caption(void *adapters, const char *adapter, const char *text, struct rendered *out,
+                     struct error *err);
 /* The platform's part of how turns are answered in such a chat: thread_chars and slow_ms. */
 void adapters_terms(void *adapters, const char *adapter, enum chat_kind chat, struct turn_terms *out);
 void adapters_send(void *adapters, const struct delivery *d);

@@ -155,7 +155,7 @@ static void on_put(void *arg, const struct error *err)
 
 /* ---- preparing ---- */
 
-/* Which of several parts this is: the first one is the reply, the last one has the buttons. */
+/* Which of several parts this is: the first one is the reply and has the file, the last one has the buttons. */
 struct rank {
         bool first, last;
 };
@@ -163,8 +163,10 @@ struct rank {
 static void put_payload(const struct outgoing *out, const struct rendered_part *part, struct rank at,
                         struct buf *payload)
 {
+        const char *path = at.first ? out->file.path : NULL;
+
         jsonw_open(payload, '{');
-        if (part) {
+        if (part && part->text[0]) {
                 jsonw_str(payload, "text", part->text);
                 jsonw_opt(payload, "plain", part->plain);
         }
@@ -173,14 +175,14 @@ static void put_payload(const struct outgoing *out, const struct rendered_part *
         jsonw_opt(payload, "emoji", out->emoji);
         if (at.last && out->buttons)
                 jsonw_raw(payload, "buttons", out->buttons);
-        jsonw_opt(payload, "path", out->file.path);
-        jsonw_opt(payload, "name", out->file.name);
-        jsonw_opt(payload, "mime", out->file.mime);
-        jsonw_opt(payload, "as", out->file.as);
+        jsonw_opt(payload, "path", path);
+        jsonw_opt(payload, "name", path ? out->file.name : NULL);
+        jsonw_opt(payload, "mime", path ? out->file.mime : NULL);
+        jsonw_opt(payload, "as", path ? out->file.as : NULL);
         jsonw_close(payload, '}');
 }
 
-/* What does not fit into an edited message follows as new ones. */
+/* What does not fit into an edited message or below a file follows as new messages. */
 static const char *kind_of(const struct outgoing *out, bool first)
 {
         return out->kind && first ? out->kind : "send";
@@ -203,19 +205,17 @@ static struct out *make_out(struct road *r, const struct putting *p, const struc
         return o;
 }
 
-/* The text as the platform's parts; a caption must be one. */
+/* The text as the platform's parts. */
 static int render(struct road *r, const struct outgoing *out, struct rendered *parts, struct error *err)
 {
+        bool below = out->file.path && r->hooks.caption;
+
         if (!out->text)
                 return 0;
-        if (r->hooks.render(r->hooks.ctx, out->adapter, out->text, parts, err) < 0)
+        if ((below ? r->hooks.caption : r->hooks.render)(r->hooks.ctx, out->adapter, out->text, parts, err) <
+            0)
                 return -1;
-        if (parts->count == 0)
-                return error_set(err, ERR_INVALID, "the text shows nothing");
-        if (parts->count == 1 || !out->file.path)
-                return 0;
-        rendered_release(parts);
-        return error_set(err, ERR_INVALID, "the caption is too long for one message");
+        return parts->count > 0 ? 0 : error_set(err, ERR_INVALID, "the text shows nothing");
 }
 
 static int prepare(struct road *r, struct putting *p, const struct outgoing *out, struct error *err)

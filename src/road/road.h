@@ -255,6 +255,10 @@ struct road_hooks {
 
         /* The hooks below may be NULL. */
 
+        /* As render, for a text below a file: the first part is the caption, which is empty when nothing could be cut off for
+         * it; the others are messages behind it. NULL: captions are like messages. */
+        int (*caption)(void *ctx, const char *adapter, const char *text, struct rendered *out,
+                       struct error *err);
         /* How the turns of this rule (NULL: no rule) are run and answered in such a chat of this adapter. */
         void (*terms)(void *ctx, const char *adapter, const char *rule, enum chat_kind chat,
                       struct turn_terms *out);
@@ -323,8 +327,8 @@ void inbox_receive(struct road *r, const struct incoming *in, inbox_ack_fn *ack,
 struct outgoing {
         const char *adapter, *channel, *thread;
         const char *kind; /* NULL: "send" */
-        const char
-                *text; /* Markdown; rendered, and split for "send" and "edit"; the caption of an "upload" */
+        const char *
+                text; /* Markdown; rendered and split; of an "upload" the caption, and what does not fit follows as messages */
         const char *reply_to;   /* platform id */
         const char *message_id; /* platform id of the target of edit, delete, react */
         const char *emoji;

@@ -16,6 +16,7 @@
 
 #include "../lib/markdown_check.h"
 #include "base/mem.h"
+#include "platform/telegram/tg_text.h"
 
 #define Z "\xe2\x80\x8b" /* zero-width space */
 
@@ -250,13 +251,89 @@ static void a_part_may_be_exactly_as_long_as_the_limit(void **state)
 
         (void)state;
         for (size_t i = 0; i < COUNT(cases); i++) {
-                struct markdown_limits limits = { cases[i].dialect, cases[i].unit, cases[i].max, NULL, NULL };
+                struct markdown_limits limits = { .dialect = cases[i].dialect,
+                                                  .unit = cases[i].unit,
+                                                  .max = cases[i].max };
                 char *text = repeated(cases[i].before, cases[i].unit_text, cases[i].times, cases[i].after);
 
                 if (part_count(text, limits) != cases[i].parts)
                         fail_msg("case %zu has %zu parts", i, part_count(text, limits));
                 free(text);
         }
+}
+
+static size_t shown_length(const char *part)
+{
+        char *plain = tg_text_plain(part);
+        size_t n = utf8_length(plain, strlen(plain), UTF8_UTF16);
+
+        free(plain);
+        return n;
+}
+
+static void a_caption_has_what_fits_below_a_file_and_the_rest_follows(void **state)
+{
+        static const struct {
+                size_t caption;
+                const char *before, *unit_text;
+                size_t times;
+                const char *after;
+                size_t parts, shown; /* of the first part */
+        } cases[] = {
+                { 1024, "", "x", 1023, "", 1, 1023 },
+                { 1024, "", "x", 1024, "", 1, 1024 },
+                { 1024, "", "x", 1025, "", 2, 1024 },
+                { 1024, "", "😀", 512, "", 1, 1024 },
+                { 1024, "x", "😀", 512, "", 2, 1023 },     /* half of a pair would fit */
+                { 1024, "**", "x", 1024, "**", 1, 1024 }, /* markup is not counted */
+                { 1024, "**", "x", 1025, "**", 2, 1024 },
+                { 1024, "", "&lt;", 1024, "", 1, 1024 }, /* nor are escapes */
+                { 1024, "", "&lt;", 1025, "", 2, 1024 },
+                { 1024, "`", "x", 6000, "`", 3, 1024 },
+                { 1024, "", "four ", 300, "", 2, 1024 },       /* blanks are */
+                { 1024, "", "seven, ", 300, "", 2, 1021 },     /* between words */
+                { 1024, "Look:\n\n", "x", 1020, "", 2, 1024 }, /* a line of five would be a waste */
+                { 1024, "", "x", 700,
+                  "\n\nand the paragraph that says what follows is not torn apart by the "
+                  "file that it happens to stand below, because a caption may as well be "
+                  "a little shorter than the longest one that Telegram would have "
+                  "accepted: people read it at one glance, and what they read next "
+                  "begins with a sentence, not in the middle of one, as it should. "
+                  "That is why the first part ends where the paragraph of many x ends.",
+                  2, 700 },
+                { 1, "", "😀", 1, "", 2, 0 }, /* nothing fits: the file goes without */
+        };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(cases); i++) {
+                struct markdown_limits limits = { .dialect = MARKDOWN_TELEGRAM_HTML,
+                                                  .unit = UTF8_UTF16,
+                                                  .max = 4096,
+                                                  .caption = cases[i].caption };
+                char *text = repeated(cases[i].before, cases[i].unit_text, cases[i].times, cases[i].after);
+                struct markdown_parts parts = render(text, strlen(text), limits);
+
+                if (parts.count != cases[i].parts || shown_length(parts.items[0]) != cases[i].shown)
+                        fail_msg("case %zu has %zu parts, the first shows %zu", i, parts.count,
+                                 shown_length(parts.items[0]));
+                markdown_parts_release(&parts);
+                free(text);
+        }
+}
+
+static void markup_at_the_end_of_a_caption_goes_on_behind_it(void **state)
+{
+        struct markdown_limits limits = {
+                .dialect = MARKDOWN_TELEGRAM_HTML, .unit = UTF8_UTF16, .max = 4096, .caption = 20
+        };
+        const char *text = "plain *and some slanted words* here";
+        struct markdown_parts parts = render(text, strlen(text), limits);
+
+        (void)state;
+        assert_int_equal(parts.count, 2);
+        assert_string_equal(parts.items[0], "plain <i>and some</i>");
+        assert_string_equal(parts.items[1], "<i>slanted words</i> here");
+        markdown_parts_release(&parts);
 }
 
 static void an_emoji_of_several_code_points_is_not_cut(void **state)
@@ -544,8 +621,13 @@ static void see_document(const struct random *r, uint64_t seed, struct markdown_
         struct markdown_parts parts = render(r->out.data, r->out.len, limits);
 
         for (size_t i = 0; i < parts.count; i++) {
-                const char *why = markdown_check(parts.items[i], &limits, seen);
+                bool below = i == 0 && limits.caption > 0;
+                const char *why =
+                        below && !*parts.items[0] ? NULL : markdown_check(parts.items[i], &limits, seen);
 
+                if (below && !why && limits.dialect == MARKDOWN_TELEGRAM_HTML && limits.unit == UTF8_UTF16 &&
+                    shown_length(parts.items[0]) > limits.caption)
+                        why = "too long a caption";
                 if (why)
                         fail_msg("SEED=%llu, %s, max %zu: %s in\n%s", (unsigned long long)seed,
                                  dialect_names[limits.dialect], limits.max, why, parts.items[i]);
@@ -561,7 +643,7 @@ static void check_document(const struct random *r, uint64_t seed, struct markdow
         buf_init(&split, 0);
         buf_init(&whole, 0);
         see_document(r, seed, limits, &split);
-        limits.max = 0;
+        limits.max = limits.caption = 0;
         see_document(r, seed, limits, &whole);
         if (strcmp(split.data, whole.data) != 0)
                 fail_msg("SEED=%llu, %s: the parts show\n%s\nand the whole\n%s", (unsigned long long)seed,
@@ -589,6 +671,7 @@ static void random_documents_are_split_without_losing_anything(void **state)
                                        (struct markdown_limits){ .dialect = d,
                                                                  .unit = (enum utf8_unit)pick(&r, 3),
                                                                  .max = MARKDOWN_PART_MIN + pick(&r, 500),
+                                                                 .caption = pick(&r, 2) ? pick(&r, 300) : 0,
                                                                  .mention = mention,
                                                                  .mention_arg = &d });
                 buf_release(&r.out);
@@ -602,6 +685,8 @@ int main(void)
                 cmocka_unit_test(text_that_shows_nothing_has_no_parts),
                 cmocka_unit_test(impossible_limits_are_refused),
                 cmocka_unit_test(a_part_may_be_exactly_as_long_as_the_limit),
+                cmocka_unit_test(a_caption_has_what_fits_below_a_file_and_the_rest_follows),
+                cmocka_unit_test(markup_at_the_end_of_a_caption_goes_on_behind_it),
                 cmocka_unit_test(an_emoji_of_several_code_points_is_not_cut),
                 cmocka_unit_test(a_cut_code_block_is_closed_and_reopened_with_its_language),
                 cmocka_unit_test(a_cut_falls_between_blocks_before_lines_before_sentences_before_words),

@@ -473,6 +473,60 @@ static void what_may_have_arrived_is_looked_up_however_often_the_process_ends(vo
         rig_free(g);
 }
 
+static void upload(struct rig *g, const char *path, const char *text)
+{
+        put(g, (struct outgoing){ .adapter = "x",
+                                  .channel = "c",
+                                  .kind = "upload",
+                                  .text = text,
+                                  .reply_to = "7",
+                                  .file = { .path = path, .name = path } });
+}
+
+static void what_does_not_fit_below_a_file_follows_it_also_after_a_crash(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        upload(g, "a.png", "caption|more|rest");
+        assert_int_equal(last.count, 3);
+        rig_until(g, &g->sent_count, 1);
+        assert_string_equal(g->sent[0].kind, "upload");
+        assert_string_equal(g->sent[0].text, "caption");
+        assert_string_equal(g->sent[0].reply_to, "7");
+        rig_result(g, 0, SEND_DONE, ERR_NONE, -1);
+        rig_until(g, &g->sent_count, 2);
+        rig_result(g, 1, SEND_RETRY, ERR_NET, 60000); /* it waits when the process ends */
+        rig_until_count(g, "SELECT count(*) FROM deliveries WHERE state = 'queued' AND attempt = 1", 1);
+        rig_restart(g);
+        rig_until_count(g, "SELECT count(*) FROM deliveries WHERE state = 'sent'", 1);
+        assert_string_equal(rig_text(g, "SELECT group_concat(kind || ' ' || state) FROM deliveries"),
+                            "upload sent,send queued,send queued");
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE payload LIKE '%path%'"), 1);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE payload LIKE '%replyTo%'"), 1);
+        rig_free(g);
+}
+
+static void a_file_that_may_have_arrived_is_not_repeated_and_its_text_follows(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        upload(g, "a.png", "one|two");
+        upload(g, "b.png", "|three"); /* no caption fits */
+        rig_until(g, &g->sent_count, 1);
+        rig_restart(g);
+        g->auto_send = true;
+        rig_until(g, &g->sent_count, 4);
+        assert_string_equal(rig_text(g, "SELECT state FROM deliveries WHERE id = 1"), "unknown");
+        assert_string_equal(g->sent[1].text, "two");
+        assert_string_equal(g->sent[2].kind, "upload");
+        assert_string_equal(g->sent[2].text, "");
+        assert_string_equal(g->sent[3].kind, "send");
+        assert_string_equal(g->sent[3].text, "three");
+        rig_free(g);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -497,6 +551,8 @@ int main(void)
                 cmocka_unit_test(only_so_many_sends_are_in_doubt_at_once),
                 cmocka_unit_test(sends_that_leave_no_doubt_are_not_held_back),
                 cmocka_unit_test(what_may_have_arrived_is_looked_up_however_often_the_process_ends),
+                cmocka_unit_test(what_does_not_fit_below_a_file_follows_it_also_after_a_crash),
+                cmocka_unit_test(a_file_that_may_have_arrived_is_not_repeated_and_its_text_follows),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

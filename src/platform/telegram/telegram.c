@@ -515,7 +515,7 @@ const struct platform_ops telegram_platform = {
         .help = "A Telegram bot, by long polling or webhook.",
         .can = ADAPTER_EDITS | ADAPTER_STREAMS | ADAPTER_TYPING | ADAPTER_THREADS | ADAPTER_REACTIONS |
                ADAPTER_FILES,
-        .text = { .dialect = MARKDOWN_TELEGRAM_HTML, .unit = UTF8_UTF16, .max = 4096 },
+        .text = { .dialect = MARKDOWN_TELEGRAM_HTML, .unit = UTF8_UTF16, .max = 4096, .caption = 1024 },
         .pace = { .per_second = 30, .per_channel_second = 1, .per_channel_minute = 20 },
         .settings = telegram_settings,
         .conf_size = sizeof(struct telegram_conf),
