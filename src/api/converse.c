@@ -156,6 +156,17 @@ bool converse_text(const struct converse_line *lines, size_t count, bool whole, 
         return true;
 }
 
+/* "openai:3:..."; see below. */
+bool converse_is_key(const char *external_id)
+{
+        static const char *const protocols[] = { "openai:", "agent-chat:" };
+
+        for (size_t i = 0; i < COUNT(protocols); i++)
+                if (strncmp(external_id, protocols[i], strlen(protocols[i])) == 0)
+                        return true;
+        return false;
+}
+
 void converse_hand_over(struct adapter *a, const struct converse_ask *ask, inbox_ack_fn *ack, void *arg)
 {
         char random[ID_TRACE_SIZE];

@@ -49,6 +49,8 @@ bool converse_chat_ok(struct http_exchange *x);
 /* Is there such an agent? CONVERSE_RULES is one, and becomes NULL. */
 bool converse_agent(struct http_exchange *x, const char **name);
 
+/* Does this name a message as the idempotency keys of a protocol do? Whoever chooses ids himself must keep away from them. */
+bool converse_is_key(const char *external_id);
 /* What is handed over of these lines; false when there is nothing a person said at their end. */
 bool converse_text(const struct converse_line *lines, size_t count, bool whole, struct buf *out);
 /* Stores; ack follows as with adapter_received. */

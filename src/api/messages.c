@@ -72,7 +72,7 @@ const struct field inbound_fields[] = {
         { "text", FIELD_STRING, .min = 1, .max = TEXT_MAX, .at = offsetof(struct inbound, text),
           .help = "What was written; required unless there are attachments." },
         { "externalId", FIELD_STRING, .min = 1, .max = 256, .at = offsetof(struct inbound, external_id),
-          .help = "The message's own id: the same id again is a duplicate. Absent: a random one." },
+          .help = "The message's own id, not beginning with openai: or agent-chat:; the same id again is a duplicate. Absent: a random one." },
         { "threadId", FIELD_STRING, .min = 1, .max = 512, .at = offsetof(struct inbound, thread),
           .help = "A thread inside the chat." },
         { "replyToId", FIELD_STRING, .min = 1, .max = 256, .at = offsetof(struct inbound, reply_to),
@@ -202,6 +202,8 @@ static int check_inbound(struct body *b, const struct inbound *in)
                 return body_mistake(b, "text", "is required");
         if (in->trace && strspn(in->trace, "0123456789abcdef") != ID_TRACE_SIZE - 1)
                 return body_mistake(b, "traceId", "must be 32 lower-case hex digits");
+        if (in->external_id && converse_is_key(in->external_id))
+                return body_mistake(b, "externalId", "must not begin with 'openai:' or 'agent-chat:'");
         return 0;
 }
 

@@ -39,7 +39,7 @@ static const char introduction[] =
         "| 502, 504 | `AGENT_ERROR`, `AGENT_TIMEOUT` | the agent failed, or took too long |\n"
         "| 503 | `DB_CONNECTION_FAILED`, `UNAVAILABLE` | the store does not work, or the daemon is ending; nothing was taken |\n\n"
         "Each answer has an `x-request-id`; a sane one of the request is echoed. Sends take the header `Idempotency-Key`: the same request again is\n"
-        "answered with the first delivery and `duplicate`, another request with the same key with 409; each key has idempotency keys of its own. Ids are `evt-1`, `trn-1`, `dlv-1`, `key-1`; times\n"
+        "answered with the first delivery and `duplicate`, another request with the same key with 409; each API key, the operator's among them, has idempotency keys of its own. Ids are `evt-1`, `trn-1`, `dlv-1`, `key-1`; times\n"
         "are RFC 3339, in requests also milliseconds since 1970.\n";
 /* clang-format on */
 

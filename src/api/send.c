@@ -154,57 +154,70 @@ static const char *author_of(const struct http_exchange *x, const struct send *m
         return desk && handover_find(desk->handover, &here) ? "the operator" : NULL;
 }
 
-/* What is asked for, however it is written; "" without an idempotency key, because nobody compares it then. */
-static char *hash_of(const struct http_exchange *x, const struct body *b, const char *kind,
-                     char out[SHA256_HEX_SIZE])
+/* A request on its way; the body keeps the strings of m. */
+struct sending {
+        struct job job;
+        struct body body;
+        struct send m;
+        const char *kind;
+        char *key; /* of the caller's own keys; NULL: none was given */
+        char hash
+                [SHA256_HEX_SIZE]; /* of what is asked for; "" without a key, because nobody compares it then */
+        int64_t person;
+        char *channel; /* result: where the person can be written to alone; NULL: nowhere */
+        bool known;    /* result */
+};
+
+static void sending_free(struct sending *s)
+{
+        body_release(&s->body);
+        free(s->key);
+        free(s->channel);
+        free(s);
+}
+
+/*
+ * Every caller has idempotency keys of his own, the operator (key 0) too: nobody sees or blocks what another has sent. They are taken down at
+ * once: when the client goes away meanwhile, its headers go with it, and a send without its key would be repeated.
+ */
+static void name_request(struct sending *s, const struct http_exchange *x, const char *key)
 {
         char *text, *whole;
 
-        out[0] = '\0';
-        if (!http_header(x, "Idempotency-Key"))
-                return out;
-        text = json_dumps(b->root, JSON_SORT_KEYS | JSON_COMPACT);
-        whole = mem_printf("%s %s", kind, text ? text : "");
-        crypto_sha256_hex(whole, strlen(whole), out);
+        if (!key)
+                return;
+        s->key = mem_printf("key-%lld:%s", (long long)caller_of(x)->id, key);
+        text = json_dumps(s->body.root, JSON_SORT_KEYS | JSON_COMPACT);
+        whole = mem_printf("%s %s", s->kind, text ? text : "");
+        crypto_sha256_hex(whole, strlen(whole), s->hash);
         free(text);
         free(whole);
-        return out;
 }
 
-/* Each key has idempotency keys of its own; the operator's are as they are. NULL: none. Yours to free. */
-static char *request_key_of(const struct http_exchange *x)
+static void put(struct http_exchange *x, const struct sending *s)
 {
-        const char *key = http_header(x, "Idempotency-Key");
-        int64_t caller = caller_of(x)->id;
-
-        return key && caller > 0 ? mem_printf("key-%lld:%s", (long long)caller, key) : mem_strdup(key);
-}
-
-static void put(struct http_exchange *x, const struct body *b, const struct send *m, const char *kind)
-{
-        char hash[SHA256_HEX_SIZE];
+        const struct send *m = &s->m;
         struct job *j = mem_alloc(sizeof(*j));
-        char *buttons = rows_of(&m->buttons), *key = request_key_of(x);
+        char *buttons = rows_of(&m->buttons);
         struct outgoing out = { .adapter = m->instance,
                                 .channel = m->to,
                                 .thread = m->thread,
-                                .kind = kind,
+                                .kind = s->kind,
                                 .text = m->text,
                                 .reply_to = m->reply_to,
                                 .message_id = m->message_id,
                                 .emoji = m->emoji,
                                 .buttons = buttons,
                                 .file = { m->path, m->name, m->mime, m->as },
-                                .author = strcmp(kind, "send") == 0 ? author_of(x, m) : NULL,
-                                .request_key = key,
-                                .request_hash = hash_of(x, b, kind, hash),
+                                .author = strcmp(s->kind, "send") == 0 ? author_of(x, m) : NULL,
+                                .request_key = s->key,
+                                .request_hash = s->hash,
                                 .class = PACE_FINAL };
         struct api *a = api_of(x);
 
         job_begin(j, x);
         outbox_put(a->env.road, &out, on_put, j);
         free(buttons);
-        free(key);
 }
 
 /* What the adapter must be able to do for a kind of delivery; a journaled one keeps everything. */
@@ -248,24 +261,6 @@ static bool check(struct http_exchange *x, const struct send *m, const char *kin
 
 /* ---- to a person ---- */
 
-/* A request on its way; the body keeps the strings of m. */
-struct sending {
-        struct job job;
-        struct body body;
-        struct send m;
-        const char *kind;
-        int64_t person;
-        char *channel; /* result: where the person can be written to alone; NULL: nowhere */
-        bool known;    /* result */
-};
-
-static void sending_free(struct sending *s)
-{
-        body_release(&s->body);
-        free(s->channel);
-        free(s);
-}
-
 /* The chat with the identity of his that was seen last on this adapter. */
 static int find_chat(struct store_tx *tx, void *arg, struct error *err)
 {
@@ -301,7 +296,7 @@ static void on_chat(void *arg, const struct error *err)
                         s->m.to, s->m.instance);
         } else if (x) {
                 s->m.to = s->channel;
-                put(x, &s->body, &s->m, s->kind);
+                put(x, s);
         }
         sending_free(s);
 }
@@ -325,6 +320,7 @@ static void send_as(struct http_exchange *x, const char *kind)
                 return;
         }
         s->kind = kind;
+        name_request(s, x, key);
         if (check(x, &s->m, kind)) {
                 s->person = person_of(x, s->m.to);
                 if (s->person > 0) {
@@ -332,7 +328,7 @@ static void send_as(struct http_exchange *x, const char *kind)
                         store_read(api_of(x)->env.store, find_chat, on_chat, s);
                         return;
                 }
-                put(x, &s->body, &s->m, kind);
+                put(x, s);
         }
         sending_free(s);
 }

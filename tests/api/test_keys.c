@@ -521,10 +521,11 @@ static void a_key_for_one_adapter_sees_what_is_its_own(void **state)
         free(text);
 }
 
-static struct api_answer send_once(struct api_rig *r, const char *key, const char *path, const char *body)
+static struct api_answer send_once(struct api_rig *r, const char *key, const char *once, const char *path,
+                                   const char *body)
 {
-        char *headers =
-                mem_printf("Host: %s\r\nx-api-key: %s\r\nIdempotency-Key: one\r\n", api_address(r->api), key);
+        char *headers = mem_printf("Host: %s\r\nx-api-key: %s\r\nIdempotency-Key: %s\r\n",
+                                   api_address(r->api), key, once);
         struct api_answer a = api_rig_ask_as(r, "POST", path, headers, body);
 
         free(headers);
@@ -543,13 +544,43 @@ static void each_key_has_idempotency_keys_of_its_own(void **state)
         for (size_t i = 0; i < COUNT(keys); i++) {
                 char *body = mem_printf("{\"instanceId\":\"api\",\"to\":\"c\",\"text\":\"%zu\"}", i);
 
-                expect(send_once(r, keys[i], "/api/v2/messages/send", body), 202, NULL);
-                expect(send_once(r, keys[i], "/v1/chat/completions", hello), 200, NULL);
+                expect(send_once(r, keys[i], "one", "/api/v2/messages/send", body), 202, NULL);
+                expect(send_once(r, keys[i], "one", "/v1/chat/completions", hello), 200, NULL);
                 free(body);
         }
         assert_int_equal(r->turns, COUNT(keys));
         free(a);
         free(b);
+}
+
+static void expect_new_delivery(struct api_answer a)
+{
+        assert_int_equal(a.status, 202);
+        assert_string_equal(at(&a, "data", "status"), "queued");
+        api_answer_release(&a);
+}
+
+/* Whatever one key calls its requests, it meets neither what another has sent nor what the daemon itself names. */
+static void nobody_can_name_the_requests_of_another(void **state)
+{
+        static const char hello[] =
+                "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"hello\"}]}";
+        static const char body[] = "{\"instanceId\":\"api\",\"to\":\"c\",\"text\":\"t\"}";
+        static const char *const names[] = { "one", "key-1:one", "key-0:one", "reply:trn-1:late",
+                                             "key-1:key-1:one" };
+        struct api_rig *r = *state;
+        char *a = make_key(r, "{\"name\":\"a\",\"scopes\":[\"write\"]}");
+
+        for (size_t i = 0; i < COUNT(names); i++) {
+                expect_new_delivery(send_once(r, a, names[i], "/api/v2/messages/send", body));
+                expect_new_delivery(send_once(r, r->key, names[i], "/api/v2/messages/send", body));
+        }
+        expect(send_once(r, a, "one", "/v1/chat/completions", hello), 200, NULL);
+        expect(ask_as(r, r->key, "POST", INBOUND, "{\"text\":\"a\",\"externalId\":\"openai:1:one\"}"), 400,
+               "VALIDATION_ERROR");
+        expect(ask_as(r, r->key, "POST", INBOUND, "{\"text\":\"a\",\"externalId\":\"agent-chat:1:one\"}"),
+               400, "VALIDATION_ERROR");
+        free(a);
 }
 
 static void the_stream_of_a_key_has_only_its_adapters_and_ends_with_it(void **state)
@@ -601,6 +632,7 @@ int main(void)
                 CASE(the_operator_sees_it_all),
                 CASE(a_key_for_one_adapter_sees_what_is_its_own),
                 CASE(each_key_has_idempotency_keys_of_its_own),
+                CASE(nobody_can_name_the_requests_of_another),
                 CASE(the_stream_of_a_key_has_only_its_adapters_and_ends_with_it),
         };
 
