@@ -74,27 +74,35 @@ static const char *part_text(const json_t *part)
         return json_is_object(part) ? json_str(part, "text", NULL) : json_string_value(part);
 }
 
-static void add_part(struct hook_answer *a, const char *text)
+/* rest: what is too much, for the last part; joined once, because there may be very many. */
+static void add_part(struct hook_answer *a, const char *text, struct buf *rest)
 {
-        char *joined;
-
-        if (a->part_count < HOOK_PARTS_MAX) {
+        if (a->part_count < HOOK_PARTS_MAX)
                 a->parts[a->part_count++] = mem_strdup(text);
+        else
+                buf_addf(rest, "\n\n%s", text);
+}
+
+static void join_rest(struct hook_answer *a, const struct buf *rest)
+{
+        char **last = &a->parts[HOOK_PARTS_MAX - 1], *joined;
+
+        if (rest->len == 0)
                 return;
-        }
-        joined = mem_printf("%s\n\n%s", a->parts[a->part_count - 1], text);
-        free(a->parts[a->part_count - 1]);
-        a->parts[a->part_count - 1] = joined;
+        joined = mem_printf("%s%s", *last, rest->data);
+        free(*last);
+        *last = joined;
 }
 
 static int say_parts(struct hook_answer *a, const json_t *parts, struct error *err)
 {
-        struct buf whole;
+        struct buf whole, rest;
         size_t i;
         json_t *part;
         int rc = 0;
 
         buf_init(&whole, HOOK_TEXT_MAX);
+        buf_init(&rest, 0);
         a->parts = mem_array(HOOK_PARTS_MAX, sizeof(char *));
         json_array_foreach(parts, i, part) {
                 const char *text = part_text(part);
@@ -111,8 +119,9 @@ static int say_parts(struct hook_answer *a, const json_t *parts, struct error *e
                         rc = too_long(whole.len + strlen(text), err);
                         break;
                 }
-                add_part(a, text);
+                add_part(a, text, &rest);
         }
+        join_rest(a, &rest);
         if (rc == 0)
                 rc = hook_answer_say(a, whole.data, err);
         if (a->part_count == 0) {
@@ -120,6 +129,7 @@ static int say_parts(struct hook_answer *a, const json_t *parts, struct error *e
                 a->parts = NULL;
         }
         buf_release(&whole);
+        buf_release(&rest);
         return rc;
 }
 

@@ -157,7 +157,7 @@ static struct http_route *make_routes(void)
                 routes[i] = (struct http_route){ .method = api_routes[i].method,
                                                  .path = api_routes[i].path,
                                                  .run = api_routes[i].reach == REACH_ROW ? run_owned
-                                                                                         : api_routes[i].run,
+                                                                                         : request_run,
                                                  .max_body = api_routes[i].max_body,
                                                  .more = &api_routes[i] };
         return routes;
@@ -273,15 +273,18 @@ void api_quiesce(struct api *a)
         http_server_quiesce(a->server);
 }
 
-/* Whoever still waits is told so now; the jobs themselves end when their work does, and then find nobody. */
+/* Whoever still waits is told so now; the jobs themselves end when their work does, and then find nobody. Nothing begins any more. */
 static void dismiss(struct api *a)
 {
+        a->closing = a->closed = true;
         while (a->jobs) {
                 struct job *j = a->jobs;
                 struct http_exchange *x = job_end(j);
 
                 http_refuse(x, 503, "UNAVAILABLE", "shutting down");
         }
+        if (a->server)
+                http_server_flush(a->server);
 }
 
 void api_close(struct api *a)

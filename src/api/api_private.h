@@ -55,10 +55,14 @@ struct api {
         struct waiters *waiters;
         struct completions *completions;
         struct job *jobs;
+        struct parsed
+                *parsed; /* the body of the request that is being run; NULL: it is parsed when it is read */
         char *addr_file;
         uint64_t requests; /* for request ids */
         char run[9];       /* makes them unique across starts */
-        bool tls, closing;
+        bool tls;
+        bool closing; /* nothing new is let in */
+        bool closed;  /* nothing that was let in begins */
 };
 
 static inline struct api *api_of(const struct http_exchange *x)
@@ -90,6 +94,31 @@ int request_body(struct http_exchange *x, struct body *b, void *out);
 int request_key(struct http_exchange *x, const char **key);
 /* Path parameter ":id" with this prefix; answers 404 and returns -1 when it is none. */
 int64_t request_id(struct http_exchange *x, const char *prefix, const char *what);
+
+/* ---- large bodies (large.c) ---- */
+
+/* From this size on a body is read on a pool thread. */
+#define LARGE_BODY ((size_t)256 * 1024)
+
+/* A body on the pool thread. The first member of whoever has one read. */
+struct large {
+        struct job job;
+        char *text; /* the body, which is no longer the exchange's; gone afterwards */
+        size_t n;
+        void (*read)(struct large *l);                          /* on the pool thread; touches nothing else */
+        void (*then)(struct large *l, struct http_exchange *x); /* on the loop, frees. x NULL: nobody waits */
+};
+bool large_body(const struct http_exchange *x);
+/* With read and then set. */
+void large_read(struct large *l, struct http_exchange *x);
+
+/* What became of a body that was parsed there. */
+struct parsed {
+        json_t *root;       /* NULL: it is malformed */
+        struct error error; /* how */
+};
+/* Runs the handler of the route, once a large body has been parsed. */
+void request_run(struct http_exchange *x);
 
 /* ---- answering (reply.c) ---- */
 

@@ -342,6 +342,11 @@ int body_read(struct body *b, const char *text, size_t n, const struct field *fi
                 n = 2;
         }
         b->root = json_read(text, n, &b->error);
+        return body_read_tree(b, fields, out);
+}
+
+int body_read_tree(struct body *b, const struct field *fields, void *out)
+{
         if (!b->root)
                 return -1;
         read_object(b, b->root, fields, "", out);

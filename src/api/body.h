@@ -79,6 +79,8 @@ void body_init(struct body *b);
 void body_release(struct body *b);
 /* An empty text counts as {}. 0, or -1 with error and mistakes set (malformed JSON has no mistakes, only a position). */
 int body_read(struct body *b, const char *text, size_t n, const struct field *fields, void *out);
+/* The same for a text that was parsed already: b->root is what it is, or NULL and b->error why not. */
+int body_read_tree(struct body *b, const struct field *fields, void *out);
 /* One query parameter; call it for each, then query_done. Strings are copied. */
 void query_add(struct body *b, const struct field *fields, void *out, const char *name, const char *value);
 /* 0, or -1 when something was wrong or a required parameter was not among those added. */

@@ -50,14 +50,13 @@ static void on_looked(void *arg, const struct error *err)
 {
         struct ownership *o = arg;
         struct http_exchange *x = job_end(&o->job);
-        const struct api_route *route = x ? http_route_of(x)->more : NULL;
 
         if (x && err && err->kind != ERR_MISSING)
                 reply_failed(x, err);
         else if (x && (err || o->found == 0 || !reaches_each(caller_of(x), o->adapters.data)))
                 reply_missing(x, "row", o->id);
         else if (x)
-                route->run(x);
+                request_run(x);
         buf_release(&o->adapters);
         free(o->id);
         free(o);
@@ -69,8 +68,8 @@ void run_owned(struct http_exchange *x)
         const char *id = http_param(x, "id");
         struct ownership *o;
 
-        if (!caller_of(x)->adapters) {
-                route->run(x);
+        if (!caller_of(x)->adapters || api_of(x)->closed) {
+                request_run(x);
                 return;
         }
         o = mem_zalloc(sizeof(*o));

@@ -55,14 +55,27 @@ static const char *named_adapter(const struct field *fields, const void *out)
         return NULL;
 }
 
+static int read_body(struct http_exchange *x, struct body *b, void *out)
+{
+        const struct parsed *p = api_of(x)->parsed;
+        size_t n = 0;
+        const char *text;
+
+        if (p) {
+                b->root = json_incref(p->root);
+                b->error = p->error;
+                return body_read_tree(b, route_of(x)->body, out);
+        }
+        text = http_body(x, &n);
+        return body_read(b, text, n, route_of(x)->body, out);
+}
+
 int request_body(struct http_exchange *x, struct body *b, void *out)
 {
         const struct api_route *route = route_of(x);
-        size_t n = 0;
-        const char *text = http_body(x, &n);
 
         body_init(b);
-        if (body_read(b, text, n, route->body, out) < 0)
+        if (read_body(x, b, out) < 0)
                 return answer_mistakes(x, b);
         if (route->reach == REACH_BODY && !request_reaches(x, named_adapter(route->body, out))) {
                 body_release(b);

@@ -167,6 +167,17 @@ const char *http_body(const struct http_exchange *x, size_t *n)
         return x->body.data;
 }
 
+char *http_take_body(struct http_exchange *x, size_t *n)
+{
+        *n = x->body.len;
+        return buf_take(&x->body);
+}
+
+bool http_is_gone(const struct http_exchange *x)
+{
+        return !x->conn;
+}
+
 static const void *printable_address(const struct sockaddr *sa, int *family)
 {
         *family = sa->sa_family;

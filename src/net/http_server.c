@@ -346,6 +346,16 @@ void http_server_quiesce(struct http_server *s)
                 close(fd);
 }
 
+/* MHD needs a few runs from a resumed connection to its answer: one to take it back, one to ask, one to write. */
+void http_server_flush(struct http_server *s)
+{
+        for (int i = 0; i < 8; i++) {
+                MHD_run(s->mhd);
+                if (!wants_again(s))
+                        return;
+        }
+}
+
 static void on_poll_closed(uv_handle_t *h)
 {
         free(h);

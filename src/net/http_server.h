@@ -56,6 +56,8 @@ struct http_server *http_server_new(struct loop *l, const struct http_server_opt
 const char *http_server_address(const struct http_server *s);
 /* No new connections; requests in flight may still be answered. */
 void http_server_quiesce(struct http_server *s);
+/* Before the end: writes as much of the answers as the sockets take at once. */
+void http_server_flush(struct http_server *s);
 void http_server_free(struct http_server *s);
 unsigned http_server_connections(const struct http_server *s);
 
@@ -74,6 +76,10 @@ void http_query_each(const struct http_exchange *x,
 /* The first of that name, without blanks around it; NULL when absent, or when the client has gone meanwhile. */
 const char *http_header(const struct http_exchange *x, const char *name);
 const char *http_body(const struct http_exchange *x, size_t *n);
+/* The body without copying it, yours to free; the exchange has none any more. */
+char *http_take_body(struct http_exchange *x, size_t *n);
+/* Has the connection ended before the answer? Nobody will read it then, and the headers are gone. */
+bool http_is_gone(const struct http_exchange *x);
 /* "127.0.0.1", from the connection, never from a header. */
 const char *http_peer(const struct http_exchange *x);
 /* A place for the gate to leave who is asking; freed with free_fn when the exchange ends. */

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 
+#include "agent/hook.h"
 #include "agent_bench.h"
 #include "base/clock.h"
 #include "base/crypto.h"
@@ -227,6 +228,32 @@ static void answers_come_as_json_or_text_and_parts_before_reply(void **state)
                 teardown(state);
                 setup(state);
         }
+}
+
+static void parts_beyond_the_limit_stand_in_the_last(void **state)
+{
+        enum { PARTS = 50000 };
+        struct hook_answer a;
+        struct error err = { 0 };
+        struct buf body;
+        size_t length = 0;
+
+        (void)state;
+        buf_init(&body, 0);
+        buf_addstr(&body, "{\"parts\":[\"a\"");
+        for (int i = 1; i < PARTS; i++)
+                buf_addstr(&body, ",\"a\"");
+        buf_addstr(&body, "]}");
+        assert_int_equal(
+                hook_answer_read(&a, hook_read_members, "application/json", body.data, body.len, &err), 0);
+        assert_int_equal(a.part_count, HOOK_PARTS_MAX);
+        assert_string_equal(a.parts[0], "a");
+        for (unsigned i = 0; i < a.part_count; i++)
+                length += strlen(a.parts[i]);
+        assert_int_equal(strlen(a.text), 3 * PARTS - 2);
+        assert_int_equal(length, strlen(a.text) - 2 * (HOOK_PARTS_MAX - 1));
+        hook_answer_release(&a);
+        buf_release(&body);
 }
 
 static void tokens_and_cost_of_the_metadata_are_recorded(void **state)
@@ -556,6 +583,7 @@ int main(void)
                 TEST(the_request_says_who_said_what_where_and_in_which_session),
                 TEST(the_request_is_signed_and_carries_key_and_trace),
                 TEST(answers_come_as_json_or_text_and_parts_before_reply),
+                TEST(parts_beyond_the_limit_stand_in_the_last),
                 TEST(tokens_and_cost_of_the_metadata_are_recorded),
                 TEST(strange_answers_are_told_apart_from_answers),
                 TEST(ten_megabytes_are_not_read),

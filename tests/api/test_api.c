@@ -276,6 +276,8 @@ static void those_who_wait_are_told_when_the_api_closes(void **state)
         api_close(r->api);
         r->api = NULL;
         assert_true(http_raw_wait_closed(&c));
+        assert_int_equal(http_raw_answers(&c), 1);
+        assert_int_equal(http_raw_status(&c, 0), 503);
         http_raw_close(&c);
 }
 

@@ -224,6 +224,35 @@ static void a_forgotten_turn_is_answered_later_as_often_as_allowed(void **state)
         stage_free(&s);
 }
 
+/* `json` in 300 KB of blanks: it is read on a pool thread. */
+static void post_large(struct stage *s, const char *path, const char *more, const char *json, int status,
+                       const char *told)
+{
+        char *body = mem_printf("%s%*s", json, 300 * 1024, "");
+
+        post(s, path, more, body, status, told);
+        free(body);
+}
+
+static void large_answers_are_taken_like_small_ones(void **state)
+{
+        static const struct fake_answer script[] = { { TAKEN } };
+        struct stage s = stage_new(", \"mode\": \"fire-and-forget\", \"maxReplies\": 3", script, 1);
+        char *path = say(&s, "hi");
+
+        (void)state;
+        await_row(&s, "SELECT count(*) FROM turns WHERE state = 'done'");
+        post_large(&s, path, "Idempotency-Key: a\r\n", "{\"reply\":\"one\"}", 202,
+                   "\"status\":\"delivered\"");
+        post_large(&s, path, "Idempotency-Key: a\r\n", "{\"reply\":\"one\"}", 202,
+                   "\"status\":\"duplicate\"");
+        post_large(&s, path, "", "{\"reply\":1}", 400, "is not a text");
+        post_large(&s, path, "", "{\"ok\":true}", 400, "the body needs");
+        assert_int_equal(count_of(&s, "SELECT count(*) FROM deliveries WHERE state = 'sent'"), 1);
+        free(path);
+        stage_free(&s);
+}
+
 static void the_answer_that_ended_a_turn_is_known_by_its_key_when_it_comes_again(void **state)
 {
         static const struct fake_answer script[] = { { ACCEPTED } };
@@ -333,6 +362,7 @@ int main(void)
                 cmocka_unit_test(only_the_turns_own_token_opens_the_door_and_not_for_ever),
                 cmocka_unit_test(the_token_may_stand_in_the_header),
                 cmocka_unit_test(a_forgotten_turn_is_answered_later_as_often_as_allowed),
+                cmocka_unit_test(large_answers_are_taken_like_small_ones),
                 cmocka_unit_test(the_answer_that_ended_a_turn_is_known_by_its_key_when_it_comes_again),
                 cmocka_unit_test(a_late_answer_is_delivered_or_discarded_by_rule_and_recorded),
                 cmocka_unit_test(a_response_after_the_deadline_is_delivered_once),
