@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "api/api_private.h"
-#include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -18,7 +17,7 @@
 #include "road/event.h"
 #include "road/show.h"
 
-#define ROWS_MAX   5000 /* looked at for one page */
+#define ROWS_MAX   5000 /* of the journal, of all streams: looked at for one page */
 #define TEXT_SHOWN 200  /* bytes of a chat's last message */
 
 struct chats_ask {
@@ -49,10 +48,8 @@ static bool is_ours(const char *type)
 
 /* ---- one chat ---- */
 
-static void show_last(struct buf *b, int64_t seq, const char *type, const json_t *payload)
+static void show_last(struct buf *b, int64_t seq, const char *type, const char *text)
 {
-        const char *text = json_str(payload, "text", NULL);
-
         jsonw_open_member(b, "lastMessage", '{');
         show_id(b, "eventId", "evt-", seq);
         jsonw_str(b, "type", type);
@@ -64,19 +61,27 @@ static void show_last(struct buf *b, int64_t seq, const char *type, const json_t
         jsonw_close(b, '}');
 }
 
-static void show_chat(struct buf *b, int64_t seq, const char *adapter, const char *channel, const char *type,
-                      int64_t time_ms, const char *payload_text)
+/* The chat whose last message this is. The database takes the two members out: a tree of each payload cost more than all the rest. */
+static int show_chat(struct store_tx *tx, struct buf *b, int64_t seq, struct error *err)
 {
-        json_t *payload = json_loads(payload_text, 0, NULL);
+        struct store_stmt *s = store_prepare(
+                tx, "SELECT adapter, channel, type, time_ms, json_extract(payload, '$.chatType'),"
+                    " json_extract(payload, '$.text') FROM journal WHERE seq = ?1");
+        int rc;
 
-        jsonw_open(b, '{');
-        jsonw_str(b, "instanceId", adapter);
-        jsonw_str(b, "channel", channel);
-        jsonw_str(b, "chatType", json_str(payload, "chatType", NULL));
-        show_time(b, "lastActivityAt", time_ms);
-        show_last(b, seq, type, payload);
-        jsonw_close(b, '}');
-        json_decref(payload);
+        store_bind_int(s, 1, seq);
+        rc = store_step(s, err);
+        if (rc == 1) {
+                jsonw_open(b, '{');
+                jsonw_str(b, "instanceId", store_col_text(s, 0));
+                jsonw_str(b, "channel", store_col_text(s, 1));
+                jsonw_str(b, "chatType", store_col_text(s, 4));
+                show_time(b, "lastActivityAt", store_col_int(s, 3));
+                show_last(b, seq, store_col_text(s, 2), store_col_text(s, 5));
+                jsonw_close(b, '}');
+        }
+        store_reset(s);
+        return rc < 0 ? -1 : 0;
 }
 
 /* The number of the last message there; 0: none, -1. */
@@ -111,9 +116,8 @@ static int by_activity(struct store_tx *tx, struct look *l, struct error *err)
 {
         const struct chats_ask *ask = l->query;
         int64_t at = ask->cursor ? field_id("evt-", ask->cursor) : INT64_MAX, shown = 0, rows = 0;
-        struct store_stmt *s = store_prepare(tx, "SELECT seq, adapter, channel, type, time_ms, payload FROM "
-                                                 "journal WHERE stream = 0 AND seq < ?1"
-                                                 " ORDER BY seq DESC");
+        struct store_stmt *s = store_prepare(
+                tx, "SELECT seq, adapter, channel, stream FROM journal WHERE seq < ?1 ORDER BY seq DESC");
         char id[BUS_ID_SIZE];
         int rc = 0;
 
@@ -126,15 +130,15 @@ static int by_activity(struct store_tx *tx, struct look *l, struct error *err)
                 int64_t last;
 
                 at = store_col_int(s, 0);
-                if (!is_wanted(l, adapter, channel))
+                if (store_col_int(s, 3) != STREAM_MESSAGE || !is_wanted(l, adapter, channel))
                         continue;
                 last = last_of(tx, adapter, channel, err);
                 if (last < 0)
                         return -1;
                 if (last != at)
                         continue;
-                show_chat(&l->json, at, adapter, channel, store_col_text(s, 3), store_col_int(s, 4),
-                          store_col_text(s, 5));
+                if (show_chat(tx, &l->json, at, err) < 0)
+                        return -1;
                 shown++;
         }
         if (rc < 0)
@@ -182,20 +186,10 @@ static int next_chat(struct store_tx *tx, struct place *p, struct error *err)
 static int show_named(struct store_tx *tx, struct look *l, const struct place *p, struct error *err)
 {
         int64_t last = last_of(tx, p->adapter, p->channel, err);
-        struct store_stmt *s;
-        int rc;
 
         if (last <= 0)
                 return last < 0 ? -1 : 0;
-        s = store_prepare(tx, "SELECT type, time_ms, payload FROM journal WHERE seq = ?1");
-        store_bind_int(s, 1, last);
-        rc = store_step(s, err);
-        if (rc == 1) {
-                show_chat(&l->json, last, p->adapter, p->channel, store_col_text(s, 0), store_col_int(s, 1),
-                          store_col_text(s, 2));
-                store_reset(s);
-        }
-        return rc < 0 ? -1 : 0;
+        return show_chat(tx, &l->json, last, err);
 }
 
 /* Where the walk begins: behind the cursor, or before the first chat of the adapter asked for. */

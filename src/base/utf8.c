@@ -223,6 +223,8 @@ size_t utf8_prefix(const char *p, size_t n, enum utf8_unit unit, size_t units)
         size_t whole = 0; /* end of the last complete cluster */
         uint32_t before = 0, cp;
 
+        if (unit == UTF8_BYTES && n <= units)
+                return n;
         while (i < n) {
                 size_t len = utf8_decode(p + i, n - i, &cp);
                 size_t cost = units_of(cp, len, unit);

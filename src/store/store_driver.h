@@ -4,6 +4,9 @@
  * A driver is synchronous and knows nothing of threads, queues or the loop: each connection is used by
  * one thread at a time. The front end (store.c) has the writer and reader threads, the batches, retries
  * of a batch without its failing member, migrations and completions.
+ *
+ * The SQL is what SQLite and PostgreSQL have in common, with two exceptions: AUTOKEY and INTKEY in the schema
+ * are replaced by the driver's words, and json_extract(text, '$.member') is a function it must offer.
  */
 #ifndef STORE_STORE_DRIVER_H
 #define STORE_STORE_DRIVER_H

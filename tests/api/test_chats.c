@@ -12,6 +12,7 @@
 #include "../lib/api_rig.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "bus/bus.h"
 
 static int setup(void **state)
 {
@@ -117,6 +118,34 @@ static void a_chat_shows_its_last_message(void **state)
         api_answer_release(&a);
 }
 
+/* A journal in which little was said among much else. */
+static int add_turn_events(struct store_tx *tx, void *arg, struct error *err)
+{
+        const struct bus_event e = {
+                .type = "turn.progress", .adapter = "api", .channel = "c", .payload = "{}"
+        };
+
+        (void)arg;
+        for (int i = 0; i < 6000; i++)
+                if (bus_append(tx, NULL, &e, NULL, err) < 0)
+                        return -1;
+        return 0;
+}
+
+static void a_page_looks_at_a_bounded_part_of_the_journal(void **state)
+{
+        struct api_rig *r = *state;
+        struct api_answer a;
+
+        say(r, "api", "c", "hello");
+        assert_int_equal(store_write_now(r->store, add_turn_events, NULL, NULL), 0);
+        a = api_rig_ask(r, "GET", "/api/v2/chats", NULL);
+        assert_int_equal(json_array_size(json_object_get(a.json, "items")), 0);
+        assert_true(json_flag(json_object_get(a.json, "meta"), "hasMore", false));
+        api_answer_release(&a);
+        expect_walk(r, "/api/v2/chats?", "cursor", chat_name, "api/c");
+}
+
 static void a_wrong_cursor_is_told(void **state)
 {
         static const char *const paths[] = { "/api/v2/chats?cursor=x", "/api/v2/chats?sort=name&cursor=x",
@@ -218,6 +247,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 CASE(chats_are_shown_once_each_the_latest_first),
                 CASE(a_chat_shows_its_last_message),
+                CASE(a_page_looks_at_a_bounded_part_of_the_journal),
                 CASE(a_wrong_cursor_is_told),
                 CASE(a_chat_tells_what_was_said_in_both_directions),
                 CASE(the_same_key_for_another_request_is_a_conflict),
