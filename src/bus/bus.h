@@ -94,6 +94,8 @@ void bus_batch_release(struct bus_batch *b);
  */
 int bus_append(struct store_tx *tx, struct bus_batch *batch, const struct bus_event *e, int64_t *seq,
                struct error *err);
+/* 1: the event of this adapter with this key, *seq set; 0: there is none; -1. */
+int bus_find(struct store_tx *tx, const char *adapter, const char *key, int64_t *seq, struct error *err);
 /* On the loop, after the commit: tells listeners and consumers; empties the batch. */
 void bus_publish(struct bus *b, struct bus_batch *batch);
 

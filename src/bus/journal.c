@@ -47,20 +47,27 @@ static const char *keyed_adapter(const struct bus_event *e)
         return e->key && !e->adapter ? "" : e->adapter;
 }
 
-static int find_duplicate(struct store_tx *tx, const struct bus_event *e, int64_t *seq, struct error *err)
+int bus_find(struct store_tx *tx, const char *adapter, const char *key, int64_t *seq, struct error *err)
 {
         struct store_stmt *s = store_prepare(
                 tx, "SELECT seq FROM journal WHERE adapter = ?1 AND key = ?2 AND key IS NOT NULL");
         int rc;
 
-        store_bind_text(s, 1, keyed_adapter(e));
-        store_bind_text(s, 2, e->key);
+        store_bind_text(s, 1, adapter ? adapter : "");
+        store_bind_text(s, 2, key);
         rc = store_step(s, err);
-        if (rc == 0)
-                return error_set(err, ERR_INTERNAL, "event '%s' was refused by the journal", e->type);
         if (rc == 1)
                 *seq = store_col_int(s, 0);
         store_reset(s);
+        return rc;
+}
+
+static int find_duplicate(struct store_tx *tx, const struct bus_event *e, int64_t *seq, struct error *err)
+{
+        int rc = bus_find(tx, e->adapter, e->key, seq, err);
+
+        if (rc == 0)
+                return error_set(err, ERR_INTERNAL, "event '%s' was refused by the journal", e->type);
         return rc == 1 ? 0 : -1;
 }
 

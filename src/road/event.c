@@ -221,6 +221,17 @@ static const char *copy(struct box *b, const char *text)
         return kept;
 }
 
+static const struct incoming_part *copy_parts(struct box *b, const struct incoming *from)
+{
+        struct incoming_part *parts = arena_alloc(&b->arena, from->part_count * sizeof(*parts));
+
+        for (size_t i = 0; i < from->part_count; i++) {
+                parts[i].key = copy(b, from->parts[i].key);
+                parts[i].id = copy(b, from->parts[i].id);
+        }
+        return parts;
+}
+
 struct incoming *incoming_dup(const struct incoming *from)
 {
         struct box *b = box_new();
@@ -228,6 +239,7 @@ struct incoming *incoming_dup(const struct incoming *from)
         struct attachment *items;
 
         *in = *from;
+        in->parts = from->part_count > 0 ? copy_parts(b, from) : NULL;
         in->type = copy(b, from->type ? from->type : EVENT_MESSAGE_RECEIVED);
         in->adapter = copy(b, from->adapter);
         in->platform = copy(b, from->platform);

@@ -20,6 +20,7 @@
 #define EVENT_MESSAGE_FAILED    "message.failed"
 #define EVENT_MESSAGE_EDITED    "message.edited"
 #define EVENT_MESSAGE_DELETED   "message.deleted"
+#define EVENT_MESSAGE_PART      "message.part" /* told in the event of another message */
 #define EVENT_REACTION_RECEIVED "reaction.received"
 #define EVENT_REACTION_REMOVED  "reaction.removed"
 
@@ -33,6 +34,11 @@ struct attachment {
         const char *url;  /* where the platform has it; may need credentials */
         const char *path; /* where we have it, relative to the workspace; NULL until downloaded */
         int64_t size;     /* 0 when unknown */
+};
+
+/* A message of the platform that is told in the event of another one, as those of an album are. */
+struct incoming_part {
+        const char *key, *id; /* as of an event of its own */
 };
 
 /* All strings are borrowed by whoever receives the struct; NULL means the platform does not say. */
@@ -69,6 +75,12 @@ struct incoming {
         bool more_follows; /* a part of a message in several parts, which arrive one by one: one turn reads them all */
         const struct attachment *attachments;
         size_t attachment_count;
+        /*
+         * What else is told here, and is known from now on as the event itself is. Where one of all these keys is known already nothing is
+         * stored, and the receipt says INBOX_DUPLICATE: each part must then be handed over by itself, for some may be new.
+         */
+        const struct incoming_part *parts;
+        size_t part_count;
         const char *metadata; /* JSON object text with what only this platform knows */
         const char *agent;    /* asked for by software that has shown a key, where the adapter trusts it */
         int64_t person; /* who the sender is known to be, for whoever decides; 0: not known; never stored */

@@ -2,7 +2,7 @@
  * inbox: stores an event, then acknowledges it.
  *
  * The acknowledgement is the completion of the commit and nothing else; whether the event is new is decided by the unique key in the same
- * insert.
+ * insert. A message in several parts has several keys, each of them a row.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,6 +87,48 @@ static int write_disguised(struct store_tx *tx, struct arrival *a, const struct 
         return rc < 0 ? -1 : 0;
 }
 
+/* ---- several messages as one event ---- */
+
+/* 1: one of its keys is known; 0: none is; -1. */
+static int is_partly_known(struct store_tx *tx, struct arrival *a, struct error *err)
+{
+        const struct incoming *in = a->in;
+        int rc = bus_find(tx, in->adapter, in->key, &a->receipt.event, err);
+
+        for (size_t i = 0; rc == 0 && i < in->part_count; i++)
+                rc = bus_find(tx, in->adapter, in->parts[i].key, &a->receipt.event, err);
+        return rc;
+}
+
+/* Before the event itself, which is the last word in its chat. */
+static int write_parts(struct store_tx *tx, struct arrival *a, const struct bus_event *whole,
+                       struct error *err)
+{
+        struct bus_event e = *whole;
+        int rc = 1;
+
+        e.type = EVENT_MESSAGE_PART;
+        for (size_t i = 0; rc == 1 && i < a->in->part_count; i++) {
+                const struct incoming_part *part = &a->in->parts[i];
+                struct buf payload;
+
+                buf_init(&payload, 0);
+                jsonw_open(&payload, '{');
+                jsonw_opt(&payload, "id", part->id);
+                jsonw_str(&payload, "channelId", a->in->channel);
+                jsonw_opt(&payload, "threadId", a->in->thread);
+                jsonw_opt(&payload, "partOf", a->in->id);
+                jsonw_close(&payload, '}');
+                e.key = part->key;
+                e.payload = payload.data;
+                rc = bus_append(tx, &a->batch, &e, NULL, err);
+                buf_release(&payload);
+        }
+        if (rc == 0)
+                return error_set(err, ERR_INVALID, "a message has two parts with the same key");
+        return rc < 0 ? -1 : 0;
+}
+
 static int write_arrival(struct store_tx *tx, void *arg, struct error *err)
 {
         struct arrival *a = arg;
@@ -103,7 +145,10 @@ static int write_arrival(struct store_tx *tx, void *arg, struct error *err)
         int rc;
 
         bus_batch_reset(&a->batch);
-        rc = bus_append(tx, &a->batch, &e, &a->receipt.event, err);
+        rc = a->in->part_count > 0 ? is_partly_known(tx, a, err) : 0;
+        if (rc < 0 || (rc == 0 && write_parts(tx, a, &e, err) < 0))
+                return -1;
+        rc = rc == 1 ? 0 : bus_append(tx, &a->batch, &e, &a->receipt.event, err);
         if (rc < 0)
                 return -1;
         a->receipt.outcome = rc == 1 ? INBOX_STORED : INBOX_DUPLICATE;

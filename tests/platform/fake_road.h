@@ -32,7 +32,8 @@ static struct {
                 inbox_ack_fn *ack; /* NULL once answered */
                 void *arg;
                 char key[100], text[100], metadata[1000];
-                unsigned attachments;
+                unsigned attachments, parts;
+                bool is_mention, more_follows;
         } arrivals[128];
         struct {
                 char kind[20], channel[60], thread[30], text[200], reply_to[30], message_id[30], emoji[30],
@@ -95,23 +96,31 @@ void inbox_receive(struct road *r, const struct incoming *in, inbox_ack_fn *ack,
         assert_ptr_equal(r, FAKE_ROAD);
         fake_road.received = *in;
         fake_road.received_count++;
-        *a = (struct fake_arrival){ .ack = ack, .arg = arg, .attachments = (unsigned)in->attachment_count };
+        *a = (struct fake_arrival){ .ack = ack,
+                                    .arg = arg,
+                                    .attachments = (unsigned)in->attachment_count,
+                                    .parts = (unsigned)in->part_count,
+                                    .is_mention = in->is_mention,
+                                    .more_follows = in->more_follows };
         snprintf(a->key, sizeof(a->key), "%s", in->key ? in->key : "");
         snprintf(a->text, sizeof(a->text), "%s", in->text ? in->text : "");
         snprintf(a->metadata, sizeof(a->metadata), "%s", in->metadata ? in->metadata : "");
 }
 
-/* The commit of the i-th arrival is over; kind ERR_NONE: it is stored. */
-static inline void fake_road_ack(unsigned i, enum error_kind kind)
+static inline void fake_road_tell(unsigned i, enum inbox_outcome outcome, enum error_kind kind)
 {
         struct fake_arrival *a = &fake_road.arrivals[i];
-        struct inbox_receipt r = { .outcome = kind == ERR_NONE ? INBOX_STORED : INBOX_FAILED,
-                                   .event = i + 1 };
+        struct inbox_receipt r = { .outcome = outcome, .event = i + 1, .error = { .kind = kind } };
         inbox_ack_fn *ack = a->ack;
 
         a->ack = NULL;
-        r.error.kind = kind;
         ack(a->arg, &r);
+}
+
+/* The commit of the i-th arrival is over; kind ERR_NONE: it is stored. */
+static inline void fake_road_ack(unsigned i, enum error_kind kind)
+{
+        fake_road_tell(i, kind == ERR_NONE ? INBOX_STORED : INBOX_FAILED, kind);
 }
 
 void rendered_release(struct rendered *r)

@@ -149,6 +149,63 @@ static void an_album_is_one_event_behind_which_its_chat_waits(void **state)
         assert_int_equal(offset_of(g, 3), 100); /* a look beside confirms nothing */
 }
 
+/* The first life stored one part and died before that was confirmed; this one finds both together. */
+static void an_album_of_which_a_part_is_known_is_handed_over_part_by_part(void **state)
+{
+        struct rig *g = *state;
+        const char *both = GOT(PHOTO("100", "7", "1", ",\"media_group_id\":\"g\"") "," PHOTO(
+                "101", "7", "2",
+                ",\"media_group_id\":\"g\",\"caption\":\"@TestBot\","
+                "\"caption_entities\":[{\"type\":\"mention\",\"offset\":0,\"length\":8}]"));
+
+        says(g, 200, both);
+        for (int i = 0; i < 10; i++)
+                says(g, 200, both);
+        rig_open(g, ",\"mediaMaxBytes\":0");
+        await_arrivals(g, 1);
+        assert_string_equal(fake_road.arrivals[0].key, "7:1");
+        assert_int_equal(fake_road.arrivals[0].parts, 1);
+        fake_road_tell(0, INBOX_DUPLICATE, ERR_NONE);
+        await_arrivals(g, 3);
+        assert_string_equal(fake_road.arrivals[1].key, "7:1");
+        assert_string_equal(fake_road.arrivals[2].key, "7:2");
+        for (unsigned i = 1; i < 3; i++) {
+                assert_int_equal(fake_road.arrivals[i].parts, 0);
+                assert_int_equal(fake_road.arrivals[i].attachments, 1);
+                assert_true(fake_road.arrivals[i].is_mention && fake_road.arrivals[i].more_follows);
+        }
+        fake_road_tell(1, INBOX_DUPLICATE, ERR_NONE);
+        fake_road_ack(2, ERR_LIMIT); /* what is refused comes again, part by part */
+        await_arrivals(g, 5);
+        fake_road_tell(3, INBOX_DUPLICATE, ERR_NONE);
+        assert_int_equal(rig_adapter(g)->state, ADAPTER_UP);
+        assert_int_equal(offset_of(g, fake_server_requests(g->server) - 1), 100);
+        fake_road_ack(4, ERR_NONE);
+        rig_requests(g, fake_server_requests(g->server) + 1);
+        assert_int_equal(offset_of(g, fake_server_requests(g->server) - 1), 102);
+}
+
+static void a_part_that_comes_late_is_addressed_as_its_album_is(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200,
+             GOT(PHOTO("100", "7", "1",
+                       ",\"media_group_id\":\"g\",\"caption\":\"@TestBot\","
+                       "\"caption_entities\":[{\"type\":\"mention\",\"offset\":0,\"length\":8}]")));
+        for (int i = 0; i < 3; i++)
+                says(g, 200, NONE);
+        says(g, 200, GOT(PHOTO("101", "7", "2", ",\"media_group_id\":\"g\"")));
+        for (int i = 0; i < 3; i++)
+                says(g, 200, NONE);
+        rig_open(g, ",\"mediaMaxBytes\":0");
+        await_arrivals(g, 1);
+        fake_road_ack(0, ERR_NONE);
+        await_arrivals(g, 2);
+        assert_string_equal(fake_road.arrivals[1].key, "7:2");
+        assert_true(fake_road.arrivals[1].is_mention);
+}
+
 static void an_attachment_is_there_before_its_event(void **state)
 {
         struct rig *g = *state;
@@ -528,6 +585,8 @@ int main(void)
                 TEST(what_is_never_accepted_does_not_wedge_the_queue),
                 TEST(service_messages_are_confirmed_without_an_event),
                 TEST(an_album_is_one_event_behind_which_its_chat_waits),
+                TEST(an_album_of_which_a_part_is_known_is_handed_over_part_by_part),
+                TEST(a_part_that_comes_late_is_addressed_as_its_album_is),
                 TEST(an_attachment_is_there_before_its_event),
                 TEST(what_people_send_is_private),
                 TEST(a_link_in_the_workspace_is_not_followed),

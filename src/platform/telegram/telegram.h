@@ -4,8 +4,9 @@
  *     telegram.c    settings, the link: greeting, polling or webhook, waiting, stopped
  *     tg_call.c     one call of the Bot API
  *     tg_update.c   an update becomes events; tg_text.c reads its text
+ *     tg_webhook.c  the door through which updates are posted
  *     tg_intake.c   updates on their way to the inbox, in order, acknowledged after the commit
- *     tg_album.c    an album that is posted part by part
+ *     tg_album.c    an album whose parts come one by one
  *     tg_fetch.c    where attachments are; platform/fetch.c downloads them into the channel's folder
  *     tg_send.c     deliveries become calls; tg_reaction.c knows the permitted emoji
  *     tg_memory.c   what must survive a restart besides the store, and the lock on the token
@@ -51,7 +52,7 @@ LIST_HEAD(tg_calls, tg_call);
 
 #define TG_ALBUMS 32
 
-/* The last albums that were posted to us. */
+/* The last albums that came in. */
 struct tg_albums {
         struct {
                 char *chat, *id;
@@ -111,6 +112,9 @@ void tg_intake_add(struct telegram *tg, json_t *update, struct http_exchange *x)
 int64_t tg_intake_offset(const struct telegram *tg, int64_t otherwise);
 /* Some update waits for files or for the rest of its album, and there is room for more: look for further ones meanwhile. */
 bool tg_intake_open(const struct telegram *tg);
+
+/* ---- tg_webhook.c ---- */
+
 /* Is the head of a post that of Telegram? Answers and returns false when not. */
 bool tg_webhook_admits(struct adapter *a, struct http_exchange *x);
 /* After it was admitted. */
@@ -118,7 +122,9 @@ void tg_webhook(struct adapter *a, struct http_exchange *x);
 
 /* ---- tg_album.c ---- */
 
-/* A part of an album that was posted: it is addressed to the bot when the parts before it were. */
+/* An event of an album (the item's): it is addressed to the bot when those before it were, and those behind it are when it is. */
+void tg_album_joins(struct telegram *tg, const struct tg_item *item, struct incoming *in);
+/* A part of an album that was posted. */
 void tg_album_part(struct telegram *tg, struct tg_item *item);
 void tg_albums_release(struct telegram *tg);
 

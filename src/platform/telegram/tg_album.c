@@ -1,9 +1,9 @@
 /*
- * Albums that are posted.
+ * Albums whose parts come one by one.
  *
  * Telegram posts the next part of an album when the last one has been acknowledged, and we acknowledge what is stored. So each part
- * becomes an event of its own, and the road gathers them in one turn. Only one part carries the caption, and with it the mention: the
- * others are addressed to the bot because that one was.
+ * becomes an event of its own, and the road gathers them in one turn; so does a part that is polled too late to be joined to the others. Only
+ * one part carries the caption, and with it the mention: the others are addressed to the bot because that one was.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +11,11 @@
 #include "base/mem.h"
 #include "platform/telegram/telegram.h"
 
-void tg_album_part(struct telegram *tg, struct tg_item *item)
+void tg_album_joins(struct telegram *tg, const struct tg_item *item, struct incoming *in)
 {
         struct tg_albums *known = &tg->albums;
-        struct incoming *in = item->events;
         unsigned i = 0;
 
-        in->more_follows = true;
         while (i < TG_ALBUMS && !(known->items[i].id && strcmp(known->items[i].id, item->album) == 0 &&
                                   strcmp(known->items[i].chat, item->chat) == 0))
                 i++;
@@ -32,6 +30,12 @@ void tg_album_part(struct telegram *tg, struct tg_item *item)
         }
         in->is_mention = known->items[i].is_mention = known->items[i].is_mention || in->is_mention;
         in->is_reply = known->items[i].is_reply = known->items[i].is_reply || in->is_reply;
+}
+
+void tg_album_part(struct telegram *tg, struct tg_item *item)
+{
+        item->events->more_follows = true;
+        tg_album_joins(tg, item, item->events);
 }
 
 void tg_albums_release(struct telegram *tg)

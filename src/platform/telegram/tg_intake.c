@@ -7,8 +7,9 @@
  * confirmed to Telegram. Events of one chat are handed over in their order; those of other chats do not wait for them. When
  * the inbox refuses, a polled update stays and is handed over again: nothing is confirmed meanwhile. A posted one is given back with 503.
  *
- * The polled parts of an album are one event under the key of its first message (posted ones: tg_album.c). Should the process die after a late part was seen apart, and
- * find both together at the next start, the key decides: the album is known already.
+ * The polled parts of an album are one event (posted ones: tg_album.c), under the key of its first message, and the inbox knows the others' keys as well. After
+ * a crash Telegram repeats what was not confirmed, and then other parts may come together than before: when the inbox knows some of an
+ * album's parts, each is handed over by itself.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -16,17 +17,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/crypto.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "platform/telegram/telegram.h"
 
-#define ALBUM_MS    1000 /* after its last part */
-#define WINDOW_MAX  100  /* what getUpdates gives at most; more posts than these are given back */
-#define AGAIN_MS    500
-#define AGAIN_MAX   10000
-#define SECRET_NAME "X-Telegram-Bot-Api-Secret-Token"
+#define ALBUM_MS   1000 /* after its last part */
+#define WINDOW_MAX 100  /* what getUpdates gives at most; more posts than these are given back */
+#define AGAIN_MS   500
+#define AGAIN_MAX  10000
 
 enum work_state { WORK_UNREADY, WORK_READY, WORK_STORING, WORK_DONE };
 
@@ -52,6 +51,7 @@ struct tg_work {
         struct tg_work *lead;  /* the album's first part; NULL: this is it, or there is no album */
         struct tg_works parts; /* of an album besides this one */
         struct timer *hold;    /* until the album is complete */
+        bool apart;            /* some of its parts are known: each is an event of its own */
         struct want *wants;    /* one for each attachment */
         unsigned fetching;
         struct receipt *receipt;
@@ -213,12 +213,19 @@ static void refused(struct tg_work *w, const char *why)
                 timer_start(in->again, wait < AGAIN_MAX ? wait : AGAIN_MAX);
 }
 
+static void store_apart(struct tg_work *w, struct receipt *t);
+
 static void on_receipt(void *arg, const struct inbox_receipt *r)
 {
         struct receipt *t = arg;
         struct tg_work *w = t->work;
         struct telegram *tg;
 
+        if (w && r->outcome == INBOX_DUPLICATE && !TAILQ_EMPTY(&w->parts) && !w->apart) {
+                w->apart = true;
+                store_apart(w, t);
+                return;
+        }
         if (r->outcome == INBOX_FAILED && r->error.kind != ERR_INVALID) {
                 t->refused = true;
                 snprintf(t->why, sizeof(t->why), "%.199s", r->error.text);
@@ -290,32 +297,82 @@ static void add_part(struct incoming *in, json_t *metadata, struct attachment *a
         in->is_reply = in->is_reply || more->is_reply;
 }
 
-/* One message with its files, or an album as one message. */
-static void store_message(struct tg_work *w, struct receipt *t)
+static void hand_over(struct tg_work *w, struct incoming *in, const json_t *metadata, struct receipt *t)
 {
-        struct tg_work *first = first_part(w), *p;
-        struct incoming in = first->item.events[0];
-        json_t *metadata = json_copy(first->item.metadata);
-        size_t n = w->item.attachment_count;
-        struct attachment *all;
-        char *text;
+        char *text = json_text(metadata);
+
+        in->metadata = text;
+        adapter_received(w->tg->adapter, in, on_receipt, t);
+        free(text);
+}
+
+/* The next part of an album after `p`, the first one left out; NULL: that was the last. */
+static struct tg_work *next_part(struct tg_work *w, const struct tg_work *first, struct tg_work *p)
+{
+        do
+                p = !p ? w : p == w ? TAILQ_FIRST(&w->parts) : TAILQ_NEXT(p, part);
+        while (p && p == first);
+        return p;
+}
+
+static unsigned count_parts(const struct tg_work *w)
+{
+        const struct tg_work *p;
+        unsigned n = 1;
 
         for (p = TAILQ_FIRST(&w->parts); p; p = TAILQ_NEXT(p, part))
-                n += p->item.attachment_count;
-        all = mem_array(n, sizeof(*all));
+                n++;
+        return n;
+}
+
+/* One message with its files, or an album as one message. A message has one attachment at most. */
+static void store_message(struct tg_work *w, struct receipt *t)
+{
+        struct tg_work *first = first_part(w), *p = NULL;
+        struct incoming in = first->item.events[0];
+        json_t *metadata = json_copy(first->item.metadata);
+        unsigned n = count_parts(w);
+        struct attachment *all = mem_array(n, sizeof(*all));
+        struct incoming_part *parts = mem_array(n, sizeof(*parts));
+
         in.attachments = all;
+        in.parts = parts;
         add_part(&in, metadata, all, first);
-        if (w != first)
-                add_part(&in, metadata, all, w);
-        for (p = TAILQ_FIRST(&w->parts); p; p = TAILQ_NEXT(p, part))
-                if (p != first)
-                        add_part(&in, metadata, all, p);
-        text = json_text(metadata);
-        in.metadata = text;
-        adapter_received(w->tg->adapter, &in, on_receipt, t);
-        free(text);
+        while ((p = next_part(w, first, p))) {
+                parts[in.part_count++] = (struct incoming_part){ p->item.events->key, p->item.events->id };
+                add_part(&in, metadata, all, p);
+        }
+        if (w->item.album)
+                tg_album_joins(w->tg, &w->item, &in);
+        hand_over(w, &in, metadata, t);
         json_decref(metadata);
+        free(parts);
         free(all);
+}
+
+/* One part of an album as an event of its own, which is addressed to the bot when the album is. */
+static void store_part(struct tg_work *w, struct tg_work *p, struct receipt *t)
+{
+        struct incoming in = p->item.events[0];
+        json_t *metadata = json_copy(p->item.metadata);
+
+        note_files(metadata, &p->item);
+        in.attachments = p->item.attachments;
+        in.attachment_count = p->item.attachment_count;
+        in.more_follows = true;
+        tg_album_joins(w->tg, &p->item, &in);
+        hand_over(w, &in, metadata, t);
+        json_decref(metadata);
+}
+
+static void store_apart(struct tg_work *w, struct receipt *t)
+{
+        struct tg_work *p = NULL;
+
+        t->left = count_parts(w);
+        store_part(w, first_part(w), t);
+        while ((p = next_part(w, first_part(w), p)))
+                store_part(w, p, t);
 }
 
 static void store_others(struct tg_work *w, struct receipt *t)
@@ -339,7 +396,9 @@ static void store(struct tg_work *w)
         w->receipt = t;
         t->work = w;
         t->left = (unsigned)w->item.event_count;
-        if (w->item.attachment_count > 0 || !TAILQ_EMPTY(&w->parts))
+        if (w->apart)
+                store_apart(w, t);
+        else if (w->item.attachment_count > 0 || !TAILQ_EMPTY(&w->parts))
                 store_message(w, t);
         else
                 store_others(w, t);
@@ -483,7 +542,7 @@ static void prepare(struct tg_work *w)
                 w->state = WORK_READY;
 }
 
-/* ---- the two doors ---- */
+/* ---- arriving ---- */
 
 void tg_intake_add(struct telegram *tg, json_t *update, struct http_exchange *x)
 {
@@ -516,49 +575,6 @@ void tg_intake_add(struct telegram *tg, json_t *update, struct http_exchange *x)
         else if (w->state == WORK_READY)
                 store(w);
         sweep(tg);
-}
-
-static bool secret_is_right(const struct telegram *tg, const char *said)
-{
-        return said && crypto_equal(said, strlen(said), tg->secret, strlen(tg->secret));
-}
-
-bool tg_webhook_admits(struct adapter *a, struct http_exchange *x)
-{
-        const struct telegram *tg = a->self;
-
-        if (tg_polls(tg) || !tg->secret) {
-                http_refuse(x, 404, "NOT_FOUND", "adapter '%s' takes no webhooks: its mode is polling",
-                            a->name);
-                return false;
-        }
-        if (!secret_is_right(tg, http_header(x, SECRET_NAME))) {
-                http_refuse(x, 401, "UNAUTHORIZED", "the secret token is missing or wrong");
-                return false;
-        }
-        return true;
-}
-
-void tg_webhook(struct adapter *a, struct http_exchange *x)
-{
-        struct telegram *tg = a->self;
-        struct error err = { 0 };
-        const char *body;
-        json_t *update;
-        size_t n;
-
-        if (tg->state != TG_LISTENING || !a->road) {
-                http_refuse(x, 503, "UNAVAILABLE", "adapter '%s' is not connected yet", a->name);
-                return;
-        }
-        body = http_body(x, &n);
-        update = json_read(body, n, &err);
-        if (!json_is_object(update) || !json_is_integer(json_object_get(update, "update_id")))
-                http_refuse(x, 400, "VALIDATION_ERROR", "this is no update: %s",
-                            err.text[0] ? err.text : "it has no update_id");
-        else
-                tg_intake_add(tg, update, x);
-        json_decref(update);
 }
 
 /* ---- buttons ---- */
