@@ -64,7 +64,7 @@ void decide_later(struct road *r, struct incoming *in)
 /* ---- placing an event ---- */
 
 /* An agent that reads along reads everything at its next turn, however much came meanwhile. */
-static bool reads_along(const struct turn *t)
+static bool reads_along(struct turn *t)
 {
         struct turn_terms terms;
 
@@ -78,15 +78,12 @@ static bool is_answered(const char *mode)
 }
 
 /* Rules may send to one agent what is to be answered and what is not: a question must not share the silence of other messages. */
-static bool suits(struct road *r, const struct turn *t, const struct incoming *in, const struct decision *d)
+static bool suits(struct road *r, struct turn *t, const struct incoming *in, const struct decision *d)
 {
-        struct turn_terms theirs, ours = { 0 };
-        const char *mode;
+        const char *mode = terms_mode(r, in, d->rule);
+        struct turn_terms theirs;
 
         turn_terms(t, &theirs);
-        if (r->hooks.terms)
-                r->hooks.terms(r->hooks.ctx, in->adapter, d->rule, in->chat, &ours);
-        mode = ours.mode ? ours.mode : MODE_REPLY;
         return strcmp(theirs.mode, mode) == 0 || (is_answered(theirs.mode) && is_answered(mode));
 }
 
@@ -109,7 +106,7 @@ static bool is_closed(struct road *r, const struct turn *t)
  * A waiting turn takes another message of its sender while its window is open. An agent that reads several at once is given everything that
  * came while the lane was busy, whoever wrote it; but two people who begin in the same moment are two questions.
  */
-static bool may_join(struct road *r, const struct turn *t, const struct incoming *in, int64_t now)
+static bool may_join(struct road *r, struct turn *t, const struct incoming *in, int64_t now)
 {
         bool own = is_of_sender(t, in);
 
@@ -160,6 +157,7 @@ static void begin_turn(struct road *r, struct lane *lane, struct placed *p, cons
 
         t->person = mem_strdup(p->lane.person);
         t->session = mem_strdup(d->session);
+        t->terms_note = terms_note(r, p->in, d->rule);
         turn_add_input(t, p->in);
         t->due_mono = now + d->debounce_ms;
         t->due_ms = clock_wall_ms() + d->debounce_ms;
@@ -309,8 +307,8 @@ static int write_turn(struct store_tx *tx, struct decisions *ds, struct placed *
                 return -1;
         s = store_prepare(tx, "INSERT INTO turns(id, conversation, agent, rule, state, inputs, trace, "
                               "attempt, fence, owner,"
-                              " due_ms, created_ms, started_ms, session)"
-                              " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?9, ?10, ?11, ?12, ?13)");
+                              " due_ms, created_ms, started_ms, session, terms)"
+                              " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?9, ?10, ?11, ?12, ?13, ?14)");
         store_bind_int(s, 1, t->run.id);
         store_bind_int(s, 2, p->conversation);
         store_bind_text(s, 3, t->agent);
@@ -327,6 +325,7 @@ static int write_turn(struct store_tx *tx, struct decisions *ds, struct placed *
         else
                 store_bind_null(s, 12);
         store_bind_text(s, 13, t->session);
+        store_bind_text(s, 14, t->terms_note);
         if (store_run(s, err) < 0)
                 return -1;
         return t->starts_now ? turn_started_event(tx, &ds->batch, t, 1, ds->now_ms, err) : 0;

@@ -36,7 +36,9 @@ static int end_row(struct store_tx *tx, struct ending *e, struct error *err)
 {
         struct store_stmt *s = store_prepare(
                 tx, "UPDATE turns SET state = ?3, ended_ms = ?4, error_kind = ?5, error = ?6, tokens_in = ?7,"
-                    " tokens_out = ?8, cost_microusd = ?9 WHERE id = ?1 AND fence = ?2"
+                    " tokens_out = ?8, cost_microusd = ?9,"
+                    " terms = CASE WHEN ?3 = 'failed' THEN terms END" /* it may be tried once more */
+                    " WHERE id = ?1 AND fence = ?2"
                     " AND state IN ('queued', 'running')");
 
         store_bind_int(s, 1, e->turn->run.id);

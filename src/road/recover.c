@@ -15,7 +15,7 @@
 /* A turn as read from its row, before it has a place in memory. */
 struct row {
         int64_t id, conversation, attempt, fence, due_ms, created_ms, draft, mark, joins_from;
-        char *agent, *rule, *trace, *adapter, *channel, *thread, *person, *session, *cancel;
+        char *agent, *rule, *trace, *adapter, *channel, *thread, *person, *session, *cancel, *terms_note;
         bool was_running;
         struct incoming **inputs;
         unsigned count;
@@ -39,6 +39,7 @@ static void row_free(struct row *w)
         free(w->person);
         free(w->session);
         free(w->cancel);
+        free(w->terms_note);
         free(w);
 }
 
@@ -142,7 +143,8 @@ static int read_inputs(struct store_tx *tx, struct row *w, const char *inputs, s
 #define TURN_COLUMNS                                                                                        \
         "t.id, t.conversation, t.agent, t.rule, t.state, t.inputs, t.trace, t.attempt, t.fence, t.due_ms, " \
         "t.created_ms,"                                                                                     \
-        " c.adapter, c.channel, c.thread, t.draft, c.person, t.session, t.cancel, t.mark, c.history_turn"
+        " c.adapter, c.channel, c.thread, t.draft, c.person, t.session, t.cancel, t.mark, c.history_turn, " \
+        "t.terms"
 
 /* Reads the row the statement stands on. inputs_out: a copy of the list, because reading events moves the statement's memory. */
 static struct row *read_row(struct store_stmt *s, char **inputs_out)
@@ -169,6 +171,7 @@ static struct row *read_row(struct store_stmt *s, char **inputs_out)
         w->cancel = mem_strdup(store_col_text(s, 17));
         w->mark = store_col_int(s, 18);
         w->joins_from = store_col_int(s, 19);
+        w->terms_note = mem_strdup(store_col_text(s, 20));
         return w;
 }
 
@@ -242,6 +245,7 @@ static struct turn *place_row(struct road *r, struct row *w)
         t->mark = w->mark;
         t->person = mem_strdup(w->person);
         t->session = mem_strdup(w->session);
+        t->terms_note = mem_strdup(w->terms_note);
         t->state = TURN_QUEUED;
         t->due_ms = w->due_ms;
         t->due_mono = t->due_limit = loop_now_ms(r->loop) + time_left(w);

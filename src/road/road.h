@@ -69,7 +69,8 @@ struct decision {
 };
 
 /*
- * How a turn is to be run and answered; asked when it starts and when it ends, so that a reload counts at once (but for the mode: it stays).
+ * How a turn is to be run and answered; asked when it starts and when it ends, so that a reload counts at once (but for the mode: it stays). When
+ * the rule is gone by then, which the terms hook tells by leaving the mode NULL, it is what was said at the decision.
  *
  *     reply    the answer refers to the last message
  *     thread   the answer stands in a thread that begins at the last message, in groups where there are threads

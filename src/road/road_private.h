@@ -56,11 +56,13 @@ struct turn {
         unsigned deleted;   /* of its messages, by their authors, since it runs */
         int64_t created_ms; /* wall clock */
         int64_t started_ms;
-        int64_t due_mono;        /* not before */
-        int64_t due_ms;          /* the same by the wall clock, as stored */
-        int64_t due_limit;       /* debounce may not push due_mono beyond this */
-        struct timer *timer;     /* debounce while queued, deadline while running */
-        struct turn_terms terms; /* as they were when it started; strings are in `history` */
+        int64_t due_mono;    /* not before */
+        int64_t due_ms;      /* the same by the wall clock, as stored */
+        int64_t due_limit;   /* debounce may not push due_mono beyond this */
+        struct timer *timer; /* debounce while queued, deadline while running */
+        char *terms_note;    /* what its rule said when it was decided, see terms.c; NULL: a plain reply */
+        struct noted_terms *noted; /* the same, read: the rule is gone */
+        struct turn_terms terms;   /* as they were when it started; strings are in `history` */
         struct arena history;
         struct draft *draft;    /* the answer while it grows, where the platform can show that */
         int64_t draft_delivery; /* the message that shows it; 0: none yet */
@@ -283,6 +285,18 @@ void flight_release_all(struct road *r);
 void quote_gather(struct turn *t);   /* what was reacted to; history_gather follows */
 void history_gather(struct turn *t); /* what its agent is to read before; turn_hand_over follows */
 
+/* terms.c */
+/*
+ * As they are now; mode is never NULL, and that of its start once it has started: what was read silently is not answered aloud. When the rule is
+ * gone they are those of its decision.
+ */
+void turn_terms(struct turn *t, struct turn_terms *out);
+/* The mode of a turn that would begin now. */
+const char *terms_mode(struct road *r, const struct incoming *in, const char *rule);
+/* What is stored with a turn that begins now; NULL: nothing. Yours to free. */
+char *terms_note(struct road *r, const struct incoming *in, const char *rule);
+void terms_free(struct noted_terms *n); /* NULL is fine */
+
 /* turn.c */
 struct turn *turn_new(struct road *r, struct lane *lane, const char *agent, const char *rule,
                       const char *trace);
@@ -296,9 +310,7 @@ void turn_leave(struct turn *t); /* out of memory: its lane goes on */
 void turn_claim(struct turn *t); /* QUEUED → STARTING */
 void turn_begin(struct turn *t); /* its row says running: hand it to the agent */
 void turn_hand_over(struct turn *t);
-void turn_fill_run(struct turn *t); /* what others see of it */
-/* As they are now; mode is never NULL, and that of its start once it has started: what was read silently is not answered aloud. */
-void turn_terms(const struct turn *t, struct turn_terms *out);
+void turn_fill_run(struct turn *t);                                            /* what others see of it */
 void turn_show_inputs(const struct turn *t, const char *key, struct buf *out); /* the events it answers */
 void turn_give_up(struct turn *t,
                   const char *why); /* a run that was interrupted too often, or may not be repeated */

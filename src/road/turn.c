@@ -61,6 +61,8 @@ void turn_free(struct turn *t)
         free(t->thread);
         free(t->person);
         free(t->session);
+        free(t->terms_note);
+        terms_free(t->noted);
         free(t->cancel_why);
         free(t);
 }
@@ -95,19 +97,6 @@ void turn_show_inputs(const struct turn *t, const char *key, struct buf *out)
                 jsonw_str(out, NULL, bus_event_id(t->inputs[i]->event, id));
         }
         jsonw_close(out, ']');
-}
-
-void turn_terms(const struct turn *t, struct turn_terms *out)
-{
-        struct road *r = t->road;
-
-        *out = (struct turn_terms){ 0 };
-        if (r->hooks.terms)
-                r->hooks.terms(r->hooks.ctx, t->adapter, t->rule, t->inputs[t->input_count - 1]->chat, out);
-        if (t->run.mode)
-                out->mode = t->run.mode;
-        if (!out->mode)
-                out->mode = MODE_REPLY;
 }
 
 bool turn_may_start(const struct road *r, const char *adapter)

@@ -150,6 +150,9 @@ const struct store_migration store_schema[] = {
         { 13, "absent readers",
           /* bus: events that were deleted before this reader of the journal came back for them */
           "ALTER TABLE cursors ADD COLUMN missed BIGINT NOT NULL DEFAULT 0;" },
+        { 14, "terms of turns",
+          /* road: what the rule of an open or failed turn said about its answer, as JSON; null: a plain reply */
+          "ALTER TABLE turns ADD COLUMN terms TEXT;" },
         { 0, NULL, NULL },
 };
 /* clang-format on */

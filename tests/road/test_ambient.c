@@ -179,6 +179,74 @@ static void a_rule_that_goes_away_does_not_make_a_silent_agent_speak(void **stat
         rig_free(g);
 }
 
+/* The rule is removed while a turn of it waits behind another; a restart comes on top where wanted. */
+static void remove_rule_while_waiting(struct rig *g, bool restart)
+{
+        asks(g, "m1", "hm");
+        says(g, "m2", "and this");
+        rig_until_count(g, "SELECT count(*) FROM turns WHERE state = 'queued'", 1);
+        g->terms = (struct turn_terms){ 0 };
+        if (restart)
+                rig_restart(g); /* runs the first once more */
+        else
+                rig_answer(g, 0, "[SILENT]");
+        rig_until(g, &g->run_count, 2);
+        if (!restart)
+                return;
+        rig_answer(g, 1, "[SILENT]");
+        rig_until(g, &g->run_count, 3);
+}
+
+static void a_turn_that_waits_ends_as_it_began_though_its_rule_is_removed(void **state)
+{
+        static char words[] = "move along";
+        static char *items[] = { words };
+        static const struct setting_list silence = { items, 1, true };
+
+        (void)state;
+        for (int restart = 0; restart <= 1; restart++) {
+                struct rig *g = rig_in_a_room();
+
+                g->terms.silence = &silence;
+                remove_rule_while_waiting(g, restart);
+                assert_string_equal(g->runs[1 + restart].run->mode, "ambient");
+                assert_string_equal(g->runs[1 + restart].run->prompt, "Read the room.");
+                assert_int_equal(g->recalled, 2 + restart);
+                rig_answer(g, 1u + (unsigned)restart, "Move along.");
+                rig_until_idle(g);
+                assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 0);
+                assert_int_equal(rig_count(g, "SELECT count(*) FROM turns WHERE state = 'done'"), 2);
+                assert_int_equal(rig_count(g, "SELECT count(*) FROM turns WHERE terms IS NOT NULL"), 0);
+                rig_free(g);
+        }
+}
+
+static void on_retried(void *arg, const struct error *err)
+{
+        (void)arg;
+        assert_null(err);
+}
+
+static void a_failed_turn_of_a_removed_rule_is_tried_again_as_it_began(void **state)
+{
+        struct rig *g = rig_in_a_room();
+
+        (void)state;
+        g->terms.mode = "silent";
+        asks(g, "m1", "hm");
+        rig_fail(g, 0, ERR_NET, "Sorry.");
+        rig_until_idle(g);
+        g->terms = (struct turn_terms){ 0 };
+        rig_restart(g);
+        turn_retry(g->road, 1, on_retried, NULL);
+        rig_until(g, &g->run_count, 2);
+        assert_string_equal(g->runs[1].run->mode, "silent");
+        rig_answer(g, 1, "noted");
+        rig_until_idle(g);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 0);
+        rig_free(g);
+}
+
 static void a_room_that_cannot_be_read_fails_the_turn_and_the_next_goes_on(void **state)
 {
         struct rig *g = rig_in_a_room();
@@ -269,6 +337,8 @@ int main(void)
                 cmocka_unit_test(silence_posts_nothing_and_the_record_says_so),
                 cmocka_unit_test(a_silent_rule_runs_the_agent_and_never_posts),
                 cmocka_unit_test(a_rule_that_goes_away_does_not_make_a_silent_agent_speak),
+                cmocka_unit_test(a_turn_that_waits_ends_as_it_began_though_its_rule_is_removed),
+                cmocka_unit_test(a_failed_turn_of_a_removed_rule_is_tried_again_as_it_began),
                 cmocka_unit_test(a_room_that_cannot_be_read_fails_the_turn_and_the_next_goes_on),
                 cmocka_unit_test(a_platform_that_never_answers_does_not_keep_the_room_waiting),
                 cmocka_unit_test(a_room_may_be_left_while_it_is_being_read),
