@@ -93,7 +93,8 @@ void dispatch_ended(void *dispatch, const struct turn_run *run, const struct tur
 {
         struct dispatch *d = dispatch;
 
-        budget_spend(d->budget, run->adapter, run->rule, outcome->cost_microusd, dispatch_now(d));
+        budget_end(d->budget, &(struct budget_turn){ run->trace, run->adapter, run->rule, run->agent },
+                   outcome->cost_microusd, dispatch_now(d));
         if (run->session)
                 windows_ended(d->windows, run->session, place_after(d, run, outcome), dispatch_now(d));
 }

@@ -286,8 +286,13 @@ static void note_placed(struct matter *m)
 {
         struct limits_who who = guard_who(m->in);
 
-        if (!m->out->joins)
+        if (!m->out->joins) {
                 limits_count(m->d->limits, &who, guard_rate(m->adapter, m->rule), m->now_ms);
+                budget_begin(
+                        m->d->budget,
+                        &(struct budget_turn){ m->in->trace, m->in->adapter, m->out->rule, m->out->agent },
+                        m->now_ms);
+        }
         if (m->in->sender_is_bot)
                 chains_add(m->d->chains, m->in, m->now_ms);
         if (reactions_concern(m->in))

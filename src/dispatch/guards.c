@@ -172,30 +172,46 @@ bool is_no_repetition(struct matter *m)
 
 /* ---- money ---- */
 
-static bool refuse_cost(struct matter *m, const char *what, const char *name, int64_t spent, int64_t limit)
+/* It is all spent; or it will be when those have ended that are under way, which is known better in a while. */
+static bool refuse_cost(struct matter *m, const char *what, const char *name, struct budget_sum sum,
+                        int64_t limit)
 {
-        struct limits_who here = { m->in->adapter, m->in->channel, NULL, "budget" };
-        struct turn_rate day = { 1, 86400 };
+        bool spent = sum.spent >= limit;
+        struct limits_who here = { m->in->adapter, m->in->channel, NULL, spent ? "budget" : "expected" };
+        struct turn_rate often = { 1, spent ? 86400 : 300 };
 
-        if (may_tell(m) && limits_tell_once(m->d->limits, &here, day, m->now_ms))
+        if (may_tell(m) && limits_tell_once(m->d->limits, &here, often, m->now_ms))
                 matter_notice(
-                        m, "I have used up what I may spend today. Please come back after midnight (UTC).");
-        return matter_refuse(m,
-                             "the turns of %s '%s' have cost $%.2f today, its budget is $%.2f "
-                             "(budget.usdPerDay)",
-                             what, name, (double)spent / 1e6, (double)limit / 1e6);
+                        m, spent ? "I have used up what I may spend today. Please come back after midnight "
+                                   "(UTC)."
+                                 : "I am busy with as much as I may spend today. Please try again in a "
+                                   "few minutes.");
+        matter_refuse(m, "the turns of %s '%s' have cost $%.2f today", what, name, (double)sum.spent / 1e6);
+        if (!spent)
+                matter_refuse(m, " and %u that have not ended are expected to cost $%.2f", sum.open,
+                              (double)sum.expected / 1e6);
+        return matter_refuse(m, ", its budget is $%.2f (budget.usdPerDay)", (double)limit / 1e6);
 }
 
+static bool fits(struct budget_sum sum, int64_t limit)
+{
+        return sum.spent + sum.expected < limit;
+}
+
+/* Who adds to a turn that waits begins none. */
 bool is_affordable(struct matter *m)
 {
         const struct dispatch_adapter *a = m->adapter;
-        int64_t by_adapter = budget_of_adapter(m->d->budget, a->name, m->now_ms), by_rule, limit;
+        const struct rule *r = m->rule;
+        int64_t limit = r ? (int64_t)(r->budget.usd_per_day * 1e6) : 0;
+        struct budget_sum sum = budget_of_adapter(m->d->budget, a->name, m->now_ms);
 
-        if (a->budget_microusd > 0 && by_adapter >= a->budget_microusd)
-                return refuse_cost(m, "adapter", a->name, by_adapter, a->budget_microusd);
-        if (!m->rule || m->rule->budget.usd_per_day <= 0)
+        if (m->out->joins)
                 return true;
-        by_rule = budget_of_rule(m->d->budget, m->rule->name, m->now_ms);
-        limit = (int64_t)(m->rule->budget.usd_per_day * 1e6);
-        return by_rule < limit || refuse_cost(m, "rule", m->rule->name, by_rule, limit);
+        if (a->budget_microusd > 0 && !fits(sum, a->budget_microusd))
+                return refuse_cost(m, "adapter", a->name, sum, a->budget_microusd);
+        if (limit <= 0)
+                return true;
+        sum = budget_of_rule(m->d->budget, r->name, m->now_ms);
+        return fits(sum, limit) || refuse_cost(m, "rule", r->name, sum, limit);
 }

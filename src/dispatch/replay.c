@@ -66,9 +66,12 @@ static bool joins_turn(struct replay *r, struct store_stmt *s)
 static void end_turn(struct replay *r, const struct incoming *in, const struct decision *out,
                      struct store_stmt *s)
 {
-        struct turn_run run = {
-                .adapter = in->adapter, .channel = in->channel, .session = out->session, .rule = out->rule
-        };
+        struct turn_run run = { .adapter = in->adapter,
+                                .channel = in->channel,
+                                .trace = in->trace,
+                                .session = out->session,
+                                .agent = out->agent,
+                                .rule = out->rule };
         struct turn_outcome outcome = { .answered = true,
                                         .thread = in->thread ? NULL : store_col_text(s, COL_BEGUN_THREAD),
                                         .cost_microusd = store_col_int(s, COL_COST) };

@@ -335,6 +335,132 @@ static void what_was_spent_today_counts_after_a_restart(void **state)
         close_all(&f);
 }
 
+/* A turn of this agent has ended somewhere, so that it is known what its turns cost. */
+static void cost(struct fixture *f, const char *agent, int64_t microusd)
+{
+        struct turn_run run = { .adapter = "elsewhere", .agent = agent };
+
+        dispatch_ended(f->dispatch, &run, &(struct turn_outcome){ .cost_microusd = microusd });
+}
+
+/* In a channel of its own, so that it need not wait for the others; until it is decided. */
+static void ask(struct fixture *f, const char *channel)
+{
+        struct incoming in = group_message("7", "draw a cat");
+        int64_t rows = rig_count(f->rig, "SELECT count(*) FROM trigger_log");
+
+        in.channel = channel;
+        rig_hear(f->rig, &in);
+        rig_until_count(f->rig, "SELECT count(*) FROM trigger_log", rows + 1);
+}
+
+static void turns_under_way_count_as_much_as_their_agent_cost_lately(void **state)
+{
+        struct fixture f;
+
+        (void)state;
+        open_with(&f, "[{\"name\": \"dear\", \"budget\": {\"usdPerDay\": 1}}]", rig_adapter());
+        f.rig->auto_answer = false;
+        cost(&f, "echo", 400000);
+        spend(&f, "dear", 300000);
+        ask(&f, "a");
+        ask(&f, "b");
+        rig_until(f.rig, &f.rig->run_count, 2);
+        ask(&f, "c");
+        assert_string_equal(
+                last_row(&f),
+                "skipped: the turns of rule 'dear' have cost $0.30 today and 2 that have not ended "
+                "are expected to cost $0.80, its budget is $1.00 (budget.usdPerDay)");
+        assert_non_null(strstr(rig_text(f.rig, "SELECT payload FROM deliveries ORDER BY id DESC LIMIT 1"),
+                               "Please try again in a few minutes"));
+        rig_answer(f.rig, 0, "for nothing"); /* what it was expected to cost is free again */
+        rig_until(f.rig, &f.rig->ended, 1);
+        ask(&f, "c");
+        rig_until(f.rig, &f.rig->run_count, 3);
+        assert_int_equal(f.rig->run_count, 3);
+        close_all(&f);
+}
+
+static void turns_under_way_count_after_a_restart(void **state)
+{
+        static const char rules[] = "[{\"name\": \"dear\", \"budget\": {\"usdPerDay\": 1}}]";
+        struct fixture f;
+        struct error err;
+
+        (void)state;
+        open_with(&f, rules, rig_adapter());
+        ask(&f, "a");
+        rig_until_idle(f.rig);
+        assert_int_equal(store_write_now(f.rig->store, set_cost, NULL, &err), 0);
+        f.rig->auto_answer = false;
+        ask(&f, "b");
+        rig_until(f.rig, &f.rig->run_count, 2);
+        dispatch_free(f.dispatch);
+        f.dispatch = rig_dispatch(rules, rig_adapter());
+        dispatch_set_clock(f.dispatch, clock_wall_ms());
+        assert_int_equal(dispatch_restore(f.dispatch, f.rig->store, &err), 0);
+        rig_decided_by(f.rig, f.dispatch);
+        ask(&f, "c");
+        assert_non_null(strstr(last_row(&f),
+                               "have cost $0.70 today and 1 that have not ended are expected to "
+                               "cost $0.70"));
+        assert_int_equal(f.rig->run_count, 2);
+        close_all(&f);
+}
+
+static bool admitted(struct dispatch *d, const char *trace, bool joins)
+{
+        struct incoming in = group_message("7", "draw a cat");
+        struct decision out;
+        bool yes;
+
+        in.trace = trace;
+        dispatch_decide(d, &in, &out);
+        out.joins = joins;
+        yes = out.trigger && dispatch_admit(d, &in, &out);
+        if (out.also.fn)
+                out.also.done(out.also.arg); /* it is not stored */
+        return yes;
+}
+
+/* Clients may give the same trace to many messages, turns may end that nobody began, and days pass. */
+static void what_is_expected_is_counted_once_for_each_turn(void **state)
+{
+        struct dispatch *d = rig_dispatch("[{\"name\": \"dear\"}]", rig_adapter());
+        struct turn_run run = { .adapter = CHAT, .rule = "dear", .agent = "echo", .trace = "t" };
+        struct turn_outcome nothing = { 0 };
+        struct dispatch_adapter limited = rig_adapter();
+
+        (void)state;
+        dispatch_ended(d, &run, &(struct turn_outcome){ .cost_microusd = 100000 });
+        limited.budget_microusd = 400000;
+        rig_set(d, "[{\"name\": \"dear\"}]", limited);
+        for (int i = 0; i < 3; i++)
+                assert_true(admitted(d, "t", false));
+        assert_false(admitted(d, "t", false)); /* 0.1 and three times 0.1 */
+        assert_true(admitted(d, "t", true));   /* the turn it joins runs anyway */
+        dispatch_ended(d, &run, &nothing);
+        assert_true(admitted(d, "t", false));
+        assert_false(admitted(d, "u", false));
+        for (int i = 0; i < 5; i++)
+                dispatch_ended(d, &run, &nothing);
+        for (int i = 0; i < 3; i++)
+                assert_true(admitted(d, "u", false));
+        assert_false(admitted(d, "u", false));
+        dispatch_set_clock(
+                d,
+                NOON + (int64_t)43200 * SECONDS); /* midnight: what was spent is forgotten, not what runs */
+        assert_true(admitted(d, "u", false));
+        assert_false(admitted(d, "u", false));
+        dispatch_set_clock(d, NOON + (int64_t)3 * 86400 * SECONDS); /* nobody told us of their end */
+        run.trace = "other";
+        dispatch_ended(d, &run, &nothing);
+        for (int i = 0; i < 4; i++)
+                assert_true(admitted(d, "u", false));
+        assert_false(admitted(d, "u", false));
+        dispatch_free(d);
+}
+
 static void who_reads_along_is_never_told_anything(void **state)
 {
         struct dispatch_adapter a = rig_adapter();
@@ -366,6 +492,9 @@ int main(void)
                 cmocka_unit_test(what_reactions_and_costs_need_at_a_start_has_an_index),
                 cmocka_unit_test(a_budget_that_is_used_up_is_told_once_and_is_back_tomorrow),
                 cmocka_unit_test(what_was_spent_today_counts_after_a_restart),
+                cmocka_unit_test(turns_under_way_count_as_much_as_their_agent_cost_lately),
+                cmocka_unit_test(turns_under_way_count_after_a_restart),
+                cmocka_unit_test(what_is_expected_is_counted_once_for_each_turn),
                 cmocka_unit_test(who_reads_along_is_never_told_anything),
         };
 
