@@ -11,6 +11,7 @@
 
 #include "../lib/api_rig.h"
 #include "../lib/fake_server.h"
+#include "../lib/patience.h"
 #include "agent/agents_private.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -80,7 +81,7 @@ static int64_t count_of(struct stage *s, const char *sql)
 /* Turns the loop until this is not 0. */
 static void await_row(struct stage *s, const char *sql)
 {
-        int64_t deadline = clock_mono_ms() + 20000;
+        int64_t deadline = clock_mono_ms() + PATIENCE_MS;
 
         while (count_of(s, sql) == 0) {
                 loop_step(s->rig->loop, false);

@@ -22,13 +22,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../lib/patience.h"
 #include "../lib/scratch.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
 
-#define PATIENCE_MS 60000 /* bounds a hanging test; nothing is measured */
-#define ARGS_MAX    12
+#define ARGS_MAX 12
 
 static char *program;
 

@@ -15,9 +15,8 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "patience.h"
 #include "scratch.h"
-
-#define PATIENCE_MS 20000
 
 /* ---- the road's hooks ---- */
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "patience.h"
 
 struct fake_tls {
         SSL_CTX *ctx;
@@ -86,7 +87,7 @@ static void listen_somewhere(struct fake_tls *t)
 static void serve_one(struct fake_tls *t, int fd)
 {
         static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello";
-        struct timeval patience = { .tv_sec = 10 };
+        struct timeval patience = { .tv_sec = PATIENCE_MS / 1000 };
         SSL *ssl = SSL_new(t->ctx);
         char request[4096];
 
@@ -123,7 +124,7 @@ static void relay(SSL *ssl, int client, int server)
         bool going = true;
 
         while (going) {
-                if (SSL_pending(ssl) == 0 && poll(p, 2, 10000) <= 0)
+                if (SSL_pending(ssl) == 0 && poll(p, 2, PATIENCE_MS) <= 0)
                         return;
                 if (SSL_pending(ssl) > 0 || p[0].revents)
                         going = pass_in(ssl, server);
@@ -153,7 +154,7 @@ static void *serve(void *arg)
         struct fake_tls *t = arg;
         struct pollfd p = { .fd = t->listener, .events = POLLIN };
 
-        for (size_t i = 0; i < t->connections && poll(&p, 1, 10000) == 1; i++) {
+        for (size_t i = 0; i < t->connections && poll(&p, 1, PATIENCE_MS) == 1; i++) {
                 int fd = accept4(t->listener, NULL, NULL, SOCK_CLOEXEC);
 
                 if (fd < 0)

@@ -14,7 +14,7 @@ struct fake_tls;
 struct fake_tls *fake_tls_new(size_t connections);
 /* The same before a server that speaks no TLS, on this port of 127.0.0.1: what comes is passed on, both ways. */
 struct fake_tls *fake_tls_before(int port, size_t connections);
-/* Waits for the thread, which gives up when nobody comes for 10 s. */
+/* Waits for the thread, which gives up when nobody comes for as long as tests are patient. */
 void fake_tls_free(struct fake_tls *t);
 int fake_tls_port(const struct fake_tls *t);
 const char *fake_tls_ca_file(const struct fake_tls *t);

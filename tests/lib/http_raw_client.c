@@ -12,8 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-
-#define PATIENCE_MS 20000
+#include "patience.h"
 
 static void fatal(const char *what)
 {

@@ -15,9 +15,10 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "patience.h"
 #include "road/road_private.h"
 
-#define BUSY_MS 2000 /* a busy machine takes its time for a write */
+#define BUSY_MS 20000 /* a busy machine takes its time for a write */
 
 /* ---- hooks ---- */
 
@@ -471,7 +472,7 @@ static void step(struct rig *g, int64_t deadline, const char *what)
 void rig_until(struct rig *g, const unsigned *counter, unsigned n)
 {
         struct timer *tick = timer_new(g->loop, on_tick, NULL);
-        int64_t deadline = clock_mono_ms() + 10000;
+        int64_t deadline = clock_mono_ms() + PATIENCE_MS;
 
         timer_repeat(tick, 20);
         while (*counter < n)
@@ -482,7 +483,7 @@ void rig_until(struct rig *g, const unsigned *counter, unsigned n)
 void rig_until_count(struct rig *g, const char *sql, int64_t n)
 {
         struct timer *tick = timer_new(g->loop, on_tick, NULL);
-        int64_t deadline = clock_mono_ms() + 10000;
+        int64_t deadline = clock_mono_ms() + PATIENCE_MS;
 
         timer_repeat(tick, 5);
         while (rig_count(g, sql) < n)
@@ -493,7 +494,7 @@ void rig_until_count(struct rig *g, const char *sql, int64_t n)
 void rig_until_idle(struct rig *g)
 {
         struct timer *tick = timer_new(g->loop, on_tick, NULL);
-        int64_t deadline = clock_mono_ms() + 20000;
+        int64_t deadline = clock_mono_ms() + PATIENCE_MS;
         struct road_stats s;
 
         timer_repeat(tick, 5);
