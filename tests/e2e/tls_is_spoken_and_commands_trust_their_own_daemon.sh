@@ -2,9 +2,11 @@
 # With TLS an open address is fine; the command line insists on the daemon's own key, and nobody gets in without TLS or a key.
 cd "$(dirname "$0")/../.."
 . tests/e2e/lib.sh
+. tests/lib/ports.sh
 openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=dragoman.example -keyout "$dir/key.pem" -out "$dir/cert.pem" 2>/dev/null
 printf '{ "http": { "tlsCert": "%s/cert.pem", "tlsKey": "%s/key.pem" } }' "$dir" "$dir" >"$dir/config.json"
-"$DRAGOMAN" run "$dir" --listen 127.0.0.1:0 2>>"$dir/log" &
+reserve_port port # a stranger will listen there later
+"$DRAGOMAN" run "$dir" --listen "127.0.0.1:$port" 2>>"$dir/log" &
 daemon_pid=$!
 await test -s "$dir/state/http.addr"
 addr=$(cat "$dir/state/http.addr")

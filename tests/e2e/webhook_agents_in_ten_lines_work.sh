@@ -2,12 +2,12 @@
 # The agents of docs/AGENTS-HOWTO.md, as they are written there, answer through the daemon and refuse what is not signed.
 cd "$(dirname "$0")/../.."
 . tests/e2e/lib.sh
+. tests/lib/ports.sh
 helpers=
 trap 'for pid in $helpers; do kill "$pid" 2>/dev/null || true; done; clean_up' EXIT
 
 # The code block behind "<!-- file: NAME -->".
 extract() { awk -v mark="<!-- file: $1 -->" '$0 == mark { found = 1; next } found && /^```/ { if (inside) exit; inside = 1; next } inside' docs/AGENTS-HOWTO.md >"$dir/$1"; }
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 lines() { wc -l <"$dir/$1"; }
 
 extract agent.py
@@ -15,10 +15,10 @@ extract agent.mjs
 [ "$(lines agent.py)" -eq 10 ] || fail "agent.py has $(lines agent.py) lines"
 [ "$(lines agent.mjs)" -eq 11 ] || fail "agent.mjs has $(lines agent.mjs) lines"
 
-python_port=$(free_port)
+reserve_port python_port
 SECRET=s3cret-of-mine PORT=$python_port python3 "$dir/agent.py" 2>"$dir/agent.py.log" &
 helpers=$!
-node_port=$(free_port)
+reserve_port node_port
 SECRET=s3cret-of-mine PORT=$node_port node "$dir/agent.mjs" 2>"$dir/agent.mjs.log" &
 helpers="$helpers $!"
 await curl -s -o /dev/null "http://127.0.0.1:$python_port/"
@@ -33,9 +33,9 @@ cat >"$dir/config.json" <<CONFIG
 CONFIG
 start
 for adapter in p n; do
-        contains "$(post '/api/v2/messages/inbound?wait=10000' "{\"instanceId\":\"$adapter\",\"text\":\"grüß dich 🎲\"}")" '"text":"You said: grüß dich 🎲"'
+        contains "$(post '/api/v2/messages/inbound?wait=60000' "{\"instanceId\":\"$adapter\",\"text\":\"grüß dich 🎲\"}")" '"text":"You said: grüß dich 🎲"'
 done
-contains "$(post '/api/v2/messages/inbound?wait=10000' '{"instanceId":"s","text":"hi"}')" 'did not accept the request (HTTP 401)'
+contains "$(post '/api/v2/messages/inbound?wait=60000' '{"instanceId":"s","text":"hi"}')" 'did not accept the request (HTTP 401)'
 for port in $python_port $node_port; do
         code=$(curl -s -o /dev/null -w '%{http_code}' -d '{"text":"hi"}' -H "X-Dragoman-Signature: t=1,v1=$(printf '0%.0s' $(seq 64))" "http://127.0.0.1:$port/")
         [ "$code" = 401 ] || fail "a forged request was answered with $code"

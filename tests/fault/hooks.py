@@ -7,9 +7,9 @@ import collections
 import os
 import random
 import signal
-import socket
 import sys
 
+import ports
 from audit import wait_until_answered
 from kills import AGENT_POINTS, POINT_SECONDS, fault_points
 from scenarios import scenario
@@ -20,17 +20,12 @@ STEPS = ("received", "worked", "half")
 NOTICES = ("interrupted", "cannot be reached", "was lost", "has a problem", "took too long", "takes longer")
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 class HookAgent:
     """The agent's process, on a port that stays the same."""
 
     def __init__(self, directory):
-        self.port = free_port()
+        self.reserved = ports.reserve()
+        self.port = ports.port_of(self.reserved)
         self.log = os.path.join(directory, "worked.txt")
         self.process = None
 
@@ -41,7 +36,7 @@ class HookAgent:
     async def start(self, dies=None):
         self.process = await asyncio.create_subprocess_exec(
             sys.executable, AGENT, str(self.port), self.log, *([dies] if dies else []), stdin=asyncio.subprocess.DEVNULL)
-        for _ in range(500):
+        for _ in range(6000):
             try:
                 _, writer = await asyncio.open_connection("127.0.0.1", self.port)
                 writer.close()
@@ -82,7 +77,8 @@ class HookWorld(World):
         self.agent = HookAgent(self.dir)
         plain = {"type": "webhook", "url": self.agent.url + "/", "retryMs": 10, "breakerFailures": 0}
         later = dict(plain, url=self.agent.url + "/later", mode="fire-and-forget")
-        self.config["http"]["listen"] = f"127.0.0.1:{free_port()}"  # reply URLs outlive a restart
+        self.reserved = ports.reserve()
+        self.config["http"]["listen"] = f"127.0.0.1:{ports.port_of(self.reserved)}"  # reply URLs outlive a restart
         self.config["agents"] = {"hook": plain, "again": dict(plain, repeatable=True), "later": later}
         self.config["defaultAgent"] = "hook"
         self.config["adapters"] = {name: {"type": "api", "agent": name} for name in self.config["agents"]}
@@ -92,6 +88,8 @@ class HookWorld(World):
     async def __aexit__(self, *how):
         await self.agent.stop()
         await super().__aexit__(*how)
+        self.agent.reserved.close()
+        self.reserved.close()
 
     async def kill_daemon_at(self, fault):
         await self.daemon.spawn(fault)
@@ -185,7 +183,7 @@ async def later_answers(lab):
 
 
 async def until_said(world, journal):
-    for _ in range(600):
+    for _ in range(1200):
         await journal.read()
         said = "".join(texts_sent(journal))
         if all(m.event in journal.answered or m.text in said for m in world.load.by_event.values()):
