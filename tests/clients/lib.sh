@@ -23,7 +23,7 @@ with_sim() {
         "$sim" $platform --port 0 --no-limits --quiet --token $token $option >"$out" &
         pid=$!
         until [ -s "$out" ]; do kill -0 $pid && sleep 0.02 || return 1; done
-        SIM_URL=$(head -n 1 "$out") SIM_TOKEN=$token timeout 90 "$@"
+        SIM_URL=$(head -n 1 "$out") SIM_TOKEN=$token timeout 120 "$@"
         rc=$?
         kill $pid
         wait $pid || rc=1

@@ -21,7 +21,7 @@ class Agent(http.server.BaseHTTPRequestHandler):
         body.update(path=self.path, key=self.headers.get("X-API-Key"))
         with open(here + "/asked", "a") as f:
             f.write(json.dumps(body) + "\n")
-        for _ in range(1000):
+        for _ in range(6000):
             if last != "hold" or os.path.exists(here + "/go"):
                 break
             time.sleep(0.01)

@@ -6,7 +6,7 @@ coproc RECEIVER { exec python3 -u -c '
 import socket
 s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(); print(s.getsockname()[1])
 for _ in range(2):
-    c, _a = s.accept(); c.settimeout(10); c.recv(65536); c.close(); print("hung up")
+    c, _a = s.accept(); c.settimeout(60); c.recv(65536); c.close(); print("hung up")
 '; }
 receiver=$RECEIVER_PID # bash forgets it when the receiver has ended
 trap 'kill $receiver 2>/dev/null || true; clean_up' EXIT
@@ -14,11 +14,11 @@ read -r port <&"${RECEIVER[0]}"
 printf '{ "agents": { "echo": { "type": "echo" } }, "adapters": { "out": { "type": "api", "callbackIdempotent": false, "callbackUrl": "http://127.0.0.1:%s/" } } }' "$port" >"$dir/config.json"
 start
 contains "$(post /api/v2/messages/inbound '{"instanceId":"out","text":"hello"}')" stored
-read -r -t 10 _ <&"${RECEIVER[0]}" || fail "the answer was never sent"
+read -r -t $patience _ <&"${RECEIVER[0]}" || fail "the answer was never sent"
 await sh -c "'$DRAGOMAN' dead-letters --dir '$dir' | grep -q unknown"
 contains "$("$DRAGOMAN" dead-letters --dir "$dir")" "retry dlv-1 --force"
 "$DRAGOMAN" dead-letters retry dlv-1 --dir "$dir" >/dev/null 2>&1 && fail "it was put back without force"
 read -r -t 1 _ <&"${RECEIVER[0]}" && fail "it was sent again by itself"
 "$DRAGOMAN" dead-letters retry dlv-1 --force --dir "$dir" >/dev/null || fail "it was not put back"
-read -r -t 10 _ <&"${RECEIVER[0]}" || fail "it was not sent again"
+read -r -t $patience _ <&"${RECEIVER[0]}" || fail "it was not sent again"
 stop

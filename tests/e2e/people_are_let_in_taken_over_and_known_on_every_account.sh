@@ -15,7 +15,7 @@ seen=0
 says() { curl -sS "$sim/sim/send" -d "{\"from\":$1,\"text\":\"$2\"}" >/dev/null; }
 # The next message of the bot: it must contain the text.
 next() {
-        shown=$(curl -sS "$sim/sim/messages?after=$seen&wait=8000&kind=message&limit=1")
+        shown=$(curl -sS "$sim/sim/messages?after=$seen&wait=${patience}000&kind=message&limit=1")
         seen=$(printf '%s' "$shown" | sed -n 's/.*"seq":\([0-9]*\).*/\1/p' | head -1)
         contains "$shown" "$1"
 }

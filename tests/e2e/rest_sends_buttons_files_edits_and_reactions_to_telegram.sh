@@ -13,7 +13,7 @@ JSON
 seen=0
 # The next thing the bot did, of this kind: it must contain the text.
 next() {
-        shown=$(curl -sS "$sim/sim/messages?after=$seen&wait=8000&kind=$1&limit=1")
+        shown=$(curl -sS "$sim/sim/messages?after=$seen&wait=${patience}000&kind=$1&limit=1")
         seen=$(printf '%s' "$shown" | sed -n 's/.*"seq":\([0-9]*\).*/\1/p' | head -1)
         contains "$shown" "$2"
 }

@@ -4,7 +4,7 @@ import urllib.request
 
 
 def look(url):
-    with urllib.request.urlopen(url, timeout=15) as r:
+    with urllib.request.urlopen(url, timeout=60) as r:
         return json.load(r)
 
 

@@ -6,7 +6,7 @@ import asyncio
 import time
 from dataclasses import dataclass, field
 
-QUIET_SECONDS = 30  # without any progress, before waiting is given up
+QUIET_SECONDS = 60  # without any progress, before waiting is given up
 
 
 class Journal:

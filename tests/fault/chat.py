@@ -24,7 +24,7 @@ from kills import POINT_SECONDS, fault_points
 from world import LIMITS, check
 
 HOUR_MS = 3600 * 1000
-QUIET_SECONDS = 40  # without any progress, before waiting is given up
+QUIET_SECONDS = 60  # without any progress, before waiting is given up
 BACKLOG = 3000  # unanswered messages after which people wait a little
 FIRST_USER = 1000
 MARK = re.compile(r"c(\d+)-(\d+)")

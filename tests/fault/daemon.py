@@ -9,7 +9,7 @@ import time
 
 from http1 import Client, Lost
 
-START_SECONDS = 20
+START_SECONDS = 60
 
 
 class Control:
@@ -132,7 +132,7 @@ class Daemon:
         except (Lost, AssertionError) as e:
             return {"summary": str(e)}
 
-    async def run_once(self, seconds=15):
+    async def run_once(self, seconds=60):
         """Another process on the same directory: (exit code, what it said)."""
         process = await asyncio.create_subprocess_exec(
             self.binary, "run", self.dir, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,

@@ -12,7 +12,7 @@ import time
 from receiver import Act
 from world import World, check
 
-POINT_SECONDS = 20  # of load, to come to a point
+POINT_SECONDS = 60  # of load, to come to a point
 SOURCES = os.path.join(os.path.dirname(__file__), "..", "..", "src")
 
 

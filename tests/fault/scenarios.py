@@ -21,7 +21,7 @@ def scenario(name):
     return add
 
 
-async def until(condition, what, seconds=30):
+async def until(condition, what, seconds=90):
     deadline = time.monotonic() + seconds
     while not condition():
         check(time.monotonic() < deadline, f"waited {seconds} s for: {what}")
@@ -170,7 +170,7 @@ async def model_interrupted(lab):
     async with World(lab, "model", patient_late_agent) as world:
         await world.daemon.start()
         completions = world.receiver.completions
-        completions.wait = 1.0
+        completions.wait = 20.0  # longer than this test needs to come to the kill
         world.load.start("late", [f"late{i}" for i in range(6)], most=1)
         await until(lambda: len(completions.asked) == 6, "the agent is asked")
         await world.daemon.kill()
@@ -322,7 +322,7 @@ async def terminated(lab):
             world.daemon.up.clear()
             began = time.monotonic()
             world.daemon.signal(signal.SIGTERM)
-            code = await world.daemon.ended(20)
+            code = await world.daemon.ended(60)
             check(code == 0, f"SIGTERM ended it with {code}: {world.daemon.log_tail()}")
             slowest = max(slowest, time.monotonic() - began)
         await world.daemon.start()
@@ -398,7 +398,7 @@ async def corrupt(lab):
             await acks_grow(world, 300)
             await world.settle()
             world.daemon.signal(signal.SIGTERM)
-            check(await world.daemon.ended(20) == 0, "it did not stop cleanly")
+            check(await world.daemon.ended(60) == 0, "it did not stop cleanly")
             what, damage = damages(os.path.join(world.daemon.state, "main.db"))[i]
             damage()
             code, said = await world.daemon.run_once()
