@@ -1,0 +1,131 @@
+/*
+ * One backup at a time, on a thread and a connection of its own. It tells how far it is by knocking on the loop.
+ */
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "store/store_private.h"
+
+struct backup {
+        struct store *store;
+        pthread_t thread;
+        char *to_path;
+        void (*progress)(void *arg, int percent);
+        void *arg;
+        struct job *job; /* what completes it */
+        atomic_int percent;
+        atomic_bool cancel, finished;
+        int reported;
+};
+
+static int copy_database(struct backup *b, struct store_conn *conn, struct error *err)
+{
+        void *state = NULL;
+        int percent = 0;
+        int rc;
+
+        while ((rc = conn->driver->backup_step(conn, b->to_path, &state, &percent, err)) == 1) {
+                atomic_store(&b->percent, percent);
+                store_knock(b->store);
+                if (!atomic_load(&b->cancel))
+                        continue;
+                conn->driver->backup_abort(conn, &state);
+                return error_set(err, ERR_CANCELLED, "backup '%s' was given up: the store is closing",
+                                 b->to_path);
+        }
+        return rc;
+}
+
+static void *run_backup(void *arg)
+{
+        struct backup *b = arg;
+        struct error err = { 0 };
+        struct store_conn *conn = b->store->driver->open(&b->store->options, STORE_READ, &err);
+
+        if (!conn || copy_database(b, conn, &err) != 0)
+                store_job_fail(b->job, &err);
+        else
+                atomic_store(&b->percent, 100);
+        if (conn)
+                conn->driver->close(conn);
+        atomic_store(&b->finished, true);
+        store_knock(b->store);
+        return NULL;
+}
+
+static void report_progress(struct backup *b)
+{
+        int percent = atomic_load(&b->percent);
+
+        if (percent == b->reported)
+                return;
+        b->reported = percent;
+        if (b->progress)
+                b->progress(b->arg, percent);
+}
+
+static void end_backup(struct store *s)
+{
+        struct backup *b = s->backup;
+
+        pthread_join(b->thread, NULL);
+        s->backup = NULL;
+        store_finish(s, &b->job, 1);
+        free(b->to_path);
+        free(b);
+}
+
+void store_backup_look(struct store *s)
+{
+        bool finished;
+
+        if (!s->backup)
+                return;
+        finished = atomic_load(&s->backup->finished);
+        report_progress(s->backup);
+        if (finished)
+                end_backup(s);
+}
+
+static int start_backup(struct store *s, struct backup *b, struct error *err)
+{
+        if (s->closing)
+                return error_set(err, ERR_CANCELLED, "the store is closing");
+        if (s->backup)
+                return error_set(err, ERR_BUSY, "a backup is running already");
+        if (!s->driver->backup_step)
+                return error_set(err, ERR_REFUSED, "a '%s' store is backed up with the database's own tools",
+                                 s->driver->scheme);
+        return store_thread_start(&b->thread, run_backup, b, err);
+}
+
+void store_backup(struct store *s, const char *to_path, void (*progress)(void *arg, int percent),
+                  store_done_fn *done, void *arg)
+{
+        struct backup *b = mem_zalloc(sizeof(*b));
+        struct error err = { 0 };
+
+        b->store = s;
+        b->to_path = mem_strdup(to_path);
+        b->progress = progress;
+        b->arg = arg;
+        b->job = store_job_new(NULL, done, arg);
+        store_expect(s);
+        if (start_backup(s, b, &err) == 0) {
+                s->backup = b;
+                return;
+        }
+        store_job_fail(b->job, &err);
+        store_finish(s, &b->job, 1);
+        free(b->to_path);
+        free(b);
+}
+
+void store_backup_cancel(struct store *s)
+{
+        if (!s->backup)
+                return;
+        atomic_store(&s->backup->cancel, true);
+        end_backup(s);
+}
