@@ -2,7 +2,7 @@
  * store_driver: what a database must do to be our store. Callers see store.h; this is for drivers.
  *
  * A driver is synchronous and knows nothing of threads, queues or the loop: each connection is used by
- * one thread at a time. The front end (store.c) has the writer and reader threads, the batches, retries
+ * one thread at a time. The front end (store_private.h) has the writer and reader threads, the batches, retries
  * of a batch without its failing member, migrations and completions.
  *
  * The SQL is what SQLite and PostgreSQL have in common, with two exceptions: AUTOKEY and INTKEY in the schema

@@ -1,0 +1,95 @@
+/*
+ * What the two halves of the HTTP client share: http_client.c has the multi handle and the calls that wait, run and end; http_call.c is one
+ * call: its deadlines, what comes in, its redirects and its result. http_setup.h makes the request.
+ */
+#ifndef NET_HTTP_CLIENT_PRIVATE_H
+#define NET_HTTP_CLIENT_PRIVATE_H
+
+#include <curl/curl.h>
+#include <sys/queue.h>
+
+#include "base/buf.h"
+#include "net/curl_watch.h"
+#include "net/http_client.h"
+#include "net/http_setup.h"
+
+enum call_state {
+        CALL_WAITING, /* pump will hand it to curl */
+        CALL_RUNNING, /* curl has it */
+        CALL_ENDING,  /* inside on_done */
+        CALL_ABORTED, /* pump will take it away */
+};
+
+TAILQ_HEAD(http_calls, http_call);
+
+struct http_call {
+        struct http_client *client;
+        struct http_handlers on;
+        void *arg;
+        enum call_state state;
+        struct http_setup setup;
+        struct timer *timer; /* the nearest deadline */
+        struct error error;  /* what we found wrong ourselves; more precise than curl's code */
+        char curl_error[CURL_ERROR_SIZE];
+
+        int64_t connect_ms, first_byte_ms, silence_ms, total_ms;
+        int64_t started_ms, hop_started_ms, last_byte_ms;
+        size_t max_body, body_bytes, head_bytes;
+        struct buf body;
+        int status;
+        unsigned sendings; /* of this hop */
+        unsigned hops;
+        bool repeatable, follow;
+        bool sent;             /* a byte of the request may have left, on this hop or an earlier one */
+        bool connected;        /* on this hop */
+        bool head_done;        /* status and headers of the final answer are in */
+        bool redirecting;      /* this answer only names the next hop */
+        unsigned round;        /* of the pump that will launch it */
+        struct http_calls *in; /* the client's list it stands in */
+        TAILQ_ENTRY(http_call) next;
+};
+
+struct http_client {
+        struct loop *loop;
+        CURLM *multi;
+        struct timer *timer; /* curl's one timer */
+        char *proxy, *ca_file, *ca_dir, *user_agent;
+        long max_connections;
+        struct http_calls waiting; /* until pump comes */
+        struct http_calls running; /* and ending */
+        struct http_calls aborted; /* until pump comes */
+        struct curl_watches watches;
+        size_t active;
+        unsigned round; /* how often pump ran */
+        unsigned refs;  /* the owner, a pending pump, each watch */
+        unsigned depth; /* > 0: curl or a handler is on the stack */
+        bool pumping;   /* pump is on its way */
+        bool tick;      /* curl's timer is due now */
+        bool ca_sought; /* ca_dir is known, one way or the other */
+        bool freed;     /* by the owner */
+};
+
+/* --- http_client.c --- */
+
+/* The multi handle is made for the first call. */
+void http_client_start(struct http_client *c);
+/* Around everything that may run a handler: the client may be freed in it, and is gone after the outermost leave. */
+void http_client_enter(struct http_client *c);
+void http_client_leave(struct http_client *c);
+/* The call is handed to curl soon, never inside this function. */
+void http_client_enqueue(struct http_call *call);
+/* Into another of the client's lists; NULL: into none. */
+void http_client_move(struct http_call *call, struct http_calls *list);
+/* The calls that were noted are looked after soon. */
+void http_client_want_pump(struct http_client *c);
+
+/* --- http_call.c --- */
+
+/* curl is done with it: the next hop, or its end. Never inside a curl callback. */
+void http_call_over(struct http_call *call, CURLcode code);
+/* Its end is told; it is gone afterwards. Never inside a curl callback. */
+void http_call_finish(struct http_call *call);
+/* Without a word. Never inside a curl callback. */
+void http_call_free(struct http_call *call);
+
+#endif
