@@ -174,11 +174,24 @@ static void on_full(struct agents *as, struct running *r, const struct instance 
 
 /* ---- starting ---- */
 
-static void work(struct running *r)
+/* What the road gathered for another of the list is shown only to those who want it; what was recalled of the room, to everybody. */
+static bool is_shown_history(const struct running *r)
 {
+        return (instance_abilities(r->on) & AGENT_HISTORY) != 0 ||
+               (r->run->mode && strcmp(r->run->mode, "ambient") == 0);
+}
+
+/* False: the circuit is open. */
+static bool work(struct running *r)
+{
+        r->pass = breaker_admit(&r->on->breaker, loop_now_ms(r->on->all->loop));
+        if (r->pass == BREAKER_REFUSED)
+                return false;
         r->state = RUNNING_WORKS;
         r->on->queue.working++;
+        r->run->history_count = is_shown_history(r) ? r->history_count : 0;
         r->on->agent.ops->start(&r->on->agent, r->run);
+        return true;
 }
 
 static void place(struct agents *as, struct running *r, struct instance *in)
@@ -194,9 +207,7 @@ static void place(struct agents *as, struct running *r, struct instance *in)
                 r->on = in;
                 r->state = RUNNING_WAITS;
                 in->holds++;
-                if (at_once && breaker_admit(&in->breaker, now_ms))
-                        work(r);
-                else
+                if (!at_once || !work(r))
                         queue_push(&in->queue, &r->entry);
         }
 }
@@ -208,6 +219,7 @@ void agents_start(void *agents, struct turn_run *run)
         struct instance *in = map_get(&as->live, run->agent);
 
         r->run = run;
+        r->history_count = run->history_count;
         buf_init(&r->record, 0);
         LIST_INSERT_HEAD(bucket(as, run->id), r, next);
         if (in) {
@@ -226,10 +238,8 @@ static void pump(struct instance *in)
         while (in->queue.waiting > 0 && queue_has_place(&in->queue, common_of(in)->concurrency)) {
                 struct running *r = (struct running *)queue_pop(&in->queue);
 
-                if (breaker_admit(&in->breaker, loop_now_ms(as->loop))) {
-                        work(r);
+                if (work(r))
                         continue;
-                }
                 leave(r);
                 on_blocked(as, r, in);
         }
@@ -290,12 +300,12 @@ void runs_move(struct instance *from, struct instance *to)
 /* ---- ends ---- */
 
 /* Counts the end and hears what it says about the agent's health. */
-static void note_end(struct instance *in, const struct turn_reply *reply)
+static void note_end(struct instance *in, const struct running *r, const struct turn_reply *reply)
 {
         struct breaker_limits limits = { common_of(in)->breaker_failures,
                                          common_of(in)->breaker_seconds * 1000 };
         enum breaker_change change =
-                breaker_told(&in->breaker, &limits, reply->kind, loop_now_ms(in->all->loop));
+                breaker_told(&in->breaker, &limits, r->pass, reply->kind, loop_now_ms(in->all->loop));
 
         in->health.turns++;
         if (reply->kind != ERR_NONE) {
@@ -335,7 +345,7 @@ void agent_finish(struct agent *a, struct turn_run *run, const struct turn_reply
         struct instance *in = (struct instance *)a;
         struct running *r = find_run(in->all, run);
 
-        note_end(in, reply);
+        note_end(in, r, reply);
         leave(r);
         tell_road(in->all, r, reply);
 }
@@ -346,7 +356,7 @@ void agent_fail(struct agent *a, struct turn_run *run, const struct turn_reply *
         struct instance *in = (struct instance *)a;
         struct running *r = find_run(in->all, run);
 
-        note_end(in, reply);
+        note_end(in, r, reply);
         leave(r);
         if (effect == EFFECT_NONE &&
             fail_over(in->all, r, in->agent.name, reply->error ? reply->error : error_kind_name(reply->kind)))
@@ -359,7 +369,7 @@ void runs_stop(struct running *r)
         if (r->state != RUNNING_WORKS)
                 return;
         r->on->agent.ops->cancel(&r->on->agent, r->run);
-        breaker_forget(&r->on->breaker);
+        breaker_forget(&r->on->breaker, r->pass);
 }
 
 void agents_cancel(void *agents, struct turn_run *run)

@@ -271,14 +271,30 @@ bool agents_has(struct agents *as, const char *name)
         return map_get(&as->live, name) != NULL;
 }
 
+unsigned instance_abilities(const struct instance *in)
+{
+        return in->agent.ops->abilities ? in->agent.ops->abilities(&in->agent) : in->agent.ops->can;
+}
+
+/*
+ * Of whoever may get its turns. After a crash nobody knows who had one: it may be run again only when that harms none of the list. And the
+ * conversation is gathered before anybody is asked, so for any who wants it.
+ */
 unsigned agents_abilities(void *agents, const char *agent)
 {
         const struct agents *as = agents;
         const struct instance *in = map_get(&as->live, agent);
+        unsigned can = in ? instance_abilities(in) : 0;
 
-        if (!in)
-                return 0;
-        return in->agent.ops->abilities ? in->agent.ops->abilities(&in->agent) : in->agent.ops->can;
+        for (size_t i = 0; in && i < in->conf->common.failover.count; i++) {
+                const struct instance *other = map_get(&as->live, in->conf->common.failover.items[i]);
+                unsigned others = other ? instance_abilities(other) : AGENT_REPEATABLE;
+
+                can |= others & AGENT_HISTORY;
+                if (!(others & AGENT_REPEATABLE))
+                        can &= ~(unsigned)AGENT_REPEATABLE;
+        }
+        return can;
 }
 
 void agent_hold(struct agent *a)

@@ -40,8 +40,10 @@ struct running {
         struct turn_run *run;
         struct instance *on; /* NULL when refused */
         enum running_state state;
-        size_t at;           /* how far down the failover list */
-        enum error_kind why; /* of a refusal */
+        enum breaker_pass pass; /* with which it works */
+        unsigned history_count; /* as the road gathered it */
+        size_t at;              /* how far down the failover list */
+        enum error_kind why;    /* of a refusal */
         char notice[120];
         struct buf record; /* what went wrong so far, for the operator */
         LIST_ENTRY(running) next;
@@ -74,6 +76,7 @@ struct agents {
 
 /* agents.c */
 void instance_let_go(struct instance *in); /* one hold less */
+unsigned instance_abilities(const struct instance *in);
 
 /* agent_runs.c */
 void runs_init(struct agents *as);

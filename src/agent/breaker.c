@@ -16,15 +16,15 @@ bool breaker_blocks(const struct breaker *b, int64_t now_ms)
         }
 }
 
-bool breaker_admit(struct breaker *b, int64_t now_ms)
+enum breaker_pass breaker_admit(struct breaker *b, int64_t now_ms)
 {
         if (breaker_blocks(b, now_ms))
-                return false;
-        if (b->state != BREAKER_CLOSED) {
-                b->state = BREAKER_HALF_OPEN;
-                b->probing = true;
-        }
-        return true;
+                return BREAKER_REFUSED;
+        if (b->state == BREAKER_CLOSED)
+                return BREAKER_PASSED;
+        b->state = BREAKER_HALF_OPEN;
+        b->probing = true;
+        return BREAKER_PROBES;
 }
 
 /* Jitter keeps many daemons from knocking at the same instant. */
@@ -44,13 +44,13 @@ static bool is_neutral(enum error_kind kind)
         return kind == ERR_CANCELLED || kind == ERR_INVALID || kind == ERR_CONFLICT;
 }
 
-enum breaker_change breaker_told(struct breaker *b, const struct breaker_limits *limits, enum error_kind kind,
-                                 int64_t now_ms)
+enum breaker_change breaker_told(struct breaker *b, const struct breaker_limits *limits,
+                                 enum breaker_pass pass, enum error_kind kind, int64_t now_ms)
 {
         bool was_closed = b->state == BREAKER_CLOSED;
 
         if (is_neutral(kind)) {
-                breaker_forget(b);
+                breaker_forget(b, pass);
                 return BREAKER_SAME;
         }
         if (kind == ERR_NONE) {
@@ -61,9 +61,9 @@ enum breaker_change breaker_told(struct breaker *b, const struct breaker_limits 
                 return was_closed ? BREAKER_SAME : BREAKER_RECOVERED;
         }
         b->failures++;
-        if (limits->failures == 0 || b->state == BREAKER_OPEN)
+        if (limits->failures == 0 || (!was_closed && pass != BREAKER_PROBES))
                 return BREAKER_SAME;
-        if (b->state == BREAKER_HALF_OPEN)
+        if (!was_closed)
                 b->reopened++;
         else if (b->failures < limits->failures)
                 return BREAKER_SAME;
@@ -71,9 +71,10 @@ enum breaker_change breaker_told(struct breaker *b, const struct breaker_limits 
         return was_closed ? BREAKER_OPENED : BREAKER_SAME;
 }
 
-void breaker_forget(struct breaker *b)
+void breaker_forget(struct breaker *b, enum breaker_pass pass)
 {
-        b->probing = false;
+        if (pass == BREAKER_PROBES)
+                b->probing = false;
 }
 
 const char *breaker_name(enum breaker_state state)

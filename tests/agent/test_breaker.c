@@ -12,8 +12,10 @@ static const struct breaker_limits limits = { .failures = 3, .pause_ms = 1000 };
 
 static enum breaker_change tell(struct breaker *b, enum error_kind kind, int64_t now_ms)
 {
-        assert_true(breaker_admit(b, now_ms));
-        return breaker_told(b, &limits, kind, now_ms);
+        enum breaker_pass pass = breaker_admit(b, now_ms);
+
+        assert_true(pass != BREAKER_REFUSED);
+        return breaker_told(b, &limits, pass, kind, now_ms);
 }
 
 static void it_opens_after_failures_in_a_row_and_not_before(void **state)
@@ -29,7 +31,7 @@ static void it_opens_after_failures_in_a_row_and_not_before(void **state)
         assert_false(breaker_blocks(&b, 0));
         assert_int_equal(tell(&b, ERR_PROTOCOL, 0), BREAKER_OPENED);
         assert_true(breaker_blocks(&b, 999));
-        assert_false(breaker_admit(&b, 999));
+        assert_int_equal(breaker_admit(&b, 999), BREAKER_REFUSED);
 }
 
 static void mistakes_of_the_request_do_not_count(void **state)
@@ -50,11 +52,11 @@ static void after_the_pause_one_probe_is_let_through(void **state)
         for (int i = 0; i < 3; i++)
                 tell(&b, ERR_NET, 0);
         assert_true(b.until_ms >= 1000 && b.until_ms <= 1250);
-        assert_true(breaker_admit(&b, 1250));
-        assert_false(breaker_admit(&b, 1250));
-        assert_int_equal(breaker_told(&b, &limits, ERR_NONE, 1300), BREAKER_RECOVERED);
-        assert_true(breaker_admit(&b, 1300));
-        assert_true(breaker_admit(&b, 1300));
+        assert_int_equal(breaker_admit(&b, 1250), BREAKER_PROBES);
+        assert_int_equal(breaker_admit(&b, 1250), BREAKER_REFUSED);
+        assert_int_equal(breaker_told(&b, &limits, BREAKER_PROBES, ERR_NONE, 1300), BREAKER_RECOVERED);
+        assert_int_equal(breaker_admit(&b, 1300), BREAKER_PASSED);
+        assert_int_equal(breaker_admit(&b, 1300), BREAKER_PASSED);
 }
 
 static void a_probe_that_fails_makes_the_pause_longer_up_to_eight_times(void **state)
@@ -81,9 +83,28 @@ static void a_probe_that_was_cancelled_lets_the_next_one_through(void **state)
         (void)state;
         for (int i = 0; i < 3; i++)
                 tell(&b, ERR_NET, 0);
-        assert_true(breaker_admit(&b, 2000));
-        breaker_forget(&b);
-        assert_true(breaker_admit(&b, 2000));
+        assert_int_equal(breaker_admit(&b, 2000), BREAKER_PROBES);
+        breaker_forget(&b, BREAKER_PROBES);
+        assert_int_equal(breaker_admit(&b, 2000), BREAKER_PROBES);
+}
+
+static void who_was_under_way_when_it_opened_does_not_speak_for_the_probe(void **state)
+{
+        struct breaker b = { 0 };
+        int64_t until_ms;
+
+        (void)state;
+        for (int i = 0; i < 3; i++)
+                tell(&b, ERR_NET, 0);
+        assert_int_equal(breaker_admit(&b, 2000), BREAKER_PROBES);
+        until_ms = b.until_ms;
+        breaker_forget(&b, BREAKER_PASSED);
+        assert_int_equal(breaker_told(&b, &limits, BREAKER_PASSED, ERR_CANCELLED, 2000), BREAKER_SAME);
+        assert_int_equal(breaker_told(&b, &limits, BREAKER_PASSED, ERR_NET, 2000), BREAKER_SAME);
+        assert_int_equal(breaker_admit(&b, 2000), BREAKER_REFUSED); /* the probe is still on its way */
+        assert_int_equal(b.until_ms, until_ms);
+        assert_int_equal(breaker_told(&b, &limits, BREAKER_PASSED, ERR_NONE, 2000), BREAKER_RECOVERED);
+        assert_int_equal(breaker_admit(&b, 2000), BREAKER_PASSED);
 }
 
 static void zero_failures_mean_never(void **state)
@@ -93,7 +114,7 @@ static void zero_failures_mean_never(void **state)
 
         (void)state;
         for (int i = 0; i < 100; i++)
-                breaker_told(&b, &never, ERR_NET, i);
+                breaker_told(&b, &never, BREAKER_PASSED, ERR_NET, i);
         assert_false(breaker_blocks(&b, 100));
 }
 
@@ -123,6 +144,7 @@ int main(void)
                 cmocka_unit_test(after_the_pause_one_probe_is_let_through),
                 cmocka_unit_test(a_probe_that_fails_makes_the_pause_longer_up_to_eight_times),
                 cmocka_unit_test(a_probe_that_was_cancelled_lets_the_next_one_through),
+                cmocka_unit_test(who_was_under_way_when_it_opened_does_not_speak_for_the_probe),
                 cmocka_unit_test(zero_failures_mean_never),
                 cmocka_unit_test(a_queue_is_first_come_first_served_and_one_may_give_up),
         };

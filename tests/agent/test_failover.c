@@ -171,6 +171,57 @@ static void what_was_said_already_is_not_said_again_by_another(void **state)
         fake_turn_release(&t);
 }
 
+/* After a crash nobody knows who of the list had the turn. */
+static void a_turn_is_run_again_after_a_crash_only_if_that_harms_nobody_of_the_list(void **state)
+{
+        static const char *const rows[] = { "a", "echo",    "{\"failover\": [\"gone\", \"b\"]}",
+                                            "b", "echo",    "{\"failover\": [\"c\"]}",
+                                            "c", "webhook", "{\"url\": \"" DEAD "\"}",
+                                            "d", "echo",    "{\"failover\": [\"a\", \"c\"]}",
+                                            NULL };
+        struct bench *b = *state;
+
+        apply(b, rows);
+        assert_true(agents_abilities(b->agents, "a") & AGENT_REPEATABLE);
+        assert_false(agents_abilities(b->agents, "b") & AGENT_REPEATABLE);
+        assert_false(agents_abilities(b->agents, "c") & AGENT_REPEATABLE);
+        assert_false(agents_abilities(b->agents, "d") & AGENT_REPEATABLE);
+}
+
+/* The road gathers it before anybody is asked. */
+static void the_conversation_is_gathered_for_whoever_of_the_list_wants_it(void **state)
+{
+        static const char ok[] = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 14\r\n"
+                                 "\r\n{\"reply\":\"ok\"}";
+        static const char busy[] = "HTTP/1.1 429 Busy\r\nContent-Length: 0\r\n\r\n";
+        static const struct fake_answer script[] = { { busy }, { ok } };
+        static const struct transcript_line line = { .role = "user", .text = "what was said before" };
+        struct bench *b = *state;
+        struct fake_server *server = fake_server_new(b->loop, script, 2);
+        char *url = fake_server_url(server, "/"),
+             *first = mem_printf("{\"url\": \"%s\", \"failover\": [\"b\"]}", url),
+             *other = mem_printf("{\"url\": \"%s\", \"history\": true}", url);
+        const char *const rows[] = { "a", "webhook", first, "b", "webhook", other, NULL };
+        struct fake_turn t;
+
+        apply(b, rows);
+        assert_true(agents_abilities(b->agents, "a") & AGENT_HISTORY);
+        fake_turn_init(&t, "a", "hello");
+        t.run.history = &line;
+        t.run.history_count = 1;
+        fake_turn_start(&t, b->agents);
+        fake_turn_await(&t, b->loop);
+        assert_string_equal(t.text, "ok");
+        assert_int_equal(fake_server_requests(server), 2);
+        assert_null(strstr(fake_server_request(server, 0), "what was said before"));
+        assert_has(fake_server_request(server, 1), "what was said before");
+        fake_turn_release(&t);
+        fake_server_free(server);
+        free(first);
+        free(other);
+        free(url);
+}
+
 static void when_all_fail_the_record_names_each(void **state)
 {
         static const char *const rows[] = {
@@ -371,6 +422,8 @@ int main(void)
                 TEST(another_agent_answers_when_the_first_did_nothing),
                 TEST(a_turn_that_may_have_been_worked_on_is_given_to_nobody_else),
                 TEST(what_was_said_already_is_not_said_again_by_another),
+                TEST(a_turn_is_run_again_after_a_crash_only_if_that_harms_nobody_of_the_list),
+                TEST(the_conversation_is_gathered_for_whoever_of_the_list_wants_it),
                 TEST(when_all_fail_the_record_names_each),
                 TEST(an_open_circuit_answers_at_once_and_a_probe_closes_it),
                 TEST(an_open_circuit_is_no_reason_for_silence_when_there_is_another_agent),
