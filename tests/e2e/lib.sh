@@ -16,11 +16,18 @@ clean_up() {
 }
 trap clean_up EXIT
 
-fail() {
+tell() {
         echo "FAILED: $*" >&2
         [ ! -f "$dir/log" ] || tail -30 "$dir/log" >&2
+}
+fail() {
+        tell "$@"
         exit 1
 }
+# a script that ends without a word, or that is ended because it hangs, tells where
+set -E
+trap 'tell "line $LINENO: $BASH_COMMAND"' ERR
+trap 'fail "out of time, in: $BASH_COMMAND"' TERM
 
 # Waits until a command succeeds.
 await() {
