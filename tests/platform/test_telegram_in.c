@@ -228,12 +228,61 @@ static void files_become_attachments(void **state)
                   GOT " text=😀 [sticker name=sticker.webp mime=application/x-tgsticker file=F]" },
                 { BRINGS("\"location\":{\"latitude\":52.5,\"longitude\":13.25}"), GOT " text=Location: 52.500000, 13.250000 [location]" },
                 { BRINGS("\"contact\":{\"first_name\":\"Bo\",\"phone_number\":\"+1\"}"), GOT " text=Contact: Bo +1 [contact]" },
+                { BRINGS("\"checklist\":{\"title\":\"Trip\",\"tasks\":[{\"text\":\"pack\",\"completion_date\":5},{\"text\":\"go\"}]}"),
+                  GOT " text=Checklist: Trip\n[x] pack\n[ ] go" },
+                { BRINGS("\"story\":{\"chat\":{\"id\":8,\"first_name\":\"Bo\"},\"id\":1}"), GOT " text=Story of Bo" },
+                { BRINGS("\"game\":{\"title\":\"Chess\"}"), GOT " text=Game: Chess" },
+                { BRINGS("\"invoice\":{\"title\":\"Tea\"}"), GOT " text=Invoice: Tea" },
+                { BRINGS("\"paid_media\":{\"star_count\":3}"), GOT " text=Paid media for 3 stars" },
+                { BRINGS("\"paid_media\":{\"star_count\":3},\"caption\":\"look\""), GOT " text=look" },
+                { BRINGS("\"giveaway\":{\"prize_description\":\"a book\"}"), GOT " text=Giveaway: a book" },
                 { BRINGS("\"media_group_id\":\"g\",\"photo\":[{" FILE_ "}]"),
                   GOT " [image name=photo.jpg mime=image/jpeg file=F] album=g" },
         };
 
         (void)state;
         check(rows, COUNT(rows));
+}
+
+static void a_rich_message_is_read_line_by_line(void **state)
+{
+#define RICH(blocks) U("message", HEAD ANN "," DM ",\"rich_message\":{\"blocks\":[" blocks "]}")
+        static const struct row rows[] = {
+                { RICH("{\"type\":\"section_heading\",\"text\":\"Plan\"},"
+                       "{\"type\":\"paragraph\",\"text\":[\"do \",{\"type\":\"bold\",\"text\":[\"it \",{\"type\":\"italic\",\"text\":\"now\"}]}]}"),
+                  GOT " text=Plan\ndo it now" },
+                { RICH("{\"type\":\"list\",\"items\":[{\"label\":\"1.\",\"blocks\":[{\"type\":\"paragraph\",\"text\":\"a\"}]},"
+                       "{\"label\":\"2.\",\"blocks\":[{\"type\":\"paragraph\",\"text\":\"b\"}]}]}"),
+                  GOT " text=1. a\n2. b" },
+                { RICH("{\"type\":\"table\",\"cells\":[[{\"text\":\"a\"},{\"text\":\"b\"}],[{\"text\":\"c\"},{}]],\"caption\":\"T\"}"),
+                  GOT " text=a | b\nc | \nT" },
+                { RICH("{\"type\":\"paragraph\",\"text\":[{\"type\":\"mention\",\"text\":\"@TestBot\",\"username\":\"testbot\"},\" hi \","
+                       "{\"type\":\"mathematical_expression\",\"expression\":\"x^2\"}]}"),
+                  "message.received key=7:5 dm=7 name=Ann id=5" FROM_ANN " mention at=1000 text=@TestBot hi x^2" },
+                { RICH("{\"type\":\"divider\"}"), GOT " text=Rich message without text" },
+        };
+
+        (void)state;
+        check(rows, COUNT(rows));
+}
+
+static void the_number_of_an_update_is_found_in_what_cannot_be_read(void **state)
+{
+        static const struct {
+                const char *text;
+                int64_t number;
+        } rows[] = {
+                { "{\"ok\":true,\"result\":[{\"update_id\":123,\"message\":{\"a\":1,\"a\":2}}]}", 123 },
+                { "{\"update_id\": 7", 7 },
+                { "{\"text\":\"\\\"update_id\\\":5\"}", -1 },
+                { "{\"update_id\":\"7\"}", -1 },
+                { "{\"update_id\":", -1 },
+                { "", -1 },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++)
+                assert_int_equal(tg_update_number(rows[i].text, strlen(rows[i].text)), rows[i].number);
 }
 
 static void edits_have_keys_of_their_own(void **state)
@@ -359,6 +408,8 @@ int main(void)
                 cmocka_unit_test(the_bot_is_addressed_by_entities_in_any_case),
                 cmocka_unit_test(an_answer_to_the_bot_is_a_reply),
                 cmocka_unit_test(files_become_attachments),
+                cmocka_unit_test(a_rich_message_is_read_line_by_line),
+                cmocka_unit_test(the_number_of_an_update_is_found_in_what_cannot_be_read),
                 cmocka_unit_test(edits_have_keys_of_their_own),
                 cmocka_unit_test(reactions_are_the_difference),
                 cmocka_unit_test(buttons_and_membership_are_events),

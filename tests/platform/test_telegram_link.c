@@ -62,7 +62,7 @@ static json_int_t offset_of(struct rig *g, unsigned request)
         json_int_t offset = json_integer_value(json_object_get(j, "offset"));
 
         assert_string_equal(rig_method(g, request), "getUpdates");
-        assert_int_equal(json_array_size(json_object_get(j, "allowed_updates")), 6);
+        assert_int_equal(json_array_size(json_object_get(j, "allowed_updates")), 7);
         json_decref(j);
         return offset;
 }
@@ -113,6 +113,54 @@ static void what_is_never_accepted_does_not_wedge_the_queue(void **state)
         fake_road_ack(0, ERR_INVALID);
         rig_requests(g, 4);
         assert_int_equal(offset_of(g, 3), 101);
+}
+
+#define POISON "{\"update_id\":100,\"message\":{\"text\":\"a\",\"text\":\"b\"}}"
+
+static void an_update_that_cannot_be_read_does_not_wedge_the_queue(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200, GOT(POISON "," TEXT("101", "7", "1")));
+        says(g, 200, GOT(POISON "," TEXT("101", "7", "1")));
+        says(g, 200, GOT(POISON)); /* alone: it is left out */
+        says(g, 200, GOT(TEXT("101", "7", "1")));
+        says(g, 200, NULL);
+        rig_open(g, "");
+        await_arrivals(g, 1);
+        assert_non_null(strstr(rig_params(g, 2), "\"limit\":100"));
+        assert_non_null(strstr(rig_params(g, 3), "\"limit\":10,"));
+        assert_non_null(strstr(rig_params(g, 4), "\"limit\":1,"));
+        assert_int_equal(offset_of(g, 5), 101);
+        assert_string_equal(fake_road.arrivals[0].key, "7:1");
+        fake_road_ack(0, ERR_NONE);
+        rig_requests(g, 7);
+        assert_int_equal(offset_of(g, 6), 102);
+}
+
+static void what_is_no_answer_of_telegram_is_told(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200, "<html>Log in to the hotel</html>");
+        rig_open(g, "");
+        rig_until_state(g, ADAPTER_LOST);
+        assert_string_equal(rig_adapter(g)->why, "what came is not an answer of Telegram");
+}
+
+static void an_answer_without_updates_does_not_make_us_ask_without_a_pause(void **state)
+{
+        struct rig *g = *state;
+        struct telegram *tg;
+
+        says(g, 200, GOT("{\"message\":{}}"));
+        says(g, 200, GOT("{\"message\":{}}"));
+        rig_open(g, "");
+        rig_requests(g, 4);
+        tg = rig_adapter(g)->self;
+        for (int i = 0; i < 1000 && tg->call; i++)
+                loop_step(g->loop, true);
+        assert_true(timer_active(tg->timer));
 }
 
 static void service_messages_are_confirmed_without_an_event(void **state)
@@ -336,6 +384,16 @@ static void a_bad_token_stops_with_a_sentence(void **state)
                             "adapters.tg.botToken");
 }
 
+static void a_proxy_that_knows_no_such_page_is_no_bad_token(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 404, "<html>not found</html>");
+        rig_open(g, "");
+        rig_until_state(g, ADAPTER_LOST);
+        assert_string_equal(rig_adapter(g)->why, "Telegram answered 404");
+}
+
 static void a_second_poller_is_told_once_it_stays(void **state)
 {
         struct rig *g = *state;
@@ -446,12 +504,47 @@ static void a_webhook_is_set_from_the_public_url(void **state)
         rig_open(g, ",\"mode\":\"webhook\",\"webhookSecret\":\"S3cret_of-mine\"");
         rig_until_state(g, ADAPTER_UP);
         assert_string_equal(rig_method(g, 1), "setWebhook");
-        assert_string_equal(
-                rig_params(g, 1),
-                "{\"url\":\"https://bot.example/api/v2/channels/telegram/tg/"
-                "webhook\",\"secret_token\":\"S3cret_of-mine\","
-                "\"allowed_updates\":[\"message\",\"edited_message\",\"channel_post\",\"message_reaction\","
-                "\"callback_query\",\"my_chat_member\"],\"drop_pending_updates\":false}");
+        assert_string_equal(rig_params(g, 1),
+                            "{\"url\":\"https://bot.example/api/v2/channels/telegram/tg/"
+                            "webhook\",\"secret_token\":\"S3cret_of-mine\","
+                            "\"allowed_updates\":[\"message\",\"edited_message\",\"channel_post\","
+                            "\"edited_channel_post\",\"message_reaction\",\"callback_query\",\"my_chat_"
+                            "member\"],\"drop_pending_updates\":false}");
+}
+
+/* The next look at the webhook, without waiting for it. */
+static void watch(struct rig *g, unsigned requests)
+{
+        struct telegram *tg = rig_adapter(g)->self;
+
+        timer_start(tg->watch, 0);
+        rig_requests(g, requests);
+        for (int i = 0; i < 1000 && tg->call; i++)
+                loop_step(g->loop, true);
+}
+
+static void a_webhook_that_somebody_pointed_elsewhere_is_told_until_it_is_ours_again(void **state)
+{
+        struct rig *g = *state;
+
+        adapters_set_public_url(g->adapters, "https://bot.example");
+        says(g, 200, ME);
+        says(g, 200, TRUE);
+        says(g, 200, "{\"ok\":true,\"result\":{\"url\":\"https://other.example/hook\"}}");
+        says(g, 200,
+             "{\"ok\":true,\"result\":{\"url\":\"https://bot.example/api/v2/channels/telegram/tg/"
+             "webhook\"}}");
+        says(g, 200, NO_HOOK);
+        says(g, 200, TRUE);
+        rig_open(g, ",\"mode\":\"webhook\"");
+        rig_until_state(g, ADAPTER_UP);
+        watch(g, 3);
+        assert_int_equal(rig_adapter(g)->state, ADAPTER_LOST);
+        assert_non_null(strstr(rig_adapter(g)->why, "at another address"));
+        watch(g, 4);
+        assert_int_equal(rig_adapter(g)->state, ADAPTER_UP);
+        watch(g, 6); /* it is gone: it is set again */
+        assert_string_equal(rig_method(g, 5), "setWebhook");
 }
 
 static void a_webhook_needs_a_public_url(void **state)
@@ -583,6 +676,9 @@ int main(void)
                 TEST(updates_are_confirmed_when_all_are_committed),
                 TEST(a_refused_update_is_offered_again_and_not_confirmed),
                 TEST(what_is_never_accepted_does_not_wedge_the_queue),
+                TEST(an_update_that_cannot_be_read_does_not_wedge_the_queue),
+                TEST(what_is_no_answer_of_telegram_is_told),
+                TEST(an_answer_without_updates_does_not_make_us_ask_without_a_pause),
                 TEST(service_messages_are_confirmed_without_an_event),
                 TEST(an_album_is_one_event_behind_which_its_chat_waits),
                 TEST(an_album_of_which_a_part_is_known_is_handed_over_part_by_part),
@@ -594,12 +690,14 @@ int main(void)
                 TEST(a_pressed_button_is_confirmed_after_the_commit),
                 EMPTY(a_webhook_is_removed_without_dropping_updates),
                 EMPTY(a_bad_token_stops_with_a_sentence),
+                EMPTY(a_proxy_that_knows_no_such_page_is_no_bad_token),
                 TEST(a_second_poller_is_told_once_it_stays),
                 TEST(a_webhook_set_behind_our_back_is_told),
                 TEST(after_a_failure_it_comes_back_by_itself),
                 EMPTY(commands_are_published_only_when_they_change),
                 EMPTY(one_token_serves_one_adapter),
                 EMPTY(a_webhook_is_set_from_the_public_url),
+                EMPTY(a_webhook_that_somebody_pointed_elsewhere_is_told_until_it_is_ours_again),
                 EMPTY(a_webhook_needs_a_public_url),
                 EMPTY(more_posts_than_the_window_takes_are_given_back_at_once),
                 EMPTY(a_refused_post_is_given_back_and_forgotten),

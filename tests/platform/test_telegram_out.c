@@ -179,7 +179,11 @@ static void each_answer_of_telegram_has_its_meaning(void **state)
                 int64_t retry_after_ms;
         } rows[] = {
                 { "send", 200, SENT, SEND_DONE, ERR_NONE, -1 },
-                { "send", 200, "cut", SEND_DONE, ERR_NONE, -1 }, /* the status line says it */
+                { "send", 200, "<html>Log in</html>", SEND_UNSURE, ERR_NET, -1 }, /* whoever says this */
+                { "edit", 200, "", SEND_RETRY, ERR_NET, -1 },
+                { "send", 403, "<html>Forbidden</html>", SEND_RETRY, ERR_NET, -1 }, /* by a proxy */
+                { "send", 302, "", SEND_RETRY, ERR_NET, -1 },
+                { "send", 401, "", SEND_RETRY, ERR_NET, 60000 },
                 { "send", 429, "{\"ok\":false,\"error_code\":429,\"description\":\"Too Many Requests: retry after 7\",\"parameters\":{\"retry_after\":7}}",
                   SEND_RETRY, ERR_LIMIT, 7000 },
                 { "send", 403, NO("403", "Forbidden: bot was blocked by the user"), SEND_REJECTED, ERR_REFUSED, -1 },
@@ -216,6 +220,27 @@ static void each_answer_of_telegram_has_its_meaning(void **state)
                 assert_int_equal(result.retry_after_ms, rows[i].retry_after_ms);
                 json_decref(body);
         }
+}
+
+static void an_answer_that_is_cut_behind_its_status_line_is_an_answer(void **state)
+{
+        struct http_result r = { .status = 200,
+                                 .reach = HTTP_ANSWERED,
+                                 .kind = ERR_NET,
+                                 .why = "it broke",
+                                 .body = "{\"ok\":tr",
+                                 .body_n = 8,
+                                 .retry_after_ms = -1 };
+        struct tg_answer answer;
+        struct send_result result;
+        char said[300], why[300];
+        json_t *body;
+
+        (void)state;
+        tg_answer_read(&r, &body, &answer, said, sizeof(said));
+        assert_null(body);
+        tg_outcome("send", &answer, &result, why, sizeof(why));
+        assert_int_equal(result.outcome, SEND_DONE);
 }
 
 static void a_call_without_answer_says_how_far_it_got(void **state)
@@ -369,6 +394,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(a_file_of_the_workspace_is_uploaded_with_its_caption, begin,
                                                 end),
                 cmocka_unit_test(each_answer_of_telegram_has_its_meaning),
+                cmocka_unit_test(an_answer_that_is_cut_behind_its_status_line_is_an_answer),
                 cmocka_unit_test(a_call_without_answer_says_how_far_it_got),
                 cmocka_unit_test_setup_teardown(refused_markup_is_sent_once_more_as_plain_text, begin, end),
                 cmocka_unit_test_setup_teardown(a_draft_that_was_deleted_is_sent_afresh, begin, end),

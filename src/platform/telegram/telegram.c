@@ -28,6 +28,7 @@
 #define CONFLICT_MS     2000
 #define CONFLICT_MAX_MS 30000
 #define WATCH_MS        120000
+#define BATCH_MAX       100 /* Telegram's */
 #define SECRET_SIZE     48
 
 /* ---- settings ---- */
@@ -162,9 +163,10 @@ static void link_failed(struct telegram *tg, const struct tg_answer *answer)
         timer_start(tg->timer, wait);
 }
 
+/* A proxy that answers 401 or 404 knows nothing about tokens. */
 static bool is_bad_token(const struct tg_answer *answer)
 {
-        return answer->status == 401 || answer->status == 404;
+        return answer->genuine && (answer->status == 401 || answer->status == 404);
 }
 
 static void ask(struct telegram *tg, const char *method, json_t *params, int64_t total_ms, tg_answer_fn *done)
@@ -239,7 +241,7 @@ static void on_settled(void *arg, const struct tg_answer *answer)
         tg->call = NULL;
         if (answer->ok)
                 start_listening(tg);
-        else if (answer->status == 401)
+        else if (is_bad_token(answer))
                 stop_bad_token(tg);
         else
                 link_failed(tg, answer);
@@ -247,25 +249,27 @@ static void on_settled(void *arg, const struct tg_answer *answer)
 
 static json_t *allowed_updates(void)
 {
-        return json_pack("[s, s, s, s, s, s]", "message", "edited_message", "channel_post",
-                         "message_reaction", "callback_query", "my_chat_member");
+        return json_pack("[s, s, s, s, s, s, s]", "message", "edited_message", "channel_post",
+                         "edited_channel_post", "message_reaction", "callback_query", "my_chat_member");
+}
+
+static char *hook_address(const struct adapter *a)
+{
+        size_t n = strlen(a->public_url);
+
+        while (n > 0 && a->public_url[n - 1] == '/')
+                n--;
+        return mem_printf("%.*s/api/v2/channels/telegram/%s/webhook", (int)n, a->public_url, a->name);
 }
 
 static void set_webhook(struct telegram *tg)
 {
-        const char *base = tg->adapter->public_url;
-        size_t n = strlen(base);
         json_t *params = json_object();
-        char *url;
 
-        while (n > 0 && base[n - 1] == '/')
-                n--;
-        url = mem_printf("%.*s/api/v2/channels/telegram/%s/webhook", (int)n, base, tg->adapter->name);
-        json_object_set_new(params, "url", json_string(url));
+        json_object_set_new(params, "url", json_string(tg->hook));
         json_object_set_new(params, "secret_token", json_string(tg->secret));
         json_object_set_new(params, "allowed_updates", allowed_updates());
         json_object_set_new(params, "drop_pending_updates", json_false());
-        free(url);
         ask(tg, "setWebhook", params, GREET_MS, on_settled);
 }
 
@@ -294,24 +298,34 @@ static void settle(struct telegram *tg)
 
 /* ---- webhook mode: does Telegram reach us? ---- */
 
-/* A webhook that points elsewhere was set by somebody else; errors are Telegram's view of us. */
+/* One that is gone is set again; whoever has set another one would only set it again, too. Errors are Telegram's view of us. */
 static void on_watched(void *arg, const struct tg_answer *answer)
 {
         struct telegram *tg = arg;
         int64_t since = json_int(answer->result, "last_error_date", 0) * 1000;
         const char *error = json_str(answer->result, "last_error_message", NULL);
+        const char *url = json_str(answer->result, "url", NULL);
 
         tg->call = NULL;
-        if (answer->status == 401) {
+        if (is_bad_token(answer)) {
                 stop_bad_token(tg);
                 return;
         }
         timer_start(tg->watch, WATCH_MS);
-        if (!answer->ok)
+        if (!answer->ok || !url)
                 return;
-        if (json_str(answer->result, "url", "")[0] == '\0')
+        if (url[0] == '\0') {
                 settle(tg);
-        else if (error && clock_wall_ms() - since < WATCH_MS)
+                return;
+        }
+        if (strcmp(url, tg->hook) != 0) {
+                adapter_lost(tg->adapter,
+                             "somebody has pointed this bot's webhook at another address: stop that "
+                             "program and restart this adapter, or give it a bot of its own");
+                return;
+        }
+        adapter_ready(tg->adapter);
+        if (error && clock_wall_ms() - since < WATCH_MS)
                 log_warn("Telegram cannot post updates to us", LOG_S("adapter", tg->adapter->name),
                          LOG_I("waiting", json_int(answer->result, "pending_update_count", 0)),
                          LOG_S("why", error));
@@ -327,9 +341,17 @@ static void on_watch(void *arg)
 
 /* ---- polling ---- */
 
-static void take_updates(struct telegram *tg, const json_t *list)
+/* After a quiet week the numbers may begin anywhere, lower than before as well. */
+static void pass(struct telegram *tg, int64_t id)
 {
-        size_t n = json_array_size(list);
+        if (id >= tg->offset || tg->intake.count == 0)
+                tg->offset = id + 1;
+}
+
+/* Returns how many there were. */
+static size_t take_updates(struct telegram *tg, const json_t *list)
+{
+        size_t n = json_array_size(list), taken = 0;
 
         for (size_t i = 0; i < n; i++) {
                 json_t *update = json_array_get(list, i);
@@ -337,11 +359,32 @@ static void take_updates(struct telegram *tg, const json_t *list)
 
                 if (id < 0)
                         continue;
-                /* after a quiet week the numbers may begin anywhere */
-                if (id >= tg->offset || (i == 0 && tg->intake.count == 0))
+                if (id >= tg->offset || (taken == 0 && tg->intake.count == 0))
                         tg->offset = id + 1;
                 tg_intake_add(tg, update, NULL);
+                taken++;
         }
+        return taken;
+}
+
+/*
+ * Something in the answer is not as we read JSON, or there is too much of it, and Telegram would repeat it for ever. So fewer are
+ * asked for, until one is alone: that one is left out. False when these are no updates at all.
+ */
+static bool try_fewer(struct telegram *tg, const struct tg_answer *answer)
+{
+        int64_t id = tg_update_number(answer->body, answer->body_n);
+
+        if (answer->status != 200 || (answer->kind != ERR_NONE && answer->kind != ERR_LIMIT) || id < 0)
+                return false;
+        if (tg->batch > 1) {
+                tg->batch = tg->batch > 10 ? 10 : 1;
+                return true;
+        }
+        log_warn("an update is left out: it cannot be read", LOG_S("adapter", tg->adapter->name),
+                 LOG_I("update", id));
+        pass(tg, id);
+        return true;
 }
 
 /* Two who ask for the same bot's updates take turns; right after a restart the other one is our own former self. */
@@ -360,27 +403,29 @@ static void on_conflict(struct telegram *tg, const struct tg_answer *answer)
 }
 
 /* A server that does not hold the question although it has nothing to say would have us ask without a pause. */
-static bool came_too_soon(const struct telegram *tg, const json_t *list)
+static bool came_too_soon(const struct telegram *tg)
 {
-        return json_array_size(list) == 0 && tg->intake.count == 0 && tg->held_seconds > 0 &&
+        return tg->intake.count == 0 && tg->held_seconds > 0 &&
                loop_now_ms(tg->adapter->loop) - tg->asked_ms < BESIDE_MS;
 }
 
 static void on_updates(void *arg, const struct tg_answer *answer)
 {
         struct telegram *tg = arg;
+        bool readable = answer->ok && json_is_array(answer->result);
 
         tg->call = NULL;
-        if (answer->ok && json_is_array(answer->result)) {
+        if (readable || try_fewer(tg, answer)) {
                 tg->failures = tg->conflicts = 0;
                 link_enter(tg, TG_LISTENING);
                 adapter_ready(tg->adapter);
-                take_updates(tg, answer->result);
-                if (came_too_soon(tg, answer->result))
+                if (readable)
+                        tg->batch = tg->batch * 2 < BATCH_MAX ? tg->batch * 2 : BATCH_MAX;
+                if (take_updates(tg, answer->result) == 0 && came_too_soon(tg))
                         timer_start(tg->timer, BESIDE_MS);
                 else
                         tg_listen_on(tg);
-        } else if (answer->status == 401) {
+        } else if (is_bad_token(answer)) {
                 stop_bad_token(tg);
         } else if (answer->status == 409) {
                 on_conflict(tg, answer);
@@ -398,7 +443,7 @@ static void look(struct telegram *tg, int64_t seconds)
         tg->held_seconds = seconds;
         if (offset > 0)
                 json_object_set_new(params, "offset", json_integer(offset));
-        json_object_set_new(params, "limit", json_integer(100));
+        json_object_set_new(params, "limit", json_integer(tg->batch));
         json_object_set_new(params, "timeout", json_integer(seconds));
         json_object_set_new(params, "allowed_updates", allowed_updates());
         ask(tg, "getUpdates", params, seconds * 1000 + POLL_MARGIN_MS, on_updates);
@@ -457,10 +502,12 @@ static int telegram_open(struct adapter *a, struct error *err)
         tg = mem_zalloc(sizeof(*tg));
         tg->adapter = a;
         tg->conf = a->conf;
+        tg->batch = BATCH_MAX;
         if (tg_lock(tg, err) < 0) {
                 free(tg);
                 return -1;
         }
+        tg->hook = tg_polls(tg) ? NULL : hook_address(a);
         tg->secret = tg_polls(tg) ? NULL : make_secret(tg->conf);
         if (tg->secret)
                 log_hide(tg->secret, strlen(tg->secret));
@@ -491,6 +538,7 @@ static void telegram_close(struct adapter *a)
                 tg_url_free(tg->secret);
         }
         json_decref(tg->memory);
+        free(tg->hook);
         free(tg->username);
         free(tg->name);
         free(tg);

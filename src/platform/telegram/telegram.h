@@ -3,7 +3,7 @@
  *
  *     telegram.c    settings, the link: greeting, polling or webhook, waiting, stopped
  *     tg_call.c     one call of the Bot API
- *     tg_update.c   an update becomes events; tg_text.c reads its text
+ *     tg_update.c   an update becomes events; tg_text.c reads its text, tg_words.c what is neither text nor a file
  *     tg_webhook.c  the door through which updates are posted
  *     tg_intake.c   updates on their way to the inbox, in order, acknowledged after the commit
  *     tg_album.c    an album whose parts come one by one
@@ -78,12 +78,14 @@ struct telegram {
         struct tg_self self;
         char *username, *name;
         char *secret;         /* of the webhook */
+        char *hook;           /* its address; NULL when polling */
         struct tg_call *call; /* the link's one call */
         struct timer *timer;  /* the next try, or the next look beside pending updates */
         struct timer *watch;  /* webhook mode: does Telegram reach us? */
         unsigned failures, conflicts;
         int64_t asked_ms, held_seconds; /* the last question for updates, and how long it may be held */
         int64_t offset;                 /* everything below is committed; 0: not known, Telegram remembers */
+        int64_t batch; /* how many updates are asked for at once: fewer after an answer that could not be read */
         struct tg_intake intake;
         struct tg_albums albums;
         struct tg_calls calls; /* all of them */

@@ -78,31 +78,48 @@ static void read_refusal(const json_t *body, const struct http_result *r, struct
         out->status = (int)json_int(body, "error_code", r->status);
         if (said)
                 snprintf(text, size, "Telegram says: %s", said);
+        else if (is_2xx(r->status))
+                snprintf(text, size, "what came is not an answer of Telegram");
         else
                 snprintf(text, size, "Telegram answered %d", r->status);
+}
+
+/* Why there is no result, as a sentence; "" when there is one. */
+static void explain(const json_t *body, const struct http_result *r, struct tg_answer *out, char *text,
+                    size_t size)
+{
+        const char *why = r->why ? r->why : "no reason given";
+
+        text[0] = '\0';
+        if (r->status == 0)
+                snprintf(text, size, "Telegram could not be reached: %s", why);
+        else if (!out->ok)
+                read_refusal(body, r, out, text, size);
+        else if (!body)
+                snprintf(text, size, "the answer of Telegram did not arrive as a whole: %s", why);
+        log_redact(text);
 }
 
 void tg_answer_read(const struct http_result *r, json_t **body, struct tg_answer *out, char *text,
                     size_t size)
 {
         const json_t *parameters;
+        bool cut = r->kind != ERR_NONE; /* then the status line must do */
         json_t *moved;
 
-        *body = r->status > 0 && r->kind == ERR_NONE ? json_read(r->body, r->body_n, NULL) : NULL;
+        *body = r->status > 0 && !cut ? json_read(r->body, r->body_n, NULL) : NULL;
         parameters = json_object_get(*body, "parameters");
         *out = (struct tg_answer){ .status = r->status,
                                    .reach = r->reach,
                                    .kind = r->kind,
                                    .why = text,
-                                   .ok = is_2xx(r->status) && (!*body || json_flag(*body, "ok", false)),
+                                   .body = r->body ? r->body : "",
+                                   .body_n = r->body ? r->body_n : 0,
+                                   .genuine = json_is_boolean(json_object_get(*body, "ok")),
+                                   .ok = is_2xx(r->status) && (cut || json_flag(*body, "ok", false)),
                                    .result = json_object_get(*body, "result"),
                                    .retry_after_ms = retry_after_of(parameters, r) };
-        text[0] = '\0';
-        if (r->status == 0)
-                snprintf(text, size, "Telegram could not be reached: %s",
-                         r->why ? r->why : "no reason given");
-        else if (!out->ok)
-                read_refusal(*body, r, out, text, size);
+        explain(*body, r, out, text, size);
         moved = json_object_get(parameters, "migrate_to_chat_id");
         if (json_is_integer(moved)) {
                 char id[24];
@@ -111,7 +128,6 @@ void tg_answer_read(const struct http_result *r, json_t **body, struct tg_answer
                 json_object_set_new(*body, "moved", json_string(id)); /* the body keeps the text alive */
                 out->migrated = json_str(*body, "moved", NULL);
         }
-        log_redact(text);
 }
 
 static void on_done(void *arg, const struct http_result *r)

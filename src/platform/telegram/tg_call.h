@@ -18,9 +18,12 @@ struct tg_call;
 
 struct tg_answer {
         bool ok;
-        int status; /* error_code, or the status of an answer that is not Telegram's; 0: no answer came */
+        bool genuine; /* it has Telegram's form; else it may be that of a proxy on the way */
+        int status;   /* error_code, or the status of an answer that is not Telegram's; 0: no answer came */
         enum http_reach reach;
-        enum error_kind kind;
+        enum error_kind kind; /* ERR_NONE: a whole answer came */
+        const char *body;     /* as it came, for whoever can do something with what could not be read */
+        size_t body_n;
         const json_t *result;   /* with ok; may be NULL when the answer was cut after its status line */
         const char *why;        /* one sentence, without secrets */
         int64_t retry_after_ms; /* -1: not told */

@@ -293,8 +293,8 @@ static enum send_outcome outcome_of(const char *kind, const struct tg_answer *a)
                 return SEND_DONE;
         if (a->status == 429 || a->status == 401)
                 return SEND_RETRY;
-        if (a->status > 0 && a->status < 500)
-                return SEND_REJECTED;
+        if (a->status >= 300 && a->status < 500)
+                return a->genuine ? SEND_REJECTED : SEND_RETRY; /* a proxy may let it pass next time */
         if (a->status == 0 && a->reach == HTTP_NOT_SENT)
                 return SEND_RETRY;
         return k && k->repeatable ? SEND_RETRY : SEND_UNSURE;
@@ -306,7 +306,7 @@ static enum error_kind kind_of(const struct tg_answer *a)
                 return a->kind;
         if (a->status == 429)
                 return ERR_LIMIT;
-        return a->status >= 500 ? ERR_NET : ERR_REFUSED;
+        return a->status >= 500 || !a->genuine ? ERR_NET : ERR_REFUSED;
 }
 
 void tg_outcome(const char *kind, const struct tg_answer *a, struct send_result *out, char *text, size_t size)
@@ -420,7 +420,7 @@ static void on_sent(void *arg, const struct tg_answer *a)
         if (result.outcome == SEND_DONE && s->plain)
                 result.why = "sent as plain text: Telegram refused the markup";
         send_end(s, &result);
-        if (a->status == 401)
+        if (a->status == 401 && a->genuine)
                 tg_stop(tg, "Telegram does not accept the bot token any more: put the one @BotFather shows "
                             "into botToken");
 }

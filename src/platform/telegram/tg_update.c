@@ -6,6 +6,7 @@
 #include "base/crypto.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "platform/telegram/tg_words.h"
 
 #define ID_MAX 4503599627370496 /* ids have at most 52 significant bits */
 
@@ -31,17 +32,6 @@ static int64_t time_of(const json_t *object, const char *key)
         int64_t seconds = json_int(object, key, 0);
 
         return seconds > 0 && seconds < INT64_MAX / 1000 ? seconds * 1000 : 0;
-}
-
-static const char *full_name(struct arena *a, const json_t *who)
-{
-        const char *first = json_str(who, "first_name", NULL), *last = json_str(who, "last_name", NULL);
-
-        if (first && *first && last && *last)
-                return arena_printf(a, "%s %s", first, last);
-        if (first && *first)
-                return first;
-        return json_str(who, "title", json_str(who, "username", NULL));
 }
 
 static enum chat_kind chat_kind_of(const json_t *chat)
@@ -84,7 +74,7 @@ static struct incoming *events_new(struct reading *r, const json_t *chat, size_t
         for (size_t i = 0; i < n; i++) {
                 item->events[i].channel = item->chat;
                 item->events[i].chat = chat_kind_of(chat);
-                item->events[i].chat_name = full_name(&item->arena, chat);
+                item->events[i].chat_name = tg_full_name(&item->arena, chat);
         }
         note(r, "chatType", json_string(json_str(chat, "type", "group")));
         return item->events;
@@ -97,7 +87,7 @@ static void read_sender(struct reading *r, const json_t *user, const json_t *cha
 
         in->sender_id = id_text(&r->item->arena, who, "id");
         in->sender_username = json_str(who, "username", NULL);
-        in->sender_name = full_name(&r->item->arena, who);
+        in->sender_name = tg_full_name(&r->item->arena, who);
         in->sender_is_bot = !chat && json_flag(user, "is_bot", false);
 }
 
@@ -188,73 +178,6 @@ static bool read_media(struct reading *r, const json_t *message)
         return false;
 }
 
-/* ---- content that is neither text nor a file, put into words ---- */
-
-static const char *say_place(struct arena *a, const json_t *location)
-{
-        return arena_printf(a, "%.6f, %.6f", json_number_value(json_object_get(location, "latitude")),
-                            json_number_value(json_object_get(location, "longitude")));
-}
-
-static const char *say_location(struct arena *a, const json_t *body)
-{
-        return arena_printf(a, "Location: %s", say_place(a, body));
-}
-
-static const char *say_venue(struct arena *a, const json_t *body)
-{
-        return arena_printf(a, "Venue: %s, %s (%s)", json_str(body, "title", ""),
-                            json_str(body, "address", ""), say_place(a, json_object_get(body, "location")));
-}
-
-static const char *say_contact(struct arena *a, const json_t *body)
-{
-        const char *name = full_name(a, body);
-
-        return arena_printf(a, "Contact: %s %s", name ? name : "", json_str(body, "phone_number", ""));
-}
-
-static const char *say_poll(struct arena *a, const json_t *body)
-{
-        return arena_printf(a, "Poll: %s", json_str(body, "question", ""));
-}
-
-static const char *say_dice(struct arena *a, const json_t *body)
-{
-        return arena_printf(a, "%s %" PRId64, json_str(body, "emoji", ""), json_int(body, "value", 0));
-}
-
-/* clang-format off */
-static const struct {
-        const char *field;
-        const char *kind; /* of an attachment without a file; NULL: none */
-        const char *(*say)(struct arena *a, const json_t *body);
-} spoken[] = {
-        { "venue",    "location", say_venue    }, /* comes with a location of its own */
-        { "location", "location", say_location },
-        { "contact",  "contact",  say_contact  },
-        { "poll",     NULL,       say_poll     },
-        { "dice",     NULL,       say_dice     },
-};
-/* clang-format on */
-
-static const char *read_spoken(struct reading *r, const json_t *message)
-{
-        struct tg_file *none;
-
-        for (size_t i = 0; i < COUNT(spoken); i++) {
-                json_t *body = json_object_get(message, spoken[i].field);
-
-                if (!json_is_object(body))
-                        continue;
-                if (spoken[i].kind)
-                        attachment_new(r->item, spoken[i].kind, &none);
-                note_ref(r, spoken[i].field, body);
-                return spoken[i].say(&r->item->arena, body);
-        }
-        return NULL;
-}
-
 /* ---- messages ---- */
 
 /* The General topic has number 1 on the way in and must not be named on the way out: it is the chat itself. */
@@ -282,8 +205,8 @@ static void read_reply(struct reading *r, const json_t *message, struct incoming
                 json_object_set_new(said, "text", json_string(text));
         if (quote)
                 json_object_set_new(said, "quote", json_string(quote));
-        if (from && full_name(&r->item->arena, from))
-                json_object_set_new(said, "from", json_string(full_name(&r->item->arena, from)));
+        if (from && tg_full_name(&r->item->arena, from))
+                json_object_set_new(said, "from", json_string(tg_full_name(&r->item->arena, from)));
         note(r, "replyTo", said);
 }
 
@@ -291,6 +214,7 @@ static void read_notes(struct reading *r, const json_t *message, const char *ent
 {
         note_ref(r, "entities", json_object_get(message, entities));
         note_ref(r, "forward", json_object_get(message, "forward_origin"));
+        note_ref(r, "externalReply", json_object_get(message, "external_reply"));
         note_ref(r, "mediaGroupId", json_object_get(message, "media_group_id"));
         note_ref(r, "authorSignature", json_object_get(message, "author_signature"));
         note_ref(r, "isAutomaticForward", json_object_get(message, "is_automatic_forward"));
@@ -315,13 +239,29 @@ static void read_text(struct reading *r, const json_t *message, struct incoming 
         read_notes(r, message, entities);
 }
 
+/* What is neither text nor a file. */
+static const char *read_words(struct reading *r, const json_t *message, struct incoming *in)
+{
+        struct tg_words words;
+        struct tg_file *none;
+
+        if (!tg_words_read(&r->item->arena, r->self, message, &words))
+                return NULL;
+        if (words.kind)
+                attachment_new(r->item, words.kind, &none);
+        note_ref(r, words.field, json_object_get(message, words.field));
+        in->is_mention = in->is_mention || words.mention;
+        return words.text;
+}
+
 /* false for service messages and for kinds of content we do not know. */
 static bool read_content(struct reading *r, const json_t *message, struct incoming *in)
 {
         bool has_media = read_media(r, message);
-        const char *words = has_media ? NULL : read_spoken(r, message);
+        const char *words;
 
         read_text(r, message, in);
+        words = has_media ? NULL : read_words(r, message, in);
         if (!in->text && words)
                 in->text = words;
         if (!in->text && has_media)
@@ -536,6 +476,19 @@ void tg_item_read(struct tg_item *out, const struct tg_self *self, json_t *updat
                 return;
         }
         ignore(&r, "it is of a kind we did not ask for");
+}
+
+/* Telegram writes the number first; inside of a text its quotes would be escaped. */
+int64_t tg_update_number(const char *text, size_t n)
+{
+        static const char name[] = "\"update_id\":";
+        const char *at = memmem(text, n, name, strlen(name)), *end = text + n;
+        int64_t number = -1;
+
+        for (at = at ? at + strlen(name) : end; at < end && (*at == ' ' || (*at >= '0' && *at <= '9')); at++)
+                if (*at != ' ' && number < INT32_MAX)
+                        number = (number < 0 ? 0 : number) * 10 + (*at - '0');
+        return number;
 }
 
 void tg_item_release(struct tg_item *item)

@@ -44,5 +44,7 @@ struct tg_item {
 /* Always fills *out (release it); the update is borrowed and must outlive it. */
 void tg_item_read(struct tg_item *out, const struct tg_self *self, json_t *update);
 void tg_item_release(struct tg_item *item);
+/* The number of the first update in a text that is no JSON we would read; -1: there is none. */
+int64_t tg_update_number(const char *text, size_t n);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "base/crypto.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "platform/telegram/telegram.h"
 
 #define SECRET_NAME "X-Telegram-Bot-Api-Secret-Token"
@@ -44,7 +45,11 @@ void tg_webhook(struct adapter *a, struct http_exchange *x)
         }
         body = http_body(x, &n);
         update = json_read(body, n, &err);
-        if (!json_is_object(update) || !json_is_integer(json_object_get(update, "update_id")))
+        if (!update && tg_update_number(body, n) >= 0) { /* it would be sent again for a day */
+                log_warn("an update is left out: it cannot be read", LOG_S("adapter", a->name),
+                         LOG_I("update", tg_update_number(body, n)), LOG_S("why", err.text));
+                http_answer(x, 200, NULL, "", 0);
+        } else if (!json_is_object(update) || !json_is_integer(json_object_get(update, "update_id")))
                 http_refuse(x, 400, "VALIDATION_ERROR", "this is no update: %s",
                             err.text[0] ? err.text : "it has no update_id");
         else
