@@ -396,6 +396,35 @@ static void a_megabyte_of_header_is_431(void **state)
         free(x);
 }
 
+/* The library answers this by itself, before anybody of us has seen the request. */
+static void a_megabyte_of_url_ends_the_connection_and_asks_nobody(void **state)
+{
+        static const char *const heads[] = { "GET /", "GET /?" };
+        struct site t;
+        size_t n = 1024 * 1024;
+        char *x = mem_alloc(n);
+
+        (void)state;
+        memset(x, 'x', n);
+        open_site(&t);
+        for (size_t i = 0; i < COUNT(heads); i++) {
+                struct http_raw c;
+
+                http_raw_open(&c, t.loop, http_server_address(t.server));
+                http_raw_say(&c, heads[i]);
+                http_raw_send(&c, x, n);
+                http_raw_say(&c, " HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n");
+                assert_true(http_raw_wait_closed(&c));
+                assert_int_equal(http_raw_status(&c, 0), 414);
+                assert_int_equal(http_raw_answers(&c), 1);
+                http_raw_close(&c);
+        }
+        assert_int_equal(t.asked, 0);
+        assert_int_equal(http_server_connections(t.server), 0);
+        close_site(&t);
+        free(x);
+}
+
 static void three_pipelined_posts_get_three_answers(void **state)
 {
         static const char post[] = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nok";
@@ -452,6 +481,7 @@ int main(void)
                 cmocka_unit_test(every_probe_is_refused_in_small_pieces_too),
                 cmocka_unit_test(nothing_behind_a_chunked_body_is_heard),
                 cmocka_unit_test(a_megabyte_of_header_is_431),
+                cmocka_unit_test(a_megabyte_of_url_ends_the_connection_and_asks_nobody),
                 cmocka_unit_test(three_pipelined_posts_get_three_answers),
                 cmocka_unit_test(a_hidden_flood_of_parameters_harms_nobody_else),
         };
