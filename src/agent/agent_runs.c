@@ -254,7 +254,10 @@ static void end_refused(struct agents *as)
 
         while ((r = TAILQ_FIRST(&as->refused))) {
                 struct turn_run *run = r->run;
-                struct turn_reply reply = { .kind = r->why };
+                struct turn_reply reply = { .kind = r->why,
+                                            .tokens_in = r->tokens_in,
+                                            .tokens_out = r->tokens_out,
+                                            .cost_microusd = r->cost_microusd };
                 char *record = mem_strdup(r->record.data), *notice = mem_strdup(r->notice);
 
                 reply.text = notice;
@@ -324,13 +327,16 @@ static void note_end(struct instance *in, const struct running *r, const struct 
         }
 }
 
-/* With what went wrong before it. */
+/* With what went wrong before it, and what that cost. */
 static void tell_road(struct agents *as, struct running *r, const struct turn_reply *reply)
 {
         struct turn_reply told = *reply;
         struct turn_run *run = r->run;
         char *record = NULL;
 
+        told.tokens_in += r->tokens_in;
+        told.tokens_out += r->tokens_out;
+        told.cost_microusd += r->cost_microusd;
         if (reply->kind != ERR_NONE && r->record.len) {
                 record = mem_printf("%s; then %s", r->record.data, reply->error ? reply->error : "it failed");
                 told.error = record;
@@ -358,9 +364,13 @@ void agent_fail(struct agent *a, struct turn_run *run, const struct turn_reply *
 
         note_end(in, r, reply);
         leave(r);
-        if (effect == EFFECT_NONE &&
-            fail_over(in->all, r, in->agent.name, reply->error ? reply->error : error_kind_name(reply->kind)))
+        if (effect == EFFECT_NONE && fail_over(in->all, r, in->agent.name,
+                                               reply->error ? reply->error : error_kind_name(reply->kind))) {
+                r->tokens_in += reply->tokens_in;
+                r->tokens_out += reply->tokens_out;
+                r->cost_microusd += reply->cost_microusd;
                 return;
+        }
         tell_road(in->all, r, reply);
 }
 

@@ -45,7 +45,8 @@ struct running {
         size_t at;              /* how far down the failover list */
         enum error_kind why;    /* of a refusal */
         char notice[120];
-        struct buf record; /* what went wrong so far, for the operator */
+        int64_t tokens_in, tokens_out, cost_microusd; /* of those who had it before */
+        struct buf record;                            /* what went wrong so far, for the operator */
         LIST_ENTRY(running) next;
         TAILQ_ENTRY(running) next_refused;
 };

@@ -188,6 +188,38 @@ static void a_turn_is_run_again_after_a_crash_only_if_that_harms_nobody_of_the_l
         assert_false(agents_abilities(b->agents, "d") & AGENT_REPEATABLE);
 }
 
+/* A model that used its tokens up and said nothing has cost money all the same. */
+static void what_the_first_has_cost_is_counted_when_another_answers(void **state)
+{
+        static const struct fake_answer script[] = {
+                { "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
+                  "{\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"\"},"
+                  "\"finish_reason\":\"length\"}],\"usage\":{\"prompt_tokens\":100,\"completion_tokens\":50}"
+                  "}",
+                  .end = FAKE_CLOSE }
+        };
+        struct bench *b = *state;
+        struct fake_server *server = fake_server_new(b->loop, script, 1);
+        char *url = fake_server_url(server, "/v1"),
+             *first = mem_printf(
+                     "{\"baseUrl\": \"%s\", \"model\": \"m\", \"stream\": false, \"pricePerMTokIn\": 2, "
+                     "\"pricePerMTokOut\": 4, \"failover\": [\"b\"]}",
+                     url);
+        const char *const rows[] = { "a", "openai", first, "b", "echo", "{}", NULL };
+        struct fake_turn t;
+
+        apply(b, rows);
+        run(b, &t, "a", "hello");
+        assert_string_equal(t.text, "hello");
+        assert_int_equal(t.reply.tokens_in, 100);
+        assert_int_equal(t.reply.tokens_out, 50);
+        assert_int_equal(t.reply.cost_microusd, 400);
+        fake_turn_release(&t);
+        fake_server_free(server);
+        free(first);
+        free(url);
+}
+
 /* The road gathers it before anybody is asked. */
 static void the_conversation_is_gathered_for_whoever_of_the_list_wants_it(void **state)
 {
@@ -424,6 +456,7 @@ int main(void)
                 TEST(what_was_said_already_is_not_said_again_by_another),
                 TEST(a_turn_is_run_again_after_a_crash_only_if_that_harms_nobody_of_the_list),
                 TEST(the_conversation_is_gathered_for_whoever_of_the_list_wants_it),
+                TEST(what_the_first_has_cost_is_counted_when_another_answers),
                 TEST(when_all_fail_the_record_names_each),
                 TEST(an_open_circuit_answers_at_once_and_a_probe_closes_it),
                 TEST(an_open_circuit_is_no_reason_for_silence_when_there_is_another_agent),
