@@ -7,6 +7,7 @@
 #ifndef AGENT_CALL_HEADERS_H
 #define AGENT_CALL_HEADERS_H
 
+#include "base/id.h"
 #include "base/secret.h"
 #include "base/settings.h"
 #include "road/road.h"
@@ -28,6 +29,12 @@ void call_headers_add(struct call_headers *h, const char *fmt, ...) __attribute_
 void call_headers_secret(struct call_headers *h, const char *prefix, const struct secret *s);
 /* Lines of the configuration, checked by call_headers_check. */
 void call_headers_list(struct call_headers *h, const struct setting_list *lines);
+/*
+ * What an agent knows a turn by when it is asked again: "trn-7-" and the trace. Numbers of turns alone would begin anew with another database, and
+ * an agent that remembers them would answer with what it said to somebody else.
+ */
+#define CALL_KEY_SIZE (24 + ID_TRACE_SIZE)
+const char *call_key(const struct turn_run *run, char out[CALL_KEY_SIZE]);
 /* The trace of the run, and its key as Idempotency-Key. NULL run: a trace of its own. */
 void call_headers_run(struct call_headers *h, const struct turn_run *run);
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/call_headers.h"
 #include "agent/hook.h"
 #include "agent/kinds.h"
 #include "agent/play.h"
@@ -103,6 +104,7 @@ static void write_session(const struct turn_run *run, struct buf *out)
 static void openclaw_write(const struct hook *k, const struct turn_run *run, const char *reply_url,
                            struct buf *out)
 {
+        char key[CALL_KEY_SIZE];
         struct buf prompt;
 
         buf_init(&prompt, 0);
@@ -113,7 +115,7 @@ static void openclaw_write(const struct hook *k, const struct turn_run *run, con
         jsonw_opt(out, "agentId", k->conf->agent_id);
         if (k->conf->session_keys)
                 write_session(run, out);
-        jsonw_str(out, "idempotencyKey", run->key);
+        jsonw_str(out, "idempotencyKey", call_key(run, key));
         jsonw_bool(out, "deliver", false);
         jsonw_close(out, '}');
         buf_release(&prompt);

@@ -90,7 +90,7 @@ static void a_hook_is_admitted_and_its_receipt_is_no_answer(void **state)
         assert_has(json_str(body, "message", ""), "turn on the light");
         assert_has(json_str(body, "message", ""), "From Ann on telegram");
         assert_string_equal(json_str(body, "agentId", ""), "main");
-        assert_string_equal(json_str(body, "idempotencyKey", ""), "turn-1");
+        assert_string_equal(json_str(body, "idempotencyKey", ""), "turn-1-0af7651916cd43dd8448eb211c80319c");
         assert_null(json_object_get(body, "sessionKey"));
         assert_true(json_is_false(json_object_get(body, "deliver")));
         json_decref(body);

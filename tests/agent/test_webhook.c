@@ -171,7 +171,7 @@ static void the_request_is_signed_and_carries_key_and_trace(void **state)
         request = fake_server_request(b->server, 0);
         assert_has(request, "Authorization: Bearer k-123456\r\n");
         assert_has(request, "X-Env: test\r\n");
-        assert_has(request, "Idempotency-Key: turn-1\r\n");
+        assert_has(request, "Idempotency-Key: turn-1-0af7651916cd43dd8448eb211c80319c\r\n");
         assert_has(request, "traceparent: 00-0af7651916cd43dd8448eb211c80319c-");
         assert_has(request, "X-Trace-Id: 0af7651916cd43dd8448eb211c80319c\r\n");
         signature = strstr(request, "X-Dragoman-Signature: t=");
@@ -352,8 +352,10 @@ static void one_retry_after_a_5xx_with_the_same_key_and_no_more(void **state)
 
         talk(b, &t, QUICK, once, 2);
         assert_string_equal(t.text, "ok");
-        assert_has(fake_server_request(b->server, 0), "Idempotency-Key: turn-1\r\n");
-        assert_has(fake_server_request(b->server, 1), "Idempotency-Key: turn-1\r\n");
+        assert_has(fake_server_request(b->server, 0),
+                   "Idempotency-Key: turn-1-0af7651916cd43dd8448eb211c80319c\r\n");
+        assert_has(fake_server_request(b->server, 1),
+                   "Idempotency-Key: turn-1-0af7651916cd43dd8448eb211c80319c\r\n");
         fake_turn_release(&t);
         teardown(state);
         setup(state);

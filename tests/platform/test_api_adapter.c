@@ -124,7 +124,7 @@ static void an_answer_is_posted_with_key_and_trace(void **state)
         assert_string_equal(sent->platform_id, "m-7");
         request = fake_server_request(f->server, 0);
         assert_non_null(strstr(request, "POST /answers HTTP/1.1\r\n"));
-        assert_non_null(strstr(request, "\r\nIdempotency-Key: dlv-42\r\n"));
+        assert_non_null(strstr(request, "\r\nIdempotency-Key: dlv-42-" TRACE "\r\n"));
         assert_non_null(strstr(request, "\r\ntraceparent: 00-" TRACE "-"));
         assert_null(strstr(request, "X-Dragoman-Signature"));
         body = strstr(request, "\r\n\r\n") + 4;

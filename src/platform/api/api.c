@@ -201,7 +201,7 @@ static void start_post(struct post *p, const struct delivery *d, const struct bu
         size_t n = 0;
 
         add_header(headers, &n, mem_strdup("Content-Type: application/json"));
-        add_header(headers, &n, mem_printf("Idempotency-Key: dlv-%" PRId64, d->id));
+        add_header(headers, &n, mem_printf("Idempotency-Key: dlv-%" PRId64 "-%s", d->id, d->trace));
         add_header(headers, &n, conf->callback_secret ? signature(conf->callback_secret, body) : NULL);
         add_header(headers, &n, traceparent(d->trace));
         p->call = http_start(p->adapter->http,
