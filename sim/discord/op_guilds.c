@@ -95,10 +95,15 @@ int dc_op_get_application(struct call *c)
 
 int dc_op_my_guilds(struct call *c)
 {
+        const char *after = json_str(c->query, "after", "0"), *limit = json_str(c->query, "limit", "200");
+        uint64_t from = dc_parse_id(after);
+        long left = strtol(limit, NULL, 10);
+
         jsonw_open(&c->out, '[');
-        for (const struct guild *g = c->world->first_guild; g; g = g->next) {
-                if (!dc_member(g, c->bot->user->id))
+        for (const struct guild *g = c->world->first_guild; g && left > 0; g = g->next) {
+                if (g->id <= from || !dc_member(g, c->bot->user->id))
                         continue;
+                left--;
                 jsonw_open(&c->out, '{');
                 dc_json_id(&c->out, "id", g->id);
                 jsonw_str(&c->out, "name", g->name);

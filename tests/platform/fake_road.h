@@ -34,7 +34,7 @@ static struct {
                 char key[100], text[100], metadata[1000];
                 unsigned attachments, parts;
                 bool is_mention, more_follows;
-        } arrivals[128];
+        } arrivals[1024];
         struct {
                 char kind[20], channel[60], thread[30], text[200], reply_to[30], message_id[30], emoji[30],
                         name[60];

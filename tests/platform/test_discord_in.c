@@ -683,15 +683,164 @@ static void a_process_that_ends_while_reading_back_begins_again(void **state)
         await(g, &g->ups, 1);
         assert_int_equal(g->fake.resumes, 1);
         await(g, &g->get_count, 1);
-        assert_string_equal(g->gets[0].path, "/users/@me/guilds");
+        assert_string_equal(g->gets[0].path, "/users/@me/guilds?limit=200&after=0");
         answer(g, 0, 200, "[{\"id\":\"1\",\"name\":\"Home\"}]");
         assert_string_equal(g->gets[1].path, "/guilds/1/channels");
         channels = mem_printf(
                 "[{\"id\":\"10\",\"type\":0,\"last_message_id\":\"%s\"},{\"id\":\"12\",\"type\":0}]", now);
         answer(g, 1, 200, channels);
         free(channels);
-        assert_int_equal(g->get_count, 3);
+        assert_int_equal(g->get_count, 4);
         assert_non_null(strstr(g->gets[2].path, "/channels/10/messages?after="));
+        assert_string_equal(g->gets[3].path, "/guilds/1/threads/active");
+        channels = mem_printf("{\"threads\":[{\"id\":\"13\",\"type\":11,\"last_message_id\":\"%s\"}]}", now);
+        answer(g, 3, 200, channels);
+        free(channels);
+        assert_int_equal(g->get_count, 5);
+        assert_non_null(strstr(g->gets[4].path, "/channels/13/messages?after="));
+}
+
+/* Another life was at it: this one is told of no guild. */
+static void resumed_with_a_gap(struct rig *g)
+{
+        char now[24];
+
+        connected(g);
+        dc_id_at(clock_wall_ms(), now);
+        write_in(g, "10", "1", now, "");
+        await(g, &fake_road.received_count, 1);
+        fake_road_ack(0, ERR_NONE);
+        lose_session(g, now);
+        await(g, &g->get_count, 1);
+        close_it(g);
+        fake_road_reset();
+        g->get_count = g->ups = 0;
+        begin(g);
+        await(g, &g->get_count, 1);
+}
+
+/* Ids from `first` on, in the order of Discord's list. */
+static void list_guilds(struct rig *g, unsigned i, unsigned first, unsigned count)
+{
+        struct buf b;
+
+        buf_init(&b, 0);
+        buf_addch(&b, '[');
+        for (unsigned k = 0; k < count; k++)
+                buf_addf(&b, "%s{\"id\":\"%u\"}", k ? "," : "", first + k);
+        buf_addch(&b, ']');
+        answer(g, i, 200, b.data);
+        buf_release(&b);
+}
+
+static void every_guild_is_called_however_many_there_are(void **state)
+{
+        struct rig *g = *state;
+        unsigned at = 0;
+
+        resumed_with_a_gap(g);
+        list_guilds(g, 0, 1000, 200);
+        for (unsigned k = 0; k < 200; k++) {
+                char path[60];
+
+                at = g->get_count - 1;
+                snprintf(path, sizeof(path), "/guilds/%u/channels", 1000 + k);
+                assert_string_equal(g->gets[at % GETS].path, path);
+                answer(g, at % GETS, k == 7 ? 403 : 200, "[]"); /* one that tells nothing stops nobody */
+                at = g->get_count - 1;
+                snprintf(path, sizeof(path), "/guilds/%u/threads/active", 1000 + k);
+                assert_string_equal(g->gets[at % GETS].path, path);
+                answer(g, at % GETS, 200, "{\"threads\":[]}");
+        }
+        at = g->get_count - 1;
+        assert_string_equal(g->gets[at % GETS].path, "/users/@me/guilds?limit=200&after=1199");
+        list_guilds(g, at % GETS, 1200, 1);
+        assert_string_equal(g->gets[(g->get_count - 1) % GETS].path, "/guilds/1200/channels");
+}
+
+/* 300 channels of one guild have news: the next guild is not even asked before most of them are read. */
+static void further_guilds_wait_until_there_is_room_for_their_channels(void **state)
+{
+        struct rig *g = *state;
+        struct buf b;
+        char now[24];
+        unsigned before;
+
+        resumed_with_a_gap(g);
+        dc_id_at(clock_wall_ms(), now);
+        list_guilds(g, 0, 1000, 2);
+        buf_init(&b, 0);
+        for (unsigned k = 0; k < 300; k++)
+                buf_addf(&b, "%s{\"id\":\"%u\",\"type\":0,\"last_message_id\":\"%s\"}", k ? "," : "[",
+                         5000 + k, now);
+        buf_addch(&b, ']');
+        answer(g, 1, 200, b.data);
+        buf_release(&b);
+        before = g->get_count;
+        assert_string_equal(g->gets[before - 1].path, "/guilds/1000/threads/active");
+        answer(g, before - 1, 200, "{\"threads\":[]}");
+        assert_int_equal(g->get_count, before); /* four channels are being read, nothing else is asked */
+        for (unsigned k = 0; k < 200; k++) {
+                unsigned i;
+
+                for (i = 0; i < GETS && !(g->gets[i].done && strstr(g->gets[i].path, "/messages?")); i++) {
+                }
+                assert_true(i < GETS);
+                answer(g, i, 200, "[]");
+        }
+        for (before = 0; before < GETS && strcmp(g->gets[before].path, "/guilds/1001/channels") != 0;
+             before++) {
+        }
+        assert_true(before < GETS);
+}
+
+/* A full disk, say: what was read is in memory until it is stored. */
+static void nothing_more_is_read_back_while_the_inbox_is_behind(void **state)
+{
+        struct rig *g = *state;
+        char now[24];
+
+        g->o.catchup_messages = 2000;
+        connected(g);
+        write_in(g, "10", "1", "100", "");
+        await(g, &fake_road.received_count, 1);
+        fake_road_ack(0, ERR_NONE);
+        dc_id_at(clock_wall_ms(), now);
+        lose_session(g, now);
+        await(g, &g->get_count, 1);
+        for (unsigned i = 0; i < 5; i++) {
+                char first[24];
+
+                snprintf(first, sizeof(first), "%u", 1000 + i * 100);
+                page(g, i, first, 100);
+        }
+        assert_int_equal(fake_road.received_count, 501);
+        assert_int_equal(g->get_count, 5);
+        for (unsigned i = 1; i <= 500; i++)
+                fake_road_ack(i, ERR_NONE);
+        await(g, &g->get_count, 6);
+        assert_string_equal(g->gets[5].path, "/channels/10/messages?after=1499&limit=100");
+}
+
+/* A connection that breaks does not make reading back begin anew. */
+static void a_resumed_session_goes_on_reading_back_where_it_is(void **state)
+{
+        struct rig *g = *state;
+        unsigned asked;
+
+        resumed_with_a_gap(g);
+        list_guilds(g, 0, 1000, 2);
+        answer(g, 1, 200, "[]");
+        asked = g->get_count;
+        fake_say(&g->fake, g->fake.last, "{\"op\":7,\"d\":null}");
+        await(g, &g->fake.resumes, 2);
+        write_in(g, "12", "1", "901", "");
+        await(g, &g->get_count, asked + 1);
+        assert_string_equal(g->gets[asked].path, "/channels/12"); /* and no guild once more */
+        answer(g, asked, 200, "{\"id\":\"12\",\"type\":0,\"guild_id\":\"1\"}");
+        await(g, &fake_road.received_count, 1); /* nothing is held for ever */
+        answer(g, asked - 1, 200, "{\"threads\":[]}");
+        assert_string_equal(g->gets[asked + 1].path, "/guilds/1001/channels");
 }
 
 static void one_that_waits_does_not_stop_the_others(void **state)
@@ -782,6 +931,10 @@ int main(void)
                 T(a_channel_that_cannot_be_read_back_holds_nobody),
                 T(a_second_gap_is_read_back_too),
                 T(a_process_that_ends_while_reading_back_begins_again),
+                T(every_guild_is_called_however_many_there_are),
+                T(further_guilds_wait_until_there_is_room_for_their_channels),
+                T(nothing_more_is_read_back_while_the_inbox_is_behind),
+                T(a_resumed_session_goes_on_reading_back_where_it_is),
                 T(one_that_waits_does_not_stop_the_others),
                 T(the_first_session_ever_reads_nothing_back),
                 T(a_bad_token_names_where_it_belongs),

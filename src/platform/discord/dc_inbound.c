@@ -70,10 +70,13 @@ static void on_ready(void *arg, const struct dc_gateway_ready *ready)
 static void on_gap(void *arg, unsigned shard, int64_t since_ms)
 {
         struct dc_inbound *in = arg;
+        struct dc_gateway_stats stats;
 
-        dc_catchup_gap(in->catchup, shard, since_ms);
-        if (in->resumed) /* no guild is introduced then; those another shard knows are not this one's */
-                dc_catchup_unseen(in->catchup, shard);
+        dc_gateway_stats(in->gateway, &stats);
+        if (in->resumed)
+                dc_catchup_resumed(in->catchup, shard, stats.shards, since_ms);
+        else
+                dc_catchup_gap(in->catchup, shard, stats.shards, since_ms);
 }
 
 static void on_behind(void *arg, unsigned shard)

@@ -6,7 +6,9 @@
  *     dc_event.c        a dispatch in the shape all platforms share (pure)
  *     dc_interaction.c  slash commands, buttons and forms in that shape (pure)
  *     dc_cache.c        the channels, threads and roles we have been told of
- *     dc_catchup.c      what a lost session has missed is read back, channel by channel
+ *     dc_catchup.c      what a lost session has missed, and where: gaps, and how they end
+ *     dc_roll.c         guilds the gateway has not introduced are called by REST
+ *     dc_readback.c     channels are read back, a few at once
  *
  * REST is the owner's: it is asked by the `get` hook.
  */

@@ -320,11 +320,13 @@ static void flush(struct dc_intake *in)
 
 /* ---- making ready ---- */
 
+/* What was missed is what the others wait for, and a command cannot wait. */
 static bool is_held(const struct work *w)
 {
         const struct map *holds = &w->in->holds;
 
-        return !is_interaction(w) && (map_get(holds, w->place) || map_get(holds, DC_EVERYWHERE));
+        return !w->missed && !is_interaction(w) &&
+               (map_get(holds, w->place) || map_get(holds, DC_EVERYWHERE));
 }
 
 /* Looks whether it is ready now. */

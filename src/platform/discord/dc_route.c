@@ -21,7 +21,8 @@ int dc_route_fill(const struct dc_request *q, struct buf *path, struct buf *majo
                 char *escaped;
 
                 buf_add(path, at, (size_t)(open - at));
-                if (!arg || !*arg || (is_id && !dc_is_id(arg)))
+                if (!arg || !*arg || strcmp(arg, ".") == 0 || strcmp(arg, "..") == 0 ||
+                    (is_id && !dc_is_id(arg)))
                         return error_set(err, ERR_INVALID, "'%.40s' is no %.*s of Discord%s", arg ? arg : "",
                                          (int)(close - open - 1), open + 1, is_id ? ": ids are digits" : "");
                 escaped = http_escape(arg);
