@@ -1,5 +1,5 @@
 /*
- * What is in memory of persons. Most people have one identity: of them there is one entry in a map. Only of persons with several is there a list, and only of
+ * What is in memory of persons. Most people have one identity: of them only is known whose it is (whose.h). Of persons with several there is a list, and of
  * merged persons an alias.
  */
 #include <stdio.h>
@@ -12,12 +12,10 @@
 #include "base/mem.h"
 #include "dispatch/also.h"
 #include "dispatch/persons_private.h"
+#include "dispatch/sightings.h"
+#include "dispatch/whose.h"
 
-struct known {
-        int64_t person;   /* 0: its row is on the way to the disk */
-        int64_t noted_ms; /* when it was last noted; 0: not in this life */
-        uint64_t look;    /* a digest of what was noted */
-};
+#define SIGHTINGS_MAX 4096
 
 /* A person with several identities. */
 struct linked {
@@ -28,9 +26,10 @@ struct linked {
 struct persons {
         struct store *store;
         struct bus *bus;
-        struct map identities; /* "telegram:7" → struct known */
-        struct map linked;     /* person → struct linked */
-        struct map aliases;    /* person → int64_t: what it was merged into */
+        struct whose identities;
+        struct sightings *sightings;
+        struct map linked;  /* person → struct linked */
+        struct map aliases; /* person → int64_t: what it was merged into */
         bool full_told;
         void (*changed)(void *arg);
         void *changed_arg;
@@ -42,11 +41,6 @@ static char *person_key(char out[24], int64_t person)
         return out;
 }
 
-static char *identity_key(const char *platform, const char *user)
-{
-        return mem_printf("%s:%s", platform, user);
-}
-
 int64_t person_number(const char *text)
 {
         return bus_event_seq(strncmp(text, "per-", 4) == 0 ? text + 4 : text);
@@ -54,20 +48,9 @@ int64_t person_number(const char *text)
 
 /* ---- asking ---- */
 
-static struct known *find(const struct persons *p, const char *platform, const char *user)
-{
-        char *key = identity_key(platform, user);
-        struct known *k = map_get(&p->identities, key);
-
-        free(key);
-        return k;
-}
-
 int64_t persons_of(const struct persons *p, const char *platform, const char *user)
 {
-        const struct known *k = platform && user && p->identities.count > 0 ? find(p, platform, user) : NULL;
-
-        return k ? k->person : 0;
+        return platform && user ? whose_get(&p->identities, platform, user) : 0;
 }
 
 size_t persons_others(const struct persons *p, const char *platform, const char *user,
@@ -121,19 +104,6 @@ void persons_watch(struct persons *p, void (*changed)(void *arg), void *arg)
 
 /* ---- remembering ---- */
 
-static struct known *know(struct persons *p, const char *platform, const char *user)
-{
-        char *key = identity_key(platform, user);
-        struct known *k = map_get(&p->identities, key);
-
-        if (!k) {
-                k = mem_zalloc(sizeof(*k));
-                map_put(&p->identities, key, k);
-        }
-        free(key);
-        return k;
-}
-
 static void linked_free(struct linked *l)
 {
         if (!l)
@@ -175,7 +145,7 @@ static void learn_rows(struct persons *p, const struct person_row *rows, size_t 
         size_t from = 0;
 
         for (size_t i = 0; i < count; i++) {
-                know(p, rows[i].platform, rows[i].user)->person = rows[i].person;
+                whose_set(&p->identities, rows[i].platform, rows[i].user, rows[i].person);
                 if (i + 1 < count && rows[i + 1].person == rows[i].person)
                         continue;
                 link_person(p, rows + from, i + 1 - from);
@@ -269,7 +239,7 @@ static void on_noted(void *arg)
         struct noting *n = arg;
 
         if (n->sight.person > 0) /* 0: a replay, which stores nothing */
-                know(n->persons, n->sight.platform, n->sight.user)->person = n->sight.person;
+                whose_set(&n->persons->identities, n->sight.platform, n->sight.user, n->sight.person);
         if (n->linked)
                 learn(n->persons, &n->news);
         noting_free(n);
@@ -305,17 +275,10 @@ static bool is_full(struct persons *p)
 void persons_note(struct persons *p, const char *platform, const struct incoming *in, int64_t now_ms,
                   struct decision *out)
 {
-        struct known *k = find(p, platform, in->sender_id);
-        uint64_t look = look_of(in);
-
-        /* a clock that was set back must not keep him from being seen */
-        if (k && k->look == look && now_ms - k->noted_ms < PERSONS_SEEN_MS && now_ms >= k->noted_ms)
+        if (persons_of(p, platform, in->sender_id) == 0 && is_full(p))
                 return;
-        if (!k && is_full(p))
+        if (!sightings_note(p->sightings, platform, in->sender_id, look_of(in), now_ms))
                 return;
-        k = know(p, platform, in->sender_id);
-        k->noted_ms = now_ms;
-        k->look = look;
         also_add(out, (struct road_also){ .fn = write_noting,
                                           .done = on_noted,
                                           .arg = noting_new(p, platform, in, now_ms) });
@@ -434,7 +397,8 @@ struct persons *persons_open(struct store *s, struct bus *b, struct error *err)
 
         p->store = s;
         p->bus = b;
-        map_init(&p->identities);
+        whose_init(&p->identities);
+        p->sightings = sightings_new(SIGHTINGS_MAX, PERSONS_SEEN_MS);
         map_init(&p->linked);
         map_init(&p->aliases);
         if (store_read_now(s, read_persons, p, err) == 0)
@@ -449,13 +413,12 @@ void persons_free(struct persons *p)
 
         if (!p)
                 return;
-        for (size_t i = 0; map_each(&p->identities, &i, NULL, &value);)
-                free(value);
         for (size_t i = 0; map_each(&p->linked, &i, NULL, &value);)
                 linked_free(value);
         for (size_t i = 0; map_each(&p->aliases, &i, NULL, &value);)
                 free(value);
-        map_release(&p->identities);
+        whose_release(&p->identities);
+        sightings_free(p->sightings);
         map_release(&p->linked);
         map_release(&p->aliases);
         free(p);
