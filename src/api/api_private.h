@@ -92,6 +92,8 @@ int request_query(struct http_exchange *x, struct body *b, void *out);
 int request_body(struct http_exchange *x, struct body *b, void *out);
 /* The header Idempotency-Key, NULL when absent; answers 400 and returns -1 when it makes no sense. */
 int request_key(struct http_exchange *x, const char **key);
+/* Does a relative path stay below where it begins? */
+bool path_stays_inside(const char *path);
 /* Path parameter ":id" with this prefix; answers 404 and returns -1 when it is none. */
 int64_t request_id(struct http_exchange *x, const char *prefix, const char *what);
 

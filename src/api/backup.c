@@ -58,15 +58,6 @@ static void on_backed_up(void *arg, const struct error *err)
         backup_free(b);
 }
 
-/* Does a relative path stay where it is? */
-static bool stays_inside(const char *path)
-{
-        for (const char *p = path; *p; p += strcspn(p, "/"), p += strspn(p, "/"))
-                if (strncmp(p, "..", 2) == 0 && (p[2] == '/' || p[2] == '\0'))
-                        return false;
-        return true;
-}
-
 /* Two within a second are told apart by a number. */
 static char *unused_path(const char *folder, const char *stamp)
 {
@@ -112,7 +103,7 @@ static char *choose_path(const char *dir, const char *asked, struct error *err)
         }
         if (asked[0] == '/')
                 return mem_strdup(asked);
-        if (!stays_inside(asked)) {
+        if (!path_stays_inside(asked)) {
                 error_set(err, ERR_INVALID,
                           "path '%.200s' leaves the data directory; give an absolute path if that is meant",
                           asked);

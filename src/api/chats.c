@@ -19,6 +19,8 @@
 
 #define ROWS_MAX   5000 /* of the journal, of all streams: looked at for one page */
 #define TEXT_SHOWN 200  /* bytes of a chat's last message */
+/* Behind every channel's name: nothing in UTF-8 is greater. */
+#define LAST_CHANNEL "\xf4\x8f\xbf\xbf"
 
 struct chats_ask {
         const char *cursor, *instance, *sort;
@@ -215,12 +217,16 @@ static int by_name(struct store_tx *tx, struct look *l, struct error *err)
 
         page_begin(&l->json);
         while (rc == 1 && shown < ask->limit && rows++ < ROWS_MAX && (rc = next_chat(tx, &p, err)) == 1) {
-                free(cursor);
-                cursor = mem_printf("%s/%s", p.adapter, p.channel);
                 if (ask->instance && strcmp(ask->instance, p.adapter) != 0) {
                         rc = 0; /* behind the last of this adapter */
                         break;
                 }
+                if (!key_reaches(l->caller, p.adapter)) {
+                        place_set(&p, p.adapter, LAST_CHANNEL); /* none of its chats is even a cursor */
+                        continue;
+                }
+                free(cursor);
+                cursor = mem_printf("%s/%s", p.adapter, p.channel);
                 if (!is_wanted(l, p.adapter, p.channel))
                         continue;
                 if (show_named(tx, l, &p, err) < 0)

@@ -105,6 +105,14 @@ int request_key(struct http_exchange *x, const char **key)
         return -1;
 }
 
+bool path_stays_inside(const char *path)
+{
+        for (const char *p = path; *p; p += strcspn(p, "/"), p += strspn(p, "/"))
+                if (strncmp(p, "..", 2) == 0 && (p[2] == '/' || p[2] == '\0'))
+                        return false;
+        return true;
+}
+
 int64_t request_id(struct http_exchange *x, const char *prefix, const char *what)
 {
         const char *id = http_param(x, "id");

@@ -21,14 +21,17 @@ const struct field route_test_fields[] = {
 };
 /* clang-format on */
 
+/* Keys for some adapters do not learn of the rules of others. */
 static void explain(struct http_exchange *x, const struct incoming *in)
 {
+        struct dispatch *d = api_of(x)->env.dispatch;
         struct buf json;
 
-        if (!request_reaches(x, in->adapter))
-                return;
         buf_init(&json, 0);
-        dispatch_explain(api_of(x)->env.dispatch, in, &json);
+        if (caller_of(x)->adapters)
+                dispatch_explain_own(d, in, &json);
+        else
+                dispatch_explain(d, in, &json);
         reply_data(x, 200, &json);
 }
 
@@ -53,9 +56,13 @@ static void on_found(void *arg, const struct error *err)
 {
         struct finding *f = arg;
         struct http_exchange *x = job_end(&f->job);
+        char id[BUS_ID_SIZE];
 
         if (x && err)
                 reply_failed(x, err);
+        else if (x &&
+                 !key_reaches(caller_of(x), f->in->adapter)) /* that it exists is nobody's business either */
+                reply_missing(x, "event", bus_event_id(f->id, id));
         else if (x)
                 explain(x, f->in);
         incoming_free(f->in);
@@ -78,9 +85,9 @@ static void explain_given(struct http_exchange *x, struct body *b, const json_t 
         struct error err = { 0 };
         struct incoming *in = dry_run_event(event, &err);
 
-        if (in) {
+        if (in && request_reaches(x, in->adapter)) {
                 explain(x, in);
-        } else {
+        } else if (!in) {
                 body_mistake(b, "event", "%s", err.text);
                 reply_mistakes(x, b);
         }

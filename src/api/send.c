@@ -69,7 +69,7 @@ static const char *const media_kinds[] = { "photo", "audio", "video", "document"
 const struct field send_media_fields[] = {
         WHERE_FIELDS,
         { "path", FIELD_STRING, .required = true, .min = 1, .max = 1024, AT(path),
-          .help = "The file, relative to the workspace folder." },
+          .help = "The file, relative to the workspace folder. A key that is restricted to adapters sends files below channels/ADAPTER/ of these." },
         { "name", FIELD_STRING, .min = 1, .max = 255, AT(name), .help = "The name it gets; absent: its own." },
         { "mimeType", FIELD_STRING, .min = 1, .max = 128, AT(mime), .help = "Its type, such as image/png." },
         { "as", FIELD_CHOICE, .choices = media_kinds, AT(as), .help = "How it is shown; absent: as its type suggests." },
@@ -230,6 +230,38 @@ static unsigned needed(const char *kind)
         return strcmp(kind, "upload") == 0 ? ADAPTER_FILES : 0;
 }
 
+/* "channels/tg/42/report.pdf": files of that adapter's chats. A key for some adapters sends theirs and no others: the rest is everybody's. */
+static bool reaches_file(const struct key *k, const char *path)
+{
+        static const char chats[] = "channels/";
+        const char *name = path + strlen(chats);
+        char *adapter;
+        bool yes;
+
+        if (!k->adapters)
+                return true;
+        if (strncmp(path, chats, strlen(chats)) != 0 || !strchr(name, '/'))
+                return false;
+        adapter = mem_strndup(name, strcspn(name, "/"));
+        yes = key_reaches(k, adapter);
+        free(adapter);
+        return yes;
+}
+
+static bool check_path(struct http_exchange *x, const char *path)
+{
+        if (path[0] == '/' || !path_stays_inside(path)) {
+                reply_error(x, 400, "VALIDATION_ERROR", NULL, "path must lie inside the workspace folder");
+                return false;
+        }
+        if (reaches_file(caller_of(x), path))
+                return true;
+        reply_error(
+                x, 403, "FORBIDDEN", NULL,
+                "this key sends only files of its own instances, below channels/INSTANCE/ in the workspace");
+        return false;
+}
+
 /* Answers and returns false when it may not go. */
 static bool check(struct http_exchange *x, const struct send *m, const char *kind)
 {
@@ -252,11 +284,7 @@ static bool check(struct http_exchange *x, const struct send *m, const char *kin
                         return false;
                 }
         }
-        if (m->path && (m->path[0] == '/' || strstr(m->path, ".."))) {
-                reply_error(x, 400, "VALIDATION_ERROR", NULL, "path must lie inside the workspace folder");
-                return false;
-        }
-        return true;
+        return !m->path || check_path(x, m->path);
 }
 
 /* ---- to a person ---- */

@@ -121,5 +121,7 @@ void dispatch_set_clock(struct dispatch *d, int64_t now_ms);
  * guard is who said no; conversation: it goes on with one.
  */
 void dispatch_explain(struct dispatch *d, const struct incoming *in, struct buf *json);
+/* The same without the rules that are about other adapters only: for those who must not know of them. */
+void dispatch_explain_own(struct dispatch *d, const struct incoming *in, struct buf *json);
 
 #endif

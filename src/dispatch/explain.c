@@ -7,21 +7,24 @@
 #include "dispatch/dispatch_private.h"
 #include "dispatch/judge.h"
 
-static void explain_rules(const struct dispatch *d, struct situation *s, struct buf *json)
+/* own: only the rules that can concern this adapter; NULL: all. */
+static void explain_rules(const struct dispatch *d, const struct dispatch_adapter *own, struct situation *s,
+                          struct buf *json)
 {
         bool decided = false;
         struct buf why;
 
         buf_init(&why, 0);
-        for (size_t i = 0; i < d->rule_count; i++) {
-                bool matched = rule_matches(&d->rules[i], s, &why);
+        for (size_t i = 0; i < (own ? own->rule_count : d->rule_count); i++) {
+                const struct rule *r = own ? own->rules[i] : &d->rules[i];
+                bool matched = rule_matches(r, s, &why);
 
                 if (matched)
                         buf_addstr(&why, decided ? "all conditions hold, but an earlier rule came first"
                                                  : "all conditions hold");
                 decided = decided || matched;
                 jsonw_open(json, '{');
-                jsonw_str(json, "name", d->rules[i].name);
+                jsonw_str(json, "name", r->name);
                 jsonw_bool(json, "matched", matched);
                 jsonw_str(json, "why", why.data);
                 jsonw_close(json, '}');
@@ -80,7 +83,7 @@ static void explain_rate(const struct dispatch *d, const struct incoming *in, co
         jsonw_close(json, '}');
 }
 
-void dispatch_explain(struct dispatch *d, const struct incoming *in, struct buf *json)
+static void explain(struct dispatch *d, const struct incoming *in, bool all_rules, struct buf *json)
 {
         const struct dispatch_adapter *a = dispatch_adapter_of(d, in);
         struct incoming event = *in;
@@ -97,8 +100,19 @@ void dispatch_explain(struct dispatch *d, const struct incoming *in, struct buf 
         explain_access(d, &event, json);
         explain_rate(d, &event, &decision, json);
         jsonw_open_member(json, "rules", '[');
-        explain_rules(d, &m.situation, json);
+        if (all_rules || a)
+                explain_rules(d, all_rules ? NULL : a, &m.situation, json);
         jsonw_close(json, ']');
         jsonw_close(json, '}');
         matter_release(&m);
+}
+
+void dispatch_explain(struct dispatch *d, const struct incoming *in, struct buf *json)
+{
+        explain(d, in, true, json);
+}
+
+void dispatch_explain_own(struct dispatch *d, const struct incoming *in, struct buf *json)
+{
+        explain(d, in, false, json);
 }

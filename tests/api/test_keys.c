@@ -521,6 +521,97 @@ static void a_key_for_one_adapter_sees_what_is_its_own(void **state)
         free(text);
 }
 
+static void configure(struct api_rig *r, struct adapter_conf **confs, size_t count)
+{
+        struct error err = { 0 };
+
+        for (size_t i = 0; i < count; i++)
+                assert_non_null(confs[i]);
+        if (adapters_apply(r->adapters, confs, count, &err) < 0)
+                fail_msg("%s", err.text);
+}
+
+/* Files of all chats lie in one workspace. */
+static void a_key_for_one_adapter_sends_no_files_of_another(void **state)
+{
+        static const char bot[] = "{\"botToken\":\"1:x\",\"apiBase\":\"http://127.0.0.1:1\"}";
+        static const struct {
+                const char *path;
+                int restricted, operator;
+        } rows[] = {
+                { "channels/tg/7/attachments/a.png", 202, 202 },
+                { "channels/tg/a..b", 202, 202 },
+                { "channels/hidden/7/attachments/a.png", 403, 202 },
+                { "channels/tg2/7/a.png", 403, 202 },
+                { "channels/tg", 403, 202 },
+                { "./channels/tg/7/a.png", 403, 202 },
+                { "MEMORY.md", 403, 202 },
+                { "channels/tg/../hidden/a.png", 400, 400 },
+                { "/etc/passwd", 400, 400 },
+                { "..", 400, 400 },
+        };
+        struct api_rig *r = *state;
+        struct error err = { 0 };
+        struct adapter_conf *confs[] = { adapter_conf_make("api", "api", "{}", &err),
+                                         adapter_conf_make("tg", "telegram", bot, &err) };
+        char *text;
+
+        configure(r, confs, COUNT(confs));
+        text = make_key(r, "{\"name\":\"k\",\"scopes\":[\"write\"],\"adapters\":[\"tg\"]}");
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                char *body = mem_printf("{\"instanceId\":\"tg\",\"to\":\"7\",\"path\":\"%s\"}", rows[i].path);
+
+                expect(ask_as(r, text, "POST", "/api/v2/messages/send/media", body), rows[i].restricted,
+                       rows[i].restricted == 202   ? NULL
+                       : rows[i].restricted == 403 ? "FORBIDDEN"
+                                                   : "VALIDATION_ERROR");
+                expect(ask_as(r, r->key, "POST", "/api/v2/messages/send/media", body), rows[i].operator,
+                       rows[i].operator== 202 ? NULL : "VALIDATION_ERROR");
+                free(body);
+        }
+        free(text);
+}
+
+/* What would be decided is told by the rules that concern the adapter; those of others stay where they are. */
+static void a_dry_run_tells_a_key_nothing_of_other_adapters(void **state)
+{
+        static const char asked[] =
+                "{\"event\":{\"instanceId\":\"api\",\"channel\":\"c\",\"payload\":{\"text\":\"hi\"}}}";
+        struct api_rig *r = *state;
+        char *text = make_key(r, "{\"name\":\"k\",\"scopes\":[\"read\"],\"adapters\":[\"api\"]}");
+        struct dispatch_adapter *known = mem_array(2, sizeof(*known));
+        struct api_answer a;
+
+        known[0] = (struct dispatch_adapter){ .name = mem_strdup("api"),
+                                              .platform = mem_strdup("api"),
+                                              .trusted = true };
+        known[1] = (struct dispatch_adapter){ .name = mem_strdup("terminal"),
+                                              .platform = mem_strdup("cli"),
+                                              .trusted = true };
+        dispatch_set(r->dispatch, known, 2, NULL, 0, "echo");
+        expect(api_rig_ask(r, "POST", "/api/v2/rules",
+                           "{\"rule\":{\"name\":\"hidden\",\"when\":{\"adapter\":\"terminal\"},\"agent\":"
+                           "\"echo\"}}"),
+               201, NULL);
+        expect(api_rig_ask(
+                       r, "POST", "/api/v2/rules",
+                       "{\"rule\":{\"name\":\"ours\",\"when\":{\"adapter\":\"api\"},\"agent\":\"echo\"}}"),
+               201, NULL);
+        a = ask_as(r, r->key, "POST", "/api/v2/route-test", asked);
+        assert_non_null(strstr(a.text, "hidden"));
+        api_answer_release(&a);
+        a = ask_as(r, text, "POST", "/api/v2/route-test", asked);
+        assert_int_equal(a.status, 200);
+        assert_non_null(strstr(a.text, "ours"));
+        assert_null(strstr(a.text, "hidden"));
+        assert_null(strstr(a.text, "terminal"));
+        api_answer_release(&a);
+        hide(r, "say", "their-key");
+        expect(ask_as(r, text, "POST", "/api/v2/route-test", "{\"eventId\":\"evt-1\"}"), 404, "NOT_FOUND");
+        expect(ask_as(r, r->key, "POST", "/api/v2/route-test", "{\"eventId\":\"evt-1\"}"), 200, NULL);
+        free(text);
+}
+
 static struct api_answer send_once(struct api_rig *r, const char *key, const char *once, const char *path,
                                    const char *body)
 {
@@ -631,6 +722,8 @@ int main(void)
                 CASE(a_key_for_one_adapter_sees_and_touches_nothing_of_another),
                 CASE(the_operator_sees_it_all),
                 CASE(a_key_for_one_adapter_sees_what_is_its_own),
+                CASE(a_key_for_one_adapter_sends_no_files_of_another),
+                CASE(a_dry_run_tells_a_key_nothing_of_other_adapters),
                 CASE(each_key_has_idempotency_keys_of_its_own),
                 CASE(nobody_can_name_the_requests_of_another),
                 CASE(the_stream_of_a_key_has_only_its_adapters_and_ends_with_it),
