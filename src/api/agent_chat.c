@@ -144,7 +144,7 @@ static void hand_over(struct http_exchange *x, struct adapter *adapter, struct b
                                     .line_count = ask->messages.count };
 
         job_begin(&a->job, x);
-        converse_hand_over(adapter, &out, on_receipt, a);
+        converse_hand_over(api_of(x), adapter, &out, on_receipt, a);
 }
 
 /* NULL after a mistake. */

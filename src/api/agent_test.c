@@ -100,7 +100,7 @@ static void begin(struct http_exchange *x, struct adapter *adapter, const char *
         t->name = mem_strdup(agent);
         t->began_ms = clock_mono_ms();
         job_begin(&t->job, x);
-        converse_hand_over(adapter, &ask, on_receipt, t);
+        converse_hand_over(api_of(x), adapter, &ask, on_receipt, t);
 }
 
 void agent_test(struct http_exchange *x)

@@ -409,7 +409,7 @@ static void hand_over(struct http_exchange *x, struct adapter *adapter, const st
                 timer_repeat(all->ping, PING_MS);
         LIST_INSERT_HEAD(&all->list, c, next);
         job_begin(&c->job, x);
-        converse_hand_over(adapter, &out, on_receipt, c);
+        converse_hand_over(api_of(x), adapter, &out, on_receipt, c);
 }
 
 void completions_create(struct http_exchange *x)

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "base/crypto.h"
 #include "base/id.h"
+#include "base/json.h"
 #include "base/mem.h"
 
 /* ---- to whom ---- */
@@ -167,7 +169,91 @@ bool converse_is_key(const char *external_id)
         return false;
 }
 
-void converse_hand_over(struct adapter *a, const struct converse_ask *ask, inbox_ack_fn *ack, void *arg)
+/* ---- handing over ---- */
+
+/* A request with an idempotency key: whoever gave that key before must have asked the same. */
+struct handing {
+        inbox_ack_fn *ack;
+        void *arg;
+        struct store *store;
+        char asked[SHA256_HEX_SIZE];
+        int64_t event; /* the stored one */
+        char trace[ID_TRACE_SIZE];
+        bool other; /* result: it is another request */
+};
+
+static void digest(const char *agent, const char *channel, const char *text, char out[SHA256_HEX_SIZE])
+{
+        char *whole = mem_printf("%s\n%s\n%s", agent ? agent : "", channel, text ? text : "");
+
+        crypto_sha256_hex(whole, strlen(whole), out);
+        free(whole);
+}
+
+static int compare(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct handing *h = arg;
+        struct store_stmt *s = store_prepare(tx, "SELECT channel, payload FROM journal WHERE seq = ?1");
+        char before[SHA256_HEX_SIZE];
+        json_t *payload;
+        int rc;
+
+        store_bind_int(s, 1, h->event);
+        rc = store_step(s, err);
+        h->other = false; /* what is no longer kept cannot be compared */
+        if (rc != 1)
+                return rc;
+        payload = json_loads(store_col_text(s, 1), 0, NULL);
+        digest(json_str(payload, "agent", NULL), store_col_text(s, 0), json_str(payload, "text", NULL),
+               before);
+        h->other = strcmp(before, h->asked) != 0;
+        json_decref(payload);
+        store_reset(s);
+        return 0;
+}
+
+static void on_compared(void *arg, const struct error *err)
+{
+        struct handing *h = arg;
+        struct inbox_receipt r = { .outcome = INBOX_DUPLICATE, .event = h->event, .trace = h->trace };
+
+        if (err || h->other)
+                r.outcome = INBOX_FAILED;
+        if (err)
+                r.error = *err;
+        else if (h->other)
+                error_set(&r.error, ERR_CONFLICT, "this idempotency key was used for another request");
+        h->ack(h->arg, &r);
+        free(h);
+}
+
+static void on_receipt(void *arg, const struct inbox_receipt *r)
+{
+        struct handing *h = arg;
+
+        if (r->outcome != INBOX_DUPLICATE) {
+                h->ack(h->arg, r);
+                free(h);
+                return;
+        }
+        h->event = r->event;
+        snprintf(h->trace, sizeof(h->trace), "%s", r->trace);
+        store_read(h->store, compare, on_compared, h);
+}
+
+static struct handing *handing_new(struct api *api, const struct incoming *in, inbox_ack_fn *ack, void *arg)
+{
+        struct handing *h = mem_zalloc(sizeof(*h));
+
+        h->ack = ack;
+        h->arg = arg;
+        h->store = api->env.store;
+        digest(in->agent, in->channel, in->text, h->asked);
+        return h;
+}
+
+void converse_hand_over(struct api *api, struct adapter *a, const struct converse_ask *ask, inbox_ack_fn *ack,
+                        void *arg)
 {
         char random[ID_TRACE_SIZE];
         char *key = ask->external_id ? mem_printf("%s:%lld:%s", ask->protocol, (long long)ask->caller,
@@ -188,7 +274,10 @@ void converse_hand_over(struct adapter *a, const struct converse_ask *ask, inbox
         buf_init(&text, 0);
         converse_text(ask->lines, ask->line_count, !ask->conversation, &text);
         in.text = text.data;
-        adapter_received(a, &in, ack, arg);
+        if (ask->external_id)
+                adapter_received(a, &in, on_receipt, handing_new(api, &in, ack, arg));
+        else
+                adapter_received(a, &in, ack, arg);
         free(key);
         buf_release(&text);
 }

@@ -53,7 +53,8 @@ bool converse_agent(struct http_exchange *x, const char **name);
 bool converse_is_key(const char *external_id);
 /* What is handed over of these lines; false when there is nothing a person said at their end. */
 bool converse_text(const struct converse_line *lines, size_t count, bool whole, struct buf *out);
-/* Stores; ack follows as with adapter_received. */
-void converse_hand_over(struct adapter *a, const struct converse_ask *ask, inbox_ack_fn *ack, void *arg);
+/* Stores; ack follows as with adapter_received, with ERR_CONFLICT when the idempotency key was used for another request. */
+void converse_hand_over(struct api *api, struct adapter *a, const struct converse_ask *ask, inbox_ack_fn *ack,
+                        void *arg);
 
 #endif

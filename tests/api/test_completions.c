@@ -364,6 +364,44 @@ static void a_client_that_goes_away_stops_nothing_and_can_come_back(void **state
         http_raw_close(&c);
 }
 
+/* Another question, another agent or another conversation is not what was asked for before. */
+static void a_key_that_was_used_for_another_request_is_a_conflict(void **state)
+{
+        static const struct {
+                const char *path, *chat, *body;
+                int status;
+        } rows[] = {
+                { COMPLETIONS, "",
+                  "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}", 200 },
+                { COMPLETIONS, "",
+                  "{\"messages\":[{\"content\":\"a\",\"role\":\"user\"}],\"model\":\"echo\"}", 200 },
+                { COMPLETIONS, "",
+                  "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"b\"}]}", 409 },
+                { COMPLETIONS, "",
+                  "{\"model\":\"dragoman\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}", 409 },
+                { COMPLETIONS, "X-Dragoman-Chat: x\r\n",
+                  "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}", 409 },
+                { "/api/agent/chat", "", "{\"messages\":[{\"type\":\"human\",\"content\":\"a\"}]}", 200 },
+                { "/api/agent/chat", "", "{\"messages\":[{\"type\":\"human\",\"content\":\"b\"}]}", 409 },
+                { "/api/agent/chat", "", "{\"messages\":[{\"type\":\"human\",\"content\":\"a\"}]}", 200 },
+        };
+        struct api_rig *r = *state;
+
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                char *headers = mem_printf("Idempotency-Key: k\r\n%s", rows[i].chat);
+                struct api_answer a;
+                struct http_raw c;
+
+                api_rig_send(r, &c, "POST", rows[i].path, headers, rows[i].body);
+                a = api_rig_receive(&c);
+                if (a.status != rows[i].status)
+                        fail_msg("row %zu: %s", i, a.text);
+                api_answer_release(&a);
+                free(headers);
+        }
+        assert_int_equal(r->turns, 2);
+}
+
 static void asking_twice_at_the_same_time_gives_both_the_one_answer(void **state)
 {
         static const char body[] = "{\"model\":\"echo\",\"stream\":true,\"messages\":[{\"role\":\"user\","
@@ -505,6 +543,7 @@ int main(void)
                 cmocka_unit_test(every_parameter_of_the_protocol_is_known),
                 CASE(pieces_are_streamed_and_make_the_answer),
                 CASE(a_client_that_goes_away_stops_nothing_and_can_come_back),
+                CASE(a_key_that_was_used_for_another_request_is_a_conflict),
                 CASE(asking_twice_at_the_same_time_gives_both_the_one_answer),
                 CASE(closing_ends_those_who_wait),
                 CASE(agent_chat_answers_the_last_words_of_people),
