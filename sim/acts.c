@@ -60,8 +60,16 @@ int acts_add_fault(struct faults *f, const json_t *wish, struct buf *out, struct
         return 0;
 }
 
-void acts_show_faults(struct faults *f, struct http_exchange *x)
+/* The member of the world that the route's row names. */
+static void *member_of(struct http_exchange *x, size_t at)
 {
+        return (char *)http_server_arg(x) + at;
+}
+
+void acts_faults(struct http_exchange *x)
+{
+        const struct act_look *look = http_route_of(x)->more;
+        struct faults *f = member_of(x, look->at);
         struct buf b = acts_begin();
 
         if (strcmp(http_method(x), "DELETE") == 0)
@@ -70,9 +78,18 @@ void acts_show_faults(struct faults *f, struct http_exchange *x)
         acts_answer(x, &b);
 }
 
-double acts_number(const json_t *wish, const char *key, double fallback)
+void acts_journal(struct http_exchange *x)
 {
-        const json_t *value = json_object_get(wish, key);
+        const struct act_look *look = http_route_of(x)->more;
+        const char *valid = http_query(x, "valid");
+        bool bad = look->invalid > 0 && valid && strcmp(valid, "false") == 0;
 
-        return json_is_number(value) ? json_number_value(value) : fallback;
+        journal_serve(*(struct journal **)member_of(x, bad ? look->invalid : look->at), x);
+}
+
+void acts_help(struct http_exchange *x)
+{
+        const char *text = http_route_of(x)->more;
+
+        http_answer(x, 200, "text/plain; charset=utf-8", text, strlen(text));
 }

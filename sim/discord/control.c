@@ -12,98 +12,71 @@
 #include "sim/discord/gateway.h"
 #include "sim/discord/play.h"
 #include "sim/discord/signer.h"
+#include "sim/knobs.h"
+#include "sim/options.h"
 
-const char *dc_control_help(void)
-{
-        return "  POST /sim/send         somebody writes: {\"from\":\"ada\",\"text\":\"hi\"}, or a list of "
-               "those;\n"
-               "                         channel (id or name; without it a direct message), reply_to, "
-               "embeds,\n"
-               "                         files: "
-               "[{\"content\":\"..\"|\"base64\":\"..\"|\"size\":n,\"file_name\":\"..\"}],\n"
-               "                         type, flags, extra; <@dragoman> in the text mentions the bot\n"
-               "  POST /sim/edit         {\"message_id\":\"..\",\"text\":\"ho\"}\n"
-               "  POST /sim/delete       {\"message_id\":\"..\"}\n"
-               "  POST /sim/react        {\"from\":\"ada\",\"message_id\":\"..\",\"emoji\":\"👍\"}; "
-               "/sim/unreact takes it "
-               "back\n"
-               "  POST /sim/typing       {\"from\":\"ada\",\"channel\":\"general\"}\n"
-               "  POST /sim/thread       "
-               "{\"from\":\"ada\",\"channel\":\"general\",\"name\":\"News\",\"text\":\"..\"}, on "
-               "\"message_id\"\n"
-               "  POST /sim/rename       {\"channel\":\"News\",\"name\":\"Old news\"}\n"
-               "  POST /sim/archive      {\"channel\":\"News\",\"archived\":true,\"locked\":false}\n"
-               "  POST /sim/press        a button or menu: "
-               "{\"message_id\":\"..\",\"custom_id\":\"yes\",\"values\":[]}\n"
-               "  POST /sim/command      "
-               "{\"from\":\"ada\",\"name\":\"ask\",\"options\":{\"question\":\"why\"}}\n"
-               "  POST /sim/modal        {\"custom_id\":\"form\",\"values\":{\"name\":\"Ada\"}}\n"
-               "  POST /sim/users        "
-               "{\"id\":\"7\",\"username\":\"bob\",\"guild\":\"Lab\",\"refuses\":false}\n"
-               "  POST /sim/guilds       "
-               "{\"name\":\"Lab\",\"members\":1000,\"channels\":50,\"unavailable\":false}\n"
-               "  POST /sim/channels     {\"name\":\"help\",\"type\":\"forum\"}, or "
-               "{\"channel\":\"help\",\"remove\":true}\n"
-               "  POST /sim/members      "
-               "{\"from\":\"bob\",\"roles\":[\"mods\"],\"nick\":\"B\",\"leave\":false}\n"
-               "  POST /sim/permissions  {\"channel\":\"general\",\"deny\":[\"SEND_MESSAGES\"]}\n"
-               "  POST /sim/bots         {\"token\":\"..\"} or "
-               "{\"bot\":\"..\",\"intents\":[\"MESSAGE_CONTENT\"],\n"
-               "                         "
-               "\"interactions_url\":\"..\",\"starts_left\":5,\"new_token\":\"..\"}\n"
-               "  GET  /sim/messages     what bots did: after, wait (ms), limit, channel, kind (message, "
-               "edit,\n"
-               "                         delete, reaction, reaction_removed, typing, thread, thread_change,\n"
-               "                         dm_open, commands, interaction_answer, follow_up, ...)\n"
-               "  GET  /sim/calls        every call with its validity: after, wait, limit, kind (an "
-               "operation),\n"
-               "                         valid=false for the invalid ones only\n"
-               "  GET  /sim/links        the gateway: connect, identify, resume, heartbeat, presence, "
-               "closed, gone\n"
-               "  GET  /sim/history      the messages of ?channel=\n"
-               "  GET  /sim/state        bots, guilds, sessions, counters, settings\n"
-               "  POST /sim/settings     "
-               "{\"strict\":true,\"limits\":true,\"heartbeat_ms\":41250,\"acks\":true,...}\n"
-               "  POST /sim/gateway      {\"action\":\"cut\"}, reconnect, invalid_session (resumable), close "
-               "(code),\n"
-               "                         heartbeat, raw (text), event (event, d), expire; \"shard\"\n"
-               "  POST /sim/faults       {\"kind\":\"cut_after\",\"method\":\"create_message\",\"next\":3}; "
-               "kinds "
-               "cut_before,\n"
-               "                         cut_after, slow, error, error_after, flood (scope), duplicate, "
-               "drop,\n"
-               "                         close (code), refuse, mute; or with \"probability\"\n"
-               "  DELETE /sim/faults     no more of them; GET shows them\n";
-}
+const char dc_control_help[] =
+        "  POST /sim/send         somebody writes: {\"from\":\"ada\",\"text\":\"hi\"}, or a list of "
+        "those;\n"
+        "                         channel (id or name; without it a direct message), reply_to, "
+        "embeds,\n"
+        "                         files: "
+        "[{\"content\":\"..\"|\"base64\":\"..\"|\"size\":n,\"file_name\":\"..\"}],\n"
+        "                         type, flags, extra; <@dragoman> in the text mentions the bot\n"
+        "  POST /sim/edit         {\"message_id\":\"..\",\"text\":\"ho\"}\n"
+        "  POST /sim/delete       {\"message_id\":\"..\"}\n"
+        "  POST /sim/react        {\"from\":\"ada\",\"message_id\":\"..\",\"emoji\":\"👍\"}; "
+        "/sim/unreact takes it "
+        "back\n"
+        "  POST /sim/typing       {\"from\":\"ada\",\"channel\":\"general\"}\n"
+        "  POST /sim/thread       "
+        "{\"from\":\"ada\",\"channel\":\"general\",\"name\":\"News\",\"text\":\"..\"}, on "
+        "\"message_id\"\n"
+        "  POST /sim/rename       {\"channel\":\"News\",\"name\":\"Old news\"}\n"
+        "  POST /sim/archive      {\"channel\":\"News\",\"archived\":true,\"locked\":false}\n"
+        "  POST /sim/press        a button or menu: "
+        "{\"message_id\":\"..\",\"custom_id\":\"yes\",\"values\":[]}\n"
+        "  POST /sim/command      "
+        "{\"from\":\"ada\",\"name\":\"ask\",\"options\":{\"question\":\"why\"}}\n"
+        "  POST /sim/modal        {\"custom_id\":\"form\",\"values\":{\"name\":\"Ada\"}}\n"
+        "  POST /sim/users        "
+        "{\"id\":\"7\",\"username\":\"bob\",\"guild\":\"Lab\",\"refuses\":false}\n"
+        "  POST /sim/guilds       "
+        "{\"name\":\"Lab\",\"members\":1000,\"channels\":50,\"unavailable\":false}\n"
+        "  POST /sim/channels     {\"name\":\"help\",\"type\":\"forum\"}, or "
+        "{\"channel\":\"help\",\"remove\":true}\n"
+        "  POST /sim/members      "
+        "{\"from\":\"bob\",\"roles\":[\"mods\"],\"nick\":\"B\",\"leave\":false}\n"
+        "  POST /sim/permissions  {\"channel\":\"general\",\"deny\":[\"SEND_MESSAGES\"]}\n"
+        "  POST /sim/bots         {\"token\":\"..\"} or "
+        "{\"bot\":\"..\",\"intents\":[\"MESSAGE_CONTENT\"],\n"
+        "                         "
+        "\"interactions_url\":\"..\",\"starts_left\":5,\"new_token\":\"..\"}\n"
+        "  GET  /sim/messages     what bots did: after, wait (ms), limit, channel, kind (message, "
+        "edit,\n"
+        "                         delete, reaction, reaction_removed, typing, thread, thread_change,\n"
+        "                         dm_open, commands, interaction_answer, follow_up, ...)\n"
+        "  GET  /sim/calls        every call with its validity: after, wait, limit, kind (an "
+        "operation),\n"
+        "                         valid=false for the invalid ones only\n"
+        "  GET  /sim/links        the gateway: connect, identify, resume, heartbeat, presence, "
+        "closed, gone\n"
+        "  GET  /sim/history      the messages of ?channel=\n"
+        "  GET  /sim/state        bots, guilds, sessions, counters, settings\n"
+        "  POST /sim/settings     "
+        "{\"strict\":true,\"limits\":true,\"heartbeat_ms\":41250,\"acks\":true,...}\n"
+        "  POST /sim/gateway      {\"action\":\"cut\"}, reconnect, invalid_session (resumable), close "
+        "(code),\n"
+        "                         heartbeat, raw (text), event (event, d), expire; \"shard\"\n"
+        "  POST /sim/faults       {\"kind\":\"cut_after\",\"method\":\"create_message\",\"next\":3}; "
+        "kinds "
+        "cut_before,\n"
+        "                         cut_after, slow, error, error_after, flood (scope), duplicate, "
+        "drop,\n"
+        "                         close (code), refuse, mute; or with \"probability\"\n"
+        "  DELETE /sim/faults     no more of them; GET shows them\n";
 
 /* ---- looking ---- */
-
-static void run_help(struct http_exchange *x)
-{
-        http_answer(x, 200, "text/plain; charset=utf-8", dc_control_help(), strlen(dc_control_help()));
-}
-
-static void run_messages(struct http_exchange *x)
-{
-        const struct world *w = http_server_arg(x);
-
-        journal_serve(w->sent, x);
-}
-
-static void run_calls(struct http_exchange *x)
-{
-        const struct world *w = http_server_arg(x);
-        const char *valid = http_query(x, "valid");
-
-        journal_serve(valid && strcmp(valid, "false") == 0 ? w->invalid : w->calls, x);
-}
-
-static void run_links(struct http_exchange *x)
-{
-        const struct world *w = http_server_arg(x);
-
-        journal_serve(w->links, x);
-}
 
 static void run_history(struct http_exchange *x)
 {
@@ -132,25 +105,26 @@ static void run_history(struct http_exchange *x)
         acts_answer(x, &b);
 }
 
-static void write_settings(struct buf *b, const struct world_settings *s)
-{
-        jsonw_open_member(b, "settings", '{');
-        jsonw_bool(b, "strict", s->strict);
-        jsonw_bool(b, "limits", s->limits);
-        jsonw_bool(b, "record_calls", s->record_calls);
-        jsonw_bool(b, "acks", s->acks);
-        jsonw_int(b, "keep_messages", (int64_t)s->keep_messages);
-        jsonw_int(b, "heartbeat_ms", s->heartbeat_ms);
-        jsonw_int(b, "resume_ms", s->resume_ms);
-        jsonw_int(b, "shards", s->shards);
-        jsonw_int(b, "min_shards", s->min_shards);
-        jsonw_int(b, "max_concurrency", s->max_concurrency);
-        jsonw_int(b, "start_limit", s->start_limit);
-        jsonw_int(b, "start_reset_ms", s->start_reset_ms);
-        jsonw_int(b, "nonce_ms", s->nonce_ms);
-        jsonw_int(b, "ack_ms", s->ack_ms);
-        jsonw_close(b, '}');
-}
+/* clang-format off */
+#define AT(field) offsetof(struct world_settings, field)
+static const struct knob knobs[] = {
+        { "strict",          KNOB_FLAG,  AT(strict),          0,  0 },
+        { "limits",          KNOB_FLAG,  AT(limits),          0,  0 },
+        { "record_calls",    KNOB_FLAG,  AT(record_calls),    0,  0 },
+        { "acks",            KNOB_FLAG,  AT(acks),            0,  0 },
+        { "keep_messages",   KNOB_SIZE,  AT(keep_messages),   OPTIONS_KEEP_MIN, 1000000 },
+        { "heartbeat_ms",    KNOB_WHOLE, AT(heartbeat_ms),    10, INT32_MAX },
+        { "resume_ms",       KNOB_WHOLE, AT(resume_ms),       0,  0 },
+        { "shards",          KNOB_WHOLE, AT(shards),          1,  INT32_MAX },
+        { "min_shards",      KNOB_WHOLE, AT(min_shards),      0,  0 },
+        { "max_concurrency", KNOB_WHOLE, AT(max_concurrency), 1,  INT32_MAX },
+        { "start_limit",     KNOB_WHOLE, AT(start_limit),     0,  0 },
+        { "start_reset_ms",  KNOB_WHOLE, AT(start_reset_ms),  0,  0 },
+        { "nonce_ms",        KNOB_WHOLE, AT(nonce_ms),        0,  0 },
+        { "ack_ms",          KNOB_WHOLE, AT(ack_ms),          0,  0 },
+        { 0 },
+};
+/* clang-format on */
 
 static void write_bots(struct buf *b, const struct world *w)
 {
@@ -210,45 +184,18 @@ static void run_state(struct http_exchange *x)
         write_guilds(&b, w);
         dc_gateway_write(w->gateway, &b);
         write_counters(&b, w);
-        write_settings(&b, &w->settings);
+        knobs_write(knobs, &w->settings, &b);
         faults_write(&w->faults, &b);
         acts_answer(x, &b);
 }
 
 /* ---- settings and faults ---- */
 
-static int check_settings(const struct world_settings *s, struct error *err)
-{
-        if (s->keep_messages < 8 || s->keep_messages > 1000000)
-                return error_set(err, ERR_INVALID, "'keep_messages' must be between 8 and 1000000");
-        if (s->heartbeat_ms < 10 || s->shards < 1 || s->max_concurrency < 1)
-                return error_set(err, ERR_INVALID,
-                                 "'heartbeat_ms' must be at least 10, 'shards' and 'max_concurrency' 1");
-        return 0;
-}
-
 static int set_settings(struct world *w, const json_t *wish, struct buf *out, struct error *err)
 {
-        struct world_settings s = w->settings;
-
-        s.strict = json_flag(wish, "strict", s.strict);
-        s.limits = json_flag(wish, "limits", s.limits);
-        s.record_calls = json_flag(wish, "record_calls", s.record_calls);
-        s.acks = json_flag(wish, "acks", s.acks);
-        s.keep_messages = (size_t)json_int(wish, "keep_messages", (int64_t)s.keep_messages);
-        s.heartbeat_ms = json_int(wish, "heartbeat_ms", s.heartbeat_ms);
-        s.resume_ms = json_int(wish, "resume_ms", s.resume_ms);
-        s.shards = (int)json_int(wish, "shards", s.shards);
-        s.min_shards = (int)json_int(wish, "min_shards", s.min_shards);
-        s.max_concurrency = (int)json_int(wish, "max_concurrency", s.max_concurrency);
-        s.start_limit = json_int(wish, "start_limit", s.start_limit);
-        s.start_reset_ms = json_int(wish, "start_reset_ms", s.start_reset_ms);
-        s.nonce_ms = json_int(wish, "nonce_ms", s.nonce_ms);
-        s.ack_ms = json_int(wish, "ack_ms", s.ack_ms);
-        if (check_settings(&s, err) != 0)
+        if (knobs_turn(knobs, &w->settings, sizeof(w->settings), wish, err) != 0)
                 return -1;
-        w->settings = s;
-        write_settings(out, &w->settings);
+        knobs_write(knobs, &w->settings, out);
         return 0;
 }
 
@@ -257,25 +204,17 @@ static int add_fault(struct world *w, const json_t *wish, struct buf *out, struc
         return acts_add_fault(&w->faults, wish, out, err);
 }
 
-static void run_faults(struct http_exchange *x)
-{
-        struct world *w = http_server_arg(x);
-
-        acts_show_faults(&w->faults, x);
-}
-
 /* ---- the table ---- */
 
 static const struct http_route routes[] = {
         { "GET", "/attachments/:channel/:id/:name", dc_file_serve, 0, NULL },
-        { "GET", "/sim", run_help, 0, NULL },
-        { "GET", "/sim/messages", run_messages, 0, NULL },
-        { "GET", "/sim/calls", run_calls, 0, NULL },
-        { "GET", "/sim/links", run_links, 0, NULL },
+        ACT_HELP(dc_control_help),
+        ACT_JOURNAL("/sim/messages", sent),
+        ACT_CALLS("/sim/calls", calls, invalid),
+        ACT_JOURNAL("/sim/links", links),
         { "GET", "/sim/history", run_history, 0, NULL },
         { "GET", "/sim/state", run_state, 0, NULL },
-        { "GET", "/sim/faults", run_faults, 0, NULL },
-        { "DELETE", "/sim/faults", run_faults, 0, NULL },
+        ACT_FAULTS(faults),
         ACT("/sim/faults", add_fault),
         ACT("/sim/settings", set_settings),
         ACT("/sim/gateway", dc_gateway_act),

@@ -9,7 +9,7 @@
 #include "net/http_server.h"
 
 /* What there is, in words. */
-const char *dc_control_help(void);
+extern const char dc_control_help[];
 /* Everything the server answers: the API and the control routes. Yours to free. */
 struct http_route *dc_control_routes(size_t *count);
 /* The API's words for what the server itself refuses. */

@@ -183,11 +183,11 @@ struct world_settings {
         bool record_calls; /* every call goes to the list of calls, with its parameters */
         size_t keep_messages;
         int64_t heartbeat_ms;
-        int64_t resume_ms; /* how long a lost session can be resumed */
-        int64_t replay;    /* how many events are kept for that */
-        int shards;        /* what /gateway/bot recommends */
-        int min_shards;    /* fewer are refused with 4011 */
-        int max_concurrency;
+        int64_t resume_ms;  /* how long a lost session can be resumed */
+        int64_t replay;     /* how many events are kept for that */
+        int64_t shards;     /* what /gateway/bot recommends */
+        int64_t min_shards; /* fewer are refused with 4011 */
+        int64_t max_concurrency;
         int64_t start_limit, start_reset_ms; /* of session_start_limit */
         bool acks;                           /* heartbeats are acknowledged */
         int64_t nonce_ms;                    /* how long a nonce is remembered */

@@ -7,6 +7,8 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "sim/acts.h"
+#include "sim/knobs.h"
+#include "sim/options.h"
 #include "sim/telegram/call.h"
 #include "sim/telegram/files.h"
 #include "sim/telegram/play.h"
@@ -16,63 +18,41 @@
 
 #define MAX_UPLOAD_BODY (FILES_MAX_UPLOAD + (1 << 20))
 
-const char *control_help(void)
-{
-        return "  POST /sim/send      a user writes: {\"from\":42,\"text\":\"hi\"}, or a list of those\n"
-               "                      chat, text, entities, reply_to, message_thread_id, forward_from, "
-               "photo,\n"
-               "                      document, voice, ... : "
-               "{\"content\":\"..\"|\"base64\":\"..\"|\"size\":n,\n"
-               "                      \"file_name\":\"..\"}, caption, album: [..], location, contact, "
-               "service\n"
-               "  POST /sim/edit      {\"chat\":42,\"message_id\":1,\"text\":\"ho\"}\n"
-               "  POST /sim/react     {\"chat\":42,\"message_id\":1,\"reaction\":[\"👍\"]}, [] takes it back\n"
-               "  POST /sim/press     a button: {\"chat\":42,\"message_id\":2,\"data\":\"yes\"}\n"
-               "  POST /sim/block     {\"user\":42,\"blocked\":true}\n"
-               "  POST /sim/users     {\"id\":42,\"first_name\":\"Ada\",\"username\":\"ada\"}\n"
-               "  POST /sim/chats     {\"type\":\"supergroup\",\"title\":\"Lobby\",\"forum\":true,\n"
-               "                      \"bot_status\":\"administrator\"}; type group, supergroup or channel\n"
-               "  POST /sim/topics    {\"chat\":-100..,\"name\":\"News\"}\n"
-               "  POST /sim/members   {\"chat\":-100..,\"user\":7,\"status\":\"left\"}; without user the "
-               "bot\n"
-               "  POST /sim/migrate   {\"chat\":-5}: the group becomes a supergroup\n"
-               "  POST /sim/bots      {\"token\":\"2:abc\",\"username\":\"x_bot\",\"privacy\":true}\n"
-               "  GET  /sim/messages  what bots did: after, wait (ms), limit, chat, kind (message, edit,\n"
-               "                      delete, reaction, action, callback_answer, topic, commands, leave)\n"
-               "  GET  /sim/calls     every call with its validity: after, wait, limit, kind (a method),\n"
-               "                      valid=false for the invalid ones only\n"
-               "  GET  /sim/history   the messages of ?chat=\n"
-               "  GET  /sim/state     bots, counters, settings\n"
-               "  POST /sim/settings  {\"strict\":true,\"limits\":true,\"record_calls\":true,...}\n"
-               "  POST /sim/faults    {\"kind\":\"cut_after\",\"method\":\"sendMessage\",\"next\":3};\n"
-               "                      kinds cut_before, cut_after, slow, error, error_after, flood,\n"
-               "                      duplicate, reorder, drop;\n"
-               "                      or with \"probability\"; \"ms\", \"status\", \"retry_after\",\n"
-               "                      \"within_chat\", \"seed\"\n"
-               "  DELETE /sim/faults  no more of them; GET shows them\n";
-}
+const char control_help[] =
+        "  POST /sim/send      a user writes: {\"from\":42,\"text\":\"hi\"}, or a list of those\n"
+        "                      chat, text, entities, reply_to, message_thread_id, forward_from, "
+        "photo,\n"
+        "                      document, voice, ... : "
+        "{\"content\":\"..\"|\"base64\":\"..\"|\"size\":n,\n"
+        "                      \"file_name\":\"..\"}, caption, album: [..], location, contact, "
+        "service\n"
+        "  POST /sim/edit      {\"chat\":42,\"message_id\":1,\"text\":\"ho\"}\n"
+        "  POST /sim/react     {\"chat\":42,\"message_id\":1,\"reaction\":[\"👍\"]}, [] takes it back\n"
+        "  POST /sim/press     a button: {\"chat\":42,\"message_id\":2,\"data\":\"yes\"}\n"
+        "  POST /sim/block     {\"user\":42,\"blocked\":true}\n"
+        "  POST /sim/users     {\"id\":42,\"first_name\":\"Ada\",\"username\":\"ada\"}\n"
+        "  POST /sim/chats     {\"type\":\"supergroup\",\"title\":\"Lobby\",\"forum\":true,\n"
+        "                      \"bot_status\":\"administrator\"}; type group, supergroup or channel\n"
+        "  POST /sim/topics    {\"chat\":-100..,\"name\":\"News\"}\n"
+        "  POST /sim/members   {\"chat\":-100..,\"user\":7,\"status\":\"left\"}; without user the "
+        "bot\n"
+        "  POST /sim/migrate   {\"chat\":-5}: the group becomes a supergroup\n"
+        "  POST /sim/bots      {\"token\":\"2:abc\",\"username\":\"x_bot\",\"privacy\":true}\n"
+        "  GET  /sim/messages  what bots did: after, wait (ms), limit, chat, kind (message, edit,\n"
+        "                      delete, reaction, action, callback_answer, topic, commands, leave)\n"
+        "  GET  /sim/calls     every call with its validity: after, wait, limit, kind (a method),\n"
+        "                      valid=false for the invalid ones only\n"
+        "  GET  /sim/history   the messages of ?chat=\n"
+        "  GET  /sim/state     bots, counters, settings\n"
+        "  POST /sim/settings  {\"strict\":true,\"limits\":true,\"record_calls\":true,...}\n"
+        "  POST /sim/faults    {\"kind\":\"cut_after\",\"method\":\"sendMessage\",\"next\":3};\n"
+        "                      kinds cut_before, cut_after, slow, error, error_after, flood,\n"
+        "                      duplicate, reorder, drop;\n"
+        "                      or with \"probability\"; \"ms\", \"status\", \"retry_after\",\n"
+        "                      \"within_chat\", \"seed\"\n"
+        "  DELETE /sim/faults  no more of them; GET shows them\n";
 
 /* ---- looking ---- */
-
-static void run_help(struct http_exchange *x)
-{
-        http_answer(x, 200, "text/plain; charset=utf-8", control_help(), strlen(control_help()));
-}
-
-static void run_messages(struct http_exchange *x)
-{
-        struct world *w = http_server_arg(x);
-
-        journal_serve(w->sent, x);
-}
-
-static void run_calls(struct http_exchange *x)
-{
-        struct world *w = http_server_arg(x);
-        const char *valid = http_query(x, "valid");
-
-        journal_serve(valid && strcmp(valid, "false") == 0 ? w->invalid : w->calls, x);
-}
 
 static void run_history(struct http_exchange *x)
 {
@@ -104,19 +84,20 @@ static void run_history(struct http_exchange *x)
         acts_answer(x, &b);
 }
 
-static void write_settings(struct buf *b, const struct world_settings *s)
-{
-        jsonw_open_member(b, "settings", '{');
-        jsonw_bool(b, "strict", s->strict);
-        jsonw_bool(b, "limits", s->limits);
-        jsonw_bool(b, "record_calls", s->record_calls);
-        jsonw_real(b, "per_second", s->per_second);
-        jsonw_real(b, "per_chat_per_second", s->per_chat_second);
-        jsonw_real(b, "chat_burst", s->chat_burst);
-        jsonw_real(b, "per_group_per_minute", s->per_group_minute);
-        jsonw_int(b, "keep_messages", (int64_t)s->keep_messages);
-        jsonw_close(b, '}');
-}
+/* clang-format off */
+#define AT(field) offsetof(struct world_settings, field)
+static const struct knob knobs[] = {
+        { "strict",               KNOB_FLAG, AT(strict),           0, 0 },
+        { "limits",               KNOB_FLAG, AT(limits),           0, 0 },
+        { "record_calls",         KNOB_FLAG, AT(record_calls),     0, 0 },
+        { "per_second",           KNOB_REAL, AT(per_second),       0, 0 },
+        { "per_chat_per_second",  KNOB_REAL, AT(per_chat_second),  0, 0 },
+        { "chat_burst",           KNOB_REAL, AT(chat_burst),       0, 0 },
+        { "per_group_per_minute", KNOB_REAL, AT(per_group_minute), 0, 0 },
+        { "keep_messages",        KNOB_SIZE, AT(keep_messages),    OPTIONS_KEEP_MIN, 1000000 },
+        { 0 },
+};
+/* clang-format on */
 
 static void write_counters(struct buf *b, const struct world *w)
 {
@@ -149,7 +130,7 @@ static void run_state(struct http_exchange *x)
         }
         jsonw_close(&b, ']');
         write_counters(&b, w);
-        write_settings(&b, &w->settings);
+        knobs_write(knobs, &w->settings, &b);
         faults_write(&w->faults, &b);
         acts_answer(x, &b);
 }
@@ -158,22 +139,13 @@ static void run_state(struct http_exchange *x)
 
 static int set_settings(struct world *w, const json_t *wish, struct buf *out, struct error *err)
 {
-        struct world_settings *s = &w->settings;
-        int64_t keep = json_int(wish, "keep_messages", (int64_t)s->keep_messages);
+        int64_t keep = json_int(wish, "keep_messages", (int64_t)w->settings.keep_messages);
 
-        if (keep < 8 || keep > 1000000)
-                return error_set(err, ERR_INVALID, "'keep_messages' must be between 8 and 1000000");
-        if ((size_t)keep < s->keep_messages)
+        if (keep >= 0 && (size_t)keep < w->settings.keep_messages)
                 return error_set(err, ERR_INVALID, "'keep_messages' can only grow");
-        s->keep_messages = (size_t)keep;
-        s->strict = json_flag(wish, "strict", s->strict);
-        s->limits = json_flag(wish, "limits", s->limits);
-        s->record_calls = json_flag(wish, "record_calls", s->record_calls);
-        s->per_second = acts_number(wish, "per_second", s->per_second);
-        s->per_chat_second = acts_number(wish, "per_chat_per_second", s->per_chat_second);
-        s->chat_burst = acts_number(wish, "chat_burst", s->chat_burst);
-        s->per_group_minute = acts_number(wish, "per_group_per_minute", s->per_group_minute);
-        write_settings(out, s);
+        if (knobs_turn(knobs, &w->settings, sizeof(w->settings), wish, err) != 0)
+                return -1;
+        knobs_write(knobs, &w->settings, out);
         return 0;
 }
 
@@ -182,24 +154,16 @@ static int add_fault(struct world *w, const json_t *wish, struct buf *out, struc
         return acts_add_fault(&w->faults, wish, out, err);
 }
 
-static void run_faults(struct http_exchange *x)
-{
-        struct world *w = http_server_arg(x);
-
-        acts_show_faults(&w->faults, x);
-}
-
 const struct http_route control_routes[] = {
         { "GET", "/:bot/:method", call_serve, 0, NULL },
         { "POST", "/:bot/:method", call_serve, MAX_UPLOAD_BODY, NULL },
         { "GET", "/file/:bot/:folder/:name", call_serve_file, 0, NULL },
-        { "GET", "/sim", run_help, 0, NULL },
-        { "GET", "/sim/messages", run_messages, 0, NULL },
-        { "GET", "/sim/calls", run_calls, 0, NULL },
+        ACT_HELP(control_help),
+        ACT_JOURNAL("/sim/messages", sent),
+        ACT_CALLS("/sim/calls", calls, invalid),
         { "GET", "/sim/history", run_history, 0, NULL },
         { "GET", "/sim/state", run_state, 0, NULL },
-        { "GET", "/sim/faults", run_faults, 0, NULL },
-        { "DELETE", "/sim/faults", run_faults, 0, NULL },
+        ACT_FAULTS(faults),
         ACT("/sim/faults", add_fault),
         ACT("/sim/settings", set_settings),
         ACT("/sim/send", play_send),

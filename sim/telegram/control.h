@@ -12,6 +12,6 @@
 extern const struct http_route control_routes[];
 extern const size_t control_route_count;
 /* One line for each control route. */
-const char *control_help(void);
+extern const char control_help[];
 
 #endif
