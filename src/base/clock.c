@@ -29,6 +29,14 @@ int64_t clock_mono_ms(void)
         return (int64_t)(clock_mono_ns() / 1000000u);
 }
 
+int64_t clock_boot_ms(void)
+{
+        struct timespec ts;
+
+        clock_gettime(CLOCK_BOOTTIME, &ts);
+        return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
 char *clock_iso(int64_t wall_ms, char out[CLOCK_ISO_SIZE])
 {
         time_t seconds = (time_t)(wall_ms / 1000);

@@ -318,7 +318,10 @@ static int64_t latest_cutoff(const struct journal_sweep *sweep)
         return latest;
 }
 
-/* Is the next event after sweep->at old enough to be looked at? 1: yes, *from set to just before it. */
+/*
+ * Is the next event after sweep->at old enough to be looked at? 1: yes, *from set to just before it. One from the future tells nothing about
+ * those behind it, so the sweep goes on.
+ */
 static int next_old(struct store_tx *tx, const struct journal_sweep *sweep, int64_t *from, struct error *err)
 {
         struct store_stmt *s =
@@ -328,8 +331,10 @@ static int next_old(struct store_tx *tx, const struct journal_sweep *sweep, int6
         store_bind_int(s, 1, sweep->at);
         rc = store_step(s, err);
         if (rc == 1) {
+                int64_t time_ms = store_col_int(s, 1);
+
                 *from = store_col_int(s, 0) - 1;
-                rc = store_col_int(s, 1) < latest_cutoff(sweep);
+                rc = time_ms < latest_cutoff(sweep) || time_ms > sweep->future_ms;
         }
         store_reset(s);
         return rc;

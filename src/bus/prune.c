@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "bus/bus_private.h"
 
+#define DAY_MS     (24 * 60 * 60 * INT64_C(1000))
 #define IDLE_STEPS 20 /* steps without a deletion before a round pauses */
 
 struct prune {
@@ -89,6 +90,7 @@ static void set_cutoffs(struct prune *p)
 
                 p->sweep.cutoff_ms[i] = keep < 0 ? INT64_MIN : now - keep;
         }
+        p->sweep.future_ms = now + DAY_MS;
 }
 
 void bus_prune(void *bus)

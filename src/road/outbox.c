@@ -204,6 +204,7 @@ static void enter(struct road *r, struct out *o)
         char key[TURN_KEY_SIZE];
 
         o->channel = channel_get(r, a, &o->d);
+        o->expires_boot = clock_boot_ms() + (o->expires_ms - clock_wall_ms());
         TAILQ_INSERT_TAIL(&o->channel->queue, o, next);
         map_put(&r->outs, road_key("dlv", o->d.id, key), o);
         r->out_count++;
@@ -449,7 +450,7 @@ void outbox_pump(struct road *r, struct out_channel *c)
 
         if (!o || o->state != OUT_QUEUED || r->draining || !r->resumed)
                 return;
-        if (!o->unsure && o->expires_ms > 0 && clock_wall_ms() > o->expires_ms) {
+        if (!o->unsure && o->expires_ms > 0 && clock_boot_ms() > o->expires_boot) {
                 settle_expired(r, o, "it waited longer than it was worth (limits.deliveryExpirySeconds)");
                 return;
         }

@@ -140,93 +140,6 @@ void road_write(struct road *r, const char *what, store_fn *fn, void (*done)(voi
         on_rewrite(w);
 }
 
-/* ---- pruning ---- */
-
-#define PRUNE_EVERY_MS 60000
-#define PRUNE_SOON_MS  50
-#define DAY_MS         86400000LL
-
-struct pruning {
-        struct road *road;
-        int64_t record_before_ms, transcript_before_ms;
-        int64_t decided; /* every event up to here is decided; 0: not known */
-        bool more;
-};
-
-/*
- * Rows are numbered in the order of time, so the oldest are found without an index over time: looking from the front stops at the first row that is young
- * enough. Open rows are passed over. The newest turn and delivery stay whatever their age: new numbers are counted from them, and no
- * number may come twice.
- */
-#define PRUNE_ROWS 1000
-#define OLDEST_ENDED(table)                                                                      \
-        "(SELECT id FROM " table " WHERE ended_ms < ?1 AND id < coalesce((SELECT id FROM " table \
-        " WHERE created_ms >= ?1 ORDER BY id LIMIT 1), (SELECT max(id) FROM " table              \
-        ")) ORDER BY id LIMIT 1000)"
-
-static const struct {
-        const char *sql;
-        bool transcript;
-} prunings[] = {
-        { "DELETE FROM attempts WHERE delivery IN " OLDEST_ENDED("deliveries"), false },
-        { "DELETE FROM deliveries WHERE id IN " OLDEST_ENDED("deliveries"), false },
-        { "DELETE FROM turns WHERE id IN " OLDEST_ENDED("turns"), false },
-        { "DELETE FROM trigger_log WHERE time_ms < ?1 AND event IN (SELECT event FROM trigger_log ORDER BY "
-          "event LIMIT 1000)",
-          false },
-        { "DELETE FROM transcript WHERE time_ms < ?1 AND id IN (SELECT id FROM transcript ORDER BY id LIMIT "
-          "1000)",
-          true },
-};
-
-static int write_pruning(struct store_tx *tx, void *arg, struct error *err)
-{
-        struct pruning *p = arg;
-
-        p->more = false;
-        for (size_t i = 0; i < COUNT(prunings); i++) {
-                struct store_stmt *s = store_prepare(tx, prunings[i].sql);
-
-                store_bind_int(s, 1, prunings[i].transcript ? p->transcript_before_ms : p->record_before_ms);
-                if (store_run(s, err) < 0)
-                        return -1;
-                p->more = p->more || store_changes(tx) >= PRUNE_ROWS;
-        }
-        return p->decided > 0 ? bus_cursor_set(tx, ROAD_CURSOR, p->decided, err) : 0;
-}
-
-static void on_pruned(void *arg, const struct error *err)
-{
-        struct pruning *p = arg;
-
-        p->road->writes--;
-        if (err)
-                log_warn("old records could not be removed; trying again in a minute",
-                         LOG_S("why", err->text));
-        if (!p->road->closing)
-                timer_start(p->road->prune, !err && p->more ? PRUNE_SOON_MS : PRUNE_EVERY_MS);
-        free(p);
-}
-
-static void on_prune(void *arg)
-{
-        struct road *r = arg;
-        struct pruning *p = mem_zalloc(sizeof(*p));
-        int64_t now_ms = clock_wall_ms();
-        void *a;
-
-        for (size_t i = 0; map_each(&r->adapters, &i, NULL, &a);)
-                pace_sweep(((struct out_adapter *)a)->pace, loop_now_ms(r->loop));
-        outbox_pump_all(r); /* what waits for an adapter that is away may have expired */
-        p->road = r;
-        p->record_before_ms = now_ms - r->limits.record_days * DAY_MS;
-        p->transcript_before_ms = now_ms - r->limits.transcript_days * DAY_MS;
-        /* events we made ourselves need no decision: without this the journal could not be pruned behind them */
-        p->decided = r->pending_count == 0 && !r->deciding && !r->asked ? bus_head(r->bus) : 0;
-        r->writes++;
-        store_write(r->store, write_pruning, on_pruned, p);
-}
-
 /* ---- opening and closing ---- */
 
 static bool wants_dual_emit(void)
@@ -259,9 +172,7 @@ struct road *road_open(struct loop *l, struct store *s, struct bus *b, const str
         map_init(&r->adapters);
         map_init(&r->outs);
         bus_cursor_hold(b, ROAD_CURSOR);
-        r->prune = timer_new(l, on_prune, r);
-        timer_start(r->prune, PRUNE_EVERY_MS);
-        timer_unref(r->prune);
+        prune_begin(r);
         if (recover_deliveries(r, err) < 0 || recover_events(r, err) < 0 || recover_turns(r, err) < 0) {
                 road_close(r);
                 return NULL;

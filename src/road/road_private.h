@@ -151,8 +151,9 @@ struct out {
         bool counted; /* among the adapter's sends in doubt */
         int64_t ref;  /* an edit of the message that this delivery made; 0: none */
         int64_t due_mono;
-        int64_t lease_ms;   /* of the last claim */
-        int64_t expires_ms; /* wall clock; 0: never */
+        int64_t lease_ms;     /* of the last claim */
+        int64_t expires_ms;   /* wall clock, as stored; 0: never */
+        int64_t expires_boot; /* the same by a clock that nobody sets; valid in the outbox */
         struct timer *deadline;
         struct out
                 *follower; /* ours, and enqueued when this one is gone: the sign about an answer elsewhere */
@@ -235,6 +236,10 @@ char *road_key(const char *prefix, int64_t n, char out[TURN_KEY_SIZE]);
  * only called once it is committed. `what` is for the log.
  */
 void road_write(struct road *r, const char *what, store_fn *fn, void (*done)(void *arg), void *arg);
+
+/* prune.c */
+void prune_begin(struct road *r); /* from now on, every minute */
+void prune_run(void *road);       /* now */
 
 /* decide.c */
 void decide_pending(struct road *r);                    /* looks at pending events, if nobody does */

@@ -578,6 +578,21 @@ static void old_events_go_and_young_ones_stay(void **state)
         assert_int_equal(rows(w), 10);
 }
 
+static void an_event_from_the_future_does_not_keep_those_behind_it(void **state)
+{
+        struct world *w = *state;
+        int64_t now = clock_wall_ms();
+
+        append_many(w, "message.received", now + 400 * DAY_MS, 1); /* the clock was wrong for a moment */
+        append_many(w, "message.received", now - 8 * DAY_MS, 2500);
+        append_many(w, "message.received", now, 10);
+        reopen_pruning(w);
+        for (int i = 0; i < 100 && rows(w) > 11; i++)
+                prune_until(w, -1, 50);
+        assert_int_equal(rows(w), 11);
+        assert_int_equal(bus_tail(w->bus), 1);
+}
+
 static void each_stream_has_its_own_retention(void **state)
 {
         struct world *w = *state;
@@ -882,6 +897,7 @@ int main(void)
                 CASE(a_consumer_may_stop_inside_its_call_or_while_the_store_works),
                 CASE(a_cursor_never_moves_back),
                 CASE(old_events_go_and_young_ones_stay),
+                CASE(an_event_from_the_future_does_not_keep_those_behind_it),
                 CASE(each_stream_has_its_own_retention),
                 CASE(pruning_waits_for_the_slowest_cursor),
                 CASE(nobody_is_waited_for_longer_than_events_are_kept),

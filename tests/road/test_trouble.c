@@ -178,6 +178,30 @@ static void a_clock_that_jumped_back_does_not_delay_a_delivery(void **state)
         rig_free(g);
 }
 
+static void a_clock_that_jumped_ahead_does_not_make_an_answer_too_old(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+#ifndef DRAGOMAN_FAULTS
+        rig_free(g);
+        skip();
+#endif
+        control->clock_offset_ms = 0;
+        g->adapters_down = true;
+        g->auto_answer = g->auto_send = true;
+        rig_say(g, "x", "c", "echo", "hello", NULL);
+        rig_until_count(g, "SELECT count(*) FROM deliveries WHERE state = 'queued'", 1);
+        control->clock_offset_ms = 3 * 24 * HOUR_MS;
+        g->adapters_down = false;
+        outbox_wake(g->road, "x");
+        rig_until(g, &g->sent_count, 1);
+        rig_until_idle(g);
+        assert_string_equal(rig_text(g, "SELECT state FROM deliveries"), "sent");
+        control->clock_offset_ms = 0;
+        rig_free(g);
+}
+
 static int make_control(void **state)
 {
         static char path[] = "/tmp/dragoman-control-XXXXXX";
@@ -207,6 +231,7 @@ int main(void)
                 cmocka_unit_test(a_turn_does_not_start_before_its_last_message_is_stored),
                 cmocka_unit_test(a_clock_that_jumped_back_does_not_delay_what_is_resumed),
                 cmocka_unit_test(a_clock_that_jumped_back_does_not_delay_a_delivery),
+                cmocka_unit_test(a_clock_that_jumped_ahead_does_not_make_an_answer_too_old),
         };
 
         return cmocka_run_group_tests(tests, make_control, drop_control);
