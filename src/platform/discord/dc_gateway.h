@@ -2,7 +2,9 @@
  * dc_gateway: the connection over which Discord tells what happens, for one bot: one session for each shard.
  *
  *     dc_gateway.c  asks for the budget, starts the shards, lets them identify one after the other
- *     dc_shard.c    one session: hello, identify or resume, heartbeats, goodbye
+ *     dc_shard.c    one shard over as many connections as it takes: hello, identify or resume, goodbye
+ *     dc_link.c     one connection: frames, heartbeat, how much may be sent
+ *     dc_progress.c its session: what was received, and what of that is committed
  *     dc_say.c      what we say to Discord
  *     dc_frame.c    the frames of one connection: inflated, parsed, in order
  *     dc_pending.c  what was handed over and is not committed

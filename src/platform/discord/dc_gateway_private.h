@@ -103,6 +103,73 @@ void dc_pending_done(struct dc_pending *p, uint64_t number);
 /* Takes the oldest away if it is done. */
 bool dc_pending_take(struct dc_pending *p, struct dc_passed *what);
 
+/* ---- dc_progress.c ---- */
+
+/* How far a shard has come: what of its session was received, and what of that is committed. Zeroed before dc_progress_open. */
+struct dc_progress {
+        char *session_id, *resume_url; /* of the session we are in; NULL: none */
+        int64_t seq;                   /* received */
+        struct dc_session committed;
+        struct dc_session next;    /* begun, but something before it is not committed yet */
+        struct dc_pending pending; /* received and not committed */
+        bool full;                 /* so much that nothing more should be read */
+        struct dc_session_file *file;
+};
+/* With what an earlier process has left. */
+void dc_progress_open(struct dc_progress *p, const struct dc_gateway_options *o, unsigned shard,
+                      unsigned shards);
+/* What has to be on disk is when this returns. */
+void dc_progress_release(struct dc_progress *p);
+/* The session cannot be resumed; what is missing since is still known. */
+void dc_progress_drop(struct dc_progress *p);
+/* READY has named a session. Returns since when something may be missing; 0: there was none before. */
+int64_t dc_progress_begin(struct dc_progress *p, const char *id, const char *resume_url, const json_t *ready,
+                          int64_t seq);
+/* A dispatch has come; returns its number. */
+uint64_t dc_progress_received(struct dc_progress *p, const struct dc_passed *what);
+/* The one of this number is committed, in any order. wall_ms: nothing is missing up to now if nothing else waits; 0: nobody knows. */
+void dc_progress_committed(struct dc_progress *p, uint64_t number, int64_t wall_ms);
+/* Discord has answered a heartbeat: the same. */
+void dc_progress_alive(struct dc_progress *p, int64_t wall_ms);
+/* What an earlier session missed is stored. */
+void dc_progress_caught_up(struct dc_progress *p);
+/* What a heartbeat says; -1: nothing yet. */
+int64_t dc_progress_heartbeat(const struct dc_progress *p);
+/* The session we are in, with who we are in it. */
+const struct dc_session *dc_progress_session(const struct dc_progress *p);
+
+/* ---- dc_link.c ---- */
+
+/* One connection. Each handler may free it. */
+struct dc_link;
+struct dc_link_handlers {
+        void (*opened)(void *arg);
+        void (*payload)(void *arg, json_t *payload); /* an object; borrowed */
+        int64_t (*heartbeat)(void *arg);             /* the number it says; -1: none yet */
+        void (*silent)(void *arg);                   /* the last heartbeat was not answered */
+        void (*unreadable)(void *arg, const char *why);
+        void (*closed)(void *arg, const struct websocket_end *end);
+};
+/* base: without its query. The handlers must live as long. */
+struct dc_link *dc_link_open(struct dc_gateway *g, const char *base, const struct dc_link_handlers *handlers,
+                             void *arg);
+/* No handler follows. NULL is fine. */
+void dc_link_free(struct dc_link *l);
+/* With a code that leaves the session alive; `closed` follows. */
+void dc_link_close(struct dc_link *l);
+/* Releases b, and wipes it: the token may be in it. */
+void dc_link_send(struct dc_link *l, struct buf *b);
+/* The first heartbeat at some moment of the first interval, as everybody else's. */
+void dc_link_beat_every(struct dc_link *l, int64_t ms);
+/* Discord asks for one. */
+void dc_link_beat_now(struct dc_link *l);
+/* Discord has answered one. */
+void dc_link_acked(struct dc_link *l);
+/* Nothing more is read until it is released. NULL is fine. */
+void dc_link_hold(struct dc_link *l, bool held);
+/* -1: not known. NULL is fine. */
+int64_t dc_link_ping_ms(const struct dc_link *l);
+
 /* ---- dc_say.c ---- */
 
 enum {

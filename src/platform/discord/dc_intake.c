@@ -11,13 +11,12 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "platform/discord/dc_event.h"
-#include "platform/discord/dc_rest.h"
+#include "platform/discord/dc_where.h"
 #include "platform/fetch.h"
 
 #define POSTS_MAX 1000 /* interactions over HTTP that wait to be stored */
 #define AGAIN_MS  500
 #define AGAIN_MAX 10000
-#define TRIES     8 /* to find out what a channel is: most of a minute */
 
 enum work_state { WORK_UNREADY, WORK_READY, WORK_STORING };
 
@@ -52,33 +51,24 @@ struct work {
         TAILQ_ENTRY(work) next;
 };
 
-/* A place that is being asked for. */
-struct question {
-        struct dc_intake *in;
-        char *place, *guild;
-        bool roles; /* which roles we have there is what is asked now */
-        unsigned tries;
-        struct timer *later; /* Discord was unwell */
-        LIST_ENTRY(question) next;
-};
-
 struct dc_intake {
         struct adapter *adapter;
         struct dc_inbound_hooks hooks;
         struct dc_cache *cache;
+        struct dc_where *where;
         struct dc_gateway *gateway;
         char *self;
         bool role_mentions;
         TAILQ_HEAD(works, work) window; /* in the order in which they are handed over */
         size_t unready, posts, missing;
         struct map holds; /* place to how often it is held */
-        LIST_HEAD(, question) questions;
         struct fetches fetches;
         struct timer *again; /* the inbox refused */
         unsigned refusals;
 };
 
 static void flush(struct dc_intake *in);
+static void on_where(void *arg, const char *place, bool known);
 
 /* ---- life ---- */
 
@@ -92,7 +82,7 @@ struct dc_intake *dc_intake_new(const struct dc_inbound_options *o, const struct
         in->cache = cache;
         in->role_mentions = o->role_mentions;
         TAILQ_INIT(&in->window);
-        LIST_INIT(&in->questions);
+        in->where = dc_where_new(o, hooks, cache, on_where, in);
         map_init(&in->holds);
         in->fetches =
                 (struct fetches){ .adapter = o->adapter, .from = "Discord", .max_bytes = o->media_max_bytes };
@@ -133,18 +123,8 @@ static void finish(struct work *w, bool ok)
         work_free(w);
 }
 
-static void question_free(struct question *q)
-{
-        LIST_REMOVE(q, next);
-        timer_free(q->later);
-        free(q->place);
-        free(q->guild);
-        free(q);
-}
-
 void dc_intake_free(struct dc_intake *in)
 {
-        struct question *q, *other;
         struct work *w;
 
         if (!in)
@@ -152,10 +132,7 @@ void dc_intake_free(struct dc_intake *in)
         in->gateway = NULL;
         while ((w = TAILQ_FIRST(&in->window)))
                 finish(w, false);
-        for (q = LIST_FIRST(&in->questions); q; q = other) {
-                other = LIST_NEXT(q, next);
-                question_free(q);
-        }
+        dc_where_free(in->where);
         map_release(&in->holds);
         timer_free(in->again);
         free(in->self);
@@ -173,6 +150,7 @@ void dc_intake_set_self(struct dc_intake *in, const char *user_id)
                 return;
         free(in->self);
         in->self = mem_strdup(user_id);
+        dc_where_set_self(in->where, user_id);
 }
 
 /* ---- storing ---- */
@@ -406,37 +384,15 @@ static bool read_it(struct work *w)
 
 /* ---- which place? ---- */
 
-static void on_later(void *arg);
-static void pose(struct question *q);
-
-/* A resumed session introduces no guilds: nobody has told us our roles there. */
-static bool needs_roles(const struct dc_intake *in, const char *guild)
-{
-        return in->role_mentions && in->self && dc_is_id(guild) && !dc_cache_knows_roles(in->cache, guild);
-}
-
-/* Not now is no answer: a thread that passes for a channel would be out of its channel's rules. What is told there waits. */
-static bool asks_again(struct question *q, int status)
-{
-        bool unwell = status == 0 || status == 429 || status >= 500;
-
-        if (!unwell || ++q->tries >= TRIES)
-                return false;
-        if (!q->later)
-                q->later = timer_new(q->in->adapter->loop, on_later, q);
-        timer_start(q->later, again_ms(q->tries - 1));
-        return true;
-}
-
 /* Whatever waits for the place goes on. */
-static void answered(struct question *q, bool known)
+static void on_where(void *arg, const char *place, bool known)
 {
-        struct dc_intake *in = q->in;
+        struct dc_intake *in = arg;
         struct work *w, *after;
 
         for (w = TAILQ_FIRST(&in->window); w; w = after) {
                 after = TAILQ_NEXT(w, next);
-                if (w->placed || strcmp(w->place, q->place) != 0)
+                if (w->placed || strcmp(w->place, place) != 0)
                         continue;
                 w->placed = true;
                 if (known)
@@ -444,79 +400,7 @@ static void answered(struct question *q, bool known)
                 else /* missed, and not even known to be a DM */
                         finish(w, true);
         }
-        question_free(q);
         flush(in);
-}
-
-static void on_place(void *arg, int status, json_t *body, const char *why)
-{
-        struct question *q = arg;
-        struct dc_intake *in = q->in;
-
-        if (asks_again(q, status))
-                return;
-        if (status == 200) {
-                dc_cache_add(in->cache, q->guild, body);
-                if (!q->guild)
-                        q->guild = mem_strdup(json_str(body, "guild_id", NULL));
-        } else if (q->guild) { /* then it is a channel like any other, and not asked for again */
-                json_t *plain = json_pack("{s:s, s:i}", "id", q->place, "type", DC_TYPE_TEXT);
-
-                log_info("Discord does not say what this channel is", LOG_S("adapter", in->adapter->name),
-                         LOG_S("channel", q->place), LOG_S("why", why));
-                dc_cache_add(in->cache, q->guild, plain);
-                json_decref(plain);
-        }
-        if (needs_roles(in, q->guild)) {
-                q->roles = true;
-                q->tries = 0;
-                pose(q);
-        } else {
-                answered(q, status == 200 || q->guild);
-        }
-}
-
-/* Where nobody tells, we have none. */
-static void on_roles(void *arg, int status, json_t *body, const char *why)
-{
-        struct question *q = arg;
-
-        if (asks_again(q, status))
-                return;
-        if (status != 200)
-                log_info("Discord does not say which roles the bot has",
-                         LOG_S("adapter", q->in->adapter->name), LOG_S("guild", q->guild), LOG_S("why", why));
-        dc_cache_set_roles(q->in->cache, q->guild, status == 200 ? json_object_get(body, "roles") : NULL);
-        answered(q, true);
-}
-
-static void pose(struct question *q)
-{
-        char *path = q->roles ? mem_printf("/guilds/%s/members/%s", q->guild, q->in->self)
-                              : mem_printf("/channels/%s", q->place);
-
-        q->in->hooks.get(q->in->hooks.ctx, path, q->roles ? on_roles : on_place, q);
-        free(path);
-}
-
-static void on_later(void *arg)
-{
-        pose(arg);
-}
-
-static void ask_place(struct dc_intake *in, const char *place, const char *guild)
-{
-        struct question *q;
-
-        LIST_FOREACH(q, &in->questions, next)
-                if (strcmp(q->place, place) == 0)
-                        return;
-        q = mem_zalloc(sizeof(*q));
-        q->in = in;
-        q->place = mem_strdup(place);
-        q->guild = mem_strdup(guild);
-        LIST_INSERT_HEAD(&in->questions, q, next);
-        pose(q);
 }
 
 /* Interactions bring their channel along. */
@@ -531,14 +415,12 @@ static void learn_channel(struct dc_intake *in, const json_t *d)
 static void prepare(struct work *w)
 {
         const char *guild = json_str(w->e.d, "guild_id", NULL);
-        struct dc_place known;
 
         if (is_interaction(w))
                 learn_channel(w->in, w->e.d);
-        w->placed = !guild || (dc_cache_place(w->in->cache, w->place, &known) &&
-                               (is_interaction(w) || !needs_roles(w->in, guild)));
+        w->placed = !guild || dc_where_knows(w->in->where, w->place, is_interaction(w) ? NULL : guild);
         if (!w->placed)
-                ask_place(w->in, w->place, guild);
+                dc_where_ask(w->in->where, w->place, guild);
         else if (read_it(w) && w->state == WORK_READY)
                 flush(w->in);
 }
@@ -625,7 +507,6 @@ void dc_intake_missed(struct dc_intake *in, const char *place, json_t *message)
 {
         const struct dc_dispatch e = { .type = "MESSAGE_CREATE", .d = message };
         const char *named = dc_event_place(e.type, message);
-        struct dc_place known;
         struct work *w, *before;
 
         if (!named || strcmp(named, place) != 0)
@@ -641,9 +522,9 @@ void dc_intake_missed(struct dc_intake *in, const char *place, json_t *message)
                 TAILQ_INSERT_BEFORE(before, w, next);
         else
                 TAILQ_INSERT_TAIL(&in->window, w, next);
-        w->placed = dc_cache_place(in->cache, place, &known); /* whether this is a DM is not in the message */
+        w->placed = dc_where_knows(in->where, place, NULL); /* whether this is a DM is not in the message */
         if (!w->placed)
-                ask_place(in, place, NULL);
+                dc_where_ask(in->where, place, NULL);
         else if (read_it(w))
                 flush(in);
 }

@@ -7,52 +7,22 @@
  */
 #include "platform/discord/dc_rest.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "net/pace.h"
 #include "platform/discord/dc_answer.h"
+#include "platform/discord/dc_call.h"
+#include "platform/discord/dc_guard.h"
 #include "platform/discord/dc_limit.h"
-#include "platform/discord/dc_route.h"
 
-#define CALL_MS        15000
-#define WAIT_MS        10000
-#define PER_SECOND     50
-#define DENIED_MS      60000
-#define FLYING_MAX     32   /* as many connections as are kept: more would only mean handshakes */
-#define LATE_LOOK_MS   200  /* how often calls that waited too long are looked for */
-#define INVALID_MAX    9000 /* of the 10,000 that get an address banned */
-#define INVALID_SLOTS  10
-#define INVALID_MINUTE 60000
-
-enum call_state { CALL_WAITING, CALL_FLYING, CALL_REFUSED };
-
-struct dc_call {
-        struct dc_rest *rest;
-        enum call_state state;
-        char *method, *major, *path; /* path behind the base, with its query */
-        char *route, *body;
-        struct dc_file files[DC_FILES_MAX];
-        size_t file_count;
-        enum dc_priority priority;
-        bool repeatable,
-                bare; /* bare: an interaction route, its token is in the path and the bot's is not shown */
-        int64_t total_ms, deadline_ms;
-        struct dc_bucket *bucket;
-        struct http_call *http;
-        dc_answer_fn *done;
-        void *arg;
-        struct error refusal; /* with CALL_REFUSED */
-        int refusal_code;
-        int64_t refusal_ms;
-        TAILQ_ENTRY(dc_call) next;
-};
+#define PER_SECOND   50
+#define DENIED_MS    60000
+#define GUARDED_MS   60000
+#define FLYING_MAX   32  /* as many connections as are kept: more would only mean handshakes */
+#define LATE_LOOK_MS 200 /* how often calls that waited too long are looked for */
 
 struct dc_rest {
         struct loop *loop;
@@ -69,9 +39,7 @@ struct dc_rest {
         bool unauthorized;
         void (*on_unauthorized)(void *arg);
         void *arg;
-        unsigned invalid[INVALID_SLOTS], invalid_sum, invalid_max;
-        int64_t invalid_minute;
-        bool guarded; /* told already */
+        struct dc_guard guard;
 };
 
 static void on_timer(void *arg);
@@ -94,7 +62,7 @@ struct dc_rest *dc_rest_new(const struct dc_rest_options *o)
         r->authorization = mem_printf("Authorization: Bot %s", secret_reveal(o->token));
         r->on_unauthorized = o->unauthorized;
         r->arg = o->arg;
-        r->invalid_max = o->invalid_max ? o->invalid_max : INVALID_MAX;
+        dc_guard_init(&r->guard, r->name, o->invalid_max);
         dc_limits_init(&r->limits);
         LIST_INIT(&r->busy);
         TAILQ_INIT(&r->flying);
@@ -102,21 +70,6 @@ struct dc_rest *dc_rest_new(const struct dc_rest_options *o)
         r->global = pace_new(&limits);
         r->timer = timer_new(o->loop, on_timer, r);
         return r;
-}
-
-static void call_free(struct dc_call *c)
-{
-        for (size_t i = 0; i < c->file_count; i++) {
-                free((char *)c->files[i].path);
-                free((char *)c->files[i].name);
-                free((char *)c->files[i].mime);
-        }
-        free(c->method);
-        free(c->major);
-        free(c->path);
-        free(c->route);
-        free(c->body);
-        free(c);
 }
 
 /* ---- queues ---- */
@@ -177,48 +130,10 @@ static void answer_refused(struct dc_rest *r)
 
                 TAILQ_REMOVE(&r->refused, c, next);
                 c->done(c->arg, &answer);
-                call_free(c);
+                dc_call_free(c);
                 if (was_last)
                         break;
         }
-}
-
-/* ---- invalid answers ---- */
-
-/* Slots of a minute each; those older than ten minutes do not count. */
-static void invalid_age(struct dc_rest *r)
-{
-        int64_t minute = loop_now_ms(r->loop) / INVALID_MINUTE;
-
-        for (int i = 0; r->invalid_minute < minute; i++) {
-                r->invalid_minute = i < INVALID_SLOTS ? r->invalid_minute + 1 : minute;
-                r->invalid_sum -= r->invalid[r->invalid_minute % INVALID_SLOTS];
-                r->invalid[r->invalid_minute % INVALID_SLOTS] = 0;
-        }
-        if (r->guarded && r->invalid_sum < r->invalid_max) {
-                r->guarded = false;
-                log_info("calls of Discord go on", LOG_S("adapter", r->name));
-        }
-}
-
-static void invalid_count(struct dc_rest *r)
-{
-        invalid_age(r);
-        r->invalid[r->invalid_minute % INVALID_SLOTS]++;
-        r->invalid_sum++;
-        if (r->invalid_sum < r->invalid_max || r->guarded)
-                return;
-        r->guarded = true;
-        log_error("Discord has refused so many calls that it would soon ban our address; nothing is sent "
-                  "until fewer "
-                  "than the limit lie within ten minutes",
-                  LOG_S("adapter", r->name), LOG_I("refused", r->invalid_sum),
-                  LOG_I("limit", r->invalid_max));
-}
-
-unsigned dc_rest_invalid(const struct dc_rest *r)
-{
-        return r->invalid_sum;
 }
 
 /* ---- what an answer teaches ---- */
@@ -285,7 +200,7 @@ static void take_notice(struct dc_call *c, struct dc_bucket *b, const struct dc_
         struct dc_rest *r = c->rest;
 
         if (a->status == 401 || a->status == 403 || (a->status == 429 && !is_shared(c)))
-                invalid_count(r);
+                dc_guard_count(&r->guard, loop_now_ms(r->loop));
         if (a->status == 429)
                 on_limited(c, b, a);
         if (is_denied(a)) {
@@ -328,7 +243,7 @@ static void on_done(void *arg, const struct http_result *result)
                 enqueue(c, b, true);
         } else {
                 c->done(c->arg, &answer);
-                call_free(c);
+                dc_call_free(c);
         }
         json_decref(body);
         if (bad_token && r->on_unauthorized)
@@ -336,63 +251,19 @@ static void on_done(void *arg, const struct http_result *result)
         pump(r);
 }
 
-/* ---- the request ---- */
-
-static size_t make_parts(const struct dc_call *c, struct http_part *parts, char names[][32])
-{
-        size_t n = 0;
-
-        if (c->body)
-                parts[n++] = (struct http_part){ .name = "payload_json",
-                                                 .data = c->body,
-                                                 .data_n = strlen(c->body),
-                                                 .content_type = "application/json" };
-        for (size_t i = 0; i < c->file_count; i++) {
-                snprintf(names[i], sizeof(names[i]), "files[%zu]", i);
-                parts[n++] = (struct http_part){ .name = names[i],
-                                                 .file_path = c->files[i].path,
-                                                 .file_name = c->files[i].name,
-                                                 .content_type = c->files[i].mime };
-        }
-        return n;
-}
+/* ---- who may go ---- */
 
 static void fly(struct dc_call *c)
 {
         static const struct http_handlers handlers = { .on_done = on_done };
         struct dc_rest *r = c->rest;
-        struct http_part parts[DC_FILES_MAX + 1] = { 0 };
-        char names[DC_FILES_MAX][32];
-        char *url = mem_printf("%s%s", r->base, c->path);
-        const char *headers[4] = { DC_AGENT };
-        size_t n = 1;
-        struct http_request q = { .method = c->method,
-                                  .url = url,
-                                  .headers = headers,
-                                  .total_ms = c->total_ms,
-                                  .repeatable = c->repeatable };
 
-        if (!c->bare)
-                headers[n++] = r->authorization;
-        if (c->file_count > 0) {
-                q.part_count = make_parts(c, parts, names);
-                q.parts = parts;
-        } else if (c->body) {
-                headers[n++] = "Content-Type: application/json";
-                q.body = c->body;
-                q.body_n = strlen(c->body);
-        }
         c->state = CALL_FLYING;
         c->bucket->flying++;
         r->flying_count++;
         TAILQ_INSERT_TAIL(&r->flying, c, next);
-        c->http = http_start(r->http, &q, &handlers, c);
-        if (c->bare)
-                explicit_bzero(url, strlen(url));
-        free(url);
+        c->http = dc_call_start(c, r->http, r->base, r->authorization, &handlers);
 }
-
-/* ---- who may go ---- */
 
 /* 0: now; > 0: ask again then; -1: after an answer. Counts at the global limit when it says 0. */
 static int64_t wait_of(struct dc_rest *r, const struct dc_bucket *b, const struct dc_call *c)
@@ -481,7 +352,7 @@ static void on_timer(void *arg)
         struct dc_rest *r = arg;
         struct dc_bucket *b, *after;
 
-        invalid_age(r);
+        dc_guard_is_open(&r->guard, loop_now_ms(r->loop));
         for (b = LIST_FIRST(&r->busy); b; b = after) {
                 after = LIST_NEXT(b, busy);
                 end_late(r, b, -1);
@@ -492,46 +363,17 @@ static void on_timer(void *arg)
 
 /* ---- making a call ---- */
 
-static bool is_bare(const char *route)
-{
-        return strncmp(route, "/interactions/", 14) == 0 || strncmp(route, "/webhooks/", 10) == 0;
-}
-
-static struct dc_call *call_new(struct dc_rest *r, const struct dc_request *q, dc_answer_fn *done, void *arg)
-{
-        struct dc_call *c = mem_zalloc(sizeof(*c));
-        int64_t wait = q->wait_ms > 0 ? q->wait_ms : WAIT_MS;
-
-        c->rest = r;
-        c->method = mem_strdup(q->method);
-        c->route = mem_strdup(q->route);
-        c->body = q->body ? json_text(q->body) : NULL;
-        c->priority = q->priority;
-        c->repeatable = q->repeatable;
-        c->bare = is_bare(q->route);
-        c->total_ms = q->total_ms > 0 ? q->total_ms : CALL_MS;
-        c->deadline_ms = loop_now_ms(r->loop) + wait;
-        c->done = done;
-        c->arg = arg;
-        for (; c->file_count < q->file_count && c->file_count < DC_FILES_MAX; c->file_count++)
-                c->files[c->file_count] = (struct dc_file){ mem_strdup(q->files[c->file_count].path),
-                                                            mem_strdup(q->files[c->file_count].name),
-                                                            mem_strdup(q->files[c->file_count].mime) };
-        return c;
-}
-
 /* Why it cannot even wait; false: it can. */
 static bool refused_at_once(struct dc_call *c)
 {
         struct dc_rest *r = c->rest;
         const struct dc_bucket *b = c->bucket;
 
-        invalid_age(r);
         if (r->unauthorized && !c->bare) {
                 refuse(c, ERR_REFUSED, -1,
                        "Discord does not know the bot token: nothing more is asked with it");
-        } else if (r->invalid_sum >= r->invalid_max) {
-                refuse(c, ERR_LIMIT, INVALID_MINUTE,
+        } else if (!dc_guard_is_open(&r->guard, loop_now_ms(r->loop))) {
+                refuse(c, ERR_LIMIT, GUARDED_MS,
                        "Discord has refused so many calls in ten minutes that it would soon ban our address: "
                        "nothing is sent for "
                        "a while");
@@ -548,28 +390,24 @@ static bool refused_at_once(struct dc_call *c)
 
 struct dc_call *dc_rest_call(struct dc_rest *r, const struct dc_request *q, dc_answer_fn *done, void *arg)
 {
-        struct dc_call *c = call_new(r, q, done, arg);
+        struct dc_call *c = mem_zalloc(sizeof(*c));
+        int64_t now = loop_now_ms(r->loop);
         struct error err = { 0 };
-        struct buf path, major;
 
-        buf_init(&path, 0);
-        buf_init(&major, 0);
-        if (dc_route_fill(q, &path, &major, &err) < 0) {
+        c->rest = r;
+        c->done = done;
+        c->arg = arg;
+        if (dc_call_make(c, q, now, &err) < 0) {
                 refuse(c, ERR_INVALID, -1, err.text);
-        } else {
-                c->path = mem_strdup(path.data);
-                c->major = mem_strdup(major.data);
-                c->bucket =
-                        dc_limits_bucket(&r->limits, q->method, q->route, major.data, loop_now_ms(r->loop));
-                if (!refused_at_once(c)) {
-                        enqueue(c, c->bucket, false);
-                        if (c->priority == DC_URGENT) /* also when all connections are busy */
-                                pump_bucket(r, c->bucket);
-                        pump(r);
-                }
+                return c;
         }
-        buf_release(&path);
-        buf_release(&major);
+        c->bucket = dc_limits_bucket(&r->limits, c->method, c->route, c->major, now);
+        if (refused_at_once(c))
+                return c;
+        enqueue(c, c->bucket, false);
+        if (c->priority == DC_URGENT) /* also when all connections are busy */
+                pump_bucket(r, c->bucket);
+        pump(r);
         return c;
 }
 
@@ -593,12 +431,17 @@ void dc_call_abort(struct dc_call *c)
                 http_abort(c->http);
                 timer_start(c->rest->timer, 0); /* its place is free */
         }
-        call_free(c);
+        dc_call_free(c);
 }
 
 size_t dc_rest_waiting(const struct dc_rest *r)
 {
         return r->waiting;
+}
+
+unsigned dc_rest_invalid(const struct dc_rest *r)
+{
+        return r->guard.sum;
 }
 
 static void abort_all(struct dc_calls *calls)

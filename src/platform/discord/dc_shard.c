@@ -5,37 +5,21 @@
  *        ▲                          └──────► identifying ──┘ │
  *        └───────────────── closing ◄────────────────────────┘     stopped: for good
  *
- * `enter` is the one door. Whoever wants to leave a connection says what comes next (a plan) and closes; `lost` then does it.
- *
- * Two sequence numbers: `seq` is the last one received, which a resume on another connection of this process continues, because
- * what lies between is still in our hands; `session.seq` is committed. Only that one goes to disk and into heartbeats, so that Discord keeps
- * what we could still lose.
+ * `enter` is the one door. Whoever wants to leave a connection says what comes next (a plan) and closes; `lost` then does it. What of the session was
+ * received and what is committed is dc_progress.c's.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/id.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "platform/discord/dc_gateway_private.h"
-#include "platform/discord/dc_rest.h"
 #include "platform/discord/discord.h"
 
-#define API_VERSION   10
-#define OUR_CLOSE     4000 /* anything but 1000 and 1001, which would end the session */
-#define CLOSE_MS      2000
-#define RESUMES_MAX   3
-#define OPEN_MAX      1000  /* uncommitted; beyond it nothing is read until half of them are */
-#define PENDING_MAX   50000 /* with those that only wait for an earlier one */
-#define FRAMES_MINUTE 120
-#define FRAMES_SPARE  10 /* of them, for heartbeats of our own and the beginning of a session */
-#define INTERVAL_MIN  10
-#define INTERVAL_MAX  3600000
-#define MESSAGE_MAX   ((size_t)32 << 20)
+#define RESUMES_MAX 3
 
 enum shard_state {
         SHARD_WAITING, /* for its turn, or after a failure */
@@ -52,31 +36,18 @@ struct dc_shard {
         struct dc_gateway *g;
         unsigned id, shards;
         enum shard_state state;
-        struct websocket *ws;
-        struct dc_frames *frames;
-        struct timer *timer; /* of the state */
-        struct timer *beat;
-        struct dc_session_file *file;
-
-        char *session_id, *resume_url; /* of the session we are in; NULL: none */
-        int64_t seq;                   /* received */
-        struct dc_session session;     /* committed */
-        struct dc_session next;        /* begun, but something before it is not committed yet */
-
-        struct dc_pending pending; /* handed over and not committed */
+        struct dc_link *link; /* NULL: no connection */
+        struct timer *timer;  /* of the state */
+        struct dc_progress progress;
 
         enum dc_plan plan;
         int64_t wait_ms; /* of the plan; -1: as the failures say */
         char why[200];
         bool fresh;        /* this attempt is to identify */
         bool sent_resume;  /* on this connection */
-        bool busy, full;   /* reading is paused: parsing, uncommitted */
-        bool acked;        /* the last heartbeat */
         unsigned failures; /* in a row, of connections that did not live long */
         unsigned resumes;  /* in a row, that came to nothing */
-        int64_t interval_ms, beat_ms, ping_ms, up_ms;
-        int64_t minute_ms; /* when the counted minute began */
-        unsigned frames_sent;
+        int64_t up_ms;     /* since when it is up, loop time; -1: it is not */
 };
 
 static void enter(struct dc_shard *s, enum shard_state state)
@@ -90,92 +61,19 @@ static void enter(struct dc_shard *s, enum shard_state state)
         s->state = state;
 }
 
-/* ---- sending ---- */
-
-static bool may_send(struct dc_shard *s, unsigned spare)
-{
-        int64_t now = dc_gateway_now(s->g);
-
-        if (now - s->minute_ms >= 60000) {
-                s->minute_ms = now;
-                s->frames_sent = 0;
-        }
-        return s->frames_sent + spare < FRAMES_MINUTE;
-}
-
-static void send_frame(struct dc_shard *s, const struct buf *b)
-{
-        struct error err = { 0 };
-
-        if (b->len > DC_FRAME_MAX) {
-                log_error("a frame for Discord is larger than it takes; it is not sent",
-                          LOG_S("adapter", s->g->o.name), LOG_I("bytes", b->len));
-                return;
-        }
-        s->frames_sent++;
-        if (websocket_send(s->ws, false, b->data, b->len, &err) < 0)
-                log_debug("a frame could not be sent", LOG_S("why", err.text));
-}
-
-static void beat(struct dc_shard *s)
-{
-        bool told = s->session_id && s->seq > 0;
-        struct buf b;
-
-        buf_init(&b, 0);
-        dc_say_heartbeat(&b, !told ? -1 : s->next.id ? s->next.seq : s->session.seq);
-        s->acked = false;
-        s->beat_ms = dc_gateway_now(s->g);
-        send_frame(s, &b);
-        buf_release(&b);
-}
-
-/* The token was in it. */
-static void send_secret(struct dc_shard *s, struct buf *b)
-{
-        send_frame(s, b);
-        explicit_bzero(b->data, b->len);
-        buf_release(b);
-}
-
-static void send_identify(struct dc_shard *s)
-{
-        struct buf b;
-
-        buf_init(&b, 0);
-        dc_say_identify(&b, &s->g->o, s->id, s->shards);
-        send_secret(s, &b);
-}
-
-static void send_resume(struct dc_shard *s)
-{
-        struct buf b;
-
-        buf_init(&b, 0);
-        dc_say_resume(&b, &s->g->o, s->session_id, s->seq);
-        send_secret(s, &b);
-}
-
 /* ---- leaving a connection ---- */
 
 static void drop_session(struct dc_shard *s)
 {
-        free(s->session_id);
-        free(s->resume_url);
-        s->session_id = s->resume_url = NULL;
-        s->seq = 0; /* a new session must never meet an old number */
+        dc_progress_drop(&s->progress);
         s->resumes = 0;
 }
 
 static void drop_connection(struct dc_shard *s)
 {
         timer_stop(s->timer);
-        timer_stop(s->beat);
-        websocket_free(s->ws);
-        s->ws = NULL;
-        dc_frames_free(s->frames);
-        s->frames = NULL;
-        s->busy = false;
+        dc_link_free(s->link);
+        s->link = NULL;
         dc_gateway_turn_over(s->g, s, false);
 }
 
@@ -218,7 +116,7 @@ static void lost(struct dc_shard *s)
                 drop_session(s);
         g->counted.lost++;
         log_info("discord connection ended", LOG_S("adapter", g->o.name), LOG_I("shard", s->id),
-                 LOG_S("why", s->why), LOG_S("next", s->session_id ? "resume" : "identify"),
+                 LOG_S("why", s->why), LOG_S("next", s->progress.session_id ? "resume" : "identify"),
                  LOG_I("inMs", wait));
         enter(s, SHARD_WAITING);
         timer_start(s->timer, wait);
@@ -233,10 +131,9 @@ static void leave(struct dc_shard *s, enum dc_plan plan, int64_t wait_ms, const 
         s->plan = plan;
         s->wait_ms = wait_ms;
         snprintf(s->why, sizeof(s->why), "%.199s", why);
-        timer_stop(s->beat);
         timer_stop(s->timer);
         enter(s, SHARD_CLOSING);
-        websocket_close(s->ws, OUR_CLOSE, NULL);
+        dc_link_close(s->link);
 }
 
 static void on_closed(void *arg, const struct websocket_end *end)
@@ -267,76 +164,36 @@ static void on_closed(void *arg, const struct websocket_end *end)
 
 /* ---- what is not committed ---- */
 
-static void set_pause(struct dc_shard *s)
+static uint64_t received(struct dc_shard *s, struct dc_passed what)
 {
-        if (s->ws)
-                websocket_pause(s->ws, s->busy || s->full);
-}
+        uint64_t number = dc_progress_received(&s->progress, &what);
 
-static uint64_t pending_add(struct dc_shard *s, struct dc_passed what)
-{
-        uint64_t number = dc_pending_add(&s->pending, &what);
-
-        if ((s->pending.open >= OPEN_MAX || s->pending.count >= PENDING_MAX) && !s->full) {
-                s->full = true;
-                set_pause(s);
-        }
+        dc_link_hold(s->link, s->progress.full);
         return number;
 }
 
-/* Nothing is missing up to now, when nothing waits to be committed. Once there was a message its time is better than our clock's. */
-static void note_seen(struct dc_shard *s)
+/* While the session is up nothing is missing up to now, when nothing waits to be committed. */
+static int64_t complete_ms(const struct dc_shard *s)
 {
-        if (s->pending.count == 0 && s->state == SHARD_UP && !s->session.seen_message)
-                s->session.seen_ms = s->g->o.wall_ms();
-}
-
-static void note_passed(struct dc_shard *s, const struct dc_passed *what)
-{
-        if (what->begins && s->next.id) {
-                dc_session_release(&s->session);
-                s->session = s->next;
-                s->next = (struct dc_session){ 0 };
-        }
-        s->session.seq = what->seq;
-        if (what->message_ms > 0 && (!s->session.seen_message || what->message_ms > s->session.seen_ms)) {
-                s->session.seen_ms = what->message_ms;
-                s->session.seen_message = true;
-        }
+        return s->state == SHARD_UP ? s->g->o.wall_ms() : 0;
 }
 
 void dc_shard_committed(struct dc_shard *s, uint64_t number)
 {
-        struct dc_passed what;
-        bool moved = false;
-
-        dc_pending_done(&s->pending, number);
-        while (dc_pending_take(&s->pending, &what)) {
-                note_passed(s, &what);
-                moved = true;
-        }
-        if (moved) {
-                note_seen(s);
-                dc_session_save(s->file, &s->session);
-        }
-        if (s->full && s->pending.open <= OPEN_MAX / 2 && s->pending.count <= PENDING_MAX / 2) {
-                s->full = false;
-                set_pause(s);
-        }
+        dc_progress_committed(&s->progress, number, complete_ms(s));
+        dc_link_hold(s->link, s->progress.full);
 }
 
 void dc_shard_caught_up(struct dc_shard *s)
 {
-        s->session.missing_ms = s->next.missing_ms = 0;
-        if (s->session.id)
-                dc_session_save(s->file, &s->session);
+        dc_progress_caught_up(&s->progress);
 }
 
 /* ---- dispatches ---- */
 
 static void up(struct dc_shard *s, bool resumed, int64_t since_ms)
 {
-        const struct dc_session *who = s->next.id ? &s->next : &s->session;
+        const struct dc_session *who = dc_progress_session(&s->progress);
         const struct dc_gateway_ready ready = { .shard = s->id,
                                                 .resumed = resumed,
                                                 .user_id = who->user_id,
@@ -364,30 +221,18 @@ static char *resume_url_of(const struct dc_shard *s, const json_t *d)
 
 static void on_ready(struct dc_shard *s, const json_t *d, int64_t seq)
 {
-        const json_t *user = json_object_get(d, "user"), *app = json_object_get(d, "application");
         const char *id = json_str(d, "session_id", NULL);
-        int64_t since_ms = s->session.missing_ms ? s->session.missing_ms : s->session.seen_ms;
+        int64_t since_ms;
+        char *url;
 
         if (!id || s->state != SHARD_IDENTIFYING) {
                 leave(s, DC_IDENTIFY, -1, "Discord's READY came unasked, or names no session");
                 return;
         }
-        drop_session(s);
-        s->session_id = mem_strdup(id);
-        s->resume_url = resume_url_of(s, d);
-        s->seq = seq;
-        dc_session_release(&s->next);
-        s->next = (struct dc_session){ .id = mem_strdup(id),
-                                       .resume_url = mem_strdup(s->resume_url),
-                                       .seq = seq,
-                                       .seen_ms = s->session.seen_ms,
-                                       .seen_message = s->session.seen_message,
-                                       .missing_ms = since_ms,
-                                       .user_id = mem_strdup(json_str(user, "id", NULL)),
-                                       .username = mem_strdup(json_str(user, "username", NULL)),
-                                       .application_id = mem_strdup(json_str(app, "id", NULL)) };
-        /* it says nothing that would have to be stored */
-        dc_shard_committed(s, pending_add(s, (struct dc_passed){ .seq = seq, .begins = true }));
+        url = resume_url_of(s, d);
+        since_ms = dc_progress_begin(&s->progress, id, url, d, seq);
+        free(url);
+        dc_link_hold(s->link, s->progress.full);
         up(s, false, since_ms);
 }
 
@@ -395,25 +240,23 @@ static void on_resumed(struct dc_shard *s, int64_t seq)
 {
         if (s->state != SHARD_RESUMING)
                 return;
-        if (seq > s->seq) {
-                s->seq = seq;
-                dc_shard_committed(s, pending_add(s, (struct dc_passed){ .seq = seq }));
-        }
-        up(s, true, s->session.missing_ms);
+        if (seq > s->progress.seq)
+                dc_shard_committed(s, received(s, (struct dc_passed){ .seq = seq }));
+        up(s, true, s->progress.committed.missing_ms);
 }
 
-static void hand_over(struct dc_shard *s, const char *type, json_t *d)
+static void hand_over(struct dc_shard *s, const char *type, json_t *d, int64_t seq)
 {
         bool message = strcmp(type, "MESSAGE_CREATE") == 0;
-        struct dc_passed what = { .seq = s->seq,
+        struct dc_passed what = { .seq = seq,
                                   .message_ms = message ? dc_id_time_ms(json_str(d, "id", NULL)) : 0 };
-        uint64_t number = pending_add(s, what);
+        uint64_t number = received(s, what);
         const struct dc_dispatch e = { .ticket = (uint64_t)s->id << DC_TICKET_SHARD | number,
                                        .shard = s->id,
                                        .type = type,
                                        .d = d,
-                                       .session = s->session_id,
-                                       .seq = s->seq };
+                                       .session = s->progress.session_id,
+                                       .seq = seq };
 
         s->g->counted.events++;
         s->g->on.event(s->g->arg, &e);
@@ -428,43 +271,64 @@ static void on_dispatch(struct dc_shard *s, const json_t *payload, json_t *d)
                 on_ready(s, d, seq);
                 return;
         }
-        if (!s->session_id || (s->state != SHARD_RESUMING && s->state != SHARD_UP))
+        if (!s->progress.session_id || (s->state != SHARD_RESUMING && s->state != SHARD_UP))
                 return;
         if (strcmp(type, "RESUMED") == 0) {
                 on_resumed(s, seq);
                 return;
         }
-        if (seq <= s->seq) /* told again: it is in our hands already */
+        if (seq <= s->progress.seq) /* told again: it is in our hands already */
                 return;
-        s->seq = seq;
         if (s->state == SHARD_RESUMING) /* replaying: it is alive */
                 timer_start(s->timer, s->g->o.times.ready_ms);
-        hand_over(s, type, d);
+        hand_over(s, type, d, seq);
 }
 
-/* ---- heartbeats ---- */
+/* ---- the connection's beginning, and its heartbeat ---- */
 
-static void on_beat(void *arg)
+static int64_t on_heartbeat(void *arg)
+{
+        return dc_progress_heartbeat(&((struct dc_shard *)arg)->progress);
+}
+
+static void on_silent(void *arg)
 {
         struct dc_shard *s = arg;
 
-        if (!s->acked && !s->busy && !s->full) {
-                s->g->counted.zombies++;
-                leave(s, DC_RESUME, soon(s), "Discord did not answer a heartbeat");
-                return;
-        }
-        beat(s);
-        timer_start(s->beat, s->interval_ms);
+        s->g->counted.zombies++;
+        leave(s, DC_RESUME, soon(s), "Discord did not answer a heartbeat");
 }
 
 static void on_ack(struct dc_shard *s)
 {
-        s->acked = true;
-        if (s->beat_ms >= 0)
-                s->ping_ms = dc_gateway_now(s->g) - s->beat_ms;
-        note_seen(s);
-        if (s->session.id)
-                dc_session_save(s->file, &s->session);
+        dc_link_acked(s->link);
+        dc_progress_alive(&s->progress, complete_ms(s));
+}
+
+static void identify(struct dc_shard *s)
+{
+        struct buf b;
+
+        enter(s, SHARD_IDENTIFYING);
+        s->g->counted.identifies++;
+        buf_init(&b, 0);
+        dc_say_identify(&b, &s->g->o, s->id, s->shards);
+        dc_link_send(s->link, &b);
+        dc_gateway_turn_over(s->g, s, true);
+}
+
+static void resume(struct dc_shard *s)
+{
+        struct buf b;
+
+        enter(s, SHARD_RESUMING);
+        s->g->counted.resumes++;
+        s->sent_resume = true;
+        if (s->progress.committed.missing_ms > 0)
+                s->g->on.behind(s->g->arg, s->id);
+        buf_init(&b, 0);
+        dc_say_resume(&b, &s->g->o, s->progress.session_id, s->progress.seq);
+        dc_link_send(s->link, &b);
 }
 
 static void on_hello(struct dc_shard *s, const json_t *d)
@@ -475,26 +339,13 @@ static void on_hello(struct dc_shard *s, const json_t *d)
                 leave(s, DC_RESUME, -1, "Discord's HELLO makes no sense");
                 return;
         }
-        s->interval_ms = interval < INTERVAL_MIN   ? INTERVAL_MIN
-                         : interval > INTERVAL_MAX ? INTERVAL_MAX
-                                                   : interval;
-        s->acked = true; /* there is nothing to be answered yet on this connection */
-        timer_start(s->beat, (int64_t)id_random_below((uint64_t)s->interval_ms));
+        dc_link_beat_every(s->link, interval);
         timer_start(s->timer, s->g->o.times.ready_ms);
-        if (s->fresh) {
-                enter(s, SHARD_IDENTIFYING);
-                s->g->counted.identifies++;
-                send_identify(s);
-                dc_gateway_turn_over(s->g, s, true);
-        } else {
-                enter(s, SHARD_RESUMING);
-                s->g->counted.resumes++;
-                s->sent_resume = true;
-                if (s->session.missing_ms > 0)
-                        s->g->on.behind(s->g->arg, s->id);
-                send_resume(s);
-        }
-        set_pause(s); /* when what came over the last connection still waits */
+        if (s->fresh)
+                identify(s);
+        else
+                resume(s);
+        dc_link_hold(s->link, s->progress.full); /* when what came over the last connection still waits */
 }
 
 /* ---- frames ---- */
@@ -504,7 +355,7 @@ static void on_invalid(struct dc_shard *s, bool resumable)
         int64_t most = s->g->o.times.invalid_ms,
                 wait = most / 5 + (int64_t)id_random_below((uint64_t)(most - most / 5) + 1);
 
-        if (resumable && s->session_id)
+        if (resumable && s->progress.session_id)
                 leave(s, DC_RESUME, wait, "Discord has invalidated the connection");
         else
                 leave(s, DC_IDENTIFY, wait, "Discord has invalidated the session");
@@ -522,8 +373,7 @@ static void on_payload(void *arg, json_t *payload)
                 on_dispatch(s, payload, d);
                 break;
         case DC_OP_HEARTBEAT:
-                if (may_send(s, FRAMES_SPARE))
-                        beat(s);
+                dc_link_beat_now(s->link);
                 break;
         case DC_OP_RECONNECT:
                 leave(s, DC_RESUME, soon(s), "Discord asked for a new connection");
@@ -540,16 +390,6 @@ static void on_payload(void *arg, json_t *payload)
         default:
                 break; /* news for others */
         }
-}
-
-static void on_busy(void *arg, bool busy)
-{
-        struct dc_shard *s = arg;
-
-        s->busy = busy;
-        set_pause(s);
-        if (!busy)
-                dc_gateway_was_large(s->g);
 }
 
 static void on_unreadable(void *arg, const char *why)
@@ -569,57 +409,32 @@ static void on_open(void *arg)
         timer_start(s->timer, s->g->o.times.hello_ms);
 }
 
-static void on_message(void *arg, bool binary, const char *bytes, size_t n)
-{
-        struct dc_shard *s = arg;
-
-        dc_frames_feed(s->frames, binary, bytes, n);
-}
-
 /* ---- connecting ---- */
-
-static char *full_url(const struct dc_shard *s, const char *base)
-{
-        const char *compress = s->g->o.compress;
-        bool squeezed = compress && strcmp(compress, "none") != 0;
-        size_t n = strlen(base);
-
-        return mem_printf("%s%s?v=%d&encoding=json%s%s", base, n > 0 && base[n - 1] == '/' ? "" : "/",
-                          API_VERSION, squeezed ? "&compress=" : "", squeezed ? compress : "");
-}
 
 static void open_connection(struct dc_shard *s, const char *base)
 {
-        static const struct websocket_handlers handlers = { .on_open = on_open,
-                                                            .on_message = on_message,
-                                                            .on_closed = on_closed };
-        static const struct dc_frames_handlers frame_handlers = { .payload = on_payload,
-                                                                  .busy = on_busy,
-                                                                  .failed = on_unreadable };
-        static const char *const headers[] = { DC_AGENT, NULL };
-        char *url = full_url(s, base);
+        static const struct dc_link_handlers handlers = { .opened = on_open,
+                                                          .payload = on_payload,
+                                                          .heartbeat = on_heartbeat,
+                                                          .silent = on_silent,
+                                                          .unreadable = on_unreadable,
+                                                          .closed = on_closed };
 
         enter(s, SHARD_CONNECTING);
         s->sent_resume = false;
-        s->up_ms = s->beat_ms = s->ping_ms = -1;
-        s->frames = dc_frames_new(s->g->o.loop, s->g->o.compress, &frame_handlers, s);
-        s->ws = websocket_open(
-                s->g->o.loop, s->g->o.http,
-                &(struct websocket_options){
-                        .url = url, .headers = headers, .close_ms = CLOSE_MS, .max_message = MESSAGE_MAX },
-                &handlers, s);
-        free(url);
+        s->up_ms = -1;
+        s->link = dc_link_open(s->g, base, &handlers, s);
 }
 
 void dc_shard_start(struct dc_shard *s)
 {
         if (s->state != SHARD_WAITING)
                 return;
-        s->fresh = s->session_id == NULL;
+        s->fresh = s->progress.session_id == NULL;
         if (s->fresh)
                 dc_gateway_want_turn(s->g, s);
         else /* where the session is; should nobody be there any more, the main door now and then */
-                open_connection(s, s->failures % 4 == 3 ? s->g->url : s->resume_url);
+                open_connection(s, s->failures % 4 == 3 ? s->g->url : s->progress.resume_url);
 }
 
 void dc_shard_identify(struct dc_shard *s)
@@ -634,7 +449,7 @@ static void on_timer(void *arg)
 
         if (s->state == SHARD_WAITING)
                 dc_shard_start(s);
-        else if (s->full) /* we are not even listening */
+        else if (s->progress.full) /* we are not even listening */
                 timer_start(s->timer, s->g->o.times.ready_ms);
         else
                 leave(s, DC_RESUME, -1,
@@ -651,15 +466,9 @@ struct dc_shard *dc_shard_new(struct dc_gateway *g, unsigned id, unsigned shards
         s->g = g;
         s->id = id;
         s->shards = shards;
-        s->up_ms = s->beat_ms = s->ping_ms = -1;
+        s->up_ms = -1;
         s->timer = timer_new(g->o.loop, on_timer, s);
-        s->beat = timer_new(g->o.loop, on_beat, s);
-        s->file = dc_session_open(&g->o, id, shards, &s->session);
-        if (s->session.id) {
-                s->session_id = mem_strdup(s->session.id);
-                s->resume_url = mem_strdup(s->session.resume_url);
-                s->seq = s->session.seq;
-        }
+        dc_progress_open(&s->progress, &g->o, id, shards);
         return s;
 }
 
@@ -675,13 +484,7 @@ void dc_shard_free(struct dc_shard *s)
                 return;
         dc_shard_stop(s);
         timer_free(s->timer);
-        timer_free(s->beat);
-        dc_session_close(s->file);
-        dc_session_release(&s->session);
-        dc_session_release(&s->next);
-        free(s->session_id);
-        free(s->resume_url);
-        dc_pending_release(&s->pending);
+        dc_progress_release(&s->progress);
         free(s);
 }
 
@@ -702,9 +505,9 @@ unsigned dc_shard_id(const struct dc_shard *s)
 
 void dc_shard_stats(const struct dc_shard *s, struct dc_gateway_stats *out)
 {
-        out->uncommitted += s->pending.open;
+        out->uncommitted += s->progress.pending.open;
         if (s->state == SHARD_UP)
                 out->ready++;
-        if (s->ping_ms > out->ping_ms)
-                out->ping_ms = s->ping_ms;
+        if (dc_link_ping_ms(s->link) > out->ping_ms)
+                out->ping_ms = dc_link_ping_ms(s->link);
 }
