@@ -43,7 +43,8 @@ LDFLAGS_ALL := -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(LINK_$(VARIANT)) $(LDF
 ROOMS       := cli api config agent platform dispatch road bus store net base
 room_srcs    = $(sort $(wildcard src/$(1)/*.c src/$(1)/*/*.c))
 LIBS        := $(ROOMS:%=$(O)/lib%.a)
-ALL_SRCS    := $(foreach r,$(ROOMS),$(call room_srcs,$(r))) src/main.c src/daemon.c
+MAIN_SRCS   := $(sort $(wildcard src/*.c))
+ALL_SRCS    := $(foreach r,$(ROOMS),$(call room_srcs,$(r))) $(MAIN_SRCS)
 
 .PHONY: all
 all: $(O)/dragoman $(O)/dragoman-sim
@@ -59,7 +60,7 @@ $(O)/lib$(1).a: $$(patsubst %.c,$(O)/%.o,$$(call room_srcs,$(1)))
 endef
 $(foreach r,$(ROOMS),$(eval $(call room_lib,$(r))))
 
-$(O)/dragoman: $(O)/src/main.o $(O)/src/daemon.o $(LIBS)
+$(O)/dragoman: $(MAIN_SRCS:%.c=$(O)/%.o) $(LIBS)
 	$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) $(LIBS) $(PKG_LIBS)
 
 # sim/ is a program of its own, which may use the two lowest rooms; its includes are written from here.

@@ -10,6 +10,21 @@ reload() {
         await sh -c "[ \$(grep -c '$1' '$dir/log') -gt $before ]"
 }
 
+# as systemd would
+timeout $patience python3 - "$dir/notify" >"$dir/notified" <<'END' &
+import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind(sys.argv[1])
+while True:
+    said = s.recv(100).decode()
+    print(said, flush=True)
+    if said == "STOPPING=1":
+        break
+END
+listener=$!
+await test -S "$dir/notify"
+export NOTIFY_SOCKET="$dir/notify"
+
 config '{ "agents": { "echo": { "type": "echo", "prefix": "one " } }, "adapters": { "left": { "type": "api" } } }'
 start
 contains "$(post '/api/v2/messages/inbound?wait=60000' '{"instanceId":"left","text":"hi"}')" '"text":"one hi"'
@@ -36,3 +51,6 @@ message=$("$DRAGOMAN" run "$dir" --check 2>&1) || rc=$?
 [ $rc -eq 78 ] || fail "--check answered $rc"
 contains "$message" "config.json:1"
 stop
+wait $listener
+[ "$(cat "$dir/notified")" = "READY=1
+STOPPING=1" ] || fail "the service manager was told: $(cat "$dir/notified")"

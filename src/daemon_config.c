@@ -1,0 +1,211 @@
+/*
+ * The configuration in force: applied at the start, and again at every SIGHUP.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "daemon_private.h"
+
+/* ---- applying ---- */
+
+/* Who is answered must not be a surprise: said at every start and reload. */
+static void log_access(const struct daemon *d, const struct config *c)
+{
+        struct buf line;
+
+        buf_init(&line, 0);
+        for (size_t i = 0; i < c->adapter_count; i++) {
+                buf_clear(&line);
+                if (c->adapters[i]->common.enabled &&
+                    dispatch_describe(d->dispatch, c->adapters[i]->name, &line))
+                        log_info(line.data);
+        }
+        buf_release(&line);
+}
+
+static void free_agent_confs(struct config *c)
+{
+        free(c->agents);
+        c->agents = NULL;
+        c->agent_count = 0;
+}
+
+static void free_adapter_confs(struct config *c)
+{
+        free(c->adapters);
+        c->adapters = NULL;
+        c->adapter_count = 0;
+}
+
+/* Where agents find the API: by its public name, or else on this machine. */
+void daemon_set_reply_base(struct daemon *d, const struct http_conf *http)
+{
+        const char *address = api_address(d->api), *port = strrchr(address, ':');
+        bool everywhere = strncmp(address, "0.0.0.0:", 8) == 0 || strncmp(address, "[::]:", 5) == 0;
+        char *url = http->public_url ? mem_strdup(http->public_url)
+                                     : mem_printf("%s://%s%s", api_is_tls(d->api) ? "https" : "http",
+                                                  everywhere ? "127.0.0.1" : "", everywhere ? port : address);
+
+        agents_set_reply_base(d->agents, url);
+        free(url);
+}
+
+int daemon_apply(struct daemon *d, struct config *c, struct error *err)
+{
+        if (agents_apply(d->agents, c->agents, c->agent_count, err) < 0)
+                return -1;
+        free_agent_confs(c);
+        config_to_dispatch(c, d->dispatch);
+        log_access(d, c);
+        adapters_set_public_url(d->adapters, c->http.public_url);
+        if (d->api)
+                daemon_set_reply_base(d, &c->http);
+        if (adapters_apply(d->adapters, c->adapters, c->adapter_count, err) < 0)
+                return -1;
+        free_adapter_confs(c);
+        road_set_limits(d->road, &c->limits);
+        bus_set_retention(d->bus, c->retention_ms);
+        return 0;
+}
+
+void daemon_log_warnings(const struct config *c)
+{
+        char *lines = mem_strdup(config_warnings(c)), *rest = lines, *line;
+
+        while ((line = strsep(&rest, "\n"))) {
+                if (*line)
+                        log_warn(line);
+        }
+        free(lines);
+}
+
+/* ---- reload ---- */
+
+struct reload {
+        struct daemon *daemon;
+        struct config *config;
+        struct error err;
+        int rc;
+};
+
+/* On a pool thread: a secret may come from a command. */
+static void load_config(void *arg)
+{
+        struct reload *l = arg;
+
+        l->rc = config_load(l->daemon->options->dir, &l->config, &l->err);
+}
+
+static bool same(const char *a, const char *b)
+{
+        return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+static bool same_list(const struct setting_list *a, const struct setting_list *b)
+{
+        bool equal = a->count == b->count;
+
+        for (size_t i = 0; equal && i < a->count; i++)
+                equal = same(a->items[i], b->items[i]);
+        return equal;
+}
+
+/* The server is opened once; of its settings only publicUrl is also somebody else's. */
+static bool same_http(const struct http_conf *a, const struct http_conf *b)
+{
+        return same(a->public_url, b->public_url) && same(a->tls_cert, b->tls_cert) &&
+               same(a->tls_key, b->tls_key) && same_list(&a->trusted_proxy, &b->trusted_proxy) &&
+               a->max_body_bytes == b->max_body_bytes && a->max_connections == b->max_connections &&
+               a->max_stream_clients == b->max_stream_clients && a->idle_seconds == b->idle_seconds &&
+               a->request_seconds == b->request_seconds;
+}
+
+static struct file_mark mark_of(const char *path)
+{
+        struct file_mark m = { 0 };
+        struct stat st;
+
+        if (path && stat(path, &st) == 0)
+                m = (struct file_mark){ st.st_dev, st.st_ino, st.st_size, st.st_mtim };
+        return m;
+}
+
+void daemon_mark_certificate(struct daemon *d)
+{
+        d->tls_cert = mark_of(d->config->http.tls_cert);
+        d->tls_key = mark_of(d->config->http.tls_key);
+}
+
+static bool same_file(const struct file_mark *a, const struct file_mark *b)
+{
+        return a->device == b->device && a->inode == b->inode && a->size == b->size &&
+               a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
+}
+
+/* A renewed certificate has the same path; the server reads it only when it is opened. */
+static void warn_of_certificate(const struct daemon *d)
+{
+        struct file_mark cert = mark_of(d->config->http.tls_cert), key = mark_of(d->config->http.tls_key);
+
+        if (!same_file(&cert, &d->tls_cert) || !same_file(&key, &d->tls_key))
+                log_warn("the certificate or its key was renewed; it is used after a restart",
+                         LOG_S("file", d->config->http.tls_cert));
+}
+
+static void warn_of_restart(const struct daemon *d, const struct config *new)
+{
+        const struct config *old = d->config;
+
+        if ((!d->options->listen && !same(old->http.listen, new->http.listen)) ||
+            !same_http(&old->http, &new->http) || !same(old->store_url, new->store_url) ||
+            !same(old->bus_url, new->bus_url))
+                log_warn("changes of http, store and bus take effect after a restart");
+        else
+                warn_of_certificate(d);
+}
+
+static void on_config(void *arg)
+{
+        struct reload *l = arg;
+        struct daemon *d = l->daemon;
+        bool again = d->reload_again;
+
+        d->reloading = d->reload_again = false;
+        if (d->stopping) {
+                config_free(l->config);
+                free(l);
+                return;
+        }
+        if (l->rc == 0) {
+                daemon_log_warnings(l->config);
+                warn_of_restart(d, l->config);
+                l->rc = daemon_apply(d, l->config, &l->err);
+        }
+        if (l->rc < 0) {
+                log_error("the new configuration is not used; the old one stays in force",
+                          LOG_S("why", l->err.text));
+                config_free(l->config);
+        } else {
+                log_info("configuration reloaded");
+                config_free(d->config);
+                d->config = l->config;
+        }
+        free(l);
+        if (again)
+                daemon_reload(d);
+}
+
+void daemon_reload(struct daemon *d)
+{
+        struct reload *l;
+
+        if (d->reloading || d->stopping) {
+                d->reload_again = true;
+                return;
+        }
+        d->reloading = true;
+        l = mem_zalloc(sizeof(*l));
+        l->daemon = d;
+        loop_work(d->loop, load_config, on_config, l);
+}
