@@ -11,7 +11,7 @@ reload() {
 }
 
 # as systemd would
-timeout $patience python3 - "$dir/notify" >"$dir/notified" <<'END' &
+timeout $((10 * patience)) python3 - "$dir/notify" >"$dir/notified" <<'END' &
 import socket, sys
 s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 s.bind(sys.argv[1])
