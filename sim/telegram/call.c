@@ -444,12 +444,15 @@ void call_serve_file(struct http_exchange *x)
         struct world *w = http_server_arg(x);
         char *path = mem_printf("%s/%s", http_param(x, "folder"), http_param(x, "name"));
         struct file *f = files_by_path(w->files, path);
+        const struct fault *fault = faults_strike(&w->faults, FAULT_ERROR, "file");
         struct buf b;
 
         free(path);
         buf_init(&b, 0);
         if (!bot_of_path(w, http_param(x, "bot")))
                 refuse(x, 401, "Unauthorized");
+        else if (fault)
+                refuse(x, fault->status, "Internal Server Error: asked for by a fault");
         else if (!f || files_read(w->files, f, &b) != 0)
                 refuse(x, 404, "Not Found");
         else {

@@ -15,6 +15,9 @@
 #define DOWNLOAD_MS  30000
 #define WAIT_MS      45000 /* for its turn */
 #define NAME_LONGEST 100
+#define TRIES        3
+#define AGAIN_MS     500   /* after the first; twice as long after the next */
+#define PATIENCE_MS  10000 /* what has taken longer is not tried again: somebody waits for an answer */
 
 struct fetch {
         struct fetches *all; /* NULL: dropped while a worker thread has it */
@@ -25,7 +28,9 @@ struct fetch {
         char *key, *dir, *path; /* path relative to the workspace of the data directory `dir` */
         char *bytes;
         size_t n;
-        int64_t since_ms;
+        int64_t since_ms, begun_ms;
+        unsigned tries;
+        struct timer *again;
         bool running, saving;
         char why[200];
         TAILQ_ENTRY(fetch) next;
@@ -41,6 +46,7 @@ void fetches_init(struct fetches *all)
 
 static void fetch_free(struct fetch *f)
 {
+        timer_free(f->again);
         free(f->key);
         free(f->path);
         free(f->dir);
@@ -161,19 +167,52 @@ static void on_saved(void *arg)
 
 /* ---- getting it ---- */
 
+static void ask(struct fetch *f);
+
+static void on_again(void *arg)
+{
+        ask(arg);
+}
+
+void fetch_fail_for_now(struct fetch *f, const char *why)
+{
+        struct loop *l = f->all->adapter->loop;
+
+        f->question = NULL;
+        if (++f->tries == TRIES || loop_now_ms(l) - f->begun_ms > PATIENCE_MS) {
+                finish(f, why);
+                return;
+        }
+        if (!f->again)
+                f->again = timer_new(l, on_again, f);
+        timer_start(f->again, AGAIN_MS << (f->tries - 1));
+}
+
+/* Does it make sense to ask once more? */
+static bool is_transient(const struct http_result *r)
+{
+        return r->status == 0 || r->status == 429 || r->status >= 500 ||
+               (r->status == 200 && r->kind != ERR_NONE);
+}
+
 static void on_download(void *arg, const struct http_result *r)
 {
         struct fetch *f = arg;
+        char why[200] = "";
 
         f->download = NULL;
         if (r->kind == ERR_LIMIT)
-                snprintf(f->why, sizeof(f->why), "it is larger than mediaMaxBytes");
+                snprintf(why, sizeof(why), "it is larger than mediaMaxBytes");
         else if (r->status != 200 || r->kind != ERR_NONE)
-                snprintf(f->why, sizeof(f->why), "the download failed: %s%s",
-                         r->status ? f->all->from : r->why, r->status ? " refused it" : "");
-        if (f->why[0]) {
-                log_redact(f->why);
-                finish(f, f->why);
+                snprintf(why, sizeof(why), "the download failed: %s%s",
+                         r->status && r->status != 200 ? f->all->from : r->why,
+                         r->status && r->status != 200 ? " refused it" : "");
+        if (why[0]) {
+                log_redact(why);
+                if (r->kind != ERR_LIMIT && is_transient(r))
+                        fetch_fail_for_now(f, why);
+                else
+                        finish(f, why);
                 return;
         }
         f->bytes = mem_dup(r->body, r->body_n);
@@ -203,16 +242,23 @@ void fetch_fail(struct fetch *f, const char *why)
 
 /* ---- the queue ---- */
 
+static void ask(struct fetch *f)
+{
+        if (f->all->locate)
+                f->question = f->all->locate(f->all->adapter, f, f->key);
+        else
+                fetch_at(f, f->key);
+}
+
 static void begin(struct fetch *f)
 {
         f->running = true;
         f->all->running++;
-        if (loop_now_ms(f->all->adapter->loop) - f->since_ms > WAIT_MS)
+        f->begun_ms = loop_now_ms(f->all->adapter->loop);
+        if (f->begun_ms - f->since_ms > WAIT_MS)
                 finish(f, "too many downloads were waiting");
-        else if (f->all->locate)
-                f->question = f->all->locate(f->all->adapter, f, f->key);
         else
-                fetch_at(f, f->key);
+                ask(f);
 }
 
 /* Whatever ends at once pumps again, so this begins anew each time. */

@@ -3,7 +3,8 @@
  *
  *     waiting ──► locating (where is it?) ──► downloading ──► saved on a worker thread ──► done
  *
- * One queue for each adapter, bounded in number, size and time: when it does not work out, the message goes on without the file and says why.
+ * One queue for each adapter, bounded in number, size and time. What fails for the moment is tried a few times more; when it does not work out, the
+ * message goes on without the file and says why.
  */
 #ifndef PLATFORM_FETCH_H
 #define PLATFORM_FETCH_H
@@ -48,6 +49,8 @@ void fetch_drop(struct fetch *f);
 /* For `locate`. The URL may hold a secret: it is not kept. */
 void fetch_at(struct fetch *f, const char *url);
 void fetch_fail(struct fetch *f, const char *why);
+/* It may work in a moment: it is located again, some times. */
+void fetch_fail_for_now(struct fetch *f, const char *why);
 struct adapter *fetch_adapter(const struct fetch *f);
 
 /* A name that is safe in any folder; yours to free. */

@@ -135,24 +135,52 @@ static void what_makes_no_sense_is_rejected_without_asking(void **state)
         }
 }
 
-static void a_file_of_the_workspace_is_uploaded_with_its_caption(void **state)
+/* Sends a picture, sea.png, to chat 7. */
+static void upload_picture(struct rig *g)
 {
-        struct rig *g = *state;
         char *dir = scratch_path(g->dir, "workspace"), *path = scratch_path(g->dir, "workspace/sea.png");
-        const char *request;
         FILE *f;
 
         mkdir(dir, 0755);
         f = fopen(path, "w");
+        assert_non_null(f);
         fputs("picture bytes", f);
         fclose(f);
-        says(g, 200, SENT);
+        free(dir);
+        free(path);
         rig_connect(g);
         deliver(g,
                 (struct delivery){
                         .kind = "upload",
                         .channel = "7",
                         .payload = "{\"path\":\"sea.png\",\"mime\":\"image/png\",\"text\":\"<i>sea</i>\"}" });
+}
+
+static void a_picture_that_is_no_photo_for_telegram_is_sent_as_a_document(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 400,
+             "{\"ok\":false,\"error_code\":400,\"description\":\"Bad Request: PHOTO_INVALID_DIMENSIONS\"}");
+        says(g, 200, SENT);
+        upload_picture(g);
+        assert_int_equal(await(g)->result.outcome, SEND_DONE);
+        assert_string_equal(fake_road.sent[0].why,
+                            "sent as a document: Telegram does not take it as a photo");
+        assert_string_equal(rig_method(g, 4), "sendPhoto");
+        assert_string_equal(rig_method(g, 5), "sendDocument");
+        assert_non_null(
+                strstr(fake_server_request(g->server, 5), "name=\"document\"; filename=\"sea.png\"\r\n"));
+        assert_non_null(strstr(fake_server_request(g->server, 5), "name=\"caption\"\r\n\r\n<i>sea</i>\r\n"));
+}
+
+static void a_file_of_the_workspace_is_uploaded_with_its_caption(void **state)
+{
+        struct rig *g = *state;
+        const char *request;
+
+        says(g, 200, SENT);
+        upload_picture(g);
         assert_int_equal(await(g)->result.outcome, SEND_DONE);
         assert_string_equal(rig_method(g, 4), "sendPhoto");
         request = fake_server_request(g->server, 4);
@@ -160,8 +188,6 @@ static void a_file_of_the_workspace_is_uploaded_with_its_caption(void **state)
         assert_non_null(strstr(request, "name=\"caption\"\r\n\r\n<i>sea</i>\r\n"));
         assert_non_null(strstr(request, "name=\"photo\"; filename=\"sea.png\"\r\n"));
         assert_non_null(strstr(request, "picture bytes"));
-        free(dir);
-        free(path);
 }
 
 /* ---- what the answers mean ---- */
@@ -183,6 +209,7 @@ static void each_answer_of_telegram_has_its_meaning(void **state)
                 { "edit", 200, "", SEND_RETRY, ERR_NET, -1 },
                 { "send", 403, "<html>Forbidden</html>", SEND_RETRY, ERR_NET, -1 }, /* by a proxy */
                 { "send", 302, "", SEND_RETRY, ERR_NET, -1 },
+                { "upload", 413, "<html>too large</html>", SEND_REJECTED, ERR_NET, -1 }, /* it never will be smaller */
                 { "send", 401, "", SEND_RETRY, ERR_NET, 60000 },
                 { "send", 429, "{\"ok\":false,\"error_code\":429,\"description\":\"Too Many Requests: retry after 7\",\"parameters\":{\"retry_after\":7}}",
                   SEND_RETRY, ERR_LIMIT, 7000 },
@@ -393,6 +420,8 @@ int main(void)
                 cmocka_unit_test(what_makes_no_sense_is_rejected_without_asking),
                 cmocka_unit_test_setup_teardown(a_file_of_the_workspace_is_uploaded_with_its_caption, begin,
                                                 end),
+                cmocka_unit_test_setup_teardown(a_picture_that_is_no_photo_for_telegram_is_sent_as_a_document,
+                                                begin, end),
                 cmocka_unit_test(each_answer_of_telegram_has_its_meaning),
                 cmocka_unit_test(an_answer_that_is_cut_behind_its_status_line_is_an_answer),
                 cmocka_unit_test(a_call_without_answer_says_how_far_it_got),

@@ -30,6 +30,11 @@ static char *encode_path(const char *path)
         return buf_take(&out);
 }
 
+static bool is_transient(const struct tg_answer *answer)
+{
+        return !answer->genuine || answer->status == 429 || answer->status >= 500;
+}
+
 static void on_file(void *arg, const struct tg_answer *answer)
 {
         struct fetch *f = arg;
@@ -38,7 +43,9 @@ static void on_file(void *arg, const struct tg_answer *answer)
                    *refusal = fetch_refusal(&tg->intake.fetches, json_int(answer->result, "file_size", 0));
         char *encoded = answer->ok && path ? encode_path(path) : NULL, *url;
 
-        if (!answer->ok) {
+        if (!answer->ok && is_transient(answer)) {
+                fetch_fail_for_now(f, answer->why);
+        } else if (!answer->ok) {
                 fetch_fail(f, answer->why);
         } else if (!encoded || refusal) {
                 fetch_fail(f, encoded ? refusal : "Telegram gave no path to download it from");

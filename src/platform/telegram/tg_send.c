@@ -33,9 +33,9 @@ struct tg_send {
         char *file, *file_name, *file_mime;
         const char *file_field;
         struct tg_call *call;
-        struct timer *later;       /* the answer to what could not even begin */
-        bool final;                /* an edit without which the answer would be missing */
-        bool plain, moved, afresh; /* tried already */
+        struct timer *later;                /* the answer to what could not even begin */
+        bool final;                         /* an edit without which the answer would be missing */
+        bool plain, moved, afresh, as_file; /* tried already */
         char why[200];
         TAILQ_ENTRY(tg_send) next;
 };
@@ -294,7 +294,8 @@ static enum send_outcome outcome_of(const char *kind, const struct tg_answer *a)
         if (a->status == 429 || a->status == 401)
                 return SEND_RETRY;
         if (a->status >= 300 && a->status < 500)
-                return a->genuine ? SEND_REJECTED : SEND_RETRY; /* a proxy may let it pass next time */
+                return a->genuine || a->status == 413 ? SEND_REJECTED
+                                                      : SEND_RETRY; /* a proxy may let it pass next time */
         if (a->status == 0 && a->reach == HTTP_NOT_SENT)
                 return SEND_RETRY;
         return k && k->repeatable ? SEND_RETRY : SEND_UNSURE;
@@ -367,6 +368,21 @@ static bool try_plain(struct tg_send *s, const struct tg_answer *a)
         return true;
 }
 
+/* Once: a picture too large or too strange for a photo is still a file. */
+static bool try_as_file(struct tg_send *s, const struct tg_answer *a)
+{
+        if (s->as_file || a->status != 400 || strcmp(s->method, "sendPhoto") != 0 ||
+            (!strcasestr(a->why, "photo") && !strcasestr(a->why, "image")))
+                return false;
+        log_info("Telegram does not take a picture as a photo; it is sent as a document",
+                 LOG_S("adapter", s->adapter->name), LOG_I("delivery", s->delivery), LOG_S("why", a->why));
+        s->method = "sendDocument";
+        s->file_field = "document";
+        s->as_file = true;
+        send_call(s);
+        return true;
+}
+
 /* Once: the group has become a supergroup with another id. */
 static bool try_moved(struct tg_send *s, const struct tg_answer *a)
 {
@@ -384,7 +400,8 @@ static bool try_moved(struct tg_send *s, const struct tg_answer *a)
 static bool try_afresh(struct tg_send *s, const struct tg_answer *a)
 {
         if (s->afresh || !s->final || a->status != 400 ||
-            (!strstr(a->why, "message to edit not found") && !strstr(a->why, "message can't be edited")))
+            (!strstr(a->why, "message to edit not found") && !strstr(a->why, "message can't be edited") &&
+             !strstr(a->why, "MESSAGE_ID_INVALID")))
                 return false;
         json_object_del(s->params, "message_id");
         add_topic(s, s->topic);
@@ -405,7 +422,7 @@ static void on_sent(void *arg, const struct tg_answer *a)
         char why[300], id[24];
 
         s->call = NULL;
-        if (try_plain(s, a) || try_moved(s, a) || try_afresh(s, a))
+        if (try_plain(s, a) || try_as_file(s, a) || try_moved(s, a) || try_afresh(s, a))
                 return;
         tg_outcome(s->kind->name, a, &result, why, sizeof(why));
         if (result.outcome == SEND_UNSURE && s->afresh)
@@ -417,8 +434,10 @@ static void on_sent(void *arg, const struct tg_answer *a)
                 snprintf(id, sizeof(id), "%" PRId64, json_int(a->result, "message_id", 0));
                 result.platform_id = id;
         }
-        if (result.outcome == SEND_DONE && s->plain)
-                result.why = "sent as plain text: Telegram refused the markup";
+        if (result.outcome == SEND_DONE)
+                result.why = s->plain     ? "sent as plain text: Telegram refused the markup"
+                             : s->as_file ? "sent as a document: Telegram does not take it as a photo"
+                                          : NULL;
         send_end(s, &result);
         if (a->status == 401 && a->genuine)
                 tg_stop(tg, "Telegram does not accept the bot token any more: put the one @BotFather shows "
