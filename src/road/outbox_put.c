@@ -163,8 +163,6 @@ struct rank {
 static void put_payload(const struct outgoing *out, const struct rendered_part *part, struct rank at,
                         struct buf *payload)
 {
-        const char *path = at.first ? out->file.path : NULL;
-
         jsonw_open(payload, '{');
         if (part && part->text[0]) {
                 jsonw_str(payload, "text", part->text);
@@ -175,10 +173,12 @@ static void put_payload(const struct outgoing *out, const struct rendered_part *
         jsonw_opt(payload, "emoji", out->emoji);
         if (at.last && out->buttons)
                 jsonw_raw(payload, "buttons", out->buttons);
-        jsonw_opt(payload, "path", path);
-        jsonw_opt(payload, "name", path ? out->file.name : NULL);
-        jsonw_opt(payload, "mime", path ? out->file.mime : NULL);
-        jsonw_opt(payload, "as", path ? out->file.as : NULL);
+        if (at.first) { /* a thread has a name, too */
+                jsonw_opt(payload, "path", out->file.path);
+                jsonw_opt(payload, "name", out->file.name);
+                jsonw_opt(payload, "mime", out->file.mime);
+                jsonw_opt(payload, "as", out->file.as);
+        }
         jsonw_close(payload, '}');
 }
 

@@ -483,6 +483,22 @@ static void upload(struct rig *g, const char *path, const char *text)
                                   .file = { .path = path, .name = path } });
 }
 
+static void a_thread_is_begun_with_its_name(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        put(g, (struct outgoing){ .kind = "thread",
+                                  .adapter = "x",
+                                  .channel = "c",
+                                  .message_id = "7",
+                                  .file = { .name = "A talk" } });
+        rig_until(g, &g->sent_count, 1);
+        assert_string_equal(g->sent[0].kind, "thread");
+        assert_string_equal(g->sent[0].name, "A talk");
+        rig_free(g);
+}
+
 static void what_does_not_fit_below_a_file_follows_it_also_after_a_crash(void **state)
 {
         struct rig *g = rig_new();
@@ -551,6 +567,7 @@ int main(void)
                 cmocka_unit_test(only_so_many_sends_are_in_doubt_at_once),
                 cmocka_unit_test(sends_that_leave_no_doubt_are_not_held_back),
                 cmocka_unit_test(what_may_have_arrived_is_looked_up_however_often_the_process_ends),
+                cmocka_unit_test(a_thread_is_begun_with_its_name),
                 cmocka_unit_test(what_does_not_fit_below_a_file_follows_it_also_after_a_crash),
                 cmocka_unit_test(a_file_that_may_have_arrived_is_not_repeated_and_its_text_follows),
         };
