@@ -84,9 +84,10 @@ $(TEST_SHARED): $(patsubst %.c,$(O)/%.o,$(sort $(wildcard tests/lib/*.c)))
 	ar rcsD $@ $^
 rooms_from   = $(if $(filter sim,$(1)),sim net base,$(if $(filter $(1),$(ROOMS)),$(shell echo '$(ROOMS)' | sed 's/.*\b$(1)\b/$(1)/'),$(ROOMS)))
 
+# -u: libraries find our fsync, see tests/lib/no_sync.c.
 define test_bin
 $(O)/$(1:%.c=%): $(O)/$(1:%.c=%.o) $(TEST_SHARED) $(addsuffix .a,$(addprefix $(O)/lib,$(call rooms_from,$(word 2,$(subst /, ,$(1))))))
-	$(CC) $(LDFLAGS_ALL) -o $$@ $$< $$(filter %.a,$$^) -lcmocka $(PKG_LIBS)
+	$(CC) $(LDFLAGS_ALL) -Wl,-u,fsync -o $$@ $$< $$(filter %.a,$$^) -lcmocka $(PKG_LIBS)
 endef
 $(foreach t,$(TEST_SRCS),$(eval $(call test_bin,$(t))))
 

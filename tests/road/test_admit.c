@@ -45,7 +45,7 @@ static void messages_that_join_a_waiting_turn_are_not_counted(void **state)
 
         (void)state;
         g->auto_answer = g->auto_send = true;
-        g->debounce_ms = 50;
+        g->debounce_ms = 200;
         g->debounce_max_ms = 5000;
         for (int i = 0; i < 7; i++)
                 rig_say(g, "j", "c", "batch", "piece", NULL);
