@@ -11,6 +11,7 @@
 
 #include "agent/hook.h"
 #include "agent/kinds.h"
+#include "agent/said.h"
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
@@ -64,13 +65,8 @@ static void write_input(struct buf *b, const struct turn_run *run, const struct 
         struct buf text;
 
         buf_init(&text, 0);
-        buf_addstr(&text, in->text ? in->text : "");
-        if (!text.len && in->emoji)
-                buf_addf(&text, "[reacted with %s]", in->emoji);
-        for (size_t i = 0; i < in->attachment_count; i++)
-                buf_addf(&text, "%s[attached: %s]", text.len ? "\n" : "",
-                         in->attachments[i].name ? in->attachments[i].name : "a file");
-        write_message(b, "human", name, text.len ? text.data : "[empty message]");
+        said_add(&text, in);
+        write_message(b, "human", name, text.data);
         buf_release(&text);
         free(name);
 }

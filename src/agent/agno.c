@@ -13,6 +13,7 @@
 #include "agent/call_headers.h"
 #include "agent/kinds.h"
 #include "agent/llm.h"
+#include "agent/said.h"
 #include "base/json.h"
 #include "base/mem.h"
 
@@ -53,15 +54,13 @@ static void add_field(struct buf *out, const char *name, const char *value)
         free(escaped);
 }
 
-static void add_line(struct buf *out, const char *name, const char *text)
+/* A new line, and whose it is. */
+static void begin_line(struct buf *out, const char *name)
 {
-        if (!text || !*text)
-                return;
         if (out->len)
                 buf_addch(out, '\n');
         if (name)
                 buf_addf(out, "[%s]: ", name);
-        buf_addstr(out, text);
 }
 
 /* Who speaks matters where several people do. */
@@ -69,15 +68,18 @@ static void write_message(const struct turn_run *run, struct buf *out)
 {
         if (run->prompt)
                 buf_addf(out, "%s\n", run->prompt);
-        for (unsigned i = 0; i < run->history_count; i++)
-                add_line(out, run->history[i].display ? run->history[i].display : run->history[i].name,
-                         run->history[i].text);
+        for (unsigned i = 0; i < run->history_count; i++) {
+                const struct transcript_line *l = &run->history[i];
+
+                begin_line(out, l->display ? l->display : l->name);
+                buf_addstr(out, l->text);
+        }
         for (unsigned i = 0; i < run->input_count; i++) {
                 const struct incoming *in = run->inputs[i];
                 const char *name = in->sender_name ? in->sender_name : in->sender_id;
 
-                add_line(out, in->chat == CHAT_DM ? NULL : name,
-                         in->text && *in->text ? in->text : in->emoji);
+                begin_line(out, in->chat == CHAT_DM ? NULL : name);
+                said_add(out, in);
         }
 }
 

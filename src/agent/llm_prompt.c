@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/llm.h"
+#include "agent/said.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -73,23 +74,13 @@ static const char *sender(const struct incoming *in)
         return in->sender_id;
 }
 
-static void add_attachment(struct buf *out, const struct attachment *a)
-{
-        buf_addf(out, "%s[attached: %s%s%s]", out->len ? "\n" : "", a->kind ? a->kind : "file",
-                 a->name ? " " : "", a->name ? a->name : "");
-}
-
 static void add_input(struct prompt *p, const struct incoming *in)
 {
         struct buf text;
 
         buf_init(&text, 0);
-        buf_addstr(&text, in->text ? in->text : "");
-        if (!text.len && in->emoji)
-                buf_addf(&text, "[reacted with %s]", in->emoji);
-        for (size_t i = 0; i < in->attachment_count; i++)
-                add_attachment(&text, &in->attachments[i]);
-        add(p, "user", sender(in), text.len ? text.data : "[empty message]");
+        said_add(&text, in);
+        add(p, "user", sender(in), text.data);
         buf_release(&text);
 }
 

@@ -13,7 +13,7 @@
 #include "agent/call_headers.h"
 #include "agent/hook.h"
 #include "agent/kinds.h"
-#include "agent/play.h"
+#include "agent/said.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 
@@ -72,11 +72,13 @@ static const struct setting settings[] = {
 static void write_prompt(const struct turn_run *run, const char *reply_url, struct buf *out)
 {
         const struct incoming *in = run->inputs[run->input_count - 1];
-        char *text = play_heard(run);
 
         if (run->prompt)
                 buf_addf(out, "%s\n\n", run->prompt);
-        buf_addf(out, "%s", text);
+        for (unsigned i = 0; i < run->input_count; i++) {
+                buf_addstr(out, i > 0 ? "\n" : "");
+                said_add(out, run->inputs[i]);
+        }
         buf_addf(out, "\n\n(From %s on %s, chat %s.",
                  in->sender_name ? in->sender_name
                  : in->sender_id ? in->sender_id
@@ -85,7 +87,6 @@ static void write_prompt(const struct turn_run *run, const char *reply_url, stru
         if (reply_url)
                 buf_addf(out, " To answer, POST the JSON {\"reply\": \"...\"} to %s", reply_url);
         buf_addch(out, ')');
-        free(text);
 }
 
 /* A key of its own prefix, which OpenClaw's policy can allow. */

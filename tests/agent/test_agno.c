@@ -142,6 +142,24 @@ static void the_request_is_a_form_with_session_and_user(void **state)
         fake_turn_release(&t);
 }
 
+/* AgentOS refuses a run without a message. */
+static void a_picture_without_a_word_is_a_message(void **state)
+{
+        static const struct attachment picture = { .kind = "image", .name = "cat.jpg" };
+        static const struct fake_answer script[] = { { SSE RUN, .end = FAKE_CLOSE } };
+        struct bench *b = *state;
+        struct fake_turn t;
+
+        serve(b, "", script, 1);
+        fake_turn_init(&t, "g", NULL);
+        t.input.attachments = (struct attachment *)&picture;
+        t.input.attachment_count = 1;
+        fake_turn_start(&t, b->agents);
+        fake_turn_await(&t, b->loop);
+        assert_has(fake_server_request(b->server, 0), "\r\n\r\nmessage=%5Battached%3A%20image%20cat.jpg%5D&");
+        fake_turn_release(&t);
+}
+
 static void a_whole_answer_and_structured_content_are_understood(void **state)
 {
         static const struct {
@@ -274,6 +292,7 @@ int main(void)
                 TEST(a_run_streams_its_increments_and_tells_its_cost),
                 TEST(a_stream_reads_the_same_wherever_it_is_cut),
                 TEST(the_request_is_a_form_with_session_and_user),
+                TEST(a_picture_without_a_word_is_a_message),
                 TEST(a_whole_answer_and_structured_content_are_understood),
                 TEST(failures_are_told_and_a_failed_runs_text_is_no_answer),
                 TEST(a_run_that_may_have_begun_is_not_begun_again),

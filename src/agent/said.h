@@ -1,0 +1,13 @@
+/*
+ * said: a message as an agent reads it that takes nothing but text. A picture without a word, a reaction or a deletion says something, too.
+ */
+#ifndef AGENT_SAID_H
+#define AGENT_SAID_H
+
+#include "base/buf.h"
+#include "road/event.h"
+
+/* Appends its text, or what stands for it, and a line for each file; never nothing. */
+void said_add(struct buf *out, const struct incoming *in);
+
+#endif

@@ -1,0 +1,58 @@
+/* Messages as agents read them that take nothing but text. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/said.h"
+#include "base/mem.h"
+
+static void everything_that_happens_says_something(void **state)
+{
+        static const struct attachment files[] = { { .kind = "image", .name = "cat.jpg" },
+                                                   { .kind = "voice" } };
+        static const struct {
+                struct incoming in;
+                const char *said;
+        } rows[] = {
+                { { .text = "hello" }, "hello" },
+                { { .text = "look", .attachments = (struct attachment *)files, .attachment_count = 2 },
+                  "look\n[attached: image cat.jpg]\n[attached: voice]" },
+                { { .attachments = (struct attachment *)files, .attachment_count = 1 },
+                  "[attached: image cat.jpg]" },
+                { { .type = "reaction.received", .emoji = "👍" }, "[reacted with 👍]" },
+                { { .type = "reaction.removed", .emoji = "👍" }, "[took back the reaction 👍]" },
+                { { .type = "reaction.received", .emoji = "123456", .emoji_name = "party" },
+                  "[reacted with party]" },
+                { { .type = "reaction.received",
+                    .emoji = "👍",
+                    .text = "[reacted with 👍 to your message:]\n> hi" },
+                  "[reacted with 👍 to your message:]\n> hi" },
+                { { .type = "message.deleted" }, "[deleted a message]" },
+                { { .text = "" }, "[empty message]" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct buf out;
+
+                buf_init(&out, 0);
+                buf_addstr(&out, "before: ");
+                said_add(&out, &rows[i].in);
+                assert_string_equal(out.data + 8, rows[i].said);
+                buf_release(&out);
+        }
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(everything_that_happens_says_something),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
