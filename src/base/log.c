@@ -1,6 +1,8 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -181,6 +183,14 @@ static void add_json_field(struct buf *b, const struct log_field *f)
                 buf_addf(b, "%lld", (long long)f->number);
 }
 
+static void add_field(struct buf *line, enum log_format format, const struct log_field *f)
+{
+        if (format == LOG_JSON)
+                add_json_field(line, f);
+        else
+                add_text_field(line, f);
+}
+
 static void begin_line(struct buf *line, enum log_format format, enum log_level level, const char *what)
 {
         char iso[CLOCK_ISO_SIZE];
@@ -194,19 +204,73 @@ static void begin_line(struct buf *line, enum log_format format, enum log_level 
         jsonw_quote(line, what, strlen(what));
 }
 
-/* Nobody is left to complain to when standard error is gone. */
-static void write_all(const char *text, size_t n)
+/*
+ * Whoever reads our standard error may stop reading: a pager, a terminal that was told to pause, a log service in trouble. That must not stop the
+ * daemon, so a line that finds no room is given PATIENCE_MS; after that lines are counted instead of written, until there is room again. A
+ * piece of PIPE_BUF bytes never blocks where poll says that there is room.
+ */
+#define PATIENCE_MS 100
+
+static struct {
+        bool deaf;     /* nobody reads: do not wait for it again */
+        bool torn;     /* a line was begun and not ended */
+        uint64_t lost; /* lines since then */
+} reader;              /* under the lock */
+
+static bool has_room(void)
+{
+        struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
+        int rc;
+
+        do {
+                rc = poll(&p, 1, reader.deaf ? 0 : PATIENCE_MS);
+        } while (rc < 0 && errno == EINTR);
+        reader.deaf = rc == 0;
+        return rc != 0;
+}
+
+/* False when it found no room. Nobody is left to complain to when standard error is gone. */
+static bool write_all(const char *text, size_t n)
 {
         while (n > 0) {
-                ssize_t written = write(STDERR_FILENO, text, n);
+                ssize_t written;
 
+                if (!has_room())
+                        return false;
+                written = write(STDERR_FILENO, text, n < PIPE_BUF ? n : PIPE_BUF);
                 if (written < 0 && errno == EINTR)
                         continue;
+                if (written < 0 && errno == EAGAIN)
+                        return false;
                 if (written <= 0)
-                        return;
+                        return true;
+                reader.torn = (size_t)written < n;
                 text += written;
                 n -= (size_t)written;
         }
+        return true;
+}
+
+/* How many lines are missing stands where they are missing. */
+static bool write_loss(void)
+{
+        enum log_format format = log_format;
+        struct buf note;
+        bool written;
+
+        if (reader.lost == 0)
+                return true;
+        buf_init(&note, 0);
+        if (reader.torn)
+                buf_addch(&note, '\n');
+        begin_line(&note, format, LOG_WARN, "lines of this log are missing: nobody read it");
+        add_field(&note, format, &LOG_I("lines", reader.lost));
+        buf_addstr(&note, format == LOG_JSON ? "}\n" : "\n");
+        written = write_all(note.data, note.len);
+        buf_release(&note);
+        if (written)
+                reader.lost = 0;
+        return written;
 }
 
 static void emit(struct buf *line)
@@ -217,7 +281,8 @@ static void emit(struct buf *line)
                 divert_sink(line->data, divert_arg);
         } else {
                 buf_addch(line, '\n');
-                write_all(line->data, line->len);
+                if (!write_loss() || !write_all(line->data, line->len))
+                        reader.lost++;
         }
         pthread_mutex_unlock(&lock);
 }
@@ -238,10 +303,7 @@ void log_write(enum log_level level, const char *what, ...)
 
                 if (!f.key)
                         break;
-                if (format == LOG_JSON)
-                        add_json_field(&line, &f);
-                else
-                        add_text_field(&line, &f);
+                add_field(&line, format, &f);
         }
         va_end(ap);
         if (format == LOG_JSON)

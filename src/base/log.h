@@ -4,8 +4,8 @@
  *     log_info("adapter connected", LOG_S("adapter", name), LOG_I("attempt", 3));
  *
  * The message is a constant sentence, the fields are who, which conversation, which attempt. Every
- * line leaves through one writer, which replaces each registered secret by stars.
- * May be called from any thread.
+ * line leaves through one writer, which replaces each registered secret by stars. When nobody reads
+ * standard error, lines are lost and counted; the program goes on. May be called from any thread.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H

@@ -5,8 +5,10 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/json.h"
@@ -155,6 +157,74 @@ static void short_words_are_not_hidden(void **state)
         assert_string_equal(text, "the agent");
 }
 
+/* ---- whoever reads the log ---- */
+
+/* Standard error is a pipe from here on; returns the end to read from. */
+static int take_stderr(int *kept)
+{
+        int ends[2];
+
+        log_divert(NULL, NULL);
+        assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+        *kept = dup(STDERR_FILENO);
+        dup2(ends[1], STDERR_FILENO);
+        close(ends[1]);
+        return ends[0];
+}
+
+static void give_back_stderr(int from, int kept)
+{
+        dup2(kept, STDERR_FILENO);
+        close(kept);
+        close(from);
+}
+
+/* Everything that is in the pipe now. */
+static void read_pipe(int from)
+{
+        char some[4096];
+        ssize_t n;
+
+        buf_clear(&lines);
+        fcntl(from, F_SETFL, O_NONBLOCK);
+        while ((n = read(from, some, sizeof(some))) > 0)
+                buf_add(&lines, some, (size_t)n);
+}
+
+static void a_reader_that_stopped_does_not_stop_the_program(void **state)
+{
+        char longest[9000]; /* three pages: a pipe has room for five such lines and a part of the sixth */
+        int kept, from = take_stderr(&kept);
+
+        (void)state;
+        memset(longest, 'x', sizeof(longest) - 1);
+        longest[sizeof(longest) - 1] = '\0';
+        for (int i = 0; i < 100; i++) /* nobody reads */
+                log_info("hello", LOG_S("text", longest));
+        read_pipe(from);
+        log_info("there you are");
+        read_pipe(from);
+        give_back_stderr(from, kept);
+        assert_non_null(strstr(lines.data, "warn  lines of this log are missing: nobody read it lines="));
+        assert_int_equal(lines.data[0], '\n'); /* the line that was torn ends first */
+        assert_non_null(strstr(lines.data, "info  there you are\n"));
+}
+
+static void no_line_is_lost_while_somebody_reads(void **state)
+{
+        int kept, from = take_stderr(&kept), found = 0;
+
+        (void)state;
+        for (int i = 0; i < 100; i++)
+                log_info("hello", LOG_I("number", i));
+        read_pipe(from);
+        give_back_stderr(from, kept);
+        for (const char *at = lines.data; (at = strstr(at, " hello number=")); at++)
+                found++;
+        assert_int_equal(found, 100);
+        assert_null(strstr(lines.data, "missing"));
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -164,6 +234,9 @@ int main(void)
                                                 restore),
                 cmocka_unit_test_setup_teardown(lower_levels_are_left_out, divert, restore),
                 cmocka_unit_test_setup_teardown(a_hidden_secret_never_leaves_in_any_format, divert, restore),
+                cmocka_unit_test_setup_teardown(a_reader_that_stopped_does_not_stop_the_program, divert,
+                                                restore),
+                cmocka_unit_test_setup_teardown(no_line_is_lost_while_somebody_reads, divert, restore),
                 cmocka_unit_test(secrets_that_overlap_are_all_hidden),
                 cmocka_unit_test(a_secret_hidden_twice_is_shown_after_two_unhides),
                 cmocka_unit_test(short_words_are_not_hidden),
