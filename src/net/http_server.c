@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -18,6 +19,11 @@
  * kilobyte more here is ten megabytes.
  */
 #define POOL_BYTES 6144
+/*
+ * Descriptors that clients may not take: without them no platform, agent or database could be reached any more. Half of
+ * them, where there are few.
+ */
+#define DESCRIPTORS_KEPT 512
 /* How often MHD may want to run again without doing anything before it has to wait a millisecond. */
 #define MAX_FRUITLESS 16
 
@@ -219,6 +225,18 @@ static unsigned or_default(unsigned value, unsigned fallback)
         return value ? value : fallback;
 }
 
+static unsigned connection_limit(const struct http_server_options *o)
+{
+        unsigned wanted = or_default(o->max_connections, 20000);
+        struct rlimit files;
+        rlim_t room;
+
+        if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY)
+                return wanted;
+        room = files.rlim_cur / 2 > DESCRIPTORS_KEPT ? files.rlim_cur - DESCRIPTORS_KEPT : files.rlim_cur / 2;
+        return wanted < room ? wanted : (unsigned)room;
+}
+
 static struct MHD_Daemon *start_daemon(struct http_server *s, int fd, const struct http_server_options *o,
                                        const char *cert, const char *key)
 {
@@ -236,8 +254,8 @@ static struct MHD_Daemon *start_daemon(struct http_server *s, int fd, const stru
                 MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
                 MHD_OPTION_URI_LOG_CALLBACK, on_request_line, s, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped,
                 NULL, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)POOL_BYTES, MHD_OPTION_CONNECTION_LIMIT,
-                or_default(o->max_connections, 20000), MHD_OPTION_PER_IP_CONNECTION_LIMIT, o->max_per_address,
-                MHD_OPTION_ARRAY, cert ? tls : none, MHD_OPTION_END);
+                connection_limit(o), MHD_OPTION_PER_IP_CONNECTION_LIMIT, o->max_per_address, MHD_OPTION_ARRAY,
+                cert ? tls : none, MHD_OPTION_END);
 }
 
 static int start(struct http_server *s, const struct http_server_options *o, struct error *err)

@@ -32,8 +32,9 @@ struct http_server_options {
         const char *listen;        /* "127.0.0.1:8420", "[::1]:0" */
         const char *tls_cert_file; /* PEM; both or none */
         const char *tls_key_file;
-        size_t max_body;          /* 0: 1 MiB */
-        unsigned max_connections; /* 0: 20000 */
+        size_t max_body; /* 0: 1 MiB */
+        unsigned
+                max_connections; /* 0: 20000; fewer where the process may open only a few files more than that */
         unsigned max_per_address; /* 0: no limit */
         unsigned idle_seconds;    /* 0: 75; a connection with nothing in flight */
         unsigned request_seconds; /* 0: 30; from the first byte of a request to its last */

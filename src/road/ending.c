@@ -92,6 +92,12 @@ static int end_transcript(struct store_tx *tx, const struct ending *e, struct er
         return e->answer.silent ? 0 : say(tx, e, "assistant", t->agent, e->text, err);
 }
 
+static int64_t duration_ms(const struct ending *e)
+{
+        return e->now_ms > e->turn->created_ms ? e->now_ms - e->turn->created_ms
+                                               : 0; /* clocks are set back */
+}
+
 /* Tokens and cost belong to the turn: they stand with its last event, so that sums over the log are right. */
 static int end_log(struct store_tx *tx, const struct ending *e, struct error *err)
 {
@@ -106,7 +112,7 @@ static int end_log(struct store_tx *tx, const struct ending *e, struct error *er
 
                 store_bind_int(s, 1, t->inputs[i]->event);
                 store_bind_text(s, 2, e->state);
-                store_bind_int(s, 3, e->now_ms - t->created_ms);
+                store_bind_int(s, 3, duration_ms(e));
                 store_bind_int(s, 4, last ? e->tokens_in : 0);
                 store_bind_int(s, 5, last ? e->tokens_out : 0);
                 store_bind_int(s, 6, last ? e->cost_microusd : 0);
@@ -136,7 +142,7 @@ static int end_event(struct store_tx *tx, struct ending *e, struct error *err)
         jsonw_str(&payload, "turnId", t->key);
         jsonw_str(&payload, "agent", t->agent);
         jsonw_int(&payload, "attempt", t->run.attempt);
-        jsonw_int(&payload, "durationMs", e->now_ms - t->created_ms);
+        jsonw_int(&payload, "durationMs", duration_ms(e));
         turn_show_inputs(t, "events", &payload);
         jsonw_int(&payload, "deliveries", (int64_t)e->answer.said);
         if (e->kind != ERR_NONE) {

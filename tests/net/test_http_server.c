@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "../lib/http_raw_client.h"
@@ -741,6 +742,34 @@ static void the_number_of_connections_is_limited(void **state)
         close_site(&t);
 }
 
+static bool has_eight_connections(void *arg)
+{
+        return http_server_connections(((struct site *)arg)->server) == 8;
+}
+
+static void clients_cannot_take_every_descriptor(void **state)
+{
+        struct rlimit many, few;
+        struct site t;
+        struct http_raw c[10];
+
+        (void)state;
+        getrlimit(RLIMIT_NOFILE, &many);
+        few = (struct rlimit){ 16, many.rlim_max };
+        setrlimit(RLIMIT_NOFILE, &few);
+        open_site(&t, NULL);
+        setrlimit(RLIMIT_NOFILE, &many); /* this process plays the clients, too */
+        for (size_t i = 0; i < COUNT(c); i++)
+                visit(&t, &c[i]);
+        assert_true(http_raw_until(t.loop, has_eight_connections, &t));
+        for (int i = 0; i < 20; i++)
+                loop_step(t.loop, false);
+        assert_int_equal(http_server_connections(t.server), 8);
+        for (size_t i = 0; i < COUNT(c); i++)
+                http_raw_close(&c[i]);
+        close_site(&t);
+}
+
 static void quiesce_lets_the_answers_out_and_nobody_in(void **state)
 {
         struct site t;
@@ -850,6 +879,7 @@ int main(void)
                 cmocka_unit_test(a_stream_nobody_reads_is_cut_and_a_quiet_one_is_not),
                 cmocka_unit_test(connections_are_limited_per_address),
                 cmocka_unit_test(the_number_of_connections_is_limited),
+                cmocka_unit_test(clients_cannot_take_every_descriptor),
                 cmocka_unit_test(quiesce_lets_the_answers_out_and_nobody_in),
                 cmocka_unit_test(an_address_in_use_or_malformed_is_an_error),
                 cmocka_unit_test(without_hooks_errors_are_plain_text),
