@@ -339,6 +339,38 @@ static void after_a_401_nothing_more_is_asked(void **state)
         rig_free(g);
 }
 
+/* The first call to a channel asks for all: the others wait for its answer. */
+static void what_waits_is_not_sent_either_when_the_guard_closes(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        says(g, 403, "", "{\"code\":50001,\"message\":\"Missing Access\"}");
+        rig_open(g, 1);
+        for (int i = 0; i < 3; i++)
+                ask(g, 'a', to_channel("1"));
+        until_answers(g, 3);
+        assert_int_equal(g->last.kind, ERR_LIMIT);
+        assert_int_equal(g->last.reach, HTTP_NOT_SENT);
+        assert_int_equal(fake_server_requests(g->server), 1);
+        rig_free(g);
+}
+
+static void what_waits_is_not_sent_with_a_token_nobody_knows(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        says(g, 401, "", "{\"code\":0,\"message\":\"401: Unauthorized\"}");
+        rig_open(g, 0);
+        for (int i = 0; i < 3; i++)
+                ask(g, 'a', to_channel("1"));
+        until_answers(g, 3);
+        assert_int_equal(g->last.kind, ERR_REFUSED);
+        assert_int_equal(fake_server_requests(g->server), 1);
+        rig_free(g);
+}
+
 static void refused_calls_stop_before_the_address_is_banned(void **state)
 {
         struct rig *g = rig_new();
@@ -711,6 +743,8 @@ int main(void)
                 cmocka_unit_test(a_cut_before_and_after_the_request_are_told_apart),
                 cmocka_unit_test(after_a_401_nothing_more_is_asked),
                 cmocka_unit_test(refused_calls_stop_before_the_address_is_banned),
+                cmocka_unit_test(what_waits_is_not_sent_either_when_the_guard_closes),
+                cmocka_unit_test(what_waits_is_not_sent_with_a_token_nobody_knows),
                 cmocka_unit_test(what_is_not_permitted_is_not_tried_again_for_typing),
                 cmocka_unit_test(a_used_up_bucket_waits_for_its_reset_and_others_do_not),
                 cmocka_unit_test(a_wait_that_is_too_long_is_told_at_once),

@@ -209,6 +209,31 @@ static void take_notice(struct dc_call *c, struct dc_bucket *b, const struct dc_
         }
 }
 
+static void refuse_unauthorized(struct dc_call *c)
+{
+        refuse(c, ERR_REFUSED, -1, "Discord does not know the bot token: nothing more is asked with it");
+}
+
+/* Whatever waits would show a token that is worth nothing, and count towards a ban. */
+static void refuse_waiting(struct dc_rest *r)
+{
+        struct dc_bucket *b, *next_bucket;
+        struct dc_call *c, *after;
+
+        for (b = LIST_FIRST(&r->busy); b; b = next_bucket) {
+                next_bucket = LIST_NEXT(b, busy);
+                for (int i = 0; i < DC_PRIORITIES; i++) {
+                        for (c = TAILQ_FIRST(&b->queues[i]); c; c = after) {
+                                after = TAILQ_NEXT(c, next);
+                                if (c->bare)
+                                        continue;
+                                dequeue(c);
+                                refuse_unauthorized(c);
+                        }
+                }
+        }
+}
+
 static void pump(struct dc_rest *r);
 
 static bool may_wait_again(const struct dc_call *c, const struct dc_answer *a)
@@ -239,6 +264,8 @@ static void on_done(void *arg, const struct http_result *result)
         c->http = NULL;
         bad_token = answer.status == 401 && !c->bare && !r->unauthorized;
         r->unauthorized |= bad_token;
+        if (bad_token)
+                refuse_waiting(r);
         if (may_wait_again(c, &answer)) {
                 enqueue(c, b, true);
         } else {
@@ -270,6 +297,8 @@ static int64_t wait_of(struct dc_rest *r, const struct dc_bucket *b, const struc
 {
         int64_t now = loop_now_ms(r->loop), ms = dc_bucket_wait(b, now);
 
+        if (!dc_guard_is_open(&r->guard, now))
+                return GUARDED_MS;
         if (ms != 0 || c->bare)
                 return ms;
         if (r->flying_count >= FLYING_MAX)
@@ -370,8 +399,7 @@ static bool refused_at_once(struct dc_call *c)
         const struct dc_bucket *b = c->bucket;
 
         if (r->unauthorized && !c->bare) {
-                refuse(c, ERR_REFUSED, -1,
-                       "Discord does not know the bot token: nothing more is asked with it");
+                refuse_unauthorized(c);
         } else if (!dc_guard_is_open(&r->guard, loop_now_ms(r->loop))) {
                 refuse(c, ERR_LIMIT, GUARDED_MS,
                        "Discord has refused so many calls in ten minutes that it would soon ban our address: "
