@@ -12,6 +12,13 @@
 
 /* ---- life ---- */
 
+/* Which privileged intents are switched on, as small bots are shown it. */
+int64_t dc_application_flags(const struct bot *b)
+{
+        return (b->intents & INTENT_PRESENCES ? 1 << 13 : 0) | (b->intents & INTENT_MEMBERS ? 1 << 15 : 0) |
+               (b->intents & INTENT_CONTENT ? 1 << 19 : 0);
+}
+
 struct session *dc_session_new(struct gateway *g, struct bot *b, uint64_t intents, int shard, int shards)
 {
         struct session *s = mem_zalloc(sizeof(*s));
@@ -191,7 +198,7 @@ static void write_ready(const struct session *s, struct buf *b)
         jsonw_close(b, ']');
         jsonw_open_member(b, "application", '{');
         dc_json_id(b, "id", s->bot->application_id);
-        jsonw_int(b, "flags", 565248); /* the privileged intents, for small bots */
+        jsonw_int(b, "flags", dc_application_flags(s->bot));
         jsonw_close(b, '}');
         jsonw_open_member(b, "guilds", '[');
         for (const struct guild *g = gateway->world->first_guild; g; g = g->next) {

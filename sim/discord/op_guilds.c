@@ -1,3 +1,5 @@
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +9,7 @@
 #include "sim/discord/gateway.h"
 #include "sim/discord/happen.h"
 #include "sim/discord/ops.h"
+#include "sim/discord/session.h"
 #include "sim/discord/signer.h"
 
 /* ---- the gateway's address ---- */
@@ -63,6 +66,7 @@ int dc_op_get_user(struct call *c)
 int dc_op_get_application(struct call *c)
 {
         struct buf *b = &c->out;
+        char flags[24];
 
         jsonw_open(b, '{');
         dc_json_id(b, "id", c->bot->application_id);
@@ -74,8 +78,9 @@ int dc_op_get_application(struct call *c)
         jsonw_bool(b, "bot_public", true);
         jsonw_bool(b, "bot_require_code_grant", false);
         jsonw_str(b, "verify_key", dc_signer_public(c->world->signer));
-        jsonw_int(b, "flags", 565248);
-        jsonw_str(b, "flags_new", "565248");
+        snprintf(flags, sizeof(flags), "%" PRId64, dc_application_flags(c->bot));
+        jsonw_raw(b, "flags", flags);
+        jsonw_str(b, "flags_new", flags);
         jsonw_int(b, "approximate_guild_count", 1);
         jsonw_int(b, "approximate_user_install_count", 0);
         jsonw_int(b, "approximate_user_authorization_count", 0);

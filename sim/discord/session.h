@@ -76,6 +76,8 @@ struct gateway {
 
 /* ---- gateway_session.c ---- */
 struct session *dc_session_new(struct gateway *g, struct bot *b, uint64_t intents, int shard, int shards);
+/* Of the application, as READY and /applications/@me tell them. */
+int64_t dc_application_flags(const struct bot *b);
 void dc_session_free(struct session *s);
 struct session *dc_session_find(struct gateway *g, const char *id);
 /* Now it waits to be resumed. */

@@ -356,6 +356,27 @@ static void what_waits_is_not_sent_either_when_the_guard_closes(void **state)
         rig_free(g);
 }
 
+static void calls_nobody_waits_for_leave_half_of_the_refusals_to_others(void **state)
+{
+        struct dc_request idle = to_channel("9");
+        struct rig *g = rig_new();
+
+        (void)state;
+        says(g, 403, "", "{\"code\":50001,\"message\":\"Missing Access\"}");
+        says(g, 200, "", "{}");
+        rig_open(g, 2);
+        ask(g, 'a', to_channel("1"));
+        until_answers(g, 1);
+        idle.priority = DC_IDLE;
+        ask(g, 'b', idle);
+        until_answers(g, 2);
+        assert_int_equal(g->last.kind, ERR_LIMIT);
+        ask(g, 'c', to_channel("2"));
+        until_answers(g, 3);
+        assert_int_equal(g->last.status, 200);
+        rig_free(g);
+}
+
 static void what_waits_is_not_sent_with_a_token_nobody_knows(void **state)
 {
         struct rig *g = rig_new();
@@ -744,6 +765,7 @@ int main(void)
                 cmocka_unit_test(after_a_401_nothing_more_is_asked),
                 cmocka_unit_test(refused_calls_stop_before_the_address_is_banned),
                 cmocka_unit_test(what_waits_is_not_sent_either_when_the_guard_closes),
+                cmocka_unit_test(calls_nobody_waits_for_leave_half_of_the_refusals_to_others),
                 cmocka_unit_test(what_waits_is_not_sent_with_a_token_nobody_knows),
                 cmocka_unit_test(what_is_not_permitted_is_not_tried_again_for_typing),
                 cmocka_unit_test(a_used_up_bucket_waits_for_its_reset_and_others_do_not),

@@ -395,26 +395,63 @@ static void global_commands_are_what_discord_describes(void **state)
 
 static void answers_to_commands_are_calls_discord_describes(void **state)
 {
-        const struct delivery d = { .id = 1,
-                                    .adapter = "dc",
-                                    .kind = "send",
-                                    .channel = "7",
-                                    .payload = "{\"text\":\"hi\",\"replyTo\":\"900\"}",
-                                    .attempt = 1,
-                                    .created_ms = clock_wall_ms() };
+        static const struct {
+                const char *id, *kind, *payload;
+        } rows[] = { { "900", "send", "{\"text\":\"hi\",\"replyTo\":\"900\"}" },
+                     { "901", "withdraw", "{\"messageId\":\"901\"}" } };
         struct rig *g = *state;
-        json_t *command = json_pack("{s:s, s:s, s:i, s:s}", "id", "900", "application_id", "43", "type", 2,
-                                    "token", "tkn123");
 
-        says(g, 204, "");
-        says(g, 200, "{\"id\":\"88\"}");
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                says(g, 204, "");
+                says(g, 200, "{\"id\":\"88\"}");
+        }
         rig_connect(g, "");
-        inbound.hooks.stored(inbound.hooks.ctx, command);
-        json_decref(command);
-        rig_requests(g, 1);
-        adapters_send(g->adapters, &d);
-        until_sent(g, 1);
-        check_requests(g, 4);
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                const struct delivery d = { .id = (int64_t)i + 1,
+                                            .adapter = "dc",
+                                            .kind = rows[i].kind,
+                                            .channel = "7",
+                                            .payload = rows[i].payload,
+                                            .attempt = 1,
+                                            .created_ms = clock_wall_ms() };
+                json_t *command = json_pack("{s:s, s:s, s:i, s:s}", "id", rows[i].id, "application_id", "43",
+                                            "type", 2, "token", "tkn123");
+
+                inbound.hooks.stored(inbound.hooks.ctx, command);
+                json_decref(command);
+                adapters_send(g->adapters, &d);
+                until_sent(g, i + 1);
+        }
+        check_requests(g, 2 + 2 * COUNT(rows));
+}
+
+static void on_got(void *arg, int status, json_t *body, const char *why)
+{
+        (void)status, (void)body, (void)why;
+        ++*(unsigned *)arg;
+}
+
+static void what_the_inbound_side_asks_is_what_discord_describes(void **state)
+{
+        static const char *const paths[] = { "/gateway/bot",
+                                             "/channels/7",
+                                             "/guilds/1/members/42",
+                                             "/users/@me/guilds?limit=200&after=0",
+                                             "/guilds/1/channels",
+                                             "/guilds/1/threads/active",
+                                             "/channels/7/messages?after=9&limit=100" };
+        struct rig *g = *state;
+        unsigned got = 0;
+
+        for (size_t i = 0; i < COUNT(paths); i++)
+                says(g, 200, "{}");
+        rig_connect(g, "");
+        for (unsigned i = 0; i < COUNT(paths); i++) {
+                inbound.hooks.get_later(inbound.hooks.ctx, paths[i], on_got, &got);
+                for (int n = 0; n < 100000 && got <= i; n++)
+                        loop_step(g->loop, true);
+        }
+        check_requests(g, 2 + COUNT(paths));
 }
 
 static void on_told(void *arg, const char *result, const struct error *err)
@@ -460,6 +497,7 @@ int main(void)
                 TEST(registered_commands_are_what_discord_describes),
                 TEST(global_commands_are_what_discord_describes),
                 TEST(answers_to_commands_are_calls_discord_describes),
+                TEST(what_the_inbound_side_asks_is_what_discord_describes),
                 TEST(tools_ask_what_discord_describes),
         };
 

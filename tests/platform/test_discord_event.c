@@ -482,6 +482,26 @@ static void what_is_gone_is_forgotten_and_an_outage_is_not_gone(void **state)
         assert_null(dc_cache_guild_name(g->cache, "1"));
 }
 
+/* A thread that passes for a channel would be out of its channel's rules. */
+static void a_full_cache_forgets_some_place_for_the_newest(void **state)
+{
+        struct rig *g = *state;
+        struct dc_place place;
+        char id[24];
+
+        for (unsigned i = 0; i < 200010; i++) {
+                json_t *thread;
+
+                snprintf(id, sizeof(id), "%u", i + 1);
+                thread = json_pack("{s:s, s:i, s:s}", "id", id, "type", 11, "parent_id", "5");
+                dc_cache_add(g->cache, "1", thread);
+                json_decref(thread);
+        }
+        assert_int_equal(dc_cache_size(g->cache), 200000);
+        assert_true(dc_cache_place(g->cache, "200010", &place));
+        assert_string_equal(place.parent, "5");
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -504,6 +524,7 @@ int main(void)
                 T(forms_say_what_was_filled_in),
                 T(nonsense_gives_no_event),
                 T(what_is_gone_is_forgotten_and_an_outage_is_not_gone),
+                T(a_full_cache_forgets_some_place_for_the_newest),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -682,6 +682,12 @@ static void the_missing_intent_is_named_when_the_application_tells_its_flags(voi
         await(g, &g->stops, 1);
         assert_non_null(strstr(g->why, "Server Members Intent"));
         assert_null(strstr(g->why, "Message Content"));
+        dc_gateway_free(g->gateway);
+        g->gateway = NULL;
+        g->o.flags |= 1 << 15; /* all is granted, it says: then it may be any */
+        begin(g);
+        await(g, &g->stops, 2);
+        assert_non_null(strstr(g->why, "Message Content Intent and Server Members Intent"));
 }
 
 /* ---- budgets ---- */

@@ -194,6 +194,7 @@ static void begin(struct rig *g)
 {
         const struct dc_inbound_hooks hooks = { .ctx = g,
                                                 .get = on_get,
+                                                .get_later = on_get,
                                                 .ready = on_ready,
                                                 .up = on_up,
                                                 .lost = on_lost,

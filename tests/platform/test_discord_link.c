@@ -207,6 +207,23 @@ static void commands_are_registered_only_when_they_changed(void **state)
         assert_int_equal(fake_server_requests(g->server), 5);
 }
 
+static void commands_are_registered_later_when_discord_is_unwell(void **state)
+{
+        struct rig *g = *state;
+        const struct discord *dc;
+
+        says(g, 200, ME);
+        says(g, 200, APPLICATION);
+        says(g, 503, "{}");
+        rig_open(g, "");
+        rig_until_state(g, ADAPTER_UP);
+        dc = rig_adapter(g)->self;
+        for (int i = 0; i < 100000 && !timer_active(dc->commands_timer); i++)
+                loop_step(g->loop, true);
+        assert_true(timer_active(dc->commands_timer));
+        assert_null(dc_memory_get(dc, "commands"));
+}
+
 static void commands_of_some_servers_are_registered_there(void **state)
 {
         struct rig *g = *state;
@@ -379,6 +396,7 @@ int main(void)
                 TEST(intents_are_what_an_agent_needs_and_what_is_asked_for),
                 TEST(mistakes_in_the_settings_are_told),
                 TEST(commands_are_registered_only_when_they_changed),
+                TEST(commands_are_registered_later_when_discord_is_unwell),
                 TEST(commands_of_some_servers_are_registered_there),
                 TEST(commands_are_taken_away_where_the_settings_do_not_want_them_any_more),
                 TEST(the_last_messages_are_recalled_oldest_first),

@@ -23,6 +23,7 @@ struct guild {
 
 struct dc_cache {
         struct map places, guilds;
+        size_t oldest;     /* where in the map to look for a place that can go */
         struct map people; /* user name to id */
 };
 
@@ -104,6 +105,22 @@ static bool is_thread(int64_t type)
         return type >= DC_TYPE_THREAD_FIRST && type <= DC_TYPE_THREAD_LAST;
 }
 
+/* One place has to go, whichever: it is asked for when it is needed again. */
+static void make_room(struct dc_cache *c)
+{
+        const char *key;
+        void *value;
+
+        if (c->places.count < PLACES_MAX)
+                return;
+        if (!map_each(&c->places, &c->oldest, &key, &value)) {
+                c->oldest = 0;
+                map_each(&c->places, &c->oldest, &key, &value);
+        }
+        map_remove(&c->places, ((struct place *)value)->id);
+        place_free(value);
+}
+
 void dc_cache_add(struct dc_cache *c, const char *guild, const json_t *channel)
 {
         const char *id = json_str(channel, "id", NULL);
@@ -112,8 +129,7 @@ void dc_cache_add(struct dc_cache *c, const char *guild, const json_t *channel)
 
         if (!id || type < 0 || type > 1000 || type == DC_TYPE_CATEGORY)
                 return;
-        if (c->places.count >= PLACES_MAX && !map_get(&c->places, id))
-                return;
+        make_room(c);
         p = mem_zalloc(sizeof(*p));
         p->id = mem_strdup(id);
         p->name = mem_strdup(json_str(channel, "name", NULL));

@@ -352,11 +352,10 @@ static bool has_failed(struct dc_catchup *c)
         return failed;
 }
 
-/* Everything that is open once more, as far as it is not too old by now. */
+/* Everything that is open is looked at once more: what was given up is wanted again. */
 static void begin_again(struct dc_catchup *c)
 {
         c->again = false;
-        dc_readback_again(c->readback);
         for (unsigned i = 0; i < c->gap_count; i++)
                 if (c->gaps[i].open)
                         c->gaps[i].sight = UNSEEN;

@@ -49,20 +49,25 @@ static const struct {
 };
 /* clang-format on */
 
-/* The names of the intents we ask for and may not have; all privileged ones when we do not know which. */
-static void name_missing(const struct dc_gateway_options *o, char *out, size_t size)
+/* The names of privileged intents that we ask for and these flags do not grant; how many bytes that are. */
+static size_t name_privileged(const struct dc_gateway_options *o, int64_t flags, char *out, size_t size)
 {
         const char *between = "";
         size_t at = 0;
 
-        out[0] = '\0';
         for (size_t i = 0; i < COUNT(privileged); i++) {
-                if (!(o->intents & privileged[i].intent) || (o->flags & privileged[i].flags))
+                if (!(o->intents & privileged[i].intent) || (flags & privileged[i].flags))
                         continue;
                 at += (size_t)snprintf(out + at, size - at, "%s%s", between, privileged[i].name);
                 between = " and ";
         }
-        if (at == 0)
+        return at;
+}
+
+/* When the flags we know have it all, they are not what they were: it may be any of them. */
+static void name_missing(const struct dc_gateway_options *o, char *out, size_t size)
+{
+        if (name_privileged(o, o->flags, out, size) == 0 && name_privileged(o, 0, out, size) == 0)
                 snprintf(out, size, "privileged intents");
 }
 

@@ -11,6 +11,8 @@
 #include "base/mem.h"
 #include "platform/discord/discord.h"
 
+#define AGAIN_MS 60000
+
 enum { OPTION_STRING = 3, OPTION_INTEGER = 4, COMMAND_CHAT = 1 };
 enum { IN_GUILDS = 0, IN_DMS = 1 };
 
@@ -100,10 +102,14 @@ static void on_registered(void *arg, const struct dc_answer *a)
         } else if (a->kind != ERR_CANCELLED) {
                 const char *advice = dc_advice(a->code);
 
-                log_warn("the slash commands could not be registered; trying again at the next start",
-                         LOG_S("adapter", r->dc->adapter->name),
+                if (a->status == 0 || a->status == 429 || a->status >= 500)
+                        timer_start(r->dc->commands_timer, AGAIN_MS);
+                log_warn("the slash commands could not be registered", LOG_S("adapter", r->dc->adapter->name),
                          LOG_S("guild", r->guild ? r->guild : "everywhere"), LOG_S("why", a->why),
-                         LOG_S("advice", advice ? advice : ""));
+                         LOG_S("advice", advice ? advice : ""),
+                         LOG_S("next", timer_active(r->dc->commands_timer)
+                                               ? "trying again in a minute"
+                                               : "trying again at the next start"));
         }
         free(r->guild);
         free(r);
@@ -179,4 +185,21 @@ void dc_commands_publish(struct discord *dc)
         for (size_t i = 0; i < guilds->count; i++)
                 publish_to(dc, guilds->items[i], list);
         json_decref(list);
+}
+
+/* What was registered meanwhile is known, and left alone. */
+static void on_again(void *arg)
+{
+        dc_commands_publish(arg);
+}
+
+void dc_commands_open(struct discord *dc)
+{
+        dc->commands_timer = timer_new(dc->adapter->loop, on_again, dc);
+        timer_unref(dc->commands_timer);
+}
+
+void dc_commands_release(struct discord *dc)
+{
+        timer_free(dc->commands_timer);
 }

@@ -64,10 +64,9 @@ static void on_got(void *arg, const struct dc_answer *a)
         free(g);
 }
 
-void dc_get(void *discord, const char *path, dc_got_fn *done, void *arg)
+static void get(struct discord *dc, const char *path, enum dc_priority priority, dc_got_fn *done, void *arg)
 {
-        struct discord *dc = discord;
-        struct dc_request q = { .method = "GET", .priority = DC_NORMAL, .repeatable = true };
+        struct dc_request q = { .method = "GET", .priority = priority, .repeatable = true };
         char ids[DC_ARGS_MAX][DC_ID_SIZE];
         const char *query = strchr(path, '?');
         struct got *g = mem_zalloc(sizeof(*g));
@@ -81,4 +80,14 @@ void dc_get(void *discord, const char *path, dc_got_fn *done, void *arg)
         q.query = query ? query + 1 : NULL;
         dc_ask(dc, &q, on_got, g);
         buf_release(&route);
+}
+
+void dc_get(void *discord, const char *path, dc_got_fn *done, void *arg)
+{
+        get(discord, path, DC_NORMAL, done, arg);
+}
+
+void dc_get_later(void *discord, const char *path, dc_got_fn *done, void *arg)
+{
+        get(discord, path, DC_IDLE, done, arg);
 }

@@ -14,7 +14,8 @@
 #include "platform/discord/dc_gateway_private.h"
 
 #define SHARDS_MAX 1000
-#define BUDGET_MS  60000 /* how long an answer about the budget counts */
+#define BUDGET_MS  60000    /* how long an answer about the budget counts */
+#define DAY_MS     86400000 /* the longest it can be until the budget is fresh */
 #define TIDY_MS    3000
 #define LOW_PART   100 /* the last hundredth of the budget is not touched */
 
@@ -218,13 +219,14 @@ static void make_shards(struct dc_gateway *g, int64_t recommended)
 static void take_answer(struct dc_gateway *g, const json_t *body)
 {
         const json_t *limit = json_object_get(body, "session_start_limit");
-        int64_t now = dc_gateway_now(g), at_once = json_int(limit, "max_concurrency", 1);
+        int64_t now = dc_gateway_now(g), at_once = json_int(limit, "max_concurrency", 1),
+                reset_after = json_int(limit, "reset_after", 0);
 
         free(g->url);
         g->url = mem_strdup(g->o.url ? g->o.url : json_str(body, "url", NULL));
         g->total = json_int(limit, "total", 1000);
         g->remaining = json_int(limit, "remaining", g->total);
-        g->reset_at_ms = now + json_int(limit, "reset_after", 0);
+        g->reset_at_ms = now + (reset_after < 0 ? 0 : reset_after > DAY_MS ? DAY_MS : reset_after);
         g->asked_ms = now;
         g->failures = 0;
         if (g->count == 0) {

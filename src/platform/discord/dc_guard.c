@@ -32,6 +32,11 @@ bool dc_guard_is_open(struct dc_guard *g, int64_t now_ms)
         return g->sum < g->max;
 }
 
+bool dc_guard_is_wide_open(struct dc_guard *g, int64_t now_ms)
+{
+        return dc_guard_is_open(g, now_ms) && g->sum < (g->max + 1) / 2;
+}
+
 void dc_guard_count(struct dc_guard *g, int64_t now_ms)
 {
         age(g, now_ms);

@@ -23,6 +23,8 @@ struct dc_guard {
 void dc_guard_init(struct dc_guard *g, const char *name, unsigned max);
 /* May calls be made now? Says in the log when that changes. */
 bool dc_guard_is_open(struct dc_guard *g, int64_t now_ms);
+/* And such as nobody waits for? They leave half of the number to the others. */
+bool dc_guard_is_wide_open(struct dc_guard *g, int64_t now_ms);
 /* One more such answer. */
 void dc_guard_count(struct dc_guard *g, int64_t now_ms);
 

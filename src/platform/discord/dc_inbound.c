@@ -143,6 +143,7 @@ static struct dc_gateway *open_gateway(struct dc_inbound *in, const struct dc_in
                                                     .dir = o->adapter->dir,
                                                     .url = o->gateway_url,
                                                     .intents = o->intents,
+                                                    .flags = o->flags,
                                                     .shards = o->shards,
                                                     .compress = o->compress,
                                                     .times = o->times };

@@ -34,6 +34,7 @@ struct dc_inbound_options {
         const struct secret *token; /* must live as long */
         const char *gateway_url;    /* NULL: as Discord says */
         unsigned intents;           /* DC_INTENTS, perhaps without DC_INTENT_MESSAGE_CONTENT */
+        int64_t flags;              /* of the application, to name a missing intent; 0: not known */
         int64_t shards;             /* 0: "auto" */
         const char *compress;       /* "zlib-stream", "zstd-stream", "none" */
         bool role_mentions;         /* a mention of one of the bot's roles is a mention */
@@ -47,6 +48,8 @@ struct dc_inbound_hooks {
         void *ctx;
         /* GETs a path below the API's base ("/channels/1/messages?after=2"). One call of done, later, or none after dc_inbound_free. */
         void (*get)(void *ctx, const char *path, dc_got_fn *done, void *arg);
+        /* The same for what may be late: it leaves the limits to what people wait for. */
+        void (*get_later)(void *ctx, const char *path, dc_got_fn *done, void *arg);
         void (*ready)(void *ctx, const struct dc_gateway_ready *ready);
         void (*up)(void *ctx);
         void (*lost)(void *ctx, const char *why);

@@ -33,6 +33,7 @@ struct job {
         unsigned tries;
         struct timer *later; /* Discord was unwell, or the intake is busy */
         bool running, held;
+        bool failed;  /* it was given up */
         bool earlier; /* of a gap before the last one */
         bool again;   /* and of the last one, too */
         TAILQ_ENTRY(job) next;
@@ -109,7 +110,7 @@ static void job_end(struct job *j)
         r->running--;
         if (j->held)
                 dc_intake_release(r->intake, j->place);
-        if (j->earlier)
+        if (j->earlier || j->failed)
                 map_remove(&r->known, j->place);
         else
                 map_put(&r->known, j->place, r);
@@ -124,7 +125,7 @@ static void read_through(struct job *j)
                 job_end(j);
                 return;
         }
-        j->again = false;
+        j->again = j->failed = false;
         j->left = j->r->messages;
         j->tries = 0;
         ask(j);
@@ -181,9 +182,11 @@ static void on_page(void *arg, int status, json_t *body, const char *why)
         } else if (wait >= 0) {
                 ask_later(j, wait);
         } else {
-                j->r->failed = j->r->failed || DC_UNWELL(status);
-                log_info("what was missed in a channel cannot be read", LOG_S("adapter", j->r->adapter->name),
-                         LOG_S("channel", j->place), LOG_S("why", why));
+                j->failed = DC_UNWELL(status);
+                j->r->failed = j->r->failed || j->failed;
+                log_debug("what was missed in a channel cannot be read",
+                          LOG_S("adapter", j->r->adapter->name), LOG_S("channel", j->place),
+                          LOG_S("why", why));
                 read_through(j);
         }
 }
@@ -199,7 +202,7 @@ static void ask(struct job *j)
         }
         j->asked = j->left < PAGE ? j->left : PAGE;
         path = mem_printf("/channels/%s/messages?after=%s&limit=%" PRId64, j->place, j->after, j->asked);
-        r->hooks.get(r->hooks.ctx, path, on_page, j);
+        r->hooks.get_later(r->hooks.ctx, path, on_page, j);
         free(path);
 }
 

@@ -26,7 +26,7 @@ struct dc_readback *dc_readback_new(const struct dc_inbound_options *options,
 void dc_readback_free(struct dc_readback *r);
 /* Another gap: places that were read may have to be read again. */
 void dc_readback_again(struct dc_readback *r);
-/* What was said there since then, by Discord's clock; once for each gap, however often it is wanted. */
+/* What was said there since then, by Discord's clock; once for each gap, however often it is wanted, unless it was given up. */
 void dc_readback_want(struct dc_readback *r, const char *place, int64_t since_ms);
 /* Should whoever can wait add further places? */
 bool dc_readback_has_room(const struct dc_readback *r);

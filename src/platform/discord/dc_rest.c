@@ -292,12 +292,20 @@ static void fly(struct dc_call *c)
         c->http = dc_call_start(c, r->http, r->base, r->authorization, &handlers);
 }
 
+static bool may_pass(struct dc_rest *r, const struct dc_call *c)
+{
+        int64_t now = loop_now_ms(r->loop);
+
+        return c->priority == DC_IDLE ? dc_guard_is_wide_open(&r->guard, now)
+                                      : dc_guard_is_open(&r->guard, now);
+}
+
 /* 0: now; > 0: ask again then; -1: after an answer. Counts at the global limit when it says 0. */
 static int64_t wait_of(struct dc_rest *r, const struct dc_bucket *b, const struct dc_call *c)
 {
         int64_t now = loop_now_ms(r->loop), ms = dc_bucket_wait(b, now);
 
-        if (!dc_guard_is_open(&r->guard, now))
+        if (!may_pass(r, c))
                 return GUARDED_MS;
         if (ms != 0 || c->bare)
                 return ms;
@@ -400,7 +408,7 @@ static bool refused_at_once(struct dc_call *c)
 
         if (r->unauthorized && !c->bare) {
                 refuse_unauthorized(c);
-        } else if (!dc_guard_is_open(&r->guard, loop_now_ms(r->loop))) {
+        } else if (!may_pass(r, c)) {
                 refuse(c, ERR_LIMIT, GUARDED_MS,
                        "Discord has refused so many calls in ten minutes that it would soon ban our address: "
                        "nothing is sent for "

@@ -123,7 +123,7 @@ static void pose(struct dc_roll *r)
 {
         char *path = path_of(r);
 
-        r->hooks.get(r->hooks.ctx, path, on_answer, r);
+        r->hooks.get_later(r->hooks.ctx, path, on_answer, r);
         free(path);
 }
 

@@ -64,7 +64,7 @@ static const struct setting discord_settings[] = {
         { "mediaMaxBytes", SETTING_INT, "26214400", 0, 524288000, .at = AT(media_max_bytes),
           .help = "Larger attachments are not downloaded; 0: none are." },
         { "slashCommands", SETTING_BOOL, "true", .at = AT(slash_commands),
-          .help = "Register `/ask`, `/status`, `/new`, `/stop` and `/why`; false: what is registered is left as it is." },
+          .help = "Register `/ask`, `/status`, `/new`, `/stop`, `/why` and the others; false: those that were registered are taken away." },
         { "commandGuilds", SETTING_STRINGS, "[]", .at = AT(command_guilds),
           .help = "Ids of servers where the commands are registered, at once; without any they are registered everywhere." },
         { "publicKey", SETTING_STRING, "null", 64, 64, .at = AT(public_key),
@@ -250,6 +250,7 @@ static void link_up(struct discord *dc)
                 .token = dc->token,
                 .gateway_url = conf->gateway_url,
                 .intents = intents_of(conf),
+                .flags = dc->self.flags,
                 .shards = conf->shards,
                 .compress = conf->compress,
                 .role_mentions = conf->role_mentions,
@@ -259,6 +260,7 @@ static void link_up(struct discord *dc)
         };
         const struct dc_inbound_hooks hooks = { .ctx = dc,
                                                 .get = dc_get,
+                                                .get_later = dc_get_later,
                                                 .ready = on_ready,
                                                 .up = on_up,
                                                 .lost = on_lost,
@@ -278,6 +280,7 @@ static void link_up(struct discord *dc)
 static void take_application(struct discord *dc, const json_t *app)
 {
         dc->self.application = mem_strdup(json_str(app, "id", NULL));
+        dc->self.flags = json_int(app, "flags", 0);
         if (!dc->self.public_key)
                 dc->self.public_key = mem_strdup(json_str(app, "verify_key", NULL));
 }
@@ -409,6 +412,7 @@ static int discord_open(struct adapter *a, struct error *err)
         LIST_INIT(&dc->posts);
         dc_memory_read(dc);
         dc_replies_open(dc);
+        dc_commands_open(dc);
         dc->timer = timer_new(a->loop, on_timer, dc);
         dc->rest = make_rest(dc);
         a->self = dc;
@@ -427,6 +431,7 @@ static void discord_close(struct adapter *a)
         dc_errands_release(dc);
         dc_call_abort(dc->call);
         dc_replies_release(dc);
+        dc_commands_release(dc);
         dc_rest_free(dc->rest);
         dc_memory_release(dc);
         discord_free(dc);

@@ -65,6 +65,7 @@ struct dc_self {
         char *id, *username; /* of the bot's user */
         char *application;
         char *public_key; /* hex, of the settings or as Discord says; NULL: not known */
+        int64_t flags;    /* of the application: which privileged intents it may have; 0: not known */
 };
 
 struct dc_send;
@@ -92,8 +93,9 @@ struct discord {
         struct dc_tokens tokens; /* of interactions, the oldest first */
         size_t token_count;
         struct timer *tokens_timer;
-        struct dc_errands errands; /* questions of tools, recall and the gateway under way */
-        struct dc_posts posts;     /* interactions over HTTP that are being stored */
+        struct timer *commands_timer; /* registering them is tried again */
+        struct dc_errands errands;    /* questions of tools, recall and the gateway under way */
+        struct dc_posts posts;        /* interactions over HTTP that are being stored */
         json_t *memory;
         struct map dms,
                 dm_channels; /* of people who are no operators: user to channel (owned), channel to anything */
@@ -174,8 +176,10 @@ void dc_webhook_release(struct discord *dc);
 
 /* ---- dc_commands.c ---- */
 
-/* Registers the slash commands where what Discord has is not what we have. */
+/* Registers the slash commands where what Discord has is not what we have; again later, when Discord is unwell. */
 void dc_commands_publish(struct discord *dc);
+void dc_commands_open(struct discord *dc);
+void dc_commands_release(struct discord *dc);
 
 /* ---- dc_recall.c ---- */
 
@@ -191,8 +195,9 @@ void dc_id_at(int64_t wall_ms, char out[24]);
 void dc_ask(struct discord *dc, const struct dc_request *q, dc_answer_fn *done, void *arg);
 /* Those under way are answered as cancelled. */
 void dc_errands_release(struct discord *dc);
-/* GETs a path below the API's base. The hook of dc_inbound. */
+/* GETs a path below the API's base. The hooks of dc_inbound. */
 void dc_get(void *discord, const char *path, dc_got_fn *done, void *arg);
+void dc_get_later(void *discord, const char *path, dc_got_fn *done, void *arg);
 
 /* ---- dc_tools.c ---- */
 
