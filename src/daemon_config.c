@@ -165,6 +165,17 @@ static void warn_of_restart(const struct daemon *d, const struct config *new)
                 warn_of_certificate(d);
 }
 
+/* Without a file the defaults apply, which is right for a first start. A file that has gone is a mistake, and would take every bot offline. */
+static int check_still_there(const struct daemon *d, const struct config *new, struct error *err)
+{
+        if (d->config->source && !new->source)
+                return error_set(
+                        err, ERR_MISSING,
+                        "there is no config.json in '%s' any more; an empty one ({}) asks for the defaults",
+                        d->options->dir);
+        return 0;
+}
+
 static void on_config(void *arg)
 {
         struct reload *l = arg;
@@ -177,6 +188,8 @@ static void on_config(void *arg)
                 free(l);
                 return;
         }
+        if (l->rc == 0)
+                l->rc = check_still_there(d, l->config, &l->err);
         if (l->rc == 0) {
                 daemon_log_warnings(l->config);
                 warn_of_restart(d, l->config);

@@ -110,7 +110,7 @@ static const char introduction[] =
         "with its line and what would have been accepted: `dragoman run DIR --check` looks\n"
         "without starting (exit code 78). `dragoman config schema` prints a JSON Schema for\n"
         "editors. SIGHUP reloads: what changed is restarted, the rest stays connected, and a file\n"
-        "with a mistake changes nothing. `http`, `store` and `bus` take effect after a restart.\n\n"
+        "with a mistake, or one that has gone, changes nothing. `http`, `store` and `bus` take effect after a restart.\n\n"
         "```jsonc\n"
         "{\n"
         "  \"http\": { \"listen\": \"127.0.0.1:8420\" },\n"

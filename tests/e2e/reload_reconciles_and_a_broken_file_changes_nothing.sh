@@ -41,6 +41,11 @@ reload 'the new configuration is not used'
 contains "$(tail -3 "$dir/log")" "did you mean 'prefix'"
 contains "$(post '/api/v2/messages/inbound?wait=60000' '{"instanceId":"right","text":"hi"}')" '"text":"two hi"'
 
+rm "$dir/config.json"
+reload 'the new configuration is not used'
+contains "$(tail -3 "$dir/log")" "there is no config.json"
+contains "$(post '/api/v2/messages/inbound?wait=60000' '{"instanceId":"right","text":"hi"}')" '"text":"two hi"'
+
 config '{ "agents": { "echo": { "type": "echo", "prefix": "two " } }, "http": { "trustedProxy": ["10.0.0.1"] } }'
 reload 'configuration reloaded'
 contains "$(tail -5 "$dir/log")" "take effect after a restart"
