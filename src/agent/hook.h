@@ -4,7 +4,7 @@
  * Three parts, so that the last can be tested and fuzzed without a network:
  *  - hook_call.c has the life of a request: deadline, the one retry, failures told to the user, late answers, cancel, health;
  *  - a wire says what a kind writes and reads: webhook.c and agent_chat.c have them;
- *  - hook_answer.c understands an answer, whether it came as the response or was posted to the reply URL.
+ *  - hook_answer.c understands an answer, whether it came as the response or was posted to the reply URL; hook_read.c has large ones read apart.
  */
 #ifndef AGENT_HOOK_H
 #define AGENT_HOOK_H
@@ -52,6 +52,15 @@ typedef int hook_read_fn(struct hook_answer *a, const json_t *object, struct err
 /* Understands a whole answer. content_type may be NULL or "". ERR_PROTOCOL or ERR_LIMIT with a sentence for the operator. */
 int hook_answer_read(struct hook_answer *a, hook_read_fn *members, const char *content_type, const char *body,
                      size_t n, struct error *err);
+/* The same on a pool thread, for answers from HOOK_BODY_LARGE bytes on; the body is copied. done, from the loop: answer is NULL when it could not
+ * be understood, and borrowed for the call. */
+#define HOOK_BODY_LARGE ((size_t)256 << 10)
+struct hook_reading;
+typedef void hook_read_done_fn(void *arg, const struct hook_answer *answer, const struct error *err);
+struct hook_reading *hook_answer_read_apart(struct loop *l, hook_read_fn *members, const char *content_type,
+                                            const char *body, size_t n, hook_read_done_fn *done, void *arg);
+/* done is not called any more. NULL is fine. */
+void hook_reading_forget(struct hook_reading *r);
 /* {"parts": [...]} before {"reply"} before {"text"}; {"metadata"} with tokens and cost. */
 hook_read_fn hook_read_members;
 /* What readers of members call. */

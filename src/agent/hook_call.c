@@ -45,7 +45,8 @@ struct hook_call {
         int64_t deadline_ms;
         int status;
         char content_type[100];
-        LIST_ENTRY(hook_call) next; /* among the late ones */
+        struct hook_reading *reading; /* a large answer that is being understood; else NULL */
+        LIST_ENTRY(hook_call) next;   /* among the late ones */
 };
 
 static void ask(struct hook_call *c);
@@ -53,6 +54,7 @@ static void ask(struct hook_call *c);
 static void call_free(struct hook_call *c)
 {
         http_abort(c->http);
+        hook_reading_forget(c->reading);
         timer_free(c->timer);
         call_headers_release(&c->headers);
         buf_release(&c->body);
@@ -117,26 +119,23 @@ static void fail(struct hook_call *c, enum error_kind kind, enum agent_effect ef
 
 /* ---- late ---- */
 
-static void on_late_answer(struct hook_call *c, const struct http_result *result)
+/* got NULL: there is none. */
+static void end_late(struct hook_call *c, const struct hook_answer *got, enum error_kind kind,
+                     const char *why)
 {
         struct agent *a = c->hook->agent;
         struct turn_reply reply = { 0 };
-        struct hook_answer got = { 0 };
-        struct error err = { 0 };
         struct buf record;
 
         buf_init(&record, 0);
-        if (result->kind == ERR_NONE && result->status < 300 &&
-            hook_answer_read(&got, c->hook->wire->read, c->content_type, result->body, result->body_n,
-                             &err) == 0) {
-                reply = hook_answer_reply(&got);
+        if (got) {
+                reply = hook_answer_reply(got);
         } else {
-                write_record(c, result->why ? result->why : err.text, &record);
-                reply.kind = result->kind != ERR_NONE ? result->kind : ERR_PROTOCOL;
+                write_record(c, why, &record);
+                reply.kind = kind != ERR_NONE ? kind : ERR_PROTOCOL;
                 reply.error = record.data;
         }
         agent_late(a, c->turn, &reply);
-        hook_answer_release(&got);
         buf_release(&record);
         LIST_REMOVE(c, next);
         c->hook->late_count--;
@@ -192,33 +191,70 @@ static void expect(struct hook_call *c)
         turn_progress(c->run, "the agent is working on it");
 }
 
-static void on_answer(struct hook_call *c, const struct http_result *result)
+static void take_answer(struct hook_call *c, const struct hook_answer *got, const struct error *err)
+{
+        struct turn_reply reply;
+
+        if (!got) {
+                fail(c, err->kind, EFFECT_POSSIBLE,
+                     err->kind == ERR_LIMIT
+                             ? "The agent's answer is too long to be sent."
+                             : "The agent's answer could not be understood. Please tell the operator.",
+                     err->text);
+        } else if (c->status == 202 && !got->given && c->hook->wire->replies && !is_silent(c->run)) {
+                expect(c);
+        } else {
+                reply = hook_answer_reply(got);
+                answer(c, &reply);
+        }
+}
+
+/* got NULL: err says why it makes no sense. */
+static void on_understood(void *arg, const struct hook_answer *got, const struct error *err)
+{
+        struct hook_call *c = arg;
+
+        c->reading = NULL;
+        if (c->state == CALL_LATE)
+                end_late(c, got, err->kind, err->text);
+        else
+                take_answer(c, got, err);
+}
+
+static void understand(struct hook_call *c, const struct http_result *result)
 {
         const struct hook *k = c->hook;
         struct hook_answer got;
-        struct turn_reply reply;
         struct error err = { 0 };
+        bool fine;
 
+        if (result->body_n >= HOOK_BODY_LARGE) {
+                c->reading = hook_answer_read_apart(k->agent->loop, k->wire->read, c->content_type,
+                                                    result->body, result->body_n, on_understood, c);
+                return;
+        }
+        fine = hook_answer_read(&got, k->wire->read, c->content_type, result->body, result->body_n, &err) ==
+               0;
+        on_understood(c, fine ? &got : NULL, &err);
+        if (fine)
+                hook_answer_release(&got);
+}
+
+static void on_answer(struct hook_call *c, const struct http_result *result)
+{
         fault_point("hook.answered");
-        if (forgets(k)) {
+        if (forgets(c->hook))
                 answer(c, &(struct turn_reply){ 0 });
-                return;
-        }
-        if (hook_answer_read(&got, k->wire->read, c->content_type, result->body, result->body_n, &err) < 0) {
-                fail(c, err.kind, EFFECT_POSSIBLE,
-                     err.kind == ERR_LIMIT
-                             ? "The agent's answer is too long to be sent."
-                             : "The agent's answer could not be understood. Please tell the operator.",
-                     err.text);
-                return;
-        }
-        if (c->status == 202 && !got.given && k->wire->replies && !is_silent(c->run)) {
-                expect(c);
-        } else {
-                reply = hook_answer_reply(&got);
-                answer(c, &reply);
-        }
-        hook_answer_release(&got);
+        else
+                understand(c, result);
+}
+
+static void on_late_answer(struct hook_call *c, const struct http_result *result)
+{
+        if (result->kind == ERR_NONE && result->status < 300)
+                understand(c, result);
+        else
+                end_late(c, NULL, result->kind, result->why ? result->why : "");
 }
 
 /* ---- failures ---- */

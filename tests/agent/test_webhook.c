@@ -1,3 +1,4 @@
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -254,6 +255,90 @@ static void parts_beyond_the_limit_stand_in_the_last(void **state)
         assert_int_equal(length, strlen(a.text) - 2 * (HOOK_PARTS_MAX - 1));
         hook_answer_release(&a);
         buf_release(&body);
+}
+
+/* `json` in 300 KB of blanks, which is read on a pool thread; yours to free. */
+static char *large(const char *json)
+{
+        return mem_printf(
+                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s%*s",
+                strlen(json) + 300 * 1024, json, 300 * 1024, "");
+}
+
+static void large_answers_are_understood_like_small_ones(void **state)
+{
+        static const struct {
+                const char *json;
+                enum error_kind kind;
+                const char *text;
+        } rows[] = {
+                { "{\"reply\":\"one\"}", ERR_NONE, "one" },
+                { "{\"parts\":[\"a\",\"b\"]}", ERR_NONE, "a\n\nb" },
+                { "{\"reply\":7}", ERR_PROTOCOL,
+                  "The agent's answer could not be understood. Please tell the operator." },
+        };
+
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                char *answer = large(rows[i].json);
+                struct fake_answer script = { answer, .end = FAKE_CLOSE };
+                struct fake_turn t;
+
+                talk(*state, &t, "", &script, 1);
+                assert_int_equal(t.reply.kind, rows[i].kind);
+                assert_string_equal(t.text, rows[i].text);
+                fake_turn_release(&t);
+                teardown(state);
+                setup(state);
+                free(answer);
+        }
+}
+
+static sem_t gate;
+
+static void wait_at_gate(void *arg)
+{
+        (void)arg;
+        sem_wait(&gate);
+}
+
+static void on_open(void *arg)
+{
+        *(bool *)arg = true;
+}
+
+/* The pool is busy, so that the answer waits there while its turn ends, by being cancelled or with everything else. */
+static void a_turn_may_end_while_its_answer_is_being_read(void **state)
+{
+        char *answer = large("{\"reply\":\"one\"}");
+        struct fake_answer script = { answer };
+
+        for (int cancelled = 0; cancelled < 2; cancelled++) {
+                struct bench *b = *state;
+                bool open = false;
+                struct fake_turn t;
+
+                serve(b, "", &script, 1);
+                for (int i = 0; i < 4; i++) /* as many threads as there may be */
+                        loop_work(b->loop, wait_at_gate, on_open, &open);
+                fake_turn_init(&t, "w", "hi");
+                fake_turn_start(&t, b->agents);
+                for (int i = 0; i < 20000 && fake_server_requests(b->server) == 0; i++)
+                        loop_step(b->loop, true);
+                for (int i = 0; i < 2000; i++)
+                        loop_step(b->loop, false);
+                assert_int_equal(t.finished, 0);
+                if (cancelled)
+                        fake_turn_cancel(&t, b->agents);
+                for (int i = 0; i < 4; i++)
+                        sem_post(&gate);
+                while (cancelled && !open)
+                        loop_step(b->loop, true);
+                teardown(state);
+                setup(state);
+                assert_int_equal(t.finished, 0);
+                fake_turn_release(&t);
+        }
+        free(answer);
 }
 
 static void tokens_and_cost_of_the_metadata_are_recorded(void **state)
@@ -586,6 +671,8 @@ int main(void)
                 TEST(the_request_is_signed_and_carries_key_and_trace),
                 TEST(answers_come_as_json_or_text_and_parts_before_reply),
                 TEST(parts_beyond_the_limit_stand_in_the_last),
+                TEST(large_answers_are_understood_like_small_ones),
+                TEST(a_turn_may_end_while_its_answer_is_being_read),
                 TEST(tokens_and_cost_of_the_metadata_are_recorded),
                 TEST(strange_answers_are_told_apart_from_answers),
                 TEST(ten_megabytes_are_not_read),
@@ -603,5 +690,6 @@ int main(void)
                 TEST(only_a_webhook_that_knows_the_key_is_asked_again_after_a_crash),
         };
 
+        sem_init(&gate, 0, 0);
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
