@@ -65,13 +65,11 @@ static void put_open(struct budget *b, struct open_turn *t)
 
 static void forget_open(struct budget *b, struct open_turn *t)
 {
-        struct open_turn *first = map_remove(&b->by_key, t->key), *at = first;
+        struct open_turn *first = map_remove(&b->by_key, t->key), **at = &first;
 
-        if (first == t)
-                first = t->same;
-        for (; at; at = at->same)
-                if (at->same == t)
-                        at->same = t->same;
+        while (*at != t)
+                at = &(*at)->same;
+        *at = t->same;
         if (first)
                 map_put(&b->by_key, first->key, first);
         TAILQ_REMOVE(&b->open, t, next);
