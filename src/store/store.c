@@ -54,6 +54,8 @@ static void run_reads(struct worker *w, struct jobs *taken)
                 STAILQ_REMOVE_HEAD(taken, next);
                 if (reader_open(w, &err) != 0 || store_tx_run(&w->tx, j->fn, j->arg, &err) != 0)
                         store_job_fail(j, &err);
+                if (w->tx.damage.kind != ERR_NONE)
+                        store_note_damage(w->store, &w->tx.damage);
                 store_worker_finish(w, &j, 1);
         }
 }
@@ -114,19 +116,6 @@ int store_write_now(struct store *s, store_fn *fn, void *arg, struct error *err)
 int store_read_now(struct store *s, store_fn *fn, void *arg, struct error *err)
 {
         return run_now(s, &s->reader, fn, arg, err);
-}
-
-void store_health(const struct store *s, struct store_health *out)
-{
-        struct store *shared =
-                (struct store *)(uintptr_t)s; /* looking takes the lock, which is no change to the store */
-
-        pthread_mutex_lock(&shared->lock);
-        *out = s->health;
-        pthread_mutex_unlock(&shared->lock);
-        pthread_mutex_lock(&shared->writer.lock);
-        out->queued = s->writer.unfinished;
-        pthread_mutex_unlock(&shared->writer.lock);
 }
 
 /* --- opening and closing --- */
@@ -252,6 +241,8 @@ static void mark_closed(struct store *s)
 {
         struct error err = { 0 };
 
+        if (store_is_damaged(s, &err))
+                return; /* the next start looks closely */
         if (s->writer.tx.conn && store_state_mark(&s->writer.tx, true, &err) != 0)
                 log_warn("the store could not note that it closed in order", LOG_S("error", err.text));
 }

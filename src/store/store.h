@@ -129,7 +129,7 @@ void store_backup(struct store *s, const char *to_path, void (*progress)(void *a
                   store_done_fn *done, void *arg);
 
 struct store_health {
-        bool ok;                /* the last commit worked */
+        bool ok;                /* the last commit worked, and no damage was found */
         char why[200];          /* the last failure, "" when ok */
         uint64_t writes;        /* writes committed */
         uint64_t commits;       /* transactions */

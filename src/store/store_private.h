@@ -5,6 +5,7 @@
  *      completion.c   jobs, and how their ends come back to whoever waits
  *      worker.c       a thread with a queue
  *      writer.c       what the writer does with its queue: one transaction for all that waits
+ *      health.c       how it is
  *      backup.c       a copy of the database while everything goes on
  *
  * A job is made, completed and freed on the loop thread; in between it belongs to one worker.
@@ -63,6 +64,7 @@ struct store {
         pthread_mutex_t lock;    /* guards what follows */
         struct jobs finished;
         struct store_health health;
+        struct error damage; /* kind ERR_NONE: none was found */
 };
 
 /* --- completion.c --- */
@@ -105,6 +107,15 @@ int store_thread_start(pthread_t *thread, void *(*fn)(void *), void *arg, struct
 /* --- writer.c --- */
 
 void store_run_writes(struct worker *w, struct jobs *taken);
+
+/* --- health.c, any thread --- */
+
+void store_note_commit(struct store *s, size_t writes, int64_t took_us);
+void store_note_failure(struct store *s, const struct error *err);
+/* The database itself says that it is damaged. Logged once. */
+void store_note_damage(struct store *s, const struct error *err);
+/* Was damage found? Then *err says so. */
+bool store_is_damaged(struct store *s, struct error *err);
 
 /* --- backup.c --- */
 

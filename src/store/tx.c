@@ -103,6 +103,8 @@ static void remember_failure(struct store_tx *tx, const struct error *err)
 {
         if (tx->failed.kind == ERR_NONE)
                 tx->failed = *err;
+        if (err->kind == ERR_CORRUPT)
+                tx->damage = *err;
 }
 
 static void touch(struct store_stmt *s)

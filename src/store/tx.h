@@ -19,6 +19,7 @@ struct store_tx {
         struct store_stmts touched;
         struct store_stmt broken; /* stands for a statement that could not be prepared */
         struct error failed;      /* the first statement error of this call */
+        struct error damage;      /* a statement found the database damaged, in this call or an earlier one */
 };
 
 /* Takes the connection over. */

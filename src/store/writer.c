@@ -4,31 +4,9 @@
  * There is no commit timer: while one commit waits for the disk the next batch gathers by itself. One writer alone pays one sync per write, a
  * thousand writers share it.
  */
-#include <stdio.h>
-
 #include "base/clock.h"
 #include "base/fault.h"
 #include "store/store_private.h"
-
-static void note_commit(struct store *s, size_t writes, int64_t took_us)
-{
-        pthread_mutex_lock(&s->lock);
-        s->health.ok = true;
-        s->health.why[0] = '\0';
-        s->health.writes += writes;
-        s->health.commits++;
-        s->health.last_commit_us = took_us;
-        pthread_mutex_unlock(&s->lock);
-}
-
-static void note_failure(struct store *s, const struct error *err)
-{
-        pthread_mutex_lock(&s->lock);
-        s->health.ok = false;
-        snprintf(s->health.why, sizeof(s->health.why), "%.*s", (int)sizeof(s->health.why) - 1, err->text);
-        s->health.failures++;
-        pthread_mutex_unlock(&s->lock);
-}
 
 static bool is_disk_trouble(enum error_kind kind)
 {
@@ -45,14 +23,16 @@ static int commit(struct worker *w, size_t writes, struct error *err)
         if (rc != 0)
                 return -1;
         fault_point("store.after_commit");
-        note_commit(w->store, writes, (int64_t)((clock_mono_ns() - start) / 1000));
+        store_note_commit(w->store, writes, (int64_t)((clock_mono_ns() - start) / 1000));
         return 0;
 }
 
 static void fail_all(struct worker *w, struct job **jobs, size_t n, const struct error *err)
 {
         w->tx.driver->rollback(w->tx.conn);
-        note_failure(w->store, err);
+        store_note_failure(w->store, err);
+        if (err->kind == ERR_CORRUPT)
+                store_note_damage(w->store, err);
         for (size_t i = 0; i < n; i++)
                 store_job_fail(jobs[i], err);
 }
@@ -81,7 +61,7 @@ static void run_batch(struct worker *w, struct job **jobs, size_t n)
                 struct error err = { 0 };
                 size_t good;
 
-                if (w->tx.driver->begin(w->tx.conn, &err) != 0) {
+                if (store_is_damaged(w->store, &err) || w->tx.driver->begin(w->tx.conn, &err) != 0) {
                         fail_all(w, jobs, n, &err);
                         return;
                 }
@@ -96,7 +76,9 @@ static void run_batch(struct worker *w, struct job **jobs, size_t n)
                                 continue;
                         }
                         if (is_disk_trouble(err.kind))
-                                note_failure(w->store, &err);
+                                store_note_failure(w->store, &err);
+                        if (w->tx.damage.kind != ERR_NONE)
+                                store_note_damage(w->store, &w->tx.damage);
                         store_job_fail(jobs[0], &err);
                         good = 1;
                 }

@@ -647,6 +647,57 @@ static void a_file_cut_short_is_called_damaged(void **state)
         free(path);
 }
 
+static int sum(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct store_stmt *s = store_prepare(tx, "SELECT sum(n) FROM numbers WHERE note <> ''");
+
+        if (store_step(s, err) != 1)
+                return -1;
+        *(int64_t *)arg = store_col_int(s, 0);
+        return 0;
+}
+
+static void damage_that_a_reader_finds_ends_all_writing(void **state)
+{
+        struct world *w = *state;
+        struct number p = { .n = 100000 };
+        struct store_health health;
+        struct error err = { 0 };
+        int64_t total;
+
+        must_open(w);
+        fill(w, 0, 5000);
+        must_close(w);
+        must_open(w);
+        overwrite(w, (off_t)4096 * 5, 4096 * 3); /* while it runs */
+        assert_int_equal(store_read_now(w->store, sum, &total, &err), -1);
+        assert_int_equal(err.kind, ERR_CORRUPT);
+        assert_int_equal(store_write_now(w->store, put, &p, &err), -1);
+        assert_int_equal(err.kind, ERR_CORRUPT);
+        assert_int_equal(p.runs, 0);
+        store_health(w->store, &health);
+        assert_false(health.ok);
+        assert_non_null(strstr(health.why, "is damaged"));
+        must_close(w);
+        must_be_corrupt(w);
+}
+
+static int call_it_damaged(struct store_tx *tx, void *arg, struct error *err)
+{
+        (void)tx;
+        (void)arg;
+        return error_set(err, ERR_CORRUPT, "this row makes no sense");
+}
+
+static void a_row_that_makes_no_sense_is_no_damage(void **state)
+{
+        struct world *w = *state;
+
+        must_open(w);
+        assert_int_equal(store_write_now(w->store, call_it_damaged, NULL, NULL), -1);
+        fill(w, 0, 10);
+}
+
 /* --- backup --- */
 
 struct copy {
@@ -999,6 +1050,8 @@ int main(void)
                 CASE(a_file_that_is_no_database_is_called_damaged),
                 CASE(damage_in_the_middle_is_found_at_start),
                 CASE(a_file_cut_short_is_called_damaged),
+                CASE(damage_that_a_reader_finds_ends_all_writing),
+                CASE(a_row_that_makes_no_sense_is_no_damage),
                 CASE(a_backup_while_writing_is_a_consistent_copy),
                 CASE(a_backup_never_overwrites),
                 CASE(closing_gives_a_running_backup_up_and_leaves_nothing_half_done),
