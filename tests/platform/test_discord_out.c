@@ -317,6 +317,36 @@ static void a_repeated_send_has_the_same_nonce_and_another_delivery_another(void
         assert_string_not_equal(nonce_of(g, 2), first);
 }
 
+/* Two daemons with one token would both answer. */
+static void somebody_else_who_speaks_with_our_token_is_noticed(void **state)
+{
+        struct rig *g = *state;
+        struct discord *dc;
+        json_t *message;
+        char id[24];
+
+        says(g, 200, SENT);
+        rig_connect(g, "");
+        dc = rig_adapter(g)->self;
+        dc->opened_ms -= 120000; /* since when we know all of ours */
+        deliver(g, (struct delivery){ .kind = "send", .channel = "7", .payload = "{\"text\":\"hi\"}" });
+        await(g);
+        dc_id_at(clock_wall_ms(), id);
+        message = json_pack("{s:s, s:s, s:s}", "id", id, "channel_id", "7", "nonce", nonce_of(g, 0));
+        inbound.hooks.own(inbound.hooks.ctx, message);
+        assert_int_equal(dc->twin.seen, 0);
+        json_object_set_new(message, "nonce", json_string("1234567890123456789")); /* other software */
+        inbound.hooks.own(inbound.hooks.ctx, message);
+        assert_int_equal(dc->twin.seen, 0);
+        json_object_set_new(message, "nonce", json_string("0123456789abcdef01234567"));
+        inbound.hooks.own(inbound.hooks.ctx, message);
+        assert_int_equal(dc->twin.seen, 1);
+        dc->opened_ms += 120000; /* perhaps an earlier life has sent it */
+        inbound.hooks.own(inbound.hooks.ctx, message);
+        assert_int_equal(dc->twin.seen, 1);
+        json_decref(message);
+}
+
 /* Once Discord may have forgotten the nonce, an attempt that may be a repetition looks first. */
 static void an_old_message_that_had_arrived_is_not_sent_again(void **state)
 {
@@ -547,6 +577,7 @@ int main(void)
                 TEST(a_global_limit_holds_the_adapter),
                 TEST(a_token_that_is_withdrawn_stops_the_adapter),
                 TEST(a_repeated_send_has_the_same_nonce_and_another_delivery_another),
+                TEST(somebody_else_who_speaks_with_our_token_is_noticed),
                 TEST(an_old_message_that_had_arrived_is_not_sent_again),
                 TEST(an_old_message_that_had_not_arrived_is_sent),
                 TEST(an_old_file_is_told_from_another_by_its_size),

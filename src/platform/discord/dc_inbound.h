@@ -61,6 +61,8 @@ struct dc_inbound_hooks {
         void (*stored)(void *ctx, const json_t *interaction);
         /* Somebody has written to us in this DM channel. NULL: nobody wants to know. */
         void (*dm)(void *ctx, const char *user, const char *channel);
+        /* A message of the bot itself, as Discord tells it; borrowed. NULL: nobody wants to know. */
+        void (*own)(void *ctx, const json_t *message);
         /* Autocompletion: answered by the owner at once; nothing is stored. NULL: left alone. */
         void (*complete)(void *ctx, const json_t *interaction);
 };

@@ -373,6 +373,8 @@ static bool read_it(struct work *w)
                 finish(w, true);
                 return false;
         }
+        if (w->item.events->is_own && in->hooks.own && strcmp(w->e.type, "MESSAGE_CREATE") == 0)
+                in->hooks.own(in->hooks.ctx, w->e.d);
         if (!w->item.events->is_own)
                 dc_cache_met(in->cache, w->item.events->sender_username, w->item.events->sender_id);
         w->wants = mem_array(w->item.attachment_count, sizeof(*w->wants));

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/crypto.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -12,7 +13,6 @@
 
 #define UPLOAD_WAIT_MS 5000
 #define TYPING_WAIT_MS 2000
-#define NONCE_SIZE     24 /* Discord takes 25 characters */
 #define NAME_MAX_CHARS 100
 
 static struct discord *discord_of(const struct dc_send *s)
@@ -134,7 +134,9 @@ static void add_nonce(struct dc_send *s)
         snprintf(text, sizeof(text), "%.80s %" PRId64 " %" PRId64, s->adapter->name, s->delivery,
                  s->created_ms);
         crypto_sha256_hex(text, strlen(text), digest);
-        json_object_set_new(s->body, "nonce", json_stringn(digest, NONCE_SIZE));
+        digest[DC_NONCE_SIZE] = '\0';
+        json_object_set_new(s->body, "nonce", json_string(digest));
+        dc_twin_sent(&discord_of(s)->twin, digest, clock_wall_ms());
         json_object_set_new(s->body, "enforce_nonce", json_true());
 }
 

@@ -231,6 +231,13 @@ static void on_dm(void *ctx, const char *user, const char *channel)
         dc_memory_dm(ctx, user, channel);
 }
 
+static void on_own(void *ctx, const json_t *message)
+{
+        struct discord *dc = ctx;
+
+        dc_twin_heard(&dc->twin, dc->adapter->name, message, dc->opened_ms, clock_wall_ms());
+}
+
 static unsigned intents_of(const struct discord_conf *conf)
 {
         unsigned bits = DC_INTENTS;
@@ -266,6 +273,7 @@ static void link_up(struct discord *dc)
                                                 .lost = on_lost,
                                                 .stopped = on_stopped,
                                                 .dm = on_dm,
+                                                .own = on_own,
                                                 .stored = dc_reply_stored };
 
         dc_enter(dc, DC_LINKED);

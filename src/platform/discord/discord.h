@@ -13,6 +13,7 @@
  *     dc_errand.c      other questions to Discord, which end with the adapter
  *     dc_tools.c       what agents and the API may call
  *     dc_memory.c      what must survive a restart besides the store
+ *     dc_twin.c        whether another process speaks with the same token
  *
  * Places: in a thread (and in a forum's post) Discord's channel_id is the thread. Here `channel` is always the parent and `thread` the
  * thread's own id, so that rules and access lists of a channel hold in its threads. A thread begun at a message has that message's id.
@@ -27,10 +28,13 @@
 #include "base/map.h"
 #include "platform/discord/dc_inbound.h"
 #include "platform/discord/dc_rest.h"
+#include "platform/discord/dc_twin.h"
 #include "platform/platform.h"
 
-#define DC_OPERATOR "operator"
-#define DC_USER     "user:"
+#define DC_OPERATOR   "operator"
+#define DC_USER       "user:"
+
+#define DC_NONCE_SIZE 24 /* hexadecimal digits; Discord takes 25 characters */
 
 /* Where the answer to a command stands. */
 #define DC_PLACE_OF_COMMAND "/webhooks/{webhook_id}/{webhook_token}/messages/@original"
@@ -96,6 +100,7 @@ struct discord {
         struct timer *commands_timer; /* registering them is tried again */
         struct dc_errands errands;    /* questions of tools, recall and the gateway under way */
         struct dc_posts posts;        /* interactions over HTTP that are being stored */
+        struct dc_twin twin;
         json_t *memory;
         struct map dms,
                 dm_channels; /* of people who are no operators: user to channel (owned), channel to anything */
