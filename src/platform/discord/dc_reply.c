@@ -30,6 +30,7 @@ struct dc_token {
         int64_t until_ms; /* wall clock */
         int64_t settles_ms; /* the same: before this time Discord may not know of the acknowledgement; 0: it does */
         bool acknowledging; /* Discord has not answered the acknowledgement yet */
+        bool taken;         /* a delivery was made for its place, and may be on its way */
         bool told_again;    /* an earlier life acknowledged it, and may have answered */
         bool spent; /* answered, or cannot be; remembered because it is no message one could react to */
         TAILQ_ENTRY(dc_token) next;
@@ -71,39 +72,6 @@ static void watch(struct discord *dc)
         timer_start(dc->tokens_timer, left > 0 ? left : 0);
 }
 
-/* NULL when it is none, or there already. */
-static struct dc_token *keep(struct discord *dc, const char *interaction, const char *application,
-                             const char *token, int64_t until_ms)
-{
-        struct dc_token *t;
-
-        if (!dc_is_id(interaction) || !dc_is_id(application) || !token || !*token || find(dc, interaction))
-                return NULL;
-        if (dc->token_count >= TOKENS_MAX)
-                forget(dc, TAILQ_FIRST(&dc->tokens));
-        t = mem_zalloc(sizeof(*t));
-        t->interaction = mem_strdup(interaction);
-        t->application = mem_strdup(application);
-        t->token = mem_strdup(token);
-        t->until_ms = until_ms;
-        log_hide(t->token, strlen(t->token));
-        TAILQ_INSERT_TAIL(&dc->tokens, t, next);
-        dc->token_count++;
-        watch(dc);
-        return t;
-}
-
-bool dc_reply_token(struct discord *dc, const char *interaction, const char **application, const char **token)
-{
-        const struct dc_token *t = find(dc, interaction);
-
-        if (!t || t->spent || t->until_ms <= clock_wall_ms())
-                return false;
-        *application = t->application;
-        *token = t->token;
-        return true;
-}
-
 static void on_withdrawn(void *arg, const struct dc_answer *a)
 {
         (void)arg;
@@ -121,6 +89,48 @@ static void withdraw(struct discord *dc, struct dc_token *t)
                                      .priority = DC_IDLE,
                                      .repeatable = true },
                on_withdrawn, NULL);
+}
+
+/* Nobody has answered, and soon nobody can. */
+static void give_up(struct discord *dc, struct dc_token *t)
+{
+        if (!t->spent && !t->taken && !t->told_again)
+                withdraw(dc, t);
+        forget(dc, t);
+}
+
+/* NULL when it is none, or there already. */
+static struct dc_token *keep(struct discord *dc, const char *interaction, const char *application,
+                             const char *token, int64_t until_ms)
+{
+        struct dc_token *t;
+
+        if (!dc_is_id(interaction) || !dc_is_id(application) || !token || !*token || find(dc, interaction))
+                return NULL;
+        if (dc->token_count >= TOKENS_MAX)
+                give_up(dc, TAILQ_FIRST(&dc->tokens));
+        t = mem_zalloc(sizeof(*t));
+        t->interaction = mem_strdup(interaction);
+        t->application = mem_strdup(application);
+        t->token = mem_strdup(token);
+        t->until_ms = until_ms;
+        log_hide(t->token, strlen(t->token));
+        TAILQ_INSERT_TAIL(&dc->tokens, t, next);
+        dc->token_count++;
+        watch(dc);
+        return t;
+}
+
+bool dc_reply_token(struct discord *dc, const char *interaction, const char **application, const char **token)
+{
+        struct dc_token *t = find(dc, interaction);
+
+        if (!t || t->spent || t->until_ms <= clock_wall_ms())
+                return false;
+        t->taken = true;
+        *application = t->application;
+        *token = t->token;
+        return true;
 }
 
 void dc_reply_done(struct discord *dc, const char *interaction)
@@ -242,7 +252,6 @@ void dc_reply_stored(void *discord, const json_t *interaction)
 
 /* ---- the end ---- */
 
-/* Nobody has answered, and soon nobody can. */
 static void on_timer(void *arg)
 {
         struct discord *dc = arg;
@@ -250,9 +259,7 @@ static void on_timer(void *arg)
 
         for (t = TAILQ_FIRST(&dc->tokens); t && t->until_ms <= clock_wall_ms(); t = after) {
                 after = TAILQ_NEXT(t, next);
-                if (!t->spent && !t->told_again)
-                        withdraw(dc, t);
-                forget(dc, t);
+                give_up(dc, t);
         }
         watch(dc);
 }

@@ -88,12 +88,16 @@ static void on_later(void *arg)
         pose(arg);
 }
 
+static bool is_unwell(int status)
+{
+        return status == 0 || status == 429 || status >= 500;
+}
+
 static bool asks_again(struct question *q, int status)
 {
-        bool unwell = status == 0 || status == 429 || status >= 500;
         int64_t ms = (int64_t)AGAIN_MS << q->tries;
 
-        if (!unwell || ++q->tries >= TRIES)
+        if (!is_unwell(status) || ++q->tries >= TRIES)
                 return false;
         if (!q->later)
                 q->later = timer_new(q->where->adapter->loop, on_later, q);
@@ -122,14 +126,14 @@ static void take_place(struct question *q, const json_t *channel)
                 q->guild = mem_strdup(json_str(channel, "guild_id", NULL));
 }
 
-/* It is not asked for again. */
-static void take_for_channel(struct question *q, const char *why)
+static void take_for_channel(struct question *q, int status, const char *why)
 {
         json_t *plain = json_pack("{s:s, s:i}", "id", q->place, "type", DC_TYPE_TEXT);
 
         log_info("Discord does not say what this channel is", LOG_S("adapter", q->where->adapter->name),
                  LOG_S("channel", q->place), LOG_S("why", why));
-        dc_cache_add(q->where->cache, q->guild, plain);
+        if (!is_unwell(status))
+                dc_cache_add(q->where->cache, q->guild, plain);
         json_decref(plain);
 }
 
@@ -142,7 +146,7 @@ static void on_place(void *arg, int status, json_t *body, const char *why)
         if (status == 200)
                 take_place(q, body);
         else if (q->guild)
-                take_for_channel(q, why);
+                take_for_channel(q, status, why);
         if (!needs_roles(q->where, q->guild)) {
                 end(q, status == 200 || q->guild);
                 return;
@@ -163,7 +167,9 @@ static void on_roles(void *arg, int status, json_t *body, const char *why)
                 log_info("Discord does not say which roles the bot has",
                          LOG_S("adapter", q->where->adapter->name), LOG_S("guild", q->guild),
                          LOG_S("why", why));
-        dc_cache_set_roles(q->where->cache, q->guild, status == 200 ? json_object_get(body, "roles") : NULL);
+        if (!is_unwell(status))
+                dc_cache_set_roles(q->where->cache, q->guild,
+                                   status == 200 ? json_object_get(body, "roles") : NULL);
         end(q, true);
 }
 

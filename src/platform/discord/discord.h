@@ -154,7 +154,7 @@ json_t *dc_allowed_mentions(const char *text, bool replied_user);
 
 /* An interaction is stored: it is acknowledged, and its token kept as long as it is worth something. The hook of dc_inbound. */
 void dc_reply_stored(void *discord, const json_t *interaction);
-/* The application and token with which the interaction can still be answered; false: it cannot (any more). Borrowed. */
+/* The application and token with which the interaction can still be answered, by whoever asks; false: it cannot (any more). Borrowed. */
 bool dc_reply_token(struct discord *dc, const char *interaction, const char **application,
                     const char **token);
 /* It has been answered, or cannot be. */
