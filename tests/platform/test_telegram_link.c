@@ -339,6 +339,34 @@ static void without_its_file_the_message_says_why(void **state)
                                "\"error\":\"Telegram says: Bad Request: file is too big\""));
 }
 
+static void a_path_that_leads_elsewhere_is_not_asked_for(void **state)
+{
+        static const struct {
+                const char *path, *why;
+        } rows[] = {
+                { "/var/lib/telegram/file.jpg", "the Bot API server keeps its files for itself (--local)" },
+                { "photos/../../secret", "Telegram gave no path to download it from" },
+                { "", "Telegram gave no path to download it from" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct rig *g = rig_new();
+                char *file = mem_printf("{\"ok\":true,\"result\":{\"file_path\":\"%s\"}}", rows[i].path);
+
+                says(g, 200, ME);
+                says(g, 200, NO_HOOK);
+                says(g, 200, GOT(PHOTO("100", "7", "1", "")));
+                says(g, 200, file);
+                rig_open(g, "");
+                await_arrivals(g, 1);
+                assert_non_null(strstr(fake_road.arrivals[0].metadata, rows[i].why));
+                assert_int_equal(fake_server_requests(g->server), 4);
+                free(file);
+                rig_free(g);
+        }
+}
+
 static void a_pressed_button_is_confirmed_after_the_commit(void **state)
 {
         struct rig *g = *state;
@@ -687,6 +715,7 @@ int main(void)
                 TEST(what_people_send_is_private),
                 TEST(a_link_in_the_workspace_is_not_followed),
                 TEST(without_its_file_the_message_says_why),
+                cmocka_unit_test(a_path_that_leads_elsewhere_is_not_asked_for),
                 TEST(a_pressed_button_is_confirmed_after_the_commit),
                 EMPTY(a_webhook_is_removed_without_dropping_updates),
                 EMPTY(a_bad_token_stops_with_a_sentence),

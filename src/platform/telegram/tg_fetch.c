@@ -35,26 +35,36 @@ static bool is_transient(const struct tg_answer *answer)
         return !answer->genuine || answer->status == 429 || answer->status >= 500;
 }
 
-static void on_file(void *arg, const struct tg_answer *answer)
+/* Telegram knows the file: downloads it from where it says. */
+static void fetch_from(struct telegram *tg, struct fetch *f, const json_t *file)
 {
-        struct fetch *f = arg;
-        struct telegram *tg = fetch_adapter(f)->self;
-        const char *path = json_str(answer->result, "file_path", NULL),
-                   *refusal = fetch_refusal(&tg->intake.fetches, json_int(answer->result, "file_size", 0));
-        char *encoded = answer->ok && path ? encode_path(path) : NULL, *url;
+        const char *path = json_str(file, "file_path", ""),
+                   *refusal = fetch_refusal(&tg->intake.fetches, json_int(file, "file_size", 0));
+        char *encoded = path[0] && !refusal ? encode_path(path) : NULL, *url;
 
-        if (!answer->ok && is_transient(answer)) {
-                fetch_fail_for_now(f, answer->why);
-        } else if (!answer->ok) {
-                fetch_fail(f, answer->why);
-        } else if (!encoded || refusal) {
-                fetch_fail(f, encoded ? refusal : "Telegram gave no path to download it from");
-        } else {
+        if (encoded) {
                 url = tg_url(tg, "/file", encoded);
                 fetch_at(f, url);
                 tg_url_free(url);
+        } else if (refusal) {
+                fetch_fail(f, refusal);
+        } else {
+                fetch_fail(f, path[0] == '/' ? "the Bot API server keeps its files for itself (--local)"
+                                             : "Telegram gave no path to download it from");
         }
         free(encoded);
+}
+
+static void on_file(void *arg, const struct tg_answer *answer)
+{
+        struct fetch *f = arg;
+
+        if (answer->ok)
+                fetch_from(fetch_adapter(f)->self, f, answer->result);
+        else if (is_transient(answer))
+                fetch_fail_for_now(f, answer->why);
+        else
+                fetch_fail(f, answer->why);
 }
 
 static void *locate(struct adapter *a, struct fetch *f, const char *file_id)
