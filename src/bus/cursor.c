@@ -76,13 +76,9 @@ int cursor_missed(struct store_tx *tx, const char *name, int64_t events, struct 
 int cursors_passed(struct store_tx *tx, int64_t seen_since_ms, int64_t *out, struct error *err)
 {
         struct store_stmt *s = store_prepare(tx, "SELECT min(seq) FROM cursors WHERE updated_ms >= ?1");
-        int rc;
 
         store_bind_int(s, 1, seen_since_ms);
-        rc = store_step(s, err);
-        *out = rc == 1 && !store_col_null(s, 0) ? store_col_int(s, 0) : INT64_MAX;
-        store_reset(s);
-        return rc < 0 ? -1 : 0;
+        return store_number(s, INT64_MAX, out, err);
 }
 
 /* --- lists --- */

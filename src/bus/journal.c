@@ -270,16 +270,6 @@ int journal_page(struct store_tx *tx, struct journal_page *page, struct error *e
 
 /* --- extent and pruning --- */
 
-/* A number, or `otherwise` when there is no row or it is null. */
-static int ask(struct store_stmt *s, int64_t otherwise, int64_t *out, struct error *err)
-{
-        int rc = store_step(s, err);
-
-        *out = rc == 1 && !store_col_null(s, 0) ? store_col_int(s, 0) : otherwise;
-        store_reset(s);
-        return rc < 0 ? -1 : 0;
-}
-
 /*
  * The head is noted when events are deleted: with an empty journal nothing else tells where the numbers
  * had got to.
@@ -288,10 +278,11 @@ int journal_extent(struct store_tx *tx, struct journal_extent *out, struct error
 {
         int64_t last, noted, first;
 
-        if (ask(store_prepare(tx, "SELECT max(seq) FROM journal"), 0, &last, err) != 0 ||
-            ask(store_prepare(tx, "SELECT min(seq) FROM journal"), 0, &first, err) != 0 ||
-            ask(store_prepare(tx, "SELECT CAST(value AS BIGINT) FROM meta WHERE key = 'journal_head'"), 0,
-                &noted, err) != 0)
+        if (store_number(store_prepare(tx, "SELECT max(seq) FROM journal"), 0, &last, err) != 0 ||
+            store_number(store_prepare(tx, "SELECT min(seq) FROM journal"), 0, &first, err) != 0 ||
+            store_number(
+                    store_prepare(tx, "SELECT CAST(value AS BIGINT) FROM meta WHERE key = 'journal_head'"), 0,
+                    &noted, err) != 0)
                 return -1;
         out->head = last > noted ? last : noted;
         out->tail = first > 0 ? first : out->head + 1;
@@ -389,7 +380,7 @@ static int count_lost(struct store_tx *tx, const struct journal_sweep *sweep, co
         struct store_stmt *s = store_prepare(tx, "SELECT count(*) FROM journal WHERE " OLD_EVENTS);
 
         bind_part(s, sweep, part, seq > part->from ? seq : part->from);
-        return ask(s, 0, out, err);
+        return store_number(s, 0, out, err);
 }
 
 /* Whoever was away for too long is not waited for; what that costs it is counted. */

@@ -154,14 +154,7 @@ struct counts {
 
 static int count(struct store_tx *tx, const char *sql, int64_t *out, struct error *err)
 {
-        struct store_stmt *s = store_prepare(tx, sql);
-        int rc = store_step(s, err);
-
-        if (rc == 1) {
-                *out = store_col_int(s, 0);
-                store_reset(s);
-        }
-        return rc < 0 ? -1 : 0;
+        return store_number(store_prepare(tx, sql), 0, out, err);
 }
 
 static int read_counts(struct store_tx *tx, void *arg, struct error *err)

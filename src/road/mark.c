@@ -142,13 +142,13 @@ int mark_cross_out(struct store_tx *tx, const struct out *o, const char *cross, 
                 tx,
                 "SELECT count(*) FROM deliveries WHERE turn = ?1 AND kind IN ('send', 'edit') AND class = ?2"
                 " AND state IN ('failed', 'unknown', 'expired')");
+        int64_t failed;
 
         store_bind_int(s, 1, o->d.turn);
         store_bind_int(s, 2, PACE_FINAL);
-        if (store_step(s, err) != 1)
+        if (store_number(s, 0, &failed, err) < 0)
                 return -1;
-        *crossed = store_col_int(s, 0) > 0;
-        store_reset(s);
+        *crossed = failed > 0;
         if (!*crossed)
                 return 0;
         s = store_prepare(tx, "UPDATE deliveries SET payload = ?2 WHERE id = ?1");

@@ -393,11 +393,9 @@ static int read_open(struct store_tx *tx, void *arg, struct error *err)
         }
         if (rc < 0)
                 return -1;
-        s = store_prepare(tx, "SELECT coalesce(max(id), 0) FROM deliveries");
-        if (store_step(s, err) != 1)
+        if (store_number(store_prepare(tx, "SELECT max(id) FROM deliveries"), 0, &v->next, err) < 0)
                 return -1;
-        v->next = store_col_int(s, 0) + 1;
-        store_reset(s);
+        v->next++;
         return 0;
 }
 

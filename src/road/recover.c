@@ -88,16 +88,9 @@ static int read_event(struct store_tx *tx, int64_t seq, struct incoming **out, s
 static int read_edit(struct store_tx *tx, int64_t seq, int64_t *edit, struct error *err)
 {
         struct store_stmt *s = store_prepare(tx, "SELECT changed_by FROM trigger_log WHERE event = ?1");
-        int rc;
 
-        *edit = 0;
         store_bind_int(s, 1, seq);
-        rc = store_step(s, err);
-        if (rc == 1) {
-                *edit = store_col_int(s, 0);
-                store_reset(s);
-        }
-        return rc < 0 ? -1 : 0;
+        return store_number(s, 0, edit, err);
 }
 
 static int read_input(struct store_tx *tx, struct row *w, int64_t seq, struct error *err)
@@ -182,13 +175,10 @@ struct reading {
 
 static int read_max(struct store_tx *tx, struct reading *v, struct error *err)
 {
-        struct store_stmt *s = store_prepare(tx, "SELECT coalesce(max(id), 0) FROM turns");
+        int rc = store_number(store_prepare(tx, "SELECT max(id) FROM turns"), 0, &v->next_turn, err);
 
-        if (store_step(s, err) != 1)
-                return -1;
-        v->next_turn = store_col_int(s, 0) + 1;
-        store_reset(s);
-        return 0;
+        v->next_turn++;
+        return rc;
 }
 
 static int read_turns(struct store_tx *tx, void *arg, struct error *err)

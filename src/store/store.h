@@ -111,6 +111,8 @@ int store_run(struct store_stmt *s, struct error *err);
  * NOTHING); -1. Much cheaper than RETURNING, for which SQLite makes and drops a table of its own every time.
  */
 int store_insert(struct store_stmt *s, int64_t *key, struct error *err);
+/* The first number of the first row; `otherwise` when there is no row or it is null. 0 or -1. */
+int store_number(struct store_stmt *s, int64_t otherwise, int64_t *out, struct error *err);
 /* Leaves a statement before its last row. */
 void store_reset(struct store_stmt *s);
 /* Rows changed by the last statement of this transaction that ran to its end. */

@@ -201,6 +201,15 @@ int store_run(struct store_stmt *s, struct error *err)
         return rc;
 }
 
+int store_number(struct store_stmt *s, int64_t otherwise, int64_t *out, struct error *err)
+{
+        int rc = store_step(s, err);
+
+        *out = rc == 1 && !store_col_null(s, 0) ? store_col_int(s, 0) : otherwise;
+        store_reset(s);
+        return rc < 0 ? -1 : 0;
+}
+
 int store_insert(struct store_stmt *s, int64_t *key, struct error *err)
 {
         struct store_tx *tx = s->tx;
