@@ -78,6 +78,12 @@ void agent_fail(struct agent *a, struct turn_run *run, const struct turn_reply *
 /* An agent with work that outlives its turns stays open while it is held. */
 void agent_hold(struct agent *a);
 void agent_unhold(struct agent *a);
+/*
+ * What an agent that remembers conversations by itself knows this one by: the session of the decision, or else a name of its own. It is never that
+ * of another conversation: not of another database, nor of the same chat before it began anew. Borrowed from run, or out.
+ */
+#define AGENT_SESSION_SIZE 40
+const char *agent_session(const struct agent *a, const struct turn_run *run, char out[AGENT_SESSION_SIZE]);
 /* Where this turn can be answered by a POST, for so long; yours to free. NULL while there is no such place. */
 char *agent_reply_url(const struct agent *a, const struct turn_run *run, int64_t seconds);
 /* An answer that came after its turn had ended: delivered or discarded as reply_terms say, recorded either way. Copies. */

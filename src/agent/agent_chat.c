@@ -91,14 +91,13 @@ static void chat_write(const struct hook *k, const struct turn_run *run, const c
                        struct buf *out)
 {
         const char *platform = run->inputs[0]->platform;
-        char conversation[32];
+        char session[AGENT_SESSION_SIZE];
 
         (void)reply_url;
-        snprintf(conversation, sizeof(conversation), "conv-%lld", (long long)run->conversation);
         jsonw_open(out, '{');
         write_messages(out, k, run);
         jsonw_str(out, "source", platform ? platform : run->adapter);
-        jsonw_str(out, "conversationId", run->session ? run->session : conversation);
+        jsonw_str(out, "conversationId", agent_session(k->agent, run, session));
         jsonw_close(out, '}');
 }
 

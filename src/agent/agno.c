@@ -86,17 +86,16 @@ static void write_message(const struct turn_run *run, struct buf *out)
 static void write_body(const struct llm *m, const struct turn_run *run, struct buf *out)
 {
         const struct incoming *last = run->inputs[run->input_count - 1];
-        char conversation[32], *user;
+        char session[AGENT_SESSION_SIZE], *user;
         struct buf message;
 
         buf_init(&message, 0);
         write_message(run, &message);
-        snprintf(conversation, sizeof(conversation), "conv-%lld", (long long)run->conversation);
         user = mem_printf("%s:%s", last->platform ? last->platform : run->adapter,
                           last->sender_id ? last->sender_id : "");
         add_field(out, "message", message.data);
         add_field(out, "stream", m->conf->stream ? "true" : "false");
-        add_field(out, "session_id", run->session ? run->session : conversation);
+        add_field(out, "session_id", agent_session(m->agent, run, session));
         add_field(out, "user_id", user);
         free(user);
         buf_release(&message);

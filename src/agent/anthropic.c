@@ -32,9 +32,8 @@ static void write_system(struct buf *out, const char *system, const char *prompt
 
 static void write_body(const struct llm *m, const struct turn_run *run, struct buf *out)
 {
-        char user[32];
+        char session[AGENT_SESSION_SIZE];
 
-        snprintf(user, sizeof(user), "conv-%lld", (long long)run->conversation);
         jsonw_open(out, '{');
         jsonw_str(out, "model", m->model);
         jsonw_int(out, "max_tokens", m->conf->max_tokens ? m->conf->max_tokens : MAX_TOKENS);
@@ -43,7 +42,7 @@ static void write_body(const struct llm *m, const struct turn_run *run, struct b
         llm_write_messages(out, run);
         jsonw_close(out, ']');
         jsonw_open_member(out, "metadata", '{');
-        jsonw_str(out, "user_id", run->session ? run->session : user);
+        jsonw_str(out, "user_id", agent_session(m->agent, run, session));
         jsonw_close(out, '}');
         if (m->conf->temperature >= 0)
                 jsonw_real(out, "temperature", m->conf->temperature);

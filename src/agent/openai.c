@@ -32,9 +32,8 @@ static void write_system(struct buf *out, const char *text)
 
 static void write_body(const struct llm *m, const struct turn_run *run, struct buf *out)
 {
-        char user[32];
+        char session[AGENT_SESSION_SIZE];
 
-        snprintf(user, sizeof(user), "conv-%lld", (long long)run->conversation);
         jsonw_open(out, '{');
         jsonw_str(out, "model", m->model);
         jsonw_open_member(out, "messages", '[');
@@ -42,7 +41,7 @@ static void write_body(const struct llm *m, const struct turn_run *run, struct b
         write_system(out, run->prompt);
         llm_write_messages(out, run);
         jsonw_close(out, ']');
-        jsonw_str(out, "user", run->session ? run->session : user);
+        jsonw_str(out, "user", agent_session(m->agent, run, session));
         if (m->conf->max_tokens)
                 jsonw_int(out, max_tokens_key(m), m->conf->max_tokens);
         if (m->conf->temperature >= 0)

@@ -90,14 +90,11 @@ static void write_prompt(const struct turn_run *run, const char *reply_url, stru
 }
 
 /* A key of its own prefix, which OpenClaw's policy can allow. */
-static void write_session(const struct turn_run *run, struct buf *out)
+static void write_session(const struct hook *k, const struct turn_run *run, struct buf *out)
 {
-        char key[200];
+        char key[200], session[AGENT_SESSION_SIZE];
 
-        if (run->session)
-                snprintf(key, sizeof(key), "hook:%s", run->session);
-        else
-                snprintf(key, sizeof(key), "hook:conv-%lld", (long long)run->conversation);
+        snprintf(key, sizeof(key), "hook:%s", agent_session(k->agent, run, session));
         jsonw_str(out, "sessionKey", key);
         jsonw_str(out, "sessionMode", "persistent");
 }
@@ -115,7 +112,7 @@ static void openclaw_write(const struct hook *k, const struct turn_run *run, con
         jsonw_str(out, "name", "Dragoman");
         jsonw_opt(out, "agentId", k->conf->agent_id);
         if (k->conf->session_keys)
-                write_session(run, out);
+                write_session(k, run, out);
         jsonw_str(out, "idempotencyKey", call_key(run, key));
         jsonw_bool(out, "deliver", false);
         jsonw_close(out, '}');

@@ -144,9 +144,10 @@ static void write_history(struct buf *b, const struct turn_run *run)
         jsonw_close(b, ']');
 }
 
-static void write_flat(struct buf *b, const struct turn_run *run, const struct incoming *in)
+static void write_flat(struct buf *b, const struct hook *k, const struct turn_run *run,
+                       const struct incoming *in)
 {
-        char conversation[32];
+        char conversation[32], session[AGENT_SESSION_SIZE];
 
         snprintf(conversation, sizeof(conversation), "conv-%lld", (long long)run->conversation);
         jsonw_str(b, "type", type_of(in));
@@ -156,7 +157,7 @@ static void write_flat(struct buf *b, const struct turn_run *run, const struct i
         jsonw_opt(b, "replyTo", in->reply_to);
         jsonw_opt(b, "threadId", run->thread);
         jsonw_str(b, "conversationId", conversation);
-        jsonw_str(b, "sessionId", run->session ? run->session : conversation);
+        jsonw_str(b, "sessionId", agent_session(k->agent, run, session));
         jsonw_bool(b, "isMention", in->is_mention);
         jsonw_bool(b, "isReply", in->is_reply);
         jsonw_str(b, "mode", run->mode ? run->mode : "reply");
@@ -174,7 +175,7 @@ void webhook_write(const struct hook *k, const struct turn_run *run, const char 
         write_places(out, run, in);
         write_sender(out, k, in);
         write_content(out, in, text);
-        write_flat(out, run, in);
+        write_flat(out, k, run, in);
         jsonw_str(out, "text", text);
         write_attachments(out, in);
         jsonw_open_member(out, "messages", '[');

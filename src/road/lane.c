@@ -215,11 +215,12 @@ void lane_release_held(struct road *r, struct out_adapter *a)
 
 /* ---- its row ---- */
 
-/* 1 and its number, 0 when there is no such row yet, or -1. */
+/* 1, its number and where it began anew; 0 when there is no such row yet, or -1. */
 static int find_row(struct store_tx *tx, const char *key, int64_t now_ms, int64_t *conversation,
-                    struct error *err)
+                    int64_t *begun, struct error *err)
 {
-        struct store_stmt *s = store_prepare(tx, "SELECT id FROM conversations WHERE lane = ?1");
+        struct store_stmt *s =
+                store_prepare(tx, "SELECT id, history_turn FROM conversations WHERE lane = ?1");
         int rc;
 
         store_bind_text(s, 1, key);
@@ -227,6 +228,7 @@ static int find_row(struct store_tx *tx, const char *key, int64_t now_ms, int64_
         if (rc != 1)
                 return rc;
         *conversation = store_col_int(s, 0);
+        *begun = store_col_int(s, 1);
         store_reset(s);
         s = store_prepare(tx, "UPDATE conversations SET active_ms = ?2 WHERE id = ?1");
         store_bind_int(s, 1, *conversation);
@@ -235,10 +237,13 @@ static int find_row(struct store_tx *tx, const char *key, int64_t now_ms, int64_
 }
 
 int lane_row(struct store_tx *tx, const char *key, const struct lane_name *n, int64_t now_ms,
-             int64_t *conversation, struct error *err)
+             int64_t *conversation, int64_t *begun, struct error *err)
 {
         struct store_stmt *s;
-        int rc = find_row(tx, key, now_ms, conversation, err);
+        int rc;
+
+        *begun = 0;
+        rc = find_row(tx, key, now_ms, conversation, begun, err);
 
         if (rc != 0)
                 return rc < 0 ? -1 : 0;

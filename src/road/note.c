@@ -10,11 +10,11 @@ int note_heard(struct store_tx *tx, const char *key, const struct lane_name *n, 
                int64_t now_ms, struct error *err)
 {
         struct store_stmt *s;
-        int64_t conversation;
+        int64_t conversation, begun;
 
         if (!in->text || in->text[0] == '\0')
                 return 0;
-        if (lane_row(tx, key, n, now_ms, &conversation, err) < 0)
+        if (lane_row(tx, key, n, now_ms, &conversation, &begun, err) < 0)
                 return -1;
         s = store_prepare(tx, "INSERT INTO transcript(conversation, turn, role, name, text, time_ms)"
                               " VALUES(?1, 0, 'user', ?2, ?3, ?4)");

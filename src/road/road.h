@@ -114,6 +114,7 @@ struct turn_run {
         int64_t fence;
         int attempt;          /* 1 for the first */
         int64_t conversation; /* number; shown as "conv-N" */
+        int64_t begun;        /* the turn with which it began anew (/new); 0: it never did */
         const char *agent;
         const char *key; /* the same for every attempt: the idempotency key for the agent's side */
         const char *trace;

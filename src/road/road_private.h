@@ -99,9 +99,9 @@ struct lane {
         int64_t conversation; /* 0 until its row is known */
         struct turn *running; /* STARTING, RUNNING or ENDING; also STORING when it starts now */
         struct turn_list waiting;
-        int64_t mailbox;    /* messages in waiting turns */
-        int64_t joins_from; /* no message joins a turn with a smaller number: the conversation began anew */
-        unsigned leaving;   /* cancelled turns whose end is being stored while another one runs */
+        int64_t mailbox; /* messages in waiting turns */
+        int64_t joins_from; /* no message joins a turn with a smaller number: the conversation began anew with this one */
+        unsigned leaving; /* cancelled turns whose end is being stored while another one runs */
         struct place *place;
         LIST_ENTRY(lane) in_place;
 };
@@ -263,9 +263,9 @@ char *lane_key(const struct lane_name *n); /* yours to free */
 const struct place *lane_place(const struct road *r,
                                const struct lane_name *n);        /* any agent's; NULL: nothing is going on */
 struct lane *lane_get(struct road *r, const struct lane_name *n); /* made on demand */
-/* Inside store functions: the number of its row, made on demand. */
+/* Inside store functions: the number of its row, made on demand, and the turn with which it began anew (0: never). */
 int lane_row(struct store_tx *tx, const char *key, const struct lane_name *n, int64_t now_ms,
-             int64_t *conversation, struct error *err);
+             int64_t *conversation, int64_t *begun, struct error *err);
 void lane_pump(struct road *r, struct lane *lane); /* starts the next turn if it may; may free the lane */
 void lane_pump_ready(struct road *r);              /* a place became free */
 void lane_release_held(struct road *r, struct out_adapter *a); /* there may be room in the adapter's outbox */

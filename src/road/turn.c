@@ -27,6 +27,7 @@ struct turn *turn_new(struct road *r, struct lane *lane, const char *agent, cons
         t->lane = lane;
         t->run.id = r->next_turn++;
         t->run.conversation = lane->conversation;
+        t->run.begun = t->run.id >= lane->joins_from ? lane->joins_from : 0;
         t->agent = mem_strdup(agent);
         t->rule = mem_strdup(rule);
         snprintf(t->trace, sizeof(t->trace), "%s", trace ? trace : "");

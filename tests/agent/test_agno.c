@@ -142,6 +142,56 @@ static void the_request_is_a_form_with_session_and_user(void **state)
         fake_turn_release(&t);
 }
 
+struct where {
+        const char *agent, *adapter, *channel, *thread;
+        int64_t begun;
+};
+
+/* The session AgentOS is told there; yours to free. */
+static char *session_at(struct bench *b, const struct where *w, unsigned request)
+{
+        struct fake_turn t;
+        const char *at;
+
+        fake_turn_init(&t, w->agent, "hi");
+        t.run.adapter = w->adapter;
+        t.run.channel = w->channel;
+        t.run.thread = w->thread;
+        t.run.begun = w->begun;
+        fake_turn_start(&t, b->agents);
+        fake_turn_await(&t, b->loop);
+        fake_turn_release(&t);
+        at = strstr(fake_server_request(b->server, request), "session_id=");
+        assert_non_null(at);
+        return mem_strndup(at + 11, strcspn(at + 11, "&"));
+}
+
+/* AgentOS remembers what was said by it: nobody must be given the memory of another. */
+static void a_conversation_without_a_session_has_a_name_that_no_other_has(void **state)
+{
+        static const struct where places[] = {
+                { "g", "tg", "1234567", NULL, 0 },  { "g", "tg", "1234567", NULL, 0 },
+                { "g", "tg2", "1234567", NULL, 0 }, { "g", "tg", "7654321", NULL, 0 },
+                { "g", "tg", "1234567", "9", 0 },   { "g", "tg", "1234567", NULL, 12 },
+        };
+        struct fake_answer script[COUNT(places)];
+        struct bench *b = *state;
+        char *names[COUNT(places)];
+
+        for (size_t i = 0; i < COUNT(places); i++)
+                script[i] = (struct fake_answer){ SSE RUN, .end = FAKE_CLOSE };
+        serve(b, "", script, COUNT(places));
+        for (size_t i = 0; i < COUNT(places); i++)
+                names[i] = session_at(b, &places[i], (unsigned)i);
+        assert_string_equal(names[0], names[1]);
+        assert_null(strstr(names[0], "1234567"));
+        for (size_t i = 1; i < COUNT(places); i++)
+                for (size_t j = i + 1; j < COUNT(places); j++)
+                        assert_string_not_equal(names[i], names[j]);
+        for (size_t i = 0; i < COUNT(places); i++)
+                free(names[i]);
+}
+
 /* AgentOS refuses a run without a message. */
 static void a_picture_without_a_word_is_a_message(void **state)
 {
@@ -292,6 +342,7 @@ int main(void)
                 TEST(a_run_streams_its_increments_and_tells_its_cost),
                 TEST(a_stream_reads_the_same_wherever_it_is_cut),
                 TEST(the_request_is_a_form_with_session_and_user),
+                TEST(a_conversation_without_a_session_has_a_name_that_no_other_has),
                 TEST(a_picture_without_a_word_is_a_message),
                 TEST(a_whole_answer_and_structured_content_are_understood),
                 TEST(failures_are_told_and_a_failed_runs_text_is_no_answer),

@@ -164,7 +164,7 @@ static json_t *request_of(const struct llm_conf *conf, const char *base)
                                      .sender_id = "7" };
         const struct incoming *const inputs[] = { &in };
         const struct turn_run run = {
-                .conversation = 3, .inputs = inputs, .input_count = 1, .history = history, .history_count = 2
+                .session = "s", .inputs = inputs, .input_count = 1, .history = history, .history_count = 2
         };
         char *address = mem_strdup(base);
         const struct llm m = { .conf = conf, .wire = &openai_wire, .model = "gpt-5", .base = address };

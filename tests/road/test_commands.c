@@ -109,6 +109,49 @@ static void a_new_conversation_is_not_mixed_with_the_old_one_by_a_restart(void *
         rig_free(g);
 }
 
+/* Says it, and tells with which turn its conversation began. */
+static int64_t begun_of(struct rig *g, const char *text)
+{
+        unsigned runs = g->run_count;
+        int64_t begun;
+
+        says(g, text);
+        rig_until(g, &g->run_count, runs + 1);
+        begun = g->runs[runs].run->begun;
+        rig_answer(g, runs, "so it is");
+        rig_until_idle(g);
+        return begun;
+}
+
+/* For agents that remember conversations by themselves. */
+static void a_turn_knows_where_its_conversation_began(void **state)
+{
+        struct rig *g = rig_with_commands();
+        int64_t first, second;
+
+        (void)state;
+        assert_int_equal(begun_of(g, "one"), 0);
+        says(g, "running while it begins anew");
+        rig_until(g, &g->run_count, 2);
+        says(g, "/new");
+        says(g, "the first of the new one");
+        assert_int_equal(g->runs[1].run->begun, 0);
+        rig_answer(g, 1, "1");
+        rig_until(g, &g->run_count, 3);
+        first = g->runs[2].run->begun;
+        assert_true(first > 0);
+        rig_answer(g, 2, "2");
+        rig_until_idle(g);
+        assert_int_equal(begun_of(g, "after a while"), first);
+        rig_restart(g);
+        assert_int_equal(begun_of(g, "after a restart"), first);
+        says(g, "/new");
+        second = begun_of(g, "another one");
+        assert_true(second > first);
+        assert_int_equal(begun_of(g, "goes on"), second);
+        rig_free(g);
+}
+
 static void a_stop_ends_what_runs_and_what_waits(void **state)
 {
         struct rig *g = rig_with_commands();
@@ -337,6 +380,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(nothing_before_a_new_conversation_counts),
                 cmocka_unit_test(a_new_conversation_is_not_mixed_with_the_old_one_by_a_restart),
+                cmocka_unit_test(a_turn_knows_where_its_conversation_began),
                 cmocka_unit_test(a_stop_ends_what_runs_and_what_waits),
                 cmocka_unit_test(
                         a_stop_means_whatever_agent_works_for_the_person_or_the_room_but_nobody_else),
