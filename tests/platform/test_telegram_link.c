@@ -386,6 +386,23 @@ static void a_pressed_button_is_confirmed_after_the_commit(void **state)
         assert_string_equal(rig_params(g, 3), "{\"callback_query_id\":\"c1\"}");
 }
 
+static void a_group_that_tells_its_new_id_is_known_by_it(void **state)
+{
+        struct rig *g = *state;
+        const struct telegram *tg;
+
+        says(g, 200,
+             GOT("{\"update_id\":100,\"message\":{\"message_id\":1,\"chat\":{\"id\":-5,\"type\":\"group\"},"
+                 "\"date\":9,"
+                 "\"migrate_to_chat_id\":-1005}}"));
+        says(g, 200, NULL);
+        rig_open(g, "");
+        rig_requests(g, 4);
+        assert_int_equal(offset_of(g, 3), 101);
+        tg = rig_adapter(g)->self;
+        assert_string_equal(tg_chat_now(tg, "-5"), "-1005");
+}
+
 static void a_webhook_is_removed_without_dropping_updates(void **state)
 {
         struct rig *g = *state;
@@ -717,6 +734,7 @@ int main(void)
                 TEST(without_its_file_the_message_says_why),
                 cmocka_unit_test(a_path_that_leads_elsewhere_is_not_asked_for),
                 TEST(a_pressed_button_is_confirmed_after_the_commit),
+                TEST(a_group_that_tells_its_new_id_is_known_by_it),
                 EMPTY(a_webhook_is_removed_without_dropping_updates),
                 EMPTY(a_bad_token_stops_with_a_sentence),
                 EMPTY(a_proxy_that_knows_no_such_page_is_no_bad_token),

@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include "platform/adapter_memory.h"
 #include "platform/telegram/telegram.h"
 #include "telegram_rig.h"
 
@@ -135,7 +136,7 @@ static void what_makes_no_sense_is_rejected_without_asking(void **state)
         }
 }
 
-/* Sends a picture, sea.png, to chat 7. */
+/* Sends a picture, sea.png, to topic 4 of group -7, as a reply to message 9. */
 static void upload_picture(struct rig *g)
 {
         char *dir = scratch_path(g->dir, "workspace"), *path = scratch_path(g->dir, "workspace/sea.png");
@@ -149,11 +150,11 @@ static void upload_picture(struct rig *g)
         free(dir);
         free(path);
         rig_connect(g);
-        deliver(g,
-                (struct delivery){
-                        .kind = "upload",
-                        .channel = "7",
-                        .payload = "{\"path\":\"sea.png\",\"mime\":\"image/png\",\"text\":\"<i>sea</i>\"}" });
+        deliver(g, (struct delivery){ .kind = "upload",
+                                      .channel = "-7",
+                                      .thread = "4",
+                                      .payload = "{\"path\":\"sea.png\",\"mime\":\"image/"
+                                                 "png\",\"text\":\"<i>sea</i>\",\"replyTo\":\"9\"}" });
 }
 
 static void a_picture_that_is_no_photo_for_telegram_is_sent_as_a_document(void **state)
@@ -184,7 +185,9 @@ static void a_file_of_the_workspace_is_uploaded_with_its_caption(void **state)
         assert_int_equal(await(g)->result.outcome, SEND_DONE);
         assert_string_equal(rig_method(g, 4), "sendPhoto");
         request = fake_server_request(g->server, 4);
-        assert_non_null(strstr(request, "name=\"chat_id\"\r\n\r\n7\r\n"));
+        assert_non_null(strstr(request, "name=\"chat_id\"\r\n\r\n-7\r\n"));
+        assert_non_null(strstr(request, "name=\"message_thread_id\"\r\n\r\n4\r\n"));
+        assert_non_null(strstr(request, "name=\"reply_parameters\"\r\n\r\n{\"message_id\":9,"));
         assert_non_null(strstr(request, "name=\"caption\"\r\n\r\n<i>sea</i>\r\n"));
         assert_non_null(strstr(request, "name=\"photo\"; filename=\"sea.png\"\r\n"));
         assert_non_null(strstr(request, "picture bytes"));
@@ -352,6 +355,7 @@ static void a_second_refusal_is_final(void **state)
 static void a_group_that_moved_is_followed_and_remembered(void **state)
 {
         struct rig *g = *state;
+        json_t *memory;
 
         says(g, 400,
              "{\"ok\":false,\"error_code\":400,\"description\":\"Bad Request: group chat was upgraded to a "
@@ -360,13 +364,20 @@ static void a_group_that_moved_is_followed_and_remembered(void **state)
         says(g, 200, SENT);
         says(g, 200, SENT);
         rig_connect(g);
-        deliver(g, (struct delivery){ .kind = "send", .channel = "-5", .payload = "{\"text\":\"a\"}" });
+        deliver(g, (struct delivery){ .kind = "send",
+                                      .channel = "-5",
+                                      .payload = "{\"text\":\"a\",\"replyTo\":\"3\"}" });
         assert_int_equal(await(g)->result.outcome, SEND_DONE);
+        assert_non_null(strstr(rig_params(g, 4), "\"reply_parameters\""));
         assert_non_null(strstr(rig_params(g, 5), "\"chat_id\":-100500"));
+        assert_null(strstr(rig_params(g, 5), "\"reply_parameters\"")); /* message 3 is not there */
         fake_road.count = 0;
         deliver(g, (struct delivery){ .kind = "send", .channel = "-5", .payload = "{\"text\":\"b\"}" });
         assert_int_equal(await(g)->result.outcome, SEND_DONE);
         assert_non_null(strstr(rig_params(g, 6), "\"chat_id\":-100500"));
+        memory = adapter_memory_read(rig_adapter(g)); /* as the next start will */
+        assert_string_equal(json_str(json_object_get(memory, "moved"), "-5", ""), "-100500");
+        json_decref(memory);
 }
 
 static void repeated_rate_limits_freeze_the_whole_bot(void **state)
