@@ -10,8 +10,10 @@
 
 #include "../lib/fake_server.h"
 #include "../lib/scratch.h"
+#include "base/buf.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "platform/discord/dc_call.h"
 #include "platform/discord/dc_limit.h"
 #include "platform/discord/dc_rest.h"
 
@@ -39,7 +41,7 @@ struct rig {
                 enum http_reach reach;
                 enum error_kind kind;
                 int64_t retry_after_ms;
-                char why[300];
+                char why[300], id[30];
         } last;
         struct ask asks[128]; /* by letter */
         char order[40];       /* which calls were answered, by their letter */
@@ -114,6 +116,7 @@ static void on_answer(void *arg, const struct dc_answer *a)
         g->last.kind = a->kind;
         g->last.retry_after_ms = a->retry_after_ms;
         snprintf(g->last.why, sizeof(g->last.why), "%s", a->why);
+        snprintf(g->last.id, sizeof(g->last.id), "%s", json_str(a->result, "id", ""));
 }
 
 static struct dc_call *ask(struct rig *g, char letter, struct dc_request q)
@@ -660,6 +663,51 @@ static void no_more_calls_wait_than_there_is_room_for(void **state)
         rig_free(g);
 }
 
+/* 400 KB of JSON. */
+static char *large_answer(void)
+{
+        struct buf b;
+
+        buf_init(&b, 0);
+        buf_addstr(&b, "{\"id\":\"77\",\"list\":[0");
+        for (int i = 0; i < 100000; i++)
+                buf_addstr(&b, ",123");
+        buf_addstr(&b, "]}");
+        return buf_take(&b);
+}
+
+static void a_large_answer_is_parsed_apart(void **state)
+{
+        struct rig *g = rig_new();
+        struct dc_call *aborted;
+        char *large = large_answer();
+
+        (void)state;
+        for (int i = 0; i < 3; i++)
+                says(g, 200, "", large);
+        free(large);
+        rig_open(g, 0);
+        ask(g, 'a', to_channel("1"));
+        until_answers(g, 1);
+        assert_true(g->last.ok);
+        assert_string_equal(g->last.id, "77");
+        aborted = ask(g, 'b', to_channel("1"));
+        for (int i = 0; i < 100000 && aborted->state != CALL_PARSING; i++)
+                loop_step(g->loop, true);
+        assert_int_equal(aborted->state, CALL_PARSING);
+        assert_true(dc_call_begun(aborted));
+        dc_call_abort(aborted);
+        aborted = ask(g, 'c', to_channel("1"));
+        for (int i = 0; i < 100000 && aborted->state != CALL_PARSING; i++)
+                loop_step(g->loop, true);
+        dc_rest_free(g->rest); /* with one of them under way */
+        g->rest = NULL;
+        for (int i = 0; i < 50; i++)
+                loop_step(g->loop, false);
+        assert_int_equal(g->answers, 1);
+        rig_free(g);
+}
+
 static void an_aborted_call_is_never_answered(void **state)
 {
         struct rig *g = rig_new();
@@ -779,6 +827,7 @@ int main(void)
                 cmocka_unit_test(an_acknowledgement_does_not_wait_for_slow_calls),
                 cmocka_unit_test(a_429_that_is_not_discords_own_is_about_everything),
                 cmocka_unit_test(no_more_calls_wait_than_there_is_room_for),
+                cmocka_unit_test(a_large_answer_is_parsed_apart),
                 cmocka_unit_test(an_aborted_call_is_never_answered),
                 cmocka_unit_test(decimals_are_read_whatever_the_locale),
                 cmocka_unit_test(answers_that_overtake_each_other_do_not_give_calls_away),

@@ -11,7 +11,7 @@
 #include "../lib/scratch.h"
 #include "base/clock.h"
 #include "fake_gateway.h"
-#include "platform/discord/dc_gateway.h"
+#include "platform/discord/dc_gateway_private.h"
 
 #define STEPS 50000
 
@@ -284,6 +284,9 @@ static void a_large_payload_is_parsed_apart_and_keeps_its_place(void **state)
         free(big);
         await(g, &g->events, 4);
         assert_string_equal(g->types, "BEFORE GUILD_CREATE AFTER LAST ");
+        for (int i = 0; i < STEPS && !timer_active(g->gateway->tidy); i++)
+                loop_step(g->loop, false);
+        assert_true(timer_active(g->gateway->tidy)); /* that was apart */
 }
 
 static void a_question_that_fails_is_asked_again(void **state)

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "platform/discord/dc_parse.h"
 
 #define RETRY_MAX_MS ((int64_t)86400 * 1000)
 
@@ -95,26 +96,37 @@ static bool is_global(const struct http_call *h, const struct http_result *resul
                (result->status == 429 && !body);
 }
 
-void dc_answer_read(const struct http_call *h, const struct http_result *result, json_t **body,
+bool dc_answer_is_large(const struct http_result *result)
+{
+        return result->status >= 200 && result->status < 300 && result->kind == ERR_NONE &&
+               result->body_n >= DC_LARGE;
+}
+
+json_t *dc_answer_body(const struct http_result *result)
+{
+        if (result->status == 0 || result->kind != ERR_NONE || result->body_n == 0 ||
+            dc_answer_is_large(result))
+                return NULL;
+        return dc_parse(result->body, result->body_n);
+}
+
+void dc_answer_read(const struct http_call *h, const struct http_result *result, const json_t *body,
                     struct dc_answer *out, char *text, size_t size)
 {
-        *body = result->status > 0 && result->kind == ERR_NONE && result->body_n > 0
-                        ? json_read(result->body, result->body_n, NULL)
-                        : NULL;
         *out = (struct dc_answer){ .ok = result->status >= 200 && result->status < 300,
                                    .status = result->status,
-                                   .code = (int)json_int(*body, "code", 0),
+                                   .code = (int)json_int(body, "code", 0),
                                    .reach = result->reach,
                                    .kind = result->kind,
-                                   .result = *body,
+                                   .result = body,
                                    .why = text,
-                                   .retry_after_ms = retry_after_of(*body, result),
-                                   .global = is_global(h, result, *body) };
+                                   .retry_after_ms = retry_after_of(body, result),
+                                   .global = is_global(h, result, body) };
         text[0] = '\0';
         if (result->status == 0)
                 snprintf(text, size, "Discord could not be reached: %s",
                          result->why ? result->why : "no reason given");
         else if (!out->ok)
-                say_refusal(*body, out, text, size);
+                say_refusal(body, out, text, size);
         log_redact(text);
 }

@@ -15,8 +15,12 @@
 
 /* The rate limit headers; the hash is borrowed from the call. */
 struct dc_told dc_answer_limits(const struct http_call *h);
-/* *body owns what the answer borrows, `text` holds its sentence. */
-void dc_answer_read(const struct http_call *h, const struct http_result *result, json_t **body,
+/* Is it a good answer that is too large to be parsed on the loop? */
+bool dc_answer_is_large(const struct http_result *result);
+/* Its JSON, yours; NULL: there is none, or it is large. */
+json_t *dc_answer_body(const struct http_result *result);
+/* What is borrowed from body and from `text`, which holds its sentence. */
+void dc_answer_read(const struct http_call *h, const struct http_result *result, const json_t *body,
                     struct dc_answer *out, char *text, size_t size);
 
 #endif

@@ -9,7 +9,7 @@
 #include "platform/discord/dc_limit.h"
 #include "platform/discord/dc_rest.h"
 
-enum dc_call_state { CALL_WAITING, CALL_FLYING, CALL_REFUSED };
+enum dc_call_state { CALL_WAITING, CALL_FLYING, CALL_PARSING, CALL_REFUSED };
 
 struct dc_call {
         struct dc_rest *rest;
@@ -26,6 +26,8 @@ struct dc_call {
         int64_t total_ms, deadline_ms;
         struct dc_bucket *bucket;
         struct http_call *http;
+        struct dc_parsing *parsing; /* with CALL_PARSING: its answer is large */
+        struct dc_answer answer;    /* the same, without its result */
         dc_answer_fn *done;
         void *arg;
         struct error refusal; /* with CALL_REFUSED */

@@ -1,20 +1,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/mem.h"
 #include "platform/discord/dc_gateway_private.h"
+#include "platform/discord/dc_parse.h"
 
 #define PAYLOAD_MAX ((size_t)32 << 20) /* inflated; the largest guilds are a few megabytes */
-#define LARGE       ((size_t)256 << 10)
 #define QUEUED_MAX  ((size_t)16 << 20) /* waiting behind a large one */
 
-/* A payload that waits, or is being parsed on a pool thread. */
+/* A payload that waits for the one before it. */
 struct piece {
-        struct dc_frames *frames; /* NULL: nobody waits for it any more */
         char *text;
         size_t n;
-        json_t *payload;
         STAILQ_ENTRY(piece) next;
 };
 
@@ -22,9 +19,9 @@ struct dc_frames {
         struct loop *loop;
         struct dc_frames_handlers on;
         void *arg;
-        struct inflate *inflate; /* NULL: nothing is compressed */
-        struct buf out;          /* what a message becomes */
-        struct piece *parsing;
+        struct inflate *inflate;    /* NULL: nothing is compressed */
+        struct buf out;             /* what a message becomes */
+        struct dc_parsing *parsing; /* a large one */
         STAILQ_HEAD(, piece) queue; /* behind `parsing` */
         size_t queued;
         bool failed, freed;
@@ -33,7 +30,6 @@ struct dc_frames {
 
 static void piece_free(struct piece *p)
 {
-        json_decref(p->payload);
         free(p->text);
         free(p);
 }
@@ -76,8 +72,7 @@ void dc_frames_free(struct dc_frames *f)
         if (!f)
                 return;
         f->freed = true;
-        if (f->parsing)
-                f->parsing->frames = NULL;
+        dc_parse_drop(f->parsing);
         f->parsing = NULL;
         unref(f);
 }
@@ -88,14 +83,6 @@ static void failed(struct dc_frames *f, const char *why)
                 return;
         f->failed = true;
         f->on.failed(f->arg, why);
-}
-
-/* Any thread. Text with a NUL in it is read all the same: one strange message must not end the session. */
-static json_t *parse(const char *text, size_t n)
-{
-        json_t *payload = json_read(text, n, NULL);
-
-        return payload ? payload : json_loadb(text, n, JSON_ALLOW_NUL, NULL);
 }
 
 static void hand_over(struct dc_frames *f, json_t *payload)
@@ -110,62 +97,39 @@ static void take(struct dc_frames *f, const char *text, size_t n);
 
 /* ---- large ones ---- */
 
-static void on_work(void *arg)
+static void on_parsed(void *arg, json_t *payload)
 {
-        struct piece *p = arg;
+        struct dc_frames *f = arg;
+        struct piece *p;
 
-        p->payload = parse(p->text, p->n);
-        free(p->text);
-        p->text = NULL;
-}
-
-static void on_parsed(void *arg)
-{
-        struct piece *p = arg, *q;
-        struct dc_frames *f = p->frames;
-
-        if (!f) {
-                piece_free(p);
-                return;
-        }
         f->refs++;
         f->parsing = NULL;
-        hand_over(f, p->payload);
-        piece_free(p);
-        while (!f->freed && !f->failed && !f->parsing && (q = STAILQ_FIRST(&f->queue))) {
+        hand_over(f, payload);
+        while (!f->freed && !f->failed && !f->parsing && (p = STAILQ_FIRST(&f->queue))) {
                 STAILQ_REMOVE_HEAD(&f->queue, next);
-                f->queued -= q->n;
-                take(f, q->text, q->n);
-                piece_free(q);
+                f->queued -= p->n;
+                take(f, p->text, p->n);
+                piece_free(p);
         }
         if (!f->freed && !f->failed && !f->parsing)
                 f->on.busy(f->arg, false);
         unref(f);
 }
 
-static struct piece *piece_new(struct dc_frames *f, const char *text, size_t n)
-{
-        struct piece *p = mem_zalloc(sizeof(*p));
-
-        p->frames = f;
-        p->text = mem_dup(text, n);
-        p->n = n;
-        return p;
-}
-
 static void parse_apart(struct dc_frames *f, const char *text, size_t n)
 {
-        f->parsing = piece_new(f, text, n);
+        f->parsing = dc_parse_apart(f->loop, text, n, on_parsed, f);
         f->on.busy(f->arg, true);
-        loop_work(f->loop, on_work, on_parsed, f->parsing);
 }
 
 /* ---- in order ---- */
 
 static void wait_behind(struct dc_frames *f, const char *text, size_t n)
 {
-        struct piece *p = piece_new(f, text, n);
+        struct piece *p = mem_zalloc(sizeof(*p));
 
+        p->text = mem_dup(text, n);
+        p->n = n;
         STAILQ_INSERT_TAIL(&f->queue, p, next);
         f->queued += n;
         if (f->queued > QUEUED_MAX)
@@ -180,11 +144,11 @@ static void take(struct dc_frames *f, const char *text, size_t n)
                 wait_behind(f, text, n);
                 return;
         }
-        if (n >= LARGE) {
+        if (n >= DC_LARGE) {
                 parse_apart(f, text, n);
                 return;
         }
-        payload = parse(text, n);
+        payload = dc_parse(text, n);
         hand_over(f, payload);
         json_decref(payload);
 }
@@ -207,7 +171,7 @@ void dc_frames_feed(struct dc_frames *f, bool binary, const char *bytes, size_t 
                 failed(f, err.text);
         } else if (rc > 0) {
                 take(f, f->out.data, f->out.len);
-                if (f->out.cap > LARGE) /* once in a while; not to be kept for it */
+                if (f->out.cap > DC_LARGE) /* once in a while; not to be kept for it */
                         buf_release(&f->out);
                 buf_clear(&f->out);
         }

@@ -17,6 +17,7 @@
 #include "platform/discord/dc_call.h"
 #include "platform/discord/dc_guard.h"
 #include "platform/discord/dc_limit.h"
+#include "platform/discord/dc_parse.h"
 
 #define PER_SECOND   50
 #define DENIED_MS    60000
@@ -31,7 +32,7 @@ struct dc_rest {
         char *authorization;
         struct dc_limits limits;
         struct dc_buckets busy; /* those where calls wait */
-        struct dc_calls flying, refused;
+        struct dc_calls flying, parsing, refused;
         size_t waiting, flying_count;
         struct pace *global;
         int64_t global_ms; /* a global 429: nothing goes before */
@@ -66,6 +67,7 @@ struct dc_rest *dc_rest_new(const struct dc_rest_options *o)
         dc_limits_init(&r->limits);
         LIST_INIT(&r->busy);
         TAILQ_INIT(&r->flying);
+        TAILQ_INIT(&r->parsing);
         TAILQ_INIT(&r->refused);
         r->global = pace_new(&limits);
         r->timer = timer_new(o->loop, on_timer, r);
@@ -243,6 +245,25 @@ static bool may_wait_again(const struct dc_call *c, const struct dc_answer *a)
                        c->deadline_ms;
 }
 
+static void on_parsed(void *arg, json_t *body)
+{
+        struct dc_call *c = arg;
+
+        TAILQ_REMOVE(&c->rest->parsing, c, next);
+        c->answer.result = body;
+        c->done(c->arg, &c->answer);
+        dc_call_free(c);
+}
+
+static void parse_apart(struct dc_call *c, const struct dc_answer *answer, const struct http_result *result)
+{
+        c->state = CALL_PARSING;
+        c->answer = *answer;
+        c->answer.why = ""; /* it is a good one */
+        TAILQ_INSERT_TAIL(&c->rest->parsing, c, next);
+        c->parsing = dc_parse_apart(c->rest->loop, result->body, result->body_n, on_parsed, c);
+}
+
 static void on_done(void *arg, const struct http_result *result)
 {
         struct dc_call *c = arg;
@@ -256,7 +277,8 @@ static void on_done(void *arg, const struct http_result *result)
         TAILQ_REMOVE(&r->flying, c, next);
         r->flying_count--;
         b->flying--;
-        dc_answer_read(c->http, result, &body, &answer, text, sizeof(text));
+        body = dc_answer_body(result);
+        dc_answer_read(c->http, result, body, &answer, text, sizeof(text));
         if (answer.status > 0) {
                 b = learn(c);
                 take_notice(c, b, &answer);
@@ -268,6 +290,8 @@ static void on_done(void *arg, const struct http_result *result)
                 refuse_waiting(r);
         if (may_wait_again(c, &answer)) {
                 enqueue(c, b, true);
+        } else if (dc_answer_is_large(result)) {
+                parse_apart(c, &answer, result);
         } else {
                 c->done(c->arg, &answer);
                 dc_call_free(c);
@@ -449,7 +473,7 @@ struct dc_call *dc_rest_call(struct dc_rest *r, const struct dc_request *q, dc_a
 
 bool dc_call_begun(const struct dc_call *c)
 {
-        return c->state == CALL_FLYING;
+        return c->state == CALL_FLYING || c->state == CALL_PARSING;
 }
 
 void dc_call_abort(struct dc_call *c)
@@ -460,6 +484,9 @@ void dc_call_abort(struct dc_call *c)
                 dequeue(c);
         } else if (c->state == CALL_REFUSED) {
                 TAILQ_REMOVE(&c->rest->refused, c, next);
+        } else if (c->state == CALL_PARSING) {
+                TAILQ_REMOVE(&c->rest->parsing, c, next);
+                dc_parse_drop(c->parsing);
         } else {
                 TAILQ_REMOVE(&c->rest->flying, c, next);
                 c->rest->flying_count--;
@@ -502,6 +529,7 @@ void dc_rest_free(struct dc_rest *r)
                         abort_all(&b->queues[i]);
         }
         abort_all(&r->refused);
+        abort_all(&r->parsing);
         abort_all(&r->flying);
         dc_limits_release(&r->limits);
         timer_free(r->timer);

@@ -4,7 +4,7 @@
  *     discord.c        settings, the token test, life of the adapter
  *     dc_intents.c     what Discord calls the kinds of events
  *     dc_rest.c        REST calls within Discord's limits: dc_limit.c counts, dc_guard.c keeps us from being banned, dc_call.c makes the
- *                      request, dc_route.c its path, dc_answer.c reads what comes back
+ *                      request, dc_route.c its path, dc_answer.c reads what comes back, dc_parse.c what is large of it
  *     dc_inbound.c     everything that comes in: gateway, cache, intake (see dc_inbound.h)
  *     dc_send.c        deliveries are sent; dc_make.c makes calls of them, dc_place.c knows where they go, dc_outcome.c what the answers mean
  *     dc_reply.c       answers to slash commands and buttons; dc_webhook.c takes them over HTTP
