@@ -76,11 +76,11 @@ struct rewrite {
 
 static void on_rewrite(void *arg);
 
-/* Told once at the start and again at every repetition when the error is none that passes by itself. */
+/* Told once at the start, and again at every repetition when the error neither passes by itself nor is known to everybody (damage). */
 static void repeat_later(struct rewrite *w, const struct error *err)
 {
         bool passes = err->kind == ERR_FULL || err->kind == ERR_IO || err->kind == ERR_BUSY ||
-                      err->kind == ERR_LIMIT;
+                      err->kind == ERR_LIMIT || err->kind == ERR_CORRUPT;
 
         if (!w->timer)
                 w->timer = timer_new(w->road->loop, on_rewrite, w);
