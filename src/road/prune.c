@@ -22,6 +22,7 @@ struct pruning {
         int64_t record_before_ms, transcript_before_ms;
         int64_t future_ms; /* what was made after this was made by a wrong clock */
         int64_t decided;   /* every event up to here is decided; 0: not known */
+        int64_t done;      /* no open turn needs an event up to here any more; 0: not known */
         bool more;
 };
 
@@ -60,6 +61,8 @@ static int write_pruning(struct store_tx *tx, void *arg, struct error *err)
                         return -1;
                 p->more = p->more || store_changes(tx) >= PRUNE_ROWS;
         }
+        if (p->done > 0 && bus_cursor_set(tx, TURNS_CURSOR, p->done, err) < 0)
+                return -1;
         return p->decided > 0 ? bus_cursor_set(tx, ROAD_CURSOR, p->decided, err) : 0;
 }
 
@@ -74,6 +77,21 @@ static void on_pruned(void *arg, const struct error *err)
         if (!p->road->closing)
                 timer_start(p->road->prune, !err && p->more ? PRUNE_SOON_MS : PRUNE_EVERY_MS);
         free(p);
+}
+
+/* A turn is read back from its events after a crash: they must not go before it has ended, however short events are kept. */
+static int64_t done_up_to(const struct road *r, int64_t decided)
+{
+        int64_t done = decided;
+        void *value;
+
+        for (size_t i = 0; map_each(&r->turns, &i, NULL, &value);) {
+                const struct turn *t = value;
+
+                if (t->input_count > 0 && (done == 0 || t->inputs[0]->event <= done))
+                        done = t->inputs[0]->event - 1;
+        }
+        return done;
 }
 
 void prune_run(void *road)
@@ -92,6 +110,7 @@ void prune_run(void *road)
         p->future_ms = now_ms + DAY_MS;
         /* events we made ourselves need no decision: without this the journal could not be pruned behind them */
         p->decided = r->pending_count == 0 && !r->deciding && !r->asked ? bus_head(r->bus) : 0;
+        p->done = done_up_to(r, p->decided);
         r->writes++;
         store_write(r->store, write_pruning, on_pruned, p);
 }
@@ -99,6 +118,8 @@ void prune_run(void *road)
 void prune_begin(struct road *r)
 {
         r->prune = timer_new(r->loop, prune_run, r);
-        timer_start(r->prune, PRUNE_EVERY_MS);
+        timer_start(r->prune,
+                    PRUNE_EVERY_MS /
+                            2); /* our cursors are there before the journal is pruned for the first time */
         timer_unref(r->prune);
 }

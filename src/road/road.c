@@ -172,6 +172,7 @@ struct road *road_open(struct loop *l, struct store *s, struct bus *b, const str
         map_init(&r->adapters);
         map_init(&r->outs);
         bus_cursor_hold(b, ROAD_CURSOR);
+        bus_cursor_hold(b, TURNS_CURSOR);
         prune_begin(r);
         if (recover_deliveries(r, err) < 0 || recover_events(r, err) < 0 || recover_turns(r, err) < 0) {
                 road_close(r);

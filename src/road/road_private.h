@@ -19,6 +19,7 @@
 
 #define ROAD_KEY_BREAK "\x1f"     /* between the parts of a key; no platform has it in an id */
 #define ROAD_CURSOR    "dispatch" /* events up to here are decided */
+#define TURNS_CURSOR   "turns"    /* and up to here no open turn needs them any more; written by prune.c */
 #define TURN_KEY_SIZE  24         /* "trn-" and a number */
 
 /* struct turn_terms.mode */

@@ -136,6 +136,29 @@ static void what_is_open_is_never_pruned(void **state)
         rig_free(g);
 }
 
+static void the_messages_of_an_open_turn_are_kept_however_short_events_are(void **state)
+{
+        struct rig *g = rig_new();
+        int64_t first;
+
+        (void)state;
+        rig_say(g, "x", "c", "echo", "hello", NULL);
+        rig_until(g, &g->run_count, 1);
+        first = g->last_event;
+        rig_say(g, "x", "d", "echo", "hello", NULL);
+        rig_until(g, &g->run_count, 2);
+        prune(g);
+        assert_int_equal(rig_count(g, "SELECT seq FROM cursors WHERE name = 'turns'"), first - 1);
+        g->auto_send = true;
+        rig_answer(g, 0, "hi");
+        rig_answer(g, 1, "hi");
+        rig_until_idle(g);
+        prune(g);
+        assert_int_equal(rig_count(g, "SELECT seq FROM cursors WHERE name = 'turns'"),
+                         rig_count(g, "SELECT max(seq) FROM journal"));
+        rig_free(g);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -143,6 +166,7 @@ int main(void)
                 cmocka_unit_test(the_newest_records_stay_so_that_no_number_comes_twice),
                 cmocka_unit_test(records_from_the_future_do_not_keep_those_behind_them),
                 cmocka_unit_test(what_is_open_is_never_pruned),
+                cmocka_unit_test(the_messages_of_an_open_turn_are_kept_however_short_events_are),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
