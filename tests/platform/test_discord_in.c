@@ -759,6 +759,22 @@ static void every_guild_is_called_however_many_there_are(void **state)
         assert_string_equal(g->gets[(g->get_count - 1) % GETS].path, "/guilds/1200/channels");
 }
 
+/* One of two shards has lost its session; guilds belong to a shard by their id. */
+static void only_guilds_of_the_shard_that_missed_something_are_called(void **state)
+{
+        struct rig *g = *state;
+        bool first;
+
+        g->o.shards = 2;
+        resumed_with_a_gap(g);
+        answer(g, 0, 200, "[{\"id\":\"4194304\"},{\"id\":\"8388608\"}]");
+        first = strcmp(g->gets[1].path, "/guilds/4194304/channels") == 0;
+        assert_string_equal(g->gets[1].path, first ? "/guilds/4194304/channels" : "/guilds/8388608/channels");
+        answer(g, 1, 200, "[]");
+        answer(g, 2, 200, "{}");
+        assert_int_equal(g->get_count, 3);
+}
+
 /* 300 channels of one guild have news: the next guild is not even asked before most of them are read. */
 static void further_guilds_wait_until_there_is_room_for_their_channels(void **state)
 {
@@ -842,6 +858,75 @@ static void a_resumed_session_goes_on_reading_back_where_it_is(void **state)
         await(g, &fake_road.received_count, 1); /* nothing is held for ever */
         answer(g, asked - 1, 200, "{\"threads\":[]}");
         assert_string_equal(g->gets[asked + 1].path, "/guilds/1001/channels");
+}
+
+/* Does the file of the session say that something is still to be read? */
+static bool is_missing(struct rig *g)
+{
+        char *path = scratch_path(g->dir, "state/gateway-dc-0.json");
+        json_t *session = json_load_file(path, 0, NULL);
+        bool missing = json_int(session, "missingMs", -1) != 0;
+
+        json_decref(session);
+        free(path);
+        return missing;
+}
+
+static void a_gap_is_closed_when_all_of_it_is_stored(void **state)
+{
+        struct rig *g = *state;
+        char now[24];
+
+        g->o.catchup_times.done_ms = 5;
+        connected(g);
+        dc_id_at(clock_wall_ms(), now);
+        write_in(g, "10", "1", now, "");
+        await(g, &fake_road.received_count, 1);
+        fake_road_ack(0, ERR_NONE);
+        lose_session(g, now);
+        await(g, &g->get_count, 1);
+        page(g, 0, "200", 1);
+        for (int i = 0; i < 20; i++)
+                loop_step(g->loop, true);
+        assert_true(is_missing(g)); /* it is read, and not stored */
+        fake_road_ack(1, ERR_NONE);
+        for (int i = 0; i < STEPS && is_missing(g); i++)
+                loop_step(g->loop, true);
+        assert_false(is_missing(g));
+}
+
+static void what_discord_could_not_tell_is_asked_again_later(void **state)
+{
+        struct rig *g = *state;
+        unsigned at = 0;
+        char now[24], *places;
+
+        g->o.catchup_times = (struct dc_catchup_times){ .wait_ms = 1, .done_ms = 5, .again_ms = 5 };
+        connected(g);
+        dc_id_at(clock_wall_ms(), now);
+        write_in(g, "10", "1", now, "");
+        await(g, &fake_road.received_count, 1);
+        fake_road_ack(0, ERR_NONE);
+        lose_session(g, now);
+        do { /* until it is given up, and everything is looked at once more */
+                await(g, &g->get_count, at + 1);
+                assert_true(at < GETS - 4);
+                answer(g, at++, 503, NULL);
+                for (int i = 0; i < STEPS && g->get_count == at; i++)
+                        loop_step(g->loop, true);
+        } while (strstr(g->gets[at].path, "/messages?"));
+        assert_true(is_missing(g));
+        assert_string_equal(g->gets[at].path, "/users/@me/guilds?limit=200&after=0");
+        list_guilds(g, at, 1, 1);
+        places = mem_printf("[{\"id\":\"10\",\"type\":0,\"last_message_id\":\"%s\"}]", now);
+        answer(g, at + 1, 200, places);
+        free(places);
+        assert_non_null(strstr(g->gets[at + 2].path, "/channels/10/messages?after="));
+        answer(g, at + 2, 200, "[]");
+        answer(g, at + 3, 200, "{}");
+        for (int i = 0; i < STEPS && is_missing(g); i++)
+                loop_step(g->loop, true);
+        assert_false(is_missing(g));
 }
 
 static void one_that_waits_does_not_stop_the_others(void **state)
@@ -933,9 +1018,12 @@ int main(void)
                 T(a_second_gap_is_read_back_too),
                 T(a_process_that_ends_while_reading_back_begins_again),
                 T(every_guild_is_called_however_many_there_are),
+                T(only_guilds_of_the_shard_that_missed_something_are_called),
                 T(further_guilds_wait_until_there_is_room_for_their_channels),
                 T(nothing_more_is_read_back_while_the_inbox_is_behind),
                 T(a_resumed_session_goes_on_reading_back_where_it_is),
+                T(a_gap_is_closed_when_all_of_it_is_stored),
+                T(what_discord_could_not_tell_is_asked_again_later),
                 T(one_that_waits_does_not_stop_the_others),
                 T(the_first_session_ever_reads_nothing_back),
                 T(a_bad_token_names_where_it_belongs),

@@ -39,7 +39,7 @@ struct dc_catchup {
         struct dc_intake *intake;
         dc_caught_up_fn *caught_up;
         void *caught_up_arg;
-        int64_t seconds, messages;
+        int64_t seconds, messages, done_ms, again_ms;
         struct gap *gaps; /* by shard */
         unsigned gap_count, shards;
         struct dc_readback *readback;
@@ -281,7 +281,7 @@ void dc_catchup_gap(struct dc_catchup *c, unsigned shard, unsigned shards, int64
         *gap_at(c, shard) = (struct gap){ .open = true,
                                           .since_ms = from,
                                           .until_ms = loop_now_ms(c->adapter->loop) + TALE_MS };
-        timer_start(c->end, DONE_MS);
+        timer_start(c->end, c->done_ms);
         dc_readback_again(c->readback);
         log_info("a session of Discord was lost; what was missed is read back",
                  LOG_S("adapter", c->adapter->name), LOG_I("shard", shard),
@@ -318,7 +318,7 @@ void dc_catchup_guild(struct dc_catchup *c, unsigned shard, const json_t *guild)
         if (!gap || loop_now_ms(c->adapter->loop) > gap->until_ms)
                 return;
         if (gap->open)
-                timer_start(c->end, DONE_MS);
+                timer_start(c->end, c->done_ms);
         if (gap->open && dc_readback_is_full(c->readback)) {
                 call_guilds(c, shard); /* when there is room again */
                 return;
@@ -381,12 +381,12 @@ static void on_end(void *arg)
         if (c->again)
                 begin_again(c);
         if (!is_over(c)) {
-                timer_start(c->end, DONE_MS);
+                timer_start(c->end, c->done_ms);
         } else if (has_failed(c)) {
                 log_info("not everything that was missed could be read back; it is tried again",
-                         LOG_S("adapter", c->adapter->name), LOG_I("inMs", AGAIN_MS));
+                         LOG_S("adapter", c->adapter->name), LOG_I("inMs", c->again_ms));
                 c->again = true;
-                timer_start(c->end, AGAIN_MS);
+                timer_start(c->end, c->again_ms);
         } else {
                 close_gaps(c);
         }
@@ -408,8 +408,10 @@ struct dc_catchup *dc_catchup_new(const struct dc_inbound_options *o, const stru
         c->caught_up_arg = arg;
         c->seconds = o->catchup_seconds;
         c->messages = o->catchup_messages;
+        c->done_ms = o->catchup_times.done_ms > 0 ? o->catchup_times.done_ms : DONE_MS;
+        c->again_ms = o->catchup_times.again_ms > 0 ? o->catchup_times.again_ms : AGAIN_MS;
         c->readback = dc_readback_new(o, hooks, intake, on_room, c);
-        c->roll = dc_roll_new(o->adapter, hooks, &owner);
+        c->roll = dc_roll_new(o, hooks, &owner);
         c->end = timer_new(o->adapter->loop, on_end, c);
         return c;
 }

@@ -29,6 +29,13 @@ struct dc_inbound;
 /* The answer to a GET: status 0 when none came; body NULL when it was no JSON. All borrowed. */
 typedef void dc_got_fn(void *arg, int status, json_t *body, const char *why);
 
+/* Waits of reading back, in milliseconds; 0 stands for what is in the comment. Tests make them short. */
+struct dc_catchup_times {
+        int64_t wait_ms;  /* 250: after Discord could not answer; doubles */
+        int64_t done_ms;  /* 3000: after the last sign of something to read, it has ended */
+        int64_t again_ms; /* 300000: from giving up to the next attempt */
+};
+
 struct dc_inbound_options {
         struct adapter *adapter;
         const struct secret *token; /* must live as long */
@@ -42,6 +49,7 @@ struct dc_inbound_options {
         int64_t catchup_seconds;    /* how far back a lost session is read up; 0: not at all */
         int64_t catchup_messages;   /* at most so many of each channel */
         struct dc_gateway_times times;
+        struct dc_catchup_times catchup_times;
 };
 
 struct dc_inbound_hooks {

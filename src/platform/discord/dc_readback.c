@@ -46,6 +46,7 @@ struct dc_readback {
         void (*room)(void *arg);
         void *room_arg;
         int64_t messages;
+        struct dc_catchup_times times;
         TAILQ_HEAD(, job) jobs; /* running ones and those that wait */
         size_t count, running;
         struct map
@@ -71,6 +72,7 @@ struct dc_readback *dc_readback_new(const struct dc_inbound_options *o, const st
         r->room = room;
         r->room_arg = arg;
         r->messages = o->catchup_messages;
+        r->times = o->catchup_times;
         TAILQ_INIT(&r->jobs);
         map_init(&r->known);
         return r;
@@ -175,7 +177,7 @@ static void on_read(struct job *j, const json_t *page)
 static void on_page(void *arg, int status, json_t *body, const char *why)
 {
         struct job *j = arg;
-        int64_t wait = DC_UNWELL(status) ? dc_readback_wait_ms(j->tries++) : -1;
+        int64_t wait = DC_UNWELL(status) ? dc_readback_wait_ms(&j->r->times, j->tries++) : -1;
 
         if (status == 200 && json_is_array(body)) {
                 on_read(j, body);
@@ -206,9 +208,9 @@ static void ask(struct job *j)
         free(path);
 }
 
-int64_t dc_readback_wait_ms(unsigned tries)
+int64_t dc_readback_wait_ms(const struct dc_catchup_times *times, unsigned tries)
 {
-        int64_t ms = (int64_t)WAIT_MS << (tries < 8 ? tries : 8);
+        int64_t first = times->wait_ms > 0 ? times->wait_ms : WAIT_MS, ms = first << (tries < 8 ? tries : 8);
 
         if (tries >= TRIES)
                 return -1;

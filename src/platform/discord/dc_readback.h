@@ -36,7 +36,7 @@ bool dc_readback_is_full(const struct dc_readback *r);
 bool dc_readback_is_idle(const struct dc_readback *r);
 /* Was some place given up since this was last asked? */
 bool dc_readback_take_failed(struct dc_readback *r);
-/* How long to wait before the n-th repetition of a question that Discord could not answer; -1: not again. */
-int64_t dc_readback_wait_ms(unsigned tries);
+/* How long to wait after so many questions that Discord could not answer; -1: that is enough of them. */
+int64_t dc_readback_wait_ms(const struct dc_catchup_times *times, unsigned tries);
 
 #endif

@@ -19,6 +19,7 @@ struct dc_roll {
         struct adapter *adapter;
         struct dc_inbound_hooks hooks;
         struct dc_roll_owner owner;
+        struct dc_catchup_times times;
         enum roll_state state;
         char guilds[PAGE][DC_ID_SIZE];
         size_t count, next;
@@ -96,7 +97,7 @@ static void proceed(struct dc_roll *r, const json_t *body)
 static void on_answer(void *arg, int status, json_t *body, const char *why)
 {
         struct dc_roll *r = arg;
-        int64_t wait = DC_UNWELL(status) ? dc_readback_wait_ms(r->tries++) : -1;
+        int64_t wait = DC_UNWELL(status) ? dc_readback_wait_ms(&r->times, r->tries++) : -1;
 
         if (wait >= 0) {
                 timer_start(r->later, wait);
@@ -161,15 +162,16 @@ bool dc_roll_take_failed(struct dc_roll *r)
 
 /* ---- life ---- */
 
-struct dc_roll *dc_roll_new(struct adapter *adapter, const struct dc_inbound_hooks *hooks,
+struct dc_roll *dc_roll_new(const struct dc_inbound_options *o, const struct dc_inbound_hooks *hooks,
                             const struct dc_roll_owner *owner)
 {
         struct dc_roll *r = mem_zalloc(sizeof(*r));
 
-        r->adapter = adapter;
+        r->adapter = o->adapter;
+        r->times = o->catchup_times;
         r->hooks = *hooks;
         r->owner = *owner;
-        r->later = timer_new(adapter->loop, on_later, r);
+        r->later = timer_new(o->adapter->loop, on_later, r);
         return r;
 }
 

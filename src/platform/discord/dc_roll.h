@@ -22,7 +22,7 @@ struct dc_roll_owner {
         void (*over)(void *arg); /* all have been called; dc_roll_begin is allowed */
 };
 
-struct dc_roll *dc_roll_new(struct adapter *adapter, const struct dc_inbound_hooks *hooks,
+struct dc_roll *dc_roll_new(const struct dc_inbound_options *options, const struct dc_inbound_hooks *hooks,
                             const struct dc_roll_owner *owner);
 /* NULL is fine. */
 void dc_roll_free(struct dc_roll *r);
