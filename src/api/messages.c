@@ -9,7 +9,6 @@
 #include "api/api_private.h"
 #include "api/converse.h"
 #include "base/id.h"
-#include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "platform/platform.h"
@@ -17,6 +16,8 @@
 
 #define TEXT_MAX 1048576 /* the road's own limit is smaller; this one bounds what is looked at */
 #define WAIT_MAX 120000
+/* Of metadata as JSON: every rule that asks for it, and everybody who reads the event, parses it again. */
+#define METADATA_MAX 65536
 
 /* ---- inbound ---- */
 
@@ -34,6 +35,7 @@ struct inbound {
         bool is_dm, is_mention;
         int64_t time_ms;
         const json_t *metadata;
+        const char *metadata_text; /* NULL: none */
         struct field_list files;
 };
 struct inbound_wait {
@@ -86,7 +88,7 @@ const struct field inbound_fields[] = {
         { "traceId", FIELD_STRING, .min = 32, .max = 32, .at = offsetof(struct inbound, trace),
           .help = "Continues a W3C trace: 32 lower-case hex digits." },
         { "metadata", FIELD_OBJECT, .at = offsetof(struct inbound, metadata),
-          .help = "Whatever the other software wants to keep with the event." },
+          .help = "Whatever the other software wants to keep with the event; at most 65536 bytes." },
         { "attachments", FIELD_LIST, .group = file_fields, .item_size = sizeof(struct inbound_file), .max = 20,
           .at = offsetof(struct inbound, files), .help = "Files that belong to the message." },
         FIELD_END,
@@ -196,6 +198,28 @@ static struct attachment *attachments_of(struct body *b, const struct field_list
         return list;
 }
 
+static int add_piece(const char *bytes, size_t n, void *out)
+{
+        return buf_add(out, bytes, n);
+}
+
+/* As text, in a copy of the body's own. It may be as large as a whole body: writing stops where it is too long. */
+static int write_metadata(struct body *b, struct inbound *in)
+{
+        struct buf text;
+        int rc = 0;
+
+        if (!in->metadata)
+                return 0;
+        buf_init(&text, METADATA_MAX);
+        if (json_dump_callback(in->metadata, add_piece, &text, JSON_COMPACT) < 0)
+                rc = body_mistake(b, "metadata", "must have at most %d bytes", METADATA_MAX);
+        else
+                in->metadata_text = arena_strdup(&b->arena, text.data);
+        buf_release(&text);
+        return rc;
+}
+
 static int check_inbound(struct body *b, const struct inbound *in)
 {
         if (!in->text && in->files.count == 0)
@@ -212,7 +236,6 @@ static void receive(struct http_exchange *x, struct adapter *adapter, struct bod
 {
         struct arrival *a = mem_zalloc(sizeof(*a));
         char key[ID_TRACE_SIZE];
-        char *metadata = m->metadata ? json_text(m->metadata) : NULL;
         struct incoming in = {
                 .key = m->external_id ? m->external_id : id_trace(key),
                 .channel = m->chat,
@@ -227,7 +250,7 @@ static void receive(struct http_exchange *x, struct adapter *adapter, struct bod
                 .reply_to = m->reply_to,
                 .time_ms = m->time_ms,
                 .trace = m->trace,
-                .metadata = metadata,
+                .metadata = m->metadata_text,
                 .attachment_count = m->files.count,
         };
 
@@ -237,7 +260,6 @@ static void receive(struct http_exchange *x, struct adapter *adapter, struct bod
         job_begin(&a->job, x);
         a->wait_ms = wait_ms;
         adapter_received(adapter, &in, on_receipt, a);
-        free(metadata);
 }
 
 /* Most requests have no query, and need none of the machinery. */
@@ -262,7 +284,7 @@ void messages_inbound(struct http_exchange *x)
 
         if (read_wait(x, &wait_ms) < 0 || request_body(x, &b, &m) < 0)
                 return;
-        if (check_inbound(&b, &m) < 0)
+        if (check_inbound(&b, &m) < 0 || write_metadata(&b, &m) < 0)
                 reply_mistakes(x, &b);
         else if ((adapter = converse_adapter(x, m.instance)))
                 receive(x, adapter, &b, &m, wait_ms);

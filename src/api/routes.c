@@ -141,7 +141,7 @@ const struct api_route api_routes[] = {
           .status = 200, .answer = "The acknowledgement of Discord's interaction, once it is on disk; 401 for a wrong signature." },
         { "POST", "/api/v2/route-test", SCOPE_READ, route_test, REACH_HANDLER,
           .summary = "What the rules in force would do with an event, and why each rule does or does not match. Nothing happens.",
-          .body = route_test_fields, .status = 200,
+          .body = route_test_fields, .max_body = LARGE_BODY, .status = 200, /* no event of the journal is larger */
           .answer = "{\"data\": {\"decision\", \"access\", \"rateLimit\", \"rules\": [{\"name\", \"matched\", \"why\"}]}}",
           .example = "{\"event\":{\"instanceId\":\"tg\",\"channel\":\"7\",\"payload\":{\"chatType\":\"dm\",\"sender\":{\"id\":\"7\"},"
                      "\"text\":\"hi\"}}}" },

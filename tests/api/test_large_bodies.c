@@ -137,6 +137,40 @@ static void a_body_beyond_the_limit_is_refused_as_ever(void **state)
         free(body);
 }
 
+/* `n` brackets; yours to free. */
+static char *with_metadata(size_t n)
+{
+        struct buf b;
+
+        buf_init(&b, 0);
+        buf_addstr(&b, "{\"text\":\"hello\",\"metadata\":{\"a\":[");
+        for (size_t i = 0; i < n; i++)
+                buf_addstr(&b, i > 0 ? ",[]" : "[]");
+        buf_addstr(&b, "]}}");
+        return buf_take(&b);
+}
+
+/* It is read again by everybody who looks at the event. */
+static void metadata_is_kept_up_to_a_limit_of_its_own(void **state)
+{
+        static const struct {
+                size_t brackets;
+                int status;
+        } rows[] = { { 1000, 202 }, { 21000, 202 }, { 22000, 400 }, { 300000, 400 } };
+        struct api_rig *r = *state;
+
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                char *body = with_metadata(rows[i].brackets);
+                struct api_answer a = api_rig_ask(r, "POST", INBOUND, body);
+
+                assert_int_equal(a.status, rows[i].status);
+                if (a.status == 400)
+                        assert_non_null(strstr(a.text, "metadata: must have at most 65536 bytes"));
+                api_answer_release(&a);
+                free(body);
+        }
+}
+
 static void others_are_answered_while_a_large_body_is_read(void **state)
 {
         struct api_rig *r = *state;
@@ -268,6 +302,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 CASE(large_and_small_bodies_are_answered_the_same),
                 CASE(a_body_beyond_the_limit_is_refused_as_ever),
+                CASE(metadata_is_kept_up_to_a_limit_of_its_own),
                 CASE(others_are_answered_while_a_large_body_is_read),
                 CASE(a_connection_gets_its_answers_in_order),
                 CASE(a_client_cut_off_while_its_body_is_read_harms_nobody),
