@@ -85,6 +85,24 @@ static void updates_are_confirmed_when_all_are_committed(void **state)
         assert_int_equal(offset_of(g, 3), 102);
 }
 
+static void after_a_quiet_week_the_numbers_may_begin_anywhere(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200, GOT(TEXT("500", "7", "1")));
+        says(g, 200, GOT(TEXT("100", "7", "2") "," TEXT("101", "7", "3")));
+        says(g, 200, NULL);
+        rig_open(g, "");
+        await_arrivals(g, 1);
+        fake_road_ack(0, ERR_NONE);
+        await_arrivals(g, 3);
+        fake_road_ack(1, ERR_NONE);
+        fake_road_ack(2, ERR_NONE);
+        rig_requests(g, 5);
+        assert_int_equal(offset_of(g, 3), 501);
+        assert_int_equal(offset_of(g, 4), 102);
+}
+
 static void a_refused_update_is_offered_again_and_not_confirmed(void **state)
 {
         struct rig *g = *state;
@@ -339,11 +357,14 @@ static void without_its_file_the_message_says_why(void **state)
                                "\"error\":\"Telegram says: Bad Request: file is too big\""));
 }
 
-static void a_path_that_leads_elsewhere_is_not_asked_for(void **state)
+static void what_cannot_be_downloaded_is_not_asked_for(void **state)
 {
         static const struct {
                 const char *path, *why;
+                long long size;
         } rows[] = {
+                { "photos/a.jpg", "it is larger than mediaMaxBytes",
+                  99999999999 }, /* the message did not say */
                 { "/var/lib/telegram/file.jpg", "the Bot API server keeps its files for itself (--local)" },
                 { "photos/../../secret", "Telegram gave no path to download it from" },
                 { "", "Telegram gave no path to download it from" },
@@ -352,7 +373,8 @@ static void a_path_that_leads_elsewhere_is_not_asked_for(void **state)
         (void)state;
         for (size_t i = 0; i < COUNT(rows); i++) {
                 struct rig *g = rig_new();
-                char *file = mem_printf("{\"ok\":true,\"result\":{\"file_path\":\"%s\"}}", rows[i].path);
+                char *file = mem_printf("{\"ok\":true,\"result\":{\"file_path\":\"%s\",\"file_size\":%lld}}",
+                                        rows[i].path, rows[i].size);
 
                 says(g, 200, ME);
                 says(g, 200, NO_HOOK);
@@ -482,6 +504,32 @@ static void after_a_failure_it_comes_back_by_itself(void **state)
         assert_string_equal(rig_adapter(g)->why, "Telegram answered 502");
         await_arrivals(g, 1);
         assert_int_equal(rig_adapter(g)->state, ADAPTER_UP);
+        assert_int_equal(((struct telegram *)rig_adapter(g)->self)->failures,
+                         0); /* the next pause is short again */
+}
+
+static void on_over(void *arg)
+{
+        *(bool *)arg = true;
+}
+
+static void a_rate_limit_of_polling_is_waited_for(void **state)
+{
+        struct rig *g = *state;
+        bool over = false;
+        struct timer *longer_than_a_first_pause = timer_new(g->loop, on_over, &over);
+
+        says(g, 429,
+             "{\"ok\":false,\"error_code\":429,\"description\":\"Too Many Requests: retry after 60\","
+             "\"parameters\":{\"retry_after\":60}}");
+        says(g, 200, NONE);
+        rig_open(g, "");
+        rig_until_state(g, ADAPTER_LOST);
+        timer_start(longer_than_a_first_pause, 1100);
+        while (!over)
+                loop_step(g->loop, true);
+        assert_int_equal(fake_server_requests(g->server), 3);
+        timer_free(longer_than_a_first_pause);
 }
 
 static void commands_are_published_only_when_they_change(void **state)
@@ -719,6 +767,7 @@ int main(void)
 #define EMPTY(name) cmocka_unit_test_setup_teardown(name, begin_empty, end)
         const struct CMUnitTest tests[] = {
                 TEST(updates_are_confirmed_when_all_are_committed),
+                TEST(after_a_quiet_week_the_numbers_may_begin_anywhere),
                 TEST(a_refused_update_is_offered_again_and_not_confirmed),
                 TEST(what_is_never_accepted_does_not_wedge_the_queue),
                 TEST(an_update_that_cannot_be_read_does_not_wedge_the_queue),
@@ -732,7 +781,7 @@ int main(void)
                 TEST(what_people_send_is_private),
                 TEST(a_link_in_the_workspace_is_not_followed),
                 TEST(without_its_file_the_message_says_why),
-                cmocka_unit_test(a_path_that_leads_elsewhere_is_not_asked_for),
+                cmocka_unit_test(what_cannot_be_downloaded_is_not_asked_for),
                 TEST(a_pressed_button_is_confirmed_after_the_commit),
                 TEST(a_group_that_tells_its_new_id_is_known_by_it),
                 EMPTY(a_webhook_is_removed_without_dropping_updates),
@@ -741,6 +790,7 @@ int main(void)
                 TEST(a_second_poller_is_told_once_it_stays),
                 TEST(a_webhook_set_behind_our_back_is_told),
                 TEST(after_a_failure_it_comes_back_by_itself),
+                TEST(a_rate_limit_of_polling_is_waited_for),
                 EMPTY(commands_are_published_only_when_they_change),
                 EMPTY(one_token_serves_one_adapter),
                 EMPTY(a_webhook_is_set_from_the_public_url),

@@ -26,16 +26,14 @@ struct tg_send {
         struct adapter *adapter;
         int64_t delivery, fence;
         const struct kind *kind;
-        char *topic;             /* where a message goes that could not be edited */
         char *channel, *message; /* the chat as the delivery names it; the message it is about */
         const char *method;      /* a constant */
         json_t *params;
         char *file, *file_name, *file_mime;
         const char *file_field;
         struct tg_call *call;
-        struct timer *later;                /* the answer to what could not even begin */
-        bool final;                         /* an edit without which the answer would be missing */
-        bool plain, moved, afresh, as_file; /* tried already */
+        struct timer *later;        /* the answer to what could not even begin */
+        bool plain, moved, as_file; /* tried already */
         char why[200];
         TAILQ_ENTRY(tg_send) next;
 };
@@ -156,8 +154,6 @@ static int make_send(struct tg_send *s, const struct delivery *d, const json_t *
 static int make_edit(struct tg_send *s, const struct delivery *d, const json_t *payload, struct error *err)
 {
         s->method = "editMessageText";
-        s->final = d->target && d->class == PACE_FINAL;
-        s->topic = s->final ? mem_strdup(d->thread) : NULL;
         if (add_message_id(s, d, payload, err) < 0 || add_text(s, payload, "text", err) < 0)
                 return -1;
         return add_buttons(s, payload, err);
@@ -301,10 +297,24 @@ static enum send_outcome outcome_of(const char *kind, const struct tg_answer *a)
         return k && k->repeatable ? SEND_RETRY : SEND_UNSURE;
 }
 
-static enum error_kind kind_of(const struct tg_answer *a)
+/* Somebody has deleted what should be edited: the road sends a final answer anew. */
+static bool is_gone(const char *kind, const struct tg_answer *a)
+{
+        static const char *const words[] = { "message to edit not found", "message can't be edited",
+                                             "MESSAGE_ID_INVALID" };
+
+        for (size_t i = 0; a->status == 400 && strcmp(kind, "edit") == 0 && i < COUNT(words); i++)
+                if (strstr(a->why, words[i]))
+                        return true;
+        return false;
+}
+
+static enum error_kind kind_of(const char *kind, const struct tg_answer *a)
 {
         if (a->status == 0)
                 return a->kind;
+        if (is_gone(kind, a))
+                return ERR_MISSING;
         if (a->status == 429)
                 return ERR_LIMIT;
         return a->status >= 500 || !a->genuine ? ERR_NET : ERR_REFUSED;
@@ -315,7 +325,7 @@ void tg_outcome(const char *kind, const struct tg_answer *a, struct send_result 
         *out = (struct send_result){ .outcome = outcome_of(kind, a), .retry_after_ms = -1 };
         if (out->outcome == SEND_DONE)
                 return;
-        out->kind = kind_of(a);
+        out->kind = kind_of(kind, a);
         out->retry_after_ms = a->status == 401 ? BAD_TOKEN_MS : a->retry_after_ms;
         snprintf(text, size, "%s", a->why);
         out->why = text;
@@ -327,7 +337,6 @@ static void send_free(struct tg_send *s)
 {
         timer_free(s->later);
         json_decref(s->params);
-        free(s->topic);
         free(s->channel);
         free(s->message);
         free(s->file);
@@ -396,24 +405,6 @@ static bool try_moved(struct tg_send *s, const struct tg_answer *a)
         return true;
 }
 
-/* Once: somebody has deleted the draft that the answer should become. */
-static bool try_afresh(struct tg_send *s, const struct tg_answer *a)
-{
-        if (s->afresh || !s->final || a->status != 400 ||
-            (!strstr(a->why, "message to edit not found") && !strstr(a->why, "message can't be edited") &&
-             !strstr(a->why, "MESSAGE_ID_INVALID")))
-                return false;
-        json_object_del(s->params, "message_id");
-        add_topic(s, s->topic);
-        free(s->message);
-        s->message = NULL;
-        s->method = "sendMessage";
-        s->kind = find_kind("send");
-        s->afresh = true;
-        send_call(s);
-        return true;
-}
-
 static void on_sent(void *arg, const struct tg_answer *a)
 {
         struct tg_send *s = arg;
@@ -422,11 +413,9 @@ static void on_sent(void *arg, const struct tg_answer *a)
         char why[300], id[24];
 
         s->call = NULL;
-        if (try_plain(s, a) || try_as_file(s, a) || try_moved(s, a) || try_afresh(s, a))
+        if (try_plain(s, a) || try_as_file(s, a) || try_moved(s, a))
                 return;
         tg_outcome(s->kind->name, a, &result, why, sizeof(why));
-        if (result.outcome == SEND_UNSURE && s->afresh)
-                result.outcome = SEND_REJECTED; /* the road would repeat the edit, and we the message */
         tg->limited = a->status == 429 ? tg->limited + 1 : 0;
         result.freeze_adapter = tg->limited >= LIMITED_IN_ROW;
         result.platform_id = s->message;
