@@ -439,6 +439,25 @@ static void a_webhook_is_removed_without_dropping_updates(void **state)
         assert_string_equal(rig_params(g, 2), "{\"drop_pending_updates\":false}");
 }
 
+static void the_bot_is_known_by_name_and_by_what_it_can(void **state)
+{
+        struct rig *g = *state;
+        struct pace_limits pace;
+
+        says(g, 200, NULL);
+        rig_open(g, ",\"streaming\":false");
+        rig_until_state(g, ADAPTER_UP);
+        assert_string_equal(rig_adapter(g)->profile, "TestBot");
+        assert_string_equal(rig_adapter(g)->owner, "42");
+        assert_true(adapters_channel_is_group(g->adapters, "tg", "-100200"));
+        assert_true(adapters_channel_is_group(g->adapters, "tg", "@news"));
+        assert_false(adapters_channel_is_group(g->adapters, "tg", "7"));
+        assert_int_equal(adapters_abilities(g->adapters, "tg") & (ADAPTER_EDITS | ADAPTER_STREAMS),
+                         ADAPTER_EDITS);
+        adapters_limits(g->adapters, "tg", &pace);
+        assert_true(pace.per_second == 30 && pace.per_channel_second == 1 && pace.per_channel_minute == 20);
+}
+
 static void a_bad_token_stops_with_a_sentence(void **state)
 {
         struct rig *g = *state;
@@ -785,6 +804,7 @@ int main(void)
                 TEST(a_pressed_button_is_confirmed_after_the_commit),
                 TEST(a_group_that_tells_its_new_id_is_known_by_it),
                 EMPTY(a_webhook_is_removed_without_dropping_updates),
+                TEST(the_bot_is_known_by_name_and_by_what_it_can),
                 EMPTY(a_bad_token_stops_with_a_sentence),
                 EMPTY(a_proxy_that_knows_no_such_page_is_no_bad_token),
                 TEST(a_second_poller_is_told_once_it_stays),

@@ -347,6 +347,19 @@ static void refused_markup_is_sent_once_more_as_plain_text(void **state)
         assert_string_equal(rig_params(g, 5), "{\"chat_id\":7,\"text\":\"1 < 2\"}");
 }
 
+static void the_refused_markup_of_a_caption_is_plain_text_as_well(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 400, NO("400", "Bad Request: can't parse entities: Unsupported start tag"));
+        says(g, 200, SENT);
+        upload_picture(g);
+        assert_int_equal(await(g)->result.outcome, SEND_DONE);
+        assert_string_equal(rig_method(g, 5), "sendPhoto");
+        assert_non_null(strstr(fake_server_request(g->server, 5), "name=\"caption\"\r\n\r\nsea\r\n"));
+        assert_null(strstr(fake_server_request(g->server, 5), "parse_mode"));
+}
+
 static void a_second_refusal_is_final(void **state)
 {
         struct rig *g = *state;
@@ -445,6 +458,8 @@ int main(void)
                 cmocka_unit_test_setup_teardown(the_token_is_in_no_sentence, begin, end),
                 cmocka_unit_test(a_call_without_answer_says_how_far_it_got),
                 cmocka_unit_test_setup_teardown(refused_markup_is_sent_once_more_as_plain_text, begin, end),
+                cmocka_unit_test_setup_teardown(the_refused_markup_of_a_caption_is_plain_text_as_well, begin,
+                                                end),
                 cmocka_unit_test_setup_teardown(a_second_refusal_is_final, begin, end),
                 cmocka_unit_test_setup_teardown(a_group_that_moved_is_followed_and_remembered, begin, end),
                 cmocka_unit_test_setup_teardown(repeated_rate_limits_freeze_the_whole_bot, begin, end),
