@@ -171,7 +171,7 @@ bool converse_is_key(const char *external_id)
 
 /* ---- handing over ---- */
 
-/* A request with an idempotency key: whoever gave that key before must have asked the same. */
+/* A message whose key the client chose: whoever gave that key before must have said the same. */
 struct handing {
         inbox_ack_fn *ack;
         void *arg;
@@ -222,7 +222,7 @@ static void on_compared(void *arg, const struct error *err)
         if (err)
                 r.error = *err;
         else if (h->other)
-                error_set(&r.error, ERR_CONFLICT, "this idempotency key was used for another request");
+                error_set(&r.error, ERR_CONFLICT, "this id was used for another message before");
         h->ack(h->arg, &r);
         free(h);
 }
@@ -241,7 +241,7 @@ static void on_receipt(void *arg, const struct inbox_receipt *r)
         store_read(h->store, compare, on_compared, h);
 }
 
-static struct handing *handing_new(struct api *api, const struct incoming *in, inbox_ack_fn *ack, void *arg)
+void converse_receive(struct api *api, struct adapter *a, struct incoming *in, inbox_ack_fn *ack, void *arg)
 {
         struct handing *h = mem_zalloc(sizeof(*h));
 
@@ -249,7 +249,7 @@ static struct handing *handing_new(struct api *api, const struct incoming *in, i
         h->arg = arg;
         h->store = api->env.store;
         digest(in->agent, in->channel, in->text, h->asked);
-        return h;
+        adapter_received(a, in, on_receipt, h);
 }
 
 void converse_hand_over(struct api *api, struct adapter *a, const struct converse_ask *ask, inbox_ack_fn *ack,
@@ -275,7 +275,7 @@ void converse_hand_over(struct api *api, struct adapter *a, const struct convers
         converse_text(ask->lines, ask->line_count, !ask->conversation, &text);
         in.text = text.data;
         if (ask->external_id)
-                adapter_received(a, &in, on_receipt, handing_new(api, &in, ack, arg));
+                converse_receive(api, a, &in, ack, arg);
         else
                 adapter_received(a, &in, ack, arg);
         free(key);

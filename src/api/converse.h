@@ -53,7 +53,9 @@ bool converse_agent(struct http_exchange *x, const char **name);
 bool converse_is_key(const char *external_id);
 /* What is handed over of these lines; false when there is nothing a person said at their end. */
 bool converse_text(const struct converse_line *lines, size_t count, bool whole, struct buf *out);
-/* Stores; ack follows as with adapter_received, with ERR_CONFLICT when the idempotency key was used for another request. */
+/* As adapter_received for a key that the client chose; the ack has ERR_CONFLICT when it was used for something else before: that would be lost. */
+void converse_receive(struct api *api, struct adapter *a, struct incoming *in, inbox_ack_fn *ack, void *arg);
+/* Stores; ack follows as with these. */
 void converse_hand_over(struct api *api, struct adapter *a, const struct converse_ask *ask, inbox_ack_fn *ack,
                         void *arg);
 

@@ -74,7 +74,7 @@ const struct field inbound_fields[] = {
         { "text", FIELD_STRING, .min = 1, .max = TEXT_MAX, .at = offsetof(struct inbound, text),
           .help = "What was written; required unless there are attachments." },
         { "externalId", FIELD_STRING, .min = 1, .max = 256, .at = offsetof(struct inbound, external_id),
-          .help = "The message's own id, not beginning with openai: or agent-chat:; the same id again is a duplicate. Absent: a random one." },
+          .help = "The message's own id, not beginning with openai: or agent-chat:; the same message again is a duplicate, another one with it a conflict. Absent: a random one." },
         { "threadId", FIELD_STRING, .min = 1, .max = 512, .at = offsetof(struct inbound, thread),
           .help = "A thread inside the chat." },
         { "replyToId", FIELD_STRING, .min = 1, .max = 256, .at = offsetof(struct inbound, reply_to),
@@ -259,7 +259,10 @@ static void receive(struct http_exchange *x, struct adapter *adapter, struct bod
                 in.attachments = attachments_of(b, &m->files);
         job_begin(&a->job, x);
         a->wait_ms = wait_ms;
-        adapter_received(adapter, &in, on_receipt, a);
+        if (m->external_id)
+                converse_receive(api_of(x), adapter, &in, on_receipt, a);
+        else
+                adapter_received(adapter, &in, on_receipt, a);
 }
 
 /* Most requests have no query, and need none of the machinery. */

@@ -200,6 +200,22 @@ static void a_message_is_stored_once_and_answered(void **state)
         free(first);
 }
 
+/* Taken for a repetition it would be lost, and its sender shown what somebody else was answered. */
+static void another_message_with_a_used_id_is_a_conflict(void **state)
+{
+        struct api_rig *r = *state;
+
+        free(post(r, "{\"text\":\"hello\",\"externalId\":\"m1\"}"));
+        expect_error(post_and_wait(r, "{\"text\":\"hullo\",\"externalId\":\"m1\"}"), 409, "CONFLICT");
+        expect_error(api_rig_ask(r, "POST", INBOUND,
+                                 "{\"text\":\"hello\",\"chatId\":\"other\",\"externalId\":\"m1\"}"),
+                     409, "CONFLICT");
+        api_rig_restart(r);
+        expect_error(api_rig_ask(r, "POST", INBOUND, "{\"text\":\"hullo\",\"externalId\":\"m1\"}"), 409,
+                     "CONFLICT");
+        free(post(r, "{\"text\":\"hello\",\"instanceId\":\"terminal\",\"externalId\":\"m1\"}"));
+}
+
 static const json_t *reply_of(const struct api_answer *a)
 {
         return json_object_get(json_object_get(a->json, "data"), "reply");
@@ -844,6 +860,7 @@ int main(void)
                 API(a_request_id_is_echoed_when_it_is_sane),
                 API(unknown_routes_and_methods_have_the_same_envelope),
                 API(a_message_is_stored_once_and_answered),
+                API(another_message_with_a_used_id_is_a_conflict),
                 API(who_waits_gets_the_reply),
                 API(who_waits_is_told_of_silence_and_failure),
                 API(waiting_ends_when_the_time_is_up),
