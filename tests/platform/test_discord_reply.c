@@ -148,6 +148,37 @@ static void a_command_is_not_reacted_to(void **state)
         assert_int_equal(fake_server_requests(g->server), g->greetings + 2);
 }
 
+/* While the process lives: a crash asks nobody. */
+static void an_open_command_is_on_disk_until_it_is_answered(void **state)
+{
+        struct rig *g = *state;
+        char *path = scratch_path(g->dir, "state/interactions-dc.json");
+        json_t *kept = NULL;
+        struct stat st;
+
+        says(g, 204, "");
+        says(g, 200, "{\"id\":\"501\"}");
+        rig_connect(g, "");
+        stored(COMMAND);
+        for (int i = 0; i < 100000 && json_array_size(kept) == 0; i++) {
+                json_decref(kept);
+                loop_step(g->loop, true);
+                kept = json_load_file(path, 0, NULL);
+        }
+        assert_string_equal(json_str(json_array_get(kept, 0), "token", ""), "interaction-secret");
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(st.st_mode & 0777, 0600);
+        answer(g, "{\"text\":\"hi\",\"replyTo\":\"900\"}");
+        for (int i = 0; i < 100000 && json_array_size(kept) > 0; i++) {
+                json_decref(kept);
+                loop_step(g->loop, true);
+                kept = json_load_file(path, 0, NULL);
+        }
+        assert_int_equal(json_array_size(kept), 0);
+        json_decref(kept);
+        free(path);
+}
+
 static void an_open_command_survives_an_orderly_restart(void **state)
 {
         struct rig *g = *state;
@@ -356,6 +387,7 @@ int main(void)
                 TEST(an_acknowledgement_that_came_too_late_is_no_place_for_an_answer),
                 TEST(a_pressed_button_leaves_its_message_alone),
                 TEST(a_command_is_not_reacted_to),
+                TEST(an_open_command_is_on_disk_until_it_is_answered),
                 TEST(an_open_command_survives_an_orderly_restart),
                 TEST(an_answer_waits_until_discord_has_taken_the_acknowledgement),
                 TEST(an_answer_that_waited_for_a_refused_acknowledgement_goes_to_the_channel),

@@ -192,7 +192,7 @@ static int make_delete(struct dc_send *s, const struct delivery *d, struct error
         return 0;
 }
 
-/* Without its token there is nothing one could do: Discord takes the place away after a quarter of an hour. */
+/* Without its token there is nothing one can do: Discord takes the place away after a quarter of an hour. */
 static int make_withdraw(struct dc_send *s, const struct delivery *d, struct error *err)
 {
         if (take_message_id(s, d, err) < 0)

@@ -1,6 +1,5 @@
 /*
- * What must survive a restart besides the store: where the operators are reached, which commands were registered, the tokens of interactions that
- * are still open. DMs of others are remembered while the process lives, and not without end.
+ * What must survive a restart besides the store: where the operators are reached, which commands were registered. DMs of others are remembered while the process lives, and not without end.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -5,19 +5,22 @@
  * Nothing can be put in that place before Discord has taken the acknowledgement: deliveries wait for its answer. When it was the answer to a post nobody
  * tells us, so for a moment a place that is not there is one that is not there yet.
  *
- * The tokens are secrets. They are in memory, and over an orderly restart in the adapter's file; after a crash the answer simply goes to the channel.
+ * The tokens are secrets. They are in memory and in a file of the state directory, so that a command is answered in its place also after a crash.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/jsonw.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "platform/discord/dc_file.h"
 #include "platform/discord/discord.h"
 
 #define TOKEN_MS   870000 /* a little before Discord's end */
 #define TOKENS_MAX 1000
+#define SAVE_MS    50
 #define POSTED_MS  3000 /* after so long Discord has read our answer to its post */
 
 enum { INTERACTION_COMPONENT = 3 };
@@ -31,7 +34,7 @@ struct dc_token {
         int64_t settles_ms; /* the same: before this time Discord may not know of the acknowledgement; 0: it does */
         bool acknowledging; /* Discord has not answered the acknowledgement yet */
         bool taken;         /* a delivery was made for its place, and may be on its way */
-        bool told_again;    /* an earlier life acknowledged it, and may have answered */
+        bool unsure;        /* an earlier life acknowledged it, and may have answered */
         bool spent; /* answered, or cannot be; remembered because it is no message one could react to */
         TAILQ_ENTRY(dc_token) next;
 };
@@ -48,6 +51,14 @@ static void forget(struct discord *dc, struct dc_token *t)
         free(t->interaction);
         free(t->application);
         free(t);
+        dc_file_changed(dc->tokens_file, false);
+}
+
+/* It is answered, or cannot be. */
+static void spend(struct discord *dc, struct dc_token *t)
+{
+        t->spent = true;
+        dc_file_changed(dc->tokens_file, false);
 }
 
 static struct dc_token *find(const struct discord *dc, const char *interaction)
@@ -81,7 +92,7 @@ static void on_withdrawn(void *arg, const struct dc_answer *a)
 /* What the bot seems to think about is taken away. */
 static void withdraw(struct discord *dc, struct dc_token *t)
 {
-        t->spent = true;
+        spend(dc, t);
         dc_ask(dc,
                &(struct dc_request){ .method = "DELETE",
                                      .route = DC_PLACE_OF_COMMAND,
@@ -94,7 +105,7 @@ static void withdraw(struct discord *dc, struct dc_token *t)
 /* Nobody has answered, and soon nobody can. */
 static void give_up(struct discord *dc, struct dc_token *t)
 {
-        if (!t->spent && !t->taken && !t->told_again)
+        if (!t->spent && !t->taken && !t->unsure)
                 withdraw(dc, t);
         forget(dc, t);
 }
@@ -117,6 +128,7 @@ static struct dc_token *keep(struct discord *dc, const char *interaction, const 
         log_hide(t->token, strlen(t->token));
         TAILQ_INSERT_TAIL(&dc->tokens, t, next);
         dc->token_count++;
+        dc_file_changed(dc->tokens_file, false);
         watch(dc);
         return t;
 }
@@ -138,7 +150,7 @@ void dc_reply_done(struct discord *dc, const char *interaction)
         struct dc_token *t = find(dc, interaction);
 
         if (t)
-                t->spent = true;
+                spend(dc, t);
 }
 
 void dc_reply_withdraw(struct discord *dc, const char *interaction)
@@ -218,8 +230,9 @@ static void on_acknowledged(void *arg, const struct dc_answer *a)
                          LOG_S("why", a->why));
         if (t && t->acknowledging) {
                 t->acknowledging = false;
-                t->told_again = again;
-                t->spent = t->spent || !(a->ok || again || stopped);
+                t->unsure = again;
+                if (!a->ok && !again && !stopped)
+                        spend(dc, t);
         }
         if (!stopped)
                 dc_sends_acknowledged(dc, ack->interaction);
@@ -264,42 +277,71 @@ static void on_timer(void *arg)
         watch(dc);
 }
 
-void dc_replies_open(struct discord *dc)
+/* ---- in a file ---- */
+
+static char *text_of(void *arg)
 {
-        const json_t *kept = dc_memory_get(dc, "interactions");
+        const struct discord *dc = arg;
+        const struct dc_token *t;
+        struct buf b;
+
+        buf_init(&b, 0);
+        jsonw_open(&b, '[');
+        TAILQ_FOREACH(t, &dc->tokens, next) {
+                if (t->spent)
+                        continue;
+                jsonw_open(&b, '{');
+                jsonw_str(&b, "id", t->interaction);
+                jsonw_str(&b, "application", t->application);
+                jsonw_str(&b, "token", t->token);
+                jsonw_int(&b, "until", t->until_ms);
+                jsonw_close(&b, '}');
+        }
+        jsonw_close(&b, ']');
+        return buf_take(&b);
+}
+
+static void restore(struct discord *dc, const json_t *kept)
+{
+        struct dc_token *t;
         json_t *entry;
         size_t i;
+
+        json_array_foreach(kept, i, entry) {
+                int64_t until = json_int(entry, "until", 0);
+
+                if (until <= clock_wall_ms())
+                        continue;
+                t = keep(dc, json_str(entry, "id", NULL), json_str(entry, "application", NULL),
+                         json_str(entry, "token", NULL), until);
+                if (t)
+                        t->unsure = true;
+        }
+}
+
+void dc_replies_open(struct discord *dc)
+{
+        char *path = mem_printf("%s/state/interactions-%s.json", dc->adapter->dir, dc->adapter->name);
+        json_t *kept = dc_file_read(path);
 
         TAILQ_INIT(&dc->tokens);
         dc->tokens_timer = timer_new(dc->adapter->loop, on_timer, dc);
         timer_unref(dc->tokens_timer);
-        json_array_foreach(kept, i, entry) {
-                int64_t until = json_int(entry, "until", 0);
-
-                if (until > clock_wall_ms())
-                        keep(dc, json_str(entry, "id", NULL), json_str(entry, "application", NULL),
-                             json_str(entry, "token", NULL), until);
-        }
-        if (kept)
-                dc_memory_set(dc, "interactions", NULL);
+        restore(dc, kept);
+        json_decref(kept);
+        dc->tokens_file = dc_file_new(dc->adapter->loop, path, SAVE_MS, text_of, dc);
+        free(path);
 }
 
 void dc_replies_release(struct discord *dc)
 {
-        json_t *kept = json_array();
         struct dc_token *t, *after;
 
+        dc_file_close(dc->tokens_file);
+        dc->tokens_file = NULL;
         for (t = TAILQ_FIRST(&dc->tokens); t; t = after) {
                 after = TAILQ_NEXT(t, next);
-                if (!t->spent)
-                        json_array_append_new(kept, json_pack("{s:s, s:s, s:s, s:I}", "id", t->interaction,
-                                                              "application", t->application, "token",
-                                                              t->token, "until", (json_int_t)t->until_ms));
                 forget(dc, t);
         }
-        if (json_array_size(kept) > 0)
-                dc_memory_set(dc, "interactions", kept);
-        else
-                json_decref(kept);
         timer_free(dc->tokens_timer);
 }

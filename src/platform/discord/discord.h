@@ -12,7 +12,7 @@
  *     dc_recall.c      the last messages of a channel
  *     dc_errand.c      other questions to Discord, which end with the adapter
  *     dc_tools.c       what agents and the API may call
- *     dc_memory.c      what must survive a restart besides the store
+ *     dc_memory.c      what must survive a restart besides the store; dc_file.c a file that follows what is in memory
  *     dc_twin.c        whether another process speaks with the same token
  *
  * Places: in a thread (and in a forum's post) Discord's channel_id is the thread. Here `channel` is always the parent and `thread` the
@@ -72,6 +72,7 @@ struct dc_self {
         int64_t flags;    /* of the application: which privileged intents it may have; 0: not known */
 };
 
+struct dc_file;
 struct dc_send;
 struct dc_errand;
 struct dc_post;
@@ -97,6 +98,7 @@ struct discord {
         struct dc_tokens tokens; /* of interactions, the oldest first */
         size_t token_count;
         struct timer *tokens_timer;
+        struct dc_file *tokens_file;  /* of those that are not answered */
         struct timer *commands_timer; /* registering them is tried again */
         struct dc_errands errands;    /* questions of tools, recall and the gateway under way */
         struct dc_posts posts;        /* interactions over HTTP that are being stored */
