@@ -46,7 +46,7 @@ struct bus_event {
         const char *thread;
         const char *trace;
         const char *key;     /* unique per adapter: the platform's own id of it; NULL for our own events */
-        const char *payload; /* JSON object text */
+        const char *payload; /* JSON object text; "{}" when its retention is over and only its key is kept */
 };
 
 /* The stream of an event type: "turn.started" → STREAM_TURN. -1 for a word that names no stream. */
@@ -66,9 +66,10 @@ void bus_event_json(const struct bus_event *e, struct buf *out);
 struct bus;
 
 struct bus_options {
-        const char *url;                    /* "local"; later "nats://..." */
-        int64_t retention_ms[STREAM_COUNT]; /* 0: 7 days; -1: for ever */
-        int64_t prune_every_ms;             /* 0: one minute */
+        const char *url; /* "local"; later "nats://..." */
+        int64_t retention_ms
+                [STREAM_COUNT]; /* 0: 7 days; -1: for ever. Keys are unique for two days at least */
+        int64_t prune_every_ms; /* 0: one minute */
 };
 
 /* Reads the last sequence number and cursors; blocks. */

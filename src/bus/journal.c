@@ -361,15 +361,24 @@ static void bind_part(struct store_stmt *s, const struct journal_sweep *sweep, c
         }
 }
 
+/* What a platform may tell us again must still be known then, though nobody may read it any more: its key stays for a while. */
 static int delete_old(struct store_tx *tx, struct journal_sweep *sweep, const struct part *part,
                       struct error *err)
 {
-        struct store_stmt *s = store_prepare(tx, "DELETE FROM journal WHERE " OLD_EVENTS);
+        struct store_stmt *s = store_prepare(tx, "DELETE FROM journal WHERE " OLD_EVENTS
+                                                 " AND (key IS NULL OR time_ms < ?21)");
 
         bind_part(s, sweep, part, part->from);
+        store_bind_int(s, 21, sweep->keys_ms);
         if (store_run(s, err) != 0)
                 return -1;
         sweep->deleted = store_changes(tx);
+        s = store_prepare(tx, "UPDATE journal SET payload = '{}' WHERE " OLD_EVENTS
+                              " AND key IS NOT NULL AND payload <> '{}'");
+        bind_part(s, sweep, part, part->from);
+        if (store_run(s, err) != 0)
+                return -1;
+        sweep->deleted += store_changes(tx);
         return 0;
 }
 
@@ -377,7 +386,8 @@ static int delete_old(struct store_tx *tx, struct journal_sweep *sweep, const st
 static int count_lost(struct store_tx *tx, const struct journal_sweep *sweep, const struct part *part,
                       int64_t seq, int64_t *out, struct error *err)
 {
-        struct store_stmt *s = store_prepare(tx, "SELECT count(*) FROM journal WHERE " OLD_EVENTS);
+        struct store_stmt *s = store_prepare(tx, "SELECT count(*) FROM journal WHERE " OLD_EVENTS
+                                                 " AND (key IS NULL OR payload <> '{}')");
 
         bind_part(s, sweep, part, seq > part->from ? seq : part->from);
         return store_number(s, 0, out, err);

@@ -23,9 +23,10 @@ int journal_extent(struct store_tx *tx, struct journal_extent *out, struct error
 struct journal_sweep {
         int64_t cutoff_ms[STREAM_COUNT]; /* INT64_MIN: for ever */
         int64_t future_ms;               /* later events carry a wrong clock's time: they are passed over */
-        int64_t at;                      /* where to look */
-        int64_t next;                    /* where to look next time; 0: from the beginning */
-        int64_t deleted;
+        int64_t keys_ms;   /* of later events the key stays: (adapter, key) is unique at least so long */
+        int64_t at;        /* where to look */
+        int64_t next;      /* where to look next time; 0: from the beginning */
+        int64_t deleted;   /* events that can no longer be read */
         bool more;         /* there may be old events after `next` */
         struct buf lapsed; /* who was not waited for, for the first time: names joined by commas */
         struct journal_extent extent;

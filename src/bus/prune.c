@@ -12,8 +12,9 @@
 #include "base/mem.h"
 #include "bus/bus_private.h"
 
-#define DAY_MS     (24 * 60 * 60 * INT64_C(1000))
-#define IDLE_STEPS 20 /* steps without a deletion before a round pauses */
+#define DAY_MS       (24 * 60 * 60 * INT64_C(1000))
+#define KEYS_KEPT_MS (2 * DAY_MS) /* Telegram repeats an update for a day; nobody we know of for longer */
+#define IDLE_STEPS   20           /* steps without a deletion before a round pauses */
 
 struct prune {
         struct bus *bus; /* NULL: it has closed */
@@ -91,6 +92,7 @@ static void set_cutoffs(struct prune *p)
                 p->sweep.cutoff_ms[i] = keep < 0 ? INT64_MIN : now - keep;
         }
         p->sweep.future_ms = now + DAY_MS;
+        p->sweep.keys_ms = now - KEYS_KEPT_MS;
 }
 
 void bus_prune(void *bus)

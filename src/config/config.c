@@ -64,7 +64,7 @@ const struct setting config_root_settings[] = {
         { "defaultAgent", SETTING_STRING, "null", 1, 100, .at = ROOT(default_agent),
           .help = "Who answers where neither a rule nor the adapter names an agent; not needed with a single agent." },
         { "retention", SETTING_GROUP, "{}", .group = retention_settings, .at = ROOT(retention_days),
-          .help = "For how many days the journal keeps events, by stream; fractions are fine, -1: for ever. A durable reader that stays away is waited for as long, see `dragoman events consumers`." },
+          .help = "For how many days the journal keeps events, by stream; fractions are fine, -1: for ever. Of what a platform may tell again the id stays for two days, without its contents. A durable reader that stays away is waited for as long, see `dragoman events consumers`." },
         { "limits", SETTING_GROUP, "{}", .group = road_settings, .at = ROOT(limits),
           .help = "How much may be open, how long it may take, how often it is tried." },
         SETTING_END,

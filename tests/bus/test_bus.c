@@ -593,6 +593,46 @@ static void an_event_from_the_future_does_not_keep_those_behind_it(void **state)
         assert_int_equal(bus_tail(w->bus), 1);
 }
 
+static int64_t keyed(struct world *w)
+{
+        struct bus_event e = {
+                .type = "message.received", .adapter = "tg", .key = "again", .payload = "{\"text\":\"hello\"}"
+        };
+        struct append a;
+
+        append(w, &a, &e, 1);
+        return a.seq[0];
+}
+
+static int count_texts(struct store_tx *tx, void *arg, struct error *err)
+{
+        return store_number(store_prepare(tx, "SELECT count(*) FROM journal WHERE payload <> '{}'"), 0, arg,
+                            err);
+}
+
+static int64_t texts(struct world *w)
+{
+        int64_t n = -1;
+
+        assert_int_equal(store_read_now(w->store, count_texts, &n, NULL), 0);
+        return n;
+}
+
+static void an_event_is_known_again_though_it_is_not_kept(void **state)
+{
+        struct world *w = *state;
+        int64_t seq = keyed(w);
+
+        append_many(w, "message.received", 0, 5);
+        w->options.retention_ms[STREAM_MESSAGE] = 1;
+        reopen_pruning(w);
+        for (int i = 0; i < 100 && texts(w) > 0; i++)
+                prune_until(w, -1, 50);
+        assert_int_equal(texts(w), 0); /* nobody can read it */
+        assert_int_equal(rows(w), 1);
+        assert_int_equal(keyed(w), seq); /* but it does not come twice */
+}
+
 static void each_stream_has_its_own_retention(void **state)
 {
         struct world *w = *state;
@@ -898,6 +938,7 @@ int main(void)
                 CASE(a_cursor_never_moves_back),
                 CASE(old_events_go_and_young_ones_stay),
                 CASE(an_event_from_the_future_does_not_keep_those_behind_it),
+                CASE(an_event_is_known_again_though_it_is_not_kept),
                 CASE(each_stream_has_its_own_retention),
                 CASE(pruning_waits_for_the_slowest_cursor),
                 CASE(nobody_is_waited_for_longer_than_events_are_kept),
