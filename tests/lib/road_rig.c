@@ -18,7 +18,7 @@
 #include "patience.h"
 #include "road/road_private.h"
 
-#define BUSY_MS 20000 /* a busy machine takes its time for a write */
+#define BUSY_MS 2000 /* a busy machine takes its time for a write */
 
 /* ---- hooks ---- */
 

@@ -84,7 +84,7 @@ void rig_say(struct rig *g, const char *adapter, const char *channel, const char
              const char *key);
 /* The same with everything the test cares about; what is NULL is filled in (adapter "j", channel "c", agent "echo" in guild, Ann). */
 void rig_hear(struct rig *g, const struct incoming *in);
-/* Turns the loop until *counter reaches at least `n`; fails the test after 10 s. */
+/* Turns the loop until *counter reaches at least `n`; fails the test when it takes too long. */
 void rig_until(struct rig *g, const unsigned *counter, unsigned n);
 /* Turns the loop until the road has nothing open and nothing under way. */
 void rig_until_idle(struct rig *g);
@@ -96,7 +96,7 @@ void rig_result(struct rig *g, unsigned sent, enum send_outcome outcome, enum er
                 int64_t retry_after_ms);
 /* Answers the recall that waits. */
 void rig_recall(struct rig *g);
-/* Turns the loop until the SQL gives at least `n`; fails the test after 10 s. */
+/* Turns the loop until the SQL gives at least `n`; fails the test when it takes too long. */
 void rig_until_count(struct rig *g, const char *sql, int64_t n);
 /* One number from the store. */
 int64_t rig_count(struct rig *g, const char *sql);

@@ -87,6 +87,29 @@ static void a_decision_undone_by_a_failing_neighbour_keeps_its_conversation(void
         rig_free(g);
 }
 
+static void too_many_events_without_a_decision_are_refused(void **state)
+{
+        struct rig *g = rig_new();
+        struct gate together = { .rig = g }, undecided = { .rig = g };
+
+        (void)state;
+        g->limits.queued_events = 1;
+        road_set_limits(g->road, &g->limits);
+        bus_listen(g->bus, BUS_ALL_STREAMS, close_gate, &undecided);
+        store_write(g->store, hold, NULL, &together);
+        rig_say(g, "j", "c", "echo", "is being decided", NULL);
+        rig_say(g, "j", "c", "echo", "waits for that", NULL);
+        atomic_store(&together.open, true);
+        rig_until(g, &g->acks, 2);
+        rig_say(g, "j", "c", "echo", "one more", NULL);
+        atomic_store(&undecided.open, true);
+        rig_until(g, &g->refusals, 1);
+        assert_int_equal(g->last_error.kind, ERR_LIMIT);
+        assert_non_null(strstr(g->last_error.text, "limits.queuedEvents"));
+        rig_until(g, &g->run_count, 1);
+        rig_free(g);
+}
+
 /* ---- with a store that fails on request: only in test builds ---- */
 
 static void fail_second(void *arg, const struct bus_event *e)
@@ -192,6 +215,7 @@ static void a_clock_that_jumped_ahead_does_not_make_an_answer_too_old(void **sta
         g->auto_answer = g->auto_send = true;
         rig_say(g, "x", "c", "echo", "hello", NULL);
         rig_until_count(g, "SELECT count(*) FROM deliveries WHERE state = 'queued'", 1);
+        rig_spin(g, 20); /* until the outbox has been told, too */
         control->clock_offset_ms = 3 * 24 * HOUR_MS;
         g->adapters_down = false;
         outbox_wake(g->road, "x");
@@ -228,6 +252,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_decision_undone_by_a_failing_neighbour_keeps_its_conversation),
+                cmocka_unit_test(too_many_events_without_a_decision_are_refused),
                 cmocka_unit_test(a_turn_does_not_start_before_its_last_message_is_stored),
                 cmocka_unit_test(a_clock_that_jumped_back_does_not_delay_what_is_resumed),
                 cmocka_unit_test(a_clock_that_jumped_back_does_not_delay_a_delivery),

@@ -176,8 +176,8 @@ static void two_people_in_one_window_are_two_turns(void **state)
         struct rig *g = rig_new();
 
         (void)state;
-        g->debounce_ms = 150;
-        g->debounce_max_ms = 1000;
+        g->debounce_ms = 1000; /* bob's second message comes in it, after a restart */
+        g->debounce_max_ms = 5000;
         says(g, "ann", "ann 1");
         says(g, "bob", "bob 1");
         says(g, "ann", "ann 2");
@@ -418,24 +418,6 @@ static void limits_refuse_with_a_reason_and_lose_nothing(void **state)
         rig_free(g);
 }
 
-static void too_many_events_without_a_decision_are_refused(void **state)
-{
-        struct rig *g = rig_new();
-
-        (void)state;
-        g->limits.queued_events = 1;
-        road_set_limits(g->road, &g->limits);
-        for (int i = 0; i < 50; i++) /* all of them are stored before the first is decided */
-                rig_say(g, "j", "c", "echo", "hello", NULL);
-        rig_until(g, &g->acks, 50);
-        rig_say(g, "j", "c", "echo", "one more", NULL);
-        rig_until(g, &g->refusals, 1);
-        assert_int_equal(g->last_error.kind, ERR_LIMIT);
-        assert_non_null(strstr(g->last_error.text, "limits.queuedEvents"));
-        rig_until(g, &g->run_count, 1);
-        rig_free(g);
-}
-
 static void an_agent_is_shown_so_many_lines_of_the_conversation(void **state)
 {
         struct rig *g = rig_new();
@@ -567,7 +549,6 @@ int main(void)
                 cmocka_unit_test(a_late_answer_changes_nothing),
                 cmocka_unit_test(places_are_limited_and_nobody_is_forgotten),
                 cmocka_unit_test(limits_refuse_with_a_reason_and_lose_nothing),
-                cmocka_unit_test(too_many_events_without_a_decision_are_refused),
                 cmocka_unit_test(an_agent_is_shown_so_many_lines_of_the_conversation),
                 cmocka_unit_test(random_interleavings_keep_order_and_answer_each_once),
         };
