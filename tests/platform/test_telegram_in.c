@@ -266,6 +266,40 @@ static void a_rich_message_is_read_line_by_line(void **state)
         check(rows, COUNT(rows));
 }
 
+static void what_only_telegram_knows_is_in_the_metadata(void **state)
+{
+        static const struct row rows[] = {
+                { U("message", HEAD ANN "," GROUP ",\"text\":\"/ask it\",\"entities\":[{\"type\":\"bot_command\",\"offset\":0,\"length\":4}]"),
+                  "{\"chatType\":\"supergroup\",\"command\":\"ask\","
+                  "\"entities\":[{\"length\":4,\"offset\":0,\"type\":\"bot_command\"}],\"updateId\":9}" },
+                { U("message", HEAD ANN "," DM ",\"text\":\"x\",\"forward_origin\":{\"type\":\"hidden_user\"},\"via_bot\":{\"username\":\"gif\"},"
+                    "\"external_reply\":{\"message_id\":3},\"author_signature\":\"A\",\"is_automatic_forward\":true,\"media_group_id\":\"g\""),
+                  "{\"authorSignature\":\"A\",\"chatType\":\"private\",\"externalReply\":{\"message_id\":3},\"forward\":{\"type\":\"hidden_user\"},"
+                  "\"isAutomaticForward\":true,\"mediaGroupId\":\"g\",\"updateId\":9,\"viaBot\":\"gif\"}" },
+                { U("message", HEAD ANN "," DM ",\"text\":\"x\",\"quote\":{\"text\":\"some\"},\"reply_to_message\":{\"message_id\":3,"
+                    "\"caption\":\"some words\",\"from\":{\"id\":8,\"first_name\":\"Bo\"}}"),
+                  "{\"chatType\":\"private\",\"replyTo\":{\"from\":\"Bo\",\"quote\":\"some\",\"text\":\"some words\"},\"updateId\":9}" },
+                { U("message_reaction", "\"message_id\":5,\"date\":1000," GROUP ",\"actor_chat\":{\"id\":-100200},\"old_reaction\":[],"
+                    "\"new_reaction\":[{\"type\":\"emoji\",\"emoji\":\"👀\"}]"),
+                  "{\"anonymous\":true,\"chatType\":\"supergroup\",\"updateId\":9}" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                const struct tg_self self = { .id = 42, .username = "TestBot" };
+                json_t *update = json_read(rows[i].update, strlen(rows[i].update), NULL);
+                struct tg_item item;
+                char *text;
+
+                tg_item_read(&item, &self, update);
+                text = json_dumps(item.metadata, JSON_COMPACT | JSON_SORT_KEYS);
+                assert_string_equal(text, rows[i].events);
+                free(text);
+                tg_item_release(&item);
+                json_decref(update);
+        }
+}
+
 static void the_number_of_an_update_is_found_in_what_cannot_be_read(void **state)
 {
         static const struct {
@@ -411,6 +445,7 @@ int main(void)
                 cmocka_unit_test(an_answer_to_the_bot_is_a_reply),
                 cmocka_unit_test(files_become_attachments),
                 cmocka_unit_test(a_rich_message_is_read_line_by_line),
+                cmocka_unit_test(what_only_telegram_knows_is_in_the_metadata),
                 cmocka_unit_test(the_number_of_an_update_is_found_in_what_cannot_be_read),
                 cmocka_unit_test(edits_have_keys_of_their_own),
                 cmocka_unit_test(reactions_are_the_difference),

@@ -696,17 +696,23 @@ static struct http_server *listen_for_posts(struct rig *g)
         return s;
 }
 
-static void post_update(struct rig *g, struct http_server *s, struct http_raw *c, int update)
+static void post(struct rig *g, struct http_server *s, struct http_raw *c, const char *body)
 {
-        char *body =
-                mem_printf("{\"update_id\":%d,\"message\":{\"message_id\":%d," CHAT("7") ",\"text\":\"t\"}}",
-                           update, update);
         char *text = mem_printf("POST /hook HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n%s",
                                 strlen(body), body);
 
         http_raw_open(c, g->loop, http_server_address(s));
         assert_true(http_raw_say(c, text));
         free(text);
+}
+
+static void post_update(struct rig *g, struct http_server *s, struct http_raw *c, int update)
+{
+        char *body =
+                mem_printf("{\"update_id\":%d,\"message\":{\"message_id\":%d," CHAT("7") ",\"text\":\"t\"}}",
+                           update, update);
+
+        post(g, s, c, body);
         free(body);
 }
 
@@ -752,6 +758,20 @@ static void a_refused_post_is_given_back_and_forgotten(void **state)
         fake_road_ack(1, ERR_NONE);
         expect_answer(&c, 200);
         assert_int_equal(tg->intake.count, 0);
+        http_server_free(s);
+}
+
+static void a_post_that_cannot_be_read_is_not_sent_again(void **state)
+{
+        struct rig *g = *state;
+        struct http_server *s = listen_for_posts(g);
+        struct http_raw c;
+
+        post(g, s, &c, POISON);
+        expect_answer(&c, 200);
+        post(g, s, &c, "{\"hello\":1");
+        expect_answer(&c, 400); /* that was no update at all */
+        assert_int_equal(fake_road.received_count, 0);
         http_server_free(s);
 }
 
@@ -818,6 +838,7 @@ int main(void)
                 EMPTY(a_webhook_needs_a_public_url),
                 EMPTY(more_posts_than_the_window_takes_are_given_back_at_once),
                 EMPTY(a_refused_post_is_given_back_and_forgotten),
+                EMPTY(a_post_that_cannot_be_read_is_not_sent_again),
                 cmocka_unit_test(mistakes_in_the_settings_are_told),
         };
 

@@ -540,6 +540,8 @@ static void a_file_that_may_have_arrived_is_not_repeated_and_its_text_follows(vo
         assert_string_equal(g->sent[2].text, "");
         assert_string_equal(g->sent[3].kind, "send");
         assert_string_equal(g->sent[3].text, "three");
+        assert_string_equal(rig_text(g, "SELECT payload FROM deliveries WHERE id = 3"),
+                            "{\"replyTo\":\"7\",\"path\":\"b.png\",\"name\":\"b.png\"}");
         rig_free(g);
 }
 
