@@ -145,7 +145,7 @@ struct bus_cursor {
         const char *name; /* borrowed */
         int64_t seq;      /* it has done everything up to here */
         int64_t lag;      /* so many came after that, counting those already deleted */
-        int64_t seen_ms;  /* when it was last there, to the minute */
+        int64_t seen_ms;  /* when it was last there, to the hour */
         int64_t missed;   /* events that were deleted before it read them; see bus_consumer_missed */
 };
 typedef void bus_cursor_fn(void *arg, const struct bus_cursor *c);

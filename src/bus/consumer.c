@@ -93,7 +93,7 @@ static int start_cursor(struct store_tx *tx, void *arg, struct error *err)
                 return -1;
         c->page.after = known.seq;
         c->missed = known.missed;
-        return cursor_seen(tx, c->name, known.seq, err);
+        return cursor_seen(tx, c->name, known.seq, INT64_MAX, err);
 }
 
 static void on_started(void *arg, const struct error *err)

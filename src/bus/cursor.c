@@ -52,15 +52,16 @@ int bus_cursor_set(struct store_tx *tx, const char *name, int64_t seq, struct er
         return store_run(s, err);
 }
 
-int cursor_seen(struct store_tx *tx, const char *name, int64_t seq, struct error *err)
+int cursor_seen(struct store_tx *tx, const char *name, int64_t seq, int64_t stale_ms, struct error *err)
 {
-        struct store_stmt *s =
-                store_prepare(tx, "UPDATE cursors SET updated_ms = ?3, "
-                                  "seq = CASE WHEN ?2 > seq THEN ?2 ELSE seq END WHERE name = ?1");
+        struct store_stmt *s = store_prepare(tx, "UPDATE cursors SET updated_ms = ?3, "
+                                                 "seq = CASE WHEN ?2 > seq THEN ?2 ELSE seq END "
+                                                 "WHERE name = ?1 AND (?2 > seq OR updated_ms < ?4)");
 
         store_bind_text(s, 1, name);
         store_bind_int(s, 2, seq);
         store_bind_int(s, 3, clock_wall_ms());
+        store_bind_int(s, 4, stale_ms);
         return store_run(s, err);
 }
 

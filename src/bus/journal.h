@@ -59,8 +59,11 @@ int cursor_find(struct store_tx *tx, const char *name, struct bus_cursor *out, s
 int cursors_behind(struct store_tx *tx, int64_t seq, struct cursor_list *out, struct error *err);
 /* How far all have come who were seen since then; INT64_MAX when nobody was. */
 int cursors_passed(struct store_tx *tx, int64_t seen_since_ms, int64_t *out, struct error *err);
-/* Its owner is there, and has come at least so far. A name that is unknown stays so. */
-int cursor_seen(struct store_tx *tx, const char *name, int64_t seq, struct error *err);
+/*
+ * Its owner is there, and has come at least so far. Where that is no news it is noted only when the last note is older than stale_ms: an
+ * idle program does not write. A name that is unknown stays so.
+ */
+int cursor_seen(struct store_tx *tx, const char *name, int64_t seq, int64_t stale_ms, struct error *err);
 /* So many more events were deleted before it read them. */
 int cursor_missed(struct store_tx *tx, const char *name, int64_t events, struct error *err);
 

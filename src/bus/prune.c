@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "bus/bus_private.h"
 
+#define HOUR_MS      (60 * 60 * INT64_C(1000))
 #define DAY_MS       (24 * 60 * 60 * INT64_C(1000))
 #define KEYS_KEPT_MS (2 * DAY_MS) /* Telegram repeats an update for a day; nobody we know of for longer */
 #define IDLE_STEPS   20           /* steps without a deletion before a round pauses */
@@ -20,6 +21,7 @@ struct prune {
         struct bus *bus; /* NULL: it has closed */
         struct journal_sweep sweep;
         struct bus_positions present; /* they are waited for */
+        int64_t stale_ms;             /* who was noted before this is noted again */
         unsigned idle_steps;
 };
 
@@ -44,7 +46,7 @@ static int sweep(struct store_tx *tx, void *arg, struct error *err)
         struct prune *p = arg;
 
         for (unsigned i = 0; i < p->present.count; i++)
-                if (cursor_seen(tx, p->present.items[i].name, p->present.items[i].seq, err) != 0)
+                if (cursor_seen(tx, p->present.items[i].name, p->present.items[i].seq, p->stale_ms, err) != 0)
                         return -1;
         return journal_sweep(tx, &p->sweep, err);
 }
@@ -86,10 +88,14 @@ static void set_cutoffs(struct prune *p)
 {
         int64_t now = clock_wall_ms();
 
+        p->stale_ms = now - HOUR_MS;
         for (int i = 0; i < STREAM_COUNT; i++) {
                 int64_t keep = p->bus->retention_ms[i];
 
                 p->sweep.cutoff_ms[i] = keep < 0 ? INT64_MIN : now - keep;
+                if (p->stale_ms < p->sweep.cutoff_ms[i])
+                        p->stale_ms = p->sweep.cutoff_ms
+                                              [i]; /* who is there counts for the shortest retention, too */
         }
         p->sweep.future_ms = now + DAY_MS;
         p->sweep.keys_ms = now - KEYS_KEPT_MS;

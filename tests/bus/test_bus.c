@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "../lib/scratch.h"
 #include "base/buf.h"
@@ -756,6 +757,37 @@ static void whoever_is_there_is_waited_for_however_slow(void **state)
         assert_int_equal(prune_until(w, 130, 50), 129);
 }
 
+static int rounds_of_pruning(struct world *w)
+{
+        struct store_health h;
+
+        store_health(w->store, &h);
+        return (int)h.commits;
+}
+
+/* A transaction that changes nothing is a commit, but none that the disk hears of: the WAL must not grow. */
+static void a_reader_that_is_there_makes_no_write_every_minute(void **state)
+{
+        struct world *w = *state;
+        struct eater all = { .ack_until = INT64_MAX };
+        char *wal = scratch_path(w->dir, "main.db-wal");
+        struct stat before, after;
+        int rounds;
+
+        append_many(w, "message.received", 0, 10);
+        reopen_pruning(w);
+        eat(w, &all, "all", BUS_ALL_STREAMS, 0);
+        prune_until(w, -1, 20);
+        assert_int_equal(stat(wal, &before), 0);
+        rounds = rounds_of_pruning(w);
+        for (int i = 0; i < 100 && rounds_of_pruning(w) < rounds + 5; i++)
+                prune_until(w, -1, 20);
+        assert_int_equal(stat(wal, &after), 0);
+        assert_true(rounds_of_pruning(w) >= rounds + 5);
+        assert_int_equal(after.st_size, before.st_size);
+        free(wal);
+}
+
 struct listing {
         char text[200];
 };
@@ -945,6 +977,7 @@ int main(void)
                 CASE(what_was_missed_is_told_until_it_is_acknowledged),
                 CASE(a_stream_waits_for_as_long_as_it_is_kept),
                 CASE(whoever_is_there_is_waited_for_however_slow),
+                CASE(a_reader_that_is_there_makes_no_write_every_minute),
                 CASE(who_reads_the_journal_is_listed_with_its_lag),
                 CASE(a_consumer_of_a_quiet_stream_does_not_hold_the_others),
                 CASE(numbers_are_never_used_again),
