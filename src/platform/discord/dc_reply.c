@@ -234,8 +234,7 @@ static void on_acknowledged(void *arg, const struct dc_answer *a)
                 if (!a->ok && !again && !stopped)
                         spend(dc, t);
         }
-        if (!stopped)
-                dc_sends_acknowledged(dc, ack->interaction);
+        dc_sends_acknowledged(dc, ack->interaction);
         free(ack->interaction);
         free(ack);
 }

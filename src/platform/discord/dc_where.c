@@ -93,11 +93,13 @@ static bool is_unwell(int status)
         return status == 0 || status == 429 || status >= 500;
 }
 
+/* What happened in a guild goes on after a while, as good as it can; of what is not even known to be in one nothing can be made. */
 static bool asks_again(struct question *q, int status)
 {
-        int64_t ms = (int64_t)AGAIN_MS << q->tries;
+        int64_t ms = (int64_t)AGAIN_MS << (q->tries < TRIES ? q->tries : TRIES);
 
-        if (!is_unwell(status) || ++q->tries >= TRIES)
+        q->tries++;
+        if (!is_unwell(status) || (q->guild && q->tries >= TRIES))
                 return false;
         if (!q->later)
                 q->later = timer_new(q->where->adapter->loop, on_later, q);
@@ -194,9 +196,13 @@ void dc_where_ask(struct dc_where *w, const char *place, const char *guild)
 {
         struct question *q;
 
-        LIST_FOREACH(q, &w->questions, next)
-                if (strcmp(q->place, place) == 0)
-                        return;
+        LIST_FOREACH(q, &w->questions, next) {
+                if (strcmp(q->place, place) != 0)
+                        continue;
+                if (!q->guild)
+                        q->guild = mem_strdup(guild);
+                return;
+        }
         q = mem_zalloc(sizeof(*q));
         q->where = w;
         q->place = mem_strdup(place);

@@ -3,7 +3,7 @@
  *
  * A session that is resumed introduces no guilds, and the cache is bounded. Not now is no answer: a thread that passes for a channel would be out of its
  * channel's rules, so what happened there waits for a better one, most of a minute. What Discord refuses to tell is a channel like any other; what it
- * could not tell is taken for one this time, and asked for again the next.
+ * could not tell is taken for one this time, and asked for again the next. A place that may be a DM is asked for until Discord answers.
  */
 #ifndef PLATFORM_DISCORD_DC_WHERE_H
 #define PLATFORM_DISCORD_DC_WHERE_H
