@@ -67,23 +67,29 @@ static void drop(void *arg)
         json_decref(((struct parsing *)arg)->parsed.root);
 }
 
+/* Not where the handler still has it: one thread at a time. */
+static bool is_ours_alone(const json_t *root)
+{
+        return root && root->refcount == 1;
+}
+
 static void run_parsed(struct large *l, struct http_exchange *x)
 {
         struct parsing *p = (struct parsing *)l;
-        const struct api_route *route;
-        struct api *a;
+        const struct api_route *route = x ? http_route_of(x)->more : NULL;
+        struct api *a = x ? api_of(x) : NULL;
 
-        if (!x) {
-                drop(p);
-                free(p);
+        if (a) {
+                a->parsed = &p->parsed;
+                route->run(x);
+                a->parsed = NULL;
+        }
+        if (a && is_ours_alone(p->parsed.root)) {
+                loop_work(a->env.loop, drop, free, p);
                 return;
         }
-        a = api_of(x);
-        route = http_route_of(x)->more;
-        a->parsed = &p->parsed;
-        route->run(x);
-        a->parsed = NULL;
-        loop_work(a->env.loop, drop, free, p);
+        drop(p);
+        free(p);
 }
 
 void request_run(struct http_exchange *x)
