@@ -45,10 +45,16 @@ void out_free(struct out *o)
         free(o);
 }
 
+void out_expires_at(struct out *o, int64_t wall_ms)
+{
+        o->expires_ms = wall_ms;
+        o->expires_boot = clock_boot_ms() + (wall_ms - clock_wall_ms());
+}
+
 void out_set_expiry(const struct road *r, struct out *o)
 {
         if (r->limits.delivery_expiry_seconds > 0)
-                o->expires_ms = o->d.created_ms + r->limits.delivery_expiry_seconds * 1000;
+                out_expires_at(o, o->d.created_ms + r->limits.delivery_expiry_seconds * 1000);
 }
 
 void out_set_payload(struct out *o, const char *payload)

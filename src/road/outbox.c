@@ -204,7 +204,6 @@ static void enter(struct road *r, struct out *o)
         char key[TURN_KEY_SIZE];
 
         o->channel = channel_get(r, a, &o->d);
-        o->expires_boot = clock_boot_ms() + (o->expires_ms - clock_wall_ms());
         TAILQ_INSERT_TAIL(&o->channel->queue, o, next);
         map_put(&r->outs, road_key("dlv", o->d.id, key), o);
         r->out_count++;

@@ -201,7 +201,7 @@ static struct out *make_out(struct road *r, const struct putting *p, const struc
         buf_release(&payload);
         out_set_expiry(r, o);
         if (out->expires_ms > 0)
-                o->expires_ms = out->expires_ms;
+                out_expires_at(o, out->expires_ms);
         return o;
 }
 
@@ -299,7 +299,7 @@ static struct out *load(struct store_stmt *s)
         o->d.created_ms = store_col_int(s, 9);
         o->d.fence = store_col_int(s, 10);
         o->d.attempt = (int)store_col_int(s, 11);
-        o->expires_ms = store_col_int(s, 12);
+        out_expires_at(o, store_col_int(s, 12));
         o->ref = store_col_int(s, 13);
         return o;
 }

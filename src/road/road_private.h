@@ -154,7 +154,7 @@ struct out {
         int64_t due_mono;
         int64_t lease_ms;     /* of the last claim */
         int64_t expires_ms;   /* wall clock, as stored; 0: never */
-        int64_t expires_boot; /* the same by a clock that nobody sets; valid in the outbox */
+        int64_t expires_boot; /* the same by a clock that nobody sets */
         struct timer *deadline;
         struct out
                 *follower; /* ours, and enqueued when this one is gone: the sign about an answer elsewhere */
@@ -379,7 +379,8 @@ void recall_forget(struct turn *t);
 struct out *out_new(int64_t id, int64_t turn, const char *adapter, const char *channel, const char *thread,
                     const char *kind, enum pace_class class, const char *payload, const char *trace);
 void out_free(struct out *o);
-void out_set_expiry(const struct road *r, struct out *o);
+void out_expires_at(struct out *o, int64_t wall_ms);      /* 0: never */
+void out_set_expiry(const struct road *r, struct out *o); /* as the limits say */
 void out_set_payload(struct out *o, const char *payload);
 void out_becomes_send(struct out *o);        /* an edit whose message is not there */
 bool out_is_fleeting(const struct out *o);   /* typing: only worth something now, and no message */
