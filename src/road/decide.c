@@ -564,7 +564,8 @@ void decide_pending(struct road *r)
         size_t waiting = r->asked ? 1 : r->pending_count;
         struct decisions *ds;
 
-        if (r->deciding || waiting == 0 || (r->draining && !r->asked)) /* what was asked is decided already */
+        /* what an earlier life left is in its lanes first; what was asked is decided already */
+        if (!r->resumed || r->deciding || waiting == 0 || (r->draining && !r->asked))
                 return;
         if (waiting > MAX_DECISIONS)
                 waiting = MAX_DECISIONS;

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -230,6 +231,28 @@ static void an_interrupted_turn_is_run_again_when_that_does_no_harm(void **state
         rig_until(g, &g->run_count, 2);
         rig_spin(g, 20);
         assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 1);
+        rig_free(g);
+}
+
+static void what_an_earlier_life_left_comes_before_what_is_said_now(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        rig_say(g, "j", "c", "echo", "one", NULL);
+        rig_until(g, &g->run_count, 1);
+        rig_restart(g);
+        rig_say(g, "j", "c", "echo", "two", NULL);
+        /* it is stored before the loop has turned once */
+        for (int i = 0;
+             i < 100000 && rig_count(g, "SELECT count(*) FROM journal WHERE type = 'message.received'") < 2;
+             i++)
+                sched_yield();
+        rig_until(g, &g->run_count, 2);
+        assert_string_equal(g->runs[1].text, "one");
+        rig_answer(g, 1, "1");
+        rig_until(g, &g->run_count, 3);
+        assert_string_equal(g->runs[2].text, "two");
         rig_free(g);
 }
 
@@ -541,6 +564,7 @@ int main(void)
                 cmocka_unit_test(two_people_in_one_window_are_two_turns),
                 cmocka_unit_test(a_burst_without_end_is_cut_by_the_maximum_wait),
                 cmocka_unit_test(an_interrupted_turn_is_run_again_when_that_does_no_harm),
+                cmocka_unit_test(what_an_earlier_life_left_comes_before_what_is_said_now),
                 cmocka_unit_test(an_agent_that_must_not_be_asked_twice_is_not),
                 cmocka_unit_test(a_turn_interrupted_too_often_is_given_up_and_the_lane_goes_on),
                 cmocka_unit_test(a_hanging_agent_is_stopped_and_the_user_told),
