@@ -141,7 +141,7 @@ class Audit:
                 self.out.twice.append(f"{delivery}: two message.sent events")
             seen.add(delivery)
             if event["instanceId"] in called:
-                if delivery not in called[event["instanceId"]].first:
+                if delivery not in called[event["instanceId"]].deliveries:
                     self.out.wrong.append(f"{delivery}: recorded as sent, never arrived")
                 self._check_trace(event["payload"].get("answers", []), event["traceId"], delivery)
             else:

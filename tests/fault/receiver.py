@@ -42,6 +42,7 @@ class Endpoint:
         self.plan = lambda body: Act()
         self.arrivals = []  # what a person would see, in order
         self.first = {}  # Idempotency-Key -> the arrival
+        self.deliveries = set()  # their ids
         self.requests = self.repeats = self.refused = 0
         self.changed_repeats = []  # the same key with another content
 
@@ -56,6 +57,7 @@ class Endpoint:
                 return
         arrival = Arrival(key, body, time.monotonic())
         self.first.setdefault(key, arrival)
+        self.deliveries.add(body["id"])
         self.arrivals.append(arrival)
 
 
