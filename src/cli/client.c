@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "cli/offline.h"
 
 #define ASK_MS     30000
 #define STATE_LINE 1024 /* of the files in the state directory */
@@ -112,6 +113,9 @@ static int locate(struct client *c, struct error *err)
                                          strerror(errno));
                 return no_daemon(c, err);
         }
+        /* a daemon that was killed leaves its address behind; whoever listens there now must not be told our key */
+        if (offline_has_daemon(c->dir) == 0)
+                return no_daemon(c, err);
         if (read_line(c->dir, "operator.key", key) < 0)
                 return error_set(err, ERR_REFUSED, "cannot read '%s/state/operator.key': %s", c->dir,
                                  strerror(errno));

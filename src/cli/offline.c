@@ -18,6 +18,16 @@ struct store *offline_open(const char *dir, struct error *err)
         return s;
 }
 
+int offline_has_daemon(const char *dir)
+{
+        char *state = mem_printf("%s/state", dir);
+        struct store_options options = { .url = "sqlite", .dir = state };
+        int rc = store_has_writer(&options);
+
+        free(state);
+        return rc;
+}
+
 int offline_read(const char *dir, store_fn *fn, void *arg, struct error *err)
 {
         struct store *s = offline_open(dir, err);

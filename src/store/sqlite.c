@@ -20,7 +20,9 @@
 
 #include "base/mem.h"
 
-#define BUSY_MS 2000 /* somebody may be looking into the file with another tool */
+#define LOCK_TRIES    10 /* somebody may just be asking whether it is taken */
+#define LOCK_PAUSE_US 10000
+#define BUSY_MS       2000 /* somebody may be looking into the file with another tool */
 
 struct sqlite_stmt {
         struct store_stmt base;
@@ -127,13 +129,15 @@ static int refuse_second_writer(int fd, const char *dir, struct error *err)
 static int take_lock(struct sqlite *c, const char *dir, struct error *err)
 {
         char *path = mem_printf("%s/lock", dir);
-        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600), rc = -1;
 
         free(path);
         if (fd < 0)
                 return error_set(err, errno == ENOSPC ? ERR_FULL : ERR_IO,
                                  "cannot lock the store in '%s': %s", dir, strerror(errno));
-        if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        for (int i = 0; i < LOCK_TRIES && (rc = flock(fd, LOCK_EX | LOCK_NB)) != 0; i++)
+                usleep(LOCK_PAUSE_US);
+        if (rc != 0) {
                 refuse_second_writer(fd, dir, err);
                 close(fd);
                 return -1;
@@ -142,6 +146,23 @@ static int take_lock(struct sqlite *c, const char *dir, struct error *err)
         if (ftruncate(fd, 0) == 0)
                 dprintf(fd, "%d\n", (int)getpid());
         return 0;
+}
+
+/* The only way to ask is to take it for a moment, shared with others who ask. */
+static int sqlite_has_writer(const struct store_options *options)
+{
+        char *path = mem_printf("%s/lock", options->dir);
+        int fd = open(path, O_RDONLY | O_CLOEXEC), held = -1;
+
+        free(path);
+        if (fd < 0)
+                return errno == ENOENT ? 0 : -1;
+        if (flock(fd, LOCK_SH | LOCK_NB) == 0)
+                held = 0;
+        else if (errno == EWOULDBLOCK)
+                held = 1;
+        close(fd);
+        return held;
 }
 
 /*
@@ -441,6 +462,7 @@ const struct store_driver store_sqlite = {
         .auto_key = "INTEGER PRIMARY KEY AUTOINCREMENT",
         .int_key = "INTEGER PRIMARY KEY",
         .open = sqlite_open,
+        .has_writer = sqlite_has_writer,
         .close = sqlite_close,
         .check = sqlite_check,
         .script = sqlite_script,

@@ -237,6 +237,13 @@ struct store *store_open(struct loop *l, const struct store_options *options, st
         return NULL;
 }
 
+int store_has_writer(const struct store_options *options)
+{
+        const struct store_driver *driver = find_driver(options->url, NULL);
+
+        return driver ? driver->has_writer(options) : -1;
+}
+
 static void mark_closed(struct store *s)
 {
         struct error err = { 0 };

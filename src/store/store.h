@@ -72,6 +72,11 @@ struct store_options {
  */
 struct store *store_open(struct loop *l, const struct store_options *options, struct error *err);
 /*
+ * Is somebody writing into the store now, in whichever process? 1 yes, 0 no, -1 could not find out. Needs no
+ * open store and makes nothing.
+ */
+int store_has_writer(const struct store_options *options);
+/*
  * Finishes what is queued (completions are run), gives up a running backup, then closes. Writes asked for
  * by those completions get ERR_CANCELLED. Not from inside a completion. NULL is fine.
  */

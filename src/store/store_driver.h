@@ -42,6 +42,8 @@ struct store_driver {
         /* STORE_WRITE also makes what is missing and keeps other writers out (ERR_BUSY). */
         struct store_conn *(*open)(const struct store_options *options, enum store_mode mode,
                                    struct error *err);
+        /* See store_has_writer. */
+        int (*has_writer)(const struct store_options *options);
         void (*close)(struct store_conn *c);
         /* Integrity; ERR_CORRUPT. A database of more than max_bytes (0: no such bound) is only sampled. */
         int (*check)(struct store_conn *c, int64_t max_bytes, struct error *err);

@@ -30,3 +30,28 @@ rc=0
 message=$("$DRAGOMAN" run "$dir" --listen 127.0.0.1:0 2>&1) || rc=$?
 [ $rc -eq 78 ] || fail "a missing script was answered with $rc"
 contains "$message" "nowhere.txt"
+
+printf '{}' >"$dir/config.json"
+# whoever listens at the address that a killed daemon has left is not told the key
+start
+kill -9 "$daemon_pid"
+wait "$daemon_pid" || true
+daemon_pid=
+python3 - "$addr" >"$dir/heard" 2>&1 <<'END' &
+import socket, sys
+host, port = sys.argv[1].rsplit(":", 1)
+s = socket.socket()
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.bind((host, int(port)))
+s.listen()
+s.settimeout(600)
+print("listening", flush=True)
+while True:
+    print(s.accept()[0].recv(1000), flush=True)
+END
+daemon_pid=$!
+await grep -q listening "$dir/heard"
+rc=0
+"$DRAGOMAN" status "$dir" >/dev/null 2>&1 || rc=$?
+[ $rc -eq 69 ] || fail "status of a killed daemon answered $rc"
+[ "$(cat "$dir/heard")" = listening ] || fail "the stranger heard: $(cat "$dir/heard")"

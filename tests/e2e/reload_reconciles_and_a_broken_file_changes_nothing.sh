@@ -11,10 +11,11 @@ reload() {
 }
 
 # as systemd would
-timeout $((10 * patience)) python3 - "$dir/notify" >"$dir/notified" <<'END' &
+python3 - "$dir/notify" >"$dir/notified" 2>&1 <<'END' &
 import socket, sys
 s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 s.bind(sys.argv[1])
+s.settimeout(600)
 while True:
     said = s.recv(100).decode()
     print(said, flush=True)

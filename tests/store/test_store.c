@@ -560,6 +560,25 @@ static void an_unknown_kind_of_store_is_refused(void **state)
         w->options.url = "sqlite";
 }
 
+static void whether_somebody_writes_is_known_from_outside(void **state)
+{
+        struct world *w = *state;
+        struct store_options look = w->options;
+        struct error err = { 0 };
+        struct store *reader;
+
+        assert_int_equal(store_has_writer(&w->options), 0);
+        must_open(w);
+        assert_int_equal(store_has_writer(&w->options), 1);
+        must_close(w);
+        assert_int_equal(store_has_writer(&w->options), 0);
+        look.read_only = true;
+        reader = store_open(NULL, &look, &err);
+        assert_non_null(reader);
+        assert_int_equal(store_has_writer(&w->options), 0);
+        store_close(reader);
+}
+
 static void the_database_is_private(void **state)
 {
         struct world *w = *state;
@@ -1047,6 +1066,7 @@ int main(void)
                 CASE(a_store_of_a_newer_version_is_refused),
                 CASE(an_unknown_kind_of_store_is_refused),
                 CASE(the_database_is_private),
+                CASE(whether_somebody_writes_is_known_from_outside),
                 CASE(a_file_that_is_no_database_is_called_damaged),
                 CASE(damage_in_the_middle_is_found_at_start),
                 CASE(a_file_cut_short_is_called_damaged),
