@@ -153,11 +153,11 @@ int options_read(struct options *o, const struct options_about *about, int argc,
                 if (c == 'q')
                         o->quiet = true;
                 else if (c == 'h')
-                        rc = take(o, about, &rows[COUNT(rows) - 1], NULL);
+                        rc = take(o, about, &rows[COUNT(rows) - 1], "");
                 else if (c != 0)
                         return 64; /* getopt has told it */
                 else if ((size_t)at < COUNT(rows))
-                        rc = take(o, about, &rows[at], optarg);
+                        rc = take(o, about, &rows[at], optarg ? optarg : "");
                 else
                         o->own[(size_t)at - COUNT(rows)] = optarg;
         }
