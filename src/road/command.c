@@ -15,6 +15,7 @@ struct command {
         struct road *road;
         enum road_command what;
         struct lane_name whose; /* borrowed from the event, which lives until this is committed */
+        const char *sender;     /* borrowed likewise; may be NULL */
         int64_t from_turn;      /* NEW: turns before this one are not shown any more */
         char *why;              /* STOP */
         int64_t *turns;         /* STOP: which */
@@ -47,7 +48,9 @@ static int write_new(struct store_tx *tx, const struct command *c, struct error 
         store_bind_text(s, 3, c->whose.thread ? c->whose.thread : "");
         store_bind_text(s, 4, c->whose.person ? c->whose.person : "");
         store_bind_int(s, 5, c->from_turn);
-        return store_run(s, err);
+        if (store_run(s, err) < 0)
+                return -1;
+        return anew_note(tx, &c->whose, c->sender, c->from_turn, err);
 }
 
 static int write_command(struct store_tx *tx, struct effect *e, struct error *err)
@@ -206,6 +209,7 @@ struct effect *command_new(struct road *r, enum road_command what, const struct 
         c->road = r;
         c->what = what;
         c->whose = *n;
+        c->sender = in->sender_id;
         if (what == COMMAND_NEW)
                 begin_anew(c, answer);
         if (what == COMMAND_STOP || what == COMMAND_STATUS)

@@ -33,6 +33,7 @@ struct placed {
         int64_t known;         /* the lane's conversation when it has one already */
         int64_t conversation;  /* result; written anew each time the write is repeated */
         int64_t begun;         /* result, of a lane that was not known: the turn with which it began anew */
+        struct turn_anew anew; /* result, likewise */
         struct lane_name lane; /* whose conversation it belongs to; agent NULL: nobody's */
         char *lane_key;        /* the same as a key */
         bool remembered;       /* SKIPPED: the conversation's history gets it all the same */
@@ -307,6 +308,8 @@ static int write_turn(struct store_tx *tx, struct decisions *ds, struct placed *
         if (p->known == 0 &&
             lane_row(tx, t->lane->key, &p->lane, ds->now_ms, &p->conversation, &p->begun, err) < 0)
                 return -1;
+        if (anew_look(tx, &p->lane, p->in->sender_id, t->run.id, &p->anew, err) < 0)
+                return -1;
         s = store_prepare(tx, "INSERT INTO turns(id, conversation, agent, rule, state, inputs, trace, "
                               "attempt, fence, owner,"
                               " due_ms, created_ms, started_ms, session, terms)"
@@ -442,6 +445,7 @@ static void on_placed(struct road *r, struct placed *p)
         }
         t->lane->conversation = p->conversation;
         t->run.conversation = p->conversation;
+        t->run.anew = p->anew;
         if (p->known == 0)
                 t->run.begun = p->begun;
         if (t->lane->joins_from < p->begun)

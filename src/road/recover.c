@@ -16,6 +16,7 @@
 struct row {
         int64_t id, conversation, attempt, fence, due_ms, created_ms, draft, mark, joins_from;
         char *agent, *rule, *trace, *adapter, *channel, *thread, *person, *session, *cancel, *terms_note;
+        struct turn_anew anew;
         bool was_running;
         struct incoming **inputs;
         unsigned count;
@@ -168,6 +169,13 @@ static struct row *read_row(struct store_stmt *s, char **inputs_out)
         return w;
 }
 
+static int read_anew(struct store_tx *tx, struct row *w, struct error *err)
+{
+        struct lane_name where = { .adapter = w->adapter, .channel = w->channel, .thread = w->thread };
+
+        return anew_look(tx, &where, w->count > 0 ? w->inputs[0]->sender_id : NULL, w->id, &w->anew, err);
+}
+
 struct reading {
         struct rows rows;
         int64_t next_turn;
@@ -196,7 +204,7 @@ static int read_turns(struct store_tx *tx, void *arg, struct error *err)
 
                 free(inputs);
                 STAILQ_INSERT_TAIL(&v->rows, w, next);
-                if (got < 0) {
+                if (got < 0 || read_anew(tx, w, err) < 0) {
                         store_reset(s);
                         return -1;
                 }
@@ -230,6 +238,7 @@ static struct turn *place_row(struct road *r, struct row *w)
         r->next_turn = next > w->id ? next : w->id + 1;
         t->run.attempt = (int)w->attempt;
         t->run.fence = w->fence;
+        t->run.anew = w->anew;
         t->created_ms = w->created_ms;
         t->draft_delivery = w->draft;
         t->mark = w->mark;

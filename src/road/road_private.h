@@ -279,6 +279,12 @@ void lane_run(struct turn *t);       /* it becomes the running one of its lane, 
 void lane_take(struct turn *t);      /* out of the waiting ones; the lane's running turn if there is none */
 void lane_give_back(struct turn *t); /* undoes lane_take when the turn leaves */
 
+/* anew.c: inside store functions. Who said /new, and where, is noted; a turn looks whether any of that was before it. */
+int anew_note(struct store_tx *tx, const struct lane_name *where, const char *sender, int64_t turn,
+              struct error *err);
+int anew_look(struct store_tx *tx, const struct lane_name *where, const char *sender, int64_t turn,
+              struct turn_anew *out, struct error *err);
+
 /* flight.c */
 bool flight_is_free(const struct road *r, const char *agent, const char *session); /* also without one */
 void flight_begin(struct turn *t); /* it runs: nobody else does on its session */

@@ -153,6 +153,11 @@ const struct store_migration store_schema[] = {
         { 14, "terms of turns",
           /* road: what the rule of an open or failed turn said about its answer, as JSON; null: a plain reply */
           "ALTER TABLE turns ADD COLUMN terms TEXT;" },
+        { 15, "who began anew",
+          /* road: from which turn on; a person anywhere ('' as channel), a chat (no person), a person in a chat */
+          "CREATE TABLE anew("
+          " adapter TEXT NOT NULL, channel TEXT NOT NULL, thread TEXT NOT NULL, person TEXT NOT NULL,"
+          " turn BIGINT NOT NULL, PRIMARY KEY (adapter, channel, thread, person));" },
         { 0, NULL, NULL },
 };
 /* clang-format on */

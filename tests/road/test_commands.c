@@ -152,6 +152,76 @@ static void a_turn_knows_where_its_conversation_began(void **state)
         rig_free(g);
 }
 
+/* Somebody says it somewhere; a question's turn is answered, and what it knew is told. */
+static struct turn_anew anew_of(struct rig *g, const char *channel, const char *thread, const char *person,
+                                const char *text)
+{
+        struct incoming in = {
+                .channel = channel, .thread = thread, .sender_id = person, .sender_name = person, .text = text
+        };
+        int64_t before = rig_count(g, "SELECT count(*) FROM trigger_log");
+        struct turn_anew anew = { 0 };
+        unsigned runs = g->run_count;
+
+        rig_hear(g, &in);
+        rig_until_count(g, "SELECT count(*) FROM trigger_log", before + 1);
+        if (text[0] == '/')
+                return anew;
+        rig_until(g, &g->run_count, runs + 1);
+        anew = g->runs[runs].run->anew;
+        rig_answer(g, runs, "so it is");
+        rig_until_idle(g);
+        return anew;
+}
+
+static void assert_anew(struct turn_anew a, bool person, bool chat, bool person_in_chat)
+{
+        assert_int_equal(a.person > 0, person);
+        assert_int_equal(a.chat > 0, chat);
+        assert_int_equal(a.person_in_chat > 0, person_in_chat);
+}
+
+/* For agents that remember a person over his chats, or a chat with everybody in it. */
+static void who_begins_anew_does_so_for_himself_and_for_the_chat(void **state)
+{
+        struct rig *g = rig_with_commands();
+        int64_t first;
+
+        (void)state;
+        assert_anew(anew_of(g, "c1", NULL, "ann", "hi"), false, false, false);
+        anew_of(g, "c2", NULL, "ann", "/new"); /* where nobody has asked anything yet */
+        assert_anew(anew_of(g, "c1", NULL, "ann", "hi"), true, false, false);
+        assert_anew(anew_of(g, "c2", NULL, "ann", "hi"), true, true, true);
+        assert_anew(anew_of(g, "c2", NULL, "bob", "hi"), false, true, false);
+        assert_anew(anew_of(g, "c2", "t", "ann", "hi"), true, false, false);
+        rig_restart(g);
+        first = anew_of(g, "c2", NULL, "ann", "hi").person_in_chat;
+        assert_true(first > 0);
+        anew_of(g, "c2", NULL, "ann", "/new");
+        assert_true(anew_of(g, "c2", NULL, "ann", "hi").person_in_chat > first);
+        rig_free(g);
+}
+
+static void a_turn_that_was_there_before_belongs_to_what_was(void **state)
+{
+        struct rig *g = rig_with_commands();
+
+        (void)state;
+        says(g, "before");
+        rig_until(g, &g->run_count, 1);
+        says(g, "/new");
+        says(g, "after");
+        rig_restart(g);
+        rig_until(g, &g->run_count, 2);
+        assert_string_equal(g->runs[1].text, "before");
+        assert_int_equal(g->runs[1].run->anew.chat, 0);
+        rig_answer(g, 1, "1");
+        rig_until(g, &g->run_count, 3);
+        assert_string_equal(g->runs[2].text, "after");
+        assert_true(g->runs[2].run->anew.chat > 0);
+        rig_free(g);
+}
+
 static void a_stop_ends_what_runs_and_what_waits(void **state)
 {
         struct rig *g = rig_with_commands();
@@ -381,6 +451,8 @@ int main(void)
                 cmocka_unit_test(nothing_before_a_new_conversation_counts),
                 cmocka_unit_test(a_new_conversation_is_not_mixed_with_the_old_one_by_a_restart),
                 cmocka_unit_test(a_turn_knows_where_its_conversation_began),
+                cmocka_unit_test(who_begins_anew_does_so_for_himself_and_for_the_chat),
+                cmocka_unit_test(a_turn_that_was_there_before_belongs_to_what_was),
                 cmocka_unit_test(a_stop_ends_what_runs_and_what_waits),
                 cmocka_unit_test(
                         a_stop_means_whatever_agent_works_for_the_person_or_the_room_but_nobody_else),
