@@ -79,11 +79,14 @@ void agent_fail(struct agent *a, struct turn_run *run, const struct turn_reply *
 void agent_hold(struct agent *a);
 void agent_unhold(struct agent *a);
 /*
- * What an agent that remembers conversations by itself knows this one by: the session of the decision, or else a name of its own. It is never that
- * of another conversation: not of another database, nor of the same chat before it began anew. Borrowed from run, or out.
+ * What an agent that remembers by itself knows this turn's memory by, as its setting `session` says; after /new it is another one. Yours to free.
+ *
+ *     conversation     the session of the decision, or else a name of its own, which is never that of another conversation: not of another
+ *                      database, nor of the same chat before it began anew
+ *     perUser, perChat, perUserPerChat
+ *                      a name that says whose it is: "telegram:tg:7:-100". What several people said in one turn is no person's own: "telegram:tg:*:-100"
  */
-#define AGENT_SESSION_SIZE 40
-const char *agent_session(const struct agent *a, const struct turn_run *run, char out[AGENT_SESSION_SIZE]);
+char *agent_session(const struct agent *a, const struct turn_run *run);
 /* Where this turn can be answered by a POST, for so long; yours to free. NULL while there is no such place. */
 char *agent_reply_url(const struct agent *a, const struct turn_run *run, int64_t seconds);
 /* An answer that came after its turn had ended: delivered or discarded as reply_terms say, recorded either way. Copies. */
@@ -100,6 +103,8 @@ struct agent_common {
         int64_t queue;
         struct setting_list failover;
         int64_t breaker_failures, breaker_seconds;
+        char *session; /* how agent_session names it */
+        bool session_bare;
 };
 extern const struct setting agent_common_settings[];
 

@@ -91,14 +91,15 @@ static void chat_write(const struct hook *k, const struct turn_run *run, const c
                        struct buf *out)
 {
         const char *platform = run->inputs[0]->platform;
-        char session[AGENT_SESSION_SIZE];
+        char *session = agent_session(k->agent, run);
 
         (void)reply_url;
         jsonw_open(out, '{');
         write_messages(out, k, run);
         jsonw_str(out, "source", platform ? platform : run->adapter);
-        jsonw_str(out, "conversationId", agent_session(k->agent, run, session));
+        jsonw_str(out, "conversationId", session);
         jsonw_close(out, '}');
+        free(session);
 }
 
 /* ---- the answer ---- */

@@ -7,6 +7,8 @@
 
 #define AT(field) offsetof(struct agent_common, field)
 
+static const char *const sessions[] = { "conversation", "perUser", "perChat", "perUserPerChat", NULL };
+
 /* clang-format off */
 const struct setting agent_common_settings[] = {
         { "concurrency", SETTING_INT, "0", 0, 100000, .at = AT(concurrency),
@@ -19,6 +21,12 @@ const struct setting agent_common_settings[] = {
           .help = "After so many failures in a row it is left alone for a while; 0: never." },
         { "breakerSeconds", SETTING_INT, "30", 1, 86400, .at = AT(breaker_seconds),
           .help = "How long, until one turn tries again; each further failure doubles it, up to eight times." },
+        { "session", SETTING_CHOICE, "\"conversation\"", .choices = sessions, .at = AT(session),
+          .help = "What it remembers together, when it remembers by itself: each `conversation`; everything of a person on an adapter (`perUser`); "
+                  "a chat or thread with everybody in it (`perChat`); or a person in a chat or thread (`perUserPerChat`)." },
+        { "sessionBare", SETTING_BOOL, "false", .at = AT(session_bare),
+          .help = "Names these last three by the bare ids, `7`, `-100`, `7:-100`, without platform, adapter and thread, as some agents were used to; "
+                  "the same ids on two adapters are one session then." },
         SETTING_END
 };
 /* clang-format on */

@@ -6,14 +6,12 @@
  * instance, refusing a turn, answering a check at once) is done by one timer, so that freeing the registry forgets it.
  * Turns are in agent_runs.c.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/agents_private.h"
 #include "base/clock.h"
-#include "base/crypto.h"
 #include "base/mem.h"
 
 /* ---- instances ---- */
@@ -324,23 +322,6 @@ void agents_set_reply_base(struct agents *as, const char *url)
                 n--;
         free(as->answers.base);
         as->answers.base = mem_strndup(url, n);
-}
-
-const char *agent_session(const struct agent *a, const struct turn_run *run, char out[AGENT_SESSION_SIZE])
-{
-        unsigned char mac[SHA256_SIZE];
-        char hex[SHA256_HEX_SIZE], *whose;
-        const struct answers *w;
-
-        if (run->session)
-                return run->session;
-        w = &((const struct instance *)a)->all->answers;
-        whose = mem_printf("session/%s\n%s\n%s\n%s\n%" PRId64, run->agent, run->adapter, run->channel,
-                           run->thread ? run->thread : "", run->begun);
-        crypto_hmac_sha256(w->secret, sizeof(w->secret), whose, strlen(whose), mac);
-        snprintf(out, AGENT_SESSION_SIZE, "conv-%.24s", crypto_hex(mac, sizeof(mac), hex));
-        free(whose);
-        return out;
 }
 
 char *agent_reply_url(const struct agent *a, const struct turn_run *run, int64_t seconds)

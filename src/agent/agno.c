@@ -86,7 +86,7 @@ static void write_message(const struct turn_run *run, struct buf *out)
 static void write_body(const struct llm *m, const struct turn_run *run, struct buf *out)
 {
         const struct incoming *last = run->inputs[run->input_count - 1];
-        char session[AGENT_SESSION_SIZE], *user;
+        char *session = agent_session(m->agent, run), *user;
         struct buf message;
 
         buf_init(&message, 0);
@@ -95,9 +95,10 @@ static void write_body(const struct llm *m, const struct turn_run *run, struct b
                           last->sender_id ? last->sender_id : "");
         add_field(out, "message", message.data);
         add_field(out, "stream", m->conf->stream ? "true" : "false");
-        add_field(out, "session_id", agent_session(m->agent, run, session));
+        add_field(out, "session_id", session);
         add_field(out, "user_id", user);
         free(user);
+        free(session);
         buf_release(&message);
 }
 

@@ -32,7 +32,7 @@ static void write_system(struct buf *out, const char *system, const char *prompt
 
 static void write_body(const struct llm *m, const struct turn_run *run, struct buf *out)
 {
-        char session[AGENT_SESSION_SIZE];
+        char *session = agent_session(m->agent, run);
 
         jsonw_open(out, '{');
         jsonw_str(out, "model", m->model);
@@ -42,12 +42,13 @@ static void write_body(const struct llm *m, const struct turn_run *run, struct b
         llm_write_messages(out, run);
         jsonw_close(out, ']');
         jsonw_open_member(out, "metadata", '{');
-        jsonw_str(out, "user_id", agent_session(m->agent, run, session));
+        jsonw_str(out, "user_id", session);
         jsonw_close(out, '}');
         if (m->conf->temperature >= 0)
                 jsonw_real(out, "temperature", m->conf->temperature);
         jsonw_bool(out, "stream", m->conf->stream);
         jsonw_close(out, '}');
+        free(session);
 }
 
 static void read_usage(struct llm_reader *r, const json_t *usage)

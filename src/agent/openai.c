@@ -32,7 +32,7 @@ static void write_system(struct buf *out, const char *text)
 
 static void write_body(const struct llm *m, const struct turn_run *run, struct buf *out)
 {
-        char session[AGENT_SESSION_SIZE];
+        char *session = agent_session(m->agent, run);
 
         jsonw_open(out, '{');
         jsonw_str(out, "model", m->model);
@@ -41,7 +41,7 @@ static void write_body(const struct llm *m, const struct turn_run *run, struct b
         write_system(out, run->prompt);
         llm_write_messages(out, run);
         jsonw_close(out, ']');
-        jsonw_str(out, "user", agent_session(m->agent, run, session));
+        jsonw_str(out, "user", session);
         if (m->conf->max_tokens)
                 jsonw_int(out, max_tokens_key(m), m->conf->max_tokens);
         if (m->conf->temperature >= 0)
@@ -53,6 +53,7 @@ static void write_body(const struct llm *m, const struct turn_run *run, struct b
                 jsonw_close(out, '}');
         }
         jsonw_close(out, '}');
+        free(session);
 }
 
 static void read_usage(struct llm_reader *r, const json_t *answer)

@@ -92,11 +92,12 @@ static void write_prompt(const struct turn_run *run, const char *reply_url, stru
 /* A key of its own prefix, which OpenClaw's policy can allow. */
 static void write_session(const struct hook *k, const struct turn_run *run, struct buf *out)
 {
-        char key[200], session[AGENT_SESSION_SIZE];
+        char *session = agent_session(k->agent, run), *key = mem_printf("hook:%s", session);
 
-        snprintf(key, sizeof(key), "hook:%s", agent_session(k->agent, run, session));
         jsonw_str(out, "sessionKey", key);
         jsonw_str(out, "sessionMode", "persistent");
+        free(key);
+        free(session);
 }
 
 static void openclaw_write(const struct hook *k, const struct turn_run *run, const char *reply_url,

@@ -147,7 +147,7 @@ static void write_history(struct buf *b, const struct turn_run *run)
 static void write_flat(struct buf *b, const struct hook *k, const struct turn_run *run,
                        const struct incoming *in)
 {
-        char conversation[32], session[AGENT_SESSION_SIZE];
+        char conversation[32], *session = agent_session(k->agent, run);
 
         snprintf(conversation, sizeof(conversation), "conv-%lld", (long long)run->conversation);
         jsonw_str(b, "type", type_of(in));
@@ -157,12 +157,13 @@ static void write_flat(struct buf *b, const struct hook *k, const struct turn_ru
         jsonw_opt(b, "replyTo", in->reply_to);
         jsonw_opt(b, "threadId", run->thread);
         jsonw_str(b, "conversationId", conversation);
-        jsonw_str(b, "sessionId", agent_session(k->agent, run, session));
+        jsonw_str(b, "sessionId", session);
         jsonw_bool(b, "isMention", in->is_mention);
         jsonw_bool(b, "isReply", in->is_reply);
         jsonw_str(b, "mode", run->mode ? run->mode : "reply");
         jsonw_opt(b, "prompt", run->prompt);
         jsonw_str(b, "traceId", run->trace);
+        free(session);
 }
 
 void webhook_write(const struct hook *k, const struct turn_run *run, const char *reply_url, struct buf *out)
