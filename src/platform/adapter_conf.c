@@ -77,6 +77,9 @@ const struct setting adapter_common_settings[] = {
         { "autoThreadChars", SETTING_INT, "-1", -1, 1000000, .at = AT(thread_chars),
           .help = "Longer answers in a group begin a thread, where the platform has threads; 0: never, -1: the platform's "
                   "default." },
+        { "partDelayMs", SETTING_INT, "0", 0, 60000, .at = AT(part_delay_ms),
+          .help = "An answer in several messages: so long between one and the next, so that people can read along; 0: as fast as the "
+                  "platform takes them." },
         { "slowReactionMs", SETTING_INT, "-1", -1, 600000, .at = AT(slow_ms),
           .help = "In groups: a message is marked with 👀 when its answer takes longer, then with ✅ or ❌; 0: never, -1: the "
                   "platform's default." },

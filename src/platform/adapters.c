@@ -335,7 +335,10 @@ void adapters_terms(void *adapters, const char *adapter, enum chat_kind chat, st
 {
         const struct adapter *a = adapters_find(adapters, adapter);
 
-        if (!a || chat == CHAT_DM)
+        if (!a)
+                return;
+        out->part_delay_ms = a->common->part_delay_ms;
+        if (chat == CHAT_DM)
                 return;
         out->thread_chars =
                 a->common->thread_chars >= 0 ? a->common->thread_chars : a->ops->manners.thread_chars;

@@ -38,6 +38,7 @@ struct adapter_common {
         int64_t max_hops; /* bots a message may have passed through */
                           /* Of a conversation and its answers; -1: the platform's default. */
         int64_t conversation_seconds, dm_conversation_seconds, thread_chars, slow_ms;
+        int64_t part_delay_ms; /* between the messages of one answer */
         struct {
                 double usd_per_day; /* 0: no limit */
         } budget;
@@ -189,7 +190,7 @@ int adapters_render(void *adapters, const char *adapter, const char *text, struc
                     struct error *err);
 int adapters_caption(void *adapters, const char *adapter, const char *text, struct rendered *out,
                      struct error *err);
-/* The platform's part of how turns are answered in such a chat: thread_chars and slow_ms. */
+/* The platform's part of how turns are answered in such a chat: part_delay_ms, and in groups thread_chars and slow_ms. */
 void adapters_terms(void *adapters, const char *adapter, enum chat_kind chat, struct turn_terms *out);
 void adapters_send(void *adapters, const struct delivery *d);
 void adapters_reconcile(void *adapters, const struct delivery *d);

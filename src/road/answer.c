@@ -72,6 +72,8 @@ static void add_part(struct turn *t, struct answer *a, const char *text, const c
         if (edits)
                 o->ref = t->draft_delivery;
         out_set_expiry(r, o);
+        if (a->part_delay_ms > 0 && !first)
+                out_delay(r, o, (int64_t)a->said * a->part_delay_ms);
         answer_add(a, o);
         if (first)
                 a->first = o->d.id;
@@ -192,6 +194,7 @@ void answer_make(struct turn *t, const struct turn_reply *reply, struct answer *
         turn_terms(t, &terms);
         /* who joins in answers nobody in particular, unless there is a place for the answer */
         a->refers = strcmp(terms.mode, MODE_AMBIENT) != 0 || last_input(t)->is_awaited;
+        a->part_delay_ms = terms.part_delay_ms;
         a->journaled = (r->hooks.adapter_abilities(r->hooks.ctx, t->adapter) & ADAPTER_JOURNALED) != 0;
         draft_supersede(t, a);
         a->silent = silence_of(t, &terms, reply);

@@ -57,6 +57,12 @@ void out_set_expiry(const struct road *r, struct out *o)
                 out_expires_at(o, o->d.created_ms + r->limits.delivery_expiry_seconds * 1000);
 }
 
+void out_delay(const struct road *r, struct out *o, int64_t ms)
+{
+        o->delay_ms = ms;
+        o->due_mono = loop_now_ms(r->loop) + ms;
+}
+
 void out_set_payload(struct out *o, const char *payload)
 {
         free((char *)o->d.payload);
@@ -97,7 +103,7 @@ static int insert(struct store_tx *tx, const struct out *o, bool sent, const cha
                     "attempt,"
                     " due_ms, expires_ms, created_ms, ended_ms, platform_id, trace, request_key, ref, fence, "
                     "owner,"
-                    " lease_ms) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?11, ?13, ?14, "
+                    " lease_ms) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?21, ?12, ?11, ?13, ?14, "
                     "?15, ?16,"
                     " ?17, ?18, ?19, ?20)");
         char key[TURN_KEY_SIZE];
@@ -128,6 +134,7 @@ static int insert(struct store_tx *tx, const struct out *o, bool sent, const cha
         store_bind_int(s, 18, o->d.fence);
         store_bind_text(s, 19, o->state == OUT_CLAIMING ? o->channel->adapter->road->owner : NULL);
         store_bind_int(s, 20, o->lease_ms);
+        store_bind_int(s, 21, o->d.created_ms + o->delay_ms);
         return store_run(s, err);
 }
 

@@ -84,7 +84,8 @@ struct turn_terms {
         const char *prompt; /* said to the agent before the conversation; NULL: nothing */
         const struct setting_list *
                 silence; /* ambient: answers that mean "nothing to say", besides "", [SILENT] and "no action needed" */
-        int64_t thread_chars; /* a longer answer in a group begins a thread; 0: never */
+        int64_t thread_chars;  /* a longer answer in a group begins a thread; 0: never */
+        int64_t part_delay_ms; /* between the messages of one answer */
         int64_t slow_ms; /* the message is marked when its answer takes longer than this, groups only; 0: never */
 };
 

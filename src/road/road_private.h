@@ -123,6 +123,7 @@ struct answer {
         char *silent;  /* why nothing is said although the turn ran; NULL: it is */
         bool journaled;
         bool refers;           /* to the message it answers */
+        int64_t part_delay_ms; /* between these */
         int64_t superseded[4]; /* deliveries that had not left and are not worth sending any more */
         size_t superseded_count;
 };
@@ -152,6 +153,7 @@ struct out {
         bool counted; /* among the adapter's sends in doubt */
         int64_t ref;  /* an edit of the message that this delivery made; 0: none */
         int64_t due_mono;
+        int64_t delay_ms;     /* of the answer's later messages: not before so long after it was made */
         int64_t lease_ms;     /* of the last claim */
         int64_t expires_ms;   /* wall clock, as stored; 0: never */
         int64_t expires_boot; /* the same by a clock that nobody sets */
@@ -385,8 +387,9 @@ void recall_forget(struct turn *t);
 struct out *out_new(int64_t id, int64_t turn, const char *adapter, const char *channel, const char *thread,
                     const char *kind, enum pace_class class, const char *payload, const char *trace);
 void out_free(struct out *o);
-void out_expires_at(struct out *o, int64_t wall_ms);      /* 0: never */
-void out_set_expiry(const struct road *r, struct out *o); /* as the limits say */
+void out_expires_at(struct out *o, int64_t wall_ms);             /* 0: never */
+void out_set_expiry(const struct road *r, struct out *o);        /* as the limits say */
+void out_delay(const struct road *r, struct out *o, int64_t ms); /* not before so long from now */
 void out_set_payload(struct out *o, const char *payload);
 void out_becomes_send(struct out *o);        /* an edit whose message is not there */
 bool out_is_fleeting(const struct out *o);   /* typing: only worth something now, and no message */

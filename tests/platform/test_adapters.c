@@ -342,7 +342,9 @@ static void long_and_slow_answers_are_treated_as_the_settings_say_in_groups_alon
         struct fixture *f = *state;
         struct turn_terms group = { 0 }, dm = { 0 }, plain = { 0 };
 
-        apply(f, conf("terminal", "cli", "{\"autoThreadChars\": 700, \"slowReactionMs\": 1500}"),
+        apply(f,
+              conf("terminal", "cli",
+                   "{\"autoThreadChars\": 700, \"slowReactionMs\": 1500, \"partDelayMs\": 400}"),
               conf("api", "api", NULL));
         adapters_terms(f->adapters, "terminal", CHAT_GROUP, &group);
         adapters_terms(f->adapters, "terminal", CHAT_DM, &dm);
@@ -350,6 +352,9 @@ static void long_and_slow_answers_are_treated_as_the_settings_say_in_groups_alon
         assert_int_equal(group.thread_chars, 700);
         assert_int_equal(group.slow_ms, 1500);
         assert_int_equal(dm.thread_chars + dm.slow_ms, 0);
+        assert_int_equal(group.part_delay_ms, 400);
+        assert_int_equal(dm.part_delay_ms, 400);
+        assert_int_equal(plain.part_delay_ms, 0);
         assert_int_equal(plain.thread_chars + plain.slow_ms, 0);
 }
 

@@ -113,6 +113,43 @@ static void parts_of_one_answer_go_in_order_one_after_the_other(void **state)
         rig_free(g);
 }
 
+static void the_parts_of_an_answer_may_come_with_pauses(void **state)
+{
+        struct rig *g = rig_new();
+        int64_t before = clock_mono_ms();
+
+        (void)state;
+        g->auto_send = true;
+        g->terms.part_delay_ms = 20;
+        rig_say(g, "x", "c", "echo", "tell", NULL);
+        rig_until(g, &g->run_count, 1);
+        rig_answer(g, 0, "one|two|three");
+        rig_until(g, &g->sent_count, 3);
+        assert_true(clock_mono_ms() - before >= 40);
+        assert_string_equal(g->sent[1].text, "two");
+        assert_string_equal(g->sent[2].text, "three");
+        rig_free(g);
+}
+
+static void a_pause_between_parts_goes_on_after_a_restart(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        g->auto_send = true;
+        g->terms.part_delay_ms = 3600000;
+        rig_say(g, "x", "c", "echo", "tell", NULL);
+        rig_until(g, &g->run_count, 1);
+        rig_answer(g, 0, "one|two");
+        rig_until_count(g, "SELECT count(*) FROM deliveries WHERE state = 'sent'", 1);
+        rig_restart(g);
+        rig_spin(g, 20);
+        assert_int_equal(g->sent_count, 1);
+        assert_int_equal(rig_count(g, "SELECT due_ms - created_ms FROM deliveries WHERE state = 'queued'"),
+                         3600000);
+        rig_free(g);
+}
+
 static void failures_are_retried_until_the_delivery_is_a_dead_letter(void **state)
 {
         struct rig *g = rig_new();
@@ -551,6 +588,8 @@ int main(void)
                 cmocka_unit_test(a_delivery_is_claimed_sent_and_settled),
                 cmocka_unit_test(an_answer_that_may_leave_at_once_is_claimed_with_its_row),
                 cmocka_unit_test(parts_of_one_answer_go_in_order_one_after_the_other),
+                cmocka_unit_test(the_parts_of_an_answer_may_come_with_pauses),
+                cmocka_unit_test(a_pause_between_parts_goes_on_after_a_restart),
                 cmocka_unit_test(failures_are_retried_until_the_delivery_is_a_dead_letter),
                 cmocka_unit_test(a_rejected_delivery_is_not_tried_again_and_the_channel_goes_on),
                 cmocka_unit_test(a_rate_limit_freezes_the_channel_and_is_no_failed_attempt),
