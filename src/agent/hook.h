@@ -76,6 +76,7 @@ struct hook_wire {
         const char *name;       /* for the record: "webhook" */
         const char *path;       /* behind the URL; NULL: none */
         const char *key_header; /* "Authorization: Bearer " */
+        const char *mark;       /* a header by which the receiver knows such requests; NULL: none */
         bool replies;           /* the agent may answer through a reply URL */
         hook_read_fn *read;
         /* reply_url may be NULL. */

@@ -425,6 +425,14 @@ static void ask(struct hook_call *c)
         call_headers_release(&h);
 }
 
+static void introduce(const struct hook *k, struct call_headers *h)
+{
+        if (k->wire->mark)
+                call_headers_add(h, "%s", k->wire->mark);
+        call_headers_secret(h, k->wire->key_header, k->conf->key);
+        call_headers_list(h, &k->conf->headers);
+}
+
 static void write_headers(struct hook_call *c)
 {
         const struct hook *k = c->hook;
@@ -432,8 +440,7 @@ static void write_headers(struct hook_call *c)
         call_headers_init(&c->headers);
         call_headers_add(&c->headers, "Content-Type: application/json");
         call_headers_add(&c->headers, "Accept: application/json, text/plain");
-        call_headers_secret(&c->headers, k->wire->key_header, k->conf->key);
-        call_headers_list(&c->headers, &k->conf->headers);
+        introduce(k, &c->headers);
         call_headers_run(&c->headers, c->run);
 }
 
@@ -510,8 +517,7 @@ void hook_check_health(struct agent *a, void *token)
         struct call_headers h;
 
         call_headers_init(&h);
-        call_headers_secret(&h, k->wire->key_header, k->conf->key);
-        call_headers_list(&h, &k->conf->headers);
+        introduce(k, &h);
         call_headers_run(&h, NULL);
         probe_start(&k->probes, a, token,
                     &(struct http_request){

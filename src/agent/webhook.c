@@ -132,6 +132,7 @@ static int openclaw_read(struct hook_answer *a, const json_t *object, struct err
 const struct hook_wire webhook_wire = {
         .name = "webhook",
         .key_header = "Authorization: Bearer ",
+        .mark = "X-Omni-Provider: webhook", /* webhooks written for other platforms of this kind may look for it */
         .replies = true,
         .read = hook_read_members,
         .body = webhook_write,

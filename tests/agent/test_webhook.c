@@ -172,6 +172,7 @@ static void the_request_is_signed_and_carries_key_and_trace(void **state)
         request = fake_server_request(b->server, 0);
         assert_has(request, "Authorization: Bearer k-123456\r\n");
         assert_has(request, "X-Env: test\r\n");
+        assert_has(request, "X-Omni-Provider: webhook\r\n");
         assert_has(request, "Idempotency-Key: turn-1-0af7651916cd43dd8448eb211c80319c\r\n");
         assert_has(request, "traceparent: 00-0af7651916cd43dd8448eb211c80319c-");
         assert_has(request, "X-Trace-Id: 0af7651916cd43dd8448eb211c80319c\r\n");

@@ -82,11 +82,33 @@ static void conversations_are_the_platforms_unless_the_file_says_otherwise(void 
         dispatch_free(d);
 }
 
+static void assert_rate(struct decision out, int64_t turns, int64_t seconds)
+{
+        assert_int_equal(out.turns, turns);
+        assert_int_equal(out.turns_seconds, seconds);
+}
+
+static void five_turns_a_minute_unless_the_file_says_otherwise(void **state)
+{
+        struct dispatch *d =
+                dispatch_by("{\"tg\": {\"type\": \"telegram\", \"botToken\": \"1:secret\", \"allow\": \"*\"},"
+                            " \"own\": {\"type\": \"telegram\", \"botToken\": \"2:secret\", \"allow\": \"*\","
+                            "           \"rateLimit\": {\"turns\": 9, \"seconds\": 10}},"
+                            " \"tty\": {\"type\": \"cli\"}}");
+
+        (void)state;
+        assert_rate(decided(d, "tg", "hi", CHAT_DM), 5, 60);
+        assert_rate(decided(d, "own", "hi", CHAT_DM), 9, 10);
+        assert_rate(decided(d, "tty", "hi", CHAT_DM), 0, 60);
+        dispatch_free(d);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(commands_are_for_people_unless_the_file_says_otherwise),
                 cmocka_unit_test(conversations_are_the_platforms_unless_the_file_says_otherwise),
+                cmocka_unit_test(five_turns_a_minute_unless_the_file_says_otherwise),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
