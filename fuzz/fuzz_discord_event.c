@@ -43,6 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         dc_cache_add(cache, "1", first);
         json_decref(first);
         dc_cache_learn(cache, "42", e.type, e.d);
+        dc_event_stranger(e.type, e.d);
         dc_item_read(&item, &(struct dc_reader){ .self = "42", .cache = cache, .role_mentions = true }, &e);
         for (size_t i = 0; i < item.event_count; i++)
                 check(&item.events[i]);

@@ -204,12 +204,13 @@ static bool same_id(const struct entry *e, const char *id)
         return id && (is_star(e) || strcmp(e->id, id) == 0);
 }
 
-static bool has_role(const struct entry *e, const struct incoming *in)
+/* unknown: what holds when nobody could tell the roles. */
+static bool has_role(const struct entry *e, const struct incoming *in, bool unknown)
 {
         struct error err;
         json_t *metadata = in->metadata ? json_read(in->metadata, strlen(in->metadata), &err) : NULL;
         const json_t *roles = json_object_get(metadata, "roles"), *role;
-        bool found = false;
+        bool found = unknown && json_flag(metadata, "rolesUnknown", false);
         size_t i;
 
         json_array_foreach(roles, i, role) {
@@ -229,13 +230,25 @@ static bool entry_matches(const struct entry *e, const struct incoming *in)
         case SUBJECT_PERSON:
                 return in->person > 0 && in->person == e->person;
         case SUBJECT_ROLE:
-                return has_role(e, in);
+                return has_role(e, in, false);
         case SUBJECT_CHANNEL:
                 return same_id(e, in->channel);
         case SUBJECT_GUILD:
                 return same_id(e, in->guild);
         }
         return false;
+}
+
+/* Rather one too many is kept out than one let in who may be meant. */
+static const struct entry *find_blocked(const struct entries *block, const struct incoming *in)
+{
+        for (size_t i = 0; i < block->count; i++) {
+                const struct entry *e = &block->items[i];
+
+                if (e->subject == SUBJECT_ROLE ? has_role(e, in, true) : entry_matches(e, in))
+                        return e;
+        }
+        return NULL;
 }
 
 static const struct entry *find(const struct entries *list, const struct incoming *in)
@@ -277,11 +290,13 @@ static const char *shown(const char *id)
         return id ? id : "";
 }
 
-static void say_blocked(const struct entry *e, struct buf *why)
+static void say_blocked(const struct entry *e, const struct incoming *in, struct buf *why)
 {
         const char *subject = subject_names[e->subject];
 
         buf_addf(why, "'block' names '%s%s%s'", subject ? subject : "", subject ? ":" : "", e->id);
+        if (e->subject == SUBJECT_ROLE && !has_role(e, in, false))
+                buf_addstr(why, ", and nobody could tell which roles the sender has");
 }
 
 static void say_no_dm(const struct access *a, const struct incoming *in, struct buf *why)
@@ -296,10 +311,10 @@ static void say_no_dm(const struct access *a, const struct incoming *in, struct 
 
 bool access_blocks(const struct access *a, const struct incoming *in, struct buf *why)
 {
-        const struct entry *blocked = find(&a->block, in);
+        const struct entry *blocked = find_blocked(&a->block, in);
 
         if (blocked && why)
-                say_blocked(blocked, why);
+                say_blocked(blocked, in, why);
         return blocked != NULL;
 }
 

@@ -13,7 +13,8 @@
  * empty one let nobody in. There is one difference: where "dm" is not written, an allow of "*" opens direct messages too; where it is, only people and roles that
  * allow names are let in besides.
  *
- * Roles are the member "roles", a list of ids, of the event's metadata.
+ * Roles are the member "roles", a list of ids, of the event's metadata. Where that has "rolesUnknown" instead, the platform could not tell them: then allow of a
+ * role lets nobody in, and block of one keeps everybody out.
  */
 #ifndef DISPATCH_ACCESS_H
 #define DISPATCH_ACCESS_H

@@ -200,6 +200,21 @@ static void block_beats_everything(void **state)
         assert_false(allows(W(.block = "role:muted", .allow = "*"), in));
 }
 
+/* A platform could not tell: rather one too many is kept out. */
+static void unknown_roles_open_nothing_and_may_be_blocked(void **state)
+{
+        struct incoming in = group("c1", "7");
+
+        (void)state;
+        in.metadata = "{\"rolesUnknown\": true}";
+        assert_false(allows(W(.block = "role:muted", .allow = "*"), in));
+        assert_false(allows(W(.allow = "role:friends"), in));
+        assert_true(allows(W(.allow = "user:7"), in));
+        assert_true(allows(W(.block = "user:8", .allow = "*"), in));
+        in.metadata = "{\"roles\": []}";
+        assert_true(allows(W(.block = "role:muted", .allow = "*"), in));
+}
+
 static void an_event_without_a_sender_is_let_in_by_its_place_only(void **state)
 {
         (void)state;
@@ -323,6 +338,7 @@ int main(void)
                 cmocka_unit_test(an_entry_with_a_kind_means_that_kind_only),
                 cmocka_unit_test(admins_are_answered_everywhere),
                 cmocka_unit_test(block_beats_everything),
+                cmocka_unit_test(unknown_roles_open_nothing_and_may_be_blocked),
                 cmocka_unit_test(an_event_without_a_sender_is_let_in_by_its_place_only),
                 cmocka_unit_test(a_refusal_has_a_sentence),
                 cmocka_unit_test(what_is_in_force_can_be_told),

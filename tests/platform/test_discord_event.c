@@ -224,6 +224,38 @@ static void a_role_of_the_bot_counts_only_when_asked_for(void **state)
         assert_false(message(g, ",\"content\":\"@everyone\",\"mention_everyone\":true")->is_mention);
 }
 
+static void assert_stranger(const char *type, const char *text, const char *wanted)
+{
+        json_t *d = json_read(text, strlen(text), NULL);
+        const char *who = dc_event_stranger(type, d);
+
+        assert_string_equal(who ? who : "nobody", wanted);
+        json_decref(d);
+}
+
+static void whose_member_is_not_told_is_noticed(void **state)
+{
+#define EDITED ",\"content\":\"x\",\"edited_timestamp\":\"2026-01-02T03:04:05.000000+00:00\""
+        struct rig *g = *state;
+
+        assert_stranger("MESSAGE_CREATE", "{\"author\":{\"id\":\"5\"}}", "5");
+        assert_stranger("MESSAGE_CREATE", "{\"author\":{\"id\":\"5\"},\"member\":{\"roles\":[]}}", "nobody");
+        assert_stranger("MESSAGE_CREATE", "{\"author\":{\"id\":\"5\"},\"webhook_id\":\"5\"}", "nobody");
+        assert_stranger("MESSAGE_CREATE", "{\"author\":{\"id\":\"5\"},\"type\":7}", "nobody");
+        assert_stranger("MESSAGE_CREATE", "[]", "nobody");
+        assert_stranger("MESSAGE_UPDATE", "{\"author\":{\"id\":\"5\"}}", "nobody");
+        assert_stranger("MESSAGE_UPDATE", "{\"author\":{\"id\":\"5\"}" EDITED "}", "5");
+        assert_stranger("MESSAGE_REACTION_ADD", "{\"user_id\":\"5\",\"member\":{\"roles\":[]}}", "nobody");
+        assert_stranger("MESSAGE_REACTION_REMOVE", "{\"user_id\":\"5\"}", "5");
+        assert_stranger("MESSAGE_REACTION_REMOVE", "{\"user_id\":\"../5\"}", "nobody");
+        assert_stranger("MESSAGE_DELETE", "{\"id\":\"5\"}", "nobody");
+        assert_non_null(told(g, "MESSAGE_CREATE",
+                             "{\"id\":\"1000\",\"channel_id\":\"10\",\"guild_id\":\"1\",\"content\":\"hi\","
+                             "\"author\":{\"id\":\"5\"},\"member\":null}"));
+        assert_true(json_flag(g->item.metadata, "rolesUnknown", false));
+#undef EDITED
+}
+
 static void replies_to_the_bot_are_noticed(void **state)
 {
         struct rig *g = *state;
@@ -512,6 +544,7 @@ int main(void)
                 T(only_what_people_say_is_a_message),
                 T(mentions_of_the_bot_are_noticed_and_taken_out),
                 T(a_role_of_the_bot_counts_only_when_asked_for),
+                T(whose_member_is_not_told_is_noticed),
                 T(replies_to_the_bot_are_noticed),
                 T(bots_webhooks_and_ourselves_are_told_apart),
                 T(what_is_no_text_is_described),

@@ -38,6 +38,9 @@ struct rig {
         struct dc_inbound_options o;
         struct dc_inbound *in;
         struct asked gets[GETS];
+        struct asked member;   /* the last question for one; they are not counted among the others */
+        const char *member_is; /* what page() answers to it; NULL: nothing */
+        unsigned member_count;
         unsigned get_count, ups, stops, stored, completed, dms;
         struct dc_gateway_stats stats;
         char why[300], dm[100], interaction[100];
@@ -60,8 +63,10 @@ static void answer_bot(void *arg)
 static void on_get(void *ctx, const char *path, dc_got_fn *done, void *arg)
 {
         struct rig *g = ctx;
-        struct asked *a = &g->gets[g->get_count++ % GETS];
+        bool of_member = strstr(path, "/members/") != NULL;
+        struct asked *a = of_member ? &g->member : &g->gets[g->get_count++ % GETS];
 
+        g->member_count += of_member;
         snprintf(a->path, sizeof(a->path), "%s", path);
         a->done = done;
         a->arg = arg;
@@ -133,6 +138,7 @@ static int set_up(void **state)
         g->http = http_client_new(g->loop, NULL, NULL);
         g->token = secret_new("a.secret.token", 14);
         fake_gateway_init(&g->fake, g->loop);
+        g->member_is = "{\"roles\":[]}";
         g->ops.name = "discord";
         g->adapter = (struct adapter){ .ops = &g->ops,
                                        .name = "dc",
@@ -165,6 +171,7 @@ static void close_it(struct rig *g)
                         fake_road_ack(i, ERR_NONE);
         for (unsigned i = 0; i < GETS; i++)
                 g->gets[i].done = NULL;
+        g->member.done = NULL;
 }
 
 static int tear_down(void **state)
@@ -225,16 +232,15 @@ static void write_in(struct rig *g, const char *channel, const char *guild, cons
         char *d = mem_printf(
                 "{\"id\":\"%s\",\"channel_id\":\"%s\",\"type\":0,\"content\":\"text %s\",\"author\":{"
                 "\"id\":\"5\",\"username\":\"ann\"}%s%s%s%s}",
-                id, channel, id, *guild ? ",\"guild_id\":\"" : "", guild, *guild ? "\"" : "", more);
+                id, channel, id, *guild ? ",\"guild_id\":\"" : "", guild,
+                *guild ? "\",\"member\":{\"roles\":[]}" : "", more);
 
         fake_dispatch(&g->fake, g->fake.last, "MESSAGE_CREATE", d);
         free(d);
 }
 
-/* The i-th question of REST is answered. */
-static void answer(struct rig *g, unsigned i, int status, const char *text)
+static void answer_it(struct asked *a, int status, const char *text)
 {
-        struct asked *a = &g->gets[i];
         json_t *body = text ? json_read(text, strlen(text), NULL) : NULL;
         dc_got_fn *done = a->done;
 
@@ -242,6 +248,17 @@ static void answer(struct rig *g, unsigned i, int status, const char *text)
         a->done = NULL;
         done(a->arg, status, body, "as told");
         json_decref(body);
+}
+
+/* The i-th question of REST is answered. */
+static void answer(struct rig *g, unsigned i, int status, const char *text)
+{
+        answer_it(&g->gets[i], status, text);
+}
+
+static void answer_member(struct rig *g, int status, const char *text)
+{
+        answer_it(&g->member, status, text);
 }
 
 static size_t uncommitted(struct rig *g)
@@ -562,6 +579,8 @@ static void page(struct rig *g, unsigned i, const char *first, unsigned count)
         buf_addch(&b, ']');
         answer(g, i, 200, b.data);
         buf_release(&b);
+        if (g->member.done && g->member_is)
+                answer_member(g, 200, g->member_is);
 }
 
 static void what_a_lost_session_missed_is_read_back_before_what_happens_now(void **state)
@@ -929,6 +948,154 @@ static void what_discord_could_not_tell_is_asked_again_later(void **state)
         assert_false(is_missing(g));
 }
 
+/* ---- who it was ---- */
+
+static const char *metadata(void)
+{
+        return fake_road.arrivals[fake_road.received_count - 1].metadata;
+}
+
+/* A session was lost, and channel 10 is about to be read; nobody tells yet who wrote there. */
+static void missed_something(struct rig *g)
+{
+        char now[24];
+
+        g->member_is = NULL;
+        g->o.catchup_times.wait_ms = 1;
+        connected(g);
+        write_in(g, "10", "1", "100", "");
+        await(g, &fake_road.received_count, 1);
+        fake_road_ack(0, ERR_NONE);
+        assert_int_equal(g->member_count, 0); /* what happens now tells its member */
+        dc_id_at(clock_wall_ms(), now);
+        lose_session(g, now);
+        await(g, &g->get_count, 1);
+}
+
+/* And Ann's messages 200 to 202 are read. */
+static void missed_by_a_stranger(struct rig *g)
+{
+        missed_something(g);
+        page(g, 0, "200", 3);
+}
+
+static void messages_read_back_have_the_roles_of_who_said_them(void **state)
+{
+        struct rig *g = *state;
+
+        missed_by_a_stranger(g);
+        write_in(g, "10", "1", "900", "");
+        write_in(g, "12", "1", "901", "");
+        await(g, &fake_road.received_count, 2);
+        assert_string_equal(key(1), "901"); /* only her channel waits */
+        assert_string_equal(g->member.path, "/guilds/1/members/5");
+        assert_int_equal(g->member_count, 1); /* once for three messages */
+        answer_member(g, 200, "{\"nick\":\"Annie\",\"roles\":[\"77\"]}");
+        await(g, &fake_road.received_count, 6);
+        assert_string_equal(key(2), "200");
+        assert_string_equal(key(3), "201");
+        assert_string_equal(key(4), "202");
+        assert_string_equal(key(5), "900");
+        assert_non_null(strstr(fake_road.arrivals[2].metadata, "\"roles\":[\"77\"]"));
+        assert_non_null(strstr(fake_road.arrivals[4].metadata, "\"roles\":[\"77\"]"));
+        assert_int_equal(g->member_count, 1);
+}
+
+static void who_has_left_has_no_roles(void **state)
+{
+        struct rig *g = *state;
+
+        missed_by_a_stranger(g);
+        answer_member(g, 404, NULL);
+        assert_int_equal(fake_road.received_count, 4);
+        assert_non_null(strstr(metadata(), "\"roles\":[]"));
+        assert_null(strstr(metadata(), "rolesUnknown"));
+}
+
+static void roles_are_asked_for_again_when_discord_was_unwell(void **state)
+{
+        struct rig *g = *state;
+
+        missed_by_a_stranger(g);
+        answer_member(g, 503, NULL);
+        assert_int_equal(fake_road.received_count, 1);
+        await(g, &g->member_count, 2);
+        answer_member(g, 200, "{\"roles\":[\"77\"]}");
+        assert_int_equal(fake_road.received_count, 4);
+        assert_non_null(strstr(metadata(), "\"roles\":[\"77\"]"));
+}
+
+static void roles_discord_does_not_tell_are_unknown_after_a_while(void **state)
+{
+        struct rig *g = *state;
+        unsigned asked = 0;
+
+        missed_by_a_stranger(g);
+        while (fake_road.received_count == 1 && asked < 20) {
+                await(g, &g->member_count, ++asked);
+                answer_member(g, 500, NULL);
+        }
+        assert_int_equal(asked, 9);
+        assert_int_equal(fake_road.received_count, 4);
+        assert_non_null(strstr(metadata(), "\"rolesUnknown\":true"));
+        assert_null(strstr(metadata(), "\"roles\""));
+}
+
+static void what_happens_now_and_does_not_tell_its_member_is_asked_about_too(void **state)
+{
+        struct rig *g = *state;
+
+        connected(g);
+        fake_dispatch(&g->fake, g->fake.last, "MESSAGE_REACTION_REMOVE",
+                      "{\"user_id\":\"5\",\"channel_id\":\"10\",\"guild_id\":\"1\",\"message_id\":\"8\","
+                      "\"emoji\":{\"id\":null,\"name\":\"x\"}}");
+        await(g, &g->member_count, 1);
+        answer_member(g, 200, "{\"roles\":[\"77\"],\"user\":{\"id\":\"5\",\"username\":\"ann\"}}");
+        assert_int_equal(fake_road.received_count, 1);
+        assert_non_null(strstr(metadata(), "\"roles\":[\"77\"]"));
+        fake_dispatch(&g->fake, g->fake.last, "MESSAGE_UPDATE",
+                      "{\"id\":\"8\",\"channel_id\":\"10\",\"guild_id\":\"1\",\"content\":\"changed\","
+                      "\"edited_timestamp\":\"2026-01-02T03:04:05.000000+00:00\","
+                      "\"author\":{\"id\":\"5\",\"username\":\"ann\"}}");
+        await(g, &fake_road.received_count, 2);
+        assert_int_equal(g->member_count, 1); /* the answer is remembered for a while */
+        assert_non_null(strstr(metadata(), "\"roles\":[\"77\"]"));
+}
+
+static void few_are_asked_about_at_once(void **state)
+{
+        struct rig *g = *state;
+        struct buf b;
+
+        missed_something(g);
+        buf_init(&b, 0);
+        for (unsigned i = 0; i < 6; i++)
+                buf_addf(&b,
+                         "%c{\"id\":\"%u\",\"channel_id\":\"10\",\"type\":0,\"content\":\"hi\","
+                         "\"author\":{\"id\":\"%u\"}}",
+                         i ? ',' : '[', 400 - i, 50 + i);
+        buf_addch(&b, ']');
+        answer(g, 0, 200, b.data);
+        buf_release(&b);
+        assert_int_equal(g->member_count, 4);
+        answer_member(g, 503, NULL); /* one that must wait makes room */
+        assert_int_equal(g->member_count, 5);
+        close_it(g);
+}
+
+static void nobody_is_asked_about_direct_messages_and_webhooks(void **state)
+{
+        struct rig *g = *state;
+
+        connected(g);
+        write_in(g, "30", "", "100", "");
+        fake_dispatch(&g->fake, g->fake.last, "MESSAGE_CREATE",
+                      "{\"id\":\"101\",\"channel_id\":\"10\",\"guild_id\":\"1\",\"content\":\"news\","
+                      "\"webhook_id\":\"6\",\"author\":{\"id\":\"6\",\"username\":\"feed\"}}");
+        await(g, &fake_road.received_count, 2);
+        assert_int_equal(g->member_count, 0);
+}
+
 static void one_that_waits_does_not_stop_the_others(void **state)
 {
         struct rig *g = *state;
@@ -1024,6 +1191,13 @@ int main(void)
                 T(a_resumed_session_goes_on_reading_back_where_it_is),
                 T(a_gap_is_closed_when_all_of_it_is_stored),
                 T(what_discord_could_not_tell_is_asked_again_later),
+                T(messages_read_back_have_the_roles_of_who_said_them),
+                T(who_has_left_has_no_roles),
+                T(roles_are_asked_for_again_when_discord_was_unwell),
+                T(roles_discord_does_not_tell_are_unknown_after_a_while),
+                T(what_happens_now_and_does_not_tell_its_member_is_asked_about_too),
+                T(few_are_asked_about_at_once),
+                T(nobody_is_asked_about_direct_messages_and_webhooks),
                 T(one_that_waits_does_not_stop_the_others),
                 T(the_first_session_ever_reads_nothing_back),
                 T(a_bad_token_names_where_it_belongs),

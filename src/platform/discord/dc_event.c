@@ -90,6 +90,8 @@ void dc_read_person(struct dc_reading *r, const json_t *user, const json_t *memb
         in->is_own = is_self(r, in->sender_id);
         if (json_is_array(roles))
                 json_object_set(r->item->metadata, "roles", roles);
+        else if (in->guild && json_is_null(member))
+                dc_note(r, "rolesUnknown", json_true());
 }
 
 /* ---- attachments ---- */
@@ -199,14 +201,20 @@ static void read_notes(struct dc_reading *r, const json_t *message)
                 dc_note(r, "forwarded", json_true());
 }
 
+static bool is_said(const json_t *message)
+{
+        int64_t type = json_int(message, "type", TYPE_DEFAULT);
+
+        return type == TYPE_DEFAULT || type == TYPE_REPLY;
+}
+
 /* What messages and edits have in common. NULL: it is not what people say. */
 static struct incoming *read_body(struct dc_reading *r, json_t *d)
 {
-        int64_t type = json_int(d, "type", TYPE_DEFAULT);
         const char *id = id_of(d, "id"), *raw = json_str(d, "content", NULL);
         struct incoming *in;
 
-        if (type != TYPE_DEFAULT && type != TYPE_REPLY) {
+        if (!is_said(d)) {
                 ignore(r, "it is a message of Discord itself");
                 return NULL;
         }
@@ -240,14 +248,21 @@ static void read_message(struct dc_reading *r, json_t *d)
                 ignore(r, "it says nothing, or we may not read it (Message Content Intent)");
 }
 
-/* Only what somebody has changed: links that unfold are updates, too. */
+/* Links that unfold are updates, too. */
+static bool is_edit(const json_t *d, int64_t *ms)
+{
+        const char *when = json_str(d, "edited_timestamp", NULL);
+
+        return when && json_str(d, "content", NULL) && clock_parse_iso(when, ms) == 0;
+}
+
 static void read_edit(struct dc_reading *r, json_t *d)
 {
         const char *when = json_str(d, "edited_timestamp", NULL);
         struct incoming *in;
         int64_t ms;
 
-        if (!when || !json_str(d, "content", NULL) || clock_parse_iso(when, &ms) < 0) {
+        if (!is_edit(d, &ms)) {
                 ignore(r, "nobody has edited it");
                 return;
         }
@@ -337,19 +352,41 @@ static void read_reaction_remove(struct dc_reading *r, json_t *d)
         read_reaction(r, d, EVENT_REACTION_REMOVED);
 }
 
+/* ---- who ---- */
+
+/* Webhooks are nobody's. */
+static const char *who_said(const json_t *d)
+{
+        return is_said(d) && !json_str(d, "webhook_id", NULL) ? id_of(json_object_get(d, "author"), "id")
+                                                              : NULL;
+}
+
+static const char *who_edited(const json_t *d)
+{
+        int64_t ms;
+
+        return is_edit(d, &ms) ? who_said(d) : NULL;
+}
+
+static const char *who_reacted(const json_t *d)
+{
+        return id_of(d, "user_id");
+}
+
 /* ---- the dispatch ---- */
 
 static const struct {
         const char *type;
         void (*read)(struct dc_reading *r, json_t *d);
+        const char *(*who)(const json_t *d); /* NULL: nobody, or it always comes with its member */
 } kinds[] = {
-        { "MESSAGE_CREATE", read_message },
-        { "MESSAGE_UPDATE", read_edit },
-        { "MESSAGE_DELETE", read_delete },
-        { "MESSAGE_DELETE_BULK", read_bulk },
-        { "MESSAGE_REACTION_ADD", read_reaction_add },
-        { "MESSAGE_REACTION_REMOVE", read_reaction_remove },
-        { "INTERACTION_CREATE", dc_read_interaction },
+        { "MESSAGE_CREATE", read_message, who_said },
+        { "MESSAGE_UPDATE", read_edit, who_edited },
+        { "MESSAGE_DELETE", read_delete, NULL },
+        { "MESSAGE_DELETE_BULK", read_bulk, NULL },
+        { "MESSAGE_REACTION_ADD", read_reaction_add, who_reacted },
+        { "MESSAGE_REACTION_REMOVE", read_reaction_remove, who_reacted },
+        { "INTERACTION_CREATE", dc_read_interaction, NULL },
 };
 
 const char *dc_event_place(const char *type, const json_t *d)
@@ -357,6 +394,16 @@ const char *dc_event_place(const char *type, const json_t *d)
         for (size_t i = 0; i < COUNT(kinds); i++)
                 if (strcmp(kinds[i].type, type) == 0)
                         return id_of(d, "channel_id");
+        return NULL;
+}
+
+const char *dc_event_stranger(const char *type, const json_t *d)
+{
+        if (json_is_array(json_object_get(json_object_get(d, "member"), "roles")))
+                return NULL;
+        for (size_t i = 0; i < COUNT(kinds); i++)
+                if (strcmp(kinds[i].type, type) == 0)
+                        return kinds[i].who ? kinds[i].who(d) : NULL;
         return NULL;
 }
 

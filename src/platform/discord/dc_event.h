@@ -49,6 +49,11 @@ struct dc_item {
 
 /* The channel or thread it happened in, as Discord names it; NULL: nowhere, or it is of no interest. Borrowed. */
 const char *dc_event_place(const char *type, const json_t *d);
+/*
+ * Whose member it should tell and does not: a person's id, borrowed; NULL: it tells, or nobody needs it. Messages read by REST never do. A member of null
+ * says that nobody knows: metadata.rolesUnknown.
+ */
+const char *dc_event_stranger(const char *type, const json_t *d);
 /* Always fills *out (release it); the dispatch is borrowed and its d must outlive it. */
 void dc_item_read(struct dc_item *out, const struct dc_reader *reader, const struct dc_dispatch *e);
 void dc_item_release(struct dc_item *item);

@@ -4,6 +4,7 @@
  *     dc_inbound.c      introduces the gateway to the intake
  *     dc_intake.c       events in order, each committed before the gateway may forget it; files are fetched before
  *     dc_where.c        what kind of place it is, asked when nobody has told
+ *     dc_members.c      who somebody is there, asked when what happened does not tell
  *     dc_event.c        a dispatch in the shape all platforms share (pure)
  *     dc_interaction.c  slash commands, buttons and forms in that shape (pure)
  *     dc_cache.c        the channels, threads and roles we have been told of

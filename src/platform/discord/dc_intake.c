@@ -11,7 +11,9 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "platform/discord/dc_event.h"
+#include "platform/discord/dc_members.h"
 #include "platform/discord/dc_where.h"
+#include "platform/discord/discord.h"
 #include "platform/fetch.h"
 
 #define POSTS_MAX 1000 /* interactions over HTTP that wait to be stored */
@@ -44,6 +46,7 @@ struct work {
         const char *place;
         struct dc_item item;
         bool placed, read;
+        char *stranger; /* whom Discord is asked about, as dc_members has it; NULL: nobody */
         enum work_state state;
         struct want *wants;
         unsigned fetching;
@@ -56,6 +59,7 @@ struct dc_intake {
         struct dc_inbound_hooks hooks;
         struct dc_cache *cache;
         struct dc_where *where;
+        struct dc_members *members;
         struct dc_gateway *gateway;
         char *self;
         bool role_mentions;
@@ -69,6 +73,7 @@ struct dc_intake {
 
 static void flush(struct dc_intake *in);
 static void on_where(void *arg, const char *place, bool known);
+static void on_member(void *arg, const char *path, json_t *member);
 
 /* ---- life ---- */
 
@@ -83,6 +88,7 @@ struct dc_intake *dc_intake_new(const struct dc_inbound_options *o, const struct
         in->role_mentions = o->role_mentions;
         TAILQ_INIT(&in->window);
         in->where = dc_where_new(o, hooks, cache, on_where, in);
+        in->members = dc_members_new(o, hooks, on_member, in);
         map_init(&in->holds);
         in->fetches =
                 (struct fetches){ .adapter = o->adapter, .from = "Discord", .max_bytes = o->media_max_bytes };
@@ -101,6 +107,7 @@ static void work_free(struct work *w)
         json_decref(w->e.d);
         free((char *)(uintptr_t)w->e.type);
         free((char *)(uintptr_t)w->e.session);
+        free(w->stranger);
         free(w);
 }
 
@@ -133,6 +140,7 @@ void dc_intake_free(struct dc_intake *in)
         while ((w = TAILQ_FIRST(&in->window)))
                 finish(w, false);
         dc_where_free(in->where);
+        dc_members_free(in->members);
         map_release(&in->holds);
         timer_free(in->again);
         free(in->self);
@@ -357,7 +365,7 @@ static void fetch(struct work *w, size_t i)
         w->wants[i].fetch = fetch_start(&w->in->fetches, &order, on_fetched, &w->wants[i]);
 }
 
-/* The place is known, as far as it can be. False: there was nothing in it, and the work is gone. */
+/* Place and person are known, as far as they can be. False: there was nothing in it, and the work is gone. */
 static bool read_it(struct work *w)
 {
         struct dc_intake *in = w->in;
@@ -384,6 +392,63 @@ static bool read_it(struct work *w)
         return true;
 }
 
+/* ---- who? ---- */
+
+/* Where Discord has the member that should be told here and is not; NULL: nothing is missing. To be freed. */
+static char *path_of_stranger(const struct work *w)
+{
+        const char *user = dc_event_stranger(w->e.type, w->e.d), *guild = json_str(w->e.d, "guild_id", NULL);
+        struct dc_place place = { .type = -1 };
+
+        if (!user || (w->in->self && strcmp(user, w->in->self) == 0))
+                return NULL;
+        dc_cache_place(w->in->cache, w->place, &place);
+        guild = guild ? guild : place.guild;
+        return dc_is_id(guild) ? mem_printf("/guilds/%s/members/%s", guild, user) : NULL;
+}
+
+/* As if Discord had told it at once. What it told is not ours to change; `place` is in both. */
+static bool introduce(struct work *w, json_t *member)
+{
+        json_t *d = json_copy(w->e.d);
+
+        json_object_set(d, "member", member);
+        json_decref(w->e.d);
+        w->e.d = d;
+        return read_it(w);
+}
+
+/* The place is known. False: the work is gone. */
+static bool meet(struct work *w)
+{
+        char *path = path_of_stranger(w);
+        json_t *member = path ? dc_members_get(w->in->members, path, w->missed) : NULL;
+
+        if (path && !member) {
+                w->stranger = path;
+                return true;
+        }
+        free(path);
+        return member ? introduce(w, member) : read_it(w);
+}
+
+/* Whatever waits for the person goes on. */
+static void on_member(void *arg, const char *path, json_t *member)
+{
+        struct dc_intake *in = arg;
+        struct work *w, *after;
+
+        for (w = TAILQ_FIRST(&in->window); w; w = after) {
+                after = TAILQ_NEXT(w, next);
+                if (!w->stranger || strcmp(w->stranger, path) != 0)
+                        continue;
+                free(w->stranger);
+                w->stranger = NULL;
+                introduce(w, member);
+        }
+        flush(in);
+}
+
 /* ---- which place? ---- */
 
 /* Whatever waits for the place goes on. */
@@ -398,7 +463,7 @@ static void on_where(void *arg, const char *place, bool known)
                         continue;
                 w->placed = true;
                 if (known)
-                        read_it(w);
+                        meet(w);
                 else /* missed, and not even known to be a DM */
                         finish(w, true);
         }
@@ -423,7 +488,7 @@ static void prepare(struct work *w)
         w->placed = !guild || dc_where_knows(w->in->where, w->place, is_interaction(w) ? NULL : guild);
         if (!w->placed)
                 dc_where_ask(w->in->where, w->place, guild);
-        else if (read_it(w) && w->state == WORK_READY)
+        else if (meet(w) && w->state == WORK_READY)
                 flush(w->in);
 }
 
@@ -527,7 +592,7 @@ void dc_intake_missed(struct dc_intake *in, const char *place, json_t *message)
         w->placed = dc_where_knows(in->where, place, NULL); /* whether this is a DM is not in the message */
         if (!w->placed)
                 dc_where_ask(in->where, place, NULL);
-        else if (read_it(w))
+        else if (meet(w))
                 flush(in);
 }
 

@@ -1,7 +1,7 @@
 /*
  * dc_intake: what happened on Discord, on its way to the inbox.
  *
- *     arrived ──► placed (which channel is this?) ──► fetching (files) ──► ready ──► storing ──► done
+ *     arrived ──► placed (which channel is this?) ──► met (who is it?) ──► fetching (files) ──► ready ──► storing ──► done
  *
  * Events of one place are handed over in their order; those of other places do not wait for them. A dispatch is acknowledged to the gateway when
  * it is committed, or when there is nothing in it for us. When the inbox refuses, it stays and is handed over again.
