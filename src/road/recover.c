@@ -117,6 +117,14 @@ static int read_input(struct store_tx *tx, struct row *w, int64_t seq, struct er
         return 0;
 }
 
+static int read_anew(struct store_tx *tx, struct row *w, struct error *err)
+{
+        struct lane_name where = { .adapter = w->adapter, .channel = w->channel, .thread = w->thread };
+
+        return anew_look(tx, &where, w->count > 0 ? w->inputs[0]->sender_id : NULL, w->id, &w->anew, err);
+}
+
+/* What was said, and whether that was after a new beginning. */
 static int read_inputs(struct store_tx *tx, struct row *w, const char *inputs, struct error *err)
 {
         const char *p = inputs;
@@ -131,7 +139,7 @@ static int read_inputs(struct store_tx *tx, struct row *w, const char *inputs, s
                         return -1;
                 p = *end == ',' ? end + 1 : end;
         }
-        return 0;
+        return read_anew(tx, w, err);
 }
 
 #define TURN_COLUMNS                                                                                        \
@@ -169,13 +177,6 @@ static struct row *read_row(struct store_stmt *s, char **inputs_out)
         return w;
 }
 
-static int read_anew(struct store_tx *tx, struct row *w, struct error *err)
-{
-        struct lane_name where = { .adapter = w->adapter, .channel = w->channel, .thread = w->thread };
-
-        return anew_look(tx, &where, w->count > 0 ? w->inputs[0]->sender_id : NULL, w->id, &w->anew, err);
-}
-
 struct reading {
         struct rows rows;
         int64_t next_turn;
@@ -204,7 +205,7 @@ static int read_turns(struct store_tx *tx, void *arg, struct error *err)
 
                 free(inputs);
                 STAILQ_INSERT_TAIL(&v->rows, w, next);
-                if (got < 0 || read_anew(tx, w, err) < 0) {
+                if (got < 0) {
                         store_reset(s);
                         return -1;
                 }

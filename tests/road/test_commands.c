@@ -222,6 +222,34 @@ static void a_turn_that_was_there_before_belongs_to_what_was(void **state)
         rig_free(g);
 }
 
+static void on_retried(void *arg, const struct error *err)
+{
+        assert_null(err);
+        *(bool *)arg = true;
+}
+
+static void a_failed_turn_that_is_tried_again_belongs_where_it_did(void **state)
+{
+        struct rig *g = rig_with_commands();
+        int64_t failed, chat;
+        bool retried = false;
+
+        (void)state;
+        says(g, "/new");
+        says(g, "after");
+        rig_until(g, &g->run_count, 1);
+        failed = g->runs[0].run->id;
+        chat = g->runs[0].run->anew.chat;
+        assert_true(chat > 0);
+        rig_fail(g, 0, ERR_INVALID, "no");
+        rig_until_idle(g);
+        turn_retry(g->road, failed, on_retried, &retried);
+        rig_until(g, &g->run_count, 2);
+        assert_true(retried);
+        assert_int_equal(g->runs[1].run->anew.chat, chat);
+        rig_free(g);
+}
+
 static void a_stop_ends_what_runs_and_what_waits(void **state)
 {
         struct rig *g = rig_with_commands();
@@ -453,6 +481,7 @@ int main(void)
                 cmocka_unit_test(a_turn_knows_where_its_conversation_began),
                 cmocka_unit_test(who_begins_anew_does_so_for_himself_and_for_the_chat),
                 cmocka_unit_test(a_turn_that_was_there_before_belongs_to_what_was),
+                cmocka_unit_test(a_failed_turn_that_is_tried_again_belongs_where_it_did),
                 cmocka_unit_test(a_stop_ends_what_runs_and_what_waits),
                 cmocka_unit_test(
                         a_stop_means_whatever_agent_works_for_the_person_or_the_room_but_nobody_else),
