@@ -84,7 +84,7 @@ char *agent_session(const struct agent *a, const struct turn_run *run)
 {
         const struct instance *i = (const struct instance *)a;
 
-        if (i && strcmp(i->conf->common.session, "conversation") != 0)
+        if (strcmp(i->conf->common.session, "conversation") != 0)
                 return name_of_parts(run, &i->conf->common);
         return run->session ? mem_strdup(run->session) : name_of_its_own(&i->all->answers, run);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/agents_private.h"
 #include "agent/llm.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -167,8 +168,13 @@ static json_t *request_of(const struct llm_conf *conf, const char *base)
                 .session = "s", .inputs = inputs, .input_count = 1, .history = history, .history_count = 2
         };
         char *address = mem_strdup(base);
-        const struct llm m = { .conf = conf, .wire = &openai_wire, .model = "gpt-5", .base = address };
         struct error err = { 0 };
+        struct instance in_registry = { .conf = agent_conf_make("m", "echo", NULL, &err) };
+        const struct llm m = { .agent = &in_registry.agent,
+                               .conf = conf,
+                               .wire = &openai_wire,
+                               .model = "gpt-5",
+                               .base = address };
         struct buf body;
         json_t *request;
 
@@ -177,6 +183,7 @@ static json_t *request_of(const struct llm_conf *conf, const char *base)
         request = json_read(body.data, body.len, &err);
         assert_non_null(request);
         buf_release(&body);
+        agent_conf_free(in_registry.conf);
         free(address);
         return request;
 }
