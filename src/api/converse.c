@@ -193,7 +193,8 @@ static void digest(const char *agent, const char *channel, const char *text, cha
 static int compare(struct store_tx *tx, void *arg, struct error *err)
 {
         struct handing *h = arg;
-        struct store_stmt *s = store_prepare(tx, "SELECT channel, payload FROM journal WHERE seq = ?1");
+        struct store_stmt *s =
+                store_prepare(tx, "SELECT channel, payload FROM journal WHERE seq = ?1 AND payload <> '{}'");
         char before[SHA256_HEX_SIZE];
         json_t *payload;
         int rc;

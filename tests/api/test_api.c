@@ -216,6 +216,28 @@ static void another_message_with_a_used_id_is_a_conflict(void **state)
         free(post(r, "{\"text\":\"hello\",\"instanceId\":\"terminal\",\"externalId\":\"m1\"}"));
 }
 
+static int forget_contents(struct store_tx *tx, void *arg, struct error *err)
+{
+        (void)arg;
+        return store_run(store_prepare(tx, "UPDATE journal SET payload = '{}' WHERE key IS NOT NULL"), err);
+}
+
+/* As the bus leaves it when its retention is over: only that it was there is known. */
+static void a_repetition_of_what_is_no_longer_kept_is_no_conflict(void **state)
+{
+        struct api_rig *r = *state;
+        char *first = post(r, "{\"text\":\"hello\",\"externalId\":\"m1\"}");
+        struct api_answer a;
+
+        assert_int_equal(store_write_now(r->store, forget_contents, NULL, NULL), 0);
+        a = api_rig_ask(r, "POST", INBOUND, "{\"text\":\"hello\",\"externalId\":\"m1\"}");
+        assert_int_equal(a.status, 202);
+        assert_string_equal(at(&a, "data", "status"), "duplicate");
+        assert_string_equal(at(&a, "data", "eventId"), first);
+        api_answer_release(&a);
+        free(first);
+}
+
 static const json_t *reply_of(const struct api_answer *a)
 {
         return json_object_get(json_object_get(a->json, "data"), "reply");
@@ -861,6 +883,7 @@ int main(void)
                 API(unknown_routes_and_methods_have_the_same_envelope),
                 API(a_message_is_stored_once_and_answered),
                 API(another_message_with_a_used_id_is_a_conflict),
+                API(a_repetition_of_what_is_no_longer_kept_is_no_conflict),
                 API(who_waits_gets_the_reply),
                 API(who_waits_is_told_of_silence_and_failure),
                 API(waiting_ends_when_the_time_is_up),
