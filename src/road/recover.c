@@ -72,7 +72,9 @@ static struct incoming *parse_event(struct store_stmt *s)
 /* *out: the event, or NULL when it is no longer kept. */
 static int read_event(struct store_tx *tx, int64_t seq, struct incoming **out, struct error *err)
 {
-        struct store_stmt *s = store_prepare(tx, "SELECT " JOURNAL_COLUMNS " FROM journal WHERE seq = ?1");
+        struct store_stmt *s = store_prepare(
+                tx, "SELECT " JOURNAL_COLUMNS " FROM journal WHERE seq = ?1"
+                    " AND payload <> '{}'" /* of an old one perhaps only its key is kept, see bus.h */);
         int rc;
 
         *out = NULL;

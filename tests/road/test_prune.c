@@ -9,6 +9,7 @@
 #include "../lib/road_rig.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "bus/bus_private.h"
 #include "road/road_private.h"
 
 #define DAY_MS 86400000LL
@@ -159,6 +160,38 @@ static void the_messages_of_an_open_turn_are_kept_however_short_events_are(void 
         rig_free(g);
 }
 
+static void on_retried(void *arg, const struct error *err)
+{
+        *(int *)arg = err ? (int)err->kind : 1000;
+}
+
+/* The row of such a message is still there, but only to know it again. */
+static void a_turn_whose_messages_are_no_longer_kept_is_not_tried_once_more(void **state)
+{
+        int64_t short_ms[STREAM_COUNT];
+        struct rig *g = rig_new();
+        int outcome = 0;
+
+        (void)state;
+        rig_say(g, "j", "c", "echo", "hello", NULL);
+        rig_until(g, &g->run_count, 1);
+        rig_fail(g, 0, ERR_NET, NULL);
+        rig_until_idle(g);
+        prune(g);
+        for (int i = 0; i < STREAM_COUNT; i++)
+                short_ms[i] = 1;
+        bus_set_retention(g->bus, short_ms);
+        rig_spin(g, 2);
+        bus_prune(g->bus);
+        rig_until_count(g, "SELECT count(*) FROM journal WHERE payload = '{}'", 1);
+        turn_retry(g->road, 1, on_retried, &outcome);
+        rig_spin(g, 1);
+        assert_int_equal(outcome, ERR_MISSING);
+        assert_int_equal(g->run_count, 1);
+        assert_string_equal(rig_text(g, "SELECT state FROM turns"), "failed");
+        rig_free(g);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -167,6 +200,7 @@ int main(void)
                 cmocka_unit_test(records_from_the_future_do_not_keep_those_behind_them),
                 cmocka_unit_test(what_is_open_is_never_pruned),
                 cmocka_unit_test(the_messages_of_an_open_turn_are_kept_however_short_events_are),
+                cmocka_unit_test(a_turn_whose_messages_are_no_longer_kept_is_not_tried_once_more),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
