@@ -22,7 +22,7 @@ struct pruning {
         int64_t record_before_ms, transcript_before_ms;
         int64_t future_ms; /* what was made after this was made by a wrong clock */
         int64_t decided;   /* every event up to here is decided; 0: not known */
-        int64_t done;      /* no open turn needs an event up to here any more; 0: not known */
+        int64_t done;      /* no open turn needs an event up to here any more; -1: not known */
         bool more;
 };
 
@@ -61,7 +61,7 @@ static int write_pruning(struct store_tx *tx, void *arg, struct error *err)
                         return -1;
                 p->more = p->more || store_changes(tx) >= PRUNE_ROWS;
         }
-        if (p->done > 0 && bus_cursor_set(tx, TURNS_CURSOR, p->done, err) < 0)
+        if (p->done >= 0 && bus_cursor_set(tx, TURNS_CURSOR, p->done, err) < 0)
                 return -1;
         return p->decided > 0 ? bus_cursor_set(tx, ROAD_CURSOR, p->decided, err) : 0;
 }
@@ -82,16 +82,16 @@ static void on_pruned(void *arg, const struct error *err)
 /* A turn is read back from its events after a crash: they must not go before it has ended, however short events are kept. */
 static int64_t done_up_to(const struct road *r, int64_t decided)
 {
-        int64_t done = decided;
+        int64_t done = decided > 0 ? decided : INT64_MAX;
         void *value;
 
         for (size_t i = 0; map_each(&r->turns, &i, NULL, &value);) {
                 const struct turn *t = value;
 
-                if (t->input_count > 0 && (done == 0 || t->inputs[0]->event <= done))
+                if (t->input_count > 0 && t->inputs[0]->event <= done)
                         done = t->inputs[0]->event - 1;
         }
-        return done;
+        return done == INT64_MAX ? -1 : done;
 }
 
 void prune_run(void *road)

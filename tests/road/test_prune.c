@@ -139,20 +139,24 @@ static void what_is_open_is_never_pruned(void **state)
 
 static void the_messages_of_an_open_turn_are_kept_however_short_events_are(void **state)
 {
+        static const char *const chats[] = { "c", "d", "e", "f", "g" };
         struct rig *g = rig_new();
         int64_t first;
 
         (void)state;
-        rig_say(g, "x", "c", "echo", "hello", NULL);
+        rig_say(g, "x", chats[0], "echo", "hello", NULL);
         rig_until(g, &g->run_count, 1);
         first = g->last_event;
-        rig_say(g, "x", "d", "echo", "hello", NULL);
-        rig_until(g, &g->run_count, 2);
+        for (unsigned i = 1; i < COUNT(chats); i++) {
+                rig_say(g, "x", chats[i], "echo", "hello", NULL);
+                rig_until(g, &g->run_count, i + 1);
+        }
         prune(g);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM cursors WHERE name = 'turns'"), 1);
         assert_int_equal(rig_count(g, "SELECT seq FROM cursors WHERE name = 'turns'"), first - 1);
         g->auto_send = true;
-        rig_answer(g, 0, "hi");
-        rig_answer(g, 1, "hi");
+        for (unsigned i = 0; i < COUNT(chats); i++)
+                rig_answer(g, i, "hi");
         rig_until_idle(g);
         prune(g);
         assert_int_equal(rig_count(g, "SELECT seq FROM cursors WHERE name = 'turns'"),
