@@ -235,7 +235,8 @@ static struct turn *place_row(struct road *r, struct row *w)
         int64_t next = r->next_turn;
 
         lane->conversation = w->conversation;
-        lane->joins_from = w->joins_from;
+        if (lane->joins_from < w->joins_from) /* it may have begun anew since the row was read */
+                lane->joins_from = w->joins_from;
         r->next_turn = w->id;
         t = turn_new(r, lane, w->agent, w->rule, w->trace);
         r->next_turn = next > w->id ? next : w->id + 1;

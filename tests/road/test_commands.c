@@ -250,6 +250,30 @@ static void a_failed_turn_that_is_tried_again_belongs_where_it_did(void **state)
         rig_free(g);
 }
 
+/* The turn was read back before the command was carried out, and comes into its lane after that. */
+static void nothing_joins_an_old_turn_that_is_tried_again_during_a_new_beginning(void **state)
+{
+        struct rig *g = rig_with_commands();
+        bool retried = false;
+
+        (void)state;
+        says(g, "failed");
+        rig_until(g, &g->run_count, 1);
+        rig_fail(g, 0, ERR_INVALID, "no");
+        rig_until_idle(g);
+        says(g, "running");
+        rig_until(g, &g->run_count, 2);
+        rig_say(g, "j", "c", "batch", "/new", NULL);
+        turn_retry(g->road, 1, on_retried, &retried);
+        rig_until_count(g, "SELECT count(*) FROM turns WHERE id = 1 AND state = 'queued'", 1);
+        says(g, "first of the new one");
+        rig_answer(g, 1, "1");
+        rig_until(g, &g->run_count, 3);
+        assert_true(retried);
+        assert_string_equal(g->runs[2].text, "failed");
+        rig_free(g);
+}
+
 static void a_stop_ends_what_runs_and_what_waits(void **state)
 {
         struct rig *g = rig_with_commands();
@@ -482,6 +506,7 @@ int main(void)
                 cmocka_unit_test(who_begins_anew_does_so_for_himself_and_for_the_chat),
                 cmocka_unit_test(a_turn_that_was_there_before_belongs_to_what_was),
                 cmocka_unit_test(a_failed_turn_that_is_tried_again_belongs_where_it_did),
+                cmocka_unit_test(nothing_joins_an_old_turn_that_is_tried_again_during_a_new_beginning),
                 cmocka_unit_test(a_stop_ends_what_runs_and_what_waits),
                 cmocka_unit_test(
                         a_stop_means_whatever_agent_works_for_the_person_or_the_room_but_nobody_else),
