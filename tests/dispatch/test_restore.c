@@ -76,6 +76,12 @@ static int find(struct store_tx *tx, void *arg, struct error *err)
         return a->in ? 0 : -1;
 }
 
+static int forget_contents(struct store_tx *tx, void *arg, struct error *err)
+{
+        (void)arg;
+        return store_run(store_prepare(tx, "UPDATE journal SET payload = '{}' WHERE key IS NOT NULL"), err);
+}
+
 static void an_event_of_the_journal_can_be_tried_again(void **state)
 {
         struct rig *g = rig_new();
@@ -97,6 +103,10 @@ static void an_event_of_the_journal_can_be_tried_again(void **state)
         assert_int_equal(err.kind, ERR_INVALID);
         a.seq = 1000000;
         assert_int_equal(store_read_now(g->store, find, &a, &err), -1);
+        assert_int_equal(err.kind, ERR_MISSING);
+        a.seq = g->last_event;
+        assert_int_equal(store_write_now(g->store, forget_contents, NULL, NULL), 0);
+        assert_int_equal(store_read_now(g->store, find, &a, &err), -1); /* its retention is over */
         assert_int_equal(err.kind, ERR_MISSING);
         rig_free(g);
 }
