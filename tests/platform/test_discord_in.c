@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "fake_gateway.h"
 #include "fake_road.h"
+#include "platform/discord/dc_catchup.h"
 #include "platform/discord/dc_inbound.h"
 #include "platform/discord/discord.h"
 
@@ -794,6 +795,30 @@ static void only_guilds_of_the_shard_that_missed_something_are_called(void **sta
         assert_int_equal(g->get_count, 3);
 }
 
+/* Only the first shard looks up recent conversations, at the end of which everything goes on; the others have to let it go themselves. */
+static void no_shard_holds_everything_for_ever(void **state)
+{
+        struct rig *g = *state;
+        const struct dc_inbound_hooks hooks = { .ctx = g, .get = on_get, .get_later = on_get };
+        struct dc_cache *cache = dc_cache_new();
+        struct dc_intake *intake = dc_intake_new(&g->o, &hooks, cache);
+        struct dc_catchup *catchup = dc_catchup_new(&g->o, &hooks, intake, NULL, NULL);
+        json_t *message = json_pack("{s:s, s:s, s:i, s:s, s:{s:s, s:s}}", "id", "900", "channel_id", "77",
+                                    "type", 0, "content", "hi", "author", "id", "5", "username", "ann");
+        bool held;
+
+        dc_catchup_behind(catchup);
+        dc_intake_event(intake, &(struct dc_dispatch){ .type = "MESSAGE_CREATE", .d = message });
+        held = fake_road.received_count == 0;
+        dc_catchup_resumed(catchup, 1, 2, clock_wall_ms());
+        json_decref(message);
+        dc_catchup_free(catchup);
+        dc_intake_free(intake);
+        dc_cache_free(cache);
+        assert_true(held);
+        assert_int_equal(fake_road.received_count, 1);
+}
+
 /* 300 channels of one guild have news: the next guild is not even asked before most of them are read. */
 static void further_guilds_wait_until_there_is_room_for_their_channels(void **state)
 {
@@ -1186,6 +1211,7 @@ int main(void)
                 T(a_process_that_ends_while_reading_back_begins_again),
                 T(every_guild_is_called_however_many_there_are),
                 T(only_guilds_of_the_shard_that_missed_something_are_called),
+                T(no_shard_holds_everything_for_ever),
                 T(further_guilds_wait_until_there_is_room_for_their_channels),
                 T(nothing_more_is_read_back_while_the_inbox_is_behind),
                 T(a_resumed_session_goes_on_reading_back_where_it_is),

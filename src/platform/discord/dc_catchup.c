@@ -288,6 +288,8 @@ void dc_catchup_gap(struct dc_catchup *c, unsigned shard, unsigned shards, int64
                  LOG_I("seconds", (now - from) / 1000));
         if (shard == 0) /* DMs are there */
                 begin_recent(c, from);
+        else if (!c->recent) /* nothing would end the waiting */
+                release_all(c);
 }
 
 static void call_guilds(struct dc_catchup *c, unsigned shard)
