@@ -9,8 +9,8 @@
  *    own message with the same text and the same question counts as well.
  *    A file is known by its size.
  *  - when neither can be found out (no right to read the history), the delivery ends as unknown, never as a repetition.
- * Answers to slash commands are edits of the message that Discord shows already: these may be repeated as long as we have the command's token. An
- * attempt of another life of the process has lost it, and goes to the channel with a nonce that Discord has never seen: it looks first, too.
+ * Answers to slash commands are edits of the message that Discord shows already: these may be repeated as long as the command's token is worth
+ * something. After that an attempt goes to the channel with a nonce that Discord has never seen: it looks first, too.
  */
 #include <stdio.h>
 #include <stdlib.h>
