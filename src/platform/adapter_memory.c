@@ -2,14 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/crypto.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -53,29 +52,10 @@ static char *memory_path(const struct adapter *a)
         return mem_printf("%s/state/%s-%s.json", a->dir, a->ops->name, a->name);
 }
 
-static json_t *read_file(const char *path)
-{
-        FILE *f = fopen(path, "re");
-        json_t *value = NULL;
-        struct buf text;
-        char *at;
-
-        if (!f)
-                return NULL;
-        buf_init(&text, MEMORY_MAX);
-        while (!feof(f) && !ferror(f) && (at = buf_reserve(&text, 4096)))
-                buf_grew(&text, fread(at, 1, 4096, f));
-        if (feof(f))
-                value = json_read(text.data, text.len, NULL);
-        buf_release(&text);
-        fclose(f);
-        return value;
-}
-
 json_t *adapter_memory_read(const struct adapter *a)
 {
         char *path = memory_path(a);
-        json_t *memory = read_file(path);
+        json_t *memory = file_read_json(path, MEMORY_MAX);
 
         free(path);
         if (json_is_object(memory))
@@ -84,28 +64,13 @@ json_t *adapter_memory_read(const struct adapter *a)
         return json_object();
 }
 
-static bool write_whole(const char *path, const char *text)
-{
-        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-        size_t n = strlen(text);
-        bool ok;
-
-        if (fd < 0)
-                return false;
-        ok = write(fd, text, n) == (ssize_t)n && fsync(fd) == 0;
-        return close(fd) == 0 && ok;
-}
-
 void adapter_memory_write(const struct adapter *a, const json_t *memory)
 {
-        char *path = memory_path(a), *fresh = mem_printf("%s.new", path), *text = json_text(memory);
+        char *path = memory_path(a), *text = json_text(memory);
 
-        if (!write_whole(fresh, text) || rename(fresh, path) < 0) {
+        if (file_replace(path, text) < 0)
                 log_warn("cannot keep what an adapter must remember", LOG_S("adapter", a->name),
                          LOG_S("file", path), LOG_S("why", strerror(errno)));
-                unlink(fresh);
-        }
         free(path);
-        free(fresh);
         free(text);
 }

@@ -1,15 +1,11 @@
 #include "platform/discord/dc_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/buf.h"
-#include "base/json.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -31,35 +27,12 @@ struct dc_file {
 
 /* ---- writing ---- */
 
-static int write_whole(const char *path, const char *text)
-{
-        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-        size_t n = strlen(text);
-        bool ok;
-
-        if (fd < 0)
-                return -1;
-        ok = write(fd, text, n) == (ssize_t)n && fsync(fd) == 0;
-        return close(fd) == 0 && ok ? 0 : -1;
-}
-
-static int replace(const char *path, const char *text)
-{
-        char *fresh = mem_printf("%s.new", path);
-        int rc = write_whole(fresh, text);
-
-        if (rc == 0)
-                rc = rename(fresh, path);
-        free(fresh);
-        return rc;
-}
-
 /* Any thread. */
 static void put(struct dc_file *f, const char *text, uint64_t version)
 {
         pthread_mutex_lock(&f->lock);
         if (version > f->written) {
-                if (replace(f->path, text) < 0)
+                if (file_replace(f->path, text) < 0)
                         log_warn("cannot keep what should survive a restart", LOG_S("file", f->path),
                                  LOG_S("why", strerror(errno)));
                 f->written = version;
@@ -164,19 +137,5 @@ void dc_file_close(struct dc_file *f)
 
 json_t *dc_file_read(const char *path)
 {
-        FILE *f = fopen(path, "re");
-        json_t *value = NULL;
-        struct buf text;
-        char *at;
-
-        if (!f)
-                return NULL;
-        buf_init(&text, FILE_MAX);
-        while (!feof(f) && !ferror(f) && (at = buf_reserve(&text, 4096)))
-                buf_grew(&text, fread(at, 1, 4096, f));
-        if (feof(f))
-                value = json_read(text.data, text.len, NULL);
-        buf_release(&text);
-        fclose(f);
-        return value;
+        return file_read_json(path, FILE_MAX);
 }

@@ -1,0 +1,87 @@
+/* Small files are read whole and replaced whole. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../lib/scratch.h"
+#include "base/file.h"
+
+static char *dir, *path, *fresh;
+
+static int make_dir(void **state)
+{
+        (void)state;
+        dir = scratch_new();
+        path = scratch_path(dir, "a.json");
+        fresh = scratch_path(dir, "a.json.new");
+        return 0;
+}
+
+static int drop_dir(void **state)
+{
+        (void)state;
+        free(path);
+        free(fresh);
+        scratch_free(dir);
+        return 0;
+}
+
+static void what_is_replaced_is_read_and_private(void **state)
+{
+        struct stat st;
+        json_t *value;
+
+        (void)state;
+        assert_int_equal(file_replace(path, "[1]"), 0);
+        assert_int_equal(file_replace(path, "[1, 2]"), 0);
+        value = file_read_json(path, 100);
+        assert_int_equal(json_array_size(value), 2);
+        json_decref(value);
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(st.st_mode & 0777, 0600);
+        assert_int_equal(access(fresh, F_OK), -1);
+}
+
+static void what_cannot_be_replaced_stays_as_it_was(void **state)
+{
+        json_t *value;
+
+        (void)state;
+        assert_int_equal(file_replace(path, "[1]"), 0);
+        assert_int_equal(mkdir(fresh, 0700), 0); /* in the way */
+        assert_int_equal(file_replace(path, "[1, 2]"), -1);
+        assert_int_equal(errno, EISDIR);
+        assert_int_equal(rmdir(fresh), 0);
+        value = file_read_json(path, 100);
+        assert_int_equal(json_array_size(value), 1);
+        json_decref(value);
+}
+
+static void what_is_missing_too_large_or_no_json_is_nothing(void **state)
+{
+        (void)state;
+        assert_null(file_read_json(fresh, 100));
+        assert_int_equal(file_replace(path, "[1,"), 0);
+        assert_null(file_read_json(path, 100));
+        assert_int_equal(file_replace(path, "[1,2]"), 0);
+        assert_null(file_read_json(path, 4));
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(what_is_replaced_is_read_and_private),
+                cmocka_unit_test(what_cannot_be_replaced_stays_as_it_was),
+                cmocka_unit_test(what_is_missing_too_large_or_no_json_is_nothing),
+        };
+
+        return cmocka_run_group_tests(tests, make_dir, drop_dir);
+}
