@@ -1,15 +1,17 @@
 /*
  * bench_chat: people who write to a bot on dragoman-sim, and wait for its answers.
  *
- *     bench_chat URL [--ca FILE] [--mark TEXT] --chats N [--seconds S | --messages M] [--rate R] [--window W]
+ *     bench_chat URL [--ca FILE] [--mark TEXT] --chats N [--seconds S | --messages M] [--rate R]
+ *     [--window W]
  *
- * Each chat is a closed loop: its next message is written when the last one has been answered. The messages that are due are
- * sent as one list, the next list when the simulator has taken the last. --rate R limits all chats together to R messages a second,
- * --window W the messages that are unanswered at a time. --mark TEXT is what stands before the number of the person in the simulator's
- * account of an answer.
+ * Each chat is a closed loop: its next message is written when the last one has been answered. The
+ * messages that are due are sent as one list, the next list when the simulator has taken the last.
+ * --rate R limits all chats together to R messages a second, --window W the messages that are
+ * unanswered at a time. --mark TEXT is what stands before the number of the person in the
+ * simulator's account of an answer.
  *
- * The latency is the time from handing a message to the simulator until its answer is seen there: what Dragoman and the agent
- * take, and the simulator's own work besides.
+ * The latency is the time from handing a message to the simulator until its answer is seen there:
+ * what Dragoman and the agent take, and the simulator's own work besides.
  *
  * Prints: RESULT answered lost unexpected seconds p50 p99 max (microseconds)
  */
@@ -91,7 +93,8 @@ static int64_t due(const struct run *r, uint64_t now)
         if (n > r->window - open)
                 n = r->window - open;
         if (r->rate) {
-                int64_t planned = (int64_t)((now - r->start_ns) / 1000 * (uint64_t)r->rate / 1000000);
+                int64_t planned =
+                        (int64_t)((now - r->start_ns) / 1000 * (uint64_t)r->rate / 1000000);
 
                 if (n > planned - r->sent)
                         n = planned - r->sent;
@@ -117,7 +120,8 @@ static void add_message(struct run *r, struct buf *b, uint64_t now)
         char text[160];
 
         snprintf(text, sizeof(text),
-                 "%" PRId64 " What does the quick brown fox say today, and when will it jump again?",
+                 "%" PRId64
+                 " What does the quick brown fox say today, and when will it jump again?",
                  r->sent);
         jsonw_open(b, '{');
         jsonw_int(b, "from", FIRST_USER + chat);
@@ -146,7 +150,8 @@ static void write_some(struct run *r)
         url = mem_printf("%s/sim/send", r->url);
         r->posting = true;
         http_start(r->http,
-                   &(struct http_request){ .url = url, .headers = headers, .body = b.data, .body_n = b.len },
+                   &(struct http_request){
+                           .url = url, .headers = headers, .body = b.data, .body_n = b.len },
                    &handlers, r);
         free(url);
         buf_release(&b);
@@ -175,8 +180,9 @@ static void on_answer(struct run *r, int64_t chat, uint64_t now)
 }
 
 /*
- * {"items":[{"seq":1,"kind":"message","bot":1,"chat":1000,...},...],"last":1,"missed":false}. Quotes inside of texts are escaped,
- * so what is searched for is found only where it is meant; a parser would take more time than all the rest here.
+ * {"items":[{"seq":1,"kind":"message","bot":1,"chat":1000,...},...],"last":1,"missed":false}.
+ * Quotes inside of texts are escaped, so what is searched for is found only where it is meant; a
+ * parser would take more time than all the rest here.
  */
 static void read_answers(struct run *r, const char *body)
 {
@@ -212,10 +218,11 @@ static void on_looked(void *arg, const struct http_result *result)
 static void look(struct run *r)
 {
         static const struct http_handlers handlers = { .on_done = on_looked };
-        char *url =
-                mem_printf("%s/sim/messages?kind=message&wait=%d&after=%" PRIu64, r->url, WAIT_MS, r->after);
+        char *url = mem_printf("%s/sim/messages?kind=message&wait=%d&after=%" PRIu64, r->url,
+                               WAIT_MS, r->after);
 
-        http_start(r->http, &(struct http_request){ .url = url, .repeatable = true, .max_body = 64u << 20 },
+        http_start(r->http,
+                   &(struct http_request){ .url = url, .repeatable = true, .max_body = 64u << 20 },
                    &handlers, r);
         free(url);
 }
@@ -275,17 +282,21 @@ static void print_result(struct run *r)
                 most = r->micros[n - 1];
         }
         printf("RESULT %" PRId64 " %" PRId64 " %" PRId64 " %.3f %u %u %u\n", r->answered,
-               r->sent - r->answered, r->unexpected, (double)(r->last_answer_ns - r->start_ns) / 1e9, p50,
-               p99, most);
+               r->sent - r->answered, r->unexpected,
+               (double)(r->last_answer_ns - r->start_ns) / 1e9, p50, p99, most);
 }
 
 static const char *read_options(struct run *r, int argc, char **argv)
 {
         static const struct option longs[] = {
-                { "ca", required_argument, NULL, 'a' },       { "mark", required_argument, NULL, 'k' },
-                { "chats", required_argument, NULL, 'c' },    { "seconds", required_argument, NULL, 's' },
-                { "messages", required_argument, NULL, 'm' }, { "rate", required_argument, NULL, 'r' },
-                { "window", required_argument, NULL, 'w' },   { NULL, 0, NULL, 0 },
+                { "ca", required_argument, NULL, 'a' },
+                { "mark", required_argument, NULL, 'k' },
+                { "chats", required_argument, NULL, 'c' },
+                { "seconds", required_argument, NULL, 's' },
+                { "messages", required_argument, NULL, 'm' },
+                { "rate", required_argument, NULL, 'r' },
+                { "window", required_argument, NULL, 'w' },
+                { NULL, 0, NULL, 0 },
         };
         const char *ca = NULL;
         int c;
@@ -321,9 +332,8 @@ static const char *read_options(struct run *r, int argc, char **argv)
                 }
         }
         if (optind + 1 != argc || r->chats < 1 || (r->seconds < 1 && r->messages < 1))
-                fail("usage",
-                     "bench_chat URL [--ca FILE] [--mark TEXT] --chats N [--seconds S | --messages M] "
-                     "[--rate R] [--window W]");
+                fail("usage", "bench_chat URL [--ca FILE] [--mark TEXT] --chats N [--seconds S | "
+                              "--messages M] [--rate R] [--window W]");
         r->url = argv[optind];
         if (r->window < 1)
                 r->window = r->chats;

@@ -3,8 +3,9 @@
  *
  *     bench_llm [--port N] [--delay-ms N]
  *
- * Answers POST /v1/chat/completions as OpenAI does, streamed or whole, always with the same words: at once, or after the delay
- * (any number of calls wait side by side). POST /hook is a webhook agent that says the same. The first line it prints is its address.
+ * Answers POST /v1/chat/completions as OpenAI does, streamed or whole, always with the same words:
+ * at once, or after the delay (any number of calls wait side by side). POST /hook is a webhook
+ * agent that says the same. The first line it prints is its address.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -19,12 +20,13 @@
 
 #define WORDS "The quick brown fox jumps over the lazy dog, and says what it has seen on the way."
 #define USAGE "\"usage\":{\"prompt_tokens\":40,\"completion_tokens\":18,\"total_tokens\":58}"
-#define CHUNK "data: {\"id\":\"c1\",\"object\":\"chat.completion.chunk\",\"model\":\"fox\",\"choices\":"
+#define CHUNK \
+        "data: {\"id\":\"c1\",\"object\":\"chat.completion.chunk\",\"model\":\"fox\",\"choices\":"
 
 static const char whole[] =
         "{\"id\":\"c1\",\"object\":\"chat.completion\",\"model\":\"fox\",\"choices\":[{\"index\":0,"
-        "\"message\":{\"role\":\"assistant\",\"content\":\"" WORDS "\"},\"finish_reason\":\"stop\"}]," USAGE
-        "}";
+        "\"message\":{\"role\":\"assistant\",\"content\":\"" WORDS
+        "\"},\"finish_reason\":\"stop\"}]," USAGE "}";
 
 static const char reply[] = "{\"reply\":\"" WORDS "\"}";
 
@@ -32,8 +34,10 @@ static const char streamed[] =
         CHUNK "[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"" WORDS "\"},"
               "\"finish_reason\":null}]}\n\n"                                //
         CHUNK "[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n" //
-        CHUNK "[]," USAGE "}\n\n"
-              "data: [DONE]\n\n";
+        CHUNK "[]," USAGE "}\n"
+              "\n"
+              "data: [DONE]\n"
+              "\n";
 
 struct llm {
         struct loop *loop;
@@ -86,7 +90,8 @@ static void run_completion(struct http_exchange *x)
 
 static void run_models(struct http_exchange *x)
 {
-        static const char list[] = "{\"object\":\"list\",\"data\":[{\"id\":\"fox\",\"object\":\"model\"}]}";
+        static const char list[] =
+                "{\"object\":\"list\",\"data\":[{\"id\":\"fox\",\"object\":\"model\"}]}";
 
         http_answer(x, 200, "application/json", list, sizeof(list) - 1);
 }

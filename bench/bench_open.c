@@ -3,9 +3,10 @@
  *
  *     bench_open ADDRESS KEY RUN TOTAL RATE CONNECTIONS
  *
- * RATE > 0 is an open loop: message i is due at i / RATE seconds, whether or not earlier ones have been answered, and its
- * latency counts from that moment. A server that stalls is therefore charged for everything that queued up
- * meanwhile (wrk, a closed loop, would just send less). RATE 0 is a closed loop over all connections.
+ * RATE > 0 is an open loop: message i is due at i / RATE seconds, whether or not earlier ones have
+ * been answered, and its latency counts from that moment. A server that stalls is therefore charged
+ * for everything that queued up meanwhile (wrk, a closed loop, would just send less). RATE 0 is a
+ * closed loop over all connections.
  *
  * Prints: RESULT answered errors seconds p50 p99 p99.9 max (microseconds)
  */
@@ -62,16 +63,20 @@ static size_t write_request(struct conn *c)
         long long i = (long long)c->message;
         int n = snprintf(
                 body, sizeof(body),
-                "{\"instanceId\":\"bench\",\"chatId\":\"chat-%lld\",\"externalId\":\"%s-%lld\","
-                "\"sender\":{\"id\":\"user-%lld\",\"displayName\":\"Ann\"},\"text\":\"%lld "
-                "The quick brown fox jumps over the lazy dog. The quick brown fox jumps over the lazy dog. "
-                "The quick brown fox jumps over the lazy dog. The quick brown fox jumps over the lazy dog. "
-                "\"}",
+                "{\"instanceId\":\"bench\",\"chatId\":\"chat-%lld\",\"externalId\":\"%s-%lld\",\"sender\":{\"id\":\"user-%lld\",\"displayName\":\"Ann\"},\"text\":\"%lld "
+                "The quick brown fox jumps over the lazy dog. The quick brown fox jumps over the "
+                "lazy dog. The quick brown fox jumps over the lazy dog. The quick brown fox "
+                "jumps over the lazy dog. \"}",
                 i % CHATS, r->name, i, i % CHATS, i);
 
         n = snprintf(c->request, sizeof(c->request),
-                     "POST /api/v2/messages/inbound HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n"
-                     "Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+                     "POST /api/v2/messages/inbound HTTP/1.1\r\n"
+                     "Host: %s\r\n"
+                     "Authorization: Bearer %s\r\n"
+                     "Content-Type: application/json\r\n"
+                     "Content-Length: %d\r\n"
+                     "\r\n"
+                     "%s",
                      r->address, r->key, n, body);
         if (n <= 0 || (size_t)n >= sizeof(c->request))
                 fail("request", UV_E2BIG);
@@ -101,7 +106,9 @@ static void post(struct conn *c, uint64_t now_ns)
         uv_write(&c->write, (uv_stream_t *)&c->tcp, &buf, 1, on_written);
 }
 
-/* Everything that is due, as far as there are free connections; the rest waits and its clock runs. */
+/*
+ * Everything that is due, as far as there are free connections; the rest waits and its clock runs.
+ */
 static void post_due(struct run *r)
 {
         uint64_t now = clock_mono_ns();
@@ -196,7 +203,8 @@ static void conn_open(struct run *r, const struct sockaddr_in *to)
         uv_tcp_nodelay(&c->tcp, 1);
         c->tcp.data = c;
         connecting++;
-        uv_tcp_connect(mem_zalloc(sizeof(uv_connect_t)), &c->tcp, (const struct sockaddr *)to, on_connected);
+        uv_tcp_connect(mem_zalloc(sizeof(uv_connect_t)), &c->tcp, (const struct sockaddr *)to,
+                       on_connected);
 }
 
 static void parse_address(const char *address, struct sockaddr_in *out)
@@ -209,7 +217,10 @@ static void parse_address(const char *address, struct sockaddr_in *out)
                 fail(address, UV_EINVAL);
 }
 
-/* ---- time: a descriptor that wakes every millisecond, because the loop's own timers are late by up to one ---- */
+/*
+ * ---- time: a descriptor that wakes every millisecond, because the loop's own timers are late by
+ * up to one ----
+ */
 
 static void on_tick(uv_poll_t *poll, int status, int events)
 {

@@ -3,9 +3,10 @@
  *
  *     bench_relay BOT_URL MODEL_URL [--ca FILE]
  *
- * A Telegram bot that asks the model about every message and sends the answer: long polling, one streamed completion, one
- * sendMessage. It stores nothing, remembers nothing and repeats nothing. BOT_URL is the API's address with "/bot" and the
- * token. Says its address in the first line, as the other programs do, and runs until it is told to stop.
+ * A Telegram bot that asks the model about every message and sends the answer: long polling, one
+ * streamed completion, one sendMessage. It stores nothing, remembers nothing and repeats nothing.
+ * BOT_URL is the API's address with "/bot" and the token. Says its address in the first line, as
+ * the other programs do, and runs until it is told to stop.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -173,8 +174,8 @@ static void on_updates(void *arg, const struct http_result *result)
 static void poll_on(struct relay *r)
 {
         static const struct http_handlers handlers = { .on_done = on_updates };
-        char *url =
-                mem_printf("%s/getUpdates?timeout=%d&offset=%" PRId64, r->bot_url, POLL_SECONDS, r->offset);
+        char *url = mem_printf("%s/getUpdates?timeout=%d&offset=%" PRId64, r->bot_url, POLL_SECONDS,
+                               r->offset);
 
         http_start(r->bot, &(struct http_request){ .url = url, .repeatable = true }, &handlers, r);
         free(url);
@@ -182,7 +183,8 @@ static void poll_on(struct relay *r)
 
 int main(int argc, char **argv)
 {
-        static const struct option longs[] = { { "ca", required_argument, NULL, 'a' }, { NULL, 0, NULL, 0 } };
+        static const struct option longs[] = { { "ca", required_argument, NULL, 'a' },
+                                               { NULL, 0, NULL, 0 } };
         struct http_client_options options = { 0 };
         struct relay r = { 0 };
         struct error err = { 0 };

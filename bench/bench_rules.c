@@ -1,8 +1,9 @@
 /*
  * bench_rules: how fast a decision is with 1,000 rules.
  *
- * Each line is a kind of configuration: how many of the rules can concern the adapter of the event, and what it takes to find out that they do
- * not match. "rules/s" counts those that were looked at; the last rule is the one that matches.
+ * Each line is a kind of configuration: how many of the rules can concern the adapter of the event,
+ * and what it takes to find out that they do not match. "rules/s" counts those that were looked at;
+ * the last rule is the one that matches.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,7 +35,8 @@ static const struct kind kinds[] = {
 
 static void add_rule(struct buf *json, const struct kind *k, int n)
 {
-        buf_addf(json, "%s{\"name\": \"rule %d\", \"agent\": \"a\", \"when\": {", n > 0 ? "," : "", n);
+        buf_addf(json, "%s{\"name\": \"rule %d\", \"agent\": \"a\", \"when\": {", n > 0 ? "," : "",
+                 n);
         if (k->spread)
                 buf_addf(json, "\"adapter\": \"bot-%d\", ", n % ADAPTERS);
         buf_addf(json, "%s%d%s}}", k->before, n, k->after);
@@ -54,7 +56,8 @@ static struct rule *read_rules(const struct kind *k)
         buf_addstr(&json, ",{\"name\": \"rest\", \"agent\": \"a\"}]");
         src = settings_source_new("rules", NULL, json.data, json.len, &err);
         for (size_t i = 0; src && i < RULES; i++) {
-                if (rule_read(src, i, json_array_get(settings_source_root(src), i), &rules[i], &err) < 0)
+                if (rule_read(src, i, json_array_get(settings_source_root(src), i), &rules[i],
+                              &err) < 0)
                         break;
         }
         if (err.kind != ERR_NONE) {
@@ -82,13 +85,15 @@ static struct dispatch *dispatch_of(const struct kind *k)
 static void measure(const struct kind *k)
 {
         struct dispatch *d = dispatch_of(k);
-        struct incoming in = { .adapter = "bot-3",
-                               .platform = "discord",
-                               .channel = "123456789012345678",
-                               .chat = CHAT_GROUP,
-                               .sender_id = "234567890123456789",
-                               .text = "deploy service-none to production when you have a minute, please",
-                               .metadata = "{\"roles\": [\"1\", \"2\", \"3\"]}" };
+        struct incoming in = {
+                .adapter = "bot-3",
+                .platform = "discord",
+                .channel = "123456789012345678",
+                .chat = CHAT_GROUP,
+                .sender_id = "234567890123456789",
+                .text = "deploy service-none to production when you have a minute, please",
+                .metadata = "{\"roles\": [\"1\", \"2\", \"3\"]}"
+        };
         uint64_t began = clock_mono_ns(), took;
         struct decision out;
         int64_t events = 0;

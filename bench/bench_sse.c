@@ -3,9 +3,11 @@
  *
  *     bench_sse ADDRESS KEY CLIENTS
  *
- * Opens the clients, a few at a time, prints "OPEN n seconds" when all have their head, and then obeys standard input:
- *     post     posts one message; prints "FANOUT clients first p50 last" in microseconds since the message was sent
- *              (durable commit and fan-out together), and "ACK n" for its own answer
+ * Opens the clients, a few at a time, prints "OPEN n seconds" when all have their head, and then
+ * obeys standard input:
+ *     post     posts one message; prints "FANOUT clients first p50 last" in microseconds since the
+ *              message was sent (durable commit and fan-out together), and "ACK n" for its own
+ *              answer
  *     quit     closes everything and ends
  */
 #include <stdbool.h>
@@ -72,7 +74,8 @@ static void on_head(struct client *c)
         }
         c->open = true;
         if (++all.opened == all.count) {
-                printf("OPEN %ld %.3f\n", all.opened, (double)(clock_mono_ns() - all.start_ns) / 1e9);
+                printf("OPEN %ld %.3f\n", all.opened,
+                       (double)(clock_mono_ns() - all.start_ns) / 1e9);
                 fflush(stdout);
         }
         begin_next();
@@ -163,10 +166,16 @@ static void post(void)
         all.round++;
         all.heard = 0;
         n = snprintf(body, sizeof(body),
-                     "{\"instanceId\":\"bench\",\"chatId\":\"fan\",\"text\":\"round %u\"}", all.round);
+                     "{\"instanceId\":\"bench\",\"chatId\":\"fan\",\"text\":\"round %u\"}",
+                     all.round);
         snprintf(text, sizeof(text),
-                 "POST /api/v2/messages/inbound HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n"
-                 "Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+                 "POST /api/v2/messages/inbound HTTP/1.1\r\n"
+                 "Host: %s\r\n"
+                 "Authorization: Bearer %s\r\n"
+                 "Content-Type: application/json\r\n"
+                 "Content-Length: %d\r\n"
+                 "\r\n"
+                 "%s",
                  all.address, all.key, n, body);
         all.posted_ns = clock_mono_ns();
         send_text(&all.poster, text);
@@ -210,9 +219,10 @@ int main(int argc, char **argv)
         all.clients = mem_array((size_t)all.count, sizeof(*all.clients));
         all.micros = mem_array((size_t)all.count, sizeof(*all.micros));
         parse_address(all.address);
-        snprintf(request, sizeof(request),
-                 "GET /api/v2/events/stream HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n",
-                 all.address, all.key);
+        snprintf(
+                request, sizeof(request),
+                "GET /api/v2/events/stream HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n",
+                all.address, all.key);
         uv_pipe_init(uv_default_loop(), &commands, 0);
         uv_pipe_open(&commands, 0);
         uv_read_start((uv_stream_t *)&commands, on_room, on_command);

@@ -1,4 +1,7 @@
-/* Any bytes as a body: either the struct is filled or there is a sentence; never both, never a crash. */
+/*
+ * Any bytes as a body: either the struct is filled or there is a sentence; never both, never a
+ * crash.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,7 +44,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
                 if (!r->body)
                         continue;
                 body_init(&b);
-                if (body_read(&b, (const char *)data, n, r->body, out) < 0 && b.error.text[0] == '\0')
+                if (body_read(&b, (const char *)data, n, r->body, out) < 0 &&
+                    b.error.text[0] == '\0')
                         abort();
                 body_release(&b);
         }

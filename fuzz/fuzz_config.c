@@ -1,9 +1,9 @@
 /*
- * The configuration text: comments, lines, tables. Properties: a mistake has a sentence, every key that is
- * there has a line, what was read can be released.
+ * The configuration text: comments, lines, tables. Properties: a mistake has a sentence, every key
+ * that is there has a line, what was read can be released.
  *
- * No SETTING_SECRET here: a handle found by the fuzzer would run commands and read files. The command line
- * splitter, which runs nothing, gets the bytes as they are.
+ * No SETTING_SECRET here: a handle found by the fuzzer would run commands and read files. The
+ * command line splitter, which runs nothing, gets the bytes as they are.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -41,9 +41,11 @@ static const struct setting outer_settings[] = {
         { "number", SETTING_INT, "0", -5, 60000, .at = offsetof(struct outer, number) },
         { "name", SETTING_STRING, "null", 2, 8, .at = offsetof(struct outer, name) },
         { "url", SETTING_URL, "\"http://localhost\"", .at = offsetof(struct outer, url) },
-        { "mode", SETTING_CHOICE, "\"polling\"", .choices = modes, .at = offsetof(struct outer, mode) },
+        { "mode", SETTING_CHOICE, "\"polling\"", .choices = modes,
+          .at = offsetof(struct outer, mode) },
         { "list", SETTING_STRINGS, "[]", .at = offsetof(struct outer, list) },
-        { "inner", SETTING_GROUP, "{}", .group = inner_settings, .at = offsetof(struct outer, inner) },
+        { "inner", SETTING_GROUP, "{}", .group = inner_settings,
+          .at = offsetof(struct outer, inner) },
         SETTING_END
 };
 
@@ -76,7 +78,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (src) {
                 check_lines(src);
                 settings_source_line(src, line);
-                if (settings_read(src, "", settings_source_root(src), tables, NULL, &out, &err) == 0)
+                if (settings_read(src, "", settings_source_root(src), tables, NULL, &out, &err) ==
+                    0)
                         settings_release(tables, &out);
                 else if (strncmp(err.text, "config.json:", 12) != 0)
                         abort();

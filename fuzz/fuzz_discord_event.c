@@ -10,16 +10,17 @@
 #include "platform/discord/dc_rest.h"
 
 static const char *const types[] = {
-        "MESSAGE_CREATE",       "MESSAGE_UPDATE",          "MESSAGE_DELETE",     "MESSAGE_DELETE_BULK",
-        "MESSAGE_REACTION_ADD", "MESSAGE_REACTION_REMOVE", "INTERACTION_CREATE", "GUILD_CREATE",
-        "THREAD_LIST_SYNC",     "CHANNEL_UPDATE",          "GUILD_DELETE",       "THREAD_DELETE",
+        "MESSAGE_CREATE",      "MESSAGE_UPDATE",       "MESSAGE_DELETE",
+        "MESSAGE_DELETE_BULK", "MESSAGE_REACTION_ADD", "MESSAGE_REACTION_REMOVE",
+        "INTERACTION_CREATE",  "GUILD_CREATE",         "THREAD_LIST_SYNC",
+        "CHANNEL_UPDATE",      "GUILD_DELETE",         "THREAD_DELETE",
         "GUILD_MEMBER_UPDATE",
 };
 
 static void check(const struct incoming *in)
 {
-        if (!in->key || !*in->key || !dc_is_id(in->channel) || (in->thread && !dc_is_id(in->thread)) ||
-            (in->sender_id && !dc_is_id(in->sender_id)))
+        if (!in->key || !*in->key || !dc_is_id(in->channel) ||
+            (in->thread && !dc_is_id(in->thread)) || (in->sender_id && !dc_is_id(in->sender_id)))
                 abort();
 }
 
@@ -44,7 +45,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         json_decref(first);
         dc_cache_learn(cache, "42", e.type, e.d);
         dc_event_stranger(e.type, e.d);
-        dc_item_read(&item, &(struct dc_reader){ .self = "42", .cache = cache, .role_mentions = true }, &e);
+        dc_item_read(&item,
+                     &(struct dc_reader){ .self = "42", .cache = cache, .role_mentions = true },
+                     &e);
         for (size_t i = 0; i < item.event_count; i++)
                 check(&item.events[i]);
         if (item.event_count == 0 && !item.ignored)

@@ -1,4 +1,7 @@
-/* Any bytes as the messages of a gateway connection, plain or compressed, give JSON objects in order, or an end. */
+/*
+ * Any bytes as the messages of a gateway connection, plain or compressed, give JSON objects in
+ * order, or an end.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,7 @@
-/* Any text as what an agent writes for Discord, and as what Discord's headers say: only ids are ever notified, paths keep their form. */
+/*
+ * Any text as what an agent writes for Discord, and as what Discord's headers say: only ids are
+ * ever notified, paths keep their form.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

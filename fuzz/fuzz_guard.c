@@ -1,6 +1,7 @@
 /*
- * Any list of headers: what the guard lets through has one reading only. The input is lines: method, target,
- * version, then headers as name:value; a line beginning with a blank marks the header before it as folded.
+ * Any list of headers: what the guard lets through has one reading only. The input is lines:
+ * method, target, version, then headers as name:value; a line beginning with a blank marks the
+ * header before it as folded.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -51,13 +52,16 @@ static unsigned count_of(const struct guard_header *h, size_t count, const char 
         unsigned found = 0;
 
         for (size_t i = 0; i < count; i++)
-                found += h[i].name_n == strlen(name) && strncasecmp(h[i].name, name, h[i].name_n) == 0;
+                found += h[i].name_n == strlen(name) &&
+                         strncasecmp(h[i].name, name, h[i].name_n) == 0;
         return found;
 }
 
-static void check_passed(const struct guard_header *h, size_t count, const char *target, const char *version)
+static void check_passed(const struct guard_header *h, size_t count, const char *target,
+                         const char *version)
 {
-        unsigned framing = count_of(h, count, "content-length") + count_of(h, count, "transfer-encoding");
+        unsigned framing =
+                count_of(h, count, "content-length") + count_of(h, count, "transfer-encoding");
 
         if (framing > 1 || count_of(h, count, "host") > 1 || target[0] != '/')
                 abort();

@@ -1,6 +1,7 @@
 /*
- * Any bytes sent to a real server on a real connection, then the sending side closed: the connection ends, nothing
- * crashes or leaks, and no route is asked more often than there are request lines.
+ * Any bytes sent to a real server on a real connection, then the sending side closed: the
+ * connection ends, nothing crashes or leaks, and no route is asked more often than there are
+ * request lines.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -85,8 +86,8 @@ static void leave_politely(struct loop *loop, struct http_server *server, int fd
 }
 
 /*
- * A reset. Most inputs end so, because a polite end leaves a port in TIME_WAIT for a minute, and there are not
- * enough ports for as many inputs as a fast machine tries in that time.
+ * A reset. Most inputs end so, because a polite end leaves a port in TIME_WAIT for a minute, and
+ * there are not enough ports for as many inputs as a fast machine tries in that time.
  */
 static void leave_at_once(struct loop *loop, struct http_server *server, int fd)
 {
@@ -94,7 +95,8 @@ static void leave_at_once(struct loop *loop, struct http_server *server, int fd)
         unsigned long steps = 0;
 
         while (http_server_connections(server) == 0 && !ended(fd))
-                step(loop, &steps); /* one that was never accepted would be served within the next input */
+                /* one that was never accepted would be served within the next input */
+                step(loop, &steps);
         setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
         close(fd);
         while (http_server_connections(server) > 0)

@@ -17,7 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 
         buf_init(&out, CAP);
         for (size_t at = n > 0; at < n && rc >= 0; at += piece) {
-                rc = inflate_feed(z, (const char *)data + at, n - at < piece ? n - at : piece, &out, NULL);
+                rc = inflate_feed(z, (const char *)data + at, n - at < piece ? n - at : piece, &out,
+                                  NULL);
                 if (out.len > CAP || (rc > 0 && out.overflow))
                         abort();
                 if (rc > 0)

@@ -1,6 +1,7 @@
 /*
- * JSON in and out. Properties: what was read is written as text that reads back equal; any bytes become a
- * string that reads back as their cleaned form; measuring and cutting stays within the text.
+ * JSON in and out. Properties: what was read is written as text that reads back equal; any bytes
+ * become a string that reads back as their cleaned form; measuring and cutting stays within the
+ * text.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,4 +1,7 @@
-/* Arbitrary bytes as the stream, and as the whole answer, of each service. The first byte says how the rest is cut. */
+/*
+ * Arbitrary bytes as the stream, and as the whole answer, of each service. The first byte says how
+ * the rest is cut.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +16,9 @@ static void gather(void *arg, const char *text, size_t n)
 
 static void check(struct llm_reader *r, const struct buf *streamed)
 {
-        if (!utf8_valid(r->text.data, r->text.len) || !utf8_valid(r->failure.text, strlen(r->failure.text)) ||
-            streamed->len != r->text.len || memcmp(streamed->data, r->text.data, streamed->len) != 0)
+        if (!utf8_valid(r->text.data, r->text.len) ||
+            !utf8_valid(r->failure.text, strlen(r->failure.text)) || streamed->len != r->text.len ||
+            memcmp(streamed->data, r->text.data, streamed->len) != 0)
                 abort();
 }
 
@@ -59,8 +63,9 @@ static void read_failure(const char *bytes, size_t n)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        static const struct llm_wire *const wires[] = { &openai_wire, &anthropic_wire, &agno_agent_wire,
-                                                        &agno_team_wire, &agno_workflow_wire };
+        static const struct llm_wire *const wires[] = { &openai_wire, &anthropic_wire,
+                                                        &agno_agent_wire, &agno_team_wire,
+                                                        &agno_workflow_wire };
         const char *bytes = (const char *)data + 1;
         size_t n = size - 1;
 

@@ -1,5 +1,6 @@
 /*
- * Any bytes, any dialect, any limit: every part is well formed and within the limit, and no text is lost.
+ * Any bytes, any dialect, any limit: every part is well formed and within the limit, and no text is
+ * lost.
  *
  * Byte 0 chooses dialect, unit and perhaps a caption, byte 1 the limit; the rest is the text.
  */
@@ -17,7 +18,8 @@ static void fail(const char *why, const char *part)
         abort();
 }
 
-static void render(const char *text, size_t n, const struct markdown_limits *limits, struct buf *seen)
+static void render(const char *text, size_t n, const struct markdown_limits *limits,
+                   struct buf *seen)
 {
         struct markdown_parts parts;
 

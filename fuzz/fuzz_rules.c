@@ -1,8 +1,10 @@
 /*
- * Rules from a careless operator meet events from strangers: reading a rule, its patterns and hours, matching them, explaining.
+ * Rules from a careless operator meet events from strangers: reading a rule, its patterns and
+ * hours, matching them, explaining.
  *
- * The input is two texts with a NUL between: a rule (JSON) and a message. A rule that does not parse is used as a pattern instead, so that
- * the fuzzer reaches PCRE2 without having to write JSON.
+ * The input is two texts with a NUL between: a rule (JSON) and a message. A rule that does not
+ * parse is used as a pattern instead, so that the fuzzer reaches PCRE2 without having to write
+ * JSON.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -102,7 +104,10 @@ static void ask_command(const char *text)
                 abort();
 }
 
-/* The whole evaluator, as the road asks it: a message that is refused has a reason, and one that is not has an agent. */
+/*
+ * The whole evaluator, as the road asks it: a message that is refused has a reason, and one that is
+ * not has an agent.
+ */
 static void decide(struct rule *rules, const char *text)
 {
         static struct dispatch *d;
@@ -135,7 +140,8 @@ static void decide(struct rule *rules, const char *text)
                 out.also.done(out.also.arg);
         if (out.session)
                 dispatch_ended(d,
-                               &(struct turn_run){ .adapter = "tg", .channel = "c", .session = out.session },
+                               &(struct turn_run){
+                                       .adapter = "tg", .channel = "c", .session = out.session },
                                &(struct turn_outcome){ .answered = true });
 }
 

@@ -1,6 +1,6 @@
 /*
- * What the simulated Discord reads from outside: bodies and queries of requests, texts with mentions, emoji, wishes. The first
- * byte chooses.
+ * What the simulated Discord reads from outside: bodies and queries of requests, texts with
+ * mentions, emoji, wishes. The first byte chooses.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -89,7 +89,8 @@ static void wish(act_fn *act, const char *text)
         char id[DC_ID_SIZE];
 
         if (c && strcmp(json_str(value, "message_id", ""), "last") == 0)
-                json_object_set_new(value, "message_id", json_string(dc_id(c->last_message_id, id)));
+                json_object_set_new(value, "message_id",
+                                    json_string(dc_id(c->last_message_id, id)));
         if (value && !json_object_get(value, "files"))
                 run_act(w, act, value);
         json_decref(value);
@@ -132,12 +133,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
                                            "bulk_set_application_commands",
                                            "create_interaction_response",
                                            "update_channel" };
-        static act_fn *const acts[] = {
-                dc_play_send,    dc_play_edit,    dc_play_delete,      dc_play_react,
-                dc_play_unreact, dc_play_typing,  dc_play_thread,      dc_play_rename,
-                dc_play_archive, dc_play_press,   dc_play_command,     dc_play_modal,
-                dc_play_user,    dc_play_channel, dc_play_permissions, dc_play_member
-        };
+        static act_fn *const acts[] = { dc_play_send,   dc_play_edit,    dc_play_delete,
+                                        dc_play_react,  dc_play_unreact, dc_play_typing,
+                                        dc_play_thread, dc_play_rename,  dc_play_archive,
+                                        dc_play_press,  dc_play_command, dc_play_modal,
+                                        dc_play_user,   dc_play_channel, dc_play_permissions,
+                                        dc_play_member };
         char *text;
 
         if (n == 0)

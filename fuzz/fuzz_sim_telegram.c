@@ -1,5 +1,6 @@
 /*
- * What the simulator reads from outside: markup, multipart bodies, parameters. The first byte chooses.
+ * What the simulator reads from outside: markup, multipart bodies, parameters. The first byte
+ * chooses.
  */
 #include <stdint.h>
 #include <stdlib.h>

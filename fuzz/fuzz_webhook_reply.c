@@ -1,4 +1,7 @@
-/* Arbitrary bytes as the answer of a webhook and of agent-chat, and as what is posted to a reply URL. The first byte chooses the content type. */
+/*
+ * Arbitrary bytes as the answer of a webhook and of agent-chat, and as what is posted to a reply
+ * URL. The first byte chooses the content type.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,8 +48,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         body = mem_dup(data + 1, size - 1); /* without a NUL behind it: nobody may look there */
         for (size_t i = 0; i < COUNT(readers); i++) {
                 err = (struct error){ 0 };
-                if (hook_answer_read(&a, readers[i], types[data[0] % COUNT(types)], body, size - 1, &err) ==
-                    0) {
+                if (hook_answer_read(&a, readers[i], types[data[0] % COUNT(types)], body, size - 1,
+                                     &err) == 0) {
                         check(&a);
                         hook_answer_release(&a);
                 } else if (err.kind == ERR_NONE || !utf8_valid(err.text, strlen(err.text))) {

@@ -71,7 +71,8 @@ static int answer(const uint8_t *data, size_t n)
         size_t have = 0;
         int fd = -1;
 
-        for (int i = 0; i < ROUNDS && (fd = accept4(fuzz.listener, NULL, NULL, SOCK_NONBLOCK)) < 0; i++)
+        for (int i = 0; i < ROUNDS && (fd = accept4(fuzz.listener, NULL, NULL, SOCK_NONBLOCK)) < 0;
+             i++)
                 loop_step(fuzz.loop, false);
         for (int i = 0; i < ROUNDS && fd >= 0 && !strstr(request, "\r\n\r\n"); i++) {
                 ssize_t got = recv(fd, request + have, sizeof(request) - 1 - have, 0);
@@ -86,8 +87,11 @@ static int answer(const uint8_t *data, size_t n)
                 char *head;
 
                 memcpy(key, p + 19, WS_KEY_SIZE - 1);
-                head = mem_printf("HTTP/1.1 101 S\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                                  "Sec-WebSocket-Accept: %s\r\n\r\n",
+                head = mem_printf("HTTP/1.1 101 S\r\n"
+                                  "Upgrade: websocket\r\n"
+                                  "Connection: Upgrade\r\n"
+                                  "Sec-WebSocket-Accept: %s\r\n"
+                                  "\r\n",
                                   ws_accept(key, accept));
                 say(fd, head, strlen(head));
                 free(head);
@@ -109,9 +113,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         if (!fuzz.loop)
                 set_up();
         fuzz.closed = false;
-        fuzz.ws = websocket_open(fuzz.loop, fuzz.http,
-                                 &(struct websocket_options){ .url = fuzz.url, .max_message = 5000 },
-                                 &handlers, NULL);
+        fuzz.ws =
+                websocket_open(fuzz.loop, fuzz.http,
+                               &(struct websocket_options){ .url = fuzz.url, .max_message = 5000 },
+                               &handlers, NULL);
         fd = answer(data, n);
         for (int i = 0; i < ROUNDS && !fuzz.closed; i++)
                 loop_step(fuzz.loop, false);

@@ -1,7 +1,8 @@
 /*
  * acts: the control API's rows: a wish in, what came of it out.
  *
- * Answers are {"ok":true,...} or {"ok":false,"error":"..."}. Each simulator has its own struct world.
+ * Answers are {"ok":true,...} or {"ok":false,"error":"..."}. Each simulator has its own struct
+ * world.
  */
 #ifndef SIM_ACTS_H
 #define SIM_ACTS_H
@@ -47,9 +48,11 @@ struct act_look {
                         __VA_ARGS__                            \
                 }                                              \
         }
-#define ACT_JOURNAL(path, member) ACT_LOOK("GET", path, acts_journal, offsetof(struct world, member))
-#define ACT_CALLS(path, member, bad) \
-        ACT_LOOK("GET", path, acts_journal, offsetof(struct world, member), offsetof(struct world, bad))
+#define ACT_JOURNAL(path, member) \
+        ACT_LOOK("GET", path, acts_journal, offsetof(struct world, member))
+#define ACT_CALLS(path, member, bad)                                        \
+        ACT_LOOK("GET", path, acts_journal, offsetof(struct world, member), \
+                 offsetof(struct world, bad))
 /* GET and DELETE of /sim/faults. */
 #define ACT_FAULTS(member)                                                           \
         ACT_LOOK("GET", "/sim/faults", acts_faults, offsetof(struct world, member)), \

@@ -9,7 +9,10 @@
 
 struct console;
 
-/* Each line becomes a wish {"from":42,"text":"..."} for `send`. NULL when standard input is no terminal. */
+/*
+ * Each line becomes a wish {"from":42,"text":"..."} for `send`. NULL when standard input is no
+ * terminal.
+ */
 struct console *console_new(struct loop *l, struct world *w, act_fn *send);
 void console_free(struct console *c);
 

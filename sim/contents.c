@@ -6,15 +6,17 @@
 
 /* The smallest PNG there is: for photos nobody cares to look at. */
 static const unsigned char tiny_png[] = {
-        0x89, 'P',  'N',  'G',  '\r', '\n', 0x1a, '\n', 0,    0,    0,    13,  'I',  'H',  'D',  'R',  0,
-        0,    0,    1,    0,    0,    0,    1,    8,    0,    0,    0,    0,   0x3a, 0x7e, 0x9b, 0x55, 0,
-        0,    0,    10,   'I',  'D',  'A',  'T',  0x78, 0x9c, 0x63, 0x60, 0,   0,    0,    2,    0,    1,
-        0x48, 0xaf, 0xa4, 0x71, 0,    0,    0,    0,    'I',  'E',  'N',  'D', 0xae, 0x42, 0x60, 0x82,
+        0x89, 'P',  'N',  'G',  '\r', '\n', 0x1a, '\n', 0,    0,    0,    13,   'I',  'H',
+        'D',  'R',  0,    0,    0,    1,    0,    0,    0,    1,    8,    0,    0,    0,
+        0,    0x3a, 0x7e, 0x9b, 0x55, 0,    0,    0,    10,   'I',  'D',  'A',  'T',  0x78,
+        0x9c, 0x63, 0x60, 0,    0,    0,    2,    0,    1,    0x48, 0xaf, 0xa4, 0x71, 0,
+        0,    0,    0,    'I',  'E',  'N',  'D',  0xae, 0x42, 0x60, 0x82,
 };
 
 static int base64_value(char c)
 {
-        static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        static const char digits[] =
+                "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
         const char *at = c ? strchr(digits, c) : NULL;
 
         return at ? (int)(at - digits) : -1;
@@ -41,13 +43,15 @@ static int decode_base64(const char *text, struct buf *out)
 
 int contents_read(const json_t *wish, struct buf *out, struct error *err)
 {
-        const char *text = json_str(wish, "content", NULL), *encoded = json_str(wish, "base64", NULL);
+        const char *text = json_str(wish, "content", NULL),
+                   *encoded = json_str(wish, "base64", NULL);
         int64_t size = json_int(wish, "size", -1);
 
         if (text)
                 return buf_addstr(out, text);
         if (encoded)
-                return decode_base64(encoded, out) == 0 ? 0 : error_set(err, ERR_INVALID, "bad base64");
+                return decode_base64(encoded, out) == 0 ? 0
+                                                        : error_set(err, ERR_INVALID, "bad base64");
         if (size > (int64_t)CONTENTS_MAX)
                 return error_set(err, ERR_LIMIT, "the file is too large to play with");
         if (size < 0)

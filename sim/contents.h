@@ -11,7 +11,10 @@
 
 #define CONTENTS_MAX ((size_t)200 << 20)
 
-/* {"content":"text"}, {"base64":"..."} or {"size":n}; nothing of it gives a tiny picture. Adds to out; -1 with an error. */
+/*
+ * {"content":"text"}, {"base64":"..."} or {"size":n}; nothing of it gives a tiny picture. Adds to
+ * out; -1 with an error.
+ */
 int contents_read(const json_t *wish, struct buf *out, struct error *err);
 
 #endif

@@ -10,10 +10,18 @@
 #include "base/mem.h"
 
 static const char *const names[FAULT_KINDS] = {
-        [FAULT_CUT_BEFORE] = "cut_before", [FAULT_CUT_AFTER] = "cut_after",     [FAULT_SLOW] = "slow",
-        [FAULT_ERROR] = "error",           [FAULT_ERROR_AFTER] = "error_after", [FAULT_FLOOD] = "flood",
-        [FAULT_DUPLICATE] = "duplicate",   [FAULT_REORDER] = "reorder",         [FAULT_DROP] = "drop",
-        [FAULT_CLOSE] = "close",           [FAULT_REFUSE] = "refuse",           [FAULT_MUTE] = "mute",
+        [FAULT_CUT_BEFORE] = "cut_before",
+        [FAULT_CUT_AFTER] = "cut_after",
+        [FAULT_SLOW] = "slow",
+        [FAULT_ERROR] = "error",
+        [FAULT_ERROR_AFTER] = "error_after",
+        [FAULT_FLOOD] = "flood",
+        [FAULT_DUPLICATE] = "duplicate",
+        [FAULT_REORDER] = "reorder",
+        [FAULT_DROP] = "drop",
+        [FAULT_CLOSE] = "close",
+        [FAULT_REFUSE] = "refuse",
+        [FAULT_MUTE] = "mute",
 };
 
 void faults_init(struct faults *f, uint64_t seed)
@@ -70,9 +78,10 @@ int faults_add(struct faults *f, const json_t *wish, struct error *err)
         struct fault *row;
 
         if (kind < 0)
-                return error_set(err, ERR_INVALID,
-                                 "'kind' must be one of cut_before, cut_after, slow, error, error_after, "
-                                 "flood, duplicate, reorder, drop, close, refuse, mute");
+                return error_set(
+                        err, ERR_INVALID,
+                        "'kind' must be one of cut_before, cut_after, slow, error, error_after, "
+                        "flood, duplicate, reorder, drop, close, refuse, mute");
         row = mem_zalloc(sizeof(*row));
         row->kind = (enum fault_kind)kind;
         snprintf(row->method, sizeof(row->method), "%s", json_str(wish, "method", ""));

@@ -1,8 +1,9 @@
 /*
  * faults: misbehaviour on request.
  *
- * Somebody who tests asks for a fault: of a kind, for some or all methods, for the next n occasions or with a probability.
- * The simulator asks at each occasion whether it has to misbehave. The dice are seeded, so that a run can be repeated.
+ * Somebody who tests asks for a fault: of a kind, for some or all methods, for the next n occasions
+ * or with a probability. The simulator asks at each occasion whether it has to misbehave. The dice
+ * are seeded, so that a run can be repeated.
  */
 #ifndef SIM_FAULTS_H
 #define SIM_FAULTS_H
@@ -56,8 +57,10 @@ void faults_init(struct faults *f, uint64_t seed);
 void faults_release(struct faults *f);
 /* Forgets the faults asked for; the counters stay. */
 void faults_clear(struct faults *f);
-/* {"kind":"cut_after","method":"sendMessage","next":3} or with "probability", and "ms", "status", "retry_after", "scope", "code",
- * "within_chat". */
+/*
+ * {"kind":"cut_after","method":"sendMessage","next":3} or with "probability", and "ms", "status",
+ * "retry_after", "scope", "code", "within_chat".
+ */
 int faults_add(struct faults *f, const json_t *wish, struct error *err);
 /* Does one of this kind strike now? Counted. The row is borrowed until the next change. */
 const struct fault *faults_strike(struct faults *f, enum fault_kind kind, const char *method);

@@ -46,7 +46,8 @@ static void run(struct loop *l)
 
 /* ---- beginning and end ---- */
 
-static int serve(struct host *h, const struct host_ops *ops, const struct options *o, struct error *err)
+static int serve(struct host *h, const struct host_ops *ops, const struct options *o,
+                 struct error *err)
 {
         struct http_server_hooks hooks = { .refuse = ops->refuse };
         char *address = options_address(o, o->port);
@@ -61,15 +62,18 @@ static int serve(struct host *h, const struct host_ops *ops, const struct option
         free(address);
         if (!h->server)
                 return -1;
-        h->url = mem_printf("%s://%s", o->tls_cert ? "https" : "http", http_server_address(h->server));
+        h->url = mem_printf("%s://%s", o->tls_cert ? "https" : "http",
+                            http_server_address(h->server));
         if (ops->reached)
                 ops->reached(h->world, h->url);
         return 0;
 }
 
-static int begin(struct host *h, const struct host_ops *ops, const struct options *o, struct error *err)
+static int begin(struct host *h, const struct host_ops *ops, const struct options *o,
+                 struct error *err)
 {
-        struct http_client_options client = { .ca_file = o->ca_file, .user_agent = ops->user_agent };
+        struct http_client_options client = { .ca_file = o->ca_file,
+                                              .user_agent = ops->user_agent };
 
         h->loop = loop_new();
         h->client = http_client_new(h->loop, &client, err);

@@ -1,7 +1,8 @@
 /*
  * host: the life of a simulator, from its options to Ctrl-C.
  *
- * Each simulator is a row of functions; what they share (the loop, the client, the server under one address, the console) is made here.
+ * Each simulator is a row of functions; what they share (the loop, the client, the server under one
+ * address, the console) is made here.
  */
 #ifndef SIM_HOST_H
 #define SIM_HOST_H
@@ -15,7 +16,10 @@
 struct host_ops {
         struct options_about about;
         const char *user_agent; /* of the calls it makes; NULL: our own */
-        /* The world, with the bots of the options, and whatever else it listens with. The client is borrowed. NULL with an error. */
+        /*
+         * The world, with the bots of the options, and whatever else it listens with. The client is
+         * borrowed. NULL with an error.
+         */
         struct world *(*open)(struct loop *l, struct http_client *client, const struct options *o,
                               struct error *err);
         /* While the server can still answer: whoever waits gets something. */
@@ -23,7 +27,8 @@ struct host_ops {
         /* What the server answers, the control API included; yours to free. */
         struct http_route *(*routes)(size_t *count);
         /* The platform's words for what the server itself refuses. */
-        void (*refuse)(void *arg, struct http_exchange *x, int status, const char *code, const char *message);
+        void (*refuse)(void *arg, struct http_exchange *x, int status, const char *code,
+                       const char *message);
         /* The server is reached at this address. Optional. */
         void (*reached)(struct world *w, const char *url);
         /* Tells a person how to go on. */

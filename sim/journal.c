@@ -35,7 +35,8 @@ struct journal {
         struct buf draft;
         const char *draft_kind;
         int64_t draft_subject;
-        struct timer *wake; /* readers are answered in the next round, with all that came in this one */
+        /* readers are answered in the next round, with all that came in this one */
+        struct timer *wake;
         struct readers readers;
 };
 
@@ -124,7 +125,8 @@ static bool concerns(const struct entry *e, const char *kind, bool about, int64_
 }
 
 /* Writes what the exchange asks for; returns how many entries. */
-static size_t collect(const struct journal *j, const struct http_exchange *x, uint64_t after, struct buf *b)
+static size_t collect(const struct journal *j, const struct http_exchange *x, uint64_t after,
+                      struct buf *b)
 {
         const char *kind = http_query(x, "kind");
         const char *of = http_query(x, "chat") ? "chat" : "channel";

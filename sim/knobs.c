@@ -39,12 +39,13 @@ static int check(const struct knob *k, const json_t *value, struct error *err)
         if (!(k->kind == KNOB_REAL ? json_is_number(value) : json_is_integer(value)))
                 return error_set(err, ERR_INVALID, "'%s' must be a number", k->name);
         if (k->max > 0 && (number < k->min || number > k->max))
-                return error_set(err, ERR_INVALID, "'%s' must be between %.0f and %.0f", k->name, k->min,
-                                 k->max);
+                return error_set(err, ERR_INVALID, "'%s' must be between %.0f and %.0f", k->name,
+                                 k->min, k->max);
         return 0;
 }
 
-int knobs_turn(const struct knob *knobs, void *settings, size_t size, const json_t *wish, struct error *err)
+int knobs_turn(const struct knob *knobs, void *settings, size_t size, const json_t *wish,
+               struct error *err)
 {
         void *wanted = mem_alloc(size);
         int rc = 0;

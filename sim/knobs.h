@@ -1,7 +1,8 @@
 /*
  * knobs: the settings of a simulated world, as a table.
  *
- * What POST /sim/settings takes and GET /sim/state shows are the rows of one table over the world's own struct.
+ * What POST /sim/settings takes and GET /sim/state shows are the rows of one table over the world's
+ * own struct.
  */
 #ifndef SIM_KNOBS_H
 #define SIM_KNOBS_H
@@ -21,8 +22,12 @@ struct knob {
         double min, max; /* max 0: no limits; sizes need them */
 };
 
-/* Changes what the wish names, all of it or, with -1 and an error, nothing. `size` is that of the struct. */
-int knobs_turn(const struct knob *knobs, void *settings, size_t size, const json_t *wish, struct error *err);
+/*
+ * Changes what the wish names, all of it or, with -1 and an error, nothing. `size` is that of the
+ * struct.
+ */
+int knobs_turn(const struct knob *knobs, void *settings, size_t size, const json_t *wish,
+               struct error *err);
 /* A member "settings" with all of them. */
 void knobs_write(const struct knob *knobs, const void *settings, struct buf *b);
 

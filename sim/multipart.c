@@ -38,7 +38,10 @@ static const char *read_value(const char *p, struct buf *out)
                 return n > 0 ? p + n : NULL;
         }
         for (p++; *p && *p != '"'; p++) {
-                /* browsers write %22 and \" for a quote; a backslash before anything else is a backslash */
+                /*
+                 * browsers write %22 and \" for a quote; a backslash before anything else is a
+                 * backslash
+                 */
                 if (*p == '\\' && (p[1] == '"' || p[1] == '\\'))
                         p++;
                 buf_addch(out, *p);
@@ -95,7 +98,8 @@ static int take_disposition(struct multipart_part *p, const char *value, struct 
                 found = find_attribute(value, "filename", &text);
                 if (found == 1)
                         p->file_name = mem_strdup(text.data);
-                rc = found < 0 ? error_set(err, ERR_INVALID, "a part has a malformed file name") : 0;
+                rc = found < 0 ? error_set(err, ERR_INVALID, "a part has a malformed file name")
+                               : 0;
         }
         buf_release(&text);
         return rc;
@@ -117,7 +121,8 @@ static int take_header(struct multipart_part *p, const char *line, struct error 
 }
 
 /* The head runs up to the empty line. Returns where the data begins, or NULL. */
-static const char *take_head(struct multipart_part *p, const char *at, const char *end, struct error *err)
+static const char *take_head(struct multipart_part *p, const char *at, const char *end,
+                             struct error *err)
 {
         for (;;) {
                 const char *eol = memmem(at, (size_t)(end - at), "\r\n", 2);

@@ -1,8 +1,8 @@
 /*
  * multipart: taking a multipart/form-data body apart, strictly.
  *
- * A body that is not exactly what RFC 7578 asks for is refused: what a lenient parser guesses, the real server may guess
- * differently.
+ * A body that is not exactly what RFC 7578 asks for is refused: what a lenient parser guesses, the
+ * real server may guess differently.
  */
 #ifndef SIM_MULTIPART_H
 #define SIM_MULTIPART_H
@@ -29,7 +29,10 @@ struct multipart {
 
 /* Is this the Content-Type of such a body? NULL is not. */
 bool multipart_is(const char *content_type);
-/* The parts point into body, which must live as long. Returns 0, or -1 with an error and nothing to release. */
+/*
+ * The parts point into body, which must live as long. Returns 0, or -1 with an error and nothing to
+ * release.
+ */
 int multipart_init(struct multipart *m, const char *content_type, const char *body, size_t n,
                    struct error *err);
 void multipart_release(struct multipart *m);

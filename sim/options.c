@@ -67,7 +67,8 @@ static void show_help(const struct options_about *about)
 /* "0.0.0.0", "0.0.0.0:8081" or "[::]:8081". */
 static int take_listen(struct options *o, const char *said)
 {
-        const char *colon = strrchr(said, ':'), *port = colon && !strchr(colon, ']') ? colon + 1 : NULL;
+        const char *colon = strrchr(said, ':'),
+                   *port = colon && !strchr(colon, ']') ? colon + 1 : NULL;
         size_t n = port ? (size_t)(colon - said) : strlen(said);
 
         if (n == 0 || n >= sizeof(o->host))
@@ -88,7 +89,8 @@ static int take_number(uint64_t *out, const char *said)
 }
 
 /* 0, -1 for help, or the exit code. */
-static int take(struct options *o, const struct options_about *about, const struct row *row, const char *said)
+static int take(struct options *o, const struct options_about *about, const struct row *row,
+                const char *said)
 {
         void *at = (char *)o + row->at;
 
@@ -97,13 +99,16 @@ static int take(struct options *o, const struct options_about *about, const stru
                 *(const char **)at = said;
                 return 0;
         case NUMBER:
-                return take_number(at, said) == 0 ? 0 : mistake(about, "--keep and --seed take a number");
+                return take_number(at, said) == 0
+                               ? 0
+                               : mistake(about, "--keep and --seed take a number");
         case FLAG:
                 *(bool *)at = true;
                 return 0;
         case TOKEN:
                 if (o->token_count == COUNT(o->tokens))
-                        return mistake(about, "too many tokens; more can be made with POST /sim/bots");
+                        return mistake(about,
+                                       "too many tokens; more can be made with POST /sim/bots");
                 o->tokens[o->token_count++] = said;
                 return 0;
         case LISTEN:
@@ -116,13 +121,15 @@ static int take(struct options *o, const struct options_about *about, const stru
 }
 
 /* All options in getopt's form, the simulator's own ones behind the others. */
-static void make_longs(const struct options_about *about, struct option longs[COUNT(rows) + OPTIONS_OWN + 1])
+static void make_longs(const struct options_about *about,
+                       struct option longs[COUNT(rows) + OPTIONS_OWN + 1])
 {
         size_t n = 0;
 
         for (; n < COUNT(rows); n++)
-                longs[n] = (struct option){ rows[n].name, rows[n].value ? required_argument : no_argument,
-                                            NULL, 0 };
+                longs[n] =
+                        (struct option){ rows[n].name,
+                                         rows[n].value ? required_argument : no_argument, NULL, 0 };
         for (size_t i = 0; i < OPTIONS_OWN && about->own[i].name; i++)
                 longs[n++] = (struct option){ about->own[i].name, required_argument, NULL, 0 };
         longs[n] = (struct option){ 0 };

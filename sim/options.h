@@ -1,7 +1,8 @@
 /*
  * options: how a simulator is started.
  *
- * Most options are the same for all of them; each may have a few of its own. The text of --help comes from the same rows.
+ * Most options are the same for all of them; each may have a few of its own. The text of --help
+ * comes from the same rows.
  */
 #ifndef SIM_OPTIONS_H
 #define SIM_OPTIONS_H
@@ -26,8 +27,9 @@ struct options {
         const char *tokens[OPTIONS_TOKENS]; /* one at least */
         size_t token_count;
         bool no_limits, lax, quiet;
-        uint64_t keep, seed;          /* 0: not said */
-        const char *own[OPTIONS_OWN]; /* of the simulator's own ones, in their order; NULL: not said */
+        uint64_t keep, seed; /* 0: not said */
+        /* of the simulator's own ones, in their order; NULL: not said */
+        const char *own[OPTIONS_OWN];
 };
 
 /* What a simulator says of itself. */
@@ -38,7 +40,10 @@ struct options_about {
         const char *controls; /* the last lines of --help: the control API */
 };
 
-/* 0: go on; -1: done, help was asked for; else the exit code, and the mistake was told. Strings are those of argv and about. */
+/*
+ * 0: go on; -1: done, help was asked for; else the exit code, and the mistake was told. Strings are
+ * those of argv and about.
+ */
 int options_read(struct options *o, const struct options_about *about, int argc, char **argv);
 /* "127.0.0.1:8081", yours to free. */
 char *options_address(const struct options *o, const char *port);

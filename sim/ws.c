@@ -150,7 +150,8 @@ static void send_bytes(struct ws *ws, const char *bytes, size_t n)
         flush_tls(ws);
 }
 
-static ssize_t take_frame(wslay_event_context_ptr ctx, const uint8_t *data, size_t n, int flags, void *arg)
+static ssize_t take_frame(wslay_event_context_ptr ctx, const uint8_t *data, size_t n, int flags,
+                          void *arg)
 {
         struct ws *ws = arg;
 
@@ -189,7 +190,8 @@ static ssize_t give_bytes(wslay_event_context_ptr ctx, uint8_t *to, size_t n, in
         return (ssize_t)n;
 }
 
-static void on_frame(wslay_event_context_ptr ctx, const struct wslay_event_on_msg_recv_arg *m, void *arg)
+static void on_frame(wslay_event_context_ptr ctx, const struct wslay_event_on_msg_recv_arg *m,
+                     void *arg)
 {
         struct ws *ws = arg;
 
@@ -242,9 +244,9 @@ static bool header(const char *head, const char *name, char *out, size_t room)
 
 static void refuse(struct ws *ws, const char *why)
 {
-        char *text =
-                mem_printf("HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s",
-                           strlen(why), why);
+        char *text = mem_printf(
+                "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s",
+                strlen(why), why);
 
         send_bytes(ws, text, strlen(text));
         free(text);
@@ -267,8 +269,11 @@ static void begin(struct ws *ws)
                 refuse(ws, "only WebSockets are spoken here");
                 return;
         }
-        text = mem_printf("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                          "Sec-WebSocket-Accept: %s\r\n\r\n",
+        text = mem_printf("HTTP/1.1 101 Switching Protocols\r\n"
+                          "Upgrade: websocket\r\n"
+                          "Connection: Upgrade\r\n"
+                          "Sec-WebSocket-Accept: %s\r\n"
+                          "\r\n",
                           ws_accept(key, accept));
         send_bytes(ws, text, strlen(text));
         free(text);
@@ -403,7 +408,8 @@ static int listen_at(struct ws_server *s, const char *address, struct error *err
         int n = sizeof(bound), rc;
 
         if (!colon)
-                return error_set(err, ERR_INVALID, "cannot listen at '%s': expected address:port", address);
+                return error_set(err, ERR_INVALID, "cannot listen at '%s': expected address:port",
+                                 address);
         snprintf(host, sizeof(host), "%.*s", (int)(colon - address), address);
         rc = uv_ip4_addr(host, (int)strtol(colon + 1, NULL, 10), &in);
         if (rc == 0)
@@ -413,7 +419,8 @@ static int listen_at(struct ws_server *s, const char *address, struct error *err
         if (rc == 0)
                 rc = uv_tcp_getsockname(s->listener, (struct sockaddr *)&bound, &n);
         if (rc != 0)
-                return error_set(err, ERR_NET, "cannot listen at '%s': %s", address, uv_strerror(rc));
+                return error_set(err, ERR_NET, "cannot listen at '%s': %s", address,
+                                 uv_strerror(rc));
         snprintf(s->address, sizeof(s->address), "%s:%d", host,
                  ntohs(((struct sockaddr_in *)&bound)->sin_port));
         return 0;
@@ -430,8 +437,8 @@ static int set_tls(struct ws_server *s, const struct ws_options *o, struct error
         return 0;
 }
 
-struct ws_server *ws_server_new(struct loop *l, const struct ws_options *o, const struct ws_hooks *hooks,
-                                void *arg, struct error *err)
+struct ws_server *ws_server_new(struct loop *l, const struct ws_options *o,
+                                const struct ws_hooks *hooks, void *arg, struct error *err)
 {
         struct ws_server *s = mem_zalloc(sizeof(*s));
 
@@ -475,8 +482,8 @@ void ws_set_owner(struct ws *ws, void *owner)
 
 void ws_send(struct ws *ws, const char *bytes, size_t n, bool binary)
 {
-        struct wslay_event_msg m = { binary ? WSLAY_BINARY_FRAME : WSLAY_TEXT_FRAME, (const uint8_t *)bytes,
-                                     n };
+        struct wslay_event_msg m = { binary ? WSLAY_BINARY_FRAME : WSLAY_TEXT_FRAME,
+                                     (const uint8_t *)bytes, n };
 
         if (ws->state != WS_OPEN)
                 return;
@@ -488,7 +495,8 @@ void ws_close(struct ws *ws, int code, const char *reason)
 {
         if (ws->state != WS_OPEN)
                 return;
-        wslay_event_queue_close(ws->frames, (uint16_t)code, (const uint8_t *)reason, strlen(reason));
+        wslay_event_queue_close(ws->frames, (uint16_t)code, (const uint8_t *)reason,
+                                strlen(reason));
         flush(ws);
         ws->state = WS_CLOSING;
         finish_in(ws, GOODBYE_MS);

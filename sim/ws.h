@@ -1,8 +1,9 @@
 /*
  * ws: the server side of WebSocket connections, frames by wslay.
  *
- * It listens at an address of its own, since the HTTP server hands out no connections. A connection that has shaken hands is
- * told of as open; then messages come whole, and at last it is told of as gone, exactly once. With a certificate it speaks TLS.
+ * It listens at an address of its own, since the HTTP server hands out no connections. A connection
+ * that has shaken hands is told of as open; then messages come whole, and at last it is told of as
+ * gone, exactly once. With a certificate it speaks TLS.
  */
 #ifndef SIM_WS_H
 #define SIM_WS_H
@@ -19,7 +20,10 @@ struct ws;
 struct ws_server;
 
 struct ws_hooks {
-        /* target is the path and query that were asked for, borrowed. Set the connection's owner here. */
+        /*
+         * target is the path and query that were asked for, borrowed. Set the connection's owner
+         * here.
+         */
         void (*on_open)(void *arg, struct ws *ws, const char *target);
         void (*on_message)(void *owner, const char *bytes, size_t n, bool binary);
         /* The last call; the connection is gone. code is the peer's, or WS_CODE_GONE. */
@@ -32,8 +36,8 @@ struct ws_options {
         size_t max_message; /* 0: 64 KiB; more closes the connection with 1009 */
 };
 
-struct ws_server *ws_server_new(struct loop *l, const struct ws_options *o, const struct ws_hooks *hooks,
-                                void *arg, struct error *err);
+struct ws_server *ws_server_new(struct loop *l, const struct ws_options *o,
+                                const struct ws_hooks *hooks, void *arg, struct error *err);
 /* Ends all connections, telling of each. */
 void ws_server_free(struct ws_server *s);
 /* "127.0.0.1:40123", borrowed. */

@@ -67,7 +67,10 @@ static uint64_t work_done(const struct daemon *d)
         return 1 + s.received + s.turns_done + s.turns_failed + s.sent + s.retried;
 }
 
-/* Gives memory back once after the start, and then after each spell of work, when a whole minute has passed without any. */
+/*
+ * Gives memory back once after the start, and then after each spell of work, when a whole minute
+ * has passed without any.
+ */
 static void on_trim(void *arg)
 {
         struct daemon *d = arg;
@@ -89,12 +92,15 @@ static int make_dir(const char *base, const char *name, mode_t mode, struct erro
         int rc = 0;
 
         if (mkdir(path, mode) < 0 && errno != EEXIST)
-                rc = error_set(err, ERR_IO, "cannot make directory '%s': %s", path, strerror(errno));
+                rc = error_set(err, ERR_IO, "cannot make directory '%s': %s", path,
+                               strerror(errno));
         free(path);
         return rc;
 }
 
-/* Keys and messages are in there: a folder that came from a copy or another hand is made private. */
+/*
+ * Keys and messages are in there: a folder that came from a copy or another hand is made private.
+ */
 static int tighten(const char *base, const char *name, struct error *err)
 {
         char *path = mem_printf("%s/%s", base, name);
@@ -106,8 +112,8 @@ static int tighten(const char *base, const char *name, struct error *err)
                 rc = error_set(err, ERR_IO, "cannot make '%s' private: %s", path, strerror(errno));
         } else if (st.st_mode & 077) {
                 snprintf(mode, sizeof(mode), "%o", (unsigned)(st.st_mode & 0777));
-                log_warn("others could look into this folder; it is private now", LOG_S("path", path),
-                         LOG_S("was", mode));
+                log_warn("others could look into this folder; it is private now",
+                         LOG_S("path", path), LOG_S("was", mode));
         }
         free(path);
         return rc;
@@ -124,7 +130,9 @@ static int make_dirs(const char *dir, struct error *err)
 static int open_store(struct daemon *d, struct error *err)
 {
         char *dir = mem_printf("%s/state", d->options->dir);
-        struct store_options store = { .url = d->config->store_url, .dir = dir, .migrations = store_schema };
+        struct store_options store = { .url = d->config->store_url,
+                                       .dir = dir,
+                                       .migrations = store_schema };
         struct bus_options bus = { .url = d->config->bus_url };
 
         memcpy(bus.retention_ms, d->config->retention_ms, sizeof(bus.retention_ms));
@@ -157,7 +165,8 @@ static int open_road(struct daemon *d, struct error *err)
         if (!d->road)
                 return -1;
         adapters_set_road(d->adapters, d->road);
-        if (agents_set_outlet(d->agents, &(struct agents_outlet){ d->store, d->bus, d->road, outbox_put },
+        if (agents_set_outlet(d->agents,
+                              &(struct agents_outlet){ d->store, d->bus, d->road, outbox_put },
                               err) < 0)
                 return -1;
         agents_set_persons(d->agents, daemon_person, d);
@@ -232,7 +241,10 @@ static void finish(struct daemon *d)
         config_free(d->config);
 }
 
-/* Few threads, little memory, and as many open files as the system lets us have: each watcher of the event stream is one. */
+/*
+ * Few threads, little memory, and as many open files as the system lets us have: each watcher of
+ * the event stream is one.
+ */
 static void tune_process(void)
 {
         struct rlimit files;
@@ -288,7 +300,8 @@ int daemon_run(const struct daemon_options *options)
                 return exit_code(&err);
         }
         log_info("ready", LOG_S("address", api_address(d.api)), LOG_S("data", options->dir),
-                 LOG_S("agent", d.config->agent_note), LOG_I("micros", (clock_mono_ns() - began) / 1000));
+                 LOG_S("agent", d.config->agent_note),
+                 LOG_I("micros", (clock_mono_ns() - began) / 1000));
         notify_systemd("READY=1");
         loop_run(d.loop);
         finish(&d);

@@ -43,9 +43,11 @@ void daemon_set_reply_base(struct daemon *d, const struct http_conf *http)
 {
         const char *address = api_address(d->api), *port = strrchr(address, ':');
         bool everywhere = strncmp(address, "0.0.0.0:", 8) == 0 || strncmp(address, "[::]:", 5) == 0;
-        char *url = http->public_url ? mem_strdup(http->public_url)
-                                     : mem_printf("%s://%s%s", api_is_tls(d->api) ? "https" : "http",
-                                                  everywhere ? "127.0.0.1" : "", everywhere ? port : address);
+        char *url =
+                http->public_url
+                        ? mem_strdup(http->public_url)
+                        : mem_printf("%s://%s%s", api_is_tls(d->api) ? "https" : "http",
+                                     everywhere ? "127.0.0.1" : "", everywhere ? port : address);
 
         agents_set_reply_base(d->agents, url);
         free(url);
@@ -117,8 +119,8 @@ static bool same_http(const struct http_conf *a, const struct http_conf *b)
         return same(a->public_url, b->public_url) && same(a->tls_cert, b->tls_cert) &&
                same(a->tls_key, b->tls_key) && same_list(&a->trusted_proxy, &b->trusted_proxy) &&
                a->max_body_bytes == b->max_body_bytes && a->max_connections == b->max_connections &&
-               a->max_stream_clients == b->max_stream_clients && a->idle_seconds == b->idle_seconds &&
-               a->request_seconds == b->request_seconds;
+               a->max_stream_clients == b->max_stream_clients &&
+               a->idle_seconds == b->idle_seconds && a->request_seconds == b->request_seconds;
 }
 
 static struct file_mark mark_of(const char *path)
@@ -146,7 +148,8 @@ static bool same_file(const struct file_mark *a, const struct file_mark *b)
 /* A renewed certificate has the same path; the server reads it only when it is opened. */
 static void warn_of_certificate(const struct daemon *d)
 {
-        struct file_mark cert = mark_of(d->config->http.tls_cert), key = mark_of(d->config->http.tls_key);
+        struct file_mark cert = mark_of(d->config->http.tls_cert),
+                         key = mark_of(d->config->http.tls_key);
 
         if (!same_file(&cert, &d->tls_cert) || !same_file(&key, &d->tls_key))
                 log_warn("the certificate or its key was renewed; it is used after a restart",
@@ -165,7 +168,10 @@ static void warn_of_restart(const struct daemon *d, const struct config *new)
                 warn_of_certificate(d);
 }
 
-/* Without a file the defaults apply, which is right for a first start. A file that has gone is a mistake, and would take every bot offline. */
+/*
+ * Without a file the defaults apply, which is right for a first start. A file that has gone is a
+ * mistake, and would take every bot offline.
+ */
 static int check_still_there(const struct daemon *d, const struct config *new, struct error *err)
 {
         if (d->config->source && !new->source)

@@ -74,7 +74,8 @@ static void hook_reconcile(void *ctx, const struct delivery *d)
 static void hook_recall(void *ctx, const char *adapter, const char *channel, const char *thread,
                         unsigned limit, recall_fn *done, void *arg)
 {
-        adapters_recall(((struct daemon *)ctx)->adapters, adapter, channel, thread, limit, done, arg);
+        adapters_recall(((struct daemon *)ctx)->adapters, adapter, channel, thread, limit, done,
+                        arg);
 }
 
 static const char *hook_thread_at(void *ctx, const struct incoming *in)
@@ -101,7 +102,8 @@ static void hook_ended(void *ctx, const struct turn_run *run, const struct turn_
         dispatch_ended(((struct daemon *)ctx)->dispatch, run, outcome);
 }
 
-static void hook_live(void *ctx, const char *type, const char *adapter, const char *channel, const char *json)
+static void hook_live(void *ctx, const char *type, const char *adapter, const char *channel,
+                      const char *json)
 {
         struct daemon *d = ctx;
 

@@ -1,6 +1,7 @@
 /*
- * What the files of the daemon share: daemon.c starts and ends everything, daemon_hooks.c tells whom the road asks what, daemon_config.c makes the
- * running program equal to its configuration, at the start and at every SIGHUP.
+ * What the files of the daemon share: daemon.c starts and ends everything, daemon_hooks.c tells
+ * whom the road asks what, daemon_config.c makes the running program equal to its configuration, at
+ * the start and at every SIGHUP.
  */
 #ifndef DAEMON_PRIVATE_H
 #define DAEMON_PRIVATE_H
@@ -41,7 +42,8 @@ struct daemon {
         bool reloading, reload_again;
         struct timer *trim;
         uint64_t work_seen,
-                work_trimmed; /* what had been done at the last look, and when memory was last given back */
+                /* what had been done at the last look, and when memory was last given back */
+                work_trimmed;
 };
 
 /* daemon_hooks.c: ctx is the daemon's to fill in. */
@@ -56,7 +58,10 @@ void daemon_set_reply_base(struct daemon *d, const struct http_conf *http);
 void daemon_log_warnings(const struct config *c);
 /* The certificate that the server is about to read. */
 void daemon_mark_certificate(struct daemon *d);
-/* Reads the file again, on a pool thread, and applies it. What is asked for meanwhile is done afterwards. */
+/*
+ * Reads the file again, on a pool thread, and applies it. What is asked for meanwhile is done
+ * afterwards.
+ */
 void daemon_reload(struct daemon *d);
 
 #endif

@@ -422,8 +422,8 @@ static void serve(struct http_exchange *x)
 {
         struct call *c = call_new(http_server_arg(x), http_route_of(x)->more, x);
 
-        if (check_version(c) == 0 && check_bot(c) == 0 && check_agent(c) == 0 && check_rate(c) == 0 &&
-            strike_before(c) == 0 && read_body(c) == 0 && check_form(c) == 0)
+        if (check_version(c) == 0 && check_bot(c) == 0 && check_agent(c) == 0 &&
+            check_rate(c) == 0 && strike_before(c) == 0 && read_body(c) == 0 && check_form(c) == 0)
                 run(c);
         finish(c);
 }

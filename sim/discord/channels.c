@@ -26,7 +26,8 @@ struct channel *dc_channel_by_name(const struct world *w, const char *text)
         return c;
 }
 
-static struct channel *channel_new(struct world *w, uint64_t id, enum channel_type type, const char *name)
+static struct channel *channel_new(struct world *w, uint64_t id, enum channel_type type,
+                                   const char *name)
 {
         struct channel *c = mem_zalloc(sizeof(*c));
 
@@ -38,8 +39,8 @@ static struct channel *channel_new(struct world *w, uint64_t id, enum channel_ty
         return c;
 }
 
-struct channel *dc_channel_make(struct world *w, struct guild *g, uint64_t id, enum channel_type type,
-                                const char *name)
+struct channel *dc_channel_make(struct world *w, struct guild *g, uint64_t id,
+                                enum channel_type type, const char *name)
 {
         struct channel *c = channel_new(w, id, type, name);
 
@@ -52,8 +53,8 @@ struct channel *dc_channel_make(struct world *w, struct guild *g, uint64_t id, e
         return c;
 }
 
-struct channel *dc_thread_make(struct world *w, struct channel *parent, uint64_t id, enum channel_type type,
-                               const char *name, struct user *owner)
+struct channel *dc_thread_make(struct world *w, struct channel *parent, uint64_t id,
+                               enum channel_type type, const char *name, struct user *owner)
 {
         struct channel *c = dc_channel_make(w, parent->guild, id, type, name);
 

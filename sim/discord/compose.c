@@ -23,9 +23,9 @@ static size_t text_of(const json_t *object, const char *key)
 {
         const json_t *value = json_object_get(object, key);
 
-        return json_is_string(value)
-                       ? utf8_length(json_string_value(value), json_string_length(value), UTF8_CODE_POINTS)
-                       : 0;
+        return json_is_string(value) ? utf8_length(json_string_value(value),
+                                                   json_string_length(value), UTF8_CODE_POINTS)
+                                     : 0;
 }
 
 static size_t embed_text(const json_t *embed)
@@ -98,7 +98,8 @@ static const json_t *entry_of(const json_t *args, const char *number)
         return NULL;
 }
 
-static int add_file(struct call *c, struct message *m, const json_t *args, const struct multipart_part *p)
+static int add_file(struct call *c, struct message *m, const json_t *args,
+                    const struct multipart_part *p)
 {
         const json_t *entry = entry_of(args, p->name + strlen("files["));
         const char *description = json_str(entry, "description", NULL);
@@ -106,8 +107,8 @@ static int add_file(struct call *c, struct message *m, const json_t *args, const
 
         if (p->n > FILES_MAX_SIZE)
                 return dc_call_fail(c, 413, 40005, "Request entity too large");
-        file = dc_file_add(c->world, m->channel, json_str(entry, "filename", p->file_name), p->content_type,
-                           p->data, p->n);
+        file = dc_file_add(c->world, m->channel, json_str(entry, "filename", p->file_name),
+                           p->content_type, p->data, p->n);
         if (description)
                 json_object_set_new(file, "description", json_string(description));
         json_array_append_new(m->attachments, file);
@@ -143,7 +144,8 @@ static int set_files(struct call *c, struct message *m, const json_t *args, bool
         for (size_t i = 0; i < c->uploads.count; i++) {
                 const struct multipart_part *p = &c->uploads.parts[i];
 
-                if (p->file_name && strncmp(p->name, "files[", 6) == 0 && add_file(c, m, args, p) != 0)
+                if (p->file_name && strncmp(p->name, "files[", 6) == 0 &&
+                    add_file(c, m, args, p) != 0)
                         return -1;
         }
         return 0;
@@ -181,8 +183,9 @@ static int check_mentions(struct call *c, const json_t *allowed)
 
 static bool is_empty(const struct message *m)
 {
-        return !m->content[0] && json_array_size(m->embeds) == 0 && json_array_size(m->attachments) == 0 &&
-               json_array_size(m->components) == 0 && !m->extra;
+        return !m->content[0] && json_array_size(m->embeds) == 0 &&
+               json_array_size(m->attachments) == 0 && json_array_size(m->components) == 0 &&
+               !m->extra;
 }
 
 static void set_content(struct message *m, const char *text)
@@ -194,7 +197,8 @@ static void set_content(struct message *m, const char *text)
 /* Polls, stickers and the like stay what they are. */
 static void set_extra(struct message *m, const json_t *args)
 {
-        const json_t *poll = json_object_get(args, "poll"), *stickers = json_object_get(args, "sticker_ids");
+        const json_t *poll = json_object_get(args, "poll"),
+                     *stickers = json_object_get(args, "sticker_ids");
 
         if (json_is_object(poll) || json_array_size(stickers) > 0)
                 m->extra = m->extra ? m->extra : json_object();
@@ -204,8 +208,8 @@ static void set_extra(struct message *m, const json_t *args)
                 if (!json_object_get(m->extra, "sticker_items"))
                         json_object_set_new(m->extra, "sticker_items", json_array());
                 json_array_append_new(json_object_get(m->extra, "sticker_items"),
-                                      json_pack("{s:O,s:s,s:i}", "id", json_array_get(stickers, i), "name",
-                                                "sticker", "format_type", 1));
+                                      json_pack("{s:O,s:s,s:i}", "id", json_array_get(stickers, i),
+                                                "name", "sticker", "format_type", 1));
         }
 }
 
@@ -232,9 +236,11 @@ static int compose(struct call *c, struct message *m, const json_t *args, bool e
         set_extra(m, args);
         if (set_files(c, m, args, edit) != 0)
                 return -1;
-        if ((m->flags & MESSAGE_FLAG_COMPONENTS) && (m->content[0] || json_array_size(m->embeds) > 0))
-                return dc_call_misfit(c, "content", "MESSAGE_CANNOT_USE_LEGACY_FIELDS_WITH_COMPONENTS_V2",
-                                      "The content and embeds fields cannot be used with components v2");
+        if ((m->flags & MESSAGE_FLAG_COMPONENTS) &&
+            (m->content[0] || json_array_size(m->embeds) > 0))
+                return dc_call_misfit(
+                        c, "content", "MESSAGE_CANNOT_USE_LEGACY_FIELDS_WITH_COMPONENTS_V2",
+                        "The content and embeds fields cannot be used with components v2");
         if (is_empty(m))
                 return dc_call_fail(c, 400, 50006, "Cannot send an empty message");
         dc_message_mentions(c->world, m, json_is_null(allowed) ? NULL : allowed);
@@ -322,7 +328,8 @@ static void set_snapshot(struct world *w, struct message *m, const struct messag
 int dc_compose_reference(struct call *c, struct message *m, const json_t *args)
 {
         const json_t *wanted = json_object_get(args, "message_reference");
-        uint64_t channel_id = dc_args_id(wanted, "channel_id"), id = dc_args_id(wanted, "message_id");
+        uint64_t channel_id = dc_args_id(wanted, "channel_id"),
+                 id = dc_args_id(wanted, "message_id");
         const struct channel *channel = channel_id ? dc_channel(c->world, channel_id) : m->channel;
         const struct message *to = channel ? dc_message(channel, id) : NULL;
         bool forward = json_int(wanted, "type", 0) == 1;
@@ -330,13 +337,15 @@ int dc_compose_reference(struct call *c, struct message *m, const json_t *args)
         if (!json_is_object(wanted))
                 return 0;
         if (!forward && channel_id && channel_id != m->channel->id)
-                return dc_call_misfit(c, "message_reference", "REPLIES_CANNOT_REPLY_TO_OTHER_CHANNEL",
+                return dc_call_misfit(c, "message_reference",
+                                      "REPLIES_CANNOT_REPLY_TO_OTHER_CHANNEL",
                                       "Cannot reply to a message in another channel");
         if (!to)
                 return json_flag(wanted, "fail_if_not_exists", true) ? unknown_reference(c) : 0;
-        if (to->type != MESSAGE_DEFAULT && to->type != MESSAGE_REPLY && to->type != MESSAGE_COMMAND &&
-            to->type != MESSAGE_CONTEXT_COMMAND)
-                return dc_call_misfit(c, "message_reference", "REPLIES_CANNOT_REPLY_TO_SYSTEM_MESSAGE",
+        if (to->type != MESSAGE_DEFAULT && to->type != MESSAGE_REPLY &&
+            to->type != MESSAGE_COMMAND && to->type != MESSAGE_CONTEXT_COMMAND)
+                return dc_call_misfit(c, "message_reference",
+                                      "REPLIES_CANNOT_REPLY_TO_SYSTEM_MESSAGE",
                                       "Cannot reply to a system message");
         if (!(dc_permissions(c->bot, channel) & MAY_READ_HISTORY))
                 return dc_call_fail(c, 403, 160002,

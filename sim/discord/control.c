@@ -243,7 +243,8 @@ struct http_route *dc_control_routes(size_t *count)
         return dc_call_routes(routes, COUNT(routes), count);
 }
 
-void dc_control_refuse(void *arg, struct http_exchange *x, int status, const char *code, const char *message)
+void dc_control_refuse(void *arg, struct http_exchange *x, int status, const char *code,
+                       const char *message)
 {
         struct buf b;
 

@@ -13,6 +13,7 @@ extern const char dc_control_help[];
 /* Everything the server answers: the API and the control routes. Yours to free. */
 struct http_route *dc_control_routes(size_t *count);
 /* The API's words for what the server itself refuses. */
-void dc_control_refuse(void *arg, struct http_exchange *x, int status, const char *code, const char *message);
+void dc_control_refuse(void *arg, struct http_exchange *x, int status, const char *code,
+                       const char *message);
 
 #endif

@@ -69,8 +69,8 @@ static char *tidy_name(const char *name)
         return out;
 }
 
-json_t *dc_file_add(struct world *w, const struct channel *c, const char *name, const char *content_type,
-                    const void *data, size_t n)
+json_t *dc_file_add(struct world *w, const struct channel *c, const char *name,
+                    const char *content_type, const void *data, size_t n)
 {
         struct file *f = mem_zalloc(sizeof(*f));
         uint64_t id = dc_snowflake(w);
@@ -87,10 +87,12 @@ json_t *dc_file_add(struct world *w, const struct channel *c, const char *name, 
                 dc_files_release(w); /* links to older ones lead nowhere now, as expired ones do */
         w->file_bytes += n;
         map_put(&w->files, dc_id(id, key), f);
-        url = mem_printf("%s/attachments/%llu/%s/%s?ex=%" PRIx64 "&is=%" PRIx64 "&hm=sim", w->base_url,
-                         (unsigned long long)c->id, key, f->name, now_s + VALID_S, now_s);
-        out = json_pack("{s:s,s:s,s:I,s:s,s:s,s:s}", "id", key, "filename", f->name, "size", (json_int_t)n,
-                        "url", url, "proxy_url", url, "content_type", f->content_type);
+        url = mem_printf("%s/attachments/%llu/%s/%s?ex=%" PRIx64 "&is=%" PRIx64 "&hm=sim",
+                         w->base_url, (unsigned long long)c->id, key, f->name, now_s + VALID_S,
+                         now_s);
+        out = json_pack("{s:s,s:s,s:I,s:s,s:s,s:s}", "id", key, "filename", f->name, "size",
+                        (json_int_t)n, "url", url, "proxy_url", url, "content_type",
+                        f->content_type);
         if (png_size(data, n, &width, &height)) {
                 json_object_set_new(out, "width", json_integer(width));
                 json_object_set_new(out, "height", json_integer(height));

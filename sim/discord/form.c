@@ -70,8 +70,8 @@ static json_t *wrong(struct fitting *f, const char *code, const char *fmt, ...)
         vsnprintf(message, sizeof(message), fmt, ap);
         va_end(ap);
         if (!f->problem[0])
-                snprintf(f->problem, FORM_PROBLEM_SIZE, "%.80s: %.100s", f->path[0] ? f->path : "body",
-                         message);
+                snprintf(f->problem, FORM_PROBLEM_SIZE, "%.80s: %.100s",
+                         f->path[0] ? f->path : "body", message);
         return form_error(code, message);
 }
 
@@ -80,11 +80,12 @@ static json_t *wrong(struct fitting *f, const char *code, const char *fmt, ...)
 static json_t *check_bounds(struct fitting *f, const struct form_node *n, int64_t value)
 {
         if (value < n->min)
-                return wrong(f, "NUMBER_TYPE_MIN", "int value should be greater than or equal to %lld.",
+                return wrong(f, "NUMBER_TYPE_MIN",
+                             "int value should be greater than or equal to %lld.",
                              (long long)n->min);
         if (value > n->max)
-                return wrong(f, "NUMBER_TYPE_MAX", "int value should be less than or equal to %lld.",
-                             (long long)n->max);
+                return wrong(f, "NUMBER_TYPE_MAX",
+                             "int value should be less than or equal to %lld.", (long long)n->max);
         return NULL;
 }
 
@@ -108,7 +109,8 @@ static json_t *check_length(struct fitting *f, const struct form_node *n, int64_
                 return wrong(f, "BASE_TYPE_MAX_LENGTH", "Must be %lld or fewer in length.",
                              (long long)n->max);
         if (length < n->min)
-                return wrong(f, "BASE_TYPE_MIN_LENGTH", "Must be %lld or more in length.", (long long)n->min);
+                return wrong(f, "BASE_TYPE_MIN_LENGTH", "Must be %lld or more in length.",
+                             (long long)n->min);
         return NULL;
 }
 
@@ -123,8 +125,10 @@ static json_t *check_string(struct fitting *f, const struct form_node *n, const 
                         return NULL;
         }
         if (n->count > 0)
-                return wrong(f, "BASE_TYPE_CHOICES", "Value \"%.40s\" is not one of those allowed.", text);
-        return check_length(f, n, (int64_t)utf8_length(text, json_string_length(value), UTF8_CODE_POINTS));
+                return wrong(f, "BASE_TYPE_CHOICES", "Value \"%.40s\" is not one of those allowed.",
+                             text);
+        return check_length(
+                f, n, (int64_t)utf8_length(text, json_string_length(value), UTF8_CODE_POINTS));
 }
 
 static json_t *check_snowflake(struct fitting *f, const json_t *value)
@@ -135,7 +139,8 @@ static json_t *check_snowflake(struct fitting *f, const json_t *value)
                 return NULL;
         if (text && *text && strlen(text) <= 20 && strspn(text, "0123456789") == strlen(text))
                 return NULL;
-        return wrong(f, "NUMBER_TYPE_COERCE", "Value \"%.40s\" is not snowflake.", text ? text : "");
+        return wrong(f, "NUMBER_TYPE_COERCE", "Value \"%.40s\" is not snowflake.",
+                     text ? text : "");
 }
 
 /* ---- what holds others ---- */
@@ -203,16 +208,19 @@ static json_t *check_object(struct fitting *f, const struct form_node *n, const 
         const char *name;
 
         if (!json_is_object(value))
-                return wrong(f, "MODEL_TYPE_CONVERT", "Only dictionaries may be used in a ModelType");
+                return wrong(f, "MODEL_TYPE_CONVERT",
+                             "Only dictionaries may be used in a ModelType");
         json_object_foreach((json_t *)value, name, member) {
                 field = find_field(n->first, n->count, name);
-                collect(&all, name, field ? check_inside(f, name, field->node, member) : unknown(f, name));
+                collect(&all, name,
+                        field ? check_inside(f, name, field->node, member) : unknown(f, name));
         }
         for (size_t i = n->first; i < (size_t)n->first + n->count; i++) {
                 field = &form_fields[i];
                 if (field->required && !json_object_get(value, field->name))
                         collect(&all, field->name,
-                                wrong(f, "BASE_TYPE_REQUIRED", "This field is required (%s)", field->name));
+                                wrong(f, "BASE_TYPE_REQUIRED", "This field is required (%s)",
+                                      field->name));
         }
         return all;
 }
@@ -282,7 +290,9 @@ static json_t *check_kind(struct fitting *f, const struct form_node *n, const js
         case FORM_INTEGER:
                 return check_integer(f, n, value);
         case FORM_NUMBER:
-                return json_is_number(value) ? NULL : wrong(f, "NUMBER_TYPE_COERCE", "Value is not float.");
+                return json_is_number(value)
+                               ? NULL
+                               : wrong(f, "NUMBER_TYPE_COERCE", "Value is not float.");
         case FORM_STRING:
                 return check_string(f, n, value);
         case FORM_SNOWFLAKE:
@@ -380,7 +390,8 @@ json_t *form_check_query(const struct form_op *op, const json_t *query, bool len
                         json_decref(as_told);
                         continue;
                 }
-                collect(&all, name, field ? check_inside(&f, name, field->node, as_told) : unknown(&f, name));
+                collect(&all, name,
+                        field ? check_inside(&f, name, field->node, as_told) : unknown(&f, name));
                 json_decref(as_told);
         }
         return all;

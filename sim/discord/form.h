@@ -1,8 +1,8 @@
 /*
  * form: what Discord's own description says about requests.
  *
- * The tables are made from the description by gen/forms. A request that does not fit gets the errors the real server writes: a
- * tree that follows the request, with "_errors" at its leaves.
+ * The tables are made from the description by gen/forms. A request that does not fit gets the
+ * errors the real server writes: a tree that follows the request, with "_errors" at its leaves.
  */
 #ifndef SIM_DISCORD_FORM_H
 #define SIM_DISCORD_FORM_H
@@ -60,8 +60,8 @@ size_t form_op_number(const struct form_op *op);
 #define FORM_PROBLEM_SIZE 200
 
 /*
- * Both return NULL when all is well, else a tree of errors, yours, and the first problem in words. Lenient: unknown members
- * are overlooked. The query is an object of texts.
+ * Both return NULL when all is well, else a tree of errors, yours, and the first problem in words.
+ * Lenient: unknown members are overlooked. The query is an object of texts.
  */
 json_t *form_check_body(const struct form_op *op, const json_t *body, bool lenient,
                         char problem[FORM_PROBLEM_SIZE]);

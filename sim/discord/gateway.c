@@ -277,7 +277,8 @@ static bool wanted(const json_t *d, const struct member *m)
 
 static void on_members(struct link *l, const json_t *d)
 {
-        const struct guild *g = dc_guild(l->gateway->world, dc_parse_id(json_str(d, "guild_id", NULL)));
+        const struct guild *g =
+                dc_guild(l->gateway->world, dc_parse_id(json_str(d, "guild_id", NULL)));
         struct buf b;
 
         if (!g)
@@ -380,7 +381,8 @@ static int read_target(struct link *l, const char *target)
         for (size_t i = 0; i < count; i++) {
                 if (strcmp(pairs[i].name, "v") == 0)
                         l->version = (int)strtol(pairs[i].value, NULL, 10);
-                else if (strcmp(pairs[i].name, "encoding") == 0 && strcmp(pairs[i].value, "json") != 0)
+                else if (strcmp(pairs[i].name, "encoding") == 0 &&
+                         strcmp(pairs[i].value, "json") != 0)
                         code = 4002;
                 else if (strcmp(pairs[i].name, "compress") == 0 && !l->squeeze &&
                          !(l->squeeze = squeeze_new(pairs[i].value)))
@@ -413,7 +415,8 @@ static void on_open(void *arg, struct ws *ws, const char *target)
                 dc_link_close(l, code);
                 return;
         }
-        snprintf(hello, sizeof(hello), "{\"heartbeat_interval\":%lld,\"_trace\":[\"dragoman-sim\"]}",
+        snprintf(hello, sizeof(hello),
+                 "{\"heartbeat_interval\":%lld,\"_trace\":[\"dragoman-sim\"]}",
                  (long long)g->world->settings.heartbeat_ms);
         dc_link_op(l, OP_HELLO, hello);
         listen_for_heartbeat(l);
@@ -452,7 +455,8 @@ int dc_gateway_listen(struct gateway *g, const struct ws_options *o, struct erro
         g->server = ws_server_new(g->world->loop, o, &hooks, g, err);
         if (!g->server)
                 return -1;
-        g->url = mem_printf("%s://%s", o->tls_cert_file ? "wss" : "ws", ws_server_address(g->server));
+        g->url = mem_printf("%s://%s", o->tls_cert_file ? "wss" : "ws",
+                            ws_server_address(g->server));
         return 0;
 }
 

@@ -1,8 +1,8 @@
 /*
  * gateway: the WebSocket side of the simulated Discord, version 10 in JSON.
  *
- * A link is a connection; a session is what a bot has after IDENTIFY. A session outlives its link for a while, keeps what it has
- * sent, and is taken up again by RESUME.
+ * A link is a connection; a session is what a bot has after IDENTIFY. A session outlives its link
+ * for a while, keeps what it has sent, and is taken up again by RESUME.
  */
 #ifndef SIM_DISCORD_GATEWAY_H
 #define SIM_DISCORD_GATEWAY_H

@@ -1,5 +1,6 @@
 /*
- * The gateway misbehaves at once, because somebody asks for it; and what it looks like from outside.
+ * The gateway misbehaves at once, because somebody asks for it; and what it looks like from
+ * outside.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -72,9 +73,14 @@ static const struct {
         const char *name;
         void (*run)(struct link *l, const json_t *wish);
 } acts[] = {
-        { "cut", act_cut },       { "reconnect", act_reconnect }, { "invalid_session", act_invalid },
-        { "close", act_close },   { "heartbeat", act_heartbeat }, { "raw", act_raw },
-        { "expire", act_expire }, { "event", act_event },
+        { "cut", act_cut },
+        { "reconnect", act_reconnect },
+        { "invalid_session", act_invalid },
+        { "close", act_close },
+        { "heartbeat", act_heartbeat },
+        { "raw", act_raw },
+        { "expire", act_expire },
+        { "event", act_event },
 };
 
 /* Sessions without a connection are forgotten, too. */
@@ -98,8 +104,8 @@ int dc_gateway_act(struct world *w, const json_t *wish, struct buf *out, struct 
                 i++;
         if (i == COUNT(acts))
                 return error_set(err, ERR_INVALID,
-                                 "'action' must be one of cut, reconnect, invalid_session, close, heartbeat, "
-                                 "raw, event, expire");
+                                 "'action' must be one of cut, reconnect, invalid_session, "
+                                 "close, heartbeat, raw, event, expire");
         for (l = LIST_FIRST(&w->gateway->links); l; l = next) {
                 next = LIST_NEXT(l, next);
                 if (!l->session || (shard >= 0 && l->session->shard != shard))

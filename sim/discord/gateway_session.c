@@ -15,11 +15,13 @@
 /* Which privileged intents are switched on, as small bots are shown it. */
 int64_t dc_application_flags(const struct bot *b)
 {
-        return (b->intents & INTENT_PRESENCES ? 1 << 13 : 0) | (b->intents & INTENT_MEMBERS ? 1 << 15 : 0) |
+        return (b->intents & INTENT_PRESENCES ? 1 << 13 : 0) |
+               (b->intents & INTENT_MEMBERS ? 1 << 15 : 0) |
                (b->intents & INTENT_CONTENT ? 1 << 19 : 0);
 }
 
-struct session *dc_session_new(struct gateway *g, struct bot *b, uint64_t intents, int shard, int shards)
+struct session *dc_session_new(struct gateway *g, struct bot *b, uint64_t intents, int shard,
+                               int shards)
 {
         struct session *s = mem_zalloc(sizeof(*s));
 
@@ -157,9 +159,10 @@ static bool may_read(const struct session *s, const struct message *m)
 
 unsigned dc_tell_message(struct world *w, const char *event, const struct message *m)
 {
-        struct telling t = {
-                .event = event, .channel = m->channel, .guild_intent = INTENT_MESSAGES, .dm_intent = INTENT_DM
-        };
+        struct telling t = { .event = event,
+                             .channel = m->channel,
+                             .guild_intent = INTENT_MESSAGES,
+                             .dm_intent = INTENT_DM };
         struct session *s;
         unsigned count = 0;
         struct buf b;

@@ -104,9 +104,11 @@ unsigned dc_happen_react(struct world *w, struct message *m, const struct emoji 
         return dc_react(m, e, u) ? tell_reaction(w, "MESSAGE_REACTION_ADD", m, e, u, true) : 0;
 }
 
-unsigned dc_happen_unreact(struct world *w, struct message *m, const struct emoji *e, struct user *u)
+unsigned dc_happen_unreact(struct world *w, struct message *m, const struct emoji *e,
+                           struct user *u)
 {
-        return dc_unreact(m, e, u) ? tell_reaction(w, "MESSAGE_REACTION_REMOVE", m, e, u, false) : 0;
+        return dc_unreact(m, e, u) ? tell_reaction(w, "MESSAGE_REACTION_REMOVE", m, e, u, false)
+                                   : 0;
 }
 
 unsigned dc_happen_clear(struct world *w, struct message *m, const struct emoji *e)
@@ -122,8 +124,8 @@ unsigned dc_happen_clear(struct world *w, struct message *m, const struct emoji 
                 for (size_t left = r->count; left > 0; left--)
                         dc_unreact(m, &emoji, r->users[left - 1]);
         }
-        return tell_reaction(w, e ? "MESSAGE_REACTION_REMOVE_EMOJI" : "MESSAGE_REACTION_REMOVE_ALL", m, e,
-                             NULL, false);
+        return tell_reaction(w, e ? "MESSAGE_REACTION_REMOVE_EMOJI" : "MESSAGE_REACTION_REMOVE_ALL",
+                             m, e, NULL, false);
 }
 
 unsigned dc_happen_typing(struct world *w, const struct channel *c, const struct user *u)
@@ -171,7 +173,9 @@ unsigned dc_happen_guild(struct world *w, const struct guild *g, const char *eve
 
         buf_init(&b, 0);
         for (const struct bot *bot = w->bots; bot; bot = bot->next) {
-                struct telling t = { .event = event, .guild = g, .bot = bot, .guild_intent = INTENT_GUILDS };
+                struct telling t = {
+                        .event = event, .guild = g, .bot = bot, .guild_intent = INTENT_GUILDS
+                };
 
                 buf_clear(&b);
                 if (strcmp(event, "GUILD_DELETE") == 0) {
@@ -189,7 +193,8 @@ unsigned dc_happen_guild(struct world *w, const struct guild *g, const char *eve
         return count;
 }
 
-unsigned dc_happen_member(struct world *w, const struct guild *g, const struct user *u, const char *event)
+unsigned dc_happen_member(struct world *w, const struct guild *g, const struct user *u,
+                          const char *event)
 {
         struct telling t = { .event = event, .guild = g, .guild_intent = INTENT_MEMBERS };
         const struct member *m = dc_member(g, u->id);
@@ -209,8 +214,8 @@ unsigned dc_happen_member(struct world *w, const struct guild *g, const struct u
 
 /* ---- threads ---- */
 
-static struct message *notice(struct world *w, struct channel *c, struct user *by, enum message_type type,
-                              const char *text)
+static struct message *notice(struct world *w, struct channel *c, struct user *by,
+                              enum message_type type, const char *text)
 {
         struct message *m = dc_message_new(w, c, by);
 

@@ -127,9 +127,10 @@ static struct http_call *post(struct bot *b, const char *body, bool wrong,
         struct http_handlers handlers = { .on_done = done };
         char signature[SIGNER_SIGNATURE_SIZE], timestamp[24];
         char *signature_header, *timestamp_header;
-        struct http_request request = {
-                .url = b->interactions_url, .body = body, .body_n = strlen(body), .total_ms = ENDPOINT_MS
-        };
+        struct http_request request = { .url = b->interactions_url,
+                                        .body = body,
+                                        .body_n = strlen(body),
+                                        .total_ms = ENDPOINT_MS };
         struct http_call *call;
 
         snprintf(timestamp, sizeof(timestamp), "%lld", (long long)(clock_wall_ms() / 1000));
@@ -150,9 +151,10 @@ static struct http_call *post(struct bot *b, const char *body, bool wrong,
 static void on_posted(void *arg, const struct http_result *r)
 {
         struct interaction *i = arg;
-        struct call c = {
-                .world = i->world, .bot = i->bot, .op = form_op("create_interaction_response"), .status = 200
-        };
+        struct call c = { .world = i->world,
+                          .bot = i->bot,
+                          .op = form_op("create_interaction_response"),
+                          .status = 200 };
         json_t *answer = r->body_n ? json_read(r->body, r->body_n, NULL) : NULL;
         json_t *errors = answer ? form_check_body(c.op, answer, false, c.problem) : NULL;
 
@@ -175,7 +177,8 @@ static void on_pinged(void *arg, const struct http_result *r)
 
 static void on_probed(void *arg, const struct http_result *r)
 {
-        note_endpoint(arg, r, "probe", r->status == 401 ? NULL : "a wrong signature was not refused");
+        note_endpoint(arg, r, "probe",
+                      r->status == 401 ? NULL : "a wrong signature was not refused");
 }
 
 void dc_interaction_ping(struct bot *b)
@@ -188,9 +191,9 @@ void dc_interaction_ping(struct bot *b)
 
 /* ---- making one ---- */
 
-struct interaction *dc_interaction_make(struct bot *b, enum interaction_type type, struct channel *c,
-                                        struct user *u, json_t *data, const struct message *on,
-                                        unsigned *told)
+struct interaction *dc_interaction_make(struct bot *b, enum interaction_type type,
+                                        struct channel *c, struct user *u, json_t *data,
+                                        const struct message *on, unsigned *told)
 {
         struct telling t = { .event = "INTERACTION_CREATE", .guild = c->guild, .bot = b };
         struct interaction *i = mem_zalloc(sizeof(*i));

@@ -1,8 +1,9 @@
 /*
  * interactions: slash commands, buttons and forms that people use, on their way to a bot and back.
  *
- * They go to the bot's gateway, or to its endpoint when it has one, signed. The answer comes as a callback (or in the endpoint's
- * answer), within seconds; afterwards the token is good for follow-ups for a quarter of an hour.
+ * They go to the bot's gateway, or to its endpoint when it has one, signed. The answer comes as a
+ * callback (or in the endpoint's answer), within seconds; afterwards the token is good for
+ * follow-ups for a quarter of an hour.
  */
 #ifndef SIM_DISCORD_INTERACTIONS_H
 #define SIM_DISCORD_INTERACTIONS_H
@@ -47,12 +48,18 @@ struct interaction {
         struct http_call *posting;
 };
 
-/* Takes over data. Tells the bot; `told` is set to how many sessions learned of it (1 for an endpoint). */
-struct interaction *dc_interaction_make(struct bot *b, enum interaction_type type, struct channel *c,
-                                        struct user *u, json_t *data, const struct message *on,
-                                        unsigned *told);
+/*
+ * Takes over data. Tells the bot; `told` is set to how many sessions learned of it (1 for an
+ * endpoint).
+ */
+struct interaction *dc_interaction_make(struct bot *b, enum interaction_type type,
+                                        struct channel *c, struct user *u, json_t *data,
+                                        const struct message *on, unsigned *told);
 struct interaction *dc_interaction_find(const struct world *w, const char *token);
-/* op_interactions.c: an answer of type and data, in the callback or the endpoint's answer. -1 after call_fail. */
+/*
+ * op_interactions.c: an answer of type and data, in the callback or the endpoint's answer. -1 after
+ * call_fail.
+ */
 int dc_interaction_answer(struct call *c, struct interaction *i, const json_t *answer);
 /* Asks the endpoint whether it is one; the result is in the journal as "endpoint". */
 void dc_interaction_ping(struct bot *b);

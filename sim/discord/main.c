@@ -21,7 +21,8 @@
 
 enum { OWN_GATEWAY_PORT };
 static const struct own_option own[] = {
-        [OWN_GATEWAY_PORT] = { "gateway-port", "N", "the port of the gateway; without it a free one" },
+        [OWN_GATEWAY_PORT] = { "gateway-port", "N",
+                               "the port of the gateway; without it a free one" },
         { 0 },
 };
 
@@ -86,17 +87,23 @@ static void reached(struct world *w, const char *url)
 
 static void greet(const struct world *w, const char *url)
 {
-        printf("\n@%s listens. For config.json:\n\n"
+        printf("\n"
+               "@%s listens. For config.json:\n"
+               "\n"
                "  \"adapters\": {\n"
                "    \"dc\": { \"type\": \"discord\", \"botToken\": \"%s\",\n"
                "            \"apiBase\": \"%s/api/v10\", \"gatewayUrl\": \"%s\",\n"
                "            \"publicKey\": \"%s\",\n"
                "            \"admins\": [\"42\"], \"dm\": \"everyone\" }\n"
-               "  }\n\n"
+               "  }\n"
+               "\n"
                "Write to it as Ada, user 42, by typing here, or in #general of the guild Lab "
-               "with:\n\n"
-               "  curl %s/sim/send -d '{\"channel\":\"general\",\"text\":\"<@%s> hello\"}'\n\n"
-               "What the bot says is shown here; GET /sim tells what else can be played.\n\n",
+               "with:\n"
+               "\n"
+               "  curl %s/sim/send -d '{\"channel\":\"general\",\"text\":\"<@%s> hello\"}'\n"
+               "\n"
+               "What the bot says is shown here; GET /sim tells what else can be played.\n"
+               "\n",
                w->bots->user->username, w->bots->token, url, dc_gateway_url(w->gateway),
                dc_signer_public(w->signer), url, w->bots->user->username);
 }
@@ -105,14 +112,13 @@ int discord_sim_main(int argc, char **argv)
 {
         static const struct host_ops ops = {
                 .about = { .name = "discord",
-                           .about = "Discord on this machine: the gateway, the HTTP API, and people you play "
-                                    "over "
-                                    "HTTP. Every call is\nchecked against Discord's own description. Ends "
-                                    "with "
+                           .about = "Discord on this machine: the gateway, the HTTP API, and "
+                                    "people you play over HTTP. Every call is\n"
+                                    "checked against Discord's own description. Ends with "
                                     "Ctrl-C.\n",
                            .port = "8082",
-                           .token =
-                                   "OTAwMDAwMDAwMDAwMDAwMDAw.simulator.token", /* the first part is the bot's number */
+                           /* the first part is the bot's number */
+                           .token = "OTAwMDAwMDAwMDAwMDAwMDAw.simulator.token",
                            .own = own,
                            .controls = dc_control_help },
                 .user_agent = "Discord-Interactions/1.0 (+https://discord.com)",

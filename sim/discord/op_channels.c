@@ -19,7 +19,8 @@ int dc_op_get_channel(struct call *c)
 
 static void note_change(const struct call *c, const struct channel *channel)
 {
-        struct buf *b = dc_call_note(c, dc_is_thread(channel) ? "thread_change" : "channel_change", channel);
+        struct buf *b = dc_call_note(c, dc_is_thread(channel) ? "thread_change" : "channel_change",
+                                     channel);
 
         dc_json_tree(b, "change", c->args);
         dc_render_channel(b, "now", channel);
@@ -36,7 +37,8 @@ static void change_thread(struct channel *channel, const json_t *args)
 int dc_op_update_channel(struct call *c)
 {
         struct channel *channel = dc_call_channel(c, 0);
-        const char *name = json_str(c->args, "name", NULL), *topic = json_str(c->args, "topic", NULL);
+        const char *name = json_str(c->args, "name", NULL),
+                   *topic = json_str(c->args, "topic", NULL);
 
         if (!channel)
                 return -1;
@@ -94,7 +96,8 @@ int dc_op_create_dm(struct call *c)
 
         if (!u || u->is_bot)
                 return dc_call_fail(c, 400, u ? 50007 : 50033,
-                                    u ? "Cannot send messages to this user" : "Invalid Recipient(s)");
+                                    u ? "Cannot send messages to this user"
+                                      : "Invalid Recipient(s)");
         dm = dc_dm(c->bot, u, true);
         dc_call_note(c, "dm_open", dm);
         journal_close(c->world->sent);

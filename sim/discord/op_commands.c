@@ -101,7 +101,8 @@ static int check(struct call *c, const json_t *command)
                                               "Command name is invalid");
         }
         if (!*json_str(command, "description", ""))
-                return dc_call_misfit(c, "description", "BASE_TYPE_REQUIRED", "This field is required");
+                return dc_call_misfit(c, "description", "BASE_TYPE_REQUIRED",
+                                      "This field is required");
         return 0;
 }
 
@@ -120,15 +121,17 @@ int dc_op_set_commands(struct call *c)
         if (!list)
                 return -1;
         if (json_array_size(c->args) > MAX_COMMANDS)
-                return dc_call_fail(c, 400, 30032, "Maximum number of application commands reached (100)");
+                return dc_call_fail(c, 400, 30032,
+                                    "Maximum number of application commands reached (100)");
         json_array_foreach(c->args, i, wanted) {
                 if (check(c, wanted) != 0)
                         return -1;
         }
         fresh = json_array();
         json_array_foreach(c->args, i, wanted)
-                json_array_append_new(fresh,
-                                      make(c, wanted, find(list, "name", json_str(wanted, "name", ""), &at)));
+                json_array_append_new(
+                        fresh,
+                        make(c, wanted, find(list, "name", json_str(wanted, "name", ""), &at)));
         json_array_clear(list);
         json_array_extend(list, fresh);
         json_decref(fresh);
@@ -156,7 +159,8 @@ int dc_op_create_command(struct call *c)
 /* The command of the path; NULL after call_fail. */
 static json_t *command_of(struct call *c, json_t **list, size_t *at)
 {
-        json_t *command = (*list = list_of(c)) ? find(*list, "id", http_param(c->x, "command_id"), at) : NULL;
+        json_t *command =
+                (*list = list_of(c)) ? find(*list, "id", http_param(c->x, "command_id"), at) : NULL;
 
         if (*list && !command)
                 dc_call_fail(c, 404, 10063, "Unknown application command");

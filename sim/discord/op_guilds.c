@@ -90,7 +90,8 @@ int dc_op_get_application(struct call *c)
         jsonw_str(b, "interactions_endpoint_url", c->bot->interactions_url);
         jsonw_raw(b, "redirect_uris", "[]");
         jsonw_null(b, "team");
-        dc_render_user(b, "owner", c->world->first_guild ? c->world->first_guild->owner : c->bot->user);
+        dc_render_user(b, "owner",
+                       c->world->first_guild ? c->world->first_guild->owner : c->bot->user);
         dc_render_user(b, "bot", c->bot->user);
         jsonw_close(b, '}');
         return 0;
@@ -100,7 +101,8 @@ int dc_op_get_application(struct call *c)
 
 int dc_op_my_guilds(struct call *c)
 {
-        const char *after = json_str(c->query, "after", "0"), *limit = json_str(c->query, "limit", "200");
+        const char *after = json_str(c->query, "after", "0"),
+                   *limit = json_str(c->query, "limit", "200");
         uint64_t from = dc_parse_id(after);
         long left = strtol(limit, NULL, 10);
 
@@ -155,7 +157,8 @@ int dc_op_create_channel(struct call *c)
 
         if (!g)
                 return -1;
-        channel = dc_channel_make(c->world, g, 0, (enum channel_type)json_int(c->args, "type", CHANNEL_TEXT),
+        channel = dc_channel_make(c->world, g, 0,
+                                  (enum channel_type)json_int(c->args, "type", CHANNEL_TEXT),
                                   json_str(c->args, "name", ""));
         channel->parent = dc_channel(c->world, dc_args_id(c->args, "parent_id"));
         dc_call_note(c, "channel", channel);

@@ -12,8 +12,8 @@
 
 /* ---- the list of what bots did ---- */
 
-static void note(const struct call *c, const char *kind, const struct interaction *i, const json_t *answer,
-                 const struct message *m)
+static void note(const struct call *c, const char *kind, const struct interaction *i,
+                 const json_t *answer, const struct message *m)
 {
         struct buf *b = dc_call_note(c, kind, i->channel);
 
@@ -77,7 +77,8 @@ static int answer_message(struct call *c, struct interaction *i, const json_t *d
         struct message *m = message_of(i);
 
         if (loading)
-                m->flags = MESSAGE_FLAG_LOADING | (json_int(data, "flags", 0) & MESSAGE_FLAG_EPHEMERAL);
+                m->flags = MESSAGE_FLAG_LOADING |
+                           (json_int(data, "flags", 0) & MESSAGE_FLAG_EPHEMERAL);
         else if (dc_compose(c, m, data, false) != 0) {
                 dc_message_free(m);
                 return -1;
@@ -127,7 +128,8 @@ int dc_interaction_answer(struct call *c, struct interaction *i, const json_t *a
         if (i->answered)
                 return dc_call_fail(c, 400, 40060, "Interaction has already been acknowledged.");
         if (!fits(i, type))
-                return dc_call_misfit(c, "type", "BASE_TYPE_CHOICES", "this interaction takes other answers");
+                return dc_call_misfit(c, "type", "BASE_TYPE_CHOICES",
+                                      "this interaction takes other answers");
         if (type == CALLBACK_MESSAGE || type == CALLBACK_DEFER)
                 rc = answer_message(c, i, data, type == CALLBACK_DEFER);
         else if (type == CALLBACK_UPDATE)
@@ -165,7 +167,8 @@ static void write_response(struct call *c, const struct interaction *i)
 
 int dc_op_interaction_callback(struct call *c)
 {
-        struct interaction *i = dc_interaction_find(c->world, http_param(c->x, "interaction_token"));
+        struct interaction *i =
+                dc_interaction_find(c->world, http_param(c->x, "interaction_token"));
 
         if (!i || i->id != dc_call_id(c, "interaction_id") ||
             (!i->answered && clock_mono_ms() - i->made_ms > c->world->settings.ack_ms))
@@ -187,7 +190,8 @@ static struct interaction *find(struct call *c)
         struct interaction *i = dc_interaction_find(c->world, http_param(c->x, "webhook_token"));
 
         if (!i || i->bot->application_id != dc_call_id(c, "webhook_id") || !i->answered) {
-                dc_call_fail(c, 404, i ? 10062 : 10015, i ? "Unknown interaction" : "Unknown Webhook");
+                dc_call_fail(c, 404, i ? 10062 : 10015,
+                             i ? "Unknown interaction" : "Unknown Webhook");
                 return NULL;
         }
         if (clock_mono_ms() - i->made_ms > INTERACTION_TOKEN_MS) {

@@ -31,8 +31,9 @@ static int check_place(struct call *c, const struct channel *channel)
         if (!channel->guild && channel->user->refuses)
                 return dc_call_fail(c, 403, 50007, "Cannot send messages to this user");
         if (!channel->guild && is_stranger(c, channel))
-                return dc_call_fail(c, 403, 50278,
-                                    "Cannot send messages to this user due to having no mutual guilds");
+                return dc_call_fail(
+                        c, 403, 50278,
+                        "Cannot send messages to this user due to having no mutual guilds");
         if (dc_is_forum(channel) || channel->type == CHANNEL_CATEGORY)
                 return dc_call_fail(c, 400, 50008, "Cannot send messages in a non-text channel");
         if (channel->locked && !(dc_permissions(c->bot, channel) & MAY_THREADS))
@@ -47,7 +48,8 @@ static uint64_t needed_to_send(const struct call *c, const struct channel *chann
         return needed | (c->uploads.count > 1 ? MAY_ATTACH : 0);
 }
 
-static void note_message(const struct call *c, const char *kind, const struct message *m, const json_t *args)
+static void note_message(const struct call *c, const char *kind, const struct message *m,
+                         const json_t *args)
 {
         struct buf *b = dc_call_note(c, kind, m->channel);
         const json_t *allowed = json_object_get(args, "allowed_mentions");
@@ -76,7 +78,8 @@ static char *nonce_of(const json_t *args)
 
         if (json_is_string(nonce))
                 return mem_strdup(json_string_value(nonce));
-        return json_is_integer(nonce) ? mem_printf("%lld", (long long)json_integer_value(nonce)) : NULL;
+        return json_is_integer(nonce) ? mem_printf("%lld", (long long)json_integer_value(nonce))
+                                      : NULL;
 }
 
 static int send_message(struct call *c, struct channel *channel, const char *nonce)
@@ -144,14 +147,16 @@ int dc_op_list_messages(struct call *c)
         } else if (around) {
                 size_t middle = first_after(ch, around - 1);
 
-                to = middle + (size_t)limit / 2 + 1 < ch->count ? middle + (size_t)limit / 2 + 1 : ch->count;
+                to = middle + (size_t)limit / 2 + 1 < ch->count ? middle + (size_t)limit / 2 + 1
+                                                                : ch->count;
         }
         if (to - from > (size_t)limit)
                 from = to - (size_t)limit;
         jsonw_open(&c->out, '[');
         if (dc_permissions(c->bot, ch) & MAY_READ_HISTORY) {
                 for (size_t i = to; i > from; i--)
-                        dc_render_message(&c->out, NULL, c->world, ch->messages[i - 1], c->bot, RENDER_PLAIN);
+                        dc_render_message(&c->out, NULL, c->world, ch->messages[i - 1], c->bot,
+                                          RENDER_PLAIN);
         }
         jsonw_close(&c->out, ']');
         return 0;
@@ -175,7 +180,8 @@ int dc_op_update_message(struct call *c)
         if (!m)
                 return -1;
         if (m->author != c->bot->user)
-                return dc_call_fail(c, 403, 50005, "Cannot edit a message authored by another user");
+                return dc_call_fail(c, 403, 50005,
+                                    "Cannot edit a message authored by another user");
         if (dc_compose(c, m, c->args, true) != 0)
                 return -1;
         dc_happen_edit(c->world, m);
@@ -198,9 +204,11 @@ int dc_op_delete_message(struct call *c)
 
         if (!m)
                 return -1;
-        if (m->author != c->bot->user && (!channel->guild || !(dc_permissions(c->bot, channel) & MAY_MANAGE)))
+        if (m->author != c->bot->user &&
+            (!channel->guild || !(dc_permissions(c->bot, channel) & MAY_MANAGE)))
                 return channel->guild ? dc_call_fail(c, 403, 50013, "Missing Permissions")
-                                      : dc_call_fail(c, 403, 50003, "Cannot execute action on a DM channel");
+                                      : dc_call_fail(c, 403, 50003,
+                                                     "Cannot execute action on a DM channel");
         note_delete(c, m);
         dc_happen_delete(c->world, m);
         return dc_call_done(c);

@@ -48,7 +48,8 @@ int dc_op_react(struct call *c)
 
         if (find_target(c, MAY_READ_HISTORY, &t) != 0)
                 return -1;
-        if (!dc_reaction(t.message, &t.emoji) && !(dc_permissions(c->bot, t.message->channel) & MAY_REACT))
+        if (!dc_reaction(t.message, &t.emoji) &&
+            !(dc_permissions(c->bot, t.message->channel) & MAY_REACT))
                 return dc_call_fail(c, 403, 50013, "Missing Permissions");
         if (!dc_reaction(t.message, &t.emoji) && count_reactions(t.message) >= MAX_REACTIONS)
                 return dc_call_fail(c, 400, 30010, "Maximum number of reactions reached (20)");

@@ -9,7 +9,8 @@
 #include "sim/discord/happen.h"
 #include "sim/discord/ops.h"
 
-static void note_thread(const struct call *c, const struct channel *thread, const struct message *on)
+static void note_thread(const struct call *c, const struct channel *thread,
+                        const struct message *on)
 {
         struct buf *b = dc_call_note(c, "thread", thread->parent);
 
@@ -43,11 +44,14 @@ int dc_op_thread_on_message(struct call *c)
         if (!takes_threads(channel))
                 return dc_call_fail(c, 400, 50024, "Cannot execute action on this channel type");
         if (m->has_thread)
-                return dc_call_fail(c, 400, 160004, "A thread has already been created for this message");
+                return dc_call_fail(c, 400, 160004,
+                                    "A thread has already been created for this message");
         thread = dc_happen_thread(c->world, channel, m,
-                                  channel->type == CHANNEL_NEWS ? CHANNEL_NEWS_THREAD : CHANNEL_THREAD,
+                                  channel->type == CHANNEL_NEWS ? CHANNEL_NEWS_THREAD
+                                                                : CHANNEL_THREAD,
                                   json_str(c->args, "name", ""), c->bot->user);
-        thread->auto_archive = (int)json_int(c->args, "auto_archive_duration", thread->auto_archive);
+        thread->auto_archive =
+                (int)json_int(c->args, "auto_archive_duration", thread->auto_archive);
         note_thread(c, thread, m);
         return answer_thread(c, thread);
 }
@@ -91,12 +95,14 @@ int dc_op_create_thread(struct call *c)
         if (dc_is_forum(channel))
                 return json_is_object(json_object_get(c->args, "message"))
                                ? create_post(c, channel)
-                               : dc_call_misfit(c, "message", "BASE_TYPE_REQUIRED", "This field is required");
+                               : dc_call_misfit(c, "message", "BASE_TYPE_REQUIRED",
+                                                "This field is required");
         if (!takes_threads(channel))
                 return dc_call_fail(c, 400, 50024, "Cannot execute action on this channel type");
         thread = dc_happen_thread(c->world, channel, NULL, (enum channel_type)type,
                                   json_str(c->args, "name", ""), c->bot->user);
-        thread->auto_archive = (int)json_int(c->args, "auto_archive_duration", thread->auto_archive);
+        thread->auto_archive =
+                (int)json_int(c->args, "auto_archive_duration", thread->auto_archive);
         note_thread(c, thread, NULL);
         return answer_thread(c, thread);
 }
@@ -172,12 +178,14 @@ int dc_op_list_thread_members(struct call *c)
 
 /* ---- lists ---- */
 
-static void write_threads(struct call *c, const struct guild *g, const struct channel *parent, bool archived)
+static void write_threads(struct call *c, const struct guild *g, const struct channel *parent,
+                          bool archived)
 {
         jsonw_open(&c->out, '{');
         jsonw_open_member(&c->out, "threads", '[');
         for (const struct channel *at = g->channels; at; at = at->next) {
-                if (dc_is_thread(at) && at->archived == archived && (!parent || at->parent == parent))
+                if (dc_is_thread(at) && at->archived == archived &&
+                    (!parent || at->parent == parent))
                         dc_render_channel(&c->out, NULL, at);
         }
         jsonw_close(&c->out, ']');

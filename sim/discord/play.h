@@ -1,9 +1,10 @@
 /*
  * play: what people do in the simulated Discord.
  *
- * Each function takes a wish as the control API documents it, makes it happen, tells the bots concerned and writes what came of it as
- * members of an open object. People and direct messages are made on first mention; ids may be texts or numbers, and wherever an id is
- * expected a name will do. Returns 0, or -1 with an error.
+ * Each function takes a wish as the control API documents it, makes it happen, tells the bots
+ * concerned and writes what came of it as members of an open object. People and direct messages are
+ * made on first mention; ids may be texts or numbers, and wherever an id is expected a name will
+ * do. Returns 0, or -1 with an error.
  */
 #ifndef SIM_DISCORD_PLAY_H
 #define SIM_DISCORD_PLAY_H
@@ -20,16 +21,20 @@ typedef act_fn dc_play_fn;
 /* play_send.c */
 dc_play_fn dc_play_send, dc_play_edit;
 /* play_act.c */
-dc_play_fn dc_play_delete, dc_play_react, dc_play_unreact, dc_play_typing, dc_play_thread, dc_play_rename,
-        dc_play_archive;
+dc_play_fn dc_play_delete, dc_play_react, dc_play_unreact, dc_play_typing, dc_play_thread,
+        dc_play_rename, dc_play_archive;
 /* play_use.c */
 dc_play_fn dc_play_press, dc_play_command, dc_play_modal;
 /* play_people.c */
-dc_play_fn dc_play_user, dc_play_guild, dc_play_channel, dc_play_member, dc_play_permissions, dc_play_bot;
+dc_play_fn dc_play_user, dc_play_guild, dc_play_channel, dc_play_member, dc_play_permissions,
+        dc_play_bot;
 
 /* ---- for the play_*.c files (play.c) ---- */
 
-/* The text of a member that may be a text or a number; NULL: absent. Borrowed until the next call with this room. */
+/*
+ * The text of a member that may be a text or a number; NULL: absent. Borrowed until the next call
+ * with this room.
+ */
 const char *dc_play_text(const json_t *wish, const char *key, char room[DC_ID_SIZE]);
 /* "bot" by id, name or token; the first one when absent. NULL with an error. */
 struct bot *dc_play_find_bot(struct world *w, const json_t *wish, struct error *err);

@@ -74,7 +74,8 @@ int dc_play_thread(struct world *w, const json_t *wish, struct buf *out, struct 
 {
         bool on_message = json_object_get(wish, "message_id") != NULL;
         struct message *m = on_message ? dc_play_find_message(w, wish, err) : NULL, *first;
-        struct channel *parent = on_message ? (m ? m->channel : NULL) : dc_play_find_channel(w, wish, err);
+        struct channel *parent =
+                on_message ? (m ? m->channel : NULL) : dc_play_find_channel(w, wish, err);
         struct user *from = dc_play_find_user(w, wish);
         struct channel *c;
 
@@ -83,7 +84,8 @@ int dc_play_thread(struct world *w, const json_t *wish, struct buf *out, struct 
         if (!parent->guild || dc_is_thread(parent) || (m && m->has_thread))
                 return error_set(err, ERR_INVALID, "no thread can be opened there");
         dc_member_make(parent->guild, from);
-        c = dc_happen_thread(w, parent, m, CHANNEL_THREAD, json_str(wish, "name", "a thread"), from);
+        c = dc_happen_thread(w, parent, m, CHANNEL_THREAD, json_str(wish, "name", "a thread"),
+                             from);
         write_thread(out, c);
         if (!json_str(wish, "text", NULL))
                 return 0;
@@ -103,7 +105,8 @@ int dc_play_rename(struct world *w, const json_t *wish, struct buf *out, struct 
         if (!c)
                 return -1;
         if (!c->guild || !name)
-                return error_set(err, ERR_INVALID, "a channel of a guild and its new 'name' are needed");
+                return error_set(err, ERR_INVALID,
+                                 "a channel of a guild and its new 'name' are needed");
         jsonw_int(out, "sessions", dc_happen_rename(w, c, name, dc_play_find_user(w, wish)));
         return 0;
 }

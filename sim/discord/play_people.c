@@ -42,7 +42,10 @@ int dc_play_user(struct world *w, const json_t *wish, struct buf *out, struct er
         return 0;
 }
 
-/* {"name":"Lab","id":"..","members":1000,"channels":50,"unavailable":true}; an existing one is changed. */
+/*
+ * {"name":"Lab","id":"..","members":1000,"channels":50,"unavailable":true}; an existing one is
+ * changed.
+ */
 int dc_play_guild(struct world *w, const json_t *wish, struct buf *out, struct error *err)
 {
         struct guild *g = dc_guild(w, id_of(wish));
@@ -52,7 +55,8 @@ int dc_play_guild(struct world *w, const json_t *wish, struct buf *out, struct e
         int64_t channels = json_int(wish, "channels", g ? (int64_t)g->padding_channels : 0);
 
         if (members < 0 || members > MAX_PADDING || channels < 0 || channels > MAX_PADDING)
-                return error_set(err, ERR_INVALID, "'members' and 'channels' go up to %d", MAX_PADDING);
+                return error_set(err, ERR_INVALID, "'members' and 'channels' go up to %d",
+                                 MAX_PADDING);
         if (!g) {
                 g = dc_guild_make(w, id_of(wish), name, dc_play_find_user(w, wish));
                 dc_channel_make(w, g, 0, CHANNEL_TEXT, "general");
@@ -74,8 +78,9 @@ static const struct {
         const char *name;
         enum channel_type type;
 } channel_types[] = {
-        { "text", CHANNEL_TEXT },         { "voice", CHANNEL_VOICE }, { "category", CHANNEL_CATEGORY },
-        { "announcement", CHANNEL_NEWS }, { "forum", CHANNEL_FORUM }, { "media", CHANNEL_MEDIA },
+        { "text", CHANNEL_TEXT },         { "voice", CHANNEL_VOICE },
+        { "category", CHANNEL_CATEGORY }, { "announcement", CHANNEL_NEWS },
+        { "forum", CHANNEL_FORUM },       { "media", CHANNEL_MEDIA },
 };
 
 /* {"name":"help","type":"forum","guild":"Lab"}; {"channel":"help","remove":true} */
@@ -127,7 +132,10 @@ static void set_roles(struct world *w, struct guild *g, struct member *m, const 
         }
 }
 
-/* {"from":"bob","guild":"Lab","roles":["mods"],"nick":"B"}; {"from":"bob","leave":true}; "from" may be the bot */
+/*
+ * {"from":"bob","guild":"Lab","roles":["mods"],"nick":"B"}; {"from":"bob","leave":true}; "from" may
+ * be the bot
+ */
 int dc_play_member(struct world *w, const json_t *wish, struct buf *out, struct error *err)
 {
         struct guild *g = dc_play_find_guild(w, wish, err);
@@ -221,12 +229,14 @@ static int set_intents(struct bot *b, const json_t *list, struct error *err)
         json_array_foreach(list, i, name) {
                 bit = 0;
                 for (size_t k = 0; k < COUNT(intents); k++) {
-                        if (json_is_string(name) && strcmp(intents[k].name, json_string_value(name)) == 0)
+                        if (json_is_string(name) &&
+                            strcmp(intents[k].name, json_string_value(name)) == 0)
                                 bit = intents[k].bit;
                 }
                 if (!bit)
-                        return error_set(err, ERR_INVALID,
-                                         "'intents' lists GUILD_MEMBERS, GUILD_PRESENCES, MESSAGE_CONTENT");
+                        return error_set(
+                                err, ERR_INVALID,
+                                "'intents' lists GUILD_MEMBERS, GUILD_PRESENCES, MESSAGE_CONTENT");
                 allowed |= bit;
         }
         b->intents = allowed;
@@ -250,12 +260,14 @@ static void set_token(struct world *w, struct bot *b, const char *token)
 }
 
 /*
- * {"token":".."} makes one; {"bot":"..","intents":["MESSAGE_CONTENT"],"interactions_url":"http://..","starts_left":5,
+ * {"token":".."} makes one;
+ * {"bot":"..","intents":["MESSAGE_CONTENT"],"interactions_url":"http://..","starts_left":5,
  * "new_token":"..","username":".."} changes one.
  */
 int dc_play_bot(struct world *w, const json_t *wish, struct buf *out, struct error *err)
 {
-        const char *token = json_str(wish, "token", NULL), *renewed = json_str(wish, "new_token", NULL);
+        const char *token = json_str(wish, "token", NULL),
+                   *renewed = json_str(wish, "new_token", NULL);
         const json_t *list = json_object_get(wish, "intents"),
                      *url = json_object_get(wish, "interactions_url");
         struct bot *b = token ? dc_bot(w, token) : dc_play_find_bot(w, wish, err);

@@ -23,9 +23,10 @@ static int add_files(struct world *w, struct message *m, const json_t *files, st
                 rc = contents_read(wish, &data, err);
                 if (rc != 0)
                         break;
-                json_array_append_new(m->attachments,
-                                      dc_file_add(w, m->channel, json_str(wish, "file_name", "picture.png"),
-                                                  json_str(wish, "mime_type", NULL), data.data, data.len));
+                json_array_append_new(
+                        m->attachments,
+                        dc_file_add(w, m->channel, json_str(wish, "file_name", "picture.png"),
+                                    json_str(wish, "mime_type", NULL), data.data, data.len));
         }
         buf_release(&data);
         return rc;
@@ -80,7 +81,8 @@ static int send_one(struct world *w, const json_t *wish, struct buf *out, struct
         if (!c)
                 return -1;
         if (dc_is_forum(c))
-                return error_set(err, ERR_INVALID, "'%s' is a forum: open a post with /sim/thread", c->name);
+                return error_set(err, ERR_INVALID, "'%s' is a forum: open a post with /sim/thread",
+                                 c->name);
         m = dc_message_new(w, c, c->guild || from == c->bot->user ? from : c->user);
         if (fill(w, m, wish, err) != 0) {
                 dc_message_free(m);

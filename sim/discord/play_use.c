@@ -31,7 +31,8 @@ static json_t *find_command(const struct bot *b, const struct channel *c, const 
         json_t *command = NULL;
 
         if (c->guild)
-                command = find_named(json_object_get(b->guild_commands, dc_id(c->guild->id, id)), name);
+                command = find_named(json_object_get(b->guild_commands, dc_id(c->guild->id, id)),
+                                     name);
         return command ? command : find_named(b->commands, name);
 }
 
@@ -54,15 +55,16 @@ static json_t *options_of(const json_t *wish, const json_t *described)
                 const json_t *row = find_named(described, name);
 
                 if (json_is_object(value))
-                        json_array_append_new(out,
-                                              json_pack("{s:s,s:I,s:o}", "name", name, "type",
-                                                        (json_int_t)json_int(row, "type", 1), "options",
-                                                        options_of(value, json_object_get(row, "options"))));
+                        json_array_append_new(
+                                out, json_pack("{s:s,s:I,s:o}", "name", name, "type",
+                                               (json_int_t)json_int(row, "type", 1), "options",
+                                               options_of(value, json_object_get(row, "options"))));
                 else
                         json_array_append_new(
-                                out, json_pack("{s:s,s:I,s:O}", "name", name, "type",
-                                               (json_int_t)json_int(row, "type", type_of_value(value)),
-                                               "value", value));
+                                out,
+                                json_pack("{s:s,s:I,s:O}", "name", name, "type",
+                                          (json_int_t)json_int(row, "type", type_of_value(value)),
+                                          "value", value));
         }
         return out;
 }
@@ -94,14 +96,15 @@ int dc_play_command(struct world *w, const json_t *wish, struct buf *out, struct
                 return error_set(err, ERR_MISSING, "the bot has registered no command '%s'", name);
         if (c->guild)
                 dc_member_make(c->guild, from);
-        data = json_pack("{s:O,s:s,s:I}", "id", json_object_get(command, "id"), "name", name, "type",
-                         (json_int_t)json_int(command, "type", 1));
+        data = json_pack("{s:O,s:s,s:I}", "id", json_object_get(command, "id"), "name", name,
+                         "type", (json_int_t)json_int(command, "type", 1));
         json_object_set_new(
                 data, "options",
                 options_of(json_object_get(wish, "options"), json_object_get(command, "options")));
         write_made(out,
-                   dc_interaction_make(b, completes ? INTERACTION_AUTOCOMPLETE : INTERACTION_COMMAND, c, from,
-                                       data, NULL, &told),
+                   dc_interaction_make(b,
+                                       completes ? INTERACTION_AUTOCOMPLETE : INTERACTION_COMMAND,
+                                       c, from, data, NULL, &told),
                    &told);
         return 0;
 }
@@ -139,12 +142,14 @@ int dc_play_press(struct world *w, const json_t *wish, struct buf *out, struct e
         if (!m)
                 return -1;
         if (!b || !component || json_flag(component, "disabled", false))
-                return error_set(err, ERR_MISSING, "the message has nothing to press called '%s'", id);
-        data = json_pack("{s:s,s:I}", "custom_id", json_str(component, "custom_id", ""), "component_type",
-                         (json_int_t)json_int(component, "type", 2));
+                return error_set(err, ERR_MISSING, "the message has nothing to press called '%s'",
+                                 id);
+        data = json_pack("{s:s,s:I}", "custom_id", json_str(component, "custom_id", ""),
+                         "component_type", (json_int_t)json_int(component, "type", 2));
         if (json_is_array(json_object_get(wish, "values")))
                 json_object_set(data, "values", json_object_get(wish, "values"));
-        write_made(out, dc_interaction_make(b, INTERACTION_COMPONENT, m->channel, from, data, m, &told),
+        write_made(out,
+                   dc_interaction_make(b, INTERACTION_COMPONENT, m->channel, from, data, m, &told),
                    &told);
         return 0;
 }
@@ -161,16 +166,18 @@ int dc_play_modal(struct world *w, const json_t *wish, struct buf *out, struct e
         unsigned told;
 
         json_object_foreach(json_object_get(wish, "values"), name, value)
-                json_array_append_new(rows, json_pack("{s:i,s:[{s:i,s:s,s:O}]}", "type", 1, "components",
-                                                      "type", 4, "custom_id", name, "value", value));
+                json_array_append_new(rows,
+                                      json_pack("{s:i,s:[{s:i,s:s,s:O}]}", "type", 1, "components",
+                                                "type", 4, "custom_id", name, "value", value));
         if (!c || !b) {
                 json_decref(rows);
                 return -1;
         }
-        data = json_pack("{s:s,s:o}", "custom_id", json_str(wish, "custom_id", ""), "components", rows);
-        write_made(
-                out,
-                dc_interaction_make(b, INTERACTION_MODAL, c, dc_play_find_user(w, wish), data, NULL, &told),
-                &told);
+        data = json_pack("{s:s,s:o}", "custom_id", json_str(wish, "custom_id", ""), "components",
+                         rows);
+        write_made(out,
+                   dc_interaction_make(b, INTERACTION_MODAL, c, dc_play_find_user(w, wish), data,
+                                       NULL, &told),
+                   &told);
         return 0;
 }

@@ -20,7 +20,10 @@ struct rates {
         struct map windows; /* bucket, bot and major id -> struct window */
 };
 
-/* What other implementers have seen; the numbers may change any day, and clients must not rely on them. */
+/*
+ * What other implementers have seen; the numbers may change any day, and clients must not rely on
+ * them.
+ */
 static const struct {
         const char *name; /* several operations share a bucket when they share this */
         const char *op;
@@ -95,7 +98,8 @@ static bool count_global(struct rates *r, const char *who, int64_t now, struct r
         return false;
 }
 
-struct rate dc_rates_count(struct rates *r, const struct form_op *op, const char *who, const char *major)
+struct rate dc_rates_count(struct rates *r, const struct form_op *op, const char *who,
+                           const char *major)
 {
         struct rate out = { .limit = 100 };
         int64_t now = clock_mono_ms(), window_ms = 1000;
@@ -119,6 +123,7 @@ struct rate dc_rates_count(struct rates *r, const struct form_op *op, const char
         out.passed = ++w->used > out.limit;
         out.remaining = out.passed ? 0 : out.limit - w->used;
         out.reset_after = (double)(w->began_ms + window_ms - now) / 1000;
-        snprintf(out.bucket, sizeof(out.bucket), "%.32s", crypto_sha256_hex(name, strlen(name), hash));
+        snprintf(out.bucket, sizeof(out.bucket), "%.32s",
+                 crypto_sha256_hex(name, strlen(name), hash));
         return out;
 }

@@ -1,8 +1,8 @@
 /*
  * rates: buckets of requests, as Discord limits them.
  *
- * A bucket is a route and its top-level id; it allows so many requests in a window that begins with the first. Beside them all
- * stands one bucket per bot for everything.
+ * A bucket is a route and its top-level id; it allows so many requests in a window that begins with
+ * the first. Beside them all stands one bucket per bot for everything.
  */
 #ifndef SIM_DISCORD_RATES_H
 #define SIM_DISCORD_RATES_H
@@ -25,6 +25,7 @@ struct rate {
 struct rates *dc_rates_new(void);
 void dc_rates_free(struct rates *r);
 /* Counts a request. `who` is the bot's token, `major` the channel, guild or webhook (or ""). */
-struct rate dc_rates_count(struct rates *r, const struct form_op *op, const char *who, const char *major);
+struct rate dc_rates_count(struct rates *r, const struct form_op *op, const char *who,
+                           const char *major);
 
 #endif

@@ -110,7 +110,8 @@ void dc_render_role(struct buf *b, const struct guild *g, const struct role *r)
         dc_json_id(b, "id", r->id);
         jsonw_str(b, "name", r->name);
         jsonw_int(b, "color", 0);
-        jsonw_raw(b, "colors", "{\"primary_color\":0,\"secondary_color\":null,\"tertiary_color\":null}");
+        jsonw_raw(b, "colors",
+                  "{\"primary_color\":0,\"secondary_color\":null,\"tertiary_color\":null}");
         jsonw_bool(b, "hoist", false);
         jsonw_bool(b, "managed", false);
         jsonw_bool(b, "mentionable", r->id != g->id);
@@ -139,7 +140,8 @@ static void overwrites(struct buf *b, const struct channel *c)
         free(denied);
 }
 
-void dc_render_thread_member(struct buf *b, const char *key, const struct channel *c, uint64_t user_id)
+void dc_render_thread_member(struct buf *b, const char *key, const struct channel *c,
+                             uint64_t user_id)
 {
         open_value(b, key, '{');
         dc_json_id(b, "id", c->id);
@@ -269,7 +271,9 @@ static void guild_plain(struct buf *b, const struct guild *g)
         jsonw_close(b, ']');
 }
 
-/* Members and channels nobody ever hears of, to make the event as large as those of large guilds. */
+/*
+ * Members and channels nobody ever hears of, to make the event as large as those of large guilds.
+ */
 static void pad_members(struct buf *b, const struct guild *g)
 {
         for (size_t i = 0; i < g->padding_members; i++) {
@@ -393,8 +397,8 @@ static void mentioned(struct buf *b, const struct world *w, const struct message
         dc_json_tree(b, "mention_roles", m->mention_roles);
 }
 
-static void reference(struct buf *b, struct world *w, const struct message *m, const struct bot *viewer,
-                      unsigned how)
+static void reference(struct buf *b, struct world *w, const struct message *m,
+                      const struct bot *viewer, unsigned how)
 {
         const struct channel *c = dc_channel(w, m->reply_channel);
         const struct message *to = c ? dc_message(c, m->reply_to) : NULL;
@@ -441,8 +445,8 @@ static void extra(struct buf *b, const struct message *m)
                 dc_json_tree(b, key, value);
 }
 
-static void message_members(struct buf *b, struct world *w, const struct message *m, const struct bot *viewer,
-                            unsigned how)
+static void message_members(struct buf *b, struct world *w, const struct message *m,
+                            const struct bot *viewer, unsigned how)
 {
         const struct guild *g = m->channel->guild;
         const struct member *member = g ? dc_member(g, m->author->id) : NULL;

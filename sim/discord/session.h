@@ -75,7 +75,8 @@ struct gateway {
 };
 
 /* ---- gateway_session.c ---- */
-struct session *dc_session_new(struct gateway *g, struct bot *b, uint64_t intents, int shard, int shards);
+struct session *dc_session_new(struct gateway *g, struct bot *b, uint64_t intents, int shard,
+                               int shards);
 /* Of the application, as READY and /applications/@me tell them. */
 int64_t dc_application_flags(const struct bot *b);
 void dc_session_free(struct session *s);

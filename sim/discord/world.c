@@ -79,7 +79,8 @@ static void rename_text(char **slot, const char *text)
         *slot = mem_strdup(text);
 }
 
-struct user *dc_user_make(struct world *w, uint64_t id, const char *username, const char *global_name)
+struct user *dc_user_make(struct world *w, uint64_t id, const char *username,
+                          const char *global_name)
 {
         struct user *u;
 
@@ -143,7 +144,8 @@ struct bot *dc_bot_by_name(const struct world *w, const char *text)
 
 static int base64_digit(char c)
 {
-        static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        static const char digits[] =
+                "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
         const char *at = c ? strchr(digits, c) : NULL;
 
         return at ? (int)(at - digits) : -1;
@@ -182,7 +184,8 @@ struct bot *dc_bot(struct world *w, const char *token)
         b = mem_zalloc(sizeof(*b));
         b->world = w;
         b->token = mem_strdup(token);
-        b->user = dc_user_make(w, id && !dc_user(w, id) ? id : 0, w->bots ? NULL : "dragoman", NULL);
+        b->user =
+                dc_user_make(w, id && !dc_user(w, id) ? id : 0, w->bots ? NULL : "dragoman", NULL);
         b->user->is_bot = true;
         b->application_id = b->user->id;
         b->intents = ~0ull;

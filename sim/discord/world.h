@@ -1,8 +1,9 @@
 /*
  * world: the users, guilds, channels, messages and bots that exist in the simulated Discord.
  *
- * Everything lives until the world is freed, except messages, of which a channel keeps the last so many. Ids are snowflakes: 64-bit
- * numbers here, decimal text on the wire. All simulators are one program, so the functions of this one begin with dc_.
+ * Everything lives until the world is freed, except messages, of which a channel keeps the last so
+ * many. Ids are snowflakes: 64-bit numbers here, decimal text on the wire. All simulators are one
+ * program, so the functions of this one begin with dc_.
  */
 #ifndef SIM_DISCORD_WORLD_H
 #define SIM_DISCORD_WORLD_H
@@ -169,11 +170,12 @@ struct bot {
         uint64_t intents;       /* the privileged ones that are switched on */
         json_t *commands;       /* global ones */
         json_t *guild_commands; /* by guild id */
-        char *interactions_url; /* where interactions go instead of the gateway; NULL: the gateway */
-        struct map dms;         /* user id -> struct channel */
-        struct map nonces;      /* of enforce_nonce -> struct remembered (nonces.c) */
-        int64_t starts_left;    /* of session_start_limit */
-        bool token_reset;       /* the token is good for nothing any more */
+        /* where interactions go instead of the gateway; NULL: the gateway */
+        char *interactions_url;
+        struct map dms;      /* user id -> struct channel */
+        struct map nonces;   /* of enforce_nonce -> struct remembered (nonces.c) */
+        int64_t starts_left; /* of session_start_limit */
+        bool token_reset;    /* the token is good for nothing any more */
         struct bot *next;
 };
 
@@ -240,7 +242,8 @@ struct bot *dc_bot_by_token(const struct world *w, const char *token);
 struct bot *dc_bot_by_name(const struct world *w, const char *text);
 struct user *dc_user(const struct world *w, uint64_t id);
 /* Made when missing; id 0 takes a new one; names that are given replace the old ones. */
-struct user *dc_user_make(struct world *w, uint64_t id, const char *username, const char *global_name);
+struct user *dc_user_make(struct world *w, uint64_t id, const char *username,
+                          const char *global_name);
 /* By id or username. */
 struct user *dc_user_by_name(const struct world *w, const char *text);
 
@@ -257,14 +260,14 @@ struct role *dc_role_by_name(const struct guild *g, const char *text);
 
 /* ---- channels.c ---- */
 struct channel *dc_channel(const struct world *w, uint64_t id);
-struct channel *dc_channel_make(struct world *w, struct guild *g, uint64_t id, enum channel_type type,
-                                const char *name);
+struct channel *dc_channel_make(struct world *w, struct guild *g, uint64_t id,
+                                enum channel_type type, const char *name);
 /* By id or name, threads included. */
 struct channel *dc_channel_by_name(const struct world *w, const char *text);
 /* NULL when it does not exist and shall not be made. */
 struct channel *dc_dm(struct bot *b, struct user *u, bool make);
-struct channel *dc_thread_make(struct world *w, struct channel *parent, uint64_t id, enum channel_type type,
-                               const char *name, struct user *owner);
+struct channel *dc_thread_make(struct world *w, struct channel *parent, uint64_t id,
+                               enum channel_type type, const char *name, struct user *owner);
 void dc_thread_join(struct channel *c, const struct user *u);
 /* Gone for good, with its messages; its threads stay until they are removed themselves. */
 void dc_channel_remove(struct world *w, struct channel *c);
@@ -280,7 +283,10 @@ void dc_message_free(struct message *m);
 void dc_message_post(struct world *w, struct message *m);
 struct message *dc_message(const struct channel *c, uint64_t id);
 void dc_message_remove(struct message *m);
-/* Finds who is mentioned in the text; `allowed` is an allowed_mentions object or NULL for everybody. */
+/*
+ * Finds who is mentioned in the text; `allowed` is an allowed_mentions object or NULL for
+ * everybody.
+ */
 void dc_message_mentions(struct world *w, struct message *m, const json_t *allowed);
 bool dc_message_mentions_user(const struct message *m, uint64_t user_id);
 
@@ -305,7 +311,8 @@ void dc_render_user(struct buf *b, const char *key, const struct user *u);
 void dc_render_member(struct buf *b, const char *key, const struct member *m, bool with_user);
 void dc_render_role(struct buf *b, const struct guild *g, const struct role *r);
 void dc_render_channel(struct buf *b, const char *key, const struct channel *c);
-void dc_render_thread_member(struct buf *b, const char *key, const struct channel *c, uint64_t user_id);
+void dc_render_thread_member(struct buf *b, const char *key, const struct channel *c,
+                             uint64_t user_id);
 /* viewer (may be NULL) is whose own reactions are marked. */
 void dc_render_message(struct buf *b, const char *key, struct world *w, const struct message *m,
                        const struct bot *viewer, unsigned how);

@@ -173,7 +173,8 @@ void call_finish(struct call *c)
         }
         record(c);
         if (c->late_status)
-                write_error(&c->out, c->late_status, "Internal Server Error: asked for by a fault", 0, 0);
+                write_error(&c->out, c->late_status, "Internal Server Error: asked for by a fault",
+                            0, 0);
         if (c->slow_ms > 0) {
                 c->delay = timer_new(c->world->loop, on_delay, c);
                 timer_start(c->delay, c->slow_ms);
@@ -259,7 +260,8 @@ static int read_body(struct call *c)
         }
         if (multipart_is(type)) {
                 if (multipart_init(&c->uploads, type, body, n, &err) != 0)
-                        return call_fail(c, 400, "Bad Request: can't parse multipart body: %s", err.text);
+                        return call_fail(c, 400, "Bad Request: can't parse multipart body: %s",
+                                         err.text);
                 read_parts(c);
                 return 0;
         }
@@ -285,7 +287,8 @@ const struct multipart_part *call_upload(const struct call *c, const char *param
 {
         const char *value = json_str(c->args, parameter, NULL);
 
-        return value && strncmp(value, "attach://", 9) == 0 ? multipart_find(&c->uploads, value + 9) : NULL;
+        return value && strncmp(value, "attach://", 9) == 0 ? multipart_find(&c->uploads, value + 9)
+                                                            : NULL;
 }
 
 /* ---- faults ---- */
@@ -335,7 +338,8 @@ static void on_fetched(void *arg, const struct http_result *r)
         f = mem_zalloc(sizeof(*f));
         f->url = c->wants_url;
         c->wants_url = NULL;
-        f->file = files_add(c->world->files, "documents", strrchr(f->url, '/') + 1, NULL, r->body, r->body_n);
+        f->file = files_add(c->world->files, "documents", strrchr(f->url, '/') + 1, NULL, r->body,
+                            r->body_n);
         f->next = c->fetched;
         c->fetched = f;
         run(c);
@@ -477,7 +481,8 @@ struct chat *call_find_chat(struct call *c, const char *parameter)
 
                 buf_init(&lower, 0);
                 for (name++; *name; name++)
-                        buf_addch(&lower, *name >= 'A' && *name <= 'Z' ? (char)(*name + 32) : *name);
+                        buf_addch(&lower,
+                                  *name >= 'A' && *name <= 'Z' ? (char)(*name + 32) : *name);
                 chat = map_get(&c->world->names, lower.data);
                 buf_release(&lower);
         } else if (json_integer_value(value) > 0) {
@@ -513,8 +518,9 @@ struct chat *call_chat(struct call *c)
         if (me && me->standing >= STANDING_MEMBER)
                 return chat;
         call_fail(c, 403,
-                  me && me->standing == STANDING_KICKED ? "Forbidden: bot was kicked from the %s chat"
-                                                        : "Forbidden: bot is not a member of the %s chat",
+                  me && me->standing == STANDING_KICKED
+                          ? "Forbidden: bot was kicked from the %s chat"
+                          : "Forbidden: bot is not a member of the %s chat",
                   chat_type_name(chat->type));
         return NULL;
 }
@@ -534,7 +540,8 @@ static double bucket_wait(struct bucket *k, double rate, double burst, double n,
                 k->tokens = burst;
         k->at_ms = now_ms;
         /* an album larger than the burst may pass when the bucket is full */
-        return k->tokens >= n || k->tokens >= burst ? 0 : ((n < burst ? n : burst) - k->tokens) / rate;
+        return k->tokens >= n || k->tokens >= burst ? 0
+                                                    : ((n < burst ? n : burst) - k->tokens) / rate;
 }
 
 int call_pace(struct call *c, struct chat *chat, unsigned n)
@@ -550,13 +557,15 @@ int call_pace(struct call *c, struct chat *chat, unsigned n)
         wait = bucket_wait(&chat->pace, s->per_chat_second, s->chat_burst, n, now);
         longest = wait > longest ? wait : longest;
         if (group) {
-                wait = bucket_wait(&chat->minute, s->per_group_minute / 60, s->per_group_minute, n, now);
+                wait = bucket_wait(&chat->minute, s->per_group_minute / 60, s->per_group_minute, n,
+                                   now);
                 longest = wait > longest ? wait : longest;
         }
         if (longest > 0) {
                 c->retry_after = (int64_t)longest + 1;
                 c->world->flood_count++;
-                return call_fail(c, 429, "Too Many Requests: retry after %lld", (long long)c->retry_after);
+                return call_fail(c, 429, "Too Many Requests: retry after %lld",
+                                 (long long)c->retry_after);
         }
         c->bot->pace.tokens -= n;
         chat->pace.tokens -= n;

@@ -60,7 +60,8 @@ void call_from_webhook(struct bot *b, const json_t *reply);
 void call_end_all(struct world *w);
 
 /* For methods. Returns -1. */
-int call_fail(struct call *c, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+int call_fail(struct call *c, int status, const char *fmt, ...)
+        __attribute__((format(printf, 3, 4)));
 /* The result is true. Returns 0. */
 int call_true(struct call *c);
 /* The answer is ready; c is gone afterwards. */

@@ -151,7 +151,8 @@ static int delete_one(struct call *c, struct chat *chat, int64_t id)
 
         if (!m)
                 return call_fail(c, 400, "Bad Request: message to delete not found");
-        if (m->from != &c->bot->user && chat->type != CHAT_PRIVATE && (!me || me->standing < STANDING_ADMIN))
+        if (m->from != &c->bot->user && chat->type != CHAT_PRIVATE &&
+            (!me || me->standing < STANDING_ADMIN))
                 return call_fail(c, 400, "Bad Request: message can't be deleted");
         chat_delete(chat, m);
         jsonw_int(compose_tell(c, "delete", chat), "message_id", id);
@@ -179,7 +180,8 @@ int method_delete_messages(struct call *c)
         if (json_array_size(ids) < 1 || json_array_size(ids) > 100)
                 return call_fail(c, 400, "Bad Request: message identifiers are not specified");
         json_array_foreach(ids, i, id) {
-                delete_one(c, chat, json_integer_value(id)); /* those that are not there are skipped */
+                /* those that are not there are skipped */
+                delete_one(c, chat, json_integer_value(id));
         }
         c->status = 200;
         return call_true(c);
@@ -246,13 +248,15 @@ int method_chat_action(struct call *c)
 
 int method_answer_callback(struct call *c)
 {
-        const char *id = json_str(c->args, "callback_query_id", ""), *text = json_str(c->args, "text", "");
+        const char *id = json_str(c->args, "callback_query_id", ""),
+                   *text = json_str(c->args, "text", "");
         struct buf *b;
 
         if (!map_remove(&c->bot->callbacks, id))
-                return call_fail(c, 400,
-                                 "Bad Request: query is too old and response timeout expired or query ID is "
-                                 "invalid");
+                return call_fail(
+                        c, 400,
+                        "Bad Request: query is too old and response timeout expired or query ID "
+                        "is invalid");
         if (utf8_length(text, strlen(text), UTF8_UTF16) > 200)
                 return call_fail(c, 400, "Bad Request: MESSAGE_TOO_LONG");
         b = compose_tell(c, "callback_answer", NULL);

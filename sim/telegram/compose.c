@@ -20,7 +20,8 @@ static const struct {
         { "Markdown", rich_from_markdown },
 };
 
-static int parse(struct call *c, const json_t *args, const char *text, json_t *entities, struct rich *r)
+static int parse(struct call *c, const json_t *args, const char *text, json_t *entities,
+                 struct rich *r)
 {
         const char *mode = json_str(args, "parse_mode", "");
         char problem[RICH_PROBLEM_SIZE] = "";
@@ -43,7 +44,8 @@ static int parse(struct call *c, const json_t *args, const char *text, json_t *e
 int compose_text(struct call *c, const json_t *args, const char *text_key, const char *entities_key,
                  struct rich *r)
 {
-        if (parse(c, args, json_str(args, text_key, ""), json_object_get(args, entities_key), r) != 0)
+        if (parse(c, args, json_str(args, text_key, ""), json_object_get(args, entities_key), r) !=
+            0)
                 return -1;
         rich_trim(r);
         rich_detect(r);
@@ -93,13 +95,15 @@ static int check_button(struct call *c, const json_t *button)
         for (size_t i = 0; i < COUNT(not_actions); i++)
                 actions -= json_object_get(button, not_actions[i]) != NULL;
         if (!*json_str(button, "text", ""))
-                return call_fail(c, 400,
-                                 "Bad Request: can't parse inline keyboard button: Field \"text\" must be "
-                                 "non-empty");
+                return call_fail(
+                        c, 400,
+                        "Bad Request: can't parse inline keyboard button: Field \"text\" must be "
+                        "non-empty");
         if (actions == 0)
-                return call_fail(c, 400,
-                                 "Bad Request: can't parse inline keyboard button: Text buttons are "
-                                 "unallowed in the inline keyboard");
+                return call_fail(
+                        c, 400,
+                        "Bad Request: can't parse inline keyboard button: Text buttons are "
+                        "unallowed in the inline keyboard");
         if (data && (!*data || strlen(data) > 64))
                 return call_fail(c, 400, "Bad Request: BUTTON_DATA_INVALID");
         return 0;
@@ -170,7 +174,8 @@ int compose_options(struct call *c, struct message *m)
 {
         const json_t *preview = json_object_get(c->args, "link_preview_options");
 
-        if (compose_thread(c, m) != 0 || compose_reply(c, m) != 0 || compose_markup(c, &m->markup) != 0)
+        if (compose_thread(c, m) != 0 || compose_reply(c, m) != 0 ||
+            compose_markup(c, &m->markup) != 0)
                 return -1;
         if (preview && !m->extra) {
                 char *text = json_text(preview);
@@ -183,7 +188,8 @@ int compose_options(struct call *c, struct message *m)
 
 /* ---- files ---- */
 
-static int file_of_upload(struct call *c, const struct media_kind *k, const char *name, struct file **out)
+static int file_of_upload(struct call *c, const struct media_kind *k, const char *name,
+                          struct file **out)
 {
         const struct multipart_part *p = multipart_find(&c->uploads, name);
         int width, height;
@@ -216,7 +222,8 @@ int compose_file(struct call *c, const struct media_kind *k, const char *value, 
                 return CALL_FETCH;
         }
         *out = files_by_id(c->world->files, value);
-        return *out ? 0 : call_fail(c, 400, "Bad Request: wrong file identifier/HTTP URL specified");
+        return *out ? 0
+                    : call_fail(c, 400, "Bad Request: wrong file identifier/HTTP URL specified");
 }
 
 /* ---- posting ---- */

@@ -16,7 +16,9 @@
 
 /* All return 0, or -1 after call_fail; compose_file may also return CALL_FETCH. */
 
-/* Text in whichever markup args asks for; r must be initialised and is to be released in any case. */
+/*
+ * Text in whichever markup args asks for; r must be initialised and is to be released in any case.
+ */
 int compose_text(struct call *c, const json_t *args, const char *text_key, const char *entities_key,
                  struct rich *r);
 /* The message's text, which must not be empty. */
@@ -32,7 +34,10 @@ int compose_file(struct call *c, const struct media_kind *k, const char *value, 
 
 /* Takes over m: posts it, tells the journal and writes it as (part of) the result. */
 void compose_post(struct call *c, struct message *m);
-/* Tells the journal that the bot did something; add members to the result, then journal_close(c->world->sent). */
+/*
+ * Tells the journal that the bot did something; add members to the result, then
+ * journal_close(c->world->sent).
+ */
 struct buf *compose_tell(struct call *c, const char *kind, const struct chat *chat);
 
 #endif

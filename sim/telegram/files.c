@@ -141,8 +141,8 @@ struct file *files_add(struct files *f, const char *folder, const char *name, co
         crypto_hex(hash, 8, file->unique_id);
         if (files_image(data, n, &file->width, &file->height, &image_mime) && !mime)
                 mime = image_mime;
-        snprintf(file->path, sizeof(file->path), "%s/file_%llu%s", folder, (unsigned long long)f->made,
-                 extension(name, mime));
+        snprintf(file->path, sizeof(file->path), "%s/file_%llu%s", folder,
+                 (unsigned long long)f->made, extension(name, mime));
         file->name = mem_strdup(name);
         file->mime = mem_strdup(mime);
         file->size = n;
@@ -223,7 +223,8 @@ static void jpeg_size(const unsigned char *p, size_t n, int *width, int *height)
         for (size_t at = 2; at + 9 < n && p[at] == 0xff;) {
                 unsigned char marker = p[at + 1];
 
-                if (marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc) {
+                if (marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 &&
+                    marker != 0xcc) {
                         *height = be16(p + at + 5);
                         *width = be16(p + at + 7);
                         return;

@@ -1,7 +1,8 @@
 /*
  * files: what was uploaded, by bots or users.
  *
- * Contents are kept in memory, or in the data directory, up to a cap: the oldest contents go first, and getFile then says so.
+ * Contents are kept in memory, or in the data directory, up to a cap: the oldest contents go first,
+ * and getFile then says so.
  */
 #ifndef SIM_TELEGRAM_FILES_H
 #define SIM_TELEGRAM_FILES_H

@@ -78,7 +78,8 @@ static struct http_route *routes(size_t *count)
         return all;
 }
 
-static void refuse(void *arg, struct http_exchange *x, int status, const char *code, const char *message)
+static void refuse(void *arg, struct http_exchange *x, int status, const char *code,
+                   const char *message)
 {
         struct buf b;
 
@@ -99,14 +100,20 @@ static void refuse(void *arg, struct http_exchange *x, int status, const char *c
 
 static void greet(const struct world *w, const char *url)
 {
-        printf("\n@%s listens. For config.json:\n\n"
+        printf("\n"
+               "@%s listens. For config.json:\n"
+               "\n"
                "  \"adapters\": {\n"
                "    \"tg\": { \"type\": \"telegram\", \"botToken\": \"%s\",\n"
                "            \"apiBase\": \"%s\", \"admins\": [\"42\"], \"dm\": \"everyone\" }\n"
-               "  }\n\n"
-               "Write to it as Ada, user 42, by typing here or with:\n\n"
-               "  curl %s/sim/send -d '{\"from\":42,\"text\":\"hello\"}'\n\n"
-               "What the bot says is shown here; GET /sim tells what else can be played.\n\n",
+               "  }\n"
+               "\n"
+               "Write to it as Ada, user 42, by typing here or with:\n"
+               "\n"
+               "  curl %s/sim/send -d '{\"from\":42,\"text\":\"hello\"}'\n"
+               "\n"
+               "What the bot says is shown here; GET /sim tells what else can be played.\n"
+               "\n",
                w->bots->user.username, w->bots->token, url, url);
 }
 
@@ -114,10 +121,9 @@ int telegram_sim_main(int argc, char **argv)
 {
         static const struct host_ops ops = {
                 .about = { .name = "telegram",
-                           .about = "A Telegram Bot API server on this machine, with users you play over "
-                                    "HTTP. Every "
-                                    "call is checked\nagainst the official list of methods. Ends with "
-                                    "Ctrl-C.\n",
+                           .about = "A Telegram Bot API server on this machine, with users you "
+                                    "play over HTTP. Every call is checked\n"
+                                    "against the official list of methods. Ends with Ctrl-C.\n",
                            .port = "8081",
                            .token = "100000001:dragoman-simulator-token",
                            .own = own,

@@ -7,7 +7,10 @@
 #include "base/mem.h"
 
 static const struct media_kind kinds[] = {
-        /* name         folder         mime                        caption timed  sized  named  image */
+        /*
+         * name         folder         mime                        caption timed  sized  named
+         * image
+         */
         { "photo", "photos", "image/jpeg", true, false, true, false, true },
         { "audio", "music", "audio/mpeg", true, true, false, true, false },
         { "document", "documents", "application/octet-stream", true, false, false, true, false },
@@ -21,8 +24,9 @@ static const struct media_kind kinds[] = {
 static const struct {
         const char *method, *kind;
 } methods[] = {
-        { "sendPhoto", "photo" },          { "sendAudio", "audio" },         { "sendDocument", "document" },
-        { "sendVideo", "video" },          { "sendAnimation", "animation" }, { "sendVoice", "voice" },
+        { "sendPhoto", "photo" },          { "sendAudio", "audio" },
+        { "sendDocument", "document" },    { "sendVideo", "video" },
+        { "sendAnimation", "animation" },  { "sendVoice", "voice" },
         { "sendVideoNote", "video_note" }, { "sendSticker", "sticker" },
 };
 

@@ -10,7 +10,8 @@
 #include "sim/telegram/files.h"
 
 struct media_kind {
-        const char *name;   /* member of the message, and the parameter that holds the file: "photo" */
+        /* member of the message, and the parameter that holds the file: "photo" */
+        const char *name;
         const char *folder; /* of file paths: "photos" */
         const char *mime;   /* when nobody told */
         bool caption;       /* has one */
@@ -24,7 +25,10 @@ struct media_kind {
 const struct media_kind *media_kind(const char *name);
 /* Of sendPhoto: photo. NULL for other methods. */
 const struct media_kind *media_kind_of_method(const char *method);
-/* The message member as JSON text, "photo":[{...}]. details (may be NULL) has duration, width, title... Yours to free. */
+/*
+ * The message member as JSON text, "photo":[{...}]. details (may be NULL) has duration, width,
+ * title... Yours to free.
+ */
 char *media_member(const struct media_kind *k, const struct file *f, const json_t *details);
 
 #endif

@@ -1,8 +1,9 @@
 /*
  * play: what users do in the simulated Telegram.
  *
- * Each function takes a wish as the control API documents it, makes it happen, tells the bots concerned and writes what came of it as
- * members of an open object. Users and private chats are made on first mention. Returns 0, or -1 with an error.
+ * Each function takes a wish as the control API documents it, makes it happen, tells the bots
+ * concerned and writes what came of it as members of an open object. Users and private chats are
+ * made on first mention. Returns 0, or -1 with an error.
  */
 #ifndef SIM_TELEGRAM_PLAY_H
 #define SIM_TELEGRAM_PLAY_H
@@ -33,10 +34,13 @@ struct user *play_find_user(struct world *w, const json_t *wish, const struct ch
 struct chat *play_find_chat(struct world *w, const json_t *wish, struct error *err);
 /* "chat" and "message_id". */
 struct message *play_find_message(struct world *w, const json_t *wish, struct error *err);
-/* Carries a message to every bot that may see it; kind is "message" or "edited_message". Returns to how many. */
+/*
+ * Carries a message to every bot that may see it; kind is "message" or "edited_message". Returns to
+ * how many.
+ */
 unsigned play_deliver(struct world *w, const struct message *m, bool edited);
 /* A change of standing, told to the bot itself and to those who asked for such news. */
-void play_tell_member(struct world *w, struct chat *chat, const struct user *by, const struct user *who,
-                      int before, int after);
+void play_tell_member(struct world *w, struct chat *chat, const struct user *by,
+                      const struct user *who, int before, int after);
 
 #endif

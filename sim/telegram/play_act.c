@@ -20,15 +20,16 @@ static json_t *reaction_list(const json_t *wish)
 
         json_array_foreach(json_object_get(wish, "reaction"), i, one) {
                 if (json_is_string(one))
-                        json_array_append_new(out, json_pack("{s:s,s:O}", "type", "emoji", "emoji", one));
+                        json_array_append_new(
+                                out, json_pack("{s:s,s:O}", "type", "emoji", "emoji", one));
                 else
                         json_array_append(out, one);
         }
         return out;
 }
 
-static struct buf reaction_change(const struct message *m, const struct user *u, const json_t *before,
-                                  const json_t *after)
+static struct buf reaction_change(const struct message *m, const struct user *u,
+                                  const json_t *before, const json_t *after)
 {
         char *old = before ? json_text(before) : mem_strdup("[]"), *new = json_text(after);
         struct buf b;
@@ -112,7 +113,8 @@ static bool is_meant(const json_t *button, const json_t *wish)
 /* The callback_data of the button meant; yours to free. */
 static char *find_button(const struct message *m, const json_t *wish)
 {
-        json_t *markup = m->markup ? json_read(m->markup, strlen(m->markup), NULL) : NULL, *row, *button;
+        json_t *markup = m->markup ? json_read(m->markup, strlen(m->markup), NULL) : NULL, *row,
+               *button;
         char *data = NULL;
         size_t i, k;
 
@@ -147,7 +149,8 @@ int play_press(struct world *w, const json_t *wish, struct buf *out, struct erro
         data = b ? find_button(m, wish) : NULL;
         if (!data)
                 return error_set(err, ERR_MISSING, "the message has no such button");
-        snprintf(id, sizeof(id), "%llu", 4000000000000000000ull + (unsigned long long)++w->next_token);
+        snprintf(id, sizeof(id), "%llu",
+                 4000000000000000000ull + (unsigned long long)++w->next_token);
         map_put(&b->callbacks, id, b);
         buf_init(&text, 0);
         jsonw_open(&text, '{');
@@ -203,7 +206,8 @@ int play_migrate(struct world *w, const json_t *wish, struct buf *out, struct er
         if (!old)
                 return -1;
         if (old->type != CHAT_GROUP || old->migrated_to)
-                return error_set(err, ERR_INVALID, "only a group can become a supergroup, and only once");
+                return error_set(err, ERR_INVALID,
+                                 "only a group can become a supergroup, and only once");
         new = chat_make(w, json_int(wish, "to", 0), CHAT_SUPERGROUP, old->title);
         if (!new)
                 return error_set(err, ERR_CONFLICT, "'to' is taken or no number of a supergroup");

@@ -126,8 +126,8 @@ unsigned play_deliver(struct world *w, const struct message *m, bool edited)
         return told;
 }
 
-static struct buf member_change(const struct chat *chat, const struct user *by, const struct user *who,
-                                int before, int after)
+static struct buf member_change(const struct chat *chat, const struct user *by,
+                                const struct user *who, int before, int after)
 {
         struct member old = { .user = (struct user *)who, .standing = (enum standing)before };
         struct member new = { .user = (struct user *)who, .standing = (enum standing)after };
@@ -144,8 +144,8 @@ static struct buf member_change(const struct chat *chat, const struct user *by, 
         return b;
 }
 
-void play_tell_member(struct world *w, struct chat *chat, const struct user *by, const struct user *who,
-                      int before, int after)
+void play_tell_member(struct world *w, struct chat *chat, const struct user *by,
+                      const struct user *who, int before, int after)
 {
         struct buf text = member_change(chat, by, who, before, after);
 
@@ -227,25 +227,30 @@ int play_chat(struct world *w, const json_t *wish, struct buf *out, struct error
         size_t i;
 
         if (type < 0 || standing < 0)
-                return error_set(err, ERR_INVALID,
-                                 "'type' must be group, supergroup or channel, 'bot_status' member, "
-                                 "administrator, left or kicked");
-        c = chat_make(w, json_int(wish, "id", 0), (enum chat_type)type, json_str(wish, "title", NULL));
+                return error_set(
+                        err, ERR_INVALID,
+                        "'type' must be group, supergroup or channel, 'bot_status' member, "
+                        "administrator, left or kicked");
+        c = chat_make(w, json_int(wish, "id", 0), (enum chat_type)type,
+                      json_str(wish, "title", NULL));
         if (!c)
                 return error_set(err, ERR_CONFLICT,
-                                 "the id is taken or does not fit the type (groups -1 and "
-                                 "below, supergroups and channels -100...)");
+                                 "the id is taken or does not fit the type (groups -1 and below, "
+                                 "supergroups and channels -100...)");
         c->forum = json_flag(wish, "forum", false);
-        c->last_id = 1; /* the message of its creation; in a forum also the number of the general topic */
+        /* the message of its creation; in a forum also the number of the general topic */
+        c->last_id = 1;
         if (json_str(wish, "username", NULL))
                 chat_set_username(w, c, json_str(wish, "username", ""));
         chat_set_member(c, user_make(w, DEFAULT_USER, NULL, NULL), NULL, STANDING_CREATOR);
         json_array_foreach(members, i, id) {
-                chat_set_member(c, user_make(w, json_integer_value(id), NULL, NULL), NULL, STANDING_MEMBER);
+                chat_set_member(c, user_make(w, json_integer_value(id), NULL, NULL), NULL,
+                                STANDING_MEMBER);
         }
         for (struct bot *b = w->bots; b; b = b->next) {
                 chat_set_member(c, &b->user, b, (enum standing)standing);
-                play_tell_member(w, c, user_get(w, DEFAULT_USER), &b->user, STANDING_LEFT, standing);
+                play_tell_member(w, c, user_get(w, DEFAULT_USER), &b->user, STANDING_LEFT,
+                                 standing);
         }
         render_chat(out, "chat", c);
         return 0;
@@ -262,7 +267,8 @@ int play_topic(struct world *w, const json_t *wish, struct buf *out, struct erro
         if (!c->forum)
                 return error_set(err, ERR_INVALID, "the chat is not a forum");
         m = message_new(c, play_find_user(w, wish, c));
-        m->extra = mem_printf("\"forum_topic_created\":{\"name\":\"Topic\",\"icon_color\":7322096}");
+        m->extra =
+                mem_printf("\"forum_topic_created\":{\"name\":\"Topic\",\"icon_color\":7322096}");
         chat_post(c, m, w->settings.keep_messages);
         m->thread_id = m->id;
         chat_add_topic(c, m->id, name);
@@ -284,9 +290,10 @@ int play_member(struct world *w, const json_t *wish, struct buf *out, struct err
         if (!c || !u)
                 return -1;
         if (standing < 0 || c->type == CHAT_PRIVATE)
-                return error_set(err, ERR_INVALID,
-                                 "'status' must be member, administrator, creator, left or kicked, and "
-                                 "'chat' a group");
+                return error_set(
+                        err, ERR_INVALID,
+                        "'status' must be member, administrator, creator, left or kicked, and "
+                        "'chat' a group");
         old = chat_member(c, u->id);
         before = old ? (int)old->standing : STANDING_LEFT;
         chat_set_member(c, u, b, (enum standing)standing);

@@ -83,9 +83,9 @@ static void add_extra(struct world *w, struct message *m, const json_t *wish)
 
                 json_object_set_new(all, "forward_origin",
                                     json_pack("{s:s,s:I,s:{s:I,s:b,s:s}}", "type", "user", "date",
-                                              (json_int_t)(clock_wall_ms() / 1000), "sender_user", "id",
-                                              (json_int_t)u->id, "is_bot", u->is_bot, "first_name",
-                                              u->first_name));
+                                              (json_int_t)(clock_wall_ms() / 1000), "sender_user",
+                                              "id", (json_int_t)u->id, "is_bot", u->is_bot,
+                                              "first_name", u->first_name));
         }
         if (json_object_size(all) > 0) {
                 text = json_text(all);
@@ -167,7 +167,8 @@ static int send_list(struct world *w, const json_t *list, struct buf *out, struc
 static int send_album(struct world *w, const json_t *wish, struct buf *out, struct error *err)
 {
         const json_t *album = json_object_get(wish, "album"), *part;
-        char *group = mem_printf("%llu", 13500000000000000ull + (unsigned long long)++w->next_token);
+        char *group =
+                mem_printf("%llu", 13500000000000000ull + (unsigned long long)++w->next_token);
         json_t *list = json_array();
         size_t i;
         int rc;

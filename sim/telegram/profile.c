@@ -42,7 +42,8 @@ static char *commands_key(const struct call *c)
 
 static int check_command(struct call *c, const json_t *command)
 {
-        const char *name = json_str(command, "command", ""), *about = json_str(command, "description", "");
+        const char *name = json_str(command, "command", ""),
+                   *about = json_str(command, "description", "");
         size_t n = utf8_length(about, strlen(about), UTF8_UTF16);
 
         if (*name == '/')
@@ -168,7 +169,9 @@ int method_get_file(struct call *c)
         if (f->size > FILES_MAX_DOWNLOAD)
                 return call_fail(c, 400, "Bad Request: file is too big");
         if (f->forgotten)
-                return call_fail(c, 400, "Bad Request: wrong file_id or the file is temporarily unavailable");
+                return call_fail(
+                        c, 400,
+                        "Bad Request: wrong file_id or the file is temporarily unavailable");
         jsonw_open(&c->out, '{');
         jsonw_str(&c->out, "file_id", f->id);
         jsonw_str(&c->out, "file_unique_id", f->unique_id);

@@ -38,9 +38,10 @@ void render_chat(struct buf *b, const char *key, const struct chat *c)
 void render_member(struct buf *b, const char *key, const struct member *m)
 {
         static const char *const rights[] = {
-                "can_be_edited",       "can_manage_chat",        "can_change_info",  "can_delete_messages",
-                "can_invite_users",    "can_restrict_members",   "can_pin_messages", "can_manage_topics",
-                "can_promote_members", "can_manage_video_chats", "can_post_stories", "can_edit_stories",
+                "can_be_edited",          "can_manage_chat",   "can_change_info",
+                "can_delete_messages",    "can_invite_users",  "can_restrict_members",
+                "can_pin_messages",       "can_manage_topics", "can_promote_members",
+                "can_manage_video_chats", "can_post_stories",  "can_edit_stories",
                 "can_delete_stories",
         };
 
@@ -49,7 +50,8 @@ void render_member(struct buf *b, const char *key, const struct member *m)
         jsonw_str(b, "status", standing_name(m->standing));
         if (m->standing >= STANDING_ADMIN)
                 jsonw_bool(b, "is_anonymous", false);
-        for (size_t i = 0; m->standing == STANDING_ADMIN && i < sizeof(rights) / sizeof(rights[0]); i++)
+        for (size_t i = 0; m->standing == STANDING_ADMIN && i < sizeof(rights) / sizeof(rights[0]);
+             i++)
                 jsonw_bool(b, rights[i], i > 0);
         if (m->standing == STANDING_KICKED)
                 jsonw_int(b, "until_date", 0);
@@ -64,7 +66,8 @@ static void render_raw(struct buf *b, const char *members)
 
 static void render_body(struct buf *b, const struct message *m, bool with_reply)
 {
-        const struct message *to = with_reply && m->reply_to ? chat_message(m->chat, m->reply_to) : NULL;
+        const struct message *to =
+                with_reply && m->reply_to ? chat_message(m->chat, m->reply_to) : NULL;
 
         jsonw_int(b, "message_id", m->id);
         if (m->thread_id)

@@ -68,7 +68,8 @@ static char *other_members(const json_t *entity)
         json_object_foreach((json_t *)entity, key, value) {
                 char *text;
 
-                if (strcmp(key, "type") == 0 || strcmp(key, "offset") == 0 || strcmp(key, "length") == 0)
+                if (strcmp(key, "type") == 0 || strcmp(key, "offset") == 0 ||
+                    strcmp(key, "length") == 0)
                         continue;
                 text = json_text(value);
                 jsonw_raw(&b, key, text);
@@ -80,7 +81,8 @@ static char *other_members(const json_t *entity)
         return NULL;
 }
 
-int rich_from_entities(struct rich *r, const char *text, json_t *entities, char problem[RICH_PROBLEM_SIZE])
+int rich_from_entities(struct rich *r, const char *text, json_t *entities,
+                       char problem[RICH_PROBLEM_SIZE])
 {
         json_t *e;
         size_t i;
@@ -91,15 +93,16 @@ int rich_from_entities(struct rich *r, const char *text, json_t *entities, char 
                 int64_t offset = json_int(e, "offset", -1), length = json_int(e, "length", -1);
 
                 if (offset < 0 || length < 0) {
-                        snprintf(problem, RICH_PROBLEM_SIZE, "Expected non-negative offset and length");
+                        snprintf(problem, RICH_PROBLEM_SIZE,
+                                 "Expected non-negative offset and length");
                         return -1;
                 }
                 if ((size_t)offset >= r->units || length == 0)
                         continue; /* the real server drops those silently */
                 if ((size_t)offset + (size_t)length > r->units)
                         length = (int64_t)(r->units - (size_t)offset);
-                push(r, (struct rich_entity){ json_str(e, "type", ""), (size_t)offset, (size_t)length,
-                                              other_members(e) });
+                push(r, (struct rich_entity){ json_str(e, "type", ""), (size_t)offset,
+                                              (size_t)length, other_members(e) });
         }
         return 0;
 }
@@ -190,7 +193,10 @@ static size_t hashtag_length(const char *p)
 
 static size_t url_length(const char *p)
 {
-        size_t scheme = strncmp(p, "https://", 8) == 0 ? 8 : strncmp(p, "http://", 7) == 0 ? 7 : 0, n;
+        size_t scheme = strncmp(p, "https://", 8) == 0  ? 8
+                        : strncmp(p, "http://", 7) == 0 ? 7
+                                                        : 0,
+               n;
 
         if (scheme == 0 || !isalnum((unsigned char)p[scheme]))
                 return 0;

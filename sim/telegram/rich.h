@@ -1,8 +1,9 @@
 /*
  * rich: text with entities, as messages carry it.
  *
- * Made from HTML, MarkdownV2 or Markdown with the errors the real server gives, or from an entity list; mentions, commands,
- * hashtags and addresses are found in what is left. Offsets count UTF-16 units.
+ * Made from HTML, MarkdownV2 or Markdown with the errors the real server gives, or from an entity
+ * list; mentions, commands, hashtags and addresses are found in what is left. Offsets count UTF-16
+ * units.
  */
 #ifndef SIM_TELEGRAM_RICH_H
 #define SIM_TELEGRAM_RICH_H
@@ -33,15 +34,22 @@ void rich_release(struct rich *r);
 
 /* Adds text; `units` follows. */
 void rich_add(struct rich *r, const char *bytes, size_t n);
-/* Adds an entity from `offset` up to the end of the text so far, unless that is nothing. Takes over extra. */
+/*
+ * Adds an entity from `offset` up to the end of the text so far, unless that is nothing. Takes over
+ * extra.
+ */
 void rich_mark(struct rich *r, const char *type, size_t offset, char *extra);
 
-/* All return 0, or -1 with the real server's words, which go behind "Bad Request: can't parse entities: ". */
+/*
+ * All return 0, or -1 with the real server's words, which go behind "Bad Request: can't parse
+ * entities: ".
+ */
 int rich_from_html(struct rich *r, const char *html, char problem[RICH_PROBLEM_SIZE]);
 int rich_from_markdown_v2(struct rich *r, const char *text, char problem[RICH_PROBLEM_SIZE]);
 int rich_from_markdown(struct rich *r, const char *text, char problem[RICH_PROBLEM_SIZE]);
 /* entities may be NULL. */
-int rich_from_entities(struct rich *r, const char *text, json_t *entities, char problem[RICH_PROBLEM_SIZE]);
+int rich_from_entities(struct rich *r, const char *text, json_t *entities,
+                       char problem[RICH_PROBLEM_SIZE]);
 
 /* White space around the text goes, as in every message. */
 void rich_trim(struct rich *r);

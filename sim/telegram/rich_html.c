@@ -120,7 +120,8 @@ static int read_token(struct html *h, struct buf *value)
         while (isalnum((unsigned char)*h->p) || *h->p == '.' || *h->p == '-')
                 buf_addch(value, (char)tolower((unsigned char)*h->p++));
         if (!blank(*h->p) && *h->p != '>')
-                return FAIL(h, "Unexpected end of name token at byte offset %zu", (size_t)(begin - h->text));
+                return FAIL(h, "Unexpected end of name token at byte offset %zu",
+                            (size_t)(begin - h->text));
         return 0;
 }
 
@@ -140,8 +141,10 @@ static void use_attribute(struct open_tag *t, const char *name, size_t name_n, c
         for (size_t i = 0; i < COUNT(meant); i++) {
                 size_t n = strlen(meant[i].prefix);
 
-                if (strcmp(meant[i].tag, tags[t->tag].tag) != 0 || strlen(meant[i].attribute) != name_n ||
-                    strncmp(meant[i].attribute, name, name_n) != 0 || strncmp(value, meant[i].prefix, n) != 0)
+                if (strcmp(meant[i].tag, tags[t->tag].tag) != 0 ||
+                    strlen(meant[i].attribute) != name_n ||
+                    strncmp(meant[i].attribute, name, name_n) != 0 ||
+                    strncmp(value, meant[i].prefix, n) != 0)
                         continue;
                 free(t->argument);
                 t->argument = mem_strdup(value + n);
@@ -156,7 +159,8 @@ static int read_attribute(struct html *h, struct open_tag *t, size_t begin)
         int rc;
 
         if (name_n == 0)
-                return FAIL(h, "Empty attribute name in the tag \"%s\" at byte offset %zu", tag, begin);
+                return FAIL(h, "Empty attribute name in the tag \"%s\" at byte offset %zu", tag,
+                            begin);
         h->p += name_n;
         while (blank(*h->p))
                 h->p++;
@@ -165,10 +169,11 @@ static int read_attribute(struct html *h, struct open_tag *t, size_t begin)
                 return 0;
         }
         if (*h->p != '=')
-                return FAIL(h,
-                            "Expected equal sign in declaration of an attribute of the tag \"%s\" at byte "
-                            "offset %zu",
-                            tag, begin);
+                return FAIL(
+                        h,
+                        "Expected equal sign in declaration of an attribute of the tag \"%s\" at "
+                        "byte offset %zu",
+                        tag, begin);
         for (h->p++; blank(*h->p);)
                 h->p++;
         if (!*h->p)
@@ -190,8 +195,8 @@ static int start_tag(struct html *h)
         if (!h->p[1 + n])
                 return FAIL(h, "Unclosed start tag at byte offset %zu", begin);
         if (tag < 0)
-                return FAIL(h, "Unsupported start tag \"%.*s\" at byte offset %zu", (int)(n < 60 ? n : 60),
-                            h->p + 1, begin);
+                return FAIL(h, "Unsupported start tag \"%.*s\" at byte offset %zu",
+                            (int)(n < 60 ? n : 60), h->p + 1, begin);
         if (h->depth == MAX_NESTED)
                 return FAIL(h, "Too many nested tags at byte offset %zu", begin);
         *t = (struct open_tag){ (size_t)tag, h->out->units, h->out->text.len, NULL };
@@ -210,8 +215,10 @@ static int start_tag(struct html *h)
                         return FAIL(h, "Unclosed start tag at byte offset %zu", begin);
         }
         h->p++;
-        if (strcmp(tags[tag].tag, "span") == 0 && (!t->argument || strcmp(t->argument, "spoiler") != 0))
-                return FAIL(h, "Tag \"span\" must have class \"tg-spoiler\" at byte offset %zu", begin);
+        if (strcmp(tags[tag].tag, "span") == 0 &&
+            (!t->argument || strcmp(t->argument, "spoiler") != 0))
+                return FAIL(h, "Tag \"span\" must have class \"tg-spoiler\" at byte offset %zu",
+                            begin);
         return 0;
 }
 
@@ -233,7 +240,9 @@ static void add_link(struct html *h, struct open_tag *t)
 
         if (sscanf(href, "tg://user?id=%llu", &id) == 1) {
                 rich_mark(h->out, "text_mention", t->offset,
-                          mem_printf("\"user\":{\"id\":%llu,\"is_bot\":false,\"first_name\":\"User\"}", id));
+                          mem_printf(
+                                  "\"user\":{\"id\":%llu,\"is_bot\":false,\"first_name\":\"User\"}",
+                                  id));
                 return;
         }
         if (strchr(href, '.') || strncmp(href, "http", 4) == 0 || strncmp(href, "tg:", 3) == 0 ||
@@ -249,7 +258,8 @@ static void finish_tag(struct html *h, struct open_tag *t)
         if (strcmp(type, "text_link") == 0) {
                 add_link(h, t);
         } else if (strcmp(type, "custom_emoji") == 0) {
-                rich_mark(r, type, t->offset, member("custom_emoji_id", t->argument ? t->argument : "0"));
+                rich_mark(r, type, t->offset,
+                          member("custom_emoji_id", t->argument ? t->argument : "0"));
         } else if (strcmp(type, "blockquote") == 0) {
                 rich_mark(r, t->argument ? "expandable_blockquote" : type, t->offset, NULL);
         } else if (strcmp(type, "code") == 0 && h->depth > 0 &&
@@ -282,8 +292,10 @@ static int end_tag(struct html *h)
         h->p++;
         t = &h->nested[h->depth - 1];
         if (n > 0 && (strlen(tags[t->tag].tag) != n || strncasecmp(name, tags[t->tag].tag, n) != 0))
-                return FAIL(h, "Unmatched end tag at byte offset %zu, expected \"</%s>\", found \"</%.*s>\"",
-                            begin, tags[t->tag].tag, (int)(n < 40 ? n : 40), name);
+                return FAIL(
+                        h,
+                        "Unmatched end tag at byte offset %zu, expected \"</%s>\", found \"</%.*s>\"",
+                        begin, tags[t->tag].tag, (int)(n < 40 ? n : 40), name);
         h->depth--;
         finish_tag(h, t);
         free(t->argument);

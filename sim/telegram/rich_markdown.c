@@ -46,7 +46,9 @@ static size_t at(const struct md *m)
         return (size_t)(m->p - m->text);
 }
 
-/* Text up to `stop`; a backslash keeps the next character. Returns false when the stop never comes. */
+/*
+ * Text up to `stop`; a backslash keeps the next character. Returns false when the stop never comes.
+ */
 static bool copy_until(struct md *m, const char *stop)
 {
         size_t n = strlen(stop);
@@ -91,8 +93,8 @@ static int code(struct md *m)
         else
                 n = 0;
         if (!copy_until(m, "```"))
-                return FAIL(m, "Can't find end of %s entity at byte offset %zu", n ? "PreCode" : "Pre",
-                            begin);
+                return FAIL(m, "Can't find end of %s entity at byte offset %zu",
+                            n ? "PreCode" : "Pre", begin);
         rich_mark(m->out, "pre", offset, n ? member("language", language, n) : NULL);
         return 0;
 }
@@ -104,7 +106,10 @@ static int finish_link(struct md *m, const struct open_mark *o)
         unsigned long long id;
 
         if (*m->p != '(') {
-                /* a link without an address is a link to its own text, if that is one; else plain text */
+                /*
+                 * a link without an address is a link to its own text, if that is one; else plain
+                 * text
+                 */
                 return 0;
         }
         buf_init(&url, 0);
@@ -120,7 +125,9 @@ static int finish_link(struct md *m, const struct open_mark *o)
         m->p++;
         if (sscanf(url.data, "tg://user?id=%llu", &id) == 1)
                 rich_mark(m->out, "text_mention", o->offset,
-                          mem_printf("\"user\":{\"id\":%llu,\"is_bot\":false,\"first_name\":\"User\"}", id));
+                          mem_printf(
+                                  "\"user\":{\"id\":%llu,\"is_bot\":false,\"first_name\":\"User\"}",
+                                  id));
         else if (strchr(url.data, '.') || strncmp(url.data, "http", 4) == 0)
                 rich_mark(m->out, "text_link", o->offset, member("url", url.data, url.len));
         buf_release(&url);
@@ -166,7 +173,8 @@ static int open_mark(struct md *m)
                 m->p += strlen(marks[i].sign);
                 return 0;
         }
-        return FAIL(m, "Character '%c' is reserved and must be escaped with the preceding '\\'", *m->p);
+        return FAIL(m, "Character '%c' is reserved and must be escaped with the preceding '\\'",
+                    *m->p);
 }
 
 static bool line_begins(const struct md *m)
@@ -262,7 +270,8 @@ static int v1_step(struct md *m)
 
                 return code(m) == 0
                                ? 0
-                               : FAIL(m, "Can't find end of the entity starting at byte offset %zu", begin);
+                               : FAIL(m, "Can't find end of the entity starting at byte offset %zu",
+                                      begin);
         }
         if (c == '_' || c == '*' || c == '[')
                 return v1_entity(m, c);

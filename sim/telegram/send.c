@@ -71,7 +71,8 @@ int method_send_media(struct call *c)
 
 /* ---- albums ---- */
 
-static int build_album(struct call *c, struct chat *chat, const json_t *items, struct message **album)
+static int build_album(struct call *c, struct chat *chat, const json_t *items,
+                       struct message **album)
 {
         unsigned long long group = ++c->world->next_token + 13000000000000000ull;
         const json_t *item;
@@ -82,7 +83,8 @@ static int build_album(struct call *c, struct chat *chat, const json_t *items, s
                 int rc;
 
                 if (!k)
-                        return call_fail(c, 400, "Bad Request: can't parse InputMedia: unsupported type");
+                        return call_fail(c, 400,
+                                         "Bad Request: can't parse InputMedia: unsupported type");
                 album[i] = begin(c, chat);
                 rc = attach(c, album[i], k, item, "media");
                 if (rc == 0)
@@ -129,7 +131,9 @@ static const struct made {
         const char *method, *member;
         const char *parameters[6];
 } made_of_parameters[] = {
-        { "sendLocation", "location", { "latitude", "longitude", "horizontal_accuracy", "live_period" } },
+        { "sendLocation",
+          "location",
+          { "latitude", "longitude", "horizontal_accuracy", "live_period" } },
         { "sendContact", "contact", { "phone_number", "first_name", "last_name", "vcard" } },
         { "sendVenue", "venue", { "title", "address", "foursquare_id", "google_place_id" } },
 };
@@ -147,8 +151,9 @@ static char *made_member(const struct made *kind, const json_t *args)
         }
         if (strcmp(kind->member, "venue") == 0)
                 json_object_set_new(object, "location",
-                                    json_pack("{s:O,s:O}", "latitude", json_object_get(args, "latitude"),
-                                              "longitude", json_object_get(args, "longitude")));
+                                    json_pack("{s:O,s:O}", "latitude",
+                                              json_object_get(args, "latitude"), "longitude",
+                                              json_object_get(args, "longitude")));
         text = json_text(object);
         member = mem_printf("\"%s\":%s", kind->member, text);
         free(text);
@@ -179,7 +184,8 @@ int method_send_dice(struct call *c)
         if (!chat)
                 return -1;
         m = begin(c, chat);
-        m->extra = mem_printf("\"dice\":{\"emoji\":\"%s\",\"value\":%d}", json_str(c->args, "emoji", "🎲"),
+        m->extra = mem_printf("\"dice\":{\"emoji\":\"%s\",\"value\":%d}",
+                              json_str(c->args, "emoji", "🎲"),
                               1 + (int)faults_roll(&c->world->faults, 6));
         return post(c, m, 0);
 }
@@ -229,7 +235,8 @@ static struct message *copy_of(struct call *c, struct chat *chat, const struct m
 int method_forward_message(struct call *c)
 {
         struct chat *chat = call_chat(c);
-        const struct message *m = chat ? source(c, json_int(c->args, "message_id", 0), "forward") : NULL;
+        const struct message *m =
+                chat ? source(c, json_int(c->args, "message_id", 0), "forward") : NULL;
         struct message *copy;
 
         if (!m)
@@ -242,7 +249,8 @@ int method_forward_message(struct call *c)
 int method_copy_message(struct call *c)
 {
         struct chat *chat = call_chat(c);
-        const struct message *m = chat ? source(c, json_int(c->args, "message_id", 0), "copy") : NULL;
+        const struct message *m =
+                chat ? source(c, json_int(c->args, "message_id", 0), "copy") : NULL;
         size_t from = c->out.len;
         struct message *copy;
         int rc = 0;

@@ -57,7 +57,10 @@ int spec_update_kind_number(const char *name)
         return -1;
 }
 
-/* Clients write some emoji with the variation selector that asks for colour, the list has them without. */
+/*
+ * Clients write some emoji with the variation selector that asks for colour, the list has them
+ * without.
+ */
 static size_t without_selector(const char *in, char *out, size_t room)
 {
         size_t n = 0;
@@ -86,7 +89,9 @@ bool spec_reaction_allowed(const char *emoji)
 
 /* ---- values ---- */
 
-/* What a value is measured against: some of the described types, seen from inside `depth` arrays. */
+/*
+ * What a value is measured against: some of the described types, seen from inside `depth` arrays.
+ */
 struct wanted {
         const struct spec_type *types;
         size_t count;
@@ -179,15 +184,16 @@ static bool fit_member(json_t *out, const struct spec_object *o, const char *key
         json_t *fitted;
 
         if (!field) {
-                snprintf(f->problem, sizeof(f->problem), "unknown field \"%.60s\" in %s", key, o->name);
+                snprintf(f->problem, sizeof(f->problem), "unknown field \"%.60s\" in %s", key,
+                         o->name);
                 return f->lenient;
         }
         want = wanted_of(field);
         fitted = fit(member, &want, f);
         if (!fitted) {
                 if (!f->problem[0])
-                        snprintf(f->problem, sizeof(f->problem), "field \"%s\" of %s has a wrong type", key,
-                                 o->name);
+                        snprintf(f->problem, sizeof(f->problem),
+                                 "field \"%s\" of %s has a wrong type", key, o->name);
                 return false;
         }
         json_object_set_new(out, key, fitted);
@@ -230,14 +236,16 @@ static json_t *fit_object(json_t *value, const struct spec_object *o, struct fit
 
                 if (fitted)
                         return fitted;
-                if (!strstr(one.problem, "\"type\"")) /* it is of this kind, but something else is wrong */
+                /* it is of this kind, but something else is wrong */
+                if (!strstr(one.problem, "\"type\""))
                         best = one;
         }
         *f = best;
         return NULL;
 }
 
-static json_t *fit_one(json_t *value, const struct spec_type *type, const char *only, struct fitting *f)
+static json_t *fit_one(json_t *value, const struct spec_type *type, const char *only,
+                       struct fitting *f)
 {
         switch (type->kind) {
         case SPEC_INTEGER:
@@ -347,9 +355,9 @@ static void describe(const struct spec_field *f, char *out, size_t room)
         for (size_t i = f->types; i < (size_t)f->types + f->type_count && n < room; i++) {
                 const struct spec_type *t = &spec_types[i];
 
-                n += (size_t)snprintf(out + n, room - n, "%s%s%s", n ? " or " : "",
-                                      t->depth ? "Array of " : "",
-                                      t->kind == SPEC_OBJECT ? spec_objects[t->object].name : names[t->kind]);
+                n += (size_t)snprintf(
+                        out + n, room - n, "%s%s%s", n ? " or " : "", t->depth ? "Array of " : "",
+                        t->kind == SPEC_OBJECT ? spec_objects[t->object].name : names[t->kind]);
         }
 }
 
@@ -379,7 +387,8 @@ static void check_one(const struct spec_method *m, json_t *args, const char *nam
         if (!fitted) {
                 describe(field, kinds, sizeof(kinds));
                 snprintf(text, sizeof(text), "can't parse parameter \"%.40s\": %s%s", name,
-                         strict.problem[0] ? strict.problem : "expected ", strict.problem[0] ? "" : kinds);
+                         strict.problem[0] ? strict.problem : "expected ",
+                         strict.problem[0] ? "" : kinds);
                 note(problem, noted, text);
                 fitted = fit(value, &want, &lenient);
         }
@@ -387,7 +396,8 @@ static void check_one(const struct spec_method *m, json_t *args, const char *nam
                 json_object_set_new(args, name, fitted);
 }
 
-static void check_required(const struct spec_method *m, const json_t *args, char *problem, bool *noted)
+static void check_required(const struct spec_method *m, const json_t *args, char *problem,
+                           bool *noted)
 {
         for (size_t i = m->fields; i < (size_t)m->fields + m->field_count; i++) {
                 const struct spec_field *f = &spec_fields[i];

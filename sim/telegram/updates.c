@@ -31,7 +31,8 @@ static void on_timer(void *arg);
 /* Everything but what has to be asked for by name. */
 static uint64_t default_kinds(void)
 {
-        static const char *const left_out[] = { "chat_member", "message_reaction", "message_reaction_count" };
+        static const char *const left_out[] = { "chat_member", "message_reaction",
+                                                "message_reaction_count" };
         uint64_t all = (UINT64_C(1) << spec_update_kind_count()) - 1;
 
         for (size_t i = 0; i < COUNT(left_out); i++)
@@ -63,7 +64,8 @@ void updates_remove(struct updates *u, struct update *one)
 
 static void keep_last(struct updates *u, int64_t n)
 {
-        for (struct update *one = TAILQ_FIRST(&u->queue), *next; one && (int64_t)u->pending > n; one = next) {
+        for (struct update *one = TAILQ_FIRST(&u->queue), *next; one && (int64_t)u->pending > n;
+             one = next) {
                 next = TAILQ_NEXT(one, next);
                 updates_remove(u, one);
         }
@@ -101,7 +103,8 @@ void updates_allow(struct updates *u, const json_t *kinds)
         u->is_default = json_array_size(kinds) == 0;
         u->allowed = u->is_default ? default_kinds() : 0;
         json_array_foreach(kinds, i, kind) {
-                int n = spec_update_kind_number(json_string_value(kind) ? json_string_value(kind) : "");
+                int n = spec_update_kind_number(json_string_value(kind) ? json_string_value(kind)
+                                                                        : "");
 
                 if (n >= 0) /* the real server, too, overlooks names it does not know */
                         u->allowed |= UINT64_C(1) << n;
@@ -122,7 +125,8 @@ void updates_write_allowed(const struct updates *u, struct buf *b)
 
 /* ---- in ---- */
 
-static struct update *update_new(struct updates *u, const char *kind, int64_t chat, const char *member)
+static struct update *update_new(struct updates *u, const char *kind, int64_t chat,
+                                 const char *member)
 {
         struct update *one = mem_zalloc(sizeof(*one));
         struct buf b;
@@ -274,11 +278,13 @@ int updates_get(struct call *c)
         int64_t offset = json_int(c->args, "offset", 0), timeout = json_int(c->args, "timeout", 0);
 
         if (webhook_is_set(c->bot->webhook))
-                return call_fail(c, 409,
-                                 "Conflict: can't use getUpdates method while webhook is active; use "
-                                 "deleteWebhook to delete the webhook first");
-        updates_interrupt(u, "terminated by other getUpdates request; make sure that only one bot instance "
-                             "is running");
+                return call_fail(
+                        c, 409,
+                        "Conflict: can't use getUpdates method while webhook is active; use "
+                        "deleteWebhook to delete the webhook first");
+        updates_interrupt(
+                u, "terminated by other getUpdates request; make sure that only one bot instance "
+                   "is running");
         updates_allow(u, json_object_get(c->args, "allowed_updates"));
         if (offset > 0)
                 confirm(u, offset);

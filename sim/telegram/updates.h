@@ -30,7 +30,10 @@ TAILQ_HEAD(update_list, update);
 
 struct updates *updates_new(struct bot *b);
 void updates_free(struct updates *u);
-/* A new update: member is its content as JSON text, kind "message", "callback_query"... False: the bot does not want it. */
+/*
+ * A new update: member is its content as JSON text, kind "message", "callback_query"... False: the
+ * bot does not want it.
+ */
 bool updates_push(struct bot *b, const char *kind, int64_t chat, const char *member);
 size_t updates_pending(const struct updates *u);
 void updates_forget_all(struct updates *u);

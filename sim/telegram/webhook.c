@@ -176,9 +176,11 @@ static void refused(struct lane *l, const struct http_result *r)
 
         w->error_date = clock_wall_ms() / 1000;
         if (r->status)
-                snprintf(w->error, sizeof(w->error), "Wrong response from the webhook: %d", r->status);
+                snprintf(w->error, sizeof(w->error), "Wrong response from the webhook: %d",
+                         r->status);
         else
-                snprintf(w->error, sizeof(w->error), "Connection failed: %.150s", r->why ? r->why : "");
+                snprintf(w->error, sizeof(w->error), "Connection failed: %.150s",
+                         r->why ? r->why : "");
         l->attempts++;
         if (r->retry_after_ms > delay)
                 delay = r->retry_after_ms;
@@ -216,7 +218,8 @@ static void carry(struct lane *l)
         struct update *u = TAILQ_FIRST(&l->updates), *second = TAILQ_NEXT(u, lane_next);
         const struct fault *fault;
         char secret[320];
-        const char *headers[] = { "Content-Type: application/json", w->secret ? secret : NULL, NULL };
+        const char *headers[] = { "Content-Type: application/json", w->secret ? secret : NULL,
+                                  NULL };
         struct http_request request = {
                 .method = "POST", .url = w->url, .headers = headers, .total_ms = ANSWER_MS
         };
@@ -227,10 +230,12 @@ static void carry(struct lane *l)
                 TAILQ_INSERT_HEAD(&l->updates, second, lane_next);
                 u = second;
         }
-        snprintf(secret, sizeof(secret), "X-Telegram-Bot-Api-Secret-Token: %s", w->secret ? w->secret : "");
+        snprintf(secret, sizeof(secret), "X-Telegram-Bot-Api-Secret-Token: %s",
+                 w->secret ? w->secret : "");
         request.body = u->text;
         request.body_n = u->n;
-        l->http = http_start(w->own_client ? w->own_client : w->bot->world->client, &request, &handlers, l);
+        l->http = http_start(w->own_client ? w->own_client : w->bot->world->client, &request,
+                             &handlers, l);
         w->in_flight++;
 }
 
@@ -280,7 +285,8 @@ static bool secret_ok(const char *secret)
         size_t n = strlen(secret);
 
         return n <= 256 &&
-               strspn(secret, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-") == n;
+               strspn(secret, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-") ==
+                       n;
 }
 
 /* The uploaded certificate becomes a file, because that is what the client takes. */
@@ -303,8 +309,9 @@ static int trust(struct webhook *w, const struct multipart_part *part, struct er
 static int check(struct call *c, const char *url, const char *secret, int64_t connections)
 {
         if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)
-                return call_fail(c, 400,
-                                 "Bad Request: bad webhook: An HTTPS URL must be provided for webhook");
+                return call_fail(
+                        c, 400,
+                        "Bad Request: bad webhook: An HTTPS URL must be provided for webhook");
         if (secret && !secret_ok(secret))
                 return call_fail(c, 400, "Bad Request: secret token contains unallowed characters");
         if (connections < 1 || connections > MAX_CONNECTIONS)
@@ -321,7 +328,8 @@ static void begin_carrying(struct webhook *w)
 int webhook_set(struct call *c)
 {
         struct webhook *w = c->bot->webhook;
-        const char *url = json_str(c->args, "url", ""), *secret = json_str(c->args, "secret_token", NULL);
+        const char *url = json_str(c->args, "url", ""),
+                   *secret = json_str(c->args, "secret_token", NULL);
         int64_t connections = json_int(c->args, "max_connections", DEFAULT_CONNECTIONS);
         const struct multipart_part *certificate = call_upload(c, "certificate");
         struct error err = { 0 };
@@ -347,7 +355,8 @@ int webhook_set(struct call *c)
 
 int webhook_delete(struct call *c)
 {
-        c->note = webhook_is_set(c->bot->webhook) ? "Webhook was deleted" : "Webhook is already deleted";
+        c->note = webhook_is_set(c->bot->webhook) ? "Webhook was deleted"
+                                                  : "Webhook is already deleted";
         forget(c->bot->webhook);
         if (json_flag(c->args, "drop_pending_updates", false))
                 updates_forget_all(c->bot->updates);

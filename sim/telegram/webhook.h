@@ -1,8 +1,9 @@
 /*
  * webhook: updates carried to the bot.
  *
- * Updates of one chat go one after the other, those of different chats side by side, up to max_connections. An answer other than 2xx
- * is followed by another attempt, later each time. The answer may hold one method call, which is made.
+ * Updates of one chat go one after the other, those of different chats side by side, up to
+ * max_connections. An answer other than 2xx is followed by another attempt, later each time. The
+ * answer may hold one method call, which is made.
  */
 #ifndef SIM_TELEGRAM_WEBHOOK_H
 #define SIM_TELEGRAM_WEBHOOK_H

@@ -142,7 +142,8 @@ static bool token_ok(const char *token, long long *id)
         char *end;
 
         *id = strtoll(token, &end, 10);
-        if (!isdigit((unsigned char)*token) || *id <= 0 || *end != ':' || !end[1] || strlen(end) > 100)
+        if (!isdigit((unsigned char)*token) || *id <= 0 || *end != ':' || !end[1] ||
+            strlen(end) > 100)
                 return false;
         for (end++; *end; end++) {
                 if (!isalnum((unsigned char)*end) && *end != '_' && *end != '-')
@@ -183,7 +184,8 @@ struct bot *world_bot(struct world *w, const char *token, struct error *err)
         b->user.id = id;
         b->user.is_bot = true;
         b->user.first_name = mem_strdup("Dragoman");
-        b->user.username = w->bots ? mem_printf("sim_%lld_bot", id) : mem_strdup("dragoman_sim_bot");
+        b->user.username =
+                w->bots ? mem_printf("sim_%lld_bot", id) : mem_strdup("dragoman_sim_bot");
         map_init(&b->private_chats);
         map_init(&b->commands);
         map_init(&b->texts);
@@ -197,7 +199,8 @@ struct bot *world_bot(struct world *w, const char *token, struct error *err)
 /* ---- chats ---- */
 
 static const char *const type_names[] = { "private", "group", "supergroup", "channel" };
-static const char *const standing_names[] = { "left", "kicked", "member", "administrator", "creator" };
+static const char *const standing_names[] = { "left", "kicked", "member", "administrator",
+                                              "creator" };
 
 const char *chat_type_name(enum chat_type t)
 {

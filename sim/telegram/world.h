@@ -1,8 +1,9 @@
 /*
  * world: the users, chats, messages and bots that exist in the simulated Telegram.
  *
- * Everything lives until the world is freed, except messages: a chat keeps the last so many. A private chat belongs to one bot and
- * has its user's number; groups and channels are shared by all bots that are members.
+ * Everything lives until the world is freed, except messages: a chat keeps the last so many. A
+ * private chat belongs to one bot and has its user's number; groups and channels are shared by all
+ * bots that are members.
  */
 #ifndef SIM_TELEGRAM_WORLD_H
 #define SIM_TELEGRAM_WORLD_H
@@ -62,9 +63,10 @@ struct message {
         char *media;                         /* its member as JSON text: "photo":[...] */
         char *text, *entities; /* entities is JSON text or NULL; with media they are the caption */
         char *markup;          /* inline keyboard as JSON text, or NULL */
-        char *extra;           /* more members as JSON text: forward_origin, media_group_id, services */
-        int64_t reply_to;      /* 0: none */
-        json_t *reactions;     /* by whom: a list of reaction types; NULL: none */
+        /* more members as JSON text: forward_origin, media_group_id, services */
+        char *extra;
+        int64_t reply_to;  /* 0: none */
+        json_t *reactions; /* by whom: a list of reaction types; NULL: none */
 };
 
 struct chat {
@@ -134,7 +136,10 @@ struct world {
 struct world *world_new(struct loop *l);
 void world_free(struct world *w);
 
-/* Made on first mention. A bot's token is its number, a colon and a secret; NULL with an error when it is not. */
+/*
+ * Made on first mention. A bot's token is its number, a colon and a secret; NULL with an error when
+ * it is not.
+ */
 struct bot *world_bot(struct world *w, const char *token, struct error *err);
 struct bot *bot_by_token(const struct world *w, const char *token);
 /* By number, username or token; NULL text gives the first bot. */

@@ -1,9 +1,11 @@
 /*
- * agent-chat: an agent behind POST {url}/api/agent/chat with an X-API-Key, that is shown the last messages with every request.
+ * agent-chat: an agent behind POST {url}/api/agent/chat with an X-API-Key, that is shown the last
+ * messages with every request.
  *
- * People are of type "human" and named by platform and id ("discord:80351110224678912"), so that tools on the other side know whom they
- * mean; what we said is of type "ai". `source` names the platform once more for those who parse no names. In ambient mode the
- * messages are fresh from the platform, and the prompt that reads the room is the first one, of type "system".
+ * People are of type "human" and named by platform and id ("discord:80351110224678912"), so that
+ * tools on the other side know whom they mean; what we said is of type "ai". `source` names the
+ * platform once more for those who parse no names. In ambient mode the messages are fresh from the
+ * platform, and the prompt that reads the room is the first one, of type "system".
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,22 +48,26 @@ static void write_message(struct buf *b, const char *type, const char *name, con
         jsonw_close(b, '}');
 }
 
-/* Only what was recalled from the platform names people by their id; other lines say in their text who spoke. */
+/*
+ * Only what was recalled from the platform names people by their id; other lines say in their text
+ * who spoke.
+ */
 static void write_line(struct buf *b, const struct transcript_line *l)
 {
         bool own = strcmp(l->role, "assistant") == 0;
         bool by_id = l->name && strchr(l->name, ':');
         char *said = own || by_id || !l->name ? NULL : mem_printf("[%s]: %s", l->name, l->text);
 
-        write_message(b, own ? "ai" : "human", !own && by_id ? l->name : NULL, said ? said : l->text);
+        write_message(b, own ? "ai" : "human", !own && by_id ? l->name : NULL,
+                      said ? said : l->text);
         free(said);
 }
 
 static void write_input(struct buf *b, const struct turn_run *run, const struct incoming *in)
 {
-        char *name = in->sender_id
-                             ? mem_printf("%s:%s", in->platform ? in->platform : run->adapter, in->sender_id)
-                             : NULL;
+        char *name = in->sender_id ? mem_printf("%s:%s", in->platform ? in->platform : run->adapter,
+                                                in->sender_id)
+                                   : NULL;
         struct buf text;
 
         buf_init(&text, 0);
@@ -104,14 +110,18 @@ static void chat_write(const struct hook *k, const struct turn_run *run, const c
 
 /* ---- the answer ---- */
 
-/* The whole conversation back, as graphs of agents answer: the last message counts when it is theirs. */
+/*
+ * The whole conversation back, as graphs of agents answer: the last message counts when it is
+ * theirs.
+ */
 static int read_last(struct hook_answer *a, const json_t *messages, struct error *err)
 {
         const json_t *last = json_array_get(messages, json_array_size(messages) - 1);
         const char *content = json_str(last, "content", NULL);
 
         if (!content || strcmp(json_str(last, "type", "ai"), "human") == 0)
-                return error_set(err, ERR_PROTOCOL, "the last of the answer's messages is not the agent's");
+                return error_set(err, ERR_PROTOCOL,
+                                 "the last of the answer's messages is not the agent's");
         return hook_answer_say(a, content, err);
 }
 
@@ -154,8 +164,8 @@ static unsigned chat_abilities(const struct agent *a)
 
 const struct agent_ops agent_chat_agent = {
         .type = "agent-chat",
-        .help = "An agent behind `POST {url}/api/agent/chat` with `X-API-Key`, shown the last messages each "
-                "time.",
+        .help = "An agent behind `POST {url}/api/agent/chat` with `X-API-Key`, shown the last "
+                "messages each time.",
         .can = AGENT_BATCHES | AGENT_CANCELS | AGENT_HISTORY,
         .settings = settings,
         .conf_size = sizeof(struct hook_conf),

@@ -7,7 +7,8 @@
 
 #define AT(field) offsetof(struct agent_common, field)
 
-static const char *const sessions[] = { "conversation", "perUser", "perChat", "perUserPerChat", NULL };
+static const char *const sessions[] = { "conversation", "perUser", "perChat", "perUserPerChat",
+                                        NULL };
 
 /* clang-format off */
 const struct setting agent_common_settings[] = {
@@ -78,15 +79,17 @@ static int unknown_kind(const struct settings_source *src, const char *path, con
         }
         near = settings_nearest(type, names);
         if (near)
-                rc = settings_error(src, path, err, "unknown type '%s' (did you mean '%s'?)", type, near);
+                rc = settings_error(src, path, err, "unknown type '%s' (did you mean '%s'?)", type,
+                                    near);
         else
-                rc = settings_error(src, path, err, "unknown type '%s' (one of %s)", type, known.data);
+                rc = settings_error(src, path, err, "unknown type '%s' (one of %s)", type,
+                                    known.data);
         buf_release(&known);
         return rc;
 }
 
-static const struct agent_ops *read_kind(struct settings_source *src, const char *path, const json_t *object,
-                                         struct error *err)
+static const struct agent_ops *read_kind(struct settings_source *src, const char *path,
+                                         const json_t *object, struct error *err)
 {
         const char *type = json_str(object, "type", NULL);
         const struct agent_ops *ops;
@@ -107,7 +110,8 @@ static const struct agent_ops *read_kind(struct settings_source *src, const char
 
 /* One of the two tables; the keys of the other are somebody else's. */
 static int read_table(struct settings_source *src, const char *path, const json_t *object,
-                      const struct setting *table, const struct setting *other, void *out, struct error *err)
+                      const struct setting *table, const struct setting *other, void *out,
+                      struct error *err)
 {
         const struct setting *const tables[] = { table, NULL };
         const char **also = type_and_keys(other);
@@ -119,7 +123,8 @@ static int read_table(struct settings_source *src, const char *path, const json_
 
 /* Reads the settings of a kind from the object at path. */
 static struct agent_conf *read_at(struct settings_source *src, const char *path, const char *name,
-                                  const struct agent_ops *ops, const json_t *object, struct error *err)
+                                  const struct agent_ops *ops, const json_t *object,
+                                  struct error *err)
 {
         struct agent_conf *c = mem_zalloc(sizeof(*c));
 
@@ -127,16 +132,18 @@ static struct agent_conf *read_at(struct settings_source *src, const char *path,
         c->ops = ops;
         c->conf = mem_zalloc(ops->conf_size ? ops->conf_size : 1);
         c->raw = json_deep_copy(object);
-        if (read_table(src, path, object, own_settings(ops), agent_common_settings, c->conf, err) == 0 &&
-            read_table(src, path, object, agent_common_settings, own_settings(ops), &c->common, err) == 0 &&
+        if (read_table(src, path, object, own_settings(ops), agent_common_settings, c->conf, err) ==
+                    0 &&
+            read_table(src, path, object, agent_common_settings, own_settings(ops), &c->common,
+                       err) == 0 &&
             (!ops->check || ops->check(src, path, c->conf, err) == 0))
                 return c;
         agent_conf_free(c);
         return NULL;
 }
 
-struct agent_conf *agent_conf_read(struct settings_source *src, const char *name, const json_t *object,
-                                   struct error *err)
+struct agent_conf *agent_conf_read(struct settings_source *src, const char *name,
+                                   const json_t *object, struct error *err)
 {
         char *path = mem_printf("agents.%s", name);
         const struct agent_ops *ops;
@@ -153,7 +160,8 @@ struct agent_conf *agent_conf_read(struct settings_source *src, const char *name
         return c;
 }
 
-struct agent_conf *agent_conf_make(const char *name, const char *type, const char *json, struct error *err)
+struct agent_conf *agent_conf_make(const char *name, const char *type, const char *json,
+                                   struct error *err)
 {
         const struct agent_ops *ops = kind_of(type);
         const char *text = json ? json : "{}";

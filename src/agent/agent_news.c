@@ -1,4 +1,7 @@
-/* What happens to agents, in the journal: circuits that open and close, and who took over whose turn. */
+/*
+ * What happens to agents, in the journal: circuits that open and close, and who took over whose
+ * turn.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,14 +39,16 @@ static void on_written(void *arg, const struct error *err)
         struct news *n = arg;
 
         if (err)
-                log_warn("cannot journal an event", LOG_S("type", n->event->type), LOG_S("why", err->text));
+                log_warn("cannot journal an event", LOG_S("type", n->event->type),
+                         LOG_S("why", err->text));
         else if (n->all)
                 bus_publish(n->all->answers.outlet.bus, &n->batch);
         news_free(n);
 }
 
 /* Takes the payload over. */
-static void journal(struct agents *as, const char *type, const struct turn_run *run, struct buf *payload)
+static void journal(struct agents *as, const char *type, const struct turn_run *run,
+                    struct buf *payload)
 {
         struct bus_event e = { .type = type, .payload = payload->data };
         struct news *n;

@@ -3,11 +3,13 @@
  *
  *     agents_start ──► place ──► WAITS ──► WORKS ──► agent_finish ──► turn_finish
  *                        ▲         │         │
- *                        └─────────┴─────────┘  failover: another agent of the list, with the same turn key
+ *                        └─────────┴─────────┘  failover: another agent of the list, with the same
+ *                                               turn key
  *                        └──► REFUSED ──► turn_finish, from the loop
  *
- * Another agent is asked only when the first certainly did nothing: its circuit is open, its queue is full, or its call failed without
- * effect (EFFECT_NONE). A turn is never worked on twice by accident.
+ * Another agent is asked only when the first certainly did nothing: its circuit is open, its queue
+ * is full, or its call failed without effect (EFFECT_NONE). A turn is never worked on twice by
+ * accident.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -168,13 +170,16 @@ static void on_full(struct agents *as, struct running *r, const struct instance 
         char why[80];
 
         snprintf(why, sizeof(why), "%zu turns wait for it already (queue)", in->queue.waiting);
-        give_away_or_refuse(as, r, in, ERR_LIMIT, "The agent is busy right now. Please try again later.",
-                            why);
+        give_away_or_refuse(as, r, in, ERR_LIMIT,
+                            "The agent is busy right now. Please try again later.", why);
 }
 
 /* ---- starting ---- */
 
-/* What the road gathered for another of the list is shown only to those who want it; what was recalled of the room, to everybody. */
+/*
+ * What the road gathered for another of the list is shown only to those who want it; what was
+ * recalled of the room, to everybody.
+ */
 static bool is_shown_history(const struct running *r)
 {
         return (instance_abilities(r->on) & AGENT_HISTORY) != 0 ||
@@ -197,7 +202,8 @@ static bool work(struct running *r)
 static void place(struct agents *as, struct running *r, struct instance *in)
 {
         int64_t now_ms = loop_now_ms(as->loop);
-        bool at_once = in->queue.waiting == 0 && queue_has_place(&in->queue, common_of(in)->concurrency);
+        bool at_once =
+                in->queue.waiting == 0 && queue_has_place(&in->queue, common_of(in)->concurrency);
 
         if (breaker_blocks(&in->breaker, now_ms)) {
                 on_blocked(as, r, in);
@@ -292,9 +298,10 @@ void runs_move(struct instance *from, struct instance *to)
                         to->holds++;
                         queue_push(&to->queue, &r->entry);
                 } else {
-                        give_away_or_refuse(as, r, from, ERR_MISSING,
-                                            "Nobody is there to answer: the agent is not configured.",
-                                            "it is not configured any more");
+                        give_away_or_refuse(
+                                as, r, from, ERR_MISSING,
+                                "Nobody is there to answer: the agent is not configured.",
+                                "it is not configured any more");
                 }
                 timer_start(as->chores, 0);
         }
@@ -307,8 +314,8 @@ static void note_end(struct instance *in, const struct running *r, const struct 
 {
         struct breaker_limits limits = { common_of(in)->breaker_failures,
                                          common_of(in)->breaker_seconds * 1000 };
-        enum breaker_change change =
-                breaker_told(&in->breaker, &limits, r->pass, reply->kind, loop_now_ms(in->all->loop));
+        enum breaker_change change = breaker_told(&in->breaker, &limits, r->pass, reply->kind,
+                                                  loop_now_ms(in->all->loop));
 
         in->health.turns++;
         if (reply->kind != ERR_NONE) {
@@ -338,7 +345,8 @@ static void tell_road(struct agents *as, struct running *r, const struct turn_re
         told.tokens_out += r->tokens_out;
         told.cost_microusd += r->cost_microusd;
         if (reply->kind != ERR_NONE && r->record.len) {
-                record = mem_printf("%s; then %s", r->record.data, reply->error ? reply->error : "it failed");
+                record = mem_printf("%s; then %s", r->record.data,
+                                    reply->error ? reply->error : "it failed");
                 told.error = record;
         }
         running_free(as, r);
@@ -364,8 +372,9 @@ void agent_fail(struct agent *a, struct turn_run *run, const struct turn_reply *
 
         note_end(in, r, reply);
         leave(r);
-        if (effect == EFFECT_NONE && fail_over(in->all, r, in->agent.name,
-                                               reply->error ? reply->error : error_kind_name(reply->kind))) {
+        if (effect == EFFECT_NONE &&
+            fail_over(in->all, r, in->agent.name,
+                      reply->error ? reply->error : error_kind_name(reply->kind))) {
                 r->tokens_in += reply->tokens_in;
                 r->tokens_out += reply->tokens_out;
                 r->cost_microusd += reply->cost_microusd;

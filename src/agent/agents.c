@@ -1,10 +1,10 @@
 /*
  * The registry of configured agents.
  *
- * An instance is one opened agent. A reload that changes it puts a new instance into the map and retires the old one,
- * which stays open while turns or health checks hold it. What must not happen inside the caller's callback (closing an
- * instance, refusing a turn, answering a check at once) is done by one timer, so that freeing the registry forgets it.
- * Turns are in agent_runs.c.
+ * An instance is one opened agent. A reload that changes it puts a new instance into the map and
+ * retires the old one, which stays open while turns or health checks hold it. What must not happen
+ * inside the caller's callback (closing an instance, refusing a turn, answering a check at once) is
+ * done by one timer, so that freeing the registry forgets it. Turns are in agent_runs.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -192,8 +192,8 @@ static bool same_conf(const struct agent_conf *a, const struct agent_conf *b)
 }
 
 /* Opens what is new or changed; opened[i] stays NULL where the running instance may stay. */
-static int open_changed(struct agents *as, struct agent_conf **confs, size_t count, struct instance **opened,
-                        struct error *err)
+static int open_changed(struct agents *as, struct agent_conf **confs, size_t count,
+                        struct instance **opened, struct error *err)
 {
         for (size_t i = 0; i < count; i++) {
                 struct agent_conf *conf = confs[i];
@@ -210,8 +210,8 @@ static int open_changed(struct agents *as, struct agent_conf **confs, size_t cou
 }
 
 /* Fills `next` with the instances that are to run from now on. */
-static void put_together(struct agents *as, struct agent_conf **confs, size_t count, struct instance **opened,
-                         struct map *next)
+static void put_together(struct agents *as, struct agent_conf **confs, size_t count,
+                         struct instance **opened, struct map *next)
 {
         for (size_t i = 0; i < count; i++) {
                 struct instance *in = opened[i] ? opened[i] : map_get(&as->live, confs[i]->name);
@@ -277,8 +277,9 @@ unsigned instance_abilities(const struct instance *in)
 }
 
 /*
- * Of whoever may get its turns. After a crash nobody knows who had one: it may be run again only when that harms none of the list. And the
- * conversation is gathered before anybody is asked, so for any who wants it.
+ * Of whoever may get its turns. After a crash nobody knows who had one: it may be run again only
+ * when that harms none of the list. And the conversation is gathered before anybody is asked, so
+ * for any who wants it.
  */
 unsigned agents_abilities(void *agents, const char *agent)
 {
@@ -287,7 +288,8 @@ unsigned agents_abilities(void *agents, const char *agent)
         unsigned can = in ? instance_abilities(in) : 0;
 
         for (size_t i = 0; in && i < in->conf->common.failover.count; i++) {
-                const struct instance *other = map_get(&as->live, in->conf->common.failover.items[i]);
+                const struct instance *other =
+                        map_get(&as->live, in->conf->common.failover.items[i]);
                 unsigned others = other ? instance_abilities(other) : AGENT_REPEATABLE;
 
                 can |= others & AGENT_HISTORY;
@@ -364,7 +366,8 @@ static void health_of(const struct instance *in, struct agent_health *h)
 }
 
 void agents_each(struct agents *as,
-                 void (*fn)(void *arg, const struct agent *a, const struct agent_health *h), void *arg)
+                 void (*fn)(void *arg, const struct agent *a, const struct agent_health *h),
+                 void *arg)
 {
         void *value;
 
@@ -378,7 +381,8 @@ void agents_each(struct agents *as,
         }
 }
 
-int agents_check(struct agents *as, const char *name, agents_checked_fn *fn, void *arg, struct error *err)
+int agents_check(struct agents *as, const char *name, agents_checked_fn *fn, void *arg,
+                 struct error *err)
 {
         struct instance *in = map_get(&as->live, name);
         struct check *c;

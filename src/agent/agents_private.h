@@ -1,6 +1,6 @@
 /*
- * agents_private: the registry's own structures. For agents.c and its chapters only: agent_runs.c (turns), answers.c (what comes
- * later), agent_news.c (what is journaled), session.c (names).
+ * agents_private: the registry's own structures. For agents.c and its chapters only: agent_runs.c
+ * (turns), answers.c (what comes later), agent_news.c (what is journaled), session.c (names).
  */
 #ifndef AGENT_AGENTS_PRIVATE_H
 #define AGENT_AGENTS_PRIVATE_H

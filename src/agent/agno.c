@@ -1,10 +1,11 @@
 /*
  * agno: agents, teams and workflows of an Agno AgentOS, one run a turn.
  *
- * A run is a form posted to /agents/ID/runs (or /teams, /workflows) and answered by server-sent events: increments, then one terminal
- * event of the run's own family with the whole text. Events of a team's members are interleaved under the names of the agent family and
- * are not the team's answer. A stream that ends without a terminal event is a failure. AgentOS remembers the session, so the
- * conversation so far is not sent. https://docs.agno.com/agent-os
+ * A run is a form posted to /agents/ID/runs (or /teams, /workflows) and answered by server-sent
+ * events: increments, then one terminal event of the run's own family with the whole text. Events
+ * of a team's members are interleaved under the names of the agent family and are not the team's
+ * answer. A stream that ends without a terminal event is a failure. AgentOS remembers the session,
+ * so the conversation so far is not sent. https://docs.agno.com/agent-os
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,7 +121,8 @@ static void say(struct llm_reader *r, const json_t *content)
 
 static void read_metrics(struct llm_reader *r, const json_t *object)
 {
-        const json_t *metrics = json_object_get(object, "metrics"), *cost = json_object_get(metrics, "cost");
+        const json_t *metrics = json_object_get(object, "metrics"),
+                     *cost = json_object_get(metrics, "cost");
 
         r->tokens_in = llm_reader_count(metrics, "input_tokens", r->tokens_in);
         r->tokens_out = llm_reader_count(metrics, "output_tokens", r->tokens_out);
@@ -184,7 +186,10 @@ static void on_paused(struct llm_reader *r, const json_t *object)
         fail_paused(r);
 }
 
-/* What follows the family's own prefix; everything else (tools, reasoning, memory, members of a team) is no answer. */
+/*
+ * What follows the family's own prefix; everything else (tools, reasoning, memory, members of a
+ * team) is no answer.
+ */
 static const struct {
         const char *word;
         void (*run)(struct llm_reader *r, const json_t *object);
@@ -193,15 +198,16 @@ static const struct {
         { "Error", on_error },     { "Cancelled", on_cancelled }, { "Paused", on_paused },
 };
 
-static void on_family_event(struct llm_reader *r, const char *family, const char *event, const char *data,
-                            size_t n)
+static void on_family_event(struct llm_reader *r, const char *family, const char *event,
+                            const char *data, size_t n)
 {
         json_t *object = llm_reader_json(r, data, n);
         const char *name = json_str(object, "event", event);
         size_t prefix = strlen(family);
 
         for (size_t i = 0; object && i < COUNT(events); i++) {
-                if (strncmp(name, family, prefix) == 0 && strcmp(name + prefix, events[i].word) == 0)
+                if (strncmp(name, family, prefix) == 0 &&
+                    strcmp(name + prefix, events[i].word) == 0)
                         events[i].run(r, object);
         }
         json_decref(object);
@@ -243,7 +249,10 @@ static void on_stopped(void *arg, const struct http_result *result)
         (void)result;
 }
 
-/* Closing the connection stops a run in the foreground; saying so makes sure. Nobody waits for the answer. */
+/*
+ * Closing the connection stops a run in the foreground; saying so makes sure. Nobody waits for the
+ * answer.
+ */
 static void stop_run(const struct llm *m, const struct llm_reader *r, const struct turn_run *run)
 {
         static const struct http_handlers handlers = { .on_done = on_stopped };
@@ -266,11 +275,12 @@ static void stop_run(const struct llm *m, const struct llm_reader *r, const stru
         free(id);
 }
 
-#define AGNO_WIRE(name_, on_event_)                                                                          \
-        {                                                                                                    \
-                .name = (name_), .subject = "agent", .acts = true, .health = "/health",                      \
-                .key_header = "Authorization: Bearer ", .content_type = "application/x-www-form-urlencoded", \
-                .body = write_body, .event = (on_event_), .answer = on_answer, .stop = stop_run,             \
+#define AGNO_WIRE(name_, on_event_)                                                      \
+        {                                                                                \
+                .name = (name_), .subject = "agent", .acts = true, .health = "/health",  \
+                .key_header = "Authorization: Bearer ",                                  \
+                .content_type = "application/x-www-form-urlencoded", .body = write_body, \
+                .event = (on_event_), .answer = on_answer, .stop = stop_run,             \
         }
 const struct llm_wire agno_agent_wire = AGNO_WIRE("agno agent", on_agent_event);
 const struct llm_wire agno_team_wire = AGNO_WIRE("agno team", on_team_event);

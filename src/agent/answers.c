@@ -217,12 +217,15 @@ static void on_put(void *arg, const struct outbox_receipt *receipt)
         }
 }
 
-/* "reply:TURN:..." is the first message of an answer and counts, "part:TURN:...:N" are the others. */
+/*
+ * "reply:TURN:..." is the first message of an answer and counts, "part:TURN:...:N" are the others.
+ */
 static void put_next(struct posting *p)
 {
         const struct agents_outlet *outlet = &p->all->outlet;
         unsigned part = p->put_count++;
-        char *key = part ? mem_printf("part%s:%u", strchr(p->request, ':'), part) : mem_strdup(p->request);
+        char *key = part ? mem_printf("part%s:%u", strchr(p->request, ':'), part)
+                         : mem_strdup(p->request);
 
         outlet->put(outlet->road,
                     &(struct outgoing){
@@ -288,7 +291,8 @@ static void decide(struct posting *p)
         bool has_terms = terms_of(p, &terms);
 
         if (strcmp(p->state, "queued") == 0 || strcmp(p->state, "running") == 0) {
-                error_set(&err, ERR_BUSY, "turn '%s' is about to run or to end; try again", p->turn_key);
+                error_set(&err, ERR_BUSY, "turn '%s' is about to run or to end; try again",
+                          p->turn_key);
                 tell_failed(p, &err);
         } else if (p->reply.kind != ERR_NONE) {
                 record(p, REPLY_DISCARDED, "it failed in the end");
@@ -308,13 +312,13 @@ static void decide(struct posting *p)
                 record(p, REPLY_DISCARDED, "the turn has been answered already");
         } else if (!may_speak(p, &terms)) {
                 error_set(&err, ERR_CONFLICT,
-                          "turn '%s' has had its %" PRId64 " answer%s (the agent's maxReplies)", p->turn_key,
-                          terms.max_replies, terms.max_replies == 1 ? "" : "s");
+                          "turn '%s' has had its %" PRId64 " answer%s (the agent's maxReplies)",
+                          p->turn_key, terms.max_replies, terms.max_replies == 1 ? "" : "s");
                 tell_failed(p, &err);
         } else {
                 if (!p->request)
-                        p->request =
-                                mem_printf("reply:%s:n%" PRId64, p->turn_key, p->used + under_way(p) + 1);
+                        p->request = mem_printf("reply:%s:n%" PRId64, p->turn_key,
+                                                p->used + under_way(p) + 1);
                 put_next(p);
         }
 }
@@ -328,7 +332,8 @@ static void keep(char **at, const char *text)
         *at = mem_strdup(text);
 }
 
-static int read_message(struct store_tx *tx, struct posting *p, const char *inputs, struct error *err)
+static int read_message(struct store_tx *tx, struct posting *p, const char *inputs,
+                        struct error *err)
 {
         const char *last = strrchr(inputs, ',');
         struct store_stmt *s = store_prepare(tx, "SELECT payload FROM journal WHERE seq = ?1");
@@ -349,8 +354,9 @@ static int read_message(struct store_tx *tx, struct posting *p, const char *inpu
 static int read_turn(struct store_tx *tx, struct posting *p, struct error *err)
 {
         struct store_stmt *s = store_prepare(
-                tx, "SELECT t.state, t.agent, t.trace, c.adapter, c.channel, c.thread, t.inputs FROM turns t"
-                    " JOIN conversations c ON c.id = t.conversation WHERE t.id = ?1");
+                tx,
+                "SELECT t.state, t.agent, t.trace, c.adapter, c.channel, c.thread, t.inputs FROM turns t"
+                " JOIN conversations c ON c.id = t.conversation WHERE t.id = ?1");
         char *inputs;
         int rc;
 
@@ -402,8 +408,9 @@ static int read_replies(struct store_tx *tx, struct posting *p, struct error *er
         store_bind_text(s, 1, p->request ? p->request : "");
         if (read_number(s, &p->found, err) < 0)
                 return -1;
-        s = store_prepare(tx,
-                          "SELECT 1 FROM deliveries WHERE turn = ?1 AND kind IN ('send', 'edit') LIMIT 1");
+        s = store_prepare(
+                tx,
+                "SELECT 1 FROM deliveries WHERE turn = ?1 AND kind IN ('send', 'edit') LIMIT 1");
         store_bind_int(s, 1, p->turn);
         if (read_number(s, &answered, err) < 0)
                 return -1;
@@ -475,7 +482,8 @@ static void end_turn(struct posting *p, struct running *r)
 }
 
 int agents_reply(struct agents *as, int64_t turn, const char *token, const char *key,
-                 const struct turn_reply *reply, agents_replied_fn *fn, void *arg, struct error *err)
+                 const struct turn_reply *reply, agents_replied_fn *fn, void *arg,
+                 struct error *err)
 {
         struct posting *p;
         struct running *r;
@@ -513,7 +521,8 @@ static int load_secret(struct store_tx *tx, void *arg, struct error *err)
 {
         char *hex = arg;
         struct store_stmt *s = store_prepare(
-                tx, "INSERT INTO meta(key, value) VALUES('reply.secret', ?1) ON CONFLICT(key) DO NOTHING");
+                tx,
+                "INSERT INTO meta(key, value) VALUES('reply.secret', ?1) ON CONFLICT(key) DO NOTHING");
 
         store_bind_text(s, 1, hex);
         if (store_run(s, err) < 0)

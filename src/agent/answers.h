@@ -1,9 +1,10 @@
 /*
  * answers: what agents say beside their call's own answer.
  *
- * A turn may be answered through its reply URL, whose token is an HMAC over the turn and the time it expires: nothing is stored for
- * it, and it outlives a restart. The first answer ends a turn that runs; one that comes later is a message of its own in the
- * same conversation, or discarded, as the agent's settings say. All of it is journaled as turn.reply.
+ * A turn may be answered through its reply URL, whose token is an HMAC over the turn and the time
+ * it expires: nothing is stored for it, and it outlives a restart. The first answer ends a turn
+ * that runs; one that comes later is a message of its own in the same conversation, or discarded,
+ * as the agent's settings say. All of it is journaled as turn.reply.
  */
 #ifndef AGENT_ANSWERS_H
 #define AGENT_ANSWERS_H

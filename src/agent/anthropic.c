@@ -1,9 +1,9 @@
 /*
  * anthropic: the Messages API.
  *
- * A stream is message_start (usage of the prompt), content_block_delta with text_delta pieces, message_delta (stop
- * reason, usage so far), message_stop; ping and unknown events may come at any place, error instead of the rest.
- * https://docs.anthropic.com/en/api/messages-streaming
+ * A stream is message_start (usage of the prompt), content_block_delta with text_delta pieces,
+ * message_delta (stop reason, usage so far), message_stop; ping and unknown events may come at any
+ * place, error instead of the rest. https://docs.anthropic.com/en/api/messages-streaming
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,7 +66,8 @@ static void read_reason(struct llm_reader *r, const json_t *object)
 
         if (!reason)
                 return;
-        if (strcmp(reason, "max_tokens") == 0 || strcmp(reason, "model_context_window_exceeded") == 0)
+        if (strcmp(reason, "max_tokens") == 0 ||
+            strcmp(reason, "model_context_window_exceeded") == 0)
                 r->stop = LLM_LENGTH;
         else if (strcmp(reason, "refusal") == 0)
                 r->stop = LLM_FILTERED;

@@ -79,9 +79,9 @@ void breaker_forget(struct breaker *b, enum breaker_pass pass)
 
 const char *breaker_name(enum breaker_state state)
 {
-        static const char *const names[] = {
-                [BREAKER_CLOSED] = "closed", [BREAKER_OPEN] = "open", [BREAKER_HALF_OPEN] = "half-open"
-        };
+        static const char *const names[] = { [BREAKER_CLOSED] = "closed",
+                                             [BREAKER_OPEN] = "open",
+                                             [BREAKER_HALF_OPEN] = "half-open" };
 
         return names[state];
 }

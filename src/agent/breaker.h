@@ -1,11 +1,14 @@
 /*
  * breaker: whether an agent that fails again and again is asked at all.
  *
- *     CLOSED ── so many failures in a row ──► OPEN ── a pause ──► HALF_OPEN ── the one probe works ──► CLOSED
+ *     CLOSED ── so many failures in a row ──► OPEN ── a pause ──► HALF_OPEN ── the one probe works
+ *     ──► CLOSED
  *                                              ▲                    │
- *                                              └── the probe fails ─┘   each time a longer pause, up to eight times the first
+ *                                              └── the probe fails ─┘   each time a longer pause,
+ *                                              up to eight times the first
  *
- * Pure arithmetic: the caller brings the time. Turns that were cancelled or failed by their own fault count neither way.
+ * Pure arithmetic: the caller brings the time. Turns that were cancelled or failed by their own
+ * fault count neither way.
  */
 #ifndef AGENT_BREAKER_H
 #define AGENT_BREAKER_H
@@ -35,9 +38,15 @@ struct breaker_limits {
 
 /* Would it let somebody through now? */
 bool breaker_blocks(const struct breaker *b, int64_t now_ms);
-/* Lets one through unless it is BREAKER_REFUSED, and then breaker_told or breaker_forget must follow with what is returned. */
+/*
+ * Lets one through unless it is BREAKER_REFUSED, and then breaker_told or breaker_forget must
+ * follow with what is returned.
+ */
 enum breaker_pass breaker_admit(struct breaker *b, int64_t now_ms);
-/* How the one that was let through ended. Of those who were under way when it opened only a success says something new. */
+/*
+ * How the one that was let through ended. Of those who were under way when it opened only a success
+ * says something new.
+ */
 enum breaker_change breaker_told(struct breaker *b, const struct breaker_limits *limits,
                                  enum breaker_pass pass, enum error_kind kind, int64_t now_ms);
 /* It ended without telling anything. */

@@ -26,7 +26,8 @@ static const struct llm_wire *service_of(const char *name, const char **model)
         return NULL;
 }
 
-static int check(struct settings_source *src, const char *path, const void *settings, struct error *err)
+static int check(struct settings_source *src, const char *path, const void *settings,
+                 struct error *err)
 {
         const struct llm_conf *conf = settings;
         const char *model;
@@ -35,9 +36,10 @@ static int check(struct settings_source *src, const char *path, const void *sett
 
         if (!service_of(conf->model, &model)) {
                 at = *path ? mem_printf("%s.model", path) : mem_strdup("model");
-                rc = settings_error(src, at, err,
-                                    "'%s' names no service (\"anthropic/MODEL\" or \"openai/MODEL\")",
-                                    conf->model);
+                rc = settings_error(
+                        src, at, err,
+                        "'%s' names no service (\"anthropic/MODEL\" or \"openai/MODEL\")",
+                        conf->model);
                 free(at);
                 return rc;
         }

@@ -103,8 +103,8 @@ static const char *wrong_with(const char *line)
         return NULL;
 }
 
-int call_headers_check(const struct settings_source *src, const char *path, const struct setting_list *lines,
-                       struct error *err)
+int call_headers_check(const struct settings_source *src, const char *path,
+                       const struct setting_list *lines, struct error *err)
 {
         char *at = *path ? mem_printf("%s.headers", path) : mem_strdup("headers");
         int rc = 0;

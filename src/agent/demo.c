@@ -1,8 +1,8 @@
 /*
  * demo: who answers when no model is configured.
  *
- * It says plainly that it is a demo, repeats what it heard word by word, shows what a tool at work looks like, and tells
- * how to get a real model.
+ * It says plainly that it is a demo, repeats what it heard word by word, shows what a tool at work
+ * looks like, and tells how to get a real model.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -72,7 +72,8 @@ static bool asks_for_tool(const char *heard)
         return strcasestr(heard, "progress") || strcasestr(heard, "/tool");
 }
 
-static void pretend_tool(struct play *p, const struct demo_conf *conf, const char *heard, struct buf *answer)
+static void pretend_tool(struct play *p, const struct demo_conf *conf, const char *heard,
+                         struct buf *answer)
 {
         size_t words = count_words(heard);
 
@@ -82,9 +83,8 @@ static void pretend_tool(struct play *p, const struct demo_conf *conf, const cha
         play_wait(p, conf->tool_ms);
         play_progress(p, "demo tool: done");
         buf_addf(answer,
-                 "[demo] My pretended tool counted %zu word%s in your message. A real agent shows its tools "
-                 "at work in "
-                 "the same way.",
+                 "[demo] My pretended tool counted %zu word%s in your message. A real agent "
+                 "shows its tools at work in the same way.",
                  words, words == 1 ? "" : "s");
 }
 

@@ -1,10 +1,13 @@
 /*
- * hook: agents that are asked by one POST and answer it whole. The webhook and agent-chat are such agents.
+ * hook: agents that are asked by one POST and answer it whole. The webhook and agent-chat are such
+ * agents.
  *
  * Three parts, so that the last can be tested and fuzzed without a network:
- *  - hook_call.c has the life of a request: deadline, the one retry, failures told to the user, late answers, cancel, health;
+ *  - hook_call.c has the life of a request: deadline, the one retry, failures told to the user,
+ *    late answers, cancel, health;
  *  - a wire says what a kind writes and reads: webhook.c and agent_chat.c have them;
- *  - hook_answer.c understands an answer, whether it came as the response or was posted to the reply URL; hook_read.c has large ones read apart.
+ *  - hook_answer.c understands an answer, whether it came as the response or was posted to the
+ *    reply URL; hook_read.c has large ones read apart.
  */
 #ifndef AGENT_HOOK_H
 #define AGENT_HOOK_H
@@ -42,23 +45,31 @@ struct hook_answer {
         char *text;   /* all of it; "" when the agent has nothing to say */
         char **parts; /* when it wants several messages; else NULL */
         unsigned part_count;
-        bool given; /* it names an answer, be it an empty one; false: the body only confirms the receipt */
+        /* it names an answer, be it an empty one; false: the body only confirms the receipt */
+        bool given;
         int64_t tokens_in, tokens_out, cost_microusd;
 };
 
 /* Reads the members of an answer that is a JSON object. */
 typedef int hook_read_fn(struct hook_answer *a, const json_t *object, struct error *err);
 
-/* Understands a whole answer. content_type may be NULL or "". ERR_PROTOCOL or ERR_LIMIT with a sentence for the operator. */
-int hook_answer_read(struct hook_answer *a, hook_read_fn *members, const char *content_type, const char *body,
-                     size_t n, struct error *err);
-/* The same on a pool thread, for answers from HOOK_BODY_LARGE bytes on; the body is copied. done, from the loop: answer is NULL when it could not
- * be understood, and borrowed for the call. */
+/*
+ * Understands a whole answer. content_type may be NULL or "". ERR_PROTOCOL or ERR_LIMIT with a
+ * sentence for the operator.
+ */
+int hook_answer_read(struct hook_answer *a, hook_read_fn *members, const char *content_type,
+                     const char *body, size_t n, struct error *err);
+/*
+ * The same on a pool thread, for answers from HOOK_BODY_LARGE bytes on; the body is copied. done,
+ * from the loop: answer is NULL when it could not be understood, and borrowed for the call.
+ */
 #define HOOK_BODY_LARGE ((size_t)256 << 10)
 struct hook_reading;
-typedef void hook_read_done_fn(void *arg, const struct hook_answer *answer, const struct error *err);
-struct hook_reading *hook_answer_read_apart(struct loop *l, hook_read_fn *members, const char *content_type,
-                                            const char *body, size_t n, hook_read_done_fn *done, void *arg);
+typedef void hook_read_done_fn(void *arg, const struct hook_answer *answer,
+                               const struct error *err);
+struct hook_reading *hook_answer_read_apart(struct loop *l, hook_read_fn *members,
+                                            const char *content_type, const char *body, size_t n,
+                                            hook_read_done_fn *done, void *arg);
 /* done is not called any more. NULL is fine. */
 void hook_reading_forget(struct hook_reading *r);
 /* {"parts": [...]} before {"reply"} before {"text"}; {"metadata"} with tokens and cost. */
@@ -86,7 +97,8 @@ struct hook_wire {
 extern const struct hook_wire webhook_wire, openclaw_wire, agent_chat_wire;
 
 /* The request of the webhook, in webhook_payload.c. */
-void webhook_write(const struct hook *k, const struct turn_run *run, const char *reply_url, struct buf *out);
+void webhook_write(const struct hook *k, const struct turn_run *run, const char *reply_url,
+                   struct buf *out);
 
 /* ---- the hooks of such an agent ---- */
 
@@ -106,7 +118,8 @@ void hook_close(struct agent *a);
 void hook_start(struct agent *a, struct turn_run *run);
 void hook_cancel(struct agent *a, struct turn_run *run);
 void hook_check_health(struct agent *a, void *token);
-int hook_check_conf(struct settings_source *src, const char *path, const void *settings, struct error *err);
+int hook_check_conf(struct settings_source *src, const char *path, const void *settings,
+                    struct error *err);
 unsigned hook_abilities(const struct agent *a);
 void hook_reply_terms(const struct agent *a, struct reply_terms *out);
 

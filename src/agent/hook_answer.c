@@ -1,8 +1,9 @@
 /*
- * Understanding what an agent answers: JSON with reply, parts or text, plain text, or nothing at all.
+ * Understanding what an agent answers: JSON with reply, parts or text, plain text, or nothing at
+ * all.
  *
- * Whoever answers is a stranger's program: a web page instead of JSON, ten megabytes, a half-written object are told apart
- * from an answer, never shown as one.
+ * Whoever answers is a stranger's program: a web page instead of JSON, ten megabytes, a
+ * half-written object are told apart from an answer, never shown as one.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -54,7 +55,8 @@ static bool is_silence(const char *text)
 
 static int too_long(size_t n, struct error *err)
 {
-        return error_set(err, ERR_LIMIT, "the answer's text has %zu bytes (at most %zu)", n, HOOK_TEXT_MAX);
+        return error_set(err, ERR_LIMIT, "the answer's text has %zu bytes (at most %zu)", n,
+                         HOOK_TEXT_MAX);
 }
 
 int hook_answer_say(struct hook_answer *a, const char *text, struct error *err)
@@ -108,8 +110,10 @@ static int say_parts(struct hook_answer *a, const json_t *parts, struct error *e
                 const char *text = part_text(part);
 
                 if (!text) {
-                        rc = error_set(err, ERR_PROTOCOL,
-                                       "part %zu of the answer is neither a text nor {\"text\": ...}", i + 1);
+                        rc = error_set(
+                                err, ERR_PROTOCOL,
+                                "part %zu of the answer is neither a text nor {\"text\": ...}",
+                                i + 1);
                         break;
                 }
                 if (is_silence(text))
@@ -135,14 +139,18 @@ static int say_parts(struct hook_answer *a, const json_t *parts, struct error *e
 
 /* ---- what it cost ---- */
 
-static int64_t count_of(const json_t *object, const char *camel, const char *snake, int64_t fallback)
+static int64_t count_of(const json_t *object, const char *camel, const char *snake,
+                        int64_t fallback)
 {
         int64_t n = json_int(object, camel, json_int(object, snake, fallback));
 
         return n < 0 ? 0 : n > TOKENS_MAX ? TOKENS_MAX : n;
 }
 
-/* {"inputTokens", "outputTokens"} in metadata itself, in its "cost" (as the first of such platforms had it) or its "usage". */
+/*
+ * {"inputTokens", "outputTokens"} in metadata itself, in its "cost" (as the first of such platforms
+ * had it) or its "usage".
+ */
 static void read_metadata(struct hook_answer *a, const json_t *metadata)
 {
         static const char *const places[] = { NULL, "cost", "usage" };
@@ -156,12 +164,14 @@ static void read_metadata(struct hook_answer *a, const json_t *metadata)
                 if (!usd)
                         usd = json_object_get(at, "usd");
         }
-        if (json_is_number(usd) && json_number_value(usd) > 0 && json_number_value(usd) < COST_MAX_USD)
+        if (json_is_number(usd) && json_number_value(usd) > 0 &&
+            json_number_value(usd) < COST_MAX_USD)
                 a->cost_microusd = (int64_t)(json_number_value(usd) * 1e6 + 0.5);
 }
 
 /* A member that is there must be a text; null counts as absent. */
-static int say_member(struct hook_answer *a, const json_t *object, const char *key, struct error *err)
+static int say_member(struct hook_answer *a, const json_t *object, const char *key,
+                      struct error *err)
 {
         const json_t *value = json_object_get(object, key);
 
@@ -213,7 +223,8 @@ static bool begins(const char *text, size_t n, const char *word)
 /* A page, whatever it says it is. */
 static bool is_page(const char *content_type, const char *text, size_t n)
 {
-        return is_type(content_type, "text/html") || begins(text, n, "<!doctype") || begins(text, n, "<html");
+        return is_type(content_type, "text/html") || begins(text, n, "<!doctype") ||
+               begins(text, n, "<html");
 }
 
 static int not_understood(struct error *err, const char *why, const char *body, size_t n)
@@ -256,8 +267,8 @@ static int read_plain(struct hook_answer *a, const char *body, size_t n, struct 
         return rc;
 }
 
-static int read_body(struct hook_answer *a, hook_read_fn *members, const char *type, const char *body,
-                     size_t n, struct error *err)
+static int read_body(struct hook_answer *a, hook_read_fn *members, const char *type,
+                     const char *body, size_t n, struct error *err)
 {
         size_t blanks = 0;
 
@@ -271,15 +282,16 @@ static int read_body(struct hook_answer *a, hook_read_fn *members, const char *t
                 return read_json(a, members, body, n, err);
         if (*type == '\0' || strncasecmp(type, "text/", 5) == 0)
                 return read_plain(a, body, n, err);
-        return error_set(err, ERR_PROTOCOL, "the answer is neither JSON nor text but '%.80s'", type);
+        return error_set(err, ERR_PROTOCOL, "the answer is neither JSON nor text but '%.80s'",
+                         type);
 }
 
-int hook_answer_read(struct hook_answer *a, hook_read_fn *members, const char *content_type, const char *body,
-                     size_t n, struct error *err)
+int hook_answer_read(struct hook_answer *a, hook_read_fn *members, const char *content_type,
+                     const char *body, size_t n, struct error *err)
 {
         *a = (struct hook_answer){ 0 };
-        if (read_body(a, members, content_type ? content_type : "", body ? body : "", body ? n : 0, err) <
-            0) {
+        if (read_body(a, members, content_type ? content_type : "", body ? body : "", body ? n : 0,
+                      err) < 0) {
                 hook_answer_release(a);
                 return -1;
         }

@@ -2,14 +2,17 @@
  * The life of a request to an agent that answers whole.
  *
  *     ASKING ──► (an answer, or a failure) ──► agent_finish
- *       ▲  ├───► PAUSING, after a 5xx or a connection that never stood: the same request once more, with the same key
+ *       ▲  ├───► PAUSING, after a 5xx or a connection that never stood: the same request once more,
+ *          with the same key
  *       │  │        │
  *       └──┼────────┘
  *          ├───► EXPECTING, after a 202 without an answer: it comes through the reply URL
- *          └───► LATE, at the deadline: the turn ends with a notice, the call goes on, and its answer follows
+ *          └───► LATE, at the deadline: the turn ends with a notice, the call goes on, and its
+ *          answer follows
  *
- * A request that may have been acted upon is never sent again: neither after a timeout nor after a connection that broke. The
- * struct lives in run->agent_data until the turn ends, then, when it is late, in the hook's list.
+ * A request that may have been acted upon is never sent again: neither after a timeout nor after a
+ * connection that broke. The struct lives in run->agent_data until the turn ends, then, when it is
+ * late, in the hook's list.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -101,8 +104,8 @@ static void write_record(const struct hook_call *c, const char *why, struct buf 
         log_redact(out->data);
 }
 
-static void fail(struct hook_call *c, enum error_kind kind, enum agent_effect effect, const char *notice,
-                 const char *why)
+static void fail(struct hook_call *c, enum error_kind kind, enum agent_effect effect,
+                 const char *notice, const char *why)
 {
         struct turn_reply reply = { .kind = kind, .text = notice };
         struct buf record;
@@ -172,14 +175,15 @@ static void time_is_up(struct hook_call *c)
 
         snprintf(why, sizeof(why), "nothing came within %" PRId64 " ms", c->hook->conf->timeout_ms);
         if (c->state == CALL_EXPECTING)
-                fail(c, ERR_TIMEOUT, EFFECT_POSSIBLE, "The agent took too long to answer. Please try again.",
+                fail(c, ERR_TIMEOUT, EFFECT_POSSIBLE,
+                     "The agent took too long to answer. Please try again.",
                      "it took the request, but no answer came to the reply URL in time");
         else if (!forgets(c->hook) && delivers_late(c->hook) && !is_silent(c->run) &&
                  c->hook->late_count < HOOK_LATE_MAX)
                 let_go(c);
         else
-                fail(c, ERR_TIMEOUT, EFFECT_POSSIBLE, "The agent took too long to answer. Please try again.",
-                     why);
+                fail(c, ERR_TIMEOUT, EFFECT_POSSIBLE,
+                     "The agent took too long to answer. Please try again.", why);
 }
 
 /* ---- answers ---- */
@@ -201,7 +205,8 @@ static void take_answer(struct hook_call *c, const struct hook_answer *got, cons
                              ? "The agent's answer is too long to be sent."
                              : "The agent's answer could not be understood. Please tell the operator.",
                      err->text);
-        } else if (c->status == 202 && !got->given && c->hook->wire->replies && !is_silent(c->run)) {
+        } else if (c->status == 202 && !got->given && c->hook->wire->replies &&
+                   !is_silent(c->run)) {
                 expect(c);
         } else {
                 reply = hook_answer_reply(got);
@@ -233,8 +238,8 @@ static void understand(struct hook_call *c, const struct http_result *result)
                                                     result->body, result->body_n, on_understood, c);
                 return;
         }
-        fine = hook_answer_read(&got, k->wire->read, c->content_type, result->body, result->body_n, &err) ==
-               0;
+        fine = hook_answer_read(&got, k->wire->read, c->content_type, result->body, result->body_n,
+                                &err) == 0;
         on_understood(c, fine ? &got : NULL, &err);
         if (fine)
                 hook_answer_release(&got);
@@ -284,11 +289,12 @@ static bool try_again(struct hook_call *c, const struct http_result *result)
 {
         const struct hook_conf *conf = c->hook->conf;
         bool unreached = result->reach == HTTP_NOT_SENT && result->kind != ERR_INVALID;
-        int64_t wait = result->retry_after_ms > conf->retry_ms ? result->retry_after_ms : conf->retry_ms;
+        int64_t wait =
+                result->retry_after_ms > conf->retry_ms ? result->retry_after_ms : conf->retry_ms;
 
         wait += (int64_t)id_random_below((uint64_t)wait / 4 + 1);
-        if ((!unreached && result->status < 500) || c->tries > conf->retries || wait > RETRY_MAX_MS ||
-            loop_now_ms(c->hook->agent->loop) + wait >= c->deadline_ms)
+        if ((!unreached && result->status < 500) || c->tries > conf->retries ||
+            wait > RETRY_MAX_MS || loop_now_ms(c->hook->agent->loop) + wait >= c->deadline_ms)
                 return false;
         c->state = CALL_PAUSING;
         timer_start(c->timer, wait);
@@ -299,7 +305,8 @@ static bool try_again(struct hook_call *c, const struct http_result *result)
 /* A refusal says that nothing was done; a server's own mistake does not. */
 static void on_refusal(struct hook_call *c, const struct http_result *result)
 {
-        size_t n = result->body ? utf8_prefix(result->body, result->body_n, UTF8_BYTES, QUOTE_MAX) : 0;
+        size_t n =
+                result->body ? utf8_prefix(result->body, result->body_n, UTF8_BYTES, QUOTE_MAX) : 0;
         enum error_kind kind = kind_of_status(result->status);
         char *said = utf8_clean(result->body ? result->body : "", n);
         char notice[120];
@@ -309,11 +316,13 @@ static void on_refusal(struct hook_call *c, const struct http_result *result)
                          "The agent has a problem right now (HTTP %d). Please try again later.",
                          result->status);
         else if (kind == ERR_LIMIT)
-                snprintf(notice, sizeof(notice), "The agent is busy right now. Please try again later.");
-        else
                 snprintf(notice, sizeof(notice),
-                         "The agent did not accept the request (HTTP %d). Please tell the operator.",
-                         result->status);
+                         "The agent is busy right now. Please try again later.");
+        else
+                snprintf(
+                        notice, sizeof(notice),
+                        "The agent did not accept the request (HTTP %d). Please tell the operator.",
+                        result->status);
         fail(c, kind, result->status >= 500 ? EFFECT_POSSIBLE : EFFECT_NONE, notice,
              *said ? said : "without a word");
         free(said);
@@ -327,7 +336,8 @@ static void on_trouble(struct hook_call *c, const struct http_result *result)
                 fail(c, ERR_NET, EFFECT_NONE,
                      "The agent cannot be reached right now. Please try again later.", why);
         else if (result->kind == ERR_LIMIT)
-                fail(c, ERR_LIMIT, EFFECT_POSSIBLE, "The agent's answer is too long to be sent.", why);
+                fail(c, ERR_LIMIT, EFFECT_POSSIBLE, "The agent's answer is too long to be sent.",
+                     why);
         else
                 fail(c, result->kind, EFFECT_POSSIBLE,
                      "The connection to the agent was lost. Please try again.", why);
@@ -372,7 +382,10 @@ static void on_time(void *arg)
                 time_is_up(c);
 }
 
-/* X-Dragoman-Signature: t=SECONDS,v1=HEX, an HMAC-SHA256 over "SECONDS.BODY". New for each try: the time is part of it. */
+/*
+ * X-Dragoman-Signature: t=SECONDS,v1=HEX, an HMAC-SHA256 over "SECONDS.BODY". New for each try: the
+ * time is part of it.
+ */
 static void sign(const struct hook_call *c, struct call_headers *h)
 {
         const struct secret *secret = c->hook->conf->secret;
@@ -409,19 +422,20 @@ static void ask(struct hook_call *c)
         sign(c, &h);
         timer_start(c->timer, left_ms > 0 ? left_ms : 1);
         fault_point("hook.before_ask");
-        c->http = http_start(k->agent->http,
-                             &(struct http_request){
-                                     .method = "POST",
-                                     .url = k->url,
-                                     .headers = h.list,
-                                     .body = c->body.data,
-                                     .body_n = c->body.len,
-                                     .total_ms = left_ms + GRACE_MS +
-                                                 (delivers_late(k) ? k->conf->reply_seconds * 1000 : 0),
-                                     .max_body = HOOK_BODY_MAX,
-                                     .repeatable = k->conf->repeatable,
-                             },
-                             &handlers, c);
+        c->http = http_start(
+                k->agent->http,
+                &(struct http_request){
+                        .method = "POST",
+                        .url = k->url,
+                        .headers = h.list,
+                        .body = c->body.data,
+                        .body_n = c->body.len,
+                        .total_ms = left_ms + GRACE_MS +
+                                    (delivers_late(k) ? k->conf->reply_seconds * 1000 : 0),
+                        .max_body = HOOK_BODY_MAX,
+                        .repeatable = k->conf->repeatable,
+                },
+                &handlers, c);
         call_headers_release(&h);
 }
 
@@ -450,8 +464,9 @@ void hook_start(struct agent *a, struct turn_run *run)
 {
         struct hook_call *c = mem_zalloc(sizeof(*c));
         struct hook *k = a->self;
-        char *reply_url =
-                k->wire->replies && !is_silent(run) ? agent_reply_url(a, run, k->conf->reply_seconds) : NULL;
+        char *reply_url = k->wire->replies && !is_silent(run)
+                                  ? agent_reply_url(a, run, k->conf->reply_seconds)
+                                  : NULL;
 
         c->hook = k;
         c->run = run;
@@ -508,7 +523,10 @@ void hook_close(struct agent *a)
         free(k);
 }
 
-/* Without a place of its own for it, the question is a HEAD of the URL: who knows only POST says so, and is there. */
+/*
+ * Without a place of its own for it, the question is a HEAD of the URL: who knows only POST says
+ * so, and is there.
+ */
 void hook_check_health(struct agent *a, void *token)
 {
         static const int knows_only_post[] = { 405, 501, 0 };
@@ -520,13 +538,15 @@ void hook_check_health(struct agent *a, void *token)
         introduce(k, &h);
         call_headers_run(&h, NULL);
         probe_start(&k->probes, a, token,
-                    &(struct http_request){
-                            .method = own ? "GET" : "HEAD", .url = own ? own : k->url, .headers = h.list },
+                    &(struct http_request){ .method = own ? "GET" : "HEAD",
+                                            .url = own ? own : k->url,
+                                            .headers = h.list },
                     own ? NULL : knows_only_post);
         call_headers_release(&h);
 }
 
-int hook_check_conf(struct settings_source *src, const char *path, const void *settings, struct error *err)
+int hook_check_conf(struct settings_source *src, const char *path, const void *settings,
+                    struct error *err)
 {
         const struct hook_conf *conf = settings;
         char *at;

@@ -1,5 +1,6 @@
 /*
- * Large answers are understood on a pool thread: a megabyte of brackets would hold up everybody else for a tenth of a second.
+ * Large answers are understood on a pool thread: a megabyte of brackets would hold up everybody
+ * else for a tenth of a second.
  */
 #include <stdlib.h>
 
@@ -21,7 +22,8 @@ static void on_pool(void *arg)
 {
         struct hook_reading *r = arg;
 
-        r->understood = hook_answer_read(&r->answer, r->members, r->type, r->body, r->n, &r->error) == 0;
+        r->understood =
+                hook_answer_read(&r->answer, r->members, r->type, r->body, r->n, &r->error) == 0;
 }
 
 static void on_read(void *arg)
@@ -36,8 +38,9 @@ static void on_read(void *arg)
         free(r);
 }
 
-struct hook_reading *hook_answer_read_apart(struct loop *l, hook_read_fn *members, const char *content_type,
-                                            const char *body, size_t n, hook_read_done_fn *done, void *arg)
+struct hook_reading *hook_answer_read_apart(struct loop *l, hook_read_fn *members,
+                                            const char *content_type, const char *body, size_t n,
+                                            hook_read_done_fn *done, void *arg)
 {
         struct hook_reading *r = mem_zalloc(sizeof(*r));
 

@@ -2,10 +2,11 @@
  * llm: one call to a language model per turn, whichever service speaks.
  *
  * Two halves, so that the second can be tested and fuzzed without a network:
- *  - llm_call.c has the life of a request: headers, deadlines, retries, failures told to the user, cancel, health;
+ *  - llm_call.c has the life of a request: headers, deadlines, retries, failures told to the user,
+ *    cancel, health;
  *  - llm_reader.c understands an answer, streamed or whole, with the help of the service's wire.
- * A wire is what a service says differently: paths, headers, the request's body, the shape of its answers. openai.c and
- * anthropic.c each have one; builtin.c only chooses between them.
+ * A wire is what a service says differently: paths, headers, the request's body, the shape of its
+ * answers. openai.c and anthropic.c each have one; builtin.c only chooses between them.
  */
 #ifndef AGENT_LLM_H
 #define AGENT_LLM_H
@@ -52,9 +53,10 @@ struct llm {
 
 struct llm_failure {
         enum error_kind kind; /* ERR_NONE: none */
-        bool account;         /* no credit, quota used up: waiting does not help; kind is ERR_REFUSED */
-        bool too_long;        /* the conversation does not fit into the model */
-        const char *notice;   /* what the user is told instead of the usual; NULL: that */
+        /* no credit, quota used up: waiting does not help; kind is ERR_REFUSED */
+        bool account;
+        bool too_long;      /* the conversation does not fit into the model */
+        const char *notice; /* what the user is told instead of the usual; NULL: that */
         char text[LLM_MESSAGE_MAX + 1];
 };
 
@@ -90,11 +92,17 @@ int llm_reader_body_end(struct llm_reader *r);
 void llm_reader_text(struct llm_reader *r, const char *text); /* NULL is fine */
 /* Fails; the text is clipped and secrets are taken out. The first failure counts. */
 void llm_reader_fail(struct llm_reader *r, enum error_kind kind, const char *text);
-/* A count of tokens as the service writes it, kept within reason; the fallback when it is not there. */
+/*
+ * A count of tokens as the service writes it, kept within reason; the fallback when it is not
+ * there.
+ */
 int64_t llm_reader_count(const json_t *usage, const char *key, int64_t fallback);
 /* Parses an event's data; fails the reader when it is no JSON object. Yours to decref. */
 json_t *llm_reader_json(struct llm_reader *r, const char *data, size_t n);
-/* Understands {"error": {"type", "code", "message"}}, which both services use, or whatever text it is. */
+/*
+ * Understands {"error": {"type", "code", "message"}}, which both services use, or whatever text it
+ * is.
+ */
 void llm_failure_read(struct llm_failure *f, enum error_kind kind, const char *body, size_t n);
 
 /* ---- wires ---- */
@@ -102,29 +110,36 @@ void llm_failure_read(struct llm_failure *f, enum error_kind kind, const char *b
 struct llm_wire {
         const char *name;
         const char *subject; /* what people are told it is; NULL: "model" */
-        bool acts;           /* it may have worked, not only spoken: what was sent is given to nobody else */
-        const char *base;    /* default of baseUrl */
-        const char *path;    /* of the call, behind baseUrl */
-        const char *health;  /* of a harmless question, behind baseUrl */
+        /* it may have worked, not only spoken: what was sent is given to nobody else */
+        bool acts;
+        const char *base;         /* default of baseUrl */
+        const char *path;         /* of the call, behind baseUrl */
+        const char *health;       /* of a harmless question, behind baseUrl */
         const char *key_header;   /* "Authorization: Bearer " */
         const char *header;       /* a further one; NULL: none */
         const char *content_type; /* of the request; NULL: application/json */
         void (*body)(const struct llm *m, const struct turn_run *run, struct buf *out);
         void (*event)(struct llm_reader *r, const char *event, const char *data, size_t n);
         void (*answer)(struct llm_reader *r, const json_t *answer);
-        /* The turn was cancelled, and the connection is about to be closed; NULL: that is enough. */
+        /*
+         * The turn was cancelled, and the connection is about to be closed; NULL: that is enough.
+         */
         void (*stop)(const struct llm *m, const struct llm_reader *r, const struct turn_run *run);
 };
 extern const struct llm_wire openai_wire;
 extern const struct llm_wire anthropic_wire;
 extern const struct llm_wire agno_agent_wire, agno_team_wire, agno_workflow_wire;
 
-/* Writes the conversation as members of an open array: {"role", "content"}, neighbours of the same role joined. */
+/*
+ * Writes the conversation as members of an open array: {"role", "content"}, neighbours of the same
+ * role joined.
+ */
 void llm_write_messages(struct buf *out, const struct turn_run *run);
 
 /* ---- the hooks of an agent that makes one call ---- */
 
-int llm_check_conf(struct settings_source *src, const char *path, const void *settings, struct error *err);
+int llm_check_conf(struct settings_source *src, const char *path, const void *settings,
+                   struct error *err);
 /* For open: `model` is borrowed from the conf. Returns 0. */
 int llm_open(struct agent *a, const struct llm_wire *wire, const char *model);
 void llm_close(struct agent *a);
@@ -132,6 +147,7 @@ void llm_start(struct agent *a, struct turn_run *run);
 void llm_cancel(struct agent *a, struct turn_run *run);
 void llm_check_health(struct agent *a, void *token);
 
-#define LLM_ABILITIES (AGENT_REPEATABLE | AGENT_BATCHES | AGENT_HISTORY | AGENT_STREAMS | AGENT_CANCELS)
+#define LLM_ABILITIES \
+        (AGENT_REPEATABLE | AGENT_BATCHES | AGENT_HISTORY | AGENT_STREAMS | AGENT_CANCELS)
 
 #endif

@@ -2,7 +2,8 @@
  * The life of a call to a language model.
  *
  *     ASKING ──► (an answer, or a failure) ──► agent_finish
- *       ▲  └───► WAITING, when the service certainly has not worked on the request: refused by its rate limit or never sent
+ *       ▲  └───► WAITING, when the service certainly has not worked on the request: refused by its
+ *          rate limit or never sent
  *       └────────────┘
  *     ASKING ──► LEAVING, when the stream said its last word but the connection is still open
  *
@@ -29,8 +30,8 @@ const struct setting llm_settings[] = {
         { "model", SETTING_STRING, NULL, 1, 200, .at = AT(model),
           .help = "The model's name, as its service writes it." },
         { "baseUrl", SETTING_URL, "null", 0, 0, .at = AT(base_url),
-          .help = "Where the service is; `null` is its public address (`https://api.openai.com/v1` or "
-                  "`https://api.anthropic.com`)." },
+          .help = "Where the service is; `null` is its public address "
+                  "(`https://api.openai.com/v1` or `https://api.anthropic.com`)." },
         { "apiKey", SETTING_SECRET, "null", 0, 0, .at = AT(key),
           .help = "The key; a local server may need none." },
         { "stream", SETTING_BOOL, "true", 0, 0, .at = AT(stream),
@@ -97,7 +98,8 @@ static int64_t cost_of(const struct llm_call *c)
 /* Asking a model does nothing but cost: as long as nothing was said, another one may be asked. */
 static enum agent_effect effect_of(const struct llm_call *c)
 {
-        return c->reader.text.len || (c->llm->wire->acts && c->taken) ? EFFECT_POSSIBLE : EFFECT_NONE;
+        return c->reader.text.len || (c->llm->wire->acts && c->taken) ? EFFECT_POSSIBLE
+                                                                      : EFFECT_NONE;
 }
 
 static void finish(struct llm_call *c, enum error_kind kind, const char *text, const char *record)
@@ -123,15 +125,16 @@ static void finish(struct llm_call *c, enum error_kind kind, const char *text, c
 static const char *try_again(char out[64], int64_t retry_after_ms)
 {
         if (retry_after_ms > 0)
-                snprintf(out, 64, "Please try again in %" PRId64 " s.", (retry_after_ms + 999) / 1000);
+                snprintf(out, 64, "Please try again in %" PRId64 " s.",
+                         (retry_after_ms + 999) / 1000);
         else
                 snprintf(out, 64, "Please try again later.");
         return out;
 }
 
 /* What the user reads. */
-static void write_notice(const struct llm_call *c, const struct llm_failure *f, int64_t retry_after_ms,
-                         struct buf *out)
+static void write_notice(const struct llm_call *c, const struct llm_failure *f,
+                         int64_t retry_after_ms, struct buf *out)
 {
         const char *it = c->llm->wire->subject ? c->llm->wire->subject : "model";
         char again[64];
@@ -142,8 +145,10 @@ static void write_notice(const struct llm_call *c, const struct llm_failure *f, 
         else if (f->account)
                 buf_addf(out, "The %s's account has no credit left. Please tell the operator.", it);
         else if (f->too_long)
-                buf_addf(out, "This conversation has become too long for the %s. Please start a new one.",
-                         it);
+                buf_addf(
+                        out,
+                        "This conversation has become too long for the %s. Please start a new one.",
+                        it);
         else if (f->kind == ERR_LIMIT)
                 buf_addf(out, "The %s is busy right now (%s). %s", it,
                          c->status == 429 ? "rate limit" : "overloaded", again);
@@ -152,13 +157,16 @@ static void write_notice(const struct llm_call *c, const struct llm_failure *f, 
         else if (f->kind == ERR_MISSING)
                 buf_addf(out, "The %s was not found at its service. Please tell the operator.", it);
         else if (f->kind == ERR_INVALID)
-                buf_addf(out, "The %s's service did not accept the request. Please tell the operator.", it);
+                buf_addf(out,
+                         "The %s's service did not accept the request. Please tell the operator.",
+                         it);
         else if (f->kind == ERR_TIMEOUT)
                 buf_addf(out, "The %s took too long to answer. Please try again.", it);
         else if (f->kind == ERR_PROTOCOL)
                 buf_addf(out, "The %s's answer could not be understood. Please try again.", it);
         else if (c->status >= 500)
-                buf_addf(out, "The %s's service has a problem right now (HTTP %d). %s", it, c->status, again);
+                buf_addf(out, "The %s's service has a problem right now (HTTP %d). %s", it,
+                         c->status, again);
         else if (c->reader.failure.kind != ERR_NONE && c->llm->wire->acts)
                 buf_addf(out, "The %s failed. Please try again.", it);
         else if (c->reader.text.len)
@@ -222,8 +230,10 @@ static void end_too_large(struct llm_call *c)
         buf_init(&record, 0);
         if (c->reader.text.len)
                 buf_addf(&text, "%s\n\n", c->reader.text.data);
-        buf_addf(&text, "(The answer breaks off here: it is longer than %zu KB.)", LLM_ANSWER_MAX >> 10);
-        write_record(c, &(struct llm_failure){ .kind = ERR_LIMIT, .text = "the answer is too large" },
+        buf_addf(&text, "(The answer breaks off here: it is longer than %zu KB.)",
+                 LLM_ANSWER_MAX >> 10);
+        write_record(c,
+                     &(struct llm_failure){ .kind = ERR_LIMIT, .text = "the answer is too large" },
                      &record);
         finish(c, ERR_LIMIT, text.data, record.data);
         buf_release(&text);
@@ -233,7 +243,8 @@ static void end_too_large(struct llm_call *c)
 /* Who reads along may have nothing to say; who was asked may not. */
 static bool may_be_silent(const struct llm_call *c)
 {
-        return c->reader.stop == LLM_STOPPED && c->run->mode && strcmp(c->run->mode, "ambient") == 0;
+        return c->reader.stop == LLM_STOPPED && c->run->mode &&
+               strcmp(c->run->mode, "ambient") == 0;
 }
 
 static void end_empty(struct llm_call *c)
@@ -250,11 +261,14 @@ static void end_empty(struct llm_call *c)
         snprintf(text, sizeof(text), "The %s gave an empty answer. Please try again.", it);
         if (c->reader.stop == LLM_LENGTH) {
                 why = "the answer is empty: its tokens were used up before the first word";
-                snprintf(text, sizeof(text),
-                         "The %s reached its length limit before it answered. Please tell the operator.", it);
+                snprintf(
+                        text, sizeof(text),
+                        "The %s reached its length limit before it answered. Please tell the operator.",
+                        it);
         } else if (c->reader.stop == LLM_FILTERED) {
                 why = "the answer is empty: withheld by the service's filter";
-                snprintf(text, sizeof(text), "The %s's service withheld the answer (content filter).", it);
+                snprintf(text, sizeof(text),
+                         "The %s's service withheld the answer (content filter).", it);
         }
         buf_init(&record, 0);
         write_record(c, &(struct llm_failure){ .kind = ERR_PROTOCOL }, &record);
@@ -337,7 +351,8 @@ static int64_t pause_ms(const struct llm_call *c, int64_t told_ms)
         return ms + (int64_t)id_random_below(JITTER_MS + (uint64_t)ms / 4);
 }
 
-static bool try_later(struct llm_call *c, const struct http_result *result, const struct llm_failure *f)
+static bool try_later(struct llm_call *c, const struct http_result *result,
+                      const struct llm_failure *f)
 {
         int64_t wait = pause_ms(c, result->retry_after_ms);
         char label[100];
@@ -362,8 +377,8 @@ static void give_up_or_retry(struct llm_call *c, const struct http_result *resul
         if (result->reach == HTTP_NOT_SENT)
                 c->taken = false;
         if (result->status >= 300)
-                llm_failure_read(&f, kind_of_status(result->status), result->body ? result->body : "",
-                                 result->body_n);
+                llm_failure_read(&f, kind_of_status(result->status),
+                                 result->body ? result->body : "", result->body_n);
         else
                 llm_failure_read(&f, result->kind, result->why ? result->why : "",
                                  result->why ? strlen(result->why) : 0);
@@ -402,7 +417,8 @@ static void on_data(void *arg, const char *bytes, size_t n)
 
         if (c->status >= 300)
                 return;
-        rc = c->streaming ? llm_reader_stream(&c->reader, bytes, n) : llm_reader_body(&c->reader, bytes, n);
+        rc = c->streaming ? llm_reader_stream(&c->reader, bytes, n)
+                          : llm_reader_body(&c->reader, bytes, n);
         if (rc < 0) {
                 conclude(c);
         } else if (c->reader.ended && c->state == CALL_ASKING) {
@@ -475,7 +491,8 @@ static void ask(struct llm_call *c)
         c->llm->wire->body(c->llm, c->run, &body);
         start_headers(&h, c->llm);
         call_headers_add(&h, "Content-Type: %s",
-                         c->llm->wire->content_type ? c->llm->wire->content_type : "application/json");
+                         c->llm->wire->content_type ? c->llm->wire->content_type
+                                                    : "application/json");
         call_headers_add(&h, "Accept: %s", conf->stream ? "text/event-stream" : "application/json");
         call_headers_run(&h, c->run);
         c->http = http_start(c->llm->agent->http,
@@ -522,7 +539,8 @@ void llm_cancel(struct agent *a, struct turn_run *run)
         run->agent_data = NULL;
 }
 
-int llm_check_conf(struct settings_source *src, const char *path, const void *settings, struct error *err)
+int llm_check_conf(struct settings_source *src, const char *path, const void *settings,
+                   struct error *err)
 {
         const struct llm_conf *conf = settings;
         const char *wrong = NULL;
@@ -563,7 +581,8 @@ int llm_open(struct agent *a, const struct llm_wire *wire, const char *model)
 
 void llm_check_health(struct agent *a, void *token)
 {
-        static const int without_list[] = { 404, 405, 0 }; /* a server without that list is still there */
+        /* a server without that list is still there */
+        static const int without_list[] = { 404, 405, 0 };
         struct llm *m = a->self;
         char *url = mem_printf("%s%s", m->base, m->wire->health);
         struct call_headers h;

@@ -143,7 +143,8 @@ static void describe(const json_t *error, struct buf *out)
 
 static bool says(const json_t *error, const char *word)
 {
-        return strstr(json_str(error, "type", ""), word) || strstr(json_str(error, "code", ""), word);
+        return strstr(json_str(error, "type", ""), word) ||
+               strstr(json_str(error, "code", ""), word);
 }
 
 void llm_failure_read(struct llm_failure *f, enum error_kind kind, const char *body, size_t n)

@@ -1,9 +1,9 @@
 /*
  * openai: chat completions, as OpenAI and many local servers speak them.
  *
- * A stream is a sequence of chunks {"choices": [{"delta": {"content": ...}, "finish_reason": ...}]}, then (with
- * stream_options.include_usage) one with "usage" and no choices, then the word [DONE].
- * https://platform.openai.com/docs/api-reference/chat
+ * A stream is a sequence of chunks {"choices": [{"delta": {"content": ...}, "finish_reason":
+ * ...}]}, then (with stream_options.include_usage) one with "usage" and no choices, then the word
+ * [DONE]. https://platform.openai.com/docs/api-reference/chat
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -156,8 +156,8 @@ static int openai_open(struct agent *a, struct error *err)
 
 const struct agent_ops openai_agent = {
         .type = "openai",
-        .help = "A model behind OpenAI's chat completions: OpenAI itself, or a local server that speaks the "
-                "same.",
+        .help = "A model behind OpenAI's chat completions: OpenAI itself, or a local server that "
+                "speaks the same.",
         .can = LLM_ABILITIES,
         .settings = llm_settings,
         .conf_size = sizeof(struct llm_conf),

@@ -1,9 +1,9 @@
 /*
  * play: an answer known beforehand, given step by step.
  *
- * What echo, demo and script share: steps are put together in the start hook and performed by a timer, so that nothing
- * is told before start has returned. The answer is everything said. The play lives in run->agent_data and frees itself
- * when it ends.
+ * What echo, demo and script share: steps are put together in the start hook and performed by a
+ * timer, so that nothing is told before start has returned. The answer is everything said. The play
+ * lives in run->agent_data and frees itself when it ends.
  *
  *     struct play *p = play_new(a, run);
  *     play_say(p, text, n);

@@ -33,13 +33,14 @@ static void describe(const struct http_result *result, char *why, size_t size)
         char *said;
 
         if (result->kind != ERR_NONE) {
-                snprintf(why, size, "%s", result->why ? result->why : error_kind_name(result->kind));
+                snprintf(why, size, "%s",
+                         result->why ? result->why : error_kind_name(result->kind));
         } else if (result->status == 401 || result->status == 403) {
                 snprintf(why, size, "HTTP %d: the key is refused", result->status);
         } else {
-                said = utf8_clean(
-                        result->body ? result->body : "",
-                        utf8_prefix(result->body ? result->body : "", result->body_n, UTF8_BYTES, SAID_MAX));
+                said = utf8_clean(result->body ? result->body : "",
+                                  utf8_prefix(result->body ? result->body : "", result->body_n,
+                                              UTF8_BYTES, SAID_MAX));
                 snprintf(why, size, "HTTP %d%s%s", result->status, *said ? ": " : "", said);
                 free(said);
         }
@@ -60,8 +61,8 @@ static void on_done(void *arg, const struct http_result *result)
         agent_health_told(token, healthy, result->elapsed_ms, why);
 }
 
-void probe_start(struct probes *all, struct agent *a, void *token, const struct http_request *request,
-                 const int *also)
+void probe_start(struct probes *all, struct agent *a, void *token,
+                 const struct http_request *request, const int *also)
 {
         static const struct http_handlers handlers = { .on_done = on_done };
         struct http_request asked = *request;

@@ -1,8 +1,8 @@
 /*
  * queue: turns that wait for a place at an agent with a limit of its own.
  *
- * First come, first served. That is fair to conversations, because a conversation's lane hands over one turn at a time: whoever has just
- * been served stands behind all the others with the next one.
+ * First come, first served. That is fair to conversations, because a conversation's lane hands over
+ * one turn at a time: whoever has just been served stands behind all the others with the next one.
  */
 #ifndef AGENT_QUEUE_H
 #define AGENT_QUEUE_H

@@ -27,9 +27,12 @@ int reply_token_check(const unsigned char secret[SHA256_SIZE], const char *turn,
 
         reply_token_write(secret, turn, expiry, expected);
         if (!crypto_equal(token, strlen(token), expected, strlen(expected)))
-                return error_set(err, ERR_REFUSED, "this is not the reply token of turn '%s'", turn);
+                return error_set(err, ERR_REFUSED, "this is not the reply token of turn '%s'",
+                                 turn);
         if (expiry < now)
-                return error_set(err, ERR_TIMEOUT,
-                                 "the reply token of turn '%s' has expired (the agent's replySeconds)", turn);
+                return error_set(
+                        err, ERR_TIMEOUT,
+                        "the reply token of turn '%s' has expired (the agent's replySeconds)",
+                        turn);
         return 0;
 }

@@ -1,7 +1,8 @@
 /*
  * reply_token: the key to one turn's reply URL, "EXPIRY.MAC".
  *
- * An HMAC over the turn and the second it expires: nothing is stored for it, and it outlives a restart.
+ * An HMAC over the turn and the second it expires: nothing is stored for it, and it outlives a
+ * restart.
  */
 #ifndef AGENT_REPLY_TOKEN_H
 #define AGENT_REPLY_TOKEN_H

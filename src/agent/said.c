@@ -13,7 +13,8 @@ static void add_words(struct buf *out, const struct incoming *in)
                 buf_addstr(out, in->text);
         else if (in->emoji)
                 buf_addf(out, "[%s %s]",
-                         is_type(in, EVENT_REACTION_REMOVED) ? "took back the reaction" : "reacted with",
+                         is_type(in, EVENT_REACTION_REMOVED) ? "took back the reaction"
+                                                             : "reacted with",
                          in->emoji_name ? in->emoji_name : in->emoji);
         else if (is_type(in, EVENT_MESSAGE_DELETED))
                 buf_addstr(out, "[deleted a message]");

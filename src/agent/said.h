@@ -1,5 +1,6 @@
 /*
- * said: a message as an agent reads it that takes nothing but text. A picture without a word, a reaction or a deletion says something, too.
+ * said: a message as an agent reads it that takes nothing but text. A picture without a word, a
+ * reaction or a deletion says something, too.
  */
 #ifndef AGENT_SAID_H
 #define AGENT_SAID_H

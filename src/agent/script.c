@@ -1,9 +1,10 @@
 /*
  * script: answers from a file, for tests and demonstrations.
  *
- * The file is text; each line is a verb and its words, empty lines and lines that begin with # do not count. A rule begins
- * with `when` and a pattern (* and ? as in file names, upper and lower case alike) for the whole text of the message; the
- * first rule that fits answers. The lines below it are performed in order:
+ * The file is text; each line is a verb and its words, empty lines and lines that begin with # do
+ * not count. A rule begins with `when` and a pattern (* and ? as in file names, upper and lower
+ * case alike) for the whole text of the message; the first rule that fits answers. The lines below
+ * it are performed in order:
  *
  *     # a greeting, with a pause before it
  *     when hello*
@@ -25,9 +26,11 @@
  *         say You said: {text}
  *
  *   say TEXT        a line of the answer; several are joined by line ends
- *   piece TEXT      a streamed piece, added as it is; "in quotes" (as in JSON) keeps blanks and knows \n
+ *   piece TEXT      a streamed piece, added as it is; "in quotes" (as in JSON) keeps blanks and
+ *                   knows \n
  *   wait MS         a pause                       progress TEXT   news about the work
- *   fail KIND TEXT  ends as a failure of that kind ("timeout", "limit", "net", ...); the text is what the user gets
+ *   fail KIND TEXT  ends as a failure of that kind ("timeout", "limit", "net", ...); the text is
+ *   what the user gets
  *   hang            never ends                    once            the rule fits one time only
  *
  * In say and piece {text} stands for the message. The file is read when the agent is opened.
@@ -179,9 +182,10 @@ static int read_verb(struct script *s, const char *verb, const char *rest, struc
         else if (strcmp(verb, "once") == 0)
                 r->once = true;
         else
-                return error_set(err, ERR_INVALID,
-                                 "unknown verb '%s' (when, say, piece, wait, progress, fail, hang, once)",
-                                 verb);
+                return error_set(
+                        err, ERR_INVALID,
+                        "unknown verb '%s' (when, say, piece, wait, progress, fail, hang, once)",
+                        verb);
         return 0;
 }
 
@@ -234,7 +238,8 @@ static int read_file(const char *path, struct buf *out, struct error *err)
 static int script_open(struct agent *a, struct error *err)
 {
         const struct script_conf *conf = a->conf;
-        char *path = *conf->file == '/' ? mem_strdup(conf->file) : mem_printf("%s/%s", a->dir, conf->file);
+        char *path = *conf->file == '/' ? mem_strdup(conf->file)
+                                        : mem_printf("%s/%s", a->dir, conf->file);
         struct script *s = mem_zalloc(sizeof(*s));
         struct buf text;
         int rc;
@@ -267,7 +272,8 @@ static struct rule *find(struct script *s, const char *heard)
         for (size_t i = 0; i < s->count; i++) {
                 struct rule *r = &s->rules[i];
 
-                if (!(r->once && r->used) && fnmatch(r->pattern, heard, FNM_CASEFOLD | FNM_NOESCAPE) == 0)
+                if (!(r->once && r->used) &&
+                    fnmatch(r->pattern, heard, FNM_CASEFOLD | FNM_NOESCAPE) == 0)
                         return r;
         }
         return NULL;
@@ -333,7 +339,8 @@ static void start(struct agent *a, struct turn_run *run)
                 r->used = true;
                 perform(p, r, heard);
         } else {
-                play_fail(p, ERR_MISSING, "The script has no answer to that.", "no rule of the script fits");
+                play_fail(p, ERR_MISSING, "The script has no answer to that.",
+                          "no rule of the script fits");
         }
         play_begin(p);
         free(heard);

@@ -14,15 +14,18 @@ static char *name_of_its_own(const struct answers *w, const struct turn_run *run
 {
         unsigned char mac[SHA256_SIZE];
         char hex[SHA256_HEX_SIZE];
-        char *whose = mem_printf("session/%s\n%s\n%s\n%s\n%" PRId64, run->agent, run->adapter, run->channel,
-                                 run->thread ? run->thread : "", run->begun);
+        char *whose = mem_printf("session/%s\n%s\n%s\n%s\n%" PRId64, run->agent, run->adapter,
+                                 run->channel, run->thread ? run->thread : "", run->begun);
 
         crypto_hmac_sha256(w->secret, sizeof(w->secret), whose, strlen(whose), mac);
         free(whose);
         return mem_printf("conv-%.24s", crypto_hex(mac, sizeof(mac), hex));
 }
 
-/* Who alone has spoken; NULL: several, or nobody in particular. Who reads along listens to everybody. */
+/*
+ * Who alone has spoken; NULL: several, or nobody in particular. Who reads along listens to
+ * everybody.
+ */
 static const char *only_sender(const struct turn_run *run)
 {
         const char *first = run->inputs[0]->sender_id;
@@ -51,7 +54,10 @@ static void add_id(struct buf *b, const char *id, bool bare)
         }
 }
 
-/* telegram:tg:7:-100, in a thread telegram:tg:7:-100:12, after /new with #42 behind it; a part that does not count is left out. */
+/*
+ * telegram:tg:7:-100, in a thread telegram:tg:7:-100:12, after /new with #42 behind it; a part that
+ * does not count is left out.
+ */
 static char *name_of_parts(const struct turn_run *run, const struct agent_common *conf)
 {
         const char *platform = run->inputs[0]->platform, *sender = only_sender(run);

@@ -1,10 +1,10 @@
 /*
- * webhook: any program that takes a POST. What it is sent is in webhook_payload.c, what it may answer in hook_answer.c, and
- * docs/AGENTS-HOWTO.md shows one in ten lines.
+ * webhook: any program that takes a POST. What it is sent is in webhook_payload.c, what it may
+ * answer in hook_answer.c, and docs/AGENTS-HOWTO.md shows one in ten lines.
  *
- * With "format": "openclaw" the request is the one OpenClaw's /hooks/agent takes. That endpoint never gives the answer's text back, so
- * it is for fire-and-forget: the prompt says where its agent may post an answer.
- * https://docs.openclaw.ai/automation/webhook
+ * With "format": "openclaw" the request is the one OpenClaw's /hooks/agent takes. That endpoint
+ * never gives the answer's text back, so it is for fire-and-forget: the prompt says where its agent
+ * may post an answer. https://docs.openclaw.ai/automation/webhook
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,34 +27,35 @@ static const struct setting settings[] = {
         { "url", SETTING_URL, NULL, 0, 0, .at = AT(url),
           .help = "Where each turn is posted; redirects are not followed." },
         { "mode", SETTING_CHOICE, "\"round-trip\"", .choices = modes, .at = AT(mode),
-          .help = "`round-trip` takes the answer from the response; `fire-and-forget` ends the turn when the "
-                  "request is taken, and answers "
-                  "come through `replyUrl`." },
+          .help = "`round-trip` takes the answer from the response; `fire-and-forget` ends the "
+                  "turn when the request is taken, and answers come through `replyUrl`." },
         { "format", SETTING_CHOICE, "\"dragoman\"", .choices = formats, .at = AT(format),
           .help = "What is posted: our payload, or what OpenClaw's `/hooks/agent` takes." },
         { "secret", SETTING_SECRET, "null", 0, 0, .at = AT(secret),
-          .help = "Signs each request: `X-Dragoman-Signature: t=SECONDS,v1=HEX`, an HMAC-SHA256 over "
-                  "`SECONDS.BODY`." },
-        { "apiKey", SETTING_SECRET, "null", 0, 0, .at = AT(key), .help = "Sent as `Authorization: Bearer`." },
+          .help = "Signs each request: `X-Dragoman-Signature: t=SECONDS,v1=HEX`, an HMAC-SHA256 "
+                  "over `SECONDS.BODY`." },
+        { "apiKey", SETTING_SECRET, "null", 0, 0, .at = AT(key),
+          .help = "Sent as `Authorization: Bearer`." },
         { "headers", SETTING_STRINGS, "[]", .at = AT(headers),
           .help = "Further header lines, each `Name: value`." },
         { "timeoutMs", SETTING_INT, "30000", 50, 3600000, .at = AT(timeout_ms),
           .help = "The longest the response may take, with the retry." },
         { "retries", SETTING_INT, "1", 0, 3, .at = AT(retries),
-          .help = "How often a request is sent again, with the same key, after a 5xx or when no connection "
-                  "was made; never after a 4xx or a timeout." },
-        { "retryMs", SETTING_INT, "1000", 0, 30000, .at = AT(retry_ms), .help = "The pause before that." },
+          .help = "How often a request is sent again, with the same key, after a 5xx or when no "
+                  "connection was made; never after a 4xx or a timeout." },
+        { "retryMs", SETTING_INT, "1000", 0, 30000, .at = AT(retry_ms),
+          .help = "The pause before that." },
         { "late", SETTING_CHOICE, "\"deliver\"", .choices = lates, .at = AT(late),
-          .help = "What becomes of an answer that comes after the turn has failed; it is recorded either "
-                  "way." },
+          .help = "What becomes of an answer that comes after the turn has failed; it is "
+                  "recorded either way." },
         { "replySeconds", SETTING_INT, "900", 1, 604800, .at = AT(reply_seconds),
-          .help = "For how long a turn can be answered through its `replyUrl`, and a late response is waited "
-                  "for." },
+          .help = "For how long a turn can be answered through its `replyUrl`, and a late "
+                  "response is waited for." },
         { "maxReplies", SETTING_INT, "1", 1, 100, .at = AT(max_replies),
           .help = "How many answers one turn may have." },
         { "repeatable", SETTING_BOOL, "false", 0, 0, .at = AT(repeatable),
-          .help = "The webhook knows the `Idempotency-Key`: a turn that Dragoman's own end interrupted is "
-                  "sent again." },
+          .help = "The webhook knows the `Idempotency-Key`: a turn that Dragoman's own end "
+                  "interrupted is sent again." },
         { "history", SETTING_BOOL, "false", 0, 0, .at = AT(history),
           .help = "Send the conversation so far, too." },
         { "healthUrl", SETTING_URL, "null", 0, 0, .at = AT(health_url),
@@ -132,7 +133,8 @@ static int openclaw_read(struct hook_answer *a, const json_t *object, struct err
 const struct hook_wire webhook_wire = {
         .name = "webhook",
         .key_header = "Authorization: Bearer ",
-        .mark = "X-Omni-Provider: webhook", /* webhooks written for other platforms of this kind may look for it */
+        /* webhooks written for other platforms of this kind may look for it */
+        .mark = "X-Omni-Provider: webhook",
         .replies = true,
         .read = hook_read_members,
         .body = webhook_write,
@@ -153,7 +155,8 @@ static bool is_openclaw(const struct hook_conf *conf)
         return strcmp(conf->format, "openclaw") == 0;
 }
 
-static int check(struct settings_source *src, const char *path, const void *given, struct error *err)
+static int check(struct settings_source *src, const char *path, const void *given,
+                 struct error *err)
 {
         const struct hook_conf *conf = given;
         char *at;
@@ -164,8 +167,8 @@ static int check(struct settings_source *src, const char *path, const void *give
         at = *path ? mem_printf("%s.mode", path) : mem_strdup("mode");
         rc = settings_error(
                 src, at, err,
-                "OpenClaw's hooks give no answers back: use \"fire-and-forget\", or an agent of type "
-                "\"openai\" on its /v1/chat/completions");
+                "OpenClaw's hooks give no answers back: use \"fire-and-forget\", or an agent of "
+                "type \"openai\" on its /v1/chat/completions");
         free(at);
         return rc;
 }

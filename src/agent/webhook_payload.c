@@ -1,9 +1,10 @@
 /*
  * What a webhook is told: who said what where, and how to answer.
  *
- * The nested objects (event, instance, source, chat, sender, content) are those other platforms of this kind send; the flat fields
- * beside them are what agents asked for and did not get there. Both speak of the newest message; `text` and content.text
- * hold all messages of the turn, and `messages` has them one by one.
+ * The nested objects (event, instance, source, chat, sender, content) are those other platforms of
+ * this kind send; the flat fields beside them are what agents asked for and did not get there. Both
+ * speak of the newest message; `text` and content.text hold all messages of the turn, and
+ * `messages` has them one by one.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,7 +167,8 @@ static void write_flat(struct buf *b, const struct hook *k, const struct turn_ru
         free(session);
 }
 
-void webhook_write(const struct hook *k, const struct turn_run *run, const char *reply_url, struct buf *out)
+void webhook_write(const struct hook *k, const struct turn_run *run, const char *reply_url,
+                   struct buf *out)
 {
         const struct incoming *in = run->inputs[run->input_count - 1];
         char *text = play_heard(run);

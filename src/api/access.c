@@ -257,7 +257,8 @@ void access_test(struct http_exchange *x)
                         &(struct incoming){ .adapter = ask.adapter,
                                             .sender_id = ask.user,
                                             .channel = ask.channel ? ask.channel : ask.user,
-                                            .chat = strcmp(ask.chat, "dm") == 0 ? CHAT_DM : CHAT_GROUP },
+                                            .chat = strcmp(ask.chat, "dm") == 0 ? CHAT_DM
+                                                                                : CHAT_GROUP },
                         &j, &why)) {
                 buf_init(&data, 0);
                 jsonw_open(&data, '{');

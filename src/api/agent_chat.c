@@ -1,6 +1,7 @@
 /*
- * POST /api/agent/chat: the agents of this daemon for bots that bring the last messages of their channel along with each request and post what
- * comes back. Silence is an answer: its content is empty.
+ * POST /api/agent/chat: the agents of this daemon for bots that bring the last messages of their
+ * channel along with each request and post what comes back. Silence is an answer: its content is
+ * empty.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,7 +82,8 @@ static void on_outcome(void *arg, const struct outcome *o)
                 reply_error(x, 409, "CONFLICT", "\"conflictReason\":\"not_answered\"", "%s",
                             o->reason ? o->reason : "nobody answers here");
         } else if (x && o->turn > 0 && strcmp(o->status, "done") != 0) {
-                reply_error(x, 502, "AGENT_ERROR", NULL, "%s", o->text ? o->text : "the agent failed");
+                reply_error(x, 502, "AGENT_ERROR", NULL, "%s",
+                            o->text ? o->text : "the agent failed");
         } else if (x) {
                 buf_init(&json, 0);
                 write_answer(&json, a, o);
@@ -97,8 +99,8 @@ static void on_receipt(void *arg, const struct inbox_receipt *r)
 
         if (a->job.api && r->outcome != INBOX_FAILED) {
                 snprintf(a->trace, sizeof(a->trace), "%s", r->trace);
-                waiters_add(a->job.api->waiters, r->event, r->outcome == INBOX_DUPLICATE, CONVERSE_WAIT_MS,
-                            on_outcome, a);
+                waiters_add(a->job.api->waiters, r->event, r->outcome == INBOX_DUPLICATE,
+                            CONVERSE_WAIT_MS, on_outcome, a);
                 return;
         }
         x = job_end(&a->job);
@@ -127,8 +129,8 @@ static const char *sender_of(struct body *b, const struct ask *ask, const struct
         return arena_printf(&b->arena, "%s:%s", source, last->name);
 }
 
-static void hand_over(struct http_exchange *x, struct adapter *adapter, struct body *b, const struct ask *ask,
-                      const struct converse_line *lines, const char *key)
+static void hand_over(struct http_exchange *x, struct adapter *adapter, struct body *b,
+                      const struct ask *ask, const struct converse_line *lines, const char *key)
 {
         struct asking *a = mem_zalloc(sizeof(*a));
         const char *chat = http_header(x, "X-Dragoman-Chat");
@@ -151,7 +153,8 @@ static void hand_over(struct http_exchange *x, struct adapter *adapter, struct b
 static struct converse_line *read_lines(struct body *b, const struct field_list *messages)
 {
         const struct message *m = messages->items;
-        struct converse_line *lines = arena_alloc(&b->arena, (messages->count + 1) * sizeof(*lines));
+        struct converse_line *lines =
+                arena_alloc(&b->arena, (messages->count + 1) * sizeof(*lines));
 
         for (size_t i = 0; i < messages->count; i++)
                 lines[i] = (struct converse_line){ role_of(m[i].type), m[i].name, m[i].content };

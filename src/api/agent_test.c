@@ -1,4 +1,7 @@
-/* A question to an agent, to see whether and how it answers. It is on the road like any other, in a chat nobody reads. */
+/*
+ * A question to an agent, to see whether and how it answers. It is on the road like any other, in a
+ * chat nobody reads.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,7 +90,8 @@ static void on_receipt(void *arg, const struct inbox_receipt *r)
         test_free(t);
 }
 
-static void begin(struct http_exchange *x, struct adapter *adapter, const char *agent, const char *text)
+static void begin(struct http_exchange *x, struct adapter *adapter, const char *agent,
+                  const char *text)
 {
         struct converse_line line = { CONVERSE_USER, NULL, text };
         struct converse_ask ask = { .protocol = "test",

@@ -11,8 +11,9 @@ static const struct {
         unsigned flag;
         const char *name;
 } abilities[] = {
-        { AGENT_REPEATABLE, "repeatable" }, { AGENT_BATCHES, "batches" }, { AGENT_HISTORY, "history" },
-        { AGENT_STREAMS, "streams" },       { AGENT_CANCELS, "cancels" },
+        { AGENT_REPEATABLE, "repeatable" }, { AGENT_BATCHES, "batches" },
+        { AGENT_HISTORY, "history" },       { AGENT_STREAMS, "streams" },
+        { AGENT_CANCELS, "cancels" },
 };
 
 static void write_health(struct buf *b, const struct agent_health *h)

@@ -25,9 +25,10 @@ static bool check_where_from(struct api *a, struct http_exchange *x)
                 return false;
         }
         if (!door_host_ok(&a->door, host)) {
-                http_refuse(x, 403, "FORBIDDEN",
-                            "this server is not called '%.100s'; use its address or set http.publicUrl",
-                            host ? host : "");
+                http_refuse(
+                        x, 403, "FORBIDDEN",
+                        "this server is not called '%.100s'; use its address or set http.publicUrl",
+                        host ? host : "");
                 return false;
         }
         if (!door_origin_ok(&a->door, http_header(x, "Origin"), host)) {
@@ -64,7 +65,8 @@ static void tell_limit(struct http_exchange *x, const struct key *k)
         snprintf(text, sizeof(text), "%lld", (long long)k->tokens);
         http_add_header(x, "X-RateLimit-Remaining", text);
         snprintf(text, sizeof(text), "%lld",
-                 (long long)(clock_wall_ms() / 1000) + (long long)(missing * 60 / (double)k->rate_limit) + 1);
+                 (long long)(clock_wall_ms() / 1000) +
+                         (long long)(missing * 60 / (double)k->rate_limit) + 1);
         http_add_header(x, "X-RateLimit-Reset", text);
 }
 
@@ -85,7 +87,10 @@ static bool check_limit(struct api *a, struct http_exchange *x, struct key *k)
         return false;
 }
 
-/* What can be said before the body is read. The other kinds of reach are kept in request.c, owner.c and the listings. */
+/*
+ * What can be said before the body is read. The other kinds of reach are kept in request.c, owner.c
+ * and the listings.
+ */
 static bool check_reach(struct http_exchange *x, const struct api_route *route, const struct key *k)
 {
         if (!k->adapters)
@@ -93,7 +98,8 @@ static bool check_reach(struct http_exchange *x, const struct api_route *route, 
         switch (route->reach) {
         case REACH_UNDECLARED:
         case REACH_ALL:
-                http_refuse(x, 403, "FORBIDDEN", "only keys that reach all instances may ask for this");
+                http_refuse(x, 403, "FORBIDDEN",
+                            "only keys that reach all instances may ask for this");
                 return false;
         case REACH_PATH:
                 return request_reaches(x, http_param(x, "adapter"));
@@ -109,7 +115,8 @@ static bool check_key(struct api *a, struct http_exchange *x, const struct api_r
 
         if (route->scope == SCOPE_NONE || (route->scope == SCOPE_LOCAL && door_is_local(&a->door)))
                 return true;
-        verdict = door_check(&a->door, http_header(x, "Authorization"), http_header(x, "x-api-key"), &k);
+        verdict = door_check(&a->door, http_header(x, "Authorization"), http_header(x, "x-api-key"),
+                             &k);
         if (verdict != DOOR_OPEN) {
                 http_add_header(x, "WWW-Authenticate", "Bearer");
                 http_refuse(x, 401, "UNAUTHORIZED", "%s", refusals[verdict]);
@@ -137,14 +144,16 @@ static bool on_gate(void *arg, struct http_exchange *x)
                 http_refuse(x, 503, "UNAVAILABLE", "shutting down");
                 return false;
         }
-        return check_where_from(a, x) && check_key(a, x, route) && (!route->admits || route->admits(x));
+        return check_where_from(a, x) && check_key(a, x, route) &&
+               (!route->admits || route->admits(x));
 }
 
 static void on_answered(void *arg, const struct http_route *route, int status, int64_t micros)
 {
         struct api *a = arg;
 
-        metrics_answered(&a->metrics, route ? (size_t)(route - a->routes) : a->metrics.count, status, micros);
+        metrics_answered(&a->metrics, route ? (size_t)(route - a->routes) : a->metrics.count,
+                         status, micros);
 }
 
 /* ---- opening ---- */
@@ -154,12 +163,13 @@ static struct http_route *make_routes(void)
         struct http_route *routes = mem_array(api_route_count, sizeof(*routes));
 
         for (size_t i = 0; i < api_route_count; i++)
-                routes[i] = (struct http_route){ .method = api_routes[i].method,
-                                                 .path = api_routes[i].path,
-                                                 .run = api_routes[i].reach == REACH_ROW ? run_owned
-                                                                                         : request_run,
-                                                 .max_body = api_routes[i].max_body,
-                                                 .more = &api_routes[i] };
+                routes[i] =
+                        (struct http_route){ .method = api_routes[i].method,
+                                             .path = api_routes[i].path,
+                                             .run = api_routes[i].reach == REACH_ROW ? run_owned
+                                                                                     : request_run,
+                                             .max_body = api_routes[i].max_body,
+                                             .more = &api_routes[i] };
         return routes;
 }
 
@@ -178,7 +188,8 @@ static int listen_on(struct api *a, const struct http_conf *conf, struct error *
         };
 
         a->routes = make_routes();
-        a->server = http_server_new(a->env.loop, &options, a->routes, api_route_count, &hooks, a, err);
+        a->server =
+                http_server_new(a->env.loop, &options, a->routes, api_route_count, &hooks, a, err);
         return a->server ? 0 : -1;
 }
 
@@ -198,7 +209,8 @@ static int announce_key(const char *state_dir, const struct http_conf *conf, str
         return rc;
 }
 
-static int announce(struct api *a, const char *state_dir, const struct http_conf *conf, struct error *err)
+static int announce(struct api *a, const char *state_dir, const struct http_conf *conf,
+                    struct error *err)
 {
         if (announce_key(state_dir, conf, err) < 0)
                 return -1;
@@ -210,7 +222,8 @@ static int announce(struct api *a, const char *state_dir, const struct http_conf
         return -1;
 }
 
-static int open_all(struct api *a, const struct http_conf *conf, const char *state_dir, struct error *err)
+static int open_all(struct api *a, const struct http_conf *conf, const char *state_dir,
+                    struct error *err)
 {
         if (door_init(&a->door, conf, err) < 0 || state_dir_make(state_dir, err) < 0 ||
             door_load_key(&a->door, state_dir, err) < 0)
@@ -255,7 +268,8 @@ bool api_is_tls(const struct api *a)
         return a->tls;
 }
 
-void api_live(void *api, const char *type, const char *adapter, const char *channel, const char *json)
+void api_live(void *api, const char *type, const char *adapter, const char *channel,
+              const char *json)
 {
         struct api *a = api;
 
@@ -273,7 +287,10 @@ void api_quiesce(struct api *a)
         http_server_quiesce(a->server);
 }
 
-/* Whoever still waits is told so now; the jobs themselves end when their work does, and then find nobody. Nothing begins any more. */
+/*
+ * Whoever still waits is told so now; the jobs themselves end when their work does, and then find
+ * nobody. Nothing begins any more.
+ */
 static void dismiss(struct api *a)
 {
         a->closing = a->closed = true;

@@ -1,5 +1,6 @@
 /*
- * api: the HTTP face of the daemon. One file per resource, one route table from which the OpenAPI document comes.
+ * api: the HTTP face of the daemon. One file per resource, one route table from which the OpenAPI
+ * document comes.
  */
 #ifndef API_API_H
 #define API_API_H
@@ -27,14 +28,16 @@ struct api_env {
 };
 
 /*
- * Makes the operator key at first start (DIR/state/operator.key, 0600), listens, and writes DIR/state/http.addr. Refuses (ERR_REFUSED, with a sentence that
- * says what to set) a non-loopback address without TLS or a named trusted proxy.
+ * Makes the operator key at first start (DIR/state/operator.key, 0600), listens, and writes
+ * DIR/state/http.addr. Refuses (ERR_REFUSED, with a sentence that says what to set) a non-loopback
+ * address without TLS or a named trusted proxy.
  */
 struct api *api_open(const struct api_env *env, const struct http_conf *conf, struct error *err);
 const char *api_address(const struct api *a); /* "127.0.0.1:8420" */
 bool api_is_tls(const struct api *a);
 /* The road's live hook: transient news to whoever watches the event stream. */
-void api_live(void *api, const char *type, const char *adapter, const char *channel, const char *json);
+void api_live(void *api, const char *type, const char *adapter, const char *channel,
+              const char *json);
 /* Stops taking new requests; what is in flight is answered. */
 void api_quiesce(struct api *a);
 void api_close(struct api *a);

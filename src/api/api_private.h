@@ -1,6 +1,6 @@
 /*
- * api_private: what the files of this room share. One file per resource; each handler reads its request by the tables of its route,
- * asks the others, and answers now or, as a job, later.
+ * api_private: what the files of this room share. One file per resource; each handler reads its
+ * request by the tables of its route, asks the others, and answers now or, as a job, later.
  */
 #ifndef API_API_PRIVATE_H
 #define API_API_PRIVATE_H
@@ -28,8 +28,9 @@
 #define TURN_REPLY_MAX_BODY (1024 * 1024)
 
 /*
- * A request that is answered later. When the API closes first, the job is answered with 503 and forgets its exchange; whoever completes
- * it then finds nobody to tell. The first member of every struct that waits.
+ * A request that is answered later. When the API closes first, the job is answered with 503 and
+ * forgets its exchange; whoever completes it then finds nobody to tell. The first member of every
+ * struct that waits.
  */
 struct job {
         struct api *api;         /* NULL once the API is gone */
@@ -37,7 +38,10 @@ struct job {
         struct job *prev, *next;
 };
 void job_begin(struct job *j, struct http_exchange *x);
-/* Returns the exchange to answer, or NULL when there is nobody left. The struct is the caller's to free. */
+/*
+ * Returns the exchange to answer, or NULL when there is nobody left. The struct is the caller's to
+ * free.
+ */
 struct http_exchange *job_end(struct job *j);
 
 struct waiters;
@@ -55,8 +59,8 @@ struct api {
         struct waiters *waiters;
         struct completions *completions;
         struct job *jobs;
-        struct parsed
-                *parsed; /* the body of the request that is being run; NULL: it is parsed when it is read */
+        /* the body of the request that is being run; NULL: it is parsed when it is read */
+        struct parsed *parsed;
         char *addr_file;
         uint64_t requests; /* for request ids */
         char run[9];       /* makes them unique across starts */
@@ -84,13 +88,21 @@ static inline const char *caller_name(const struct http_exchange *x)
 
 /* ---- reading a request (request.c) ---- */
 
-/* Whether the caller's key reaches this adapter; if not, the request is answered with 403 and false returned. */
+/*
+ * Whether the caller's key reaches this adapter; if not, the request is answered with 403 and false
+ * returned.
+ */
 bool request_reaches(struct http_exchange *x, const char *adapter);
 
-/* By the route's tables. On a mistake the request is answered with 400, b is released, and -1 returned. b NULL-safe: see below. */
+/*
+ * By the route's tables. On a mistake the request is answered with 400, b is released, and -1
+ * returned. b NULL-safe: see below.
+ */
 int request_query(struct http_exchange *x, struct body *b, void *out);
 int request_body(struct http_exchange *x, struct body *b, void *out);
-/* The header Idempotency-Key, NULL when absent; answers 400 and returns -1 when it makes no sense. */
+/*
+ * The header Idempotency-Key, NULL when absent; answers 400 and returns -1 when it makes no sense.
+ */
 int request_key(struct http_exchange *x, const char **key);
 /* Does a relative path stay below where it begins? */
 bool path_stays_inside(const char *path);
@@ -107,8 +119,10 @@ struct large {
         struct job job;
         char *text; /* the body, which is no longer the exchange's; gone afterwards */
         size_t n;
-        void (*read)(struct large *l);                          /* on the pool thread; touches nothing else */
-        void (*then)(struct large *l, struct http_exchange *x); /* on the loop, frees. x NULL: nobody waits */
+        /* on the pool thread; touches nothing else */
+        void (*read)(struct large *l);
+        /* on the loop, frees. x NULL: nobody waits */
+        void (*then)(struct large *l, struct http_exchange *x);
 };
 bool large_body(const struct http_exchange *x);
 /* With read and then set. */
@@ -129,11 +143,11 @@ void reply_data(struct http_exchange *x, int status, struct buf *data);
 /* A whole body that is JSON already; takes it over. */
 void reply_json(struct http_exchange *x, int status, struct buf *json);
 /* The error envelope. details: members of an object as JSON text, or NULL. */
-void reply_error(struct http_exchange *x, int status, const char *code, const char *details, const char *fmt,
-                 ...) __attribute__((format(printf, 5, 6)));
+void reply_error(struct http_exchange *x, int status, const char *code, const char *details,
+                 const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 /* The envelope alone; clients of the OpenAI routes find in it what they look for. */
-void reply_write_error(struct buf *json, const char *path, int status, const char *code, const char *details,
-                       const char *message);
+void reply_write_error(struct buf *json, const char *path, int status, const char *code,
+                       const char *details, const char *message);
 /* The answer for an error of ours: its kind chooses status and code. */
 void reply_failed(struct http_exchange *x, const struct error *err);
 /* 404 with details {resourceType, resourceId}. */
@@ -143,13 +157,17 @@ void reply_mistakes(struct http_exchange *x, const struct body *b);
 /* The same for a sentence that begins with its field: "rule.when: unknown key ...". */
 void reply_field_error(struct http_exchange *x, struct body *b, const struct error *err);
 /* The server's refuse hook. */
-void reply_refused(void *api, struct http_exchange *x, int status, const char *code, const char *message);
+void reply_refused(void *api, struct http_exchange *x, int status, const char *code,
+                   const char *message);
 /* Names the request in the answer; once per exchange. */
 void reply_name_request(struct api *a, struct http_exchange *x);
 
 /* ---- changes (amend.c) ---- */
 
-/* A change that is written first: answered with `status` and {"data": data} when it is committed, or with the error. */
+/*
+ * A change that is written first: answered with `status` and {"data": data} when it is committed,
+ * or with the error.
+ */
 struct amend {
         struct job job;
         int status;
@@ -163,7 +181,10 @@ void amend_done(void *amend, const struct error *err);
 
 /* ---- questions to the store (look.c) ---- */
 
-/* A store function that writes the whole answer's body. query is what the handler put into look->query. */
+/*
+ * A store function that writes the whole answer's body. query is what the handler put into
+ * look->query.
+ */
 struct look;
 typedef int look_fn(struct store_tx *tx, struct look *l, struct error *err);
 struct look {
@@ -175,14 +196,17 @@ struct look {
         void *query;        /* points behind the struct */
         int64_t id;
 };
-/* Reads the query by the route's table into a copy of `defaults` (size bytes; NULL: no query); NULL when it was answered with 400. */
+/*
+ * Reads the query by the route's table into a copy of `defaults` (size bytes; NULL: no query); NULL
+ * when it was answered with 400.
+ */
 struct look *look_new(struct http_exchange *x, const void *defaults, size_t size);
 /* Asks; the answer follows by itself, with 200. Takes l over. */
 void look_run(struct look *l, look_fn *fn);
 
 /*
- * For the WHERE of a listing: the row's adapter is one the caller reaches. Bind look->caller->adapters to the parameter, which the text names
- * like "?7".
+ * For the WHERE of a listing: the row's adapter is one the caller reaches. Bind
+ * look->caller->adapters to the parameter, which the text names like "?7".
  */
 #define ONLY_REACHED(column, parameter)                                                      \
         " AND (CAST(" parameter " AS TEXT) IS NULL OR replace(" parameter ", ',' || " column \
@@ -192,14 +216,20 @@ void look_run(struct look *l, look_fn *fn);
 void page_begin(struct buf *b);
 /* cursor NULL: none. */
 void page_end(struct buf *b, bool more, const char *cursor);
-/* The whole page: up to `limit` rows of a statement that was asked for one more; column 0 is the row's number, shown as prefix-N in the cursor. */
+/*
+ * The whole page: up to `limit` rows of a statement that was asked for one more; column 0 is the
+ * row's number, shown as prefix-N in the cursor.
+ */
 typedef void page_row_fn(struct buf *b, const char *key, struct store_stmt *s);
-int page_rows(struct buf *b, struct store_stmt *s, int64_t limit, const char *prefix, page_row_fn *row,
-              struct error *err);
+int page_rows(struct buf *b, struct store_stmt *s, int64_t limit, const char *prefix,
+              page_row_fn *row, struct error *err);
 
 /* ---- whose a row is (owner.c) ---- */
 
-/* The run function of routes with REACH_ROW: as if there were no such row, unless the caller reaches its adapter. */
+/*
+ * The run function of routes with REACH_ROW: as if there were no such row, unless the caller
+ * reaches its adapter.
+ */
 void run_owned(struct http_exchange *x);
 int turn_owner(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err);
 int delivery_owner(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err);
@@ -224,7 +254,8 @@ bool waiters_room(struct http_exchange *x);
 unsigned waiters_count(const struct waiters *w);
 /* What became of an event. Strings are borrowed for the call. */
 struct outcome {
-        const char *status; /* of the trigger log: "done", "failed", "cancelled", "skipped", "expired" */
+        /* of the trigger log: "done", "failed", "cancelled", "skipped", "expired" */
+        const char *status;
         const char *text;   /* what was said; NULL: nothing */
         const char *reason; /* why nothing was, or not what was wanted; may be NULL */
         int64_t turn;       /* 0: there was none */

@@ -84,7 +84,10 @@ static char *default_path(const char *dir, struct error *err)
         return path;
 }
 
-/* The configuration is the operator's: a copy of the database in its place would end the next start. */
+/*
+ * The configuration is the operator's: a copy of the database in its place would end the next
+ * start.
+ */
 static bool is_config(const char *path)
 {
         const char *slash = strrchr(path, '/');
@@ -104,9 +107,10 @@ static char *choose_path(const char *dir, const char *asked, struct error *err)
         if (asked[0] == '/')
                 return mem_strdup(asked);
         if (!path_stays_inside(asked)) {
-                error_set(err, ERR_INVALID,
-                          "path '%.200s' leaves the data directory; give an absolute path if that is meant",
-                          asked);
+                error_set(
+                        err, ERR_INVALID,
+                        "path '%.200s' leaves the data directory; give an absolute path if that is meant",
+                        asked);
                 return NULL;
         }
         return mem_printf("%s/%s", dir, asked);

@@ -14,9 +14,10 @@
 
 #define MISTAKES_MAX 16 /* more are counted, not told */
 #define PATH_SIZE    160
-#define NAME_SHOWN   64              /* of a name we do not know */
-#define TIME_MAX     253402300799999 /* the last millisecond of the year 9999: arithmetic with it stays safe */
-#define FIELDS_MAX   48              /* rows of one table: names that may have been meant */
+#define NAME_SHOWN   64 /* of a name we do not know */
+/* the last millisecond of the year 9999: arithmetic with it stays safe */
+#define TIME_MAX   253402300799999
+#define FIELDS_MAX 48 /* rows of one table: names that may have been meant */
 
 void body_init(struct body *b)
 {
@@ -45,7 +46,8 @@ int body_mistake(struct body *b, const char *path, const char *fmt, ...)
         va_end(ap);
         if (b->mistake_count == 1) {
                 b->error.kind = ERR_INVALID;
-                snprintf(b->error.text, sizeof(b->error.text), "%s%s%s", path, path[0] ? ": " : "", what);
+                snprintf(b->error.text, sizeof(b->error.text), "%s%s%s", path, path[0] ? ": " : "",
+                         what);
         }
         jsonw_open_member(&b->mistakes, path, '[');
         jsonw_str(&b->mistakes, NULL, what);
@@ -53,7 +55,10 @@ int body_mistake(struct body *b, const char *path, const char *fmt, ...)
         return -1;
 }
 
-/* The path of a member, in out if it has to be put together: most are at the top, and then it is their name. */
+/*
+ * The path of a member, in out if it has to be put together: most are at the top, and then it is
+ * their name.
+ */
 static const char *join(const char *path, const char *name, char out[PATH_SIZE])
 {
         if (path[0] == '\0' && strnlen(name, NAME_SHOWN + 1) <= NAME_SHOWN)
@@ -75,7 +80,8 @@ static const struct field *find(const struct field *fields, const char *name)
         return NULL;
 }
 
-static void mistake_unknown(struct body *b, const struct field *fields, const char *path, const char *name)
+static void mistake_unknown(struct body *b, const struct field *fields, const char *path,
+                            const char *name)
 {
         const char *names[FIELDS_MAX + 1] = { NULL };
         const char *near;
@@ -92,14 +98,15 @@ static void mistake_unknown(struct body *b, const struct field *fields, const ch
 
 /* ---- values, however they came ---- */
 
-static int put_string(struct body *b, const struct field *f, const char *path, const char *text, size_t n,
-                      void *out)
+static int put_string(struct body *b, const struct field *f, const char *path, const char *text,
+                      size_t n, void *out)
 {
         int64_t max = f->max > 0 ? f->max : FIELD_STRING_MAX;
 
         if (n < (size_t)f->min)
                 return body_mistake(b, path,
-                                    f->min == 1 ? "must not be empty" : "must have at least %lld bytes",
+                                    f->min == 1 ? "must not be empty"
+                                                : "must have at least %lld bytes",
                                     (long long)f->min);
         if (n > (size_t)max)
                 return body_mistake(b, path, "must have at most %lld bytes", (long long)max);
@@ -116,17 +123,20 @@ static int put_int(struct body *b, const struct field *f, const char *path, int6
         return 0;
 }
 
-static int put_time(struct body *b, const struct field *f, const char *path, const char *text, void *out)
+static int put_time(struct body *b, const struct field *f, const char *path, const char *text,
+                    void *out)
 {
         int64_t ms;
 
         if (clock_parse_iso(text, &ms) < 0 || ms < 0)
-                return body_mistake(b, path, "must be a time such as 2026-01-31T12:00:00Z, or milliseconds");
+                return body_mistake(b, path,
+                                    "must be a time such as 2026-01-31T12:00:00Z, or milliseconds");
         *(int64_t *)place(out, f) = ms;
         return 0;
 }
 
-static int put_id(struct body *b, const struct field *f, const char *path, const char *text, void *out)
+static int put_id(struct body *b, const struct field *f, const char *path, const char *text,
+                  void *out)
 {
         int64_t n = field_id(f->prefix, text);
 
@@ -136,7 +146,8 @@ static int put_id(struct body *b, const struct field *f, const char *path, const
         return 0;
 }
 
-static int put_choice(struct body *b, const struct field *f, const char *path, const char *text, void *out)
+static int put_choice(struct body *b, const struct field *f, const char *path, const char *text,
+                      void *out)
 {
         char list[200] = "";
 
@@ -184,10 +195,11 @@ int64_t field_id(const char *prefix, const char *text)
 
 /* ---- bodies ---- */
 
-static int read_object(struct body *b, const json_t *object, const struct field *fields, const char *path,
-                       void *out);
+static int read_object(struct body *b, const json_t *object, const struct field *fields,
+                       const char *path, void *out);
 
-static int read_list(struct body *b, const json_t *v, const struct field *f, const char *path, void *out)
+static int read_list(struct body *b, const json_t *v, const struct field *f, const char *path,
+                     void *out)
 {
         struct field_list *list = place(out, f);
         size_t max = f->max > 0 ? (size_t)f->max : FIELD_LIST_MAX, count = json_array_size(v);
@@ -209,7 +221,8 @@ static int read_list(struct body *b, const json_t *v, const struct field *f, con
         return 0;
 }
 
-static int read_texts(struct body *b, const json_t *v, const struct field *f, const char *path, void *out)
+static int read_texts(struct body *b, const json_t *v, const struct field *f, const char *path,
+                      void *out)
 {
         struct field_list *list = place(out, f);
         size_t max = f->max > 0 ? (size_t)f->max : FIELD_LIST_MAX, count = json_array_size(v);
@@ -234,14 +247,16 @@ static int read_texts(struct body *b, const json_t *v, const struct field *f, co
         return 0;
 }
 
-static int read_int(struct body *b, const json_t *v, const struct field *f, const char *path, void *out)
+static int read_int(struct body *b, const json_t *v, const struct field *f, const char *path,
+                    void *out)
 {
         if (!json_is_integer(v))
                 return body_mistake(b, path, "must be a whole number");
         return put_int(b, f, path, json_integer_value(v), out);
 }
 
-static int read_time(struct body *b, const json_t *v, const struct field *f, const char *path, void *out)
+static int read_time(struct body *b, const json_t *v, const struct field *f, const char *path,
+                     void *out)
 {
         if (json_is_string(v))
                 return put_time(b, f, path, json_string_value(v), out);
@@ -251,7 +266,8 @@ static int read_time(struct body *b, const json_t *v, const struct field *f, con
         return 0;
 }
 
-static int read_bool(struct body *b, const json_t *v, const struct field *f, const char *path, void *out)
+static int read_bool(struct body *b, const json_t *v, const struct field *f, const char *path,
+                     void *out)
 {
         if (!json_is_boolean(v))
                 return body_mistake(b, path, "must be true or false");
@@ -268,7 +284,8 @@ static int read_any_object(struct body *b, const json_t *v, const struct field *
         return 0;
 }
 
-static int read_text(struct body *b, const json_t *v, const struct field *f, const char *path, void *out)
+static int read_text(struct body *b, const json_t *v, const struct field *f, const char *path,
+                     void *out)
 {
         const char *text = json_string_value(v);
 
@@ -284,7 +301,8 @@ static int read_text(struct body *b, const json_t *v, const struct field *f, con
         }
 }
 
-static int read_value(struct body *b, const json_t *v, const struct field *f, const char *path, void *out)
+static int read_value(struct body *b, const json_t *v, const struct field *f, const char *path,
+                      void *out)
 {
         switch (f->type) {
         case FIELD_INT:
@@ -309,8 +327,8 @@ static int read_value(struct body *b, const json_t *v, const struct field *f, co
         }
 }
 
-static int read_object(struct body *b, const json_t *object, const struct field *fields, const char *path,
-                       void *out)
+static int read_object(struct body *b, const json_t *object, const struct field *fields,
+                       const char *path, void *out)
 {
         size_t known = 0;
         const char *name;
@@ -392,7 +410,8 @@ static void query_value(struct body *b, const struct field *f, const char *text,
         }
 }
 
-void query_add(struct body *b, const struct field *fields, void *out, const char *name, const char *value)
+void query_add(struct body *b, const struct field *fields, void *out, const char *name,
+               const char *value)
 {
         const struct field *f = find(fields, name);
         json_int_t times;
@@ -483,9 +502,9 @@ static void schema_type(struct buf *b, const struct field *f)
                 jsonw_str(b, "type", "boolean");
                 break;
         case FIELD_TIME:
-                jsonw_raw(b, "anyOf",
-                          "[{\"type\":\"integer\",\"minimum\":0},{\"type\":\"string\",\"format\":\"date-"
-                          "time\"}]");
+                jsonw_raw(
+                        b, "anyOf",
+                        "[{\"type\":\"integer\",\"minimum\":0},{\"type\":\"string\",\"format\":\"date-time\"}]");
                 break;
         case FIELD_ID:
                 jsonw_str(b, "type", "string");

@@ -1,15 +1,16 @@
 /*
  * body: what a client sent, read by a table of fields.
  *
- * A JSON body and a query string are described by the same rows; reading, refusing and the OpenAPI document come from
- * them. Everything that is not in the table is refused, so that a misspelt name is an answer and not a surprise. Reading fills the caller's
- * struct; what is absent (or null in a body) leaves its member as the caller set it.
+ * A JSON body and a query string are described by the same rows; reading, refusing and the OpenAPI
+ * document come from them. Everything that is not in the table is refused, so that a misspelt name
+ * is an answer and not a surprise. Reading fills the caller's struct; what is absent (or null in a
+ * body) leaves its member as the caller set it.
  *
  *     struct ask { const char *text; bool loud; };
  *     static const struct field ask_fields[] = {
- *             { "text", FIELD_STRING, .required = true, .max = 100, .at = offsetof(struct ask, text), .help = "..." },
- *             { "loud", FIELD_BOOL, .at = offsetof(struct ask, loud), .help = "..." },
- *             FIELD_END };
+ *             { "text", FIELD_STRING, .required = true, .max = 100, .at = offsetof(struct ask,
+ *             text), .help = "..." }, { "loud", FIELD_BOOL, .at = offsetof(struct ask, loud), .help
+ *             = "..." }, FIELD_END };
  */
 #ifndef API_BODY_H
 #define API_BODY_H
@@ -35,7 +36,8 @@ enum field_type {
         FIELD_GROUP,  /* an embedded struct with its own table; bodies only */
         FIELD_LIST,   /* struct field_list: objects of table `group`, at most max; bodies only */
         FIELD_ANY,    /* const json_t *: whatever it is; bodies only */
-        FIELD_TEXTS,  /* struct field_list of const char *: at most max texts, none empty; bodies only */
+        /* struct field_list of const char *: at most max texts, none empty; bodies only */
+        FIELD_TEXTS,
 };
 
 #define FIELD_STRING_MAX 1024
@@ -56,9 +58,10 @@ struct field {
         const char *prefix;         /* FIELD_ID */
         const struct field *group;  /* FIELD_GROUP, FIELD_LIST */
         size_t item_size;           /* FIELD_LIST */
-        const char *fallback;       /* what absence means, as JSON text, for the documentation; may be NULL */
-        const char *help;           /* one sentence */
-        size_t at;                  /* offsetof the value in the owner's struct */
+        /* what absence means, as JSON text, for the documentation; may be NULL */
+        const char *fallback;
+        const char *help; /* one sentence */
+        size_t at;        /* offsetof the value in the owner's struct */
 };
 
 #define FIELD_END                                                                 \
@@ -77,12 +80,18 @@ struct body {
 
 void body_init(struct body *b);
 void body_release(struct body *b);
-/* An empty text counts as {}. 0, or -1 with error and mistakes set (malformed JSON has no mistakes, only a position). */
+/*
+ * An empty text counts as {}. 0, or -1 with error and mistakes set (malformed JSON has no mistakes,
+ * only a position).
+ */
 int body_read(struct body *b, const char *text, size_t n, const struct field *fields, void *out);
-/* The same for a text that was parsed already: b->root is what it is, or NULL and b->error why not. */
+/*
+ * The same for a text that was parsed already: b->root is what it is, or NULL and b->error why not.
+ */
 int body_read_tree(struct body *b, const struct field *fields, void *out);
 /* One query parameter; call it for each, then query_done. Strings are copied. */
-void query_add(struct body *b, const struct field *fields, void *out, const char *name, const char *value);
+void query_add(struct body *b, const struct field *fields, void *out, const char *name,
+               const char *value);
 /* 0, or -1 when something was wrong or a required parameter was not among those added. */
 int query_done(struct body *b, const struct field *fields);
 /* Notes a mistake the table cannot express; returns -1. path "" is the body as a whole. */
@@ -91,7 +100,10 @@ int body_mistake(struct body *b, const char *path, const char *fmt, ...)
 
 /* "dlv-42" or "42" → 42; -1 when it is not such an id. */
 int64_t field_id(const char *prefix, const char *text);
-/* Adds {"type": ...} of one field to a JSON text under construction, as JSON Schema 2020-12 wants it. key NULL: as an element. */
+/*
+ * Adds {"type": ...} of one field to a JSON text under construction, as JSON Schema 2020-12 wants
+ * it. key NULL: as an element.
+ */
 void field_schema(struct buf *b, const char *key, const struct field *f);
 /* Adds the schema of an object with these fields and no others. */
 void fields_schema(struct buf *b, const char *key, const struct field *fields);

@@ -1,4 +1,7 @@
-/* Posts of the platforms themselves. They bring their own proof, which the platform checks; our key is not asked for. */
+/*
+ * Posts of the platforms themselves. They bring their own proof, which the platform checks; our key
+ * is not asked for.
+ */
 #include <string.h>
 
 #include "api/api_private.h"

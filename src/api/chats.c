@@ -1,9 +1,11 @@
 /*
- * Chats and what was said in them, from the journal: there is no table of chats that could disagree with it.
+ * Chats and what was said in them, from the journal: there is no table of chats that could disagree
+ * with it.
  *
- * By activity, the journal is walked backwards and a chat is shown at its last message: the cursor is that event's number, so no chat is shown
- * twice or left out, however many pages there are. A page looks at a bounded number of rows; one that found little says where to go on. By name,
- * the index of chats is walked from one to the next.
+ * By activity, the journal is walked backwards and a chat is shown at its last message: the cursor
+ * is that event's number, so no chat is shown twice or left out, however many pages there are. A
+ * page looks at a bounded number of rows; one that found little says where to go on. By name, the
+ * index of chats is walked from one to the next.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,13 +59,17 @@ static void show_last(struct buf *b, int64_t seq, const char *type, const char *
         jsonw_str(b, "type", type);
         jsonw_str(b, "direction", is_ours(type) ? "out" : "in");
         if (text)
-                jsonw_strn(b, "text", text, utf8_prefix(text, strlen(text), UTF8_BYTES, TEXT_SHOWN));
+                jsonw_strn(b, "text", text,
+                           utf8_prefix(text, strlen(text), UTF8_BYTES, TEXT_SHOWN));
         else
                 jsonw_null(b, "text");
         jsonw_close(b, '}');
 }
 
-/* The chat whose last message this is. The database takes the two members out: a tree of each payload cost more than all the rest. */
+/*
+ * The chat whose last message this is. The database takes the two members out: a tree of each
+ * payload cost more than all the rest.
+ */
 static int show_chat(struct store_tx *tx, struct buf *b, int64_t seq, struct error *err)
 {
         struct store_stmt *s = store_prepare(
@@ -87,10 +93,12 @@ static int show_chat(struct store_tx *tx, struct buf *b, int64_t seq, struct err
 }
 
 /* The number of the last message there; 0: none, -1. */
-static int64_t last_of(struct store_tx *tx, const char *adapter, const char *channel, struct error *err)
+static int64_t last_of(struct store_tx *tx, const char *adapter, const char *channel,
+                       struct error *err)
 {
         struct store_stmt *s = store_prepare(
-                tx, "SELECT max(seq) FROM journal WHERE stream = 0 AND adapter = ?1 AND channel = ?2");
+                tx,
+                "SELECT max(seq) FROM journal WHERE stream = 0 AND adapter = ?1 AND channel = ?2");
         int64_t seq = 0;
         int rc;
 
@@ -110,7 +118,8 @@ static bool is_wanted(const struct look *l, const char *adapter, const char *cha
 {
         const struct chats_ask *ask = l->query;
 
-        return adapter && adapter[0] && channel && (!ask->instance || strcmp(ask->instance, adapter) == 0) &&
+        return adapter && adapter[0] && channel &&
+               (!ask->instance || strcmp(ask->instance, adapter) == 0) &&
                key_reaches(l->caller, adapter);
 }
 
@@ -119,12 +128,14 @@ static int by_activity(struct store_tx *tx, struct look *l, struct error *err)
         const struct chats_ask *ask = l->query;
         int64_t at = ask->cursor ? field_id("evt-", ask->cursor) : INT64_MAX, shown = 0, rows = 0;
         struct store_stmt *s = store_prepare(
-                tx, "SELECT seq, adapter, channel, stream FROM journal WHERE seq < ?1 ORDER BY seq DESC");
+                tx,
+                "SELECT seq, adapter, channel, stream FROM journal WHERE seq < ?1 ORDER BY seq DESC");
         char id[BUS_ID_SIZE];
         int rc = 0;
 
         if (at < 0)
-                return error_set(err, ERR_INVALID, "'%.100s' is no cursor of a page before", ask->cursor);
+                return error_set(err, ERR_INVALID, "'%.100s' is no cursor of a page before",
+                                 ask->cursor);
         store_bind_int(s, 1, at);
         page_begin(&l->json);
         while (shown < ask->limit && rows++ < ROWS_MAX && (rc = store_step(s, err)) == 1) {
@@ -171,8 +182,9 @@ static void place_set(struct place *p, const char *adapter, const char *channel)
 static int next_chat(struct store_tx *tx, struct place *p, struct error *err)
 {
         struct store_stmt *s = store_prepare(
-                tx, "SELECT adapter, channel FROM journal WHERE stream = 0 AND (adapter, channel) > (?1, ?2)"
-                    " ORDER BY adapter, channel LIMIT 1");
+                tx,
+                "SELECT adapter, channel FROM journal WHERE stream = 0 AND (adapter, channel) > (?1, ?2)"
+                " ORDER BY adapter, channel LIMIT 1");
         int rc;
 
         store_bind_text(s, 1, p->adapter);
@@ -200,7 +212,8 @@ static int first_place(const struct chats_ask *ask, struct place *p, struct erro
         const char *slash = ask->cursor ? strchr(ask->cursor, '/') : NULL;
 
         if (ask->cursor && !slash)
-                return error_set(err, ERR_INVALID, "'%.100s' is no cursor of a page before", ask->cursor);
+                return error_set(err, ERR_INVALID, "'%.100s' is no cursor of a page before",
+                                 ask->cursor);
         p->adapter = slash ? mem_strndup(ask->cursor, (size_t)(slash - ask->cursor))
                            : mem_strdup(ask->instance ? ask->instance : "");
         p->channel = mem_strdup(slash ? slash + 1 : "");
@@ -216,13 +229,15 @@ static int by_name(struct store_tx *tx, struct look *l, struct error *err)
         int rc = first_place(ask, &p, err) < 0 ? -1 : 1;
 
         page_begin(&l->json);
-        while (rc == 1 && shown < ask->limit && rows++ < ROWS_MAX && (rc = next_chat(tx, &p, err)) == 1) {
+        while (rc == 1 && shown < ask->limit && rows++ < ROWS_MAX &&
+               (rc = next_chat(tx, &p, err)) == 1) {
                 if (ask->instance && strcmp(ask->instance, p.adapter) != 0) {
                         rc = 0; /* behind the last of this adapter */
                         break;
                 }
                 if (!key_reaches(l->caller, p.adapter)) {
-                        place_set(&p, p.adapter, LAST_CHANNEL); /* none of its chats is even a cursor */
+                        /* none of its chats is even a cursor */
+                        place_set(&p, p.adapter, LAST_CHANNEL);
                         continue;
                 }
                 free(cursor);

@@ -12,7 +12,8 @@ struct message {
         const json_t *content;
         const json_t *ignored;
 };
-static const char *const roles[] = { "system", "developer", "user", "assistant", "tool", "function", NULL };
+static const char *const roles[] = { "system", "developer", "user", "assistant",
+                                     "tool",   "function",  NULL };
 
 /* clang-format off */
 #define IGNORED(table, key) { key, FIELD_ANY, .at = offsetof(table, ignored), .help = "Accepted, but the agent decides by itself." }
@@ -125,7 +126,8 @@ static int read_lines(struct reading *r, const struct field_list *messages)
 {
         const struct message *m = messages->items;
 
-        r->out->lines = arena_alloc(&r->body->arena, (messages->count + 1) * sizeof(*r->out->lines));
+        r->out->lines =
+                arena_alloc(&r->body->arena, (messages->count + 1) * sizeof(*r->out->lines));
         r->out->images = arena_alloc(&r->body->arena, IMAGES_MAX * sizeof(*r->out->images));
         for (size_t i = 0; i < messages->count; i++) {
                 char path[40];
@@ -147,7 +149,8 @@ static bool is_something(const json_t *v)
         return v && !(json_is_array(v) && json_array_size(v) == 0);
 }
 
-int completion_ask_read(struct body *b, const struct completion_ask *ask, struct completion_lines *out)
+int completion_ask_read(struct body *b, const struct completion_ask *ask,
+                        struct completion_lines *out)
 {
         struct reading r = { b, out };
         struct buf text;

@@ -29,6 +29,7 @@ struct completion_lines {
 };
 
 /* What the table cannot say; 0, or -1 after a mistake was noted. */
-int completion_ask_read(struct body *b, const struct completion_ask *ask, struct completion_lines *out);
+int completion_ask_read(struct body *b, const struct completion_ask *ask,
+                        struct completion_lines *out);
 
 #endif

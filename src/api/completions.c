@@ -1,11 +1,14 @@
 /*
  * POST /v1/chat/completions: agents for software that speaks OpenAI's protocol.
  *
- * The request is a message on the road like any other, so its answer is not lost when the client goes away: the turn goes on, is in the journal, and
- * whoever asks again with the same Idempotency-Key gets it. That is why a client that disconnects stops nothing; POST /api/v2/turns/:id/cancel does.
+ * The request is a message on the road like any other, so its answer is not lost when the client
+ * goes away: the turn goes on, is in the journal, and whoever asks again with the same
+ * Idempotency-Key gets it. That is why a client that disconnects stops nothing; POST
+ * /api/v2/turns/:id/cancel does.
  *
- * Streamed pieces are found by the trace of the message that began the turn. They are transient: what is missing when the turn has ended (the turn
- * began before we listened, or another message began it) is sent from the stored answer.
+ * Streamed pieces are found by the trace of the message that began the turn. They are transient:
+ * what is missing when the turn has ended (the turn began before we listened, or another message
+ * began it) is sent from the stored answer.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +29,10 @@
 #define PING_MS 15000
 #define OUT_MAX (4 * 1024 * 1024) /* unread by a client before it is dropped */
 
-/* One request that is being answered. It lives until its waiter has been told and its stream, if it is one, has closed. */
+/*
+ * One request that is being answered. It lives until its waiter has been told and its stream, if it
+ * is one, has closed.
+ */
 struct completion {
         struct job job;          /* until the answer has begun */
         struct completions *all; /* NULL once the API is gone */
@@ -123,9 +129,11 @@ struct trouble {
 static bool find_trouble(const struct outcome *o, struct trouble *t)
 {
         if (!o)
-                *t = (struct trouble){ 504, "timeout",
-                                       "the agent has not answered in time; the answer can still be had with "
-                                       "the same Idempotency-Key" };
+                *t = (struct trouble){
+                        504, "timeout",
+                        "the agent has not answered in time; the answer can still be had with "
+                        "the same Idempotency-Key"
+                };
         else if (strcmp(o->status, "done") == 0)
                 return false;
         else if (o->turn == 0 && o->text)
@@ -133,7 +141,8 @@ static bool find_trouble(const struct outcome *o, struct trouble *t)
         else if (o->turn > 0)
                 *t = (struct trouble){ 502, "agent_error", o->text ? o->text : "the agent failed" };
         else
-                *t = (struct trouble){ 409, "not_answered", o->reason ? o->reason : "nobody answers here" };
+                *t = (struct trouble){ 409, "not_answered",
+                                       o->reason ? o->reason : "nobody answers here" };
         return true;
 }
 
@@ -224,7 +233,10 @@ static const char *skip_blanks(const char *text)
         return text + strspn(text, " \t\r\n");
 }
 
-/* What was streamed is the answer or its beginning; or (an agent that began anew) it is not, and the answer follows whole. */
+/*
+ * What was streamed is the answer or its beginning; or (an agent that began anew) it is not, and
+ * the answer follows whole.
+ */
 static void send_rest(struct completion *c, const char *text)
 {
         const char *said = skip_blanks(c->said.data), *rest = skip_blanks(text);
@@ -381,8 +393,9 @@ static void on_receipt(void *arg, const struct inbox_receipt *r)
 
 /* ---- the request ---- */
 
-static void hand_over(struct http_exchange *x, struct adapter *adapter, const struct completion_ask *ask,
-                      const struct completion_lines *said, const char *agent, const char *key)
+static void hand_over(struct http_exchange *x, struct adapter *adapter,
+                      const struct completion_ask *ask, const struct completion_lines *said,
+                      const char *agent, const char *key)
 {
         struct completions *all = api_of(x)->completions;
         struct completion *c = mem_zalloc(sizeof(*c));
@@ -426,8 +439,8 @@ void completions_create(struct http_exchange *x)
         if (completion_ask_read(&b, &ask, &said) < 0)
                 reply_mistakes(x, &b);
         else if (!converse_agent(x, &agent))
-                reply_error(x, 404, "model_not_found", NULL, "there is no agent '%.100s'; see /v1/models",
-                            ask.model);
+                reply_error(x, 404, "model_not_found", NULL,
+                            "there is no agent '%.100s'; see /v1/models", ask.model);
         else if (converse_chat_ok(x) && (adapter = converse_choose(x)))
                 hand_over(x, adapter, &ask, &said, agent, key);
         body_release(&b);

@@ -44,8 +44,8 @@ static void consider(void *arg, struct adapter *a)
 {
         struct choice *c = arg;
 
-        if (strcmp(a->ops->name, "api") == 0 && a->common->enabled && key_reaches(c->caller, a->name) &&
-            (!c->found || strcmp(a->name, "api") == 0))
+        if (strcmp(a->ops->name, "api") == 0 && a->common->enabled &&
+            key_reaches(c->caller, a->name) && (!c->found || strcmp(a->name, "api") == 0))
                 c->found = a;
 }
 
@@ -73,7 +73,8 @@ static void consider_quiet(void *arg, struct adapter *a)
         struct quiet *q = arg;
 
         if (!q->choice.found && a->common->enabled && key_reaches(q->choice.caller, a->name) &&
-            a->ops->trusted && (adapters_abilities(q->api->env.adapters, a->name) & ADAPTER_JOURNALED))
+            a->ops->trusted &&
+            (adapters_abilities(q->api->env.adapters, a->name) & ADAPTER_JOURNALED))
                 q->choice.found = a;
 }
 
@@ -112,14 +113,15 @@ bool converse_agent(struct http_exchange *x, const char **name)
 
 static void add_line(struct buf *out, const struct converse_line *l, bool with_role)
 {
-        static const char *const roles[] = {
-                [CONVERSE_SYSTEM] = "system", [CONVERSE_USER] = "user", [CONVERSE_AGENT] = "assistant"
-        };
+        static const char *const roles[] = { [CONVERSE_SYSTEM] = "system",
+                                             [CONVERSE_USER] = "user",
+                                             [CONVERSE_AGENT] = "assistant" };
 
         if (out->len > 0)
                 buf_addstr(out, "\n\n");
         if (with_role)
-                buf_addf(out, "%s%s%s: ", roles[l->role], l->name ? " " : "", l->name ? l->name : "");
+                buf_addf(out, "%s%s%s: ", roles[l->role], l->name ? " " : "",
+                         l->name ? l->name : "");
         else if (l->name)
                 buf_addf(out, "%s: ", l->name);
         buf_addstr(out, l->text);
@@ -182,7 +184,8 @@ struct handing {
         bool other; /* result: it is another request */
 };
 
-static void digest(const char *agent, const char *channel, const char *text, char out[SHA256_HEX_SIZE])
+static void digest(const char *agent, const char *channel, const char *text,
+                   char out[SHA256_HEX_SIZE])
 {
         char *whole = mem_printf("%s\n%s\n%s", agent ? agent : "", channel, text ? text : "");
 
@@ -193,8 +196,8 @@ static void digest(const char *agent, const char *channel, const char *text, cha
 static int compare(struct store_tx *tx, void *arg, struct error *err)
 {
         struct handing *h = arg;
-        struct store_stmt *s =
-                store_prepare(tx, "SELECT channel, payload FROM journal WHERE seq = ?1 AND payload <> '{}'");
+        struct store_stmt *s = store_prepare(
+                tx, "SELECT channel, payload FROM journal WHERE seq = ?1 AND payload <> '{}'");
         char before[SHA256_HEX_SIZE];
         json_t *payload;
         int rc;
@@ -205,8 +208,8 @@ static int compare(struct store_tx *tx, void *arg, struct error *err)
         if (rc != 1)
                 return rc;
         payload = json_loads(store_col_text(s, 1), 0, NULL);
-        digest(json_str(payload, "agent", NULL), store_col_text(s, 0), json_str(payload, "text", NULL),
-               before);
+        digest(json_str(payload, "agent", NULL), store_col_text(s, 0),
+               json_str(payload, "text", NULL), before);
         h->other = strcmp(before, h->asked) != 0;
         json_decref(payload);
         store_reset(s);
@@ -216,7 +219,9 @@ static int compare(struct store_tx *tx, void *arg, struct error *err)
 static void on_compared(void *arg, const struct error *err)
 {
         struct handing *h = arg;
-        struct inbox_receipt r = { .outcome = INBOX_DUPLICATE, .event = h->event, .trace = h->trace };
+        struct inbox_receipt r = { .outcome = INBOX_DUPLICATE,
+                                   .event = h->event,
+                                   .trace = h->trace };
 
         if (err || h->other)
                 r.outcome = INBOX_FAILED;
@@ -242,7 +247,8 @@ static void on_receipt(void *arg, const struct inbox_receipt *r)
         store_read(h->store, compare, on_compared, h);
 }
 
-void converse_receive(struct api *api, struct adapter *a, struct incoming *in, inbox_ack_fn *ack, void *arg)
+void converse_receive(struct api *api, struct adapter *a, struct incoming *in, inbox_ack_fn *ack,
+                      void *arg)
 {
         struct handing *h = mem_zalloc(sizeof(*h));
 
@@ -253,12 +259,12 @@ void converse_receive(struct api *api, struct adapter *a, struct incoming *in, i
         adapter_received(a, in, on_receipt, h);
 }
 
-void converse_hand_over(struct api *api, struct adapter *a, const struct converse_ask *ask, inbox_ack_fn *ack,
-                        void *arg)
+void converse_hand_over(struct api *api, struct adapter *a, const struct converse_ask *ask,
+                        inbox_ack_fn *ack, void *arg)
 {
         char random[ID_TRACE_SIZE];
-        char *key = ask->external_id ? mem_printf("%s:%lld:%s", ask->protocol, (long long)ask->caller,
-                                                  ask->external_id)
+        char *key = ask->external_id ? mem_printf("%s:%lld:%s", ask->protocol,
+                                                  (long long)ask->caller, ask->external_id)
                                      : mem_printf("%s-%s", ask->protocol, id_trace(random));
         struct incoming in = {
                 .key = key,

@@ -1,9 +1,11 @@
 /*
- * converse: what the protocols of others have in common here. A client hands over a list of lines and waits for the answer.
+ * converse: what the protocols of others have in common here. A client hands over a list of lines
+ * and waits for the answer.
  *
- * The lines become one message on the road of an adapter of type api, stored like any other before anything else happens. A client that names its
- * conversation is known here: we have its history, and only what is new in its list is handed over. One that does not brings its history
- * along each time: the whole list is handed over, in a chat of its own.
+ * The lines become one message on the road of an adapter of type api, stored like any other before
+ * anything else happens. A client that names its conversation is known here: we have its history,
+ * and only what is new in its list is handed over. One that does not brings its history along each
+ * time: the whole list is handed over, in a chat of its own.
  */
 #ifndef API_CONVERSE_H
 #define API_CONVERSE_H
@@ -39,24 +41,39 @@ struct converse_ask {
 
 /* The adapter of that name, if it may be fed from here; NULL after an answer. */
 struct adapter *converse_adapter(struct http_exchange *x, const char *name);
-/* The adapter for clients that cannot name one: by the header X-Dragoman-Instance, else "api", else the first of type api that the caller
- * reaches. NULL after an answer. */
+/*
+ * The adapter for clients that cannot name one: by the header X-Dragoman-Instance, else "api", else
+ * the first of type api that the caller reaches. NULL after an answer.
+ */
 struct adapter *converse_choose(struct http_exchange *x);
-/* One that the caller reaches and whose answers go nowhere but into the journal. NULL after an answer. */
+/*
+ * One that the caller reaches and whose answers go nowhere but into the journal. NULL after an
+ * answer.
+ */
 struct adapter *converse_quiet(struct http_exchange *x);
-/* Is the header X-Dragoman-Chat, which names the conversation, absent or usable? false after an answer. */
+/*
+ * Is the header X-Dragoman-Chat, which names the conversation, absent or usable? false after an
+ * answer.
+ */
 bool converse_chat_ok(struct http_exchange *x);
 /* Is there such an agent? CONVERSE_RULES is one, and becomes NULL. */
 bool converse_agent(struct http_exchange *x, const char **name);
 
-/* Does this name a message as the idempotency keys of a protocol do? Whoever chooses ids himself must keep away from them. */
+/*
+ * Does this name a message as the idempotency keys of a protocol do? Whoever chooses ids himself
+ * must keep away from them.
+ */
 bool converse_is_key(const char *external_id);
 /* What is handed over of these lines; false when there is nothing a person said at their end. */
 bool converse_text(const struct converse_line *lines, size_t count, bool whole, struct buf *out);
-/* As adapter_received for a key that the client chose; the ack has ERR_CONFLICT when it was used for something else before: that would be lost. */
-void converse_receive(struct api *api, struct adapter *a, struct incoming *in, inbox_ack_fn *ack, void *arg);
+/*
+ * As adapter_received for a key that the client chose; the ack has ERR_CONFLICT when it was used
+ * for something else before: that would be lost.
+ */
+void converse_receive(struct api *api, struct adapter *a, struct incoming *in, inbox_ack_fn *ack,
+                      void *arg);
 /* Stores; ack follows as with these. */
-void converse_hand_over(struct api *api, struct adapter *a, const struct converse_ask *ask, inbox_ack_fn *ack,
-                        void *arg);
+void converse_hand_over(struct api *api, struct adapter *a, const struct converse_ask *ask,
+                        inbox_ack_fn *ack, void *arg);
 
 #endif

@@ -1,4 +1,7 @@
-/* Dead letters: deliveries that failed or whose fate is unknown, then turns that failed; each newest first. */
+/*
+ * Dead letters: deliveries that failed or whose fate is unknown, then turns that failed; each
+ * newest first.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -41,7 +44,8 @@ static int add_rows(struct store_stmt *s, const char *kind, const char *prefix, 
 
         while ((rc = store_step(s, err)) == 1 && p->left > 0) {
                 p->left--;
-                snprintf(p->cursor, sizeof(p->cursor), "%s%lld", prefix, (long long)store_col_int(s, 0));
+                snprintf(p->cursor, sizeof(p->cursor), "%s%lld", prefix,
+                         (long long)store_col_int(s, 0));
                 jsonw_open(p->json, '{');
                 jsonw_str(p->json, "id", p->cursor);
                 jsonw_str(p->json, "kind", kind);
@@ -89,14 +93,15 @@ static int list(struct store_tx *tx, struct look *l, struct error *err)
         bool turns = !ask->kind || strcmp(ask->kind, "turn") == 0;
 
         if (place < 0)
-                return error_set(err, ERR_INVALID, "'%s' is no cursor of a page before", ask->cursor);
+                return error_set(err, ERR_INVALID, "'%s' is no cursor of a page before",
+                                 ask->cursor);
         page_begin(&l->json);
-        if (deliveries &&
-            add_letters(store_prepare(tx, DEAD_DELIVERIES), l, place, "delivery", "dlv-", &p, err) < 0)
+        if (deliveries && add_letters(store_prepare(tx, DEAD_DELIVERIES), l, place, "delivery",
+                                      "dlv-", &p, err) < 0)
                 return -1;
         if (turns && !p.more &&
-            add_letters(store_prepare(tx, DEAD_TURNS), l, in_turns ? place : INT64_MAX, "turn", "trn-", &p,
-                        err) < 0)
+            add_letters(store_prepare(tx, DEAD_TURNS), l, in_turns ? place : INT64_MAX, "turn",
+                        "trn-", &p, err) < 0)
                 return -1;
         page_end(&l->json, p.more, p.cursor[0] ? p.cursor : NULL);
         return 0;

@@ -12,7 +12,8 @@ struct deliveries_ask {
         const char *state, *instance, *channel;
 };
 
-static const char *const states[] = { "queued", "sending", "sent", "failed", "unknown", "expired", NULL };
+static const char *const states[] = { "queued",  "sending", "sent", "failed",
+                                      "unknown", "expired", NULL };
 
 /* clang-format off */
 const struct field deliveries_query[] = {
@@ -51,9 +52,11 @@ static struct store_stmt *choose(struct store_tx *tx, const struct deliveries_as
                 return s;
         }
         if (strcmp(state, "queued") == 0 || strcmp(state, "sending") == 0)
-                return store_prepare(tx, SHOW_DELIVERY "WHERE d.state IN ('queued', 'sending')" FILTERED);
+                return store_prepare(tx, SHOW_DELIVERY
+                                     "WHERE d.state IN ('queued', 'sending')" FILTERED);
         if (strcmp(state, "failed") == 0 || strcmp(state, "unknown") == 0)
-                return store_prepare(tx, SHOW_DELIVERY "WHERE d.state IN ('failed', 'unknown')" FILTERED);
+                return store_prepare(tx, SHOW_DELIVERY
+                                     "WHERE d.state IN ('failed', 'unknown')" FILTERED);
         return store_prepare(tx, SHOW_DELIVERY "WHERE 1 = 1" FILTERED);
 }
 
@@ -96,7 +99,8 @@ static int show(struct store_tx *tx, struct look *l, struct error *err)
         if (rc < 0)
                 return -1;
         if (rc == 0)
-                return error_set(err, ERR_MISSING, "there is no delivery 'dlv-%lld'", (long long)l->id);
+                return error_set(err, ERR_MISSING, "there is no delivery 'dlv-%lld'",
+                                 (long long)l->id);
         jsonw_open(&l->json, '{');
         show_delivery_begin(&l->json, "data", s);
         store_reset(s);

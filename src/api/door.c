@@ -11,7 +11,8 @@
 #include "base/mem.h"
 
 #define KEY_LONGEST 256 /* of what a client may present */
-#define PER_ADDRESS 256 /* connections of one address, where others than this machine can connect */
+/* connections of one address, where others than this machine can connect */
+#define PER_ADDRESS 256
 
 /* ---- names and addresses ---- */
 
@@ -117,13 +118,12 @@ int door_init(struct door *a, const struct http_conf *conf, struct error *err)
         *a = (struct door){ .loopback = door_is_loopback(conf->listen),
                             .tls = conf->tls_cert && conf->tls_key };
         if (!a->loopback && !a->tls && conf->trusted_proxy.count == 0)
-                return error_set(err, ERR_REFUSED,
-                                 "refusing to listen on '%s': others could read the operator key on its way; "
-                                 "set http.tlsCert "
-                                 "and http.tlsKey, or name the proxy in front of us in http.trustedProxy, or "
-                                 "listen on "
-                                 "127.0.0.1",
-                                 conf->listen);
+                return error_set(
+                        err, ERR_REFUSED,
+                        "refusing to listen on '%s': others could read the operator key on its "
+                        "way; set http.tlsCert and http.tlsKey, or name the proxy in front of us "
+                        "in http.trustedProxy, or listen on 127.0.0.1",
+                        conf->listen);
         a->public_host = url_host(conf->public_url);
         a->own_host = listen_host(conf->listen);
         a->proxy_count = conf->trusted_proxy.count;
@@ -151,7 +151,9 @@ bool door_is_local(const struct door *a)
 
 unsigned door_per_address(const struct door *a)
 {
-        /* behind a proxy everybody comes from the same address; counting them is the proxy's work */
+        /*
+         * behind a proxy everybody comes from the same address; counting them is the proxy's work
+         */
         return a->loopback || a->proxy_count > 0 ? 0 : PER_ADDRESS;
 }
 
@@ -231,5 +233,6 @@ bool door_origin_ok(const struct door *a, const char *origin, const char *host)
         if (strncasecmp(origin, "http://", 7) != 0 && strncasecmp(origin, "https://", 8) != 0)
                 return false;
         at = strstr(origin, "://") + 3;
-        return (host && strcasecmp(at, host) == 0) || (a->public_host && strcasecmp(at, a->public_host) == 0);
+        return (host && strcasecmp(at, host) == 0) ||
+               (a->public_host && strcasecmp(at, a->public_host) == 0);
 }

@@ -1,4 +1,7 @@
-/* The journal, in pages and one by one. Newest first, or oldest first after a place; the cursor is an event's number, so no row is skipped or seen twice. */
+/*
+ * The journal, in pages and one by one. Newest first, or oldest first after a place; the cursor is
+ * an event's number, so no row is skipped or seen twice.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -69,8 +72,9 @@ static unsigned stream_mask(const char *name)
 /* Where the journal ends in the direction we read. */
 static int journal_end(struct store_tx *tx, bool newest, int64_t *seq, struct error *err)
 {
-        struct store_stmt *s = newest ? store_prepare(tx, "SELECT coalesce(max(seq), 0) FROM journal")
-                                      : store_prepare(tx, "SELECT coalesce(min(seq), 0) FROM journal");
+        struct store_stmt *s =
+                newest ? store_prepare(tx, "SELECT coalesce(max(seq), 0) FROM journal")
+                       : store_prepare(tx, "SELECT coalesce(min(seq), 0) FROM journal");
         int rc = store_step(s, err);
 
         if (rc == 1) {
@@ -106,7 +110,9 @@ static int list(struct store_tx *tx, struct look *l, struct error *err)
         if (bus_read(tx, &f, (unsigned)ask->limit + 1, on_row, &page, &scanned, err) < 0 ||
             journal_end(tx, f.before == 0, &end, err) < 0)
                 return -1;
-        /* reading stops after many rows that do not fit the filter: then the next page begins there */
+        /*
+         * reading stops after many rows that do not fit the filter: then the next page begins there
+         */
         cursor = page.more ? page.last : scanned;
         if (!page.more && scanned > 0)
                 page.more = f.before == 0 ? scanned < end : scanned > end;

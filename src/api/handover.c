@@ -101,7 +101,8 @@ void chats_resume(struct http_exchange *x)
 
         if (request_body(x, &b, &ask) < 0)
                 return;
-        place = (struct handover_place){ http_param(x, "adapter"), http_param(x, "channel"), ask.thread };
+        place = (struct handover_place){ http_param(x, "adapter"), http_param(x, "channel"),
+                                         ask.thread };
         c = amend_begin(x, 200);
         jsonw_open(&c->data, '{');
         jsonw_str(&c->data, "instanceId", place.adapter);

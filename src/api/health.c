@@ -60,7 +60,8 @@ static bool may_see_reasons(struct http_exchange *x)
 
         if (door_is_local(a))
                 return true;
-        return door_check(a, http_header(x, "Authorization"), http_header(x, "x-api-key"), &k) == DOOR_OPEN &&
+        return door_check(a, http_header(x, "Authorization"), http_header(x, "x-api-key"), &k) ==
+                       DOOR_OPEN &&
                !k->adapters;
 }
 
@@ -69,7 +70,9 @@ void health_ready(struct http_exchange *x)
         struct api *a = api_of(x);
         struct store_health store;
         struct buf data, adapters;
-        struct readiness r = { .api = a, .json = &adapters, .now_ms = clock_wall_ms(), .ready = true };
+        struct readiness r = {
+                .api = a, .json = &adapters, .now_ms = clock_wall_ms(), .ready = true
+        };
 
         store_health(a->env.store, &store);
         buf_init(&adapters, 0);
@@ -159,7 +162,8 @@ void health_status(struct http_exchange *x)
         buf_init(&data, 0);
         jsonw_open(&data, '{');
         jsonw_str(&data, "status",
-                  store.ok && r.connected + r.off == r.total && !agents.open ? "healthy" : "degraded");
+                  store.ok && r.connected + r.off == r.total && !agents.open ? "healthy"
+                                                                             : "degraded");
         jsonw_str(&data, "version", DRAGOMAN_VERSION);
         jsonw_int(&data, "pid", getpid());
         show_time(&data, "startedAt", a->env.started_ms);

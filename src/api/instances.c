@@ -17,8 +17,8 @@ static void judge_connected(struct instance_health *h, int64_t now_ms)
         if (s->oldest_open_ms > 0 && now_ms - s->oldest_open_ms > LATE_MS) {
                 h->state = "degraded";
                 snprintf(h->why, sizeof(h->why), "a delivery has been waiting for %lld s%s%s",
-                         (long long)((now_ms - s->oldest_open_ms) / 1000), s->last_failure[0] ? ": " : "",
-                         s->last_failure);
+                         (long long)((now_ms - s->oldest_open_ms) / 1000),
+                         s->last_failure[0] ? ": " : "", s->last_failure);
         } else if (s->last_failure_ms > s->last_sent_ms) {
                 h->state = "degraded";
                 snprintf(h->why, sizeof(h->why), "the last delivery failed: %s", s->last_failure);
@@ -39,7 +39,8 @@ void instance_health(const struct road *r, const struct adapter *a, int64_t now_
         if (a->state == ADAPTER_UP)
                 judge_connected(out, now_ms);
         else
-                snprintf(out->why, sizeof(out->why), "%s", a->state == ADAPTER_OFF ? "switched off" : a->why);
+                snprintf(out->why, sizeof(out->why), "%s",
+                         a->state == ADAPTER_OFF ? "switched off" : a->why);
         out->said_so = a->state == ADAPTER_UP || out->why[0] != '\0';
 }
 

@@ -1,5 +1,6 @@
 /*
- * instances: how an adapter really is. What it says of itself and what the road sees of it, whichever is worse.
+ * instances: how an adapter really is. What it says of itself and what the road sees of it,
+ * whichever is worse.
  */
 #ifndef API_INSTANCES_H
 #define API_INSTANCES_H
@@ -11,10 +12,10 @@
 #include "road/road.h"
 
 struct instance_health {
-        const char
-                *state; /* "connected", "degraded", "connecting", "reconnecting", "error", "disconnected" */
-        char why[240];  /* "" when connected */
-        bool said_so;   /* connected, or the reason why not is known: what readiness asks */
+        /* "connected", "degraded", "connecting", "reconnecting", "error", "disconnected" */
+        const char *state;
+        char why[240]; /* "" when connected */
+        bool said_so;  /* connected, or the reason why not is known: what readiness asks */
         struct adapter_stats stats;
 };
 

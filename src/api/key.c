@@ -8,9 +8,10 @@
 static const struct {
         const char *word;
         enum scope level;
-} levels[] = {
-        { "read", SCOPE_READ }, { "write", SCOPE_WRITE }, { "admin", SCOPE_ADMIN }, { "*", SCOPE_ADMIN }
-};
+} levels[] = { { "read", SCOPE_READ },
+               { "write", SCOPE_WRITE },
+               { "admin", SCOPE_ADMIN },
+               { "*", SCOPE_ADMIN } };
 
 static enum scope level_of(const char *word, size_t n)
 {
@@ -62,11 +63,12 @@ int key_scope_check(const char *word, struct error *err)
 
         if (level_of(level, strlen(level)) == SCOPE_NONE)
                 return error_set(err, ERR_INVALID,
-                                 "'%.60s' is no scope: read, write, admin, or one of these for a resource, "
-                                 "such as messages:write",
+                                 "'%.60s' is no scope: read, write, admin, or one of these for a "
+                                 "resource, such as messages:write",
                                  word);
         if (colon && !is_space(word, (size_t)(colon - word)))
-                return error_set(err, ERR_INVALID, "'%.60s': there is no resource of that name", word);
+                return error_set(err, ERR_INVALID, "'%.60s': there is no resource of that name",
+                                 word);
         return 0;
 }
 

@@ -1,8 +1,10 @@
 /*
- * key: who asks, and what they may. Every request has a caller: the operator, one of the keys of the ring, or nobody.
+ * key: who asks, and what they may. Every request has a caller: the operator, one of the keys of
+ * the ring, or nobody.
  *
- * A key's text is shown once, when it is made; kept are its beginning, by which people and the ring recognise it, and its digest. What a key may
- * never changes after it was made, so a reader's thread may look at it as long as somebody holds a reference.
+ * A key's text is shown once, when it is made; kept are its beginning, by which people and the ring
+ * recognise it, and its digest. What a key may never changes after it was made, so a reader's
+ * thread may look at it as long as somebody holds a reference.
  */
 #ifndef API_KEY_H
 #define API_KEY_H
@@ -33,7 +35,8 @@ struct key {
         unsigned char hash[SHA256_SIZE];
         struct key_scope scopes[KEY_SCOPES_MAX];
         size_t scope_count;
-        char *adapters;                             /* ",api,tg,": the only ones it reaches; NULL: all */
+        /* ",api,tg,": the only ones it reaches; NULL: all */
+        char *adapters;
         int64_t created_ms, expires_ms, revoked_ms; /* wall clock; 0: never */
         int64_t used_ms;                            /* wall clock of the last request; 0: never */
         int64_t rate_limit;                         /* requests a minute; 0: no limit */
@@ -44,7 +47,10 @@ struct key {
         unsigned refs;
 };
 
-/* With one reference. Words are "read", "turns:write", "*" and so on, checked already; adapters joined by commas, NULL: all. */
+/*
+ * With one reference. Words are "read", "turns:write", "*" and so on, checked already; adapters
+ * joined by commas, NULL: all.
+ */
 struct key *key_new(const char *name, const char *scopes, const char *adapters);
 struct key *key_ref(struct key *k);
 /* NULL is fine; for http_set_identity. */
@@ -52,7 +58,10 @@ void key_unref(void *k);
 
 /* One word of a scope list: 0, or -1 with a sentence when it means nothing. */
 int key_scope_check(const char *word, struct error *err);
-/* May it use this route at all, adapters aside? Who may write may read, and who administers may both. */
+/*
+ * May it use this route at all, adapters aside? Who may write may read, and who administers may
+ * both.
+ */
 bool key_may(const struct key *k, const struct api_route *r);
 /* Is this adapter (NULL: none in particular) among those it reaches? For any thread. */
 bool key_reaches(const struct key *k, const char *adapter);

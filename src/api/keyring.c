@@ -22,7 +22,8 @@ struct keyring {
         size_t count, cap;
         LIST_HEAD(, change) arriving; /* new keys on their way to the store */
         unsigned adding;              /* how many these are */
-        unsigned changing;            /* changes on their way to the store; the ring outlives them */
+        /* changes on their way to the store; the ring outlives them */
+        unsigned changing;
         bool used, closed;
 };
 
@@ -58,7 +59,8 @@ static size_t live_count(const struct keyring *r)
         return n;
 }
 
-struct key *keyring_find(const struct keyring *r, const char *text, const unsigned char hash[SHA256_SIZE])
+struct key *keyring_find(const struct keyring *r, const char *text,
+                         const unsigned char hash[SHA256_SIZE])
 {
         char prefix[KEY_PREFIX_SIZE];
         size_t n = strnlen(text, KEYRING_TEXT_SIZE);
@@ -123,7 +125,8 @@ static int write_uses(struct store_tx *tx, void *arg, struct error *err)
         const struct uses *u = arg;
 
         for (size_t i = 0; i < u->count; i++) {
-                struct store_stmt *s = store_prepare(tx, "UPDATE keys SET used_ms = ?2 WHERE id = ?1");
+                struct store_stmt *s =
+                        store_prepare(tx, "UPDATE keys SET used_ms = ?2 WHERE id = ?1");
 
                 store_bind_int(s, 1, u->list[i].id);
                 store_bind_int(s, 2, u->list[i].used_ms);
@@ -188,8 +191,9 @@ static struct key *from_row(struct store_stmt *s)
 static int read_all(struct store_tx *tx, void *arg, struct error *err)
 {
         struct store_stmt *s = store_prepare(
-                tx, "SELECT id, name, prefix, hash, scopes, adapters, created_ms, expires_ms, used_ms,"
-                    " revoked_ms, rate_limit FROM keys WHERE length(hash) = 64 ORDER BY id");
+                tx,
+                "SELECT id, name, prefix, hash, scopes, adapters, created_ms, expires_ms, used_ms,"
+                " revoked_ms, rate_limit FROM keys WHERE length(hash) = 64 ORDER BY id");
         int rc;
 
         while ((rc = store_step(s, err)) == 1)
@@ -199,8 +203,9 @@ static int read_all(struct store_tx *tx, void *arg, struct error *err)
 
 static int drop_old(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct store_stmt *s = store_prepare(tx, "DELETE FROM keys WHERE (revoked_ms > 0 AND revoked_ms < "
-                                                 "?1) OR (expires_ms > 0 AND expires_ms < ?1)");
+        struct store_stmt *s =
+                store_prepare(tx, "DELETE FROM keys WHERE (revoked_ms > 0 AND revoked_ms < "
+                                  "?1) OR (expires_ms > 0 AND expires_ms < ?1)");
 
         (void)arg;
         store_bind_int(s, 1, clock_wall_ms() - KEEP_MS);
@@ -215,7 +220,8 @@ struct keyring *keyring_open(struct loop *l, struct store *s, struct error *err)
         map_init(&r->by_prefix);
         r->note = timer_new(l, note_uses, r);
         timer_unref(r->note);
-        if (store_write_now(s, drop_old, NULL, err) < 0 || store_read_now(s, read_all, r, err) < 0) {
+        if (store_write_now(s, drop_old, NULL, err) < 0 ||
+            store_read_now(s, read_all, r, err) < 0) {
                 error_prefix(err, "cannot read the keys");
                 keyring_free(r);
                 return NULL;
@@ -272,8 +278,8 @@ static char *scopes_text(const struct key *k)
         for (size_t i = 0; i < k->scope_count; i++) {
                 const struct key_scope *s = &k->scopes[i];
 
-                buf_addf(&b, "%s%s%s%s", i > 0 ? " " : "", s->space ? s->space : "", s->space ? ":" : "",
-                         scope_name(s->level));
+                buf_addf(&b, "%s%s%s%s", i > 0 ? " " : "", s->space ? s->space : "",
+                         s->space ? ":" : "", scope_name(s->level));
         }
         return buf_take(&b);
 }
@@ -311,8 +317,8 @@ static void on_new(void *arg, const struct error *err)
         end_change(c);
 }
 
-int keyring_add(struct keyring *r, struct key *k, char text[KEYRING_TEXT_SIZE], keyring_done_fn *done,
-                void *arg, struct error *err)
+int keyring_add(struct keyring *r, struct key *k, char text[KEYRING_TEXT_SIZE],
+                keyring_done_fn *done, void *arg, struct error *err)
 {
         struct change *c;
         char random[KEY_PREFIX_SIZE + SECRET_CHARS];
@@ -326,13 +332,16 @@ int keyring_add(struct keyring *r, struct key *k, char text[KEYRING_TEXT_SIZE], 
         }
         do {
                 snprintf(text, KEYRING_TEXT_SIZE, KEY_PREFIX "%s",
-                         id_random_text(random, KEY_PREFIX_SIZE - sizeof(KEY_PREFIX) + SECRET_CHARS));
+                         id_random_text(random,
+                                        KEY_PREFIX_SIZE - sizeof(KEY_PREFIX) + SECRET_CHARS));
                 snprintf(k->prefix, sizeof(k->prefix), "%.*s", KEY_PREFIX_SIZE - 1, text);
         } while (map_get(&r->by_prefix, k->prefix));
         explicit_bzero(random, sizeof(random));
         crypto_sha256(text, strlen(text), k->hash);
         c = mem_zalloc(sizeof(*c));
-        *c = (struct change){ .ring = r, .key = k, .scopes = scopes_text(k), .done = done, .arg = arg };
+        *c = (struct change){
+                .ring = r, .key = k, .scopes = scopes_text(k), .done = done, .arg = arg
+        };
         if (k->adapters)
                 c->adapters = mem_strndup(k->adapters + 1, strlen(k->adapters) - 2);
         LIST_INSERT_HEAD(&r->arriving, c, next);

@@ -153,7 +153,8 @@ static int check_ask(struct http_exchange *x, struct body *b, const struct key_a
                         return body_mistake(b, "scopes", "%s", err.text);
         for (size_t i = 0; i < ask->adapters.count; i++)
                 if (!adapters_find(api_of(x)->env.adapters, adapters[i]))
-                        return body_mistake(b, "adapters", "there is no adapter '%.100s'", adapters[i]);
+                        return body_mistake(b, "adapters", "there is no adapter '%.100s'",
+                                            adapters[i]);
         if (adapters && ask->adapters.count == 0)
                 return body_mistake(b, "adapters", "must name at least one; leave it out for all");
         if (ask->expires_ms > 0 && ask->expires_ms <= clock_wall_ms())
@@ -193,7 +194,8 @@ static void make(struct http_exchange *x, const struct key_ask *ask)
 
         if (exceeds(k, caller_of(x))) {
                 key_unref(k);
-                reply_error(x, 403, "FORBIDDEN", NULL, "a key cannot be given scopes that its maker has not");
+                reply_error(x, 403, "FORBIDDEN", NULL,
+                            "a key cannot be given scopes that its maker has not");
                 return;
         }
         m = mem_zalloc(sizeof(*m));
@@ -214,9 +216,10 @@ void keys_create(struct http_exchange *x)
         if (check_ask(x, &b, &ask) < 0)
                 reply_mistakes(x, &b);
         else if (keyring_by_name(api_of(x)->keys, ask.name, clock_wall_ms()))
-                reply_error(x, 409, "CONFLICT", "\"conflictReason\":\"name_taken\"",
-                            "there is a key '%.100s' already; revoke it first or choose another name",
-                            ask.name);
+                reply_error(
+                        x, 409, "CONFLICT", "\"conflictReason\":\"name_taken\"",
+                        "there is a key '%.100s' already; revoke it first or choose another name",
+                        ask.name);
         else
                 make(x, &ask);
         body_release(&b);

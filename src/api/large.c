@@ -1,9 +1,9 @@
 /*
- * Large bodies are read on a pool thread, so that one request does not hold up all others: a megabyte of brackets keeps a parser busy for longer
- * than everybody else's requests together.
+ * Large bodies are read on a pool thread, so that one request does not hold up all others: a
+ * megabyte of brackets keeps a parser busy for longer than everybody else's requests together.
  *
- * For the client nothing changes: limits and mistakes are the same, and its connection has one request at a time. Whoever has gone by the
- * time the body is read has asked for nothing.
+ * For the client nothing changes: limits and mistakes are the same, and its connection has one
+ * request at a time. Whoever has gone by the time the body is read has asked for nothing.
  */
 #include <stdlib.h>
 

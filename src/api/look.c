@@ -1,4 +1,7 @@
-/* Jobs, and among them questions to the store: the reader's thread writes the answer, the loop sends it. */
+/*
+ * Jobs, and among them questions to the store: the reader's thread writes the answer, the loop
+ * sends it.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,8 +98,8 @@ void page_end(struct buf *b, bool more, const char *cursor)
         jsonw_close(b, '}');
 }
 
-int page_rows(struct buf *b, struct store_stmt *s, int64_t limit, const char *prefix, page_row_fn *row,
-              struct error *err)
+int page_rows(struct buf *b, struct store_stmt *s, int64_t limit, const char *prefix,
+              page_row_fn *row, struct error *err)
 {
         int64_t count = 0, last = 0;
         char id[40];

@@ -1,6 +1,7 @@
 /*
- * Messages in both directions. The inbound route is the busiest of all: it parses once, fills a struct incoming that borrows
- * from the parsed body, and answers when the inbox says that the event is on disk.
+ * Messages in both directions. The inbound route is the busiest of all: it parses once, fills a
+ * struct incoming that borrows from the parsed body, and answers when the inbox says that the event
+ * is on disk.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,10 @@
 
 #define TEXT_MAX 1048576 /* the road's own limit is smaller; this one bounds what is looked at */
 #define WAIT_MAX 120000
-/* Of metadata as JSON: every rule that asks for it, and everybody who reads the event, parses it again. */
+/*
+ * Of metadata as JSON: every rule that asks for it, and everybody who reads the event, parses it
+ * again.
+ */
 #define METADATA_MAX 65536
 
 /* ---- inbound ---- */
@@ -203,7 +207,10 @@ static int add_piece(const char *bytes, size_t n, void *out)
         return buf_add(out, bytes, n);
 }
 
-/* As text, in a copy of the body's own. It may be as large as a whole body: writing stops where it is too long. */
+/*
+ * As text, in a copy of the body's own. It may be as large as a whole body: writing stops where it
+ * is too long.
+ */
 static int write_metadata(struct body *b, struct inbound *in)
 {
         struct buf text;
@@ -227,12 +234,13 @@ static int check_inbound(struct body *b, const struct inbound *in)
         if (in->trace && strspn(in->trace, "0123456789abcdef") != ID_TRACE_SIZE - 1)
                 return body_mistake(b, "traceId", "must be 32 lower-case hex digits");
         if (in->external_id && converse_is_key(in->external_id))
-                return body_mistake(b, "externalId", "must not begin with 'openai:' or 'agent-chat:'");
+                return body_mistake(b, "externalId",
+                                    "must not begin with 'openai:' or 'agent-chat:'");
         return 0;
 }
 
-static void receive(struct http_exchange *x, struct adapter *adapter, struct body *b, const struct inbound *m,
-                    int64_t wait_ms)
+static void receive(struct http_exchange *x, struct adapter *adapter, struct body *b,
+                    const struct inbound *m, int64_t wait_ms)
 {
         struct arrival *a = mem_zalloc(sizeof(*a));
         char key[ID_TRACE_SIZE];

@@ -15,7 +15,8 @@ static void family(struct buf *b, const char *name, const char *type, const char
         buf_addf(b, "# HELP dragoman_%s %s\n# TYPE dragoman_%s %s\n", name, help, name, type);
 }
 
-static void single(struct buf *b, const char *name, const char *type, const char *help, double value)
+static void single(struct buf *b, const char *name, const char *type, const char *help,
+                   double value)
 {
         family(b, name, type, help);
         buf_addf(b, "dragoman_%s %.17g\n", name, value);
@@ -46,20 +47,27 @@ static void write_road(struct buf *b, const struct road *r)
         single(b, "events_refused_total", "counter", "Inbound events that were not taken.",
                (double)s.refused);
         family(b, "turns_total", "counter", "Turns that ended, by how.");
-        buf_addf(b, "dragoman_turns_total{state=\"done\"} %llu\n", (unsigned long long)s.turns_done);
-        buf_addf(b, "dragoman_turns_total{state=\"failed\"} %llu\n", (unsigned long long)s.turns_failed);
+        buf_addf(b, "dragoman_turns_total{state=\"done\"} %llu\n",
+                 (unsigned long long)s.turns_done);
+        buf_addf(b, "dragoman_turns_total{state=\"failed\"} %llu\n",
+                 (unsigned long long)s.turns_failed);
         buf_addf(b, "dragoman_turns_total{state=\"cancelled\"} %llu\n",
                  (unsigned long long)s.turns_cancelled);
         family(b, "deliveries_total", "counter", "Deliveries that ended, by how.");
         buf_addf(b, "dragoman_deliveries_total{state=\"sent\"} %llu\n", (unsigned long long)s.sent);
-        buf_addf(b, "dragoman_deliveries_total{state=\"failed\"} %llu\n", (unsigned long long)s.failed);
-        buf_addf(b, "dragoman_deliveries_total{state=\"unknown\"} %llu\n", (unsigned long long)s.unknown);
-        single(b, "delivery_retries_total", "counter", "Sends that were tried again.", (double)s.retried);
-        single(b, "events_waiting", "gauge", "Stored events not looked at yet.", (double)s.events_waiting);
+        buf_addf(b, "dragoman_deliveries_total{state=\"failed\"} %llu\n",
+                 (unsigned long long)s.failed);
+        buf_addf(b, "dragoman_deliveries_total{state=\"unknown\"} %llu\n",
+                 (unsigned long long)s.unknown);
+        single(b, "delivery_retries_total", "counter", "Sends that were tried again.",
+               (double)s.retried);
+        single(b, "events_waiting", "gauge", "Stored events not looked at yet.",
+               (double)s.events_waiting);
         single(b, "turns_queued", "gauge", "Turns that wait.", (double)s.turns_queued);
         single(b, "turns_running", "gauge", "Turns that run.", (double)s.turns_running);
         single(b, "lanes", "gauge", "Conversations with something going on.", (double)s.lanes);
-        single(b, "deliveries_open", "gauge", "Deliveries not sent yet.", (double)s.deliveries_open);
+        single(b, "deliveries_open", "gauge", "Deliveries not sent yet.",
+               (double)s.deliveries_open);
 }
 
 static void write_store(struct buf *b, const struct store *s)
@@ -90,7 +98,10 @@ static void write_adapter(void *arg, struct adapter *a)
         buf_addf(l->b, "\",platform=\"%s\"} %d\n", a->ops->name, a->state == ADAPTER_UP);
 }
 
-/* One value of every agent: the families stand apart in this format, so the agents are visited for each. */
+/*
+ * One value of every agent: the families stand apart in this format, so the agents are visited for
+ * each.
+ */
 struct agent_metric {
         const char *name, *type, *help;
         double (*value)(const struct agent_health *h);
@@ -157,9 +168,11 @@ static void write_agents(struct buf *b, struct agents *agents)
 static void write_route(struct buf *b, const struct api_route *r, const struct route_metrics *m)
 {
         for (size_t i = 0; i < METRICS_STATUSES && m->answers[i].status != 0; i++)
-                buf_addf(b, "dragoman_http_answers_total{method=\"%s\",route=\"%s\",status=\"%d\"} %llu\n",
-                         r ? r->method : "", r ? r->path : "", m->answers[i].status,
-                         (unsigned long long)m->answers[i].count);
+                buf_addf(
+                        b,
+                        "dragoman_http_answers_total{method=\"%s\",route=\"%s\",status=\"%d\"} %llu\n",
+                        r ? r->method : "", r ? r->path : "", m->answers[i].status,
+                        (unsigned long long)m->answers[i].count);
 }
 
 static void write_http(struct buf *b, const struct api *a)
@@ -175,14 +188,17 @@ static void write_http(struct buf *b, const struct api *a)
 
                 if (m->routes[i].count == 0)
                         continue;
-                buf_addf(b, "dragoman_http_answer_seconds_sum{method=\"%s\",route=\"%s\"} %.6f\n", r->method,
-                         r->path, (double)m->routes[i].micros / 1e6);
+                buf_addf(b, "dragoman_http_answer_seconds_sum{method=\"%s\",route=\"%s\"} %.6f\n",
+                         r->method, r->path, (double)m->routes[i].micros / 1e6);
                 buf_addf(b, "dragoman_http_answer_seconds_count{method=\"%s\",route=\"%s\"} %llu\n",
                          r->method, r->path, (unsigned long long)m->routes[i].count);
         }
-        single(b, "http_connections", "gauge", "Open connections.", http_server_connections(a->server));
-        single(b, "stream_clients", "gauge", "Readers of the event stream.", stream_clients(a->stream));
-        single(b, "reply_waiters", "gauge", "Requests that wait for a reply.", waiters_count(a->waiters));
+        single(b, "http_connections", "gauge", "Open connections.",
+               http_server_connections(a->server));
+        single(b, "stream_clients", "gauge", "Readers of the event stream.",
+               stream_clients(a->stream));
+        single(b, "reply_waiters", "gauge", "Requests that wait for a reply.",
+               waiters_count(a->waiters));
 }
 
 /* 0 when the system does not say. */
@@ -205,11 +221,13 @@ static void write_process(struct buf *b, const struct api *a)
         buf_addstr(b, "dragoman_build_info{version=\"" DRAGOMAN_VERSION "\"} 1\n");
         buf_addf(b,
                  "# HELP process_start_time_seconds Start time since the epoch.\n"
-                 "# TYPE process_start_time_seconds gauge\nprocess_start_time_seconds %.3f\n",
+                 "# TYPE process_start_time_seconds gauge\n"
+                 "process_start_time_seconds %.3f\n",
                  (double)a->env.started_ms / 1000.0);
         buf_addf(b,
                  "# HELP process_resident_memory_bytes Resident memory.\n"
-                 "# TYPE process_resident_memory_bytes gauge\nprocess_resident_memory_bytes %.0f\n",
+                 "# TYPE process_resident_memory_bytes gauge\n"
+                 "process_resident_memory_bytes %.0f\n",
                  resident_bytes());
 }
 
@@ -223,7 +241,8 @@ void metrics_show(struct http_exchange *x)
         buf_init(&b, 0);
         write_road(&b, a->env.road);
         write_store(&b, a->env.store);
-        single(&b, "journal_head", "counter", "Number of the newest event.", (double)bus_head(a->env.bus));
+        single(&b, "journal_head", "counter", "Number of the newest event.",
+               (double)bus_head(a->env.bus));
         single(&b, "journal_tail", "counter", "Number of the oldest event that is kept.",
                (double)bus_tail(a->env.bus));
         family(&b, "adapter_up", "gauge", "1 when the adapter is connected.");

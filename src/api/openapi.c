@@ -168,16 +168,10 @@ static void paths(struct buf *b)
         buf_release(&path);
 }
 
-static const char components[] = "{\"securitySchemes\":{\"bearer\":{\"type\":\"http\",\"scheme\":\"bearer\"},"
-                                 "\"apiKey\":{\"type\":\"apiKey\",\"in\":\"header\",\"name\":\"x-api-key\"}},"
-                                 "\"responses\":{\"Error\":{\"description\":\"Every error has this "
-                                 "shape.\",\"content\":{\"application/json\":"
-                                 "{\"schema\":{\"$ref\":\"#/components/schemas/Error\"}}}}},"
-                                 "\"schemas\":{\"Error\":{\"type\":\"object\",\"required\":[\"error\"],"
-                                 "\"properties\":{\"error\":{\"type\":"
-                                 "\"object\",\"required\":[\"code\",\"message\"],\"properties\":{\"code\":{"
-                                 "\"type\":\"string\"},\"message\":"
-                                 "{\"type\":\"string\"},\"details\":{\"type\":\"object\"}}}}}}}";
+static const char components[] =
+        "{\"securitySchemes\":{\"bearer\":{\"type\":\"http\",\"scheme\":\"bearer\"},\"apiKey\":{\"type\":\"apiKey\",\"in\":\"header\",\"name\":\"x-api-key\"}},\"responses\":{\"Error\":{\"description\":\"Every "
+        "error has this "
+        "shape.\",\"content\":{\"application/json\":{\"schema\":{\"$ref\":\"#/components/schemas/Error\"}}}}},\"schemas\":{\"Error\":{\"type\":\"object\",\"required\":[\"error\"],\"properties\":{\"error\":{\"type\":\"object\",\"required\":[\"code\",\"message\"],\"properties\":{\"code\":{\"type\":\"string\"},\"message\":{\"type\":\"string\"},\"details\":{\"type\":\"object\"}}}}}}}";
 
 void openapi_write(struct buf *b)
 {
@@ -187,9 +181,9 @@ void openapi_write(struct buf *b)
         jsonw_str(b, "title", "Dragoman");
         jsonw_str(b, "version", DRAGOMAN_VERSION);
         jsonw_str(b, "description",
-                  "Success is {\"data\": ...} or a page {\"items\": [...], \"meta\": {...}}; every error is "
-                  "{\"error\": "
-                  "{\"code\", \"message\", \"details\"?}}. Unknown fields and parameters are refused.");
+                  "Success is {\"data\": ...} or a page {\"items\": [...], \"meta\": {...}}; "
+                  "every error is {\"error\": {\"code\", \"message\", \"details\"?}}. Unknown "
+                  "fields and parameters are refused.");
         jsonw_close(b, '}');
         jsonw_raw(b, "security", "[{\"bearer\":[]},{\"apiKey\":[]}]");
         paths(b);

@@ -1,4 +1,7 @@
-/* The operator key: made at first start, kept in a file only its owner can read, compared by its digest. */
+/*
+ * The operator key: made at first start, kept in a file only its owner can read, compared by its
+ * digest.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -37,8 +40,9 @@ static void close_door(int fd, const char *path)
 
         if (fstat(fd, &st) < 0 || (st.st_mode & 077) == 0)
                 return;
-        log_warn("the operator key could be read by others; now only by its owner. Delete it for a new one",
-                 LOG_S("file", path));
+        log_warn(
+                "the operator key could be read by others; now only by its owner. Delete it for a new one",
+                LOG_S("file", path));
         if (fchmod(fd, 0600) < 0)
                 log_warn("cannot change the mode of the operator key", LOG_S("file", path));
 }
@@ -48,13 +52,16 @@ static int check_key(const char *path, const char *key, struct error *err)
         size_t n = strlen(key);
 
         if (n < KEY_SHORTEST || n > KEY_LONGEST)
-                return error_set(err, ERR_INVALID,
-                                 "'%s' must hold a key of %d to %d characters; delete it for a new one", path,
-                                 KEY_SHORTEST, KEY_LONGEST);
+                return error_set(
+                        err, ERR_INVALID,
+                        "'%s' must hold a key of %d to %d characters; delete it for a new one",
+                        path, KEY_SHORTEST, KEY_LONGEST);
         for (size_t i = 0; i < n; i++)
                 if (key[i] <= ' ' || key[i] > '~')
-                        return error_set(err, ERR_INVALID,
-                                         "'%s' must hold a key of printable characters without spaces", path);
+                        return error_set(
+                                err, ERR_INVALID,
+                                "'%s' must hold a key of printable characters without spaces",
+                                path);
         return 0;
 }
 

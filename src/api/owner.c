@@ -1,6 +1,7 @@
 /*
- * Whose a row is. Keys that reach all adapters go straight to the handler; for the others the row is looked up first, and one that is not theirs
- * is as good as missing: that it exists is nobody's business either.
+ * Whose a row is. Keys that reach all adapters go straight to the handler; for the others the row
+ * is looked up first, and one that is not theirs is as good as missing: that it exists is nobody's
+ * business either.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -114,12 +115,14 @@ int turn_owner(struct store_tx *tx, const char *id, struct buf *adapter, struct 
 
 int delivery_owner(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err)
 {
-        return by_number(tx, "SELECT adapter FROM deliveries WHERE id = ?1", "dlv-", id, adapter, err);
+        return by_number(tx, "SELECT adapter FROM deliveries WHERE id = ?1", "dlv-", id, adapter,
+                         err);
 }
 
 int event_owner(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err)
 {
-        return by_number(tx, "SELECT adapter FROM journal WHERE seq = ?1", "evt-", id, adapter, err);
+        return by_number(tx, "SELECT adapter FROM journal WHERE seq = ?1", "evt-", id, adapter,
+                         err);
 }
 
 int dead_letter_owner(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err)

@@ -68,7 +68,8 @@ static struct persons *persons_of_api(const struct http_exchange *x)
 static int show_chats(struct store_tx *tx, struct buf *b, int64_t identity, struct error *err)
 {
         struct store_stmt *s = store_prepare(
-                tx, "SELECT adapter, channel FROM identity_chats WHERE identity = ?1 ORDER BY seen_ms DESC");
+                tx,
+                "SELECT adapter, channel FROM identity_chats WHERE identity = ?1 ORDER BY seen_ms DESC");
         int rc;
 
         store_bind_int(s, 1, identity);
@@ -86,8 +87,9 @@ static int show_chats(struct store_tx *tx, struct buf *b, int64_t identity, stru
 static int show_identities(struct store_tx *tx, struct buf *b, int64_t person, struct error *err)
 {
         struct store_stmt *s = store_prepare(
-                tx, "SELECT id, platform, user_id, username, name, adapter, first_seen_ms, last_seen_ms, home"
-                    " FROM identities WHERE person = ?1 ORDER BY id");
+                tx,
+                "SELECT id, platform, user_id, username, name, adapter, first_seen_ms, last_seen_ms, home"
+                " FROM identities WHERE person = ?1 ORDER BY id");
         int rc;
 
         store_bind_int(s, 1, person);
@@ -116,7 +118,8 @@ static int show_identities(struct store_tx *tx, struct buf *b, int64_t person, s
 
 static int show_aliases(struct store_tx *tx, struct buf *b, int64_t person, struct error *err)
 {
-        struct store_stmt *s = store_prepare(tx, "SELECT id FROM persons WHERE merged_into = ?1 ORDER BY id");
+        struct store_stmt *s =
+                store_prepare(tx, "SELECT id FROM persons WHERE merged_into = ?1 ORDER BY id");
         int rc;
 
         store_bind_int(s, 1, person);
@@ -128,12 +131,14 @@ static int show_aliases(struct store_tx *tx, struct buf *b, int64_t person, stru
 }
 
 /* 1, 0 when there is no such person, -1. */
-static int show_person(struct store_tx *tx, struct buf *b, const char *key, int64_t person, struct error *err)
+static int show_person(struct store_tx *tx, struct buf *b, const char *key, int64_t person,
+                       struct error *err)
 {
-        struct store_stmt *s = store_prepare(tx, "SELECT COALESCE(p.name, (SELECT i.name FROM identities i "
-                                                 "WHERE i.person = p.id AND i.name IS NOT NULL"
-                                                 " ORDER BY i.last_seen_ms DESC LIMIT 1)), p.created_ms, "
-                                                 "p.updated_ms FROM persons p WHERE p.id = ?1");
+        struct store_stmt *s =
+                store_prepare(tx, "SELECT COALESCE(p.name, (SELECT i.name FROM identities i "
+                                  "WHERE i.person = p.id AND i.name IS NOT NULL"
+                                  " ORDER BY i.last_seen_ms DESC LIMIT 1)), p.created_ms, "
+                                  "p.updated_ms FROM persons p WHERE p.id = ?1");
         int rc;
 
         store_bind_int(s, 1, person);
@@ -174,23 +179,26 @@ static char *anywhere(const char *text)
 }
 
 /* Numbers of the persons of a page; one more than asked for tells that there are more. */
-static int find_persons(struct store_tx *tx, const struct persons_ask *ask, int64_t *ids, size_t *count,
-                        struct error *err)
+static int find_persons(struct store_tx *tx, const struct persons_ask *ask, int64_t *ids,
+                        size_t *count, struct error *err)
 {
         char *like = anywhere(ask->search ? ask->search : "");
         struct store_stmt *s;
         int rc;
 
         s = ask->search
-                    ? store_prepare(tx,
-                                    "SELECT p.id FROM persons p WHERE p.merged_into IS NULL AND p.id < ?1"
-                                    " AND (lower(p.name) LIKE lower(?3) ESCAPE '\\' OR EXISTS(SELECT 1 FROM "
-                                    "identities i"
-                                    " WHERE i.person = p.id AND (lower(i.name) LIKE lower(?3) ESCAPE '\\'"
-                                    " OR lower(i.username) LIKE lower(?3) ESCAPE '\\' OR i.user_id = ?4)))"
-                                    " ORDER BY p.id DESC LIMIT ?2")
-                    : store_prepare(tx, "SELECT p.id FROM persons p WHERE p.merged_into IS NULL AND p.id < ?1"
-                                        " ORDER BY p.id DESC LIMIT ?2");
+                    ? store_prepare(
+                              tx,
+                              "SELECT p.id FROM persons p WHERE p.merged_into IS NULL AND p.id < ?1"
+                              " AND (lower(p.name) LIKE lower(?3) ESCAPE '\\' OR EXISTS(SELECT 1 FROM "
+                              "identities i"
+                              " WHERE i.person = p.id AND (lower(i.name) LIKE lower(?3) ESCAPE '\\'"
+                              " OR lower(i.username) LIKE lower(?3) ESCAPE '\\' OR i.user_id = ?4)))"
+                              " ORDER BY p.id DESC LIMIT ?2")
+                    : store_prepare(
+                              tx,
+                              "SELECT p.id FROM persons p WHERE p.merged_into IS NULL AND p.id < ?1"
+                              " ORDER BY p.id DESC LIMIT ?2");
         store_bind_int(s, 1, ask->before);
         store_bind_int(s, 2, ask->limit + 1);
         if (ask->search) {
@@ -240,7 +248,8 @@ static int show(struct store_tx *tx, struct look *l, struct error *err)
         jsonw_open(&l->json, '{');
         rc = show_person(tx, &l->json, "data", l->id, err);
         if (rc == 0)
-                return error_set(err, ERR_MISSING, "there is no person 'per-%lld'", (long long)l->id);
+                return error_set(err, ERR_MISSING, "there is no person 'per-%lld'",
+                                 (long long)l->id);
         jsonw_close(&l->json, '}');
         return rc < 0 ? -1 : 0;
 }
@@ -279,8 +288,8 @@ static void on_changed(void *arg, const struct person_changed *result, const str
 }
 
 /* "telegram:7" taken apart; false after answering. Free identity->platform. */
-static bool read_identity(struct http_exchange *x, struct body *b, const char *field, const char *text,
-                          struct access_identity *identity)
+static bool read_identity(struct http_exchange *x, struct body *b, const char *field,
+                          const char *text, struct access_identity *identity)
 {
         const char *colon = strchr(text, ':');
 
@@ -289,7 +298,8 @@ static bool read_identity(struct http_exchange *x, struct body *b, const char *f
                 reply_mistakes(x, b);
                 return false;
         }
-        *identity = (struct access_identity){ mem_strndup(text, (size_t)(colon - text)), colon + 1 };
+        *identity =
+                (struct access_identity){ mem_strndup(text, (size_t)(colon - text)), colon + 1 };
         return true;
 }
 
@@ -311,7 +321,8 @@ void persons_link(struct http_exchange *x)
 
         if (request_body(x, &b, &ask) < 0)
                 return;
-        if (read_identity(x, &b, "identityA", ask.a, &c.a) && read_identity(x, &b, "identityB", ask.b, &c.b))
+        if (read_identity(x, &b, "identityA", ask.a, &c.a) &&
+            read_identity(x, &b, "identityB", ask.b, &c.b))
                 change(x, &c, &ask);
         free((char *)c.a.platform);
         free((char *)c.b.platform);
@@ -366,7 +377,8 @@ static int write_name(struct store_tx *tx, void *arg, struct error *err)
         if (store_run(s, err) < 0)
                 return -1;
         if (store_changes(tx) == 0)
-                return error_set(err, ERR_MISSING, "there is no person 'per-%lld'", (long long)n->person);
+                return error_set(err, ERR_MISSING, "there is no person 'per-%lld'",
+                                 (long long)n->person);
         return 0;
 }
 

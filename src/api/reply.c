@@ -47,8 +47,8 @@ static const char *openai_type(int status)
         return status >= 500 ? "server_error" : "invalid_request_error";
 }
 
-void reply_write_error(struct buf *json, const char *path, int status, const char *code, const char *details,
-                       const char *message)
+void reply_write_error(struct buf *json, const char *path, int status, const char *code,
+                       const char *details, const char *message)
 {
         jsonw_open(json, '{');
         jsonw_open_member(json, "error", '{');
@@ -77,8 +77,8 @@ static void answer_error(struct http_exchange *x, int status, const char *code, 
         reply_json(x, status, &json);
 }
 
-void reply_error(struct http_exchange *x, int status, const char *code, const char *details, const char *fmt,
-                 ...)
+void reply_error(struct http_exchange *x, int status, const char *code, const char *details,
+                 const char *fmt, ...)
 {
         char message[600];
         va_list ap;
@@ -138,7 +138,8 @@ void reply_mistakes(struct http_exchange *x, const struct body *b)
         jsonw_open_member(&details, "fields", '{');
         buf_add(&details, b->mistakes.data, b->mistakes.len);
         jsonw_close(&details, '}');
-        answer_error(x, 400, "VALIDATION_ERROR", b->mistake_count > 0 ? details.data : NULL, b->error.text);
+        answer_error(x, 400, "VALIDATION_ERROR", b->mistake_count > 0 ? details.data : NULL,
+                     b->error.text);
         buf_release(&details);
 }
 
@@ -161,7 +162,8 @@ static const char *code_of(int status, const char *code)
         }
 }
 
-void reply_refused(void *api, struct http_exchange *x, int status, const char *code, const char *message)
+void reply_refused(void *api, struct http_exchange *x, int status, const char *code,
+                   const char *message)
 {
         reply_name_request(api, x);
         answer_error(x, status, code_of(status, code), NULL, message);

@@ -1,4 +1,7 @@
-/* Requests are read by the tables of their route; mistakes are answered here, so that handlers only see good input. */
+/*
+ * Requests are read by the tables of their route; mistakes are answered here, so that handlers only
+ * see good input.
+ */
 #include <string.h>
 
 #include "api/api_private.h"
@@ -46,7 +49,10 @@ bool request_reaches(struct http_exchange *x, const char *adapter)
         return false;
 }
 
-/* The adapter a body names: its instanceId, or what the table says its absence means. Borrowed from out; NULL: none. */
+/*
+ * The adapter a body names: its instanceId, or what the table says its absence means. Borrowed from
+ * out; NULL: none.
+ */
 static const char *named_adapter(const struct field *fields, const void *out)
 {
         for (const struct field *f = fields; f && f->name; f++)

@@ -82,7 +82,8 @@ static void write_type(struct buf *b, const struct field *f)
         if (f->type == FIELD_INT && (f->min != 0 || (f->max != 0 && f->max != INT64_MAX)))
                 buf_addf(b, ", %lld to %lld", (long long)f->min, (long long)f->max);
         if (f->type == FIELD_STRING)
-                buf_addf(b, ", at most %lld bytes", (long long)(f->max > 0 ? f->max : FIELD_STRING_MAX));
+                buf_addf(b, ", at most %lld bytes",
+                         (long long)(f->max > 0 ? f->max : FIELD_STRING_MAX));
         if (f->type == FIELD_LIST || f->type == FIELD_TEXTS)
                 buf_addf(b, ", at most %lld", (long long)(f->max > 0 ? f->max : FIELD_LIST_MAX));
 }
@@ -95,13 +96,14 @@ static void write_fields(struct buf *b, const struct field *fields, const char *
                 if (f->required)
                         buf_addstr(b, " | required | ");
                 else
-                        buf_addf(b, f->fallback ? " | `%s` | " : " | %s | ", f->fallback ? f->fallback : "");
+                        buf_addf(b, f->fallback ? " | `%s` | " : " | %s | ",
+                                 f->fallback ? f->fallback : "");
                 for (const char *p = f->help; *p; p++)
                         buf_addf(b, *p == '|' ? "\\%c" : "%c", *p);
                 buf_addstr(b, " |\n");
                 if (f->group) {
-                        char *inner =
-                                mem_printf("%s%s%s", prefix, f->name, f->type == FIELD_LIST ? "[]." : ".");
+                        char *inner = mem_printf("%s%s%s", prefix, f->name,
+                                                 f->type == FIELD_LIST ? "[]." : ".");
 
                         write_fields(b, f->group, inner);
                         free(inner);
@@ -121,7 +123,9 @@ static void write_table(struct buf *b, const char *title, const struct field *fi
 static void write_json(struct buf *b, const char *title, const char *json)
 {
         json_t *value = json ? json_loads(json, JSON_DECODE_ANY, NULL) : NULL;
-        char *text = value ? json_dumps(value, JSON_INDENT(2) | JSON_ENCODE_ANY | JSON_PRESERVE_ORDER) : NULL;
+        char *text =
+                value ? json_dumps(value, JSON_INDENT(2) | JSON_ENCODE_ANY | JSON_PRESERVE_ORDER)
+                      : NULL;
 
         if (text)
                 buf_addf(b, "\n%s:\n\n```json\n%s\n```\n", title, text);
@@ -136,7 +140,8 @@ static void write_route(struct buf *b, const struct api_route *r)
                 buf_addstr(b, "Needs no key.");
         else
                 buf_addf(b, "Scope: %s%s; %s.", scope_name(r->scope),
-                         r->scope == SCOPE_LOCAL ? ", or no key while only this machine can connect" : "",
+                         r->scope == SCOPE_LOCAL ? ", or no key while only this machine can connect"
+                                                 : "",
                          reaches[r->reach]);
         buf_addf(b, " Answers %d: ", r->status);
         buf_addstr(b, r->answer);

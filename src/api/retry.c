@@ -25,7 +25,8 @@ struct subject {
         const char *find; /* one row when there is one with this number */
 };
 
-static const struct subject a_delivery = { "delivery", "dlv-", "SELECT 1 FROM deliveries WHERE id = ?1" };
+static const struct subject a_delivery = { "delivery", "dlv-",
+                                           "SELECT 1 FROM deliveries WHERE id = ?1" };
 static const struct subject a_turn = { "turn", "trn-", "SELECT 1 FROM turns WHERE id = ?1" };
 
 struct change {
@@ -97,8 +98,8 @@ static void on_changed(void *arg, const struct error *err)
         free(c);
 }
 
-static struct change *change_new(struct http_exchange *x, const struct subject *subject, int64_t number,
-                                 const char *status)
+static struct change *change_new(struct http_exchange *x, const struct subject *subject,
+                                 int64_t number, const char *status)
 {
         struct change *c = mem_zalloc(sizeof(*c));
 
@@ -124,7 +125,8 @@ int retry_read(struct http_exchange *x, bool *force)
 
 void retry_delivery(struct http_exchange *x, int64_t id, bool force)
 {
-        outbox_retry(api_of(x)->env.road, id, force, on_changed, change_new(x, &a_delivery, id, "queued"));
+        outbox_retry(api_of(x)->env.road, id, force, on_changed,
+                     change_new(x, &a_delivery, id, "queued"));
 }
 
 void retry_turn(struct http_exchange *x, int64_t id)
@@ -134,5 +136,6 @@ void retry_turn(struct http_exchange *x, int64_t id)
 
 void cancel_turn(struct http_exchange *x, int64_t id, const char *why)
 {
-        turn_cancel(api_of(x)->env.road, id, why, on_changed, change_new(x, &a_turn, id, "cancelled"));
+        turn_cancel(api_of(x)->env.road, id, why, on_changed,
+                    change_new(x, &a_turn, id, "cancelled"));
 }

@@ -1,5 +1,6 @@
 /*
- * retry: what an operator may change about a turn or a delivery. Each answers the exchange: 202 with its id and new state, or why not.
+ * retry: what an operator may change about a turn or a delivery. Each answers the exchange: 202
+ * with its id and new state, or why not.
  */
 #ifndef API_RETRY_H
 #define API_RETRY_H

@@ -60,8 +60,8 @@ static void on_found(void *arg, const struct error *err)
 
         if (x && err)
                 reply_failed(x, err);
-        else if (x &&
-                 !key_reaches(caller_of(x), f->in->adapter)) /* that it exists is nobody's business either */
+        /* that it exists is nobody's business either */
+        else if (x && !key_reaches(caller_of(x), f->in->adapter))
                 reply_missing(x, "event", bus_event_id(f->id, id));
         else if (x)
                 explain(x, f->in);

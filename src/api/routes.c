@@ -1,4 +1,7 @@
-/* What the API offers, in one table. Adding a route is a row here and a function in the file of its resource. */
+/*
+ * What the API offers, in one table. Adding a route is a row here and a function in the file of its
+ * resource.
+ */
 #include "api/routes.h"
 
 #include "api/api_private.h"

@@ -1,5 +1,6 @@
 /*
- * routes: the one table of what the API offers. The server, the key check, the request readers and the OpenAPI document all read it.
+ * routes: the one table of what the API offers. The server, the key check, the request readers and
+ * the OpenAPI document all read it.
  */
 #ifndef API_ROUTES_H
 #define API_ROUTES_H
@@ -19,8 +20,8 @@ enum scope {
 };
 
 /*
- * Whose adapter a request is about: how a key that is restricted to adapters is held to them. Every route says so; tests ask each route as
- * a key that must not see what it would show.
+ * Whose adapter a request is about: how a key that is restricted to adapters is held to them. Every
+ * route says so; tests ask each route as a key that must not see what it would show.
  */
 enum reach {
         REACH_UNDECLARED, /* a mistake: only keys for all adapters get in, and a test fails */
@@ -29,14 +30,16 @@ enum reach {
         REACH_PATH,       /* the adapter is the path's :adapter */
         REACH_BODY,       /* the adapter is the body's instanceId, or what its absence means */
         REACH_ROW,        /* a row of the store, whose adapter `owner` finds */
-        REACH_LIST,    /* many rows: the handler shows only those of the caller's adapters (look->caller) */
+        /* many rows: the handler shows only those of the caller's adapters (look->caller) */
+        REACH_LIST,
         REACH_HANDLER, /* the handler asks request_reaches for each adapter it is about */
 };
 
 struct store_tx;
 /*
- * Inside a store function: the adapter of the row that the path's :id names, appended to adapter. 1; 0 when there is no such row; -1. Several
- * adapters are parted by commas, and the key must reach each.
+ * Inside a store function: the adapter of the row that the path's :id names, appended to adapter.
+ * 1; 0 when there is no such row; -1. Several adapters are parted by commas, and the key must reach
+ * each.
  */
 typedef int owner_fn(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err);
 

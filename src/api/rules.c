@@ -78,7 +78,8 @@ static void show_file_rule(struct buf *b, const struct rule *r)
         buf_release(&rule);
 }
 
-static void show_stored_rule(struct buf *b, const struct http_exchange *x, const struct stored_rule *r)
+static void show_stored_rule(struct buf *b, const struct http_exchange *x,
+                             const struct stored_rule *r)
 {
         bool overridden = file_rule(x, r->name) != NULL;
 
@@ -89,7 +90,10 @@ static void show_stored_rule(struct buf *b, const struct http_exchange *x, const
         jsonw_bool(b, "enabled", r->enabled);
         jsonw_bool(b, "inForce", r->enabled && r->rule && !overridden);
         jsonw_bool(b, "overridden", overridden);
-        jsonw_str(b, "why", r->why ? r->why : overridden ? "the file has a rule of this name" : NULL);
+        jsonw_str(b, "why",
+                  r->why       ? r->why
+                  : overridden ? "the file has a rule of this name"
+                               : NULL);
         jsonw_raw(b, "rule", r->json);
         show_time(b, "createdAt", r->created_ms);
         show_time(b, "updatedAt", r->updated_ms);
@@ -172,7 +176,8 @@ static bool check(struct http_exchange *x, struct body *b, const char *name, con
         return true;
 }
 
-static void put(struct http_exchange *x, const struct stored_rule *rule, enum stored_rule_put how, int status)
+static void put(struct http_exchange *x, const struct stored_rule *rule, enum stored_rule_put how,
+                int status)
 {
         struct putting *p = mem_zalloc(sizeof(*p));
 
@@ -182,8 +187,8 @@ static void put(struct http_exchange *x, const struct stored_rule *rule, enum st
         stored_rules_put(p->rules, rule, how, on_put, p);
 }
 
-static void store_rule(struct http_exchange *x, struct body *b, const char *name, const struct rule_ask *ask,
-                       enum stored_rule_put how)
+static void store_rule(struct http_exchange *x, struct body *b, const char *name,
+                       const struct rule_ask *ask, enum stored_rule_put how)
 {
         const struct stored_rule *before = stored_rules_find(stored_of(x), name);
         char *json = ask->rule ? json_text(ask->rule) : NULL;

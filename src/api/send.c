@@ -1,7 +1,9 @@
 /*
- * What goes out through an adapter on request: messages with buttons, files, edits, deletes, reactions.
+ * What goes out through an adapter on request: messages with buttons, files, edits, deletes,
+ * reactions.
  *
- * Each is a delivery in the outbox like an agent's answer: stored before this request is answered, paced, retried, told by `why`.
+ * Each is a delivery in the outbox like an agent's answer: stored before this request is answered,
+ * paced, retried, told by `why`.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -115,7 +117,10 @@ static void on_put(void *arg, const struct outbox_receipt *r)
         reply_data(x, 202, &data);
 }
 
-/* Rows of buttons as the adapters want them: [[{"text","data"}, ...], ...]. NULL without buttons; yours to free. */
+/*
+ * Rows of buttons as the adapters want them: [[{"text","data"}, ...], ...]. NULL without buttons;
+ * yours to free.
+ */
 static char *rows_of(const struct field_list *list)
 {
         const struct button *b = list->items;
@@ -161,8 +166,8 @@ struct sending {
         struct send m;
         const char *kind;
         char *key; /* of the caller's own keys; NULL: none was given */
-        char hash
-                [SHA256_HEX_SIZE]; /* of what is asked for; "" without a key, because nobody compares it then */
+        /* of what is asked for; "" without a key, because nobody compares it then */
+        char hash[SHA256_HEX_SIZE];
         int64_t person;
         char *channel; /* result: where the person can be written to alone; NULL: nowhere */
         bool known;    /* result */
@@ -177,8 +182,9 @@ static void sending_free(struct sending *s)
 }
 
 /*
- * Every caller has idempotency keys of his own, the operator (key 0) too: nobody sees or blocks what another has sent. They are taken down at
- * once: when the client goes away meanwhile, its headers go with it, and a send without its key would be repeated.
+ * Every caller has idempotency keys of his own, the operator (key 0) too: nobody sees or blocks
+ * what another has sent. They are taken down at once: when the client goes away meanwhile, its
+ * headers go with it, and a send without its key would be repeated.
  */
 static void name_request(struct sending *s, const struct http_exchange *x, const char *key)
 {
@@ -230,7 +236,10 @@ static unsigned needed(const char *kind)
         return strcmp(kind, "upload") == 0 ? ADAPTER_FILES : 0;
 }
 
-/* "channels/tg/42/report.pdf": files of that adapter's chats. A key for some adapters sends theirs and no others: the rest is everybody's. */
+/*
+ * "channels/tg/42/report.pdf": files of that adapter's chats. A key for some adapters sends theirs
+ * and no others: the rest is everybody's.
+ */
 static bool reaches_file(const struct key *k, const char *path)
 {
         static const char chats[] = "channels/";
@@ -251,7 +260,8 @@ static bool reaches_file(const struct key *k, const char *path)
 static bool check_path(struct http_exchange *x, const char *path)
 {
         if (path[0] == '/' || !path_stays_inside(path)) {
-                reply_error(x, 400, "VALIDATION_ERROR", NULL, "path must lie inside the workspace folder");
+                reply_error(x, 400, "VALIDATION_ERROR", NULL,
+                            "path must lie inside the workspace folder");
                 return false;
         }
         if (reaches_file(caller_of(x), path))
@@ -273,14 +283,14 @@ static bool check(struct http_exchange *x, const struct send *m, const char *kin
                 return false;
         }
         if (needed(kind) & ~adapters_abilities(adapters, m->instance)) {
-                reply_error(x, 409, "CAPABILITY_NOT_SUPPORTED", NULL, "adapter '%s' cannot do this (%s)",
-                            m->instance, kind);
+                reply_error(x, 409, "CAPABILITY_NOT_SUPPORTED", NULL,
+                            "adapter '%s' cannot do this (%s)", m->instance, kind);
                 return false;
         }
         for (size_t i = 0; i < m->buttons.count; i++) {
                 if (!b[i].data == !b[i].url) {
-                        reply_error(x, 400, "VALIDATION_ERROR", NULL, "buttons[%zu] needs either data or url",
-                                    i);
+                        reply_error(x, 400, "VALIDATION_ERROR", NULL,
+                                    "buttons[%zu] needs either data or url", i);
                         return false;
                 }
         }
@@ -298,8 +308,9 @@ static int find_chat(struct store_tx *tx, void *arg, struct error *err)
         store_bind_int(s, 1, m->person);
         m->known = store_step(s, err) == 1;
         store_reset(s);
-        s = store_prepare(tx, "SELECT c.channel FROM identities i JOIN identity_chats c ON c.identity = i.id"
-                              " WHERE i.person = ?1 AND c.adapter = ?2 ORDER BY c.seen_ms DESC LIMIT 1");
+        s = store_prepare(
+                tx, "SELECT c.channel FROM identities i JOIN identity_chats c ON c.identity = i.id"
+                    " WHERE i.person = ?1 AND c.adapter = ?2 ORDER BY c.seen_ms DESC LIMIT 1");
         store_bind_int(s, 1, m->person);
         store_bind_text(s, 2, m->m.instance);
         free(m->channel);

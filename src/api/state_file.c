@@ -83,7 +83,8 @@ int state_dir_make(const char *path, struct error *err)
                         continue;
                 *p = '\0';
                 if (mkdir(copy, 0700) < 0 && errno != EEXIST)
-                        rc = error_set(err, ERR_IO, "cannot make directory '%s': %s", copy, strerror(errno));
+                        rc = error_set(err, ERR_IO, "cannot make directory '%s': %s", copy,
+                                       strerror(errno));
                 *p = c;
                 if (c == '\0')
                         break;

@@ -1,12 +1,16 @@
 /*
- * The event stream: first what the journal has after the client's place, then live, without a gap and without a repetition.
+ * The event stream: first what the journal has after the client's place, then live, without a gap
+ * and without a repetition.
  *
- * The hub's ring only holds what was published while somebody listened (an idle daemon formats nothing), so `complete_from` says after
- * which event the ring is complete. A client whose place lies before that, or before the ring's oldest event, is brought forward by reading the
- * journal; the reader sees committed rows, perhaps some that are not published yet, and the hub skips for each client what it has already got.
+ * The hub's ring only holds what was published while somebody listened (an idle daemon formats
+ * nothing), so `complete_from` says after which event the ring is complete. A client whose place
+ * lies before that, or before the ring's oldest event, is brought forward by reading the journal;
+ * the reader sees committed rows, perhaps some that are not published yet, and the hub skips for
+ * each client what it has already got.
  *
- * A client too far behind for one answer gets a slice of the journal and the end of the stream: it comes back by itself with
- * Last-Event-ID, as every reader of event streams does, and gets the next slice.
+ * A client too far behind for one answer gets a slice of the journal and the end of the stream: it
+ * comes back by itself with Last-Event-ID, as every reader of event streams does, and gets the next
+ * slice.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,7 +123,8 @@ static bool wants_type(const struct filter *f, const char *type)
         return f->type_count == 0;
 }
 
-static bool wants(const struct filter *f, const char *type, const char *adapter, const char *channel)
+static bool wants(const struct filter *f, const char *type, const char *adapter,
+                  const char *channel)
 {
         if (f->instance && (!adapter || strcmp(f->instance, adapter) != 0))
                 return false;
@@ -128,7 +133,10 @@ static bool wants(const struct filter *f, const char *type, const char *adapter,
         return key_reaches(f->caller, adapter) && wants_type(f, type);
 }
 
-/* The hub knows one topic: adapter and channel with a line feed between them, which no name contains. */
+/*
+ * The hub knows one topic: adapter and channel with a line feed between them, which no name
+ * contains.
+ */
 static void topic_of(struct buf *topic, const char *adapter, const char *channel)
 {
         buf_clear(topic);
@@ -320,7 +328,8 @@ static void attach(struct stream *s, struct http_exchange *x, struct catch_up *c
 {
         size_t n = c->text.len;
 
-        sse_attach(s->hub, x, c->after, n > 0 ? buf_take(&c->text) : NULL, n, c->filter, filter_free);
+        sse_attach(s->hub, x, c->after, n > 0 ? buf_take(&c->text) : NULL, n, c->filter,
+                   filter_free);
         c->filter = NULL;
 }
 
@@ -418,12 +427,16 @@ void events_stream(struct http_exchange *x)
 
         if (request_query(x, &b, &ask) < 0)
                 return;
-        /* a client that comes back sends the header, and it knows better than the address it was given at first */
+        /*
+         * a client that comes back sends the header, and it knows better than the address it was
+         * given at first
+         */
         if (last && last[0] != '\0' && (ask.after = field_id("evt-", last)) < 0)
                 body_mistake(&b, "Last-Event-ID", "must be an event id such as evt-42");
         f = filter_new(&ask, caller_of(x));
         if (!f)
-                body_mistake(&b, "types", "must be 1 to %d event types separated by commas", TYPES_MAX);
+                body_mistake(&b, "types", "must be 1 to %d event types separated by commas",
+                             TYPES_MAX);
         if (b.mistake_count > 0) {
                 reply_mistakes(x, &b);
         } else if (is_full(s)) {

@@ -82,6 +82,7 @@ void tools_call(struct http_exchange *x)
                 return;
         j = mem_alloc(sizeof(*j));
         job_begin(j, x);
-        adapters_tool(api_of(x)->env.adapters, a->name, http_param(x, "tool"), ask.arguments, on_result, j);
+        adapters_tool(api_of(x)->env.adapters, a->name, http_param(x, "tool"), ask.arguments,
+                      on_result, j);
         body_release(&b);
 }

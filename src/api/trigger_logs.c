@@ -10,7 +10,8 @@ struct logs_ask {
         const char *status, *instance, *channel, *agent, *trace;
 };
 
-static const char *const statuses[] = { "queued", "skipped", "expired", "done", "failed", "cancelled", NULL };
+static const char *const statuses[] = { "queued", "skipped",   "expired", "done",
+                                        "failed", "cancelled", NULL };
 
 /* clang-format off */
 const struct field trigger_logs_query[] = {
@@ -43,8 +44,9 @@ const struct field trigger_logs_query[] = {
 static int list(struct store_tx *tx, struct look *l, struct error *err)
 {
         const struct logs_ask *ask = l->query;
-        struct store_stmt *s = ask->trace ? store_prepare(tx, SHOW_DECISION "WHERE l.trace = ?8" FILTERED)
-                                          : store_prepare(tx, SHOW_DECISION "WHERE 1 = 1" FILTERED);
+        struct store_stmt *s =
+                ask->trace ? store_prepare(tx, SHOW_DECISION "WHERE l.trace = ?8" FILTERED)
+                           : store_prepare(tx, SHOW_DECISION "WHERE 1 = 1" FILTERED);
 
         store_bind_int(s, 1, ask->before > 0 ? ask->before : INT64_MAX);
         store_bind_text(s, 2, ask->status);

@@ -1,8 +1,8 @@
 /*
  * Answers that agents post to the reply URL of a turn.
  *
- * The turn's own token is the key here, in the URL as agents get it or in the header Authorization. The body is what a webhook may
- * answer: JSON with reply, parts or text, or plain text.
+ * The turn's own token is the key here, in the URL as agents get it or in the header Authorization.
+ * The body is what a webhook may answer: JSON with reply, parts or text, or plain text.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +39,8 @@ struct reply_job {
         char id[40];
 };
 
-static void answer_taken(struct http_exchange *x, const struct reply_job *j, const struct agents_replied *r)
+static void answer_taken(struct http_exchange *x, const struct reply_job *j,
+                         const struct agents_replied *r)
 {
         struct buf data;
         char delivery[40];
@@ -77,7 +78,10 @@ static void refuse(struct http_exchange *x, const struct error *err)
                 reply_error(x, 401, "UNAUTHORIZED", NULL, "%s", err->text);
 }
 
-/* The token of the request, from its query or its header; reads the query into b. NULL: answered already. */
+/*
+ * The token of the request, from its query or its header; reads the query into b. NULL: answered
+ * already.
+ */
 static const char *token_of(struct http_exchange *x, struct body *b)
 {
         struct reply_ask ask = { 0 };
@@ -87,7 +91,8 @@ static const char *token_of(struct http_exchange *x, struct body *b)
         if (!ask.token)
                 ask.token = bearer(x);
         if (!ask.token) {
-                reply_error(x, 401, "UNAUTHORIZED", NULL, "this needs the token of the turn's reply URL");
+                reply_error(x, 401, "UNAUTHORIZED", NULL,
+                            "this needs the token of the turn's reply URL");
                 body_release(b);
         }
         return ask.token;
@@ -143,7 +148,8 @@ static void take(struct http_exchange *x, const struct reading *r)
 
         snprintf(j->id, sizeof(j->id), "trn-%lld", (long long)r->turn);
         job_begin(&j->job, x);
-        if (agents_reply(api_of(x)->env.agents, r->turn, r->token, r->key, &reply, on_replied, j, &err) == 0)
+        if (agents_reply(api_of(x)->env.agents, r->turn, r->token, r->key, &reply, on_replied, j,
+                         &err) == 0)
                 return;
         refuse(job_end(&j->job), &err);
         free(j);
@@ -155,8 +161,9 @@ static void answer_read(struct http_exchange *x, struct reading *r)
                 r->error.kind = ERR_INVALID;
                 reply_failed(x, &r->error);
         } else if (!r->answer.given) {
-                reply_error(x, 400, "VALIDATION_ERROR", NULL,
-                            "the body needs \"reply\", \"parts\" or \"text\"; an empty one says nothing");
+                reply_error(
+                        x, 400, "VALIDATION_ERROR", NULL,
+                        "the body needs \"reply\", \"parts\" or \"text\"; an empty one says nothing");
         } else {
                 take(x, r);
         }

@@ -12,7 +12,8 @@ struct turns_ask {
         const char *state, *agent;
 };
 
-static const char *const states[] = { "queued", "running", "done", "failed", "cancelled", "expired", NULL };
+static const char *const states[] = { "queued",    "running", "done", "failed",
+                                      "cancelled", "expired", NULL };
 
 /* clang-format off */
 const struct field turns_query[] = {
@@ -41,7 +42,8 @@ const struct field turns_query[] = {
 static struct store_stmt *choose(struct store_tx *tx, const char *state)
 {
         if (state && (strcmp(state, "queued") == 0 || strcmp(state, "running") == 0))
-                return store_prepare(tx, SHOW_TURN "WHERE t.state IN ('queued', 'running')" FILTERED);
+                return store_prepare(tx,
+                                     SHOW_TURN "WHERE t.state IN ('queued', 'running')" FILTERED);
         if (state && strcmp(state, "failed") == 0)
                 return store_prepare(tx, SHOW_TURN "WHERE t.state = 'failed'" FILTERED);
         return store_prepare(tx, SHOW_TURN "WHERE 1 = 1" FILTERED);

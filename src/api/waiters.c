@@ -1,6 +1,8 @@
 /*
- * Those who posted a message and wait for the reply. The end of a turn names the events it answered, so a waiter is found by its event; what
- * it is told is read from the rows. Some events never get a turn and nothing is journaled about them: for these the rows are also looked at now and then.
+ * Those who posted a message and wait for the reply. The end of a turn names the events it
+ * answered, so a waiter is found by its event; what it is told is read from the rows. Some events
+ * never get a turn and nothing is journaled about them: for these the rows are also looked at now
+ * and then.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,8 +110,9 @@ static void leave(struct waiter *w)
 static int read_answer(struct store_tx *tx, int64_t turn, struct buf *text, struct error *err)
 {
         struct store_stmt *s = store_prepare(
-                tx, "SELECT x.text FROM turns t JOIN transcript x ON x.conversation = t.conversation"
-                    " WHERE t.id = ?1 AND x.turn = ?1 AND x.role = 'assistant' ORDER BY x.id");
+                tx,
+                "SELECT x.text FROM turns t JOIN transcript x ON x.conversation = t.conversation"
+                " WHERE t.id = ?1 AND x.turn = ?1 AND x.role = 'assistant' ORDER BY x.id");
         int rc;
 
         store_bind_int(s, 1, turn);
@@ -121,7 +124,9 @@ static int read_answer(struct store_tx *tx, int64_t turn, struct buf *text, stru
         return rc;
 }
 
-/* A failed turn has no line of its own in the transcript; what the user got is in its deliveries. */
+/*
+ * A failed turn has no line of its own in the transcript; what the user got is in its deliveries.
+ */
 static int read_notices(struct store_tx *tx, int64_t turn, struct buf *text, struct error *err)
 {
         struct store_stmt *s = store_prepare(
@@ -140,14 +145,17 @@ static int read_notices(struct store_tx *tx, int64_t turn, struct buf *text, str
         return rc;
 }
 
-/* What was said about a message that no turn has: the answer to a command, a word that somebody is too fast. It is among the newest. */
+/*
+ * What was said about a message that no turn has: the answer to a command, a word that somebody is
+ * too fast. It is among the newest.
+ */
 static int read_told(struct store_tx *tx, int64_t event, struct buf *text, struct error *err)
 {
-        struct store_stmt *s =
-                store_prepare(tx, "SELECT payload FROM (SELECT payload, trace, turn FROM deliveries ORDER BY "
-                                  "id DESC LIMIT 1000)"
-                                  " AS d WHERE coalesce(d.turn, 0) = 0"
-                                  " AND d.trace = (SELECT trace FROM trigger_log WHERE event = ?1) LIMIT 1");
+        struct store_stmt *s = store_prepare(
+                tx, "SELECT payload FROM (SELECT payload, trace, turn FROM deliveries ORDER BY "
+                    "id DESC LIMIT 1000)"
+                    " AS d WHERE coalesce(d.turn, 0) = 0"
+                    " AND d.trace = (SELECT trace FROM trigger_log WHERE event = ?1) LIMIT 1");
         json_t *payload;
         int rc;
 
@@ -178,8 +186,9 @@ static int on_reader(struct store_tx *tx, void *arg, struct error *err)
 {
         struct look_up *u = arg;
         struct outcome *o = &u->outcome;
-        struct store_stmt *s = store_prepare(tx, "SELECT turn, status, coalesce(reason, error), tokens_in, "
-                                                 "tokens_out FROM trigger_log WHERE event = ?1");
+        struct store_stmt *s =
+                store_prepare(tx, "SELECT turn, status, coalesce(reason, error), tokens_in, "
+                                  "tokens_out FROM trigger_log WHERE event = ?1");
         int rc;
 
         buf_clear(&u->text);

@@ -1,5 +1,6 @@
 /*
- * arena: memory with one scope. Everything allocated from it dies with it; nobody frees single pieces.
+ * arena: memory with one scope. Everything allocated from it dies with it; nobody frees single
+ * pieces.
  */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H

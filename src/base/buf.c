@@ -39,7 +39,8 @@ char *buf_take(struct buf *b)
 
 char *buf_reserve(struct buf *b, size_t n)
 {
-        size_t want = n < SIZE_MAX / 2 - b->len ? b->len + n + 1 : SIZE_MAX / 2; /* the latter ends in mem */
+        /* the latter ends in mem */
+        size_t want = n < SIZE_MAX / 2 - b->len ? b->len + n + 1 : SIZE_MAX / 2;
 
         if (b->max > 0 && (n > b->max || b->len > b->max - n)) {
                 b->overflow = true;

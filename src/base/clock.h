@@ -13,12 +13,17 @@
 
 int64_t clock_wall_ms(void);
 int64_t clock_mono_ms(void);
-/* As the monotonic clock, but it also goes on while the machine sleeps: for how long something has waited. */
+/*
+ * As the monotonic clock, but it also goes on while the machine sleeps: for how long something has
+ * waited.
+ */
 int64_t clock_boot_ms(void);
 uint64_t clock_mono_ns(void);
 /* RFC 3339 in UTC with milliseconds. Returns out. */
 char *clock_iso(int64_t wall_ms, char out[CLOCK_ISO_SIZE]);
-/* Accepts RFC 3339 with Z or an offset; fraction optional. Returns 0, or -1 when it is not a time. */
+/*
+ * Accepts RFC 3339 with Z or an offset; fraction optional. Returns 0, or -1 when it is not a time.
+ */
 int clock_parse_iso(const char *text, int64_t *wall_ms);
 
 #endif

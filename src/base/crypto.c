@@ -9,7 +9,10 @@
 
 #define SHA256_BLOCK 64
 
-/* OpenSSL 3 looks algorithms up by name at each use unless they are fetched; that lookup is the slow part. */
+/*
+ * OpenSSL 3 looks algorithms up by name at each use unless they are fetched; that lookup is the
+ * slow part.
+ */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static EVP_MD *sha256;
 
@@ -26,13 +29,15 @@ static void no_crypto(void)
 }
 
 /* The digest of two pieces, one behind the other. */
-static void digest(const void *a, size_t a_n, const void *b, size_t b_n, unsigned char out[SHA256_SIZE])
+static void digest(const void *a, size_t a_n, const void *b, size_t b_n,
+                   unsigned char out[SHA256_SIZE])
 {
         EVP_MD_CTX *ctx = EVP_MD_CTX_new();
 
         pthread_once(&once, fetch);
-        if (!ctx || !sha256 || !EVP_DigestInit_ex(ctx, sha256, NULL) || !EVP_DigestUpdate(ctx, a, a_n) ||
-            !EVP_DigestUpdate(ctx, b, b_n) || !EVP_DigestFinal_ex(ctx, out, NULL))
+        if (!ctx || !sha256 || !EVP_DigestInit_ex(ctx, sha256, NULL) ||
+            !EVP_DigestUpdate(ctx, a, a_n) || !EVP_DigestUpdate(ctx, b, b_n) ||
+            !EVP_DigestFinal_ex(ctx, out, NULL))
                 no_crypto();
         EVP_MD_CTX_free(ctx);
 }
@@ -113,7 +118,8 @@ bool crypto_unhex(const char *hex, unsigned char *out, size_t n)
 }
 
 bool crypto_ed25519_verify(const unsigned char key[ED25519_KEY_SIZE],
-                           const unsigned char signature[ED25519_SIGNATURE_SIZE], const void *data, size_t n)
+                           const unsigned char signature[ED25519_SIGNATURE_SIZE], const void *data,
+                           size_t n)
 {
         EVP_PKEY *pkey = EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, key, ED25519_KEY_SIZE);
         EVP_MD_CTX *ctx = EVP_MD_CTX_new();

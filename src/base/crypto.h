@@ -19,7 +19,8 @@ void crypto_hmac_sha256(const void *key, size_t key_n, const void *data, size_t 
 
 /* Is this the signature of the data by the owner of the public key? */
 bool crypto_ed25519_verify(const unsigned char key[ED25519_KEY_SIZE],
-                           const unsigned char signature[ED25519_SIGNATURE_SIZE], const void *data, size_t n);
+                           const unsigned char signature[ED25519_SIGNATURE_SIZE], const void *data,
+                           size_t n);
 /* Hex of either case into exactly n bytes; false when it is not that. */
 bool crypto_unhex(const char *hex, unsigned char *out, size_t n);
 /* Lower-case hex; out needs 2 * n + 1 bytes. */

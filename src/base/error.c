@@ -6,7 +6,10 @@
 
 #include "base/utf8.h"
 
-/* A sentence that was cut off must not end in half a character: what receives it may insist on UTF-8. */
+/*
+ * A sentence that was cut off must not end in half a character: what receives it may insist on
+ * UTF-8.
+ */
 static void end_whole(char *text, size_t size, int wanted)
 {
         if (wanted >= 0 && (size_t)wanted >= size)

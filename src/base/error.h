@@ -10,11 +10,12 @@
 
 enum error_kind {
         ERR_NONE,
-        ERR_INVALID,   /* the caller's input is wrong; trying again will not help */
-        ERR_MISSING,   /* there is no such thing */
-        ERR_REFUSED,   /* not allowed */
-        ERR_CONFLICT,  /* somebody else has it, or the state does not permit it */
-        ERR_LIMIT,     /* one of our limits, or the peer's rate limit, is reached; later it may work */
+        ERR_INVALID,  /* the caller's input is wrong; trying again will not help */
+        ERR_MISSING,  /* there is no such thing */
+        ERR_REFUSED,  /* not allowed */
+        ERR_CONFLICT, /* somebody else has it, or the state does not permit it */
+        /* one of our limits, or the peer's rate limit, is reached; later it may work */
+        ERR_LIMIT,
         ERR_TIMEOUT,   /* a deadline passed */
         ERR_NET,       /* the peer could not be reached or the connection broke */
         ERR_PROTOCOL,  /* the peer said something that makes no sense */

@@ -29,8 +29,9 @@ static void from_system(void *out, size_t n)
 }
 
 /*
- * A system call for every id would be a good part of what an event costs, so each thread fetches some in advance. What has
- * been given away is wiped: it may have become a key. (We never fork without exec, so no two processes share a pool.)
+ * A system call for every id would be a good part of what an event costs, so each thread fetches
+ * some in advance. What has been given away is wiped: it may have become a key. (We never fork
+ * without exec, so no two processes share a pool.)
  */
 void id_random_bytes(void *out, size_t n)
 {
@@ -95,7 +96,8 @@ char *id_span(char out[ID_SPAN_SIZE])
 
 char *id_random_text(char *out, size_t n)
 {
-        static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+        static const char alphabet[] =
+                "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
         for (size_t i = 0; i < n; i++)
                 out[i] = alphabet[id_random_below(sizeof(alphabet) - 1)];

@@ -3,7 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The closing quote of a string whose first character is at p, or end. Most of a message is inside strings. */
+/*
+ * The closing quote of a string whose first character is at p, or end. Most of a message is inside
+ * strings.
+ */
 static const char *string_end(const char *p, const char *end)
 {
         const char *quote = memchr(p, '"', (size_t)(end - p));
@@ -42,7 +45,10 @@ static bool too_deep(const char *text, size_t n)
         return false;
 }
 
-/* jansson quotes the text it stumbled over, which may be half of a secret: the position says enough. */
+/*
+ * jansson quotes the text it stumbled over, which may be half of a secret: the position says
+ * enough.
+ */
 static void drop_quotation(char *why)
 {
         char *near = strstr(why, " near '");
@@ -72,8 +78,8 @@ json_t *json_read(const char *text, size_t n, struct error *err)
         json_t *value = parse(text, n, &e);
 
         if (!value)
-                error_set(err, ERR_INVALID, "malformed JSON at line %d, column %d: %s", e.line, e.column,
-                          e.text);
+                error_set(err, ERR_INVALID, "malformed JSON at line %d, column %d: %s", e.line,
+                          e.column, e.text);
         return value;
 }
 

@@ -17,8 +17,8 @@
 #define JSON_MAX_DEPTH 64
 
 /*
- * Strict parse of foreign text: UTF-8, no duplicate keys, depth at most JSON_MAX_DEPTH, no NUL inside
- * strings. NULL with an error that names line and column.
+ * Strict parse of foreign text: UTF-8, no duplicate keys, depth at most JSON_MAX_DEPTH, no NUL
+ * inside strings. NULL with an error that names line and column.
  */
 json_t *json_read(const char *text, size_t n, struct error *err);
 /* The same, with the line of a mistake apart from the sentence. */

@@ -7,8 +7,8 @@
 #include "base/utf8.h"
 
 /*
- * A comma, unless this is the first thing inside its bracket or after a key. No value we write ends in white
- * space: there, something new begins (the next line of NDJSON, the JSON behind "data: ").
+ * A comma, unless this is the first thing inside its bracket or after a key. No value we write ends
+ * in white space: there, something new begins (the next line of NDJSON, the JSON behind "data: ").
  */
 static void separate(struct buf *b)
 {
@@ -121,7 +121,10 @@ static bool is_literal(unsigned char c)
         return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-/* The same of eight bytes at once; of none of them a bit carries over to its neighbour unless one of them is not literal. */
+/*
+ * The same of eight bytes at once; of none of them a bit carries over to its neighbour unless one
+ * of them is not literal.
+ */
 static bool are_literal(const char *text)
 {
         const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones * 0x80;
@@ -130,7 +133,8 @@ static bool are_literal(const char *text)
         memcpy(&w, text, sizeof(w));
         quotes = w ^ (ones * '"');
         slashes = w ^ (ones * '\\');
-        return ((w | (w + ones) | (w - ones * 0x20) | (quotes - ones) | (slashes - ones)) & tops) == 0;
+        return ((w | (w + ones) | (w - ones * 0x20) | (quotes - ones) | (slashes - ones)) & tops) ==
+               0;
 }
 
 static size_t literal_run(const char *text, size_t n)
@@ -176,7 +180,8 @@ void jsonw_quote(struct buf *b, const char *text, size_t n)
                         char utf8[4];
                         size_t len = utf8_decode(text + i, n - i, &cp);
 
-                        if (cp < 0xa0) /* C1 controls move a terminal's cursor as escape sequences do */
+                        /* C1 controls move a terminal's cursor as escape sequences do */
+                        if (cp < 0xa0)
                                 buf_addf(b, "\\u%04x", (unsigned)cp);
                         else
                                 buf_add(b, utf8, utf8_encode(cp, utf8));

@@ -5,9 +5,9 @@
  *     jsonw_str(b, "text", text);
  *     jsonw_close(b, '}');
  *
- * Commas are put where they belong; the text is valid by construction. Behind white space a new text begins,
- * so that lines of JSON can share a buf. Strings are copied as UTF-8
- * with invalid bytes replaced by U+FFFD. Inside arrays the key is NULL.
+ * Commas are put where they belong; the text is valid by construction. Behind white space a new
+ * text begins, so that lines of JSON can share a buf. Strings are copied as UTF-8 with invalid
+ * bytes replaced by U+FFFD. Inside arrays the key is NULL.
  */
 #ifndef BASE_JSONW_H
 #define BASE_JSONW_H

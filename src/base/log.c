@@ -191,7 +191,8 @@ static void add_field(struct buf *line, enum log_format format, const struct log
                 add_text_field(line, f);
 }
 
-static void begin_line(struct buf *line, enum log_format format, enum log_level level, const char *what)
+static void begin_line(struct buf *line, enum log_format format, enum log_level level,
+                       const char *what)
 {
         char iso[CLOCK_ISO_SIZE];
 
@@ -205,9 +206,10 @@ static void begin_line(struct buf *line, enum log_format format, enum log_level 
 }
 
 /*
- * Whoever reads our standard error may stop reading: a pager, a terminal that was told to pause, a log service in trouble. That must not stop the
- * daemon, so a line that finds no room is given PATIENCE_MS; after that lines are counted instead of written, until there is room again. A
- * piece of PIPE_BUF bytes never blocks where poll says that there is room.
+ * Whoever reads our standard error may stop reading: a pager, a terminal that was told to pause, a
+ * log service in trouble. That must not stop the daemon, so a line that finds no room is given
+ * PATIENCE_MS; after that lines are counted instead of written, until there is room again. A piece
+ * of PIPE_BUF bytes never blocks where poll says that there is room.
  */
 #define PATIENCE_MS 100
 

@@ -14,7 +14,8 @@
 #include "base/mem.h"
 #include "base/secret_command.h"
 
-#define SECRET_MAX_BYTES (64 * 1024) /* a certificate chain fits, a wrong path to a large file does not */
+/* a certificate chain fits, a wrong path to a large file does not */
+#define SECRET_MAX_BYTES (64 * 1024)
 
 struct secret {
         size_t n;
@@ -65,7 +66,8 @@ bool secret_equals(const struct secret *s, const char *bytes, size_t n)
 }
 
 /* A secret is one line of text: what HTTP headers and handshakes can carry. */
-static int make(const char *bytes, size_t n, const char *origin, struct secret **out, struct error *err)
+static int make(const char *bytes, size_t n, const char *origin, struct secret **out,
+                struct error *err)
 {
         if (n == 0)
                 return error_set(err, ERR_INVALID, "%s is empty", origin);
@@ -83,7 +85,8 @@ static int from_env(const char *name, const char *dir, struct secret **out, stru
 
         (void)dir;
         if (*name == '\0')
-                return error_set(err, ERR_INVALID, "'env:' needs the name of an environment variable");
+                return error_set(err, ERR_INVALID,
+                                 "'env:' needs the name of an environment variable");
         value = getenv(name);
         if (!value)
                 return error_set(err, ERR_MISSING, "environment variable '%s' is not set", name);
@@ -103,7 +106,8 @@ static int read_all(int fd, const char *path, struct buf *text, struct error *er
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n < 0)
-                        return error_set(err, ERR_IO, "cannot read '%s': %s", path, strerror(errno));
+                        return error_set(err, ERR_IO, "cannot read '%s': %s", path,
+                                         strerror(errno));
                 if (n == 0)
                         return 0;
                 buf_grew(text, (size_t)n);
@@ -128,8 +132,8 @@ static int from_path(const char *path, struct secret **out, struct error *err)
         int rc;
 
         if (fd < 0)
-                return error_set(err, errno == ENOENT ? ERR_MISSING : ERR_IO, "cannot open '%s': %s", path,
-                                 strerror(errno));
+                return error_set(err, errno == ENOENT ? ERR_MISSING : ERR_IO,
+                                 "cannot open '%s': %s", path, strerror(errno));
         /* no reallocation: a moved buffer would leave a copy behind that nobody wipes */
         buf_init(&text, SECRET_MAX_BYTES + 4096);
         buf_reserve(&text, SECRET_MAX_BYTES + 4096);
@@ -180,11 +184,13 @@ static int from_command(const char *line, const char *dir, struct secret **out, 
         return rc;
 }
 
-int secret_resolve(const char *handle, const char *dir, struct secret **out, bool *literal, struct error *err)
+int secret_resolve(const char *handle, const char *dir, struct secret **out, bool *literal,
+                   struct error *err)
 {
         static const struct {
                 const char *prefix;
-                int (*resolve)(const char *rest, const char *dir, struct secret **out, struct error *err);
+                int (*resolve)(const char *rest, const char *dir, struct secret **out,
+                               struct error *err);
         } kinds[] = {
                 { "env:", from_env },
                 { "file:", from_file },

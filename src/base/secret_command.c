@@ -68,7 +68,10 @@ void secret_command_free(char **words)
         free(words);
 }
 
-/* What the child needs, made before fork: between fork and exec only async-signal-safe calls are allowed. */
+/*
+ * What the child needs, made before fork: between fork and exec only async-signal-safe calls are
+ * allowed.
+ */
 struct child {
         char **words;
         char *environment[3];
@@ -105,8 +108,8 @@ static pid_t start(const struct child *c)
         if (pid == 0)
                 run_child(c);
         if (pid > 0)
-                setpgid(pid,
-                        pid); /* also here: whoever comes first, the group exists before it may be killed */
+                /* also here: whoever comes first, the group exists before it may be killed */
+                setpgid(pid, pid);
         return pid;
 }
 
@@ -141,11 +144,13 @@ static int collect_into(char *chunk, size_t size, int fd, int64_t deadline, stru
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n < 0)
-                        return error_set(err, ERR_IO, "cannot read its output: %s", strerror(errno));
+                        return error_set(err, ERR_IO, "cannot read its output: %s",
+                                         strerror(errno));
                 if (n == 0)
                         return 0;
                 if (buf_add(out, chunk, (size_t)n) < 0)
-                        return error_set(err, ERR_INVALID, "it writes more than %zu bytes", out->max);
+                        return error_set(err, ERR_INVALID, "it writes more than %zu bytes",
+                                         out->max);
         }
 }
 
@@ -159,8 +164,8 @@ static int collect(int fd, int64_t deadline, struct buf *out, struct error *err)
 }
 
 /*
- * Waits for the end of pid until the deadline, then kills its group. A program may close its output and
- * go on; no wait with a deadline leaves SIGCHLD alone, so this looks again now and then.
+ * Waits for the end of pid until the deadline, then kills its group. A program may close its output
+ * and go on; no wait with a deadline leaves SIGCHLD alone, so this looks again now and then.
  */
 static int reap(pid_t pid, int64_t deadline)
 {
@@ -168,8 +173,8 @@ static int reap(pid_t pid, int64_t deadline)
         int status = -1;
 
         /* WNOWAIT keeps the process id ours until the group has been killed */
-        while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0 &&
-               clock_mono_ms() < deadline)
+        while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+               info.si_pid == 0 && clock_mono_ms() < deadline)
                 poll(NULL, 0, 5);
         kill(-pid, SIGKILL);
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR)

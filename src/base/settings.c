@@ -36,7 +36,8 @@ static size_t edits(const char *a, const char *b)
 
                 now[0] = i;
                 for (size_t j = 1; j <= m; j++) {
-                        int x = tolower((unsigned char)a[i - 1]), y = tolower((unsigned char)b[j - 1]);
+                        int x = tolower((unsigned char)a[i - 1]),
+                            y = tolower((unsigned char)b[j - 1]);
 
                         now[j] = min3(before[j] + 1, now[j - 1] + 1, before[j - 1] + (x != y));
                         if (i > 1 && j > 1 && x == tolower((unsigned char)b[j - 2]) &&
@@ -52,7 +53,8 @@ static size_t edits(const char *a, const char *b)
 
 const char *settings_nearest(const char *word, const char *const *candidates)
 {
-        size_t best = strlen(word) / 3 + 2; /* one typing mistake in a short word, more in a long one */
+        /* one typing mistake in a short word, more in a long one */
+        size_t best = strlen(word) / 3 + 2;
         const char *nearest = NULL;
 
         if (strlen(word) > WORD_MAX)
@@ -77,7 +79,10 @@ static bool contains(const char *const *words, const char *word)
         return false;
 }
 
-/* Every key that may be written, NULL-terminated. The array is the caller's to free, the words are not. */
+/*
+ * Every key that may be written, NULL-terminated. The array is the caller's to free, the words are
+ * not.
+ */
 static const char **permitted_keys(const struct setting *const *tables, const char *const *also)
 {
         size_t count = 0;
@@ -116,7 +121,8 @@ static int unknown_key(const struct settings_source *src, const char *path, cons
 }
 
 static int check_keys(const struct settings_source *src, const char *path, const json_t *object,
-                      const struct setting *const *tables, const char *const *also, struct error *err)
+                      const struct setting *const *tables, const char *const *also,
+                      struct error *err)
 {
         const char **permitted = permitted_keys(tables, also);
         int rc = 0;
@@ -147,7 +153,8 @@ static int read_row(struct settings_source *src, const char *path, const json_t 
                         return settings_error(src, path, err, "missing key '%s'", row->key);
         }
         key_path = settings_path(path, row->key);
-        rc = settings_value_read(src, key_path, row, given ? given : fallback, given != NULL, out, err);
+        rc = settings_value_read(src, key_path, row, given ? given : fallback, given != NULL, out,
+                                 err);
         free(key_path);
         json_decref(fallback);
         return rc;
@@ -166,11 +173,15 @@ static int read_tables(struct settings_source *src, const char *path, const json
 }
 
 int settings_read(struct settings_source *src, const char *path, const json_t *object,
-                  const struct setting *const *tables, const char *const *also, void *out, struct error *err)
+                  const struct setting *const *tables, const char *const *also, void *out,
+                  struct error *err)
 {
         if (object && !json_is_object(object))
                 return settings_error(src, path, err, "expected an object");
-        /* unknown keys first: a misspelt required key is better reported as misspelt than as missing */
+        /*
+         * unknown keys first: a misspelt required key is better reported as misspelt than as
+         * missing
+         */
         if (check_keys(src, path, object, tables, also, err) < 0)
                 return -1;
         if (read_tables(src, path, object, tables, out, err) < 0) {

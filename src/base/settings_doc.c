@@ -32,7 +32,10 @@ static void schema_range(const struct setting *row, json_t *s)
                 return;
         if (!settings_range(row, &min, &max))
                 return;
-        /* ours are bytes, the schema counts characters: a least length above 1 cannot be said exactly */
+        /*
+         * ours are bytes, the schema counts characters: a least length above 1 cannot be said
+         * exactly
+         */
         if (text && min > 0)
                 json_object_set_new(s, "minLength", json_integer(1));
         if (!text)
@@ -152,7 +155,8 @@ static void markdown_type(const struct setting *row, struct buf *out)
                          : c == row->choices      ? ""
                                                   : ", ",
                          *c);
-        if ((row->type == SETTING_INT || row->type == SETTING_NUMBER) && settings_range(row, &min, &max)) {
+        if ((row->type == SETTING_INT || row->type == SETTING_NUMBER) &&
+            settings_range(row, &min, &max)) {
                 if (max == INT64_MAX)
                         buf_addf(out, ", at least %lld", (long long)min);
                 else

@@ -1,5 +1,6 @@
 /*
- * Values back as JSON, for whoever asks what is in force. Only what differs from its default is told, and never a secret.
+ * Values back as JSON, for whoever asks what is in force. Only what differs from its default is
+ * told, and never a secret.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,8 @@ static void show_list(const char *key, const struct setting_list *list, struct b
         jsonw_close(out, ']');
 }
 
-static void show_text(const struct setting *row, const char *text, const json_t *fallback, struct buf *out)
+static void show_text(const struct setting *row, const char *text, const json_t *fallback,
+                      struct buf *out)
 {
         const char *usual = json_string_value(fallback);
 
@@ -36,7 +38,8 @@ static void show_group(const struct setting *row, const void *value, struct buf 
         buf_release(&inner);
 }
 
-static void show_value(const struct setting *row, const void *value, const json_t *fallback, struct buf *out)
+static void show_value(const struct setting *row, const void *value, const json_t *fallback,
+                       struct buf *out)
 {
         switch (row->type) {
         case SETTING_BOOL:

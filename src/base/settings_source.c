@@ -107,8 +107,8 @@ static int parse(struct settings_source *src, struct error *err)
         return 0;
 }
 
-struct settings_source *settings_source_new(const char *name, const char *dir, const char *text, size_t n,
-                                            struct error *err)
+struct settings_source *settings_source_new(const char *name, const char *dir, const char *text,
+                                            size_t n, struct error *err)
 {
         struct settings_source *src = mem_zalloc(sizeof(*src));
 
@@ -147,8 +147,8 @@ const char *settings_source_warnings(const struct settings_source *src)
 }
 
 /*
- * Finding lines: jansson keeps no positions, so the text is walked again along the path. It is known to be
- * valid JSON here.
+ * Finding lines: jansson keeps no positions, so the text is walked again along the path. It is
+ * known to be valid JSON here.
  */
 struct cursor {
         const char *p, *end;
@@ -199,7 +199,10 @@ static void skip_value(struct cursor *c)
         } while (depth > 0);
 }
 
-/* The rest of the path behind the key, NULL when it does not start with it. "x" and "x.y" start with "x". */
+/*
+ * The rest of the path behind the key, NULL when it does not start with it. "x" and "x.y" start
+ * with "x".
+ */
 static const char *behind_key(const char *path, struct slice token)
 {
         json_t *key = json_loadb(token.p, token.n, JSON_DECODE_ANY, NULL);
@@ -316,13 +319,14 @@ int settings_error_at(const struct settings_source *src, const char *line_of, co
         bool root = !path || *path == '\0';
 
         if (!src->name)
-                return error_set(err, ERR_INVALID, "%s%s%s", root ? "" : path, root ? "" : ": ", text);
+                return error_set(err, ERR_INVALID, "%s%s%s", root ? "" : path, root ? "" : ": ",
+                                 text);
         return error_set(err, ERR_INVALID, "%s:%d: %s%s%s", src->name, line_around(src, line_of),
                          root ? "" : path, root ? "" : ": ", text);
 }
 
-int settings_error(const struct settings_source *src, const char *path, struct error *err, const char *fmt,
-                   ...)
+int settings_error(const struct settings_source *src, const char *path, struct error *err,
+                   const char *fmt, ...)
 {
         struct buf text;
         va_list ap;

@@ -20,7 +20,10 @@ char *settings_path(const char *path, const char *key);
 /* As settings_error, with the line of another path than the one shown. */
 int settings_error_at(const struct settings_source *src, const char *line_of, const char *path,
                       struct error *err, const char *text);
-/* Reads one value by its row into the owner's struct at `out`. Given says whether the key was written. */
+/*
+ * Reads one value by its row into the owner's struct at `out`. Given says whether the key was
+ * written.
+ */
 int settings_value_read(struct settings_source *src, const char *path, const struct setting *row,
                         const json_t *value, bool given, void *out, struct error *err);
 void settings_value_release(const struct setting *row, void *out);

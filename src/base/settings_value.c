@@ -73,7 +73,8 @@ static void add_accepted(const struct setting *row, struct buf *b)
                 [SETTING_STRING] = "a string",
                 [SETTING_URL] = "an http:// or https:// URL",
                 [SETTING_CHOICE] = "one of ",
-                [SETTING_SECRET] = "a string such as \"env:NAME\", \"file:PATH\" or \"cmd:PROGRAM ARG\"",
+                [SETTING_SECRET] =
+                        "a string such as \"env:NAME\", \"file:PATH\" or \"cmd:PROGRAM ARG\"",
                 [SETTING_STRINGS] = "a string or a list of strings",
                 [SETTING_GROUP] = "an object",
         };
@@ -123,7 +124,8 @@ static int wrong_type(const struct place *p, const struct setting *row, const js
         return -1;
 }
 
-static int out_of_range(const struct place *p, const struct setting *row, const char *value, const char *how)
+static int out_of_range(const struct place *p, const struct setting *row, const char *value,
+                        const char *how)
 {
         struct buf range;
 
@@ -134,7 +136,8 @@ static int out_of_range(const struct place *p, const struct setting *row, const 
         return -1;
 }
 
-static int read_bool(const struct place *p, const struct setting *row, const json_t *value, void *at)
+static int read_bool(const struct place *p, const struct setting *row, const json_t *value,
+                     void *at)
 {
         if (!json_is_boolean(value))
                 return wrong_type(p, row, value);
@@ -171,7 +174,8 @@ static int read_int(const struct place *p, const struct setting *row, const json
         return 0;
 }
 
-static int read_number(const struct place *p, const struct setting *row, const json_t *value, void *at)
+static int read_number(const struct place *p, const struct setting *row, const json_t *value,
+                       void *at)
 {
         int64_t min, max;
         char text[32];
@@ -188,7 +192,8 @@ static int read_number(const struct place *p, const struct setting *row, const j
         return 0;
 }
 
-static int read_string(const struct place *p, const struct setting *row, const json_t *value, void *at)
+static int read_string(const struct place *p, const struct setting *row, const json_t *value,
+                       void *at)
 {
         int64_t n, min, max;
 
@@ -199,11 +204,11 @@ static int read_string(const struct place *p, const struct setting *row, const j
                 if (n == 0 && min > 0)
                         return settings_error(p->src, p->path, p->err, "must not be empty");
                 if (n < min)
-                        return settings_error(p->src, p->path, p->err, "is too short (at least %lld bytes)",
-                                              (long long)min);
+                        return settings_error(p->src, p->path, p->err,
+                                              "is too short (at least %lld bytes)", (long long)min);
                 if (n > max)
-                        return settings_error(p->src, p->path, p->err, "is too long (at most %lld bytes)",
-                                              (long long)max);
+                        return settings_error(p->src, p->path, p->err,
+                                              "is too long (at most %lld bytes)", (long long)max);
         }
         *(char **)at = mem_strdup(json_string_value(value));
         return 0;
@@ -252,13 +257,16 @@ static int read_url(const struct place *p, const struct setting *row, const json
         if (!url)
                 return wrong_type(p, row, value);
         if (strncasecmp(url, "http://", 7) != 0 && strncasecmp(url, "https://", 8) != 0)
-                return settings_error(p->src, p->path, p->err, "must start with http:// or https://");
+                return settings_error(p->src, p->path, p->err,
+                                      "must start with http:// or https://");
         authority = strstr(url, "//") + 2;
         n = strcspn(authority, "/?#");
         if (memchr(authority, '@', n))
-                return settings_error(p->src, p->path, p->err, "must not contain a user name or password");
+                return settings_error(p->src, p->path, p->err,
+                                      "must not contain a user name or password");
         if (has_control_or_space(url) || !is_authority(authority, n))
-                return settings_error(p->src, p->path, p->err, "is not a URL such as https://host:port/path");
+                return settings_error(p->src, p->path, p->err,
+                                      "is not a URL such as https://host:port/path");
         *(char **)at = mem_strdup(url);
         return 0;
 }
@@ -269,7 +277,8 @@ static int unknown_choice(const struct place *p, const struct setting *row, cons
         struct buf text;
 
         buf_init(&text, 0);
-        buf_addf(&text, "unknown value '%.*s'", (int)utf8_prefix(word, strlen(word), UTF8_BYTES, 60), word);
+        buf_addf(&text, "unknown value '%.*s'",
+                 (int)utf8_prefix(word, strlen(word), UTF8_BYTES, 60), word);
         if (near)
                 buf_addf(&text, " (did you mean '%s'?)", near);
         buf_addstr(&text, "; expected ");
@@ -279,7 +288,8 @@ static int unknown_choice(const struct place *p, const struct setting *row, cons
         return -1;
 }
 
-static int read_choice(const struct place *p, const struct setting *row, const json_t *value, void *at)
+static int read_choice(const struct place *p, const struct setting *row, const json_t *value,
+                       void *at)
 {
         const char *word = json_string_value(value);
 
@@ -291,7 +301,8 @@ static int read_choice(const struct place *p, const struct setting *row, const j
         return 0;
 }
 
-static int read_secret(const struct place *p, const struct setting *row, const json_t *value, void *at)
+static int read_secret(const struct place *p, const struct setting *row, const json_t *value,
+                       void *at)
 {
         struct error cause;
         bool literal;
@@ -307,7 +318,8 @@ static int read_secret(const struct place *p, const struct setting *row, const j
         return 0;
 }
 
-static int read_strings(const struct place *p, const struct setting *row, const json_t *value, void *at)
+static int read_strings(const struct place *p, const struct setting *row, const json_t *value,
+                        void *at)
 {
         struct setting_list *list = at;
         size_t n = json_array_size(value);
@@ -326,7 +338,8 @@ static int read_strings(const struct place *p, const struct setting *row, const 
                 if (json_typeof(item) != JSON_STRING) {
                         char *path = mem_printf("%s[%zu]", p->path, i);
 
-                        settings_error(p->src, path, p->err, "expected a string, not %s", kind_of(item));
+                        settings_error(p->src, path, p->err, "expected a string, not %s",
+                                       kind_of(item));
                         free(path);
                         return -1;
                 }
@@ -335,7 +348,8 @@ static int read_strings(const struct place *p, const struct setting *row, const 
         return 0;
 }
 
-static int read_group(const struct place *p, const struct setting *row, const json_t *value, void *at)
+static int read_group(const struct place *p, const struct setting *row, const json_t *value,
+                      void *at)
 {
         const struct setting *const tables[] = { row->group, NULL };
 

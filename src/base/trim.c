@@ -11,8 +11,9 @@
 #endif
 
 /*
- * Code is as it is in the file: it can be dropped whoever else uses it, and comes back from the kernel's cache. Among constants are
- * pages that the loader has written to; the kernel is asked to drop only what is clean and ours alone. 0: leave it.
+ * Code is as it is in the file: it can be dropped whoever else uses it, and comes back from the
+ * kernel's cache. Among constants are pages that the loader has written to; the kernel is asked to
+ * drop only what is clean and ours alone. 0: leave it.
  */
 static int advice_for(const char *permissions, const char *path)
 {
@@ -39,7 +40,8 @@ void trim_idle_memory(void)
                 uintptr_t from, to;
                 int advice;
 
-                if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %299s", &from, &to, permissions, path) < 3)
+                if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %299s", &from, &to, permissions, path) <
+                    3)
                         continue;
                 advice = advice_for(permissions, path);
                 if (advice != 0) /* an old kernel says no; then everything stays as it was */

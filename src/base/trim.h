@@ -1,8 +1,9 @@
 /*
  * trim: gives memory back that an idle process does not need.
  *
- * Start-up touches thousands of pages of shared libraries that are never looked at again. They are clean, so the kernel can drop them for nothing and
- * read them back from its cache when they are needed after all; freed heap goes back as well.
+ * Start-up touches thousands of pages of shared libraries that are never looked at again. They are
+ * clean, so the kernel can drop them for nothing and read them back from its cache when they are
+ * needed after all; freed heap goes back as well.
  */
 #ifndef BASE_TRIM_H
 #define BASE_TRIM_H

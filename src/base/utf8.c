@@ -200,9 +200,9 @@ static bool hangul_joins(uint32_t before, uint32_t cp)
 }
 
 /*
- * Does cp belong to the same visible character as what came before? `flags` is the number of regional
- * indicators directly before cp. This is UAX #29 without its rules for prepended marks; after a zero width
- * joiner anything joins, which also keeps Indic conjuncts whole.
+ * Does cp belong to the same visible character as what came before? `flags` is the number of
+ * regional indicators directly before cp. This is UAX #29 without its rules for prepended marks;
+ * after a zero width joiner anything joins, which also keeps Indic conjuncts whole.
  */
 static bool joins(uint32_t before, size_t flags, uint32_t cp)
 {

@@ -54,8 +54,8 @@ static bool read_header(const unsigned char *p, size_t n, struct counts *c)
                 return false;
         *c = (struct counts){ read32(p + 20), read32(p + 24), read32(p + 28),
                               read32(p + 32), read32(p + 36), read32(p + 40) };
-        return c->utc <= FILE_MAX && c->standard <= FILE_MAX && c->leap <= FILE_MAX && c->times <= FILE_MAX &&
-               c->types > 0 && c->types <= 256 && c->chars <= FILE_MAX;
+        return c->utc <= FILE_MAX && c->standard <= FILE_MAX && c->leap <= FILE_MAX &&
+               c->times <= FILE_MAX && c->types > 0 && c->types <= 256 && c->chars <= FILE_MAX;
 }
 
 static size_t block_size(const struct counts *c, size_t time_size)
@@ -180,7 +180,8 @@ static void read_footer(struct zone *z, const unsigned char *p, size_t n)
 /* Days since 1970 of a date in the proleptic Gregorian calendar. */
 static int64_t days_of(int64_t year, int month, int day)
 {
-        int64_t y = month <= 2 ? year - 1 : year, era = (y >= 0 ? y : y - 399) / 400, of_era = y - era * 400;
+        int64_t y = month <= 2 ? year - 1 : year, era = (y >= 0 ? y : y - 399) / 400,
+                of_era = y - era * 400;
         int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
 
         return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;

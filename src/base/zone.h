@@ -1,7 +1,8 @@
 /*
  * zone: what the clock on the wall shows in a place, such as "Europe/Berlin".
  *
- * The C library knows one zone per process, and changing it is not safe with threads; so the system's zone files (RFC 8536) are read here.
+ * The C library knows one zone per process, and changing it is not safe with threads; so the
+ * system's zone files (RFC 8536) are read here.
  */
 #ifndef BASE_ZONE_H
 #define BASE_ZONE_H

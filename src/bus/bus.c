@@ -1,6 +1,6 @@
 /*
- * The bus: publishing to those who listen. Rows are journal.c, durable consumers consumer.c, retention
- * prune.c.
+ * The bus: publishing to those who listen. Rows are journal.c, durable consumers consumer.c,
+ * retention prune.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,8 @@ void bus_set_retention(struct bus *b, const int64_t retention_ms[STREAM_COUNT])
                 b->retention_ms[i] = retention_ms[i] ? retention_ms[i] : DEFAULT_RETENTION_MS;
 }
 
-struct bus *bus_open(struct loop *l, struct store *s, const struct bus_options *options, struct error *err)
+struct bus *bus_open(struct loop *l, struct store *s, const struct bus_options *options,
+                     struct error *err)
 {
         const struct bus_driver *driver = find_driver(options->url ? options->url : "local", err);
         struct bus *b;
@@ -59,7 +60,8 @@ struct bus *bus_open(struct loop *l, struct store *s, const struct bus_options *
                 return NULL;
         }
         b->prune_timer = timer_new(l, bus_prune, b);
-        timer_repeat(b->prune_timer, options->prune_every_ms ? options->prune_every_ms : DEFAULT_PRUNE_MS);
+        timer_repeat(b->prune_timer,
+                     options->prune_every_ms ? options->prune_every_ms : DEFAULT_PRUNE_MS);
         timer_unref(b->prune_timer);
         return b;
 }

@@ -1,14 +1,15 @@
 /*
  * bus: the journal. Everything that happened is an event in a typed stream, in one order.
  *
- * Events are rows of the store, appended inside a caller's transaction, so "it happened" and "it is in
- * the journal" are the same commit. After the commit the caller publishes its batch and listeners get the
- * events, in order. A durable consumer has a name and a cursor; it gets every event of its streams at
- * least once, also those from while it was away (for as long as events are kept), and moves its cursor when
- * it is done with them; replays are harmless because an event's sequence number tells it apart.
+ * Events are rows of the store, appended inside a caller's transaction, so "it happened" and "it is
+ * in the journal" are the same commit. After the commit the caller publishes its batch and
+ * listeners get the events, in order. A durable consumer has a name and a cursor; it gets every
+ * event of its streams at least once, also those from while it was away (for as long as events are
+ * kept), and moves its cursor when it is done with them; replays are harmless because an event's
+ * sequence number tells it apart.
  *
- * The local driver fans out inside the process. A driver for JetStream adds one file: it relays published
- * batches to the broker and feeds consumers from it; the rows stay the record.
+ * The local driver fans out inside the process. A driver for JetStream adds one file: it relays
+ * published batches to the broker and feeds consumers from it; the rows stay the record.
  */
 #ifndef BUS_BUS_H
 #define BUS_BUS_H
@@ -45,8 +46,10 @@ struct bus_event {
         const char *channel;
         const char *thread;
         const char *trace;
-        const char *key;     /* unique per adapter: the platform's own id of it; NULL for our own events */
-        const char *payload; /* JSON object text; "{}" when its retention is over and only its key is kept */
+        /* unique per adapter: the platform's own id of it; NULL for our own events */
+        const char *key;
+        /* JSON object text; "{}" when its retention is over and only its key is kept */
+        const char *payload;
 };
 
 /* The stream of an event type: "turn.started" → STREAM_TURN. -1 for a word that names no stream. */
@@ -66,22 +69,26 @@ void bus_event_json(const struct bus_event *e, struct buf *out);
 struct bus;
 
 struct bus_options {
-        const char *url; /* "local"; later "nats://..." */
-        int64_t retention_ms
-                [STREAM_COUNT]; /* 0: 7 days; -1: for ever. Keys are unique for two days at least */
-        int64_t prune_every_ms; /* 0: one minute */
+        const char *url;                    /* "local"; later "nats://..." */
+        int64_t retention_ms[STREAM_COUNT]; /* 0: 7 days; -1: for ever. Keys are unique for two days
+                                               at least */
+        int64_t prune_every_ms;             /* 0: one minute */
 };
 
 /* Reads the last sequence number and cursors; blocks. */
-struct bus *bus_open(struct loop *l, struct store *s, const struct bus_options *options, struct error *err);
-/* Before the store closes. Listeners and consumers that are still there are dropped. NULL is fine. */
+struct bus *bus_open(struct loop *l, struct store *s, const struct bus_options *options,
+                     struct error *err);
+/*
+ * Before the store closes. Listeners and consumers that are still there are dropped. NULL is fine.
+ */
 void bus_close(struct bus *b);
 /* Takes effect at the next pruning. */
 void bus_set_retention(struct bus *b, const int64_t retention_ms[STREAM_COUNT]);
 
 /*
  * Events of one transaction. The store function fills it (bus_append), the completion publishes it.
- * Because store functions may be repeated, bus_append's caller starts its function with bus_batch_reset.
+ * Because store functions may be repeated, bus_append's caller starts its function with
+ * bus_batch_reset.
  */
 struct bus_batch {
         struct bus_event **events; /* owned copies, seq filled in */
@@ -90,19 +97,20 @@ struct bus_batch {
 void bus_batch_reset(struct bus_batch *b);
 void bus_batch_release(struct bus_batch *b);
 /*
- * Inside a store function: 1 appended (*seq set; copied into batch unless NULL), 0 an event with this
- * adapter and key exists already (*seq = that one), -1.
+ * Inside a store function: 1 appended (*seq set; copied into batch unless NULL), 0 an event with
+ * this adapter and key exists already (*seq = that one), -1.
  */
-int bus_append(struct store_tx *tx, struct bus_batch *batch, const struct bus_event *e, int64_t *seq,
-               struct error *err);
+int bus_append(struct store_tx *tx, struct bus_batch *batch, const struct bus_event *e,
+               int64_t *seq, struct error *err);
 /* 1: the event of this adapter with this key, *seq set; 0: there is none; -1. */
-int bus_find(struct store_tx *tx, const char *adapter, const char *key, int64_t *seq, struct error *err);
+int bus_find(struct store_tx *tx, const char *adapter, const char *key, int64_t *seq,
+             struct error *err);
 /* On the loop, after the commit: tells listeners and consumers; empties the batch. */
 void bus_publish(struct bus *b, struct bus_batch *batch);
 
 /*
- * Live listeners: every published event, on the loop. Leaving during a call is fine; what a listener
- * publishes comes after what made it.
+ * Live listeners: every published event, on the loop. Leaving during a call is fine; what a
+ * listener publishes comes after what made it.
  */
 typedef void bus_listener_fn(void *arg, const struct bus_event *e);
 struct bus_listener;
@@ -120,19 +128,19 @@ struct bus_consumer *bus_consume(struct bus *b, const char *name, unsigned strea
                                  bus_consumer_fn *fn, void *arg);
 void bus_consumer_ack(struct bus_consumer *c);
 /*
- * Stops; the cursor stays for the next time. Events wait for it as long as their retention says, counted
- * from now; what is deleted after that is counted and told when it comes back.
+ * Stops; the cursor stays for the next time. Events wait for it as long as their retention says,
+ * counted from now; what is deleted after that is counted and told when it comes back.
  */
 void bus_consumer_stop(struct bus_consumer *c);
 /*
- * How many events (of all streams) were deleted while it was away for too long. Known when fn is called
- * for the first time, 0 again after the first acknowledgement.
+ * How many events (of all streams) were deleted while it was away for too long. Known when fn is
+ * called for the first time, 0 again after the first acknowledgement.
  */
 int64_t bus_consumer_missed(const struct bus_consumer *c);
 
 /*
- * For owners that move their cursor inside their own transaction. Such an owner says once that it is there
- * (bus_cursor_hold), and is waited for until the bus closes.
+ * For owners that move their cursor inside their own transaction. Such an owner says once that it
+ * is there (bus_cursor_hold), and is waited for until the bus closes.
  */
 void bus_cursor_hold(struct bus *b, const char *name);
 int bus_cursor_get(struct store_tx *tx, const char *name, int64_t *seq,
@@ -146,15 +154,16 @@ struct bus_cursor {
         int64_t seq;      /* it has done everything up to here */
         int64_t lag;      /* so many came after that, counting those already deleted */
         int64_t seen_ms;  /* when it was last there, to the hour */
-        int64_t missed;   /* events that were deleted before it read them; see bus_consumer_missed */
+        /* events that were deleted before it read them; see bus_consumer_missed */
+        int64_t missed;
 };
 typedef void bus_cursor_fn(void *arg, const struct bus_cursor *c);
 /* Inside a store function: all of them, by name. 0 or -1. */
 int bus_cursors(struct store_tx *tx, bus_cursor_fn *each, void *arg, struct error *err);
 
 /*
- * Reading pages, inside a store function. Filters NULL or 0: all. Newest first when before > 0, else
- * oldest first after `after`.
+ * Reading pages, inside a store function. Filters NULL or 0: all. Newest first when before > 0,
+ * else oldest first after `after`.
  */
 struct bus_filter {
         int64_t after, before;
@@ -164,13 +173,16 @@ struct bus_filter {
         const char *channel;
         const char *trace;
         int64_t since_ms, until_ms; /* since <= time < until */
-        /* Only events of adapters (NULL: of none) for which this is true; NULL: all. On the store's thread. */
+        /*
+         * Only events of adapters (NULL: of none) for which this is true; NULL: all. On the store's
+         * thread.
+         */
         bool (*may)(const void *may_arg, const char *adapter);
         const void *may_arg;
 };
 /*
- * Calls each(arg, event) for up to limit events; returns how many, or -1. Looks at no more than 50 *
- * limit rows (min 5000); *scanned_to (may be NULL) = the last seq looked at.
+ * Calls each(arg, event) for up to limit events; returns how many, or -1. Looks at no more than 50
+ * * limit rows (min 5000); *scanned_to (may be NULL) = the last seq looked at.
  */
 int bus_read(struct store_tx *tx, const struct bus_filter *f, unsigned limit, bus_listener_fn *each,
              void *arg, int64_t *scanned_to, struct error *err);

@@ -1,9 +1,10 @@
 /*
  * bus_driver: how committed events travel. Callers see bus.h; this is for drivers.
  *
- * The rows are the record whatever the driver. It gets every published batch once, in order, and has to
- * see to it that each event is handed to bus_deliver once on this process's loop: the local driver does
- * so at once, one with a broker relays the batch and delivers what comes back, also from other processes.
+ * The rows are the record whatever the driver. It gets every published batch once, in order, and
+ * has to see to it that each event is handed to bus_deliver once on this process's loop: the local
+ * driver does so at once, one with a broker relays the batch and delivers what comes back, also
+ * from other processes.
  */
 #ifndef BUS_BUS_DRIVER_H
 #define BUS_BUS_DRIVER_H

@@ -1,14 +1,14 @@
 /*
  * Durable consumers: a name, a cursor, a page at a time.
  *
- * A consumer always reads its events back from the store, also those just published: what is committed
- * and in order is known there and nowhere else (a batch may be published late, or never when the process
- * died in between).
+ * A consumer always reads its events back from the store, also those just published: what is
+ * committed and in order is known there and nowhere else (a batch may be published late, or never
+ * when the process died in between).
  *
  *      STARTING ──► IDLE ◄──► READING ──► WORKING ──► ACKING ──► READING
  *
- * One store call is under way in STARTING, READING and ACKING; a consumer that is stopped meanwhile is
- * freed by its completion.
+ * One store call is under way in STARTING, READING and ACKING; a consumer that is stopped meanwhile
+ * is freed by its completion.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,8 +28,9 @@ struct bus_consumer {
         bus_consumer_fn *fn;
         void *arg;
         enum consumer_state state;
-        bool calling;   /* a store call is under way and will come back to us */
-        int64_t seq;    /* everything up to here has been handed over and acknowledged, or is of no concern */
+        bool calling; /* a store call is under way and will come back to us */
+        /* everything up to here has been handed over and acknowledged, or is of no concern */
+        int64_t seq;
         int64_t missed; /* see bus_consumer_missed */
         int64_t seen;   /* bus_head when the page was asked for */
         struct journal_page page;
@@ -72,14 +73,16 @@ static void on_retry(void *arg)
 }
 
 static void call_store(struct bus_consumer *c,
-                       void (*ask)(struct store *, store_fn *, store_done_fn *, void *), store_fn *fn,
-                       store_done_fn *done)
+                       void (*ask)(struct store *, store_fn *, store_done_fn *, void *),
+                       store_fn *fn, store_done_fn *done)
 {
         c->calling = true;
         ask(c->bus->store, fn, done, c);
 }
 
-/* --- starting: the cursor is made durable before the first event, so that pruning waits for us --- */
+/*
+ * --- starting: the cursor is made durable before the first event, so that pruning waits for us ---
+ */
 
 static int start_cursor(struct store_tx *tx, void *arg, struct error *err)
 {
@@ -258,8 +261,8 @@ static void add_position(struct bus_positions *p, const char *name, int64_t seq)
 }
 
 /*
- * What is of no concern to a consumer moves it on in memory only; its cursor follows here, so that a quiet
- * stream does not hold back the others.
+ * What is of no concern to a consumer moves it on in memory only; its cursor follows here, so that
+ * a quiet stream does not hold back the others.
  */
 void bus_positions_take(const struct bus *b, struct bus_positions *out)
 {

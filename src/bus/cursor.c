@@ -1,10 +1,11 @@
 /*
- * Cursors: how far each reader of the journal has come, and when its owner was last there. Everything here
- * runs inside store functions.
+ * Cursors: how far each reader of the journal has come, and when its owner was last there.
+ * Everything here runs inside store functions.
  *
- * A reader that is there holds back pruning for as long as it needs. One that is not is waited for as long
- * as the events are kept, and no longer, or a name that is never used again would keep the journal for
- * ever. Its row stays: when it comes back after all it goes on where it stopped and is told what it missed.
+ * A reader that is there holds back pruning for as long as it needs. One that is not is waited for
+ * as long as the events are kept, and no longer, or a name that is never used again would keep the
+ * journal for ever. Its row stays: when it comes back after all it goes on where it stopped and is
+ * told what it missed.
  */
 #include <stdlib.h>
 
@@ -42,9 +43,10 @@ int bus_cursor_get(struct store_tx *tx, const char *name, int64_t *seq, struct e
 int bus_cursor_set(struct store_tx *tx, const char *name, int64_t seq, struct error *err)
 {
         struct store_stmt *s = store_prepare(
-                tx, "INSERT INTO cursors(name, seq, updated_ms) VALUES(?1, ?2, ?3) "
-                    "ON CONFLICT(name) DO UPDATE SET seq = excluded.seq, updated_ms = excluded.updated_ms, "
-                    "missed = 0 WHERE excluded.seq > cursors.seq");
+                tx,
+                "INSERT INTO cursors(name, seq, updated_ms) VALUES(?1, ?2, ?3) "
+                "ON CONFLICT(name) DO UPDATE SET seq = excluded.seq, updated_ms = excluded.updated_ms, "
+                "missed = 0 WHERE excluded.seq > cursors.seq");
 
         store_bind_text(s, 1, name);
         store_bind_int(s, 2, seq);
@@ -52,11 +54,13 @@ int bus_cursor_set(struct store_tx *tx, const char *name, int64_t seq, struct er
         return store_run(s, err);
 }
 
-int cursor_seen(struct store_tx *tx, const char *name, int64_t seq, int64_t stale_ms, struct error *err)
+int cursor_seen(struct store_tx *tx, const char *name, int64_t seq, int64_t stale_ms,
+                struct error *err)
 {
-        struct store_stmt *s = store_prepare(tx, "UPDATE cursors SET updated_ms = ?3, "
-                                                 "seq = CASE WHEN ?2 > seq THEN ?2 ELSE seq END "
-                                                 "WHERE name = ?1 AND (?2 > seq OR updated_ms < ?4)");
+        struct store_stmt *s =
+                store_prepare(tx, "UPDATE cursors SET updated_ms = ?3, "
+                                  "seq = CASE WHEN ?2 > seq THEN ?2 ELSE seq END "
+                                  "WHERE name = ?1 AND (?2 > seq OR updated_ms < ?4)");
 
         store_bind_text(s, 1, name);
         store_bind_int(s, 2, seq);
@@ -67,7 +71,8 @@ int cursor_seen(struct store_tx *tx, const char *name, int64_t seq, int64_t stal
 
 int cursor_missed(struct store_tx *tx, const char *name, int64_t events, struct error *err)
 {
-        struct store_stmt *s = store_prepare(tx, "UPDATE cursors SET missed = missed + ?2 WHERE name = ?1");
+        struct store_stmt *s =
+                store_prepare(tx, "UPDATE cursors SET missed = missed + ?2 WHERE name = ?1");
 
         store_bind_text(s, 1, name);
         store_bind_int(s, 2, events);
@@ -76,7 +81,8 @@ int cursor_missed(struct store_tx *tx, const char *name, int64_t events, struct 
 
 int cursors_passed(struct store_tx *tx, int64_t seen_since_ms, int64_t *out, struct error *err)
 {
-        struct store_stmt *s = store_prepare(tx, "SELECT min(seq) FROM cursors WHERE updated_ms >= ?1");
+        struct store_stmt *s =
+                store_prepare(tx, "SELECT min(seq) FROM cursors WHERE updated_ms >= ?1");
 
         store_bind_int(s, 1, seen_since_ms);
         return store_number(s, INT64_MAX, out, err);
@@ -84,7 +90,8 @@ int cursors_passed(struct store_tx *tx, int64_t seen_since_ms, int64_t *out, str
 
 /* --- lists --- */
 
-static int each_row(struct store_stmt *s, int64_t head, bus_cursor_fn *each, void *arg, struct error *err)
+static int each_row(struct store_stmt *s, int64_t head, bus_cursor_fn *each, void *arg,
+                    struct error *err)
 {
         int rc;
 
@@ -109,8 +116,10 @@ int bus_cursors(struct store_tx *tx, bus_cursor_fn *each, void *arg, struct erro
 
         if (journal_extent(tx, &extent, err) != 0)
                 return -1;
-        return each_row(store_prepare(tx, "SELECT name, seq, updated_ms, missed FROM cursors ORDER BY name"),
-                        extent.head, each, arg, err);
+        return each_row(
+                store_prepare(tx,
+                              "SELECT name, seq, updated_ms, missed FROM cursors ORDER BY name"),
+                extent.head, each, arg, err);
 }
 
 static void add_to_list(void *arg, const struct bus_cursor *c)
@@ -127,8 +136,8 @@ static void add_to_list(void *arg, const struct bus_cursor *c)
 
 int cursors_behind(struct store_tx *tx, int64_t seq, struct cursor_list *out, struct error *err)
 {
-        struct store_stmt *s =
-                store_prepare(tx, "SELECT name, seq, updated_ms, missed FROM cursors WHERE seq < ?1");
+        struct store_stmt *s = store_prepare(
+                tx, "SELECT name, seq, updated_ms, missed FROM cursors WHERE seq < ?1");
 
         store_bind_int(s, 1, seq);
         return each_row(s, seq, add_to_list, out, err);

@@ -47,7 +47,8 @@ static const char *keyed_adapter(const struct bus_event *e)
         return e->key && !e->adapter ? "" : e->adapter;
 }
 
-int bus_find(struct store_tx *tx, const char *adapter, const char *key, int64_t *seq, struct error *err)
+int bus_find(struct store_tx *tx, const char *adapter, const char *key, int64_t *seq,
+             struct error *err)
 {
         struct store_stmt *s = store_prepare(
                 tx, "SELECT seq FROM journal WHERE adapter = ?1 AND key = ?2 AND key IS NOT NULL");
@@ -62,16 +63,19 @@ int bus_find(struct store_tx *tx, const char *adapter, const char *key, int64_t 
         return rc;
 }
 
-static int find_duplicate(struct store_tx *tx, const struct bus_event *e, int64_t *seq, struct error *err)
+static int find_duplicate(struct store_tx *tx, const struct bus_event *e, int64_t *seq,
+                          struct error *err)
 {
         int rc = bus_find(tx, e->adapter, e->key, seq, err);
 
         if (rc == 0)
-                return error_set(err, ERR_INTERNAL, "event '%s' was refused by the journal", e->type);
+                return error_set(err, ERR_INTERNAL, "event '%s' was refused by the journal",
+                                 e->type);
         return rc == 1 ? 0 : -1;
 }
 
-static int insert(struct store_tx *tx, int stream, const struct bus_event *e, int64_t *seq, struct error *err)
+static int insert(struct store_tx *tx, int stream, const struct bus_event *e, int64_t *seq,
+                  struct error *err)
 {
         struct store_stmt *s = store_prepare(
                 tx,
@@ -90,8 +94,8 @@ static int insert(struct store_tx *tx, int stream, const struct bus_event *e, in
         return store_insert(s, seq, err);
 }
 
-int bus_append(struct store_tx *tx, struct bus_batch *batch, const struct bus_event *e, int64_t *seq,
-               struct error *err)
+int bus_append(struct store_tx *tx, struct bus_batch *batch, const struct bus_event *e,
+               int64_t *seq, struct error *err)
 {
         struct bus_event row = *e;
         int stream = bus_stream_of(e->type);
@@ -180,13 +184,15 @@ static struct store_stmt *start_chat_scan(struct store_tx *tx, const struct bus_
 
         _Static_assert(STREAM_MESSAGE == 0, "the index names the stream");
         if (f->before > 0)
-                s = store_prepare(tx, "SELECT " COLUMNS
-                                      " FROM journal WHERE stream = 0 AND adapter = ?3 AND channel = ?4"
-                                      " AND seq > ?1 AND seq < ?2 ORDER BY seq DESC");
+                s = store_prepare(tx,
+                                  "SELECT " COLUMNS
+                                  " FROM journal WHERE stream = 0 AND adapter = ?3 AND channel = ?4"
+                                  " AND seq > ?1 AND seq < ?2 ORDER BY seq DESC");
         else
-                s = store_prepare(tx, "SELECT " COLUMNS
-                                      " FROM journal WHERE stream = 0 AND adapter = ?3 AND channel = ?4"
-                                      " AND seq > ?1 AND seq < ?2 ORDER BY seq");
+                s = store_prepare(tx,
+                                  "SELECT " COLUMNS
+                                  " FROM journal WHERE stream = 0 AND adapter = ?3 AND channel = ?4"
+                                  " AND seq > ?1 AND seq < ?2 ORDER BY seq");
         store_bind_int(s, 1, f->after);
         store_bind_int(s, 2, f->before > 0 ? f->before : INT64_MAX);
         store_bind_text(s, 3, f->adapter);
@@ -201,27 +207,29 @@ static struct store_stmt *start_scan(struct store_tx *tx, const struct bus_filte
         if (is_one_chat(f))
                 return start_chat_scan(tx, f);
         if (f->before <= 0) {
-                s = store_prepare(tx, "SELECT " COLUMNS " FROM journal WHERE seq > ?1 ORDER BY seq");
+                s = store_prepare(tx,
+                                  "SELECT " COLUMNS " FROM journal WHERE seq > ?1 ORDER BY seq");
                 store_bind_int(s, 1, f->after);
                 return s;
         }
-        s = store_prepare(tx,
-                          "SELECT " COLUMNS " FROM journal WHERE seq > ?1 AND seq < ?2 ORDER BY seq DESC");
+        s = store_prepare(tx, "SELECT " COLUMNS
+                              " FROM journal WHERE seq > ?1 AND seq < ?2 ORDER BY seq DESC");
         store_bind_int(s, 1, f->after);
         store_bind_int(s, 2, f->before);
         return s;
 }
 
 /*
- * Rows are filtered here, not by the database, so that a rare match ends after a bounded number of rows.
- * *ended: no row was left.
+ * Rows are filtered here, not by the database, so that a rare match ends after a bounded number of
+ * rows. *ended: no row was left.
  */
-static int scan(struct store_tx *tx, const struct bus_filter *f, unsigned limit, bus_listener_fn *each,
-                void *arg, int64_t *scanned_to, bool *ended, struct error *err)
+static int scan(struct store_tx *tx, const struct bus_filter *f, unsigned limit,
+                bus_listener_fn *each, void *arg, int64_t *scanned_to, bool *ended,
+                struct error *err)
 {
         struct store_stmt *s = start_scan(tx, f);
-        int64_t budget =
-                limit * (int64_t)SCAN_FACTOR > SCAN_LEAST ? limit * (int64_t)SCAN_FACTOR : SCAN_LEAST;
+        int64_t budget = limit * (int64_t)SCAN_FACTOR > SCAN_LEAST ? limit * (int64_t)SCAN_FACTOR
+                                                                   : SCAN_LEAST;
         unsigned found = 0;
         int rc = 1;
 
@@ -262,8 +270,8 @@ int journal_page(struct store_tx *tx, struct journal_page *page, struct error *e
         struct bus_filter f = { .after = page->after, .streams = page->streams };
 
         bus_batch_reset(&page->events);
-        return scan(tx, &f, page->limit, add_to_page, &page->events, &page->scanned_to, &page->to_the_end,
-                    err) < 0
+        return scan(tx, &f, page->limit, add_to_page, &page->events, &page->scanned_to,
+                    &page->to_the_end, err) < 0
                        ? -1
                        : 0;
 }
@@ -271,8 +279,8 @@ int journal_page(struct store_tx *tx, struct journal_page *page, struct error *e
 /* --- extent and pruning --- */
 
 /*
- * The head is noted when events are deleted: with an empty journal nothing else tells where the numbers
- * had got to.
+ * The head is noted when events are deleted: with an empty journal nothing else tells where the
+ * numbers had got to.
  */
 int journal_extent(struct store_tx *tx, struct journal_extent *out, struct error *err)
 {
@@ -281,8 +289,10 @@ int journal_extent(struct store_tx *tx, struct journal_extent *out, struct error
         if (store_number(store_prepare(tx, "SELECT max(seq) FROM journal"), 0, &last, err) != 0 ||
             store_number(store_prepare(tx, "SELECT min(seq) FROM journal"), 0, &first, err) != 0 ||
             store_number(
-                    store_prepare(tx, "SELECT CAST(value AS BIGINT) FROM meta WHERE key = 'journal_head'"), 0,
-                    &noted, err) != 0)
+                    store_prepare(
+                            tx,
+                            "SELECT CAST(value AS BIGINT) FROM meta WHERE key = 'journal_head'"),
+                    0, &noted, err) != 0)
                 return -1;
         out->head = last > noted ? last : noted;
         out->tail = first > 0 ? first : out->head + 1;
@@ -291,9 +301,9 @@ int journal_extent(struct store_tx *tx, struct journal_extent *out, struct error
 
 static int note_head(struct store_tx *tx, int64_t head, struct error *err)
 {
-        struct store_stmt *s =
-                store_prepare(tx, "INSERT INTO meta(key, value) VALUES('journal_head', CAST(?1 AS TEXT)) "
-                                  "ON CONFLICT(key) DO UPDATE SET value = excluded.value");
+        struct store_stmt *s = store_prepare(
+                tx, "INSERT INTO meta(key, value) VALUES('journal_head', CAST(?1 AS TEXT)) "
+                    "ON CONFLICT(key) DO UPDATE SET value = excluded.value");
 
         store_bind_int(s, 1, head);
         return store_run(s, err);
@@ -310,13 +320,14 @@ static int64_t latest_cutoff(const struct journal_sweep *sweep)
 }
 
 /*
- * Is the next event after sweep->at old enough to be looked at? 1: yes, *from set to just before it. One from the future tells nothing about
- * those behind it, so the sweep goes on.
+ * Is the next event after sweep->at old enough to be looked at? 1: yes, *from set to just before
+ * it. One from the future tells nothing about those behind it, so the sweep goes on.
  */
-static int next_old(struct store_tx *tx, const struct journal_sweep *sweep, int64_t *from, struct error *err)
+static int next_old(struct store_tx *tx, const struct journal_sweep *sweep, int64_t *from,
+                    struct error *err)
 {
-        struct store_stmt *s =
-                store_prepare(tx, "SELECT seq, time_ms FROM journal WHERE seq > ?1 ORDER BY seq LIMIT 1");
+        struct store_stmt *s = store_prepare(
+                tx, "SELECT seq, time_ms FROM journal WHERE seq > ?1 ORDER BY seq LIMIT 1");
         int rc;
 
         store_bind_int(s, 1, sweep->at);
@@ -332,8 +343,8 @@ static int next_old(struct store_tx *tx, const struct journal_sweep *sweep, int6
 }
 
 /*
- * What a sweep deletes of the numbers in (?1, ?2]: older than its stream's cutoff, and passed by everybody
- * who holds the stream. The streams are numbers: _Static_assert below.
+ * What a sweep deletes of the numbers in (?1, ?2]: older than its stream's cutoff, and passed by
+ * everybody who holds the stream. The streams are numbers: _Static_assert below.
  */
 #define OLD_EVENTS                                                                   \
         "journal.seq > ?1 AND journal.seq <= ?2 AND time_ms < CASE stream "          \
@@ -349,8 +360,8 @@ struct part {
         int64_t passed[STREAM_COUNT]; /* everybody who holds the stream has come so far */
 };
 
-static void bind_part(struct store_stmt *s, const struct journal_sweep *sweep, const struct part *part,
-                      int64_t from)
+static void bind_part(struct store_stmt *s, const struct journal_sweep *sweep,
+                      const struct part *part, int64_t from)
 {
         _Static_assert(STREAM_COUNT == 9, "the statement names every stream");
         store_bind_int(s, 1, from);
@@ -361,7 +372,10 @@ static void bind_part(struct store_stmt *s, const struct journal_sweep *sweep, c
         }
 }
 
-/* What a platform may tell us again must still be known then, though nobody may read it any more: its key stays for a while. */
+/*
+ * What a platform may tell us again must still be known then, though nobody may read it any more:
+ * its key stays for a while.
+ */
 static int delete_old(struct store_tx *tx, struct journal_sweep *sweep, const struct part *part,
                       struct error *err)
 {
@@ -383,8 +397,8 @@ static int delete_old(struct store_tx *tx, struct journal_sweep *sweep, const st
 }
 
 /* How many events that come after `seq` are about to be deleted. */
-static int count_lost(struct store_tx *tx, const struct journal_sweep *sweep, const struct part *part,
-                      int64_t seq, int64_t *out, struct error *err)
+static int count_lost(struct store_tx *tx, const struct journal_sweep *sweep,
+                      const struct part *part, int64_t seq, int64_t *out, struct error *err)
 {
         struct store_stmt *s = store_prepare(tx, "SELECT count(*) FROM journal WHERE " OLD_EVENTS
                                                  " AND (key IS NULL OR payload <> '{}')");
@@ -408,7 +422,8 @@ static int note_lost(struct store_tx *tx, struct journal_sweep *sweep, const str
                 if (rc == 0 && lost > 0)
                         rc = cursor_missed(tx, c->name, lost, err);
                 if (rc == 0 && lost > 0 && c->missed == 0)
-                        buf_addf(&sweep->lapsed, "%s%s", sweep->lapsed.len > 0 ? ", " : "", c->name);
+                        buf_addf(&sweep->lapsed, "%s%s", sweep->lapsed.len > 0 ? ", " : "",
+                                 c->name);
         }
         cursor_list_release(&behind);
         return rc;

@@ -1,6 +1,6 @@
 /*
- * journal: the rows of the bus. Inside the bus room; the rest of it is declared in bus.h (bus_append,
- * bus_read, cursors).
+ * journal: the rows of the bus. Inside the bus room; the rest of it is declared in bus.h
+ * (bus_append, bus_read, cursors).
  */
 #ifndef BUS_JOURNAL_H
 #define BUS_JOURNAL_H
@@ -16,14 +16,17 @@ struct journal_extent {
 int journal_extent(struct store_tx *tx, struct journal_extent *out, struct error *err);
 
 /*
- * One step of pruning: looks at the next thousand numbers after `at` and deletes those of their events that
- * are older than their stream's cutoff and that every durable cursor has passed, of those that were seen
- * since that cutoff: nobody holds an event for longer than it is kept for somebody who is there.
+ * One step of pruning: looks at the next thousand numbers after `at` and deletes those of their
+ * events that are older than their stream's cutoff and that every durable cursor has passed, of
+ * those that were seen since that cutoff: nobody holds an event for longer than it is kept for
+ * somebody who is there.
  */
 struct journal_sweep {
         int64_t cutoff_ms[STREAM_COUNT]; /* INT64_MIN: for ever */
-        int64_t future_ms;               /* later events carry a wrong clock's time: they are passed over */
-        int64_t keys_ms;   /* of later events the key stays: (adapter, key) is unique at least so long */
+        /* later events carry a wrong clock's time: they are passed over */
+        int64_t future_ms;
+        /* of later events the key stays: (adapter, key) is unique at least so long */
+        int64_t keys_ms;
         int64_t at;        /* where to look */
         int64_t next;      /* where to look next time; 0: from the beginning */
         int64_t deleted;   /* events that can no longer be read */
@@ -60,10 +63,12 @@ int cursors_behind(struct store_tx *tx, int64_t seq, struct cursor_list *out, st
 /* How far all have come who were seen since then; INT64_MAX when nobody was. */
 int cursors_passed(struct store_tx *tx, int64_t seen_since_ms, int64_t *out, struct error *err);
 /*
- * Its owner is there, and has come at least so far. Where that is no news it is noted only when the last note is older than stale_ms: an
- * idle program does not write. A name that is unknown stays so.
+ * Its owner is there, and has come at least so far. Where that is no news it is noted only when the
+ * last note is older than stale_ms: an idle program does not write. A name that is unknown stays
+ * so.
  */
-int cursor_seen(struct store_tx *tx, const char *name, int64_t seq, int64_t stale_ms, struct error *err);
+int cursor_seen(struct store_tx *tx, const char *name, int64_t seq, int64_t stale_ms,
+                struct error *err);
 /* So many more events were deleted before it read them. */
 int cursor_missed(struct store_tx *tx, const char *name, int64_t events, struct error *err);
 

@@ -1,9 +1,9 @@
 /*
  * Retention: old events go, a thousand numbers per transaction, as long as there are any.
  *
- * With one retention for all streams the old events are simply the front of the journal. Where one stream
- * is kept longer, its events stay behind and would be looked at again every time; so a round that finds
- * only those stops after a while, and the next one goes on from there.
+ * With one retention for all streams the old events are simply the front of the journal. Where one
+ * stream is kept longer, its events stay behind and would be looked at again every time; so a round
+ * that finds only those stops after a while, and the next one goes on from there.
  */
 #include <stdlib.h>
 
@@ -12,10 +12,11 @@
 #include "base/mem.h"
 #include "bus/bus_private.h"
 
-#define HOUR_MS      (60 * 60 * INT64_C(1000))
-#define DAY_MS       (24 * 60 * 60 * INT64_C(1000))
-#define KEYS_KEPT_MS (2 * DAY_MS) /* Telegram repeats an update for a day; nobody we know of for longer */
-#define IDLE_STEPS   20           /* steps without a deletion before a round pauses */
+#define HOUR_MS (60 * 60 * INT64_C(1000))
+#define DAY_MS  (24 * 60 * 60 * INT64_C(1000))
+/* Telegram repeats an update for a day; nobody we know of for longer */
+#define KEYS_KEPT_MS (2 * DAY_MS)
+#define IDLE_STEPS   20 /* steps without a deletion before a round pauses */
 
 struct prune {
         struct bus *bus; /* NULL: it has closed */
@@ -46,7 +47,8 @@ static int sweep(struct store_tx *tx, void *arg, struct error *err)
         struct prune *p = arg;
 
         for (unsigned i = 0; i < p->present.count; i++)
-                if (cursor_seen(tx, p->present.items[i].name, p->present.items[i].seq, p->stale_ms, err) != 0)
+                if (cursor_seen(tx, p->present.items[i].name, p->present.items[i].seq, p->stale_ms,
+                                err) != 0)
                         return -1;
         return journal_sweep(tx, &p->sweep, err);
 }
@@ -66,8 +68,8 @@ static void on_swept(void *arg, const struct error *err)
                 return;
         }
         if (p->sweep.lapsed.len > 0)
-                log_warn("a consumer has been away for longer than events are kept; it is not waited for any "
-                         "longer",
+                log_warn("a consumer has been away for longer than events are kept; it is not "
+                         "waited for any longer",
                          LOG_S("consumer", p->sweep.lapsed.data));
         p->bus->extent.tail = p->sweep.extent.tail;
         p->sweep.at = p->sweep.next;
@@ -94,8 +96,8 @@ static void set_cutoffs(struct prune *p)
 
                 p->sweep.cutoff_ms[i] = keep < 0 ? INT64_MIN : now - keep;
                 if (p->stale_ms < p->sweep.cutoff_ms[i])
-                        p->stale_ms = p->sweep.cutoff_ms
-                                              [i]; /* who is there counts for the shortest retention, too */
+                        /* who is there counts for the shortest retention, too */
+                        p->stale_ms = p->sweep.cutoff_ms[i];
         }
         p->sweep.future_ms = now + DAY_MS;
         p->sweep.keys_ms = now - KEYS_KEPT_MS;

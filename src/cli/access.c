@@ -11,10 +11,12 @@
 #define ACCESS  "/api/v2/access/"
 #define PAIRING "/api/v2/pairing"
 
-static int ask(const struct args *a, struct client *c, const char *method, const char *path, struct buf *body,
-               rest_print_fn *print, struct error *err)
+static int ask(const struct args *a, struct client *c, const char *method, const char *path,
+               struct buf *body, rest_print_fn *print, struct error *err)
 {
-        struct client_request request = { .method = method, .path = path, .body = body ? body->data : NULL };
+        struct client_request request = { .method = method,
+                                          .path = path,
+                                          .body = body ? body->data : NULL };
         int rc = rest_change(a, c, &request, print, err);
 
         if (body)
@@ -23,8 +25,8 @@ static int ask(const struct args *a, struct client *c, const char *method, const
 }
 
 /* DELETE of prefix and the operand behind the action. */
-static int withdraw(const struct args *a, struct client *c, const char *prefix, rest_print_fn *print,
-                    struct error *err)
+static int withdraw(const struct args *a, struct client *c, const char *prefix,
+                    rest_print_fn *print, struct error *err)
 {
         char *path = rest_path(prefix, a->operands[1], "");
         int rc = ask(a, c, "DELETE", path, NULL, print, err);
@@ -39,8 +41,8 @@ static void print_rule(const json_t *r)
 {
         bool holds = json_flag(r, "enabled", true) && !json_flag(r, "expired", false);
 
-        printf("%s%-8s %-5s ", style(stdout, holds ? STYLE_PLAIN : STYLE_DIM), json_str(r, "id", "?"),
-               json_str(r, "ruleType", "?"));
+        printf("%s%-8s %-5s ", style(stdout, holds ? STYLE_PLAIN : STYLE_DIM),
+               json_str(r, "id", "?"), json_str(r, "ruleType", "?"));
         print_line(stdout, json_str(r, "platformUserId", json_str(r, "personId", "?")), 80);
         printf(" on %s", json_str(r, "instanceId", "all adapters"));
         if (json_str(r, "place", NULL))
@@ -158,8 +160,9 @@ static void print_pairing(const json_t *r)
 
 static int list_pairings(struct args *a, struct client *c, struct error *err)
 {
-        return rest_list(a, c, PAIRING "?limit=100", "nobody waits with a code, and nobody was let in by one",
-                         print_pairing, err);
+        return rest_list(a, c, PAIRING "?limit=100",
+                         "nobody waits with a code, and nobody was let in by one", print_pairing,
+                         err);
 }
 
 static int decide(struct args *a, struct client *c, struct error *err)
@@ -172,7 +175,8 @@ static int decide(struct args *a, struct client *c, struct error *err)
         jsonw_str(&body, "code", a->operands[1]);
         jsonw_opt(&body, "until", approves ? args_value(a, "until") : NULL);
         jsonw_close(&body, '}');
-        return ask(a, c, "POST", approves ? PAIRING "/approve" : PAIRING "/deny", &body, print_pairing, err);
+        return ask(a, c, "POST", approves ? PAIRING "/approve" : PAIRING "/deny", &body,
+                   print_pairing, err);
 }
 
 static int revoke_pairing(struct args *a, struct client *c, struct error *err)

@@ -24,8 +24,8 @@ int usage_error(const struct command *c, const char *fmt, ...)
         vfprintf(stderr, fmt, ap);
         va_end(ap);
         if (c)
-                fprintf(stderr, "\nusage: dragoman %s %s\nmore: dragoman help %s\n", c->name, c->usage,
-                        c->name);
+                fprintf(stderr, "\nusage: dragoman %s %s\nmore: dragoman help %s\n", c->name,
+                        c->usage, c->name);
         else
                 fputs("\nmore: dragoman help\n", stderr);
         return CLI_USAGE;
@@ -142,7 +142,8 @@ static int parse_short(struct parsing *p, const char *word)
         return -1;
 }
 
-int args_parse(struct args *a, const struct command *c, const struct cli_env *env, int argc, char **argv)
+int args_parse(struct args *a, const struct command *c, const struct cli_env *env, int argc,
+               char **argv)
 {
         struct parsing p = { a, argc, 0, argv };
         bool only_operands = false;
@@ -198,7 +199,8 @@ int args_number(const struct args *a, const char *flag, long min, long max, long
         errno = 0;
         n = strtol(text, &end, 10);
         if (errno || end == text || *end || n < min || n > max) {
-                usage_error(a->command, "--%s: '%s' is not a number from %ld to %ld", flag, text, min, max);
+                usage_error(a->command, "--%s: '%s' is not a number from %ld to %ld", flag, text,
+                            min, max);
                 return -1;
         }
         *out = n;

@@ -1,8 +1,9 @@
 /*
  * ask: one message in, its answer out, exactly once.
  *
- * The message has an id of its own, so it may be posted again without harm: after a broken connection, a restart of the daemon, or when the
- * answer takes longer than one request may last. What is told at the end is read from the daemon's rows.
+ * The message has an id of its own, so it may be posted again without harm: after a broken
+ * connection, a restart of the daemon, or when the answer takes longer than one request may last.
+ * What is told at the end is read from the daemon's rows.
  */
 #ifndef CLI_ASK_H
 #define CLI_ASK_H

@@ -25,7 +25,8 @@ static int start_failed(const struct chat *chat, const struct error *err)
         if (log.len > 0)
                 fprintf(stderr, "its last words:\n%s", log.data);
         buf_release(&log);
-        return launch_exit_code(chat->launch) == CLI_OK ? CLI_FAILED : launch_exit_code(chat->launch);
+        return launch_exit_code(chat->launch) == CLI_OK ? CLI_FAILED
+                                                        : launch_exit_code(chat->launch);
 }
 
 static int find_or_start(struct chat *chat)
@@ -68,12 +69,14 @@ static char *find_adapter(struct client *c)
 /* Process ids come again; with the time they do not continue somebody else's conversation. */
 static char *new_channel(void)
 {
-        return mem_printf("chat-%llx-%d", (unsigned long long)(clock_wall_ms() / 1000), (int)getpid());
+        return mem_printf("chat-%llx-%d", (unsigned long long)(clock_wall_ms() / 1000),
+                          (int)getpid());
 }
 
 static int talk(struct chat *chat)
 {
-        const char *adapter = args_value(chat->args, "adapter"), *channel = args_value(chat->args, "channel");
+        const char *adapter = args_value(chat->args, "adapter"),
+                   *channel = args_value(chat->args, "channel");
         bool terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && !chat->args->json;
 
         chat->adapter = adapter ? mem_strdup(adapter) : find_adapter(chat->client);

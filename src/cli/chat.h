@@ -1,5 +1,6 @@
 /*
- * chat: what the two ways of chatting share. A terminal gets editing, streaming and a banner; anything else one answer per line.
+ * chat: what the two ways of chatting share. A terminal gets editing, streaming and a banner;
+ * anything else one answer per line.
  */
 #ifndef CLI_CHAT_H
 #define CLI_CHAT_H

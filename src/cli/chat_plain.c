@@ -34,7 +34,8 @@ static void print_reply_json(const struct ask_reply *r)
 
 static void tell_failure(const struct ask_reply *r)
 {
-        fprintf(stderr, "dragoman: no answer to %s (%s)", r->event ? r->event : "the message", r->status);
+        fprintf(stderr, "dragoman: no answer to %s (%s)", r->event ? r->event : "the message",
+                r->status);
         if (r->reason) {
                 fputs(": ", stderr);
                 print_text(stderr, r->reason, strlen(r->reason));

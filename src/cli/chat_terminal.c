@@ -1,9 +1,10 @@
 /*
- * A conversation in a terminal. Two phases take turns: a line is edited, then its answer is shown as it comes.
+ * A conversation in a terminal. Two phases take turns: a line is edited, then its answer is shown
+ * as it comes.
  *
- * What was streamed and what the daemon finally says the answer is are brought together: the pieces are a preview, the end of the ask
- * is the truth. When the stream breaks, the preview stops where it is and the rest is printed at the end, so nothing is shown twice or
- * missed.
+ * What was streamed and what the daemon finally says the answer is are brought together: the pieces
+ * are a preview, the end of the ask is the truth. When the stream breaks, the preview stops where
+ * it is and the rest is printed at the end, so nothing is shown twice or missed.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -85,8 +86,9 @@ static void cancel_turn(struct terminal *t)
         path = mem_printf("/api/v2/turns/%s/cancel", t->turn);
         t->cancel = client_start(
                 t->client,
-                &(struct client_request){
-                        .method = "POST", .path = path, .body = "{\"reason\":\"stopped in the terminal\"}" },
+                &(struct client_request){ .method = "POST",
+                                          .path = path,
+                                          .body = "{\"reason\":\"stopped in the terminal\"}" },
                 &handlers, t, NULL);
         free(path);
 }
@@ -117,7 +119,8 @@ static void on_started(struct terminal *t, const json_t *payload)
                 return;
         snprintf(t->turn, sizeof(t->turn), "%s", json_str(payload, "turnId", ""));
         if (t->streamed.len > 0)
-                t->preview = false; /* it begins anew: what is shown stays, what follows comes at the end */
+                /* it begins anew: what is shown stays, what follows comes at the end */
+                t->preview = false;
         if (t->cancel_wanted)
                 cancel_turn(t);
 }
@@ -329,8 +332,8 @@ static void print_agents(struct client *c)
                 const char *type = json_str(item, "type", "?");
 
                 if (strcmp(type, "demo") == 0)
-                        printf("  agent    a %sdemo%s that repeats what you write; with ANTHROPIC_API_KEY or "
-                               "OPENAI_API_KEY\n"
+                        printf("  agent    a %sdemo%s that repeats what you write; with "
+                               "ANTHROPIC_API_KEY or OPENAI_API_KEY\n"
                                "           in the environment a real model answers instead\n",
                                style(stdout, STYLE_WARN), style(stdout, STYLE_PLAIN));
                 else
@@ -343,8 +346,10 @@ static void print_banner(struct terminal *t)
 {
         const char *dir = client_dir(t->client), *base;
 
-        printf("\n%sDragoman %s%s: chat platforms and agents, connected. You are talking to your own "
-               "daemon%s.\n\n",
+        printf("\n"
+               "%sDragoman %s%s: chat platforms and agents, connected. You are talking to your "
+               "own daemon%s.\n"
+               "\n",
                style(stdout, STYLE_BOLD), DRAGOMAN_VERSION, style(stdout, STYLE_PLAIN),
                t->chat->launch ? ", started just now" : "");
         print_agents(t->client);
@@ -354,7 +359,8 @@ static void print_banner(struct terminal *t)
                dir, base);
         printf("  data     %s (your settings go to %s/config.json)\n", dir, dir);
         printf("  next     connect Discord or Telegram: docs/platforms/ (Slack is coming)\n"
-               "           in another terminal: dragoman status %s\n\n",
+               "           in another terminal: dragoman status %s\n"
+               "\n",
                dir);
         printf("%sWrite a message; /help for more, Ctrl-D to leave.%s\n", style(stdout, STYLE_DIM),
                style(stdout, STYLE_PLAIN));
@@ -367,7 +373,8 @@ static void start_follow(struct terminal *t)
                 .on_open = on_open, .on_event = on_event, .on_lost = on_lost, .on_failed = on_failed
         };
         char *adapter = http_escape(t->chat->adapter), *channel = http_escape(t->chat->channel);
-        char *query = mem_printf("instanceId=%s&channel=%s&types=turn.*,message.sent", adapter, channel);
+        char *query =
+                mem_printf("instanceId=%s&channel=%s&types=turn.*,message.sent", adapter, channel);
         struct follow_options options = { .query = query };
 
         t->follow = follow_new(t->client, &options, &handlers, t);
@@ -420,7 +427,9 @@ static void terminal_open(struct terminal *t, struct chat *chat)
 {
         char *history = mem_printf("%s/state/chat_history", client_dir(chat->client));
 
-        *t = (struct terminal){ .chat = chat, .client = chat->client, .loop = client_loop(chat->client) };
+        *t = (struct terminal){ .chat = chat,
+                                .client = chat->client,
+                                .loop = client_loop(chat->client) };
         buf_init(&t->streamed, 0);
         t->editor = editor_new(t->loop, "> ", history);
         watch_signals(t);

@@ -22,7 +22,8 @@ const char *command_nearest(const char *word)
         const char *names[32];
         size_t n = 0;
 
-        for (const struct command *c = commands; c->name && n + 1 < sizeof(names) / sizeof(names[0]); c++)
+        for (const struct command *c = commands;
+             c->name && n + 1 < sizeof(names) / sizeof(names[0]); c++)
                 names[n++] = c->name;
         names[n] = NULL;
         return settings_nearest(word, names);
@@ -75,9 +76,10 @@ static int unknown_command(const char *word)
                 return usage_error(NULL, "unknown command '%s' (did you mean '%s'?)", word, near);
         if (word[0] == '-')
                 return usage_error(NULL, "unknown flag '%s'; flags stand behind a command", word);
-        return usage_error(NULL,
-                           "unknown command '%s'; to start on a new directory of that name: dragoman run %s",
-                           word, word);
+        return usage_error(
+                NULL,
+                "unknown command '%s'; to start on a new directory of that name: dragoman run %s",
+                word, word);
 }
 
 int cli_main(int argc, char **argv, const struct cli_env *env)

@@ -1,7 +1,9 @@
 /*
- * cli: the command line. One file per command, one command table (commands.c) from which help comes.
+ * cli: the command line. One file per command, one command table (commands.c) from which help
+ * comes.
  *
- * Exit codes: 0 fine, 1 it failed, 64 wrong usage, 69 no daemon runs, 78 the configuration is wrong.
+ * Exit codes: 0 fine, 1 it failed, 64 wrong usage, 69 no daemon runs, 78 the configuration is
+ * wrong.
  */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H

@@ -68,8 +68,8 @@ const char *client_base(const struct client *c)
 
 static int no_daemon(const struct client *c, struct error *err)
 {
-        return error_set(err, ERR_NET, "no daemon runs on %s; start one with: dragoman run %s", c->dir,
-                         c->dir);
+        return error_set(err, ERR_NET, "no daemon runs on %s; start one with: dragoman run %s",
+                         c->dir, c->dir);
 }
 
 /* The first line of a file in the state directory: 0, or -1 with errno. */
@@ -109,16 +109,19 @@ static int locate(struct client *c, struct error *err)
         if (read_line(c->dir, "http.addr", address) < 0) {
                 if (errno == EACCES)
                         return error_set(err, ERR_REFUSED,
-                                         "cannot read '%s/state': %s; it belongs to another user", c->dir,
-                                         strerror(errno));
+                                         "cannot read '%s/state': %s; it belongs to another user",
+                                         c->dir, strerror(errno));
                 return no_daemon(c, err);
         }
-        /* a daemon that was killed leaves its address behind; whoever listens there now must not be told our key */
+        /*
+         * a daemon that was killed leaves its address behind; whoever listens there now must not be
+         * told our key
+         */
         if (offline_has_daemon(c->dir) == 0)
                 return no_daemon(c, err);
         if (read_line(c->dir, "operator.key", key) < 0)
-                return error_set(err, ERR_REFUSED, "cannot read '%s/state/operator.key': %s", c->dir,
-                                 strerror(errno));
+                return error_set(err, ERR_REFUSED, "cannot read '%s/state/operator.key': %s",
+                                 c->dir, strerror(errno));
         free(c->base);
         free(c->authorization);
         free(c->pin);
@@ -134,7 +137,9 @@ static int locate(struct client *c, struct error *err)
 struct http_call *client_start(struct client *c, const struct client_request *q,
                                const struct http_handlers *handlers, void *arg, struct error *err)
 {
-        struct http_request request = { .method = q->method, .silence_ms = q->silence_ms, .body = q->body };
+        struct http_request request = { .method = q->method,
+                                        .silence_ms = q->silence_ms,
+                                        .body = q->body };
         const char *headers[5] = { NULL };
         char *url, *key = NULL, *last = NULL;
         struct http_call *call;
@@ -193,7 +198,8 @@ static int told_error(const struct http_result *r, const json_t *json, struct er
         return error_set(err, kind_of(r->status), "the daemon answered with status %d", r->status);
 }
 
-int client_judge(const struct client *c, const struct http_result *r, json_t **out, struct error *err)
+int client_judge(const struct client *c, const struct http_result *r, json_t **out,
+                 struct error *err)
 {
         json_t *json;
         int rc;
@@ -230,7 +236,8 @@ static void on_done(void *arg, const struct http_result *result)
         a->done = true;
 }
 
-int client_ask(struct client *c, const struct client_request *request, json_t **out, struct error *err)
+int client_ask(struct client *c, const struct client_request *request, json_t **out,
+               struct error *err)
 {
         static const struct http_handlers handlers = { .on_done = on_done };
         struct asking a = { .client = c, .err = err };

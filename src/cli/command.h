@@ -1,8 +1,10 @@
 /*
- * command: a command of the program is a row: its name, how it is called, what it teaches, its flags, its function.
+ * command: a command of the program is a row: its name, how it is called, what it teaches, its
+ * flags, its function.
  *
- * Help, parsing, the nearest name of a mistyped word and the exit codes come from the rows (commands.c). A command's function gets
- * its flags and operands parsed; it takes its operands one by one, then calls args_end, which takes the optional DIR.
+ * Help, parsing, the nearest name of a mistyped word and the exit codes come from the rows
+ * (commands.c). A command's function gets its flags and operands parsed; it takes its operands one
+ * by one, then calls args_end, which takes the optional DIR.
  */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
@@ -50,11 +52,16 @@ struct args {
         bool json, wants_help, dir_given;
         const char **operands;
         size_t operand_count, next;
-        const char *values[COMMAND_MAX_FLAGS]; /* by the place in the command's table; "" for a switch */
+        /* by the place in the command's table; "" for a switch */
+        const char *values[COMMAND_MAX_FLAGS];
 };
 
-/* argv begins behind the command's name. 0, or -1 after the mistake was told on stderr. Release in both cases. */
-int args_parse(struct args *a, const struct command *c, const struct cli_env *env, int argc, char **argv);
+/*
+ * argv begins behind the command's name. 0, or -1 after the mistake was told on stderr. Release in
+ * both cases.
+ */
+int args_parse(struct args *a, const struct command *c, const struct cli_env *env, int argc,
+               char **argv);
 void args_release(struct args *a);
 /* The value of a flag, or NULL when it was not given. */
 const char *args_value(const struct args *a, const char *flag);
@@ -65,14 +72,21 @@ int args_number(const struct args *a, const char *flag, long min, long max, long
 int args_choice(const struct args *a, const char *flag, const char *const *choices, int fallback);
 /* The next operand; NULL after telling that `what` is missing. */
 const char *args_operand(struct args *a, const char *what);
-/* The next operand if it is one of `actions` (NULL-terminated), else `fallback` (NULL: one must be given; NULL after telling). */
+/*
+ * The next operand if it is one of `actions` (NULL-terminated), else `fallback` (NULL: one must be
+ * given; NULL after telling).
+ */
 const char *args_action(struct args *a, const char *const *actions, const char *fallback);
 /* Takes the optional DIR; nothing may follow. 0, or -1 after telling. */
 int args_end(struct args *a);
 
 /* Tells a mistake of usage, and where to learn more. Returns CLI_USAGE. */
-int usage_error(const struct command *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Tells a failure on stderr and, with --json, as {"error": ...} on stdout. Returns CLI_NO_DAEMON for ERR_NET, else CLI_FAILED. */
+int usage_error(const struct command *c, const char *fmt, ...)
+        __attribute__((format(printf, 2, 3)));
+/*
+ * Tells a failure on stderr and, with --json, as {"error": ...} on stdout. Returns CLI_NO_DAEMON
+ * for ERR_NET, else CLI_FAILED.
+ */
 int command_failed(const struct args *a, const struct error *err);
 /* Prints a JSON value, indented, and a newline. */
 struct json_t;

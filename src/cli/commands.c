@@ -33,7 +33,8 @@ static const struct flag send_flags[] = {
 };
 
 static const struct flag events_flags[] = {
-        { "type", "TYPES", "only these, separated by commas; a * at the end stands for anything", 0 },
+        { "type", "TYPES", "only these, separated by commas; a * at the end stands for anything",
+          0 },
         { "since", "WHERE", "begin after an event (evt-42) or at a time instead of now", 0 },
         { "adapter", "NAME", "only events of this adapter", 0 },
         { "channel", "ID", "only events of this channel", 0 },
@@ -43,7 +44,8 @@ static const struct flag events_flags[] = {
 
 static const struct flag route_flags[] = {
         { "since", "WHERE",
-          "replay what came after an event (evt-42), at a time or later, or within 30m, 2h, 1d (1d)", 0 },
+          "replay what came after an event (evt-42), at a time or later, or within 30m, 2h, 1d (1d)",
+          0 },
         { "config", "FILE", "replay by this configuration instead of DIR/config.json", 0 },
         { "all", NULL, "list also the events about which nothing would be different", 0 },
         { 0 },
@@ -55,7 +57,8 @@ static const struct flag dead_letters_flags[] = {
 };
 
 static const struct flag rules_flags[] = {
-        { "position", "N", "lower ones are tried first; those below 0 before the rules of the file", 0 },
+        { "position", "N", "lower ones are tried first; those below 0 before the rules of the file",
+          0 },
         { 0 },
 };
 
@@ -87,7 +90,8 @@ static const struct flag resume_flags[] = {
 
 static const struct flag keys_flags[] = {
         { "scope", "WORDS",
-          "what it may: read (default), write, admin, or messages:write and so on; commas part them", 0 },
+          "what it may: read (default), write, admin, or messages:write and so on; commas part them",
+          0 },
         { "adapter", "NAMES", "the only adapters it reaches, parted by commas; without it all", 0 },
         { "expires", "TIME", "when it ends, such as 2030-01-31T00:00:00Z; without it never", 0 },
         { "rate", "N", "requests a minute; without it 1000", 0 },
@@ -116,7 +120,8 @@ const struct command commands[] = {
           "  dragoman chat --channel notes < questions.txt > answers.txt\n",
           chat_flags, chat_command },
 
-        { "run", "[DIR] [--check] [--listen HOST:PORT] [--log-format text|json] [--log-level LEVEL]",
+        { "run",
+          "[DIR] [--check] [--listen HOST:PORT] [--log-format text|json] [--log-level LEVEL]",
           "start the daemon on a data directory",
           "Starts the daemon on DIR, which is made when it is not there. In it:\n"
           "  config.json   yours; never written by the daemon. Without it the defaults apply.\n"
@@ -191,7 +196,8 @@ const struct command commands[] = {
           "  dragoman events consumers\n",
           events_flags, events_command },
 
-        { "dead-letters", "[list | retry ID [--force]] [DIR]", "list what failed for good, and put it back",
+        { "dead-letters", "[list | retry ID [--force]] [DIR]",
+          "list what failed for good, and put it back",
           "A dead letter is a delivery that failed, one of which nobody knows whether it arrived\n"
           "(unknown), or a turn that failed. retry puts it back; an unknown one only with --force,\n"
           "because it may then arrive twice. The list works without a daemon, too.\n"
@@ -220,7 +226,8 @@ const struct command commands[] = {
           "  dragoman rules off night\n",
           rules_flags, rules_command },
 
-        { "persons", "[list | search TEXT | show ID | link A B | unlink A | merge SOURCE TARGET] [DIR]",
+        { "persons",
+          "[list | search TEXT | show ID | link A B | unlink A | merge SOURCE TARGET] [DIR]",
           "show people across platforms, and who is the same",
           "Whoever was let in is known as a person, with an identity on each platform (telegram:7). People\n"
           "link their own accounts by writing /link to the bot; here the operator does.\n"
@@ -315,7 +322,8 @@ const struct command commands[] = {
           "  dragoman api openapi > dragoman.openapi.json\n",
           NULL, api_command },
 
-        { "config", "check|schema|doc [DIR]", "check the configuration, or print what may stand in it",
+        { "config", "check|schema|doc [DIR]",
+          "check the configuration, or print what may stand in it",
           "check   reads DIR/config.json as the daemon would, tells the first mistake with its line\n"
           "        and what would have been accepted, or the warnings; exit 0 or 78\n"
           "schema  prints the JSON Schema of the file, for editors\n"

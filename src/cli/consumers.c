@@ -13,8 +13,9 @@ static void add_reader(void *arg, const struct bus_cursor *c)
         char iso[CLOCK_ISO_SIZE], id[BUS_ID_SIZE];
 
         json_array_append_new(arg, json_pack("{s:s, s:s, s:I, s:s, s:I}", "name", c->name, "at",
-                                             bus_event_id(c->seq, id), "lag", (json_int_t)c->lag, "seenAt",
-                                             clock_iso(c->seen_ms, iso), "missed", (json_int_t)c->missed));
+                                             bus_event_id(c->seq, id), "lag", (json_int_t)c->lag,
+                                             "seenAt", clock_iso(c->seen_ms, iso), "missed",
+                                             (json_int_t)c->missed));
 }
 
 static int read_all(struct store_tx *tx, void *arg, struct error *err)

@@ -28,7 +28,8 @@ static void print_letter(const json_t *item)
 
         printf("%-10s %s%-8s%s %s  %s/", json_str(item, "id", "?"), style(stdout, STYLE_BAD),
                json_str(d, "state", "?"), style(stdout, STYLE_PLAIN),
-               json_str(d, "endedAt", json_str(d, "createdAt", "?")), json_str(d, "instanceId", "?"));
+               json_str(d, "endedAt", json_str(d, "createdAt", "?")),
+               json_str(d, "instanceId", "?"));
         print_line(stdout, json_str(d, "channel", "?"), 60);
         if (agent)
                 printf("  agent '%s'", agent);
@@ -61,7 +62,8 @@ static void print_letters(const struct args *a, const json_t *items)
         json_array_foreach(items, i, item)
                 print_letter(item);
         item = json_array_get(items, 0);
-        printf("\nput one back with: dragoman dead-letters retry %s%s\n", json_str(item, "id", "ID"),
+        printf("\nput one back with: dragoman dead-letters retry %s%s\n",
+               json_str(item, "id", "ID"),
                strcmp(json_str(subject(item), "state", ""), "unknown") == 0
                        ? " --force   (it may have arrived already)"
                        : "");
@@ -93,11 +95,11 @@ static int read_all(struct store_tx *tx, void *arg, struct error *err)
 
         buf_clear(json);
         jsonw_open(json, '[');
-        if (add_rows(store_prepare(tx,
-                                   SHOW_DELIVERY "WHERE d.state IN ('failed', 'unknown') ORDER BY d.id DESC"),
+        if (add_rows(store_prepare(tx, SHOW_DELIVERY
+                                   "WHERE d.state IN ('failed', 'unknown') ORDER BY d.id DESC"),
                      "delivery", "dlv-", json, err) < 0 ||
-            add_rows(store_prepare(tx, SHOW_TURN "WHERE t.state = 'failed' ORDER BY t.id DESC"), "turn",
-                     "trn-", json, err) < 0)
+            add_rows(store_prepare(tx, SHOW_TURN "WHERE t.state = 'failed' ORDER BY t.id DESC"),
+                     "turn", "trn-", json, err) < 0)
                 return -1;
         jsonw_close(json, ']');
         return 0;
@@ -138,10 +140,12 @@ static int list(struct args *a, struct client *c, struct error *err)
 static int retry(struct args *a, struct client *c, struct error *err)
 {
         const char *id = a->operands[1]; /* behind "retry" */
-        char *escaped = http_escape(id), *path = mem_printf("/api/v2/dead-letters/%s/retry", escaped);
+        char *escaped = http_escape(id),
+             *path = mem_printf("/api/v2/dead-letters/%s/retry", escaped);
         struct client_request request = { .method = "POST",
                                           .path = path,
-                                          .body = args_has(a, "force") ? "{\"force\":true}" : "{}" };
+                                          .body = args_has(a, "force") ? "{\"force\":true}"
+                                                                       : "{}" };
         json_t *json = NULL, *data;
         int rc = client_ask(c, &request, &json, err);
 
@@ -149,8 +153,8 @@ static int retry(struct args *a, struct client *c, struct error *err)
         if (rc == 0 && a->json)
                 print_json(data);
         else if (rc == 0)
-                printf("%s is %s again; follow it with: dragoman why %s\n", json_str(data, "id", id),
-                       json_str(data, "status", "queued"), id);
+                printf("%s is %s again; follow it with: dragoman why %s\n",
+                       json_str(data, "id", id), json_str(data, "status", "queued"), id);
         json_decref(json);
         free(escaped);
         free(path);

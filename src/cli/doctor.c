@@ -1,4 +1,7 @@
-/* Looks at everything that commonly goes wrong, and says what to do about it. A check is a function and a row. */
+/*
+ * Looks at everything that commonly goes wrong, and says what to do about it. A check is a function
+ * and a row.
+ */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -48,11 +51,12 @@ static void report(struct doctor *d, enum verdict v, const char *advice, const c
         va_end(ap);
         d->warnings += v == WARN;
         d->failures += v == FAIL;
-        json_array_append_new(d->found, json_pack("{s:s, s:s, s:s?}", "verdict", verdict_names[v], "what",
-                                                  what, "advice", advice));
+        json_array_append_new(d->found, json_pack("{s:s, s:s, s:s?}", "verdict", verdict_names[v],
+                                                  "what", what, "advice", advice));
         if (d->args->json)
                 return;
-        printf("%s%-4s%s  ", style(stdout, styles[v]), verdict_names[v], style(stdout, STYLE_PLAIN));
+        printf("%s%-4s%s  ", style(stdout, styles[v]), verdict_names[v],
+               style(stdout, STYLE_PLAIN));
         print_line(stdout, what, 0);
         putchar('\n');
         if (advice)
@@ -79,7 +83,8 @@ static void check_config(struct doctor *d)
 
         if (config_load(d->args->dir, &c, &err) < 0) {
                 d->config_failed = true;
-                report(d, FAIL, "correct the line; see: dragoman config doc", "configuration: %s", err.text);
+                report(d, FAIL, "correct the line; see: dragoman config doc", "configuration: %s",
+                       err.text);
                 return;
         }
         if (c->source)
@@ -117,21 +122,23 @@ static void check_directory(struct doctor *d)
         struct stat st;
 
         if (stat(dir, &st) < 0 && errno == ENOENT) {
-                report(d, WARN, "it is made at the first start: dragoman run", "there is no directory %s yet",
-                       dir);
+                report(d, WARN, "it is made at the first start: dragoman run",
+                       "there is no directory %s yet", dir);
                 return;
         }
         if (stat(dir, &st) < 0 || !S_ISDIR(st.st_mode)) {
-                report(d, FAIL, "give another directory", "%s is no directory that can be read", dir);
+                report(d, FAIL, "give another directory", "%s is no directory that can be read",
+                       dir);
                 return;
         }
         if (access(dir, R_OK | W_OK | X_OK) < 0)
-                report(d, FAIL, "change its owner or mode, or run as the user it belongs to", "%s: %s", dir,
-                       strerror(errno));
+                report(d, FAIL, "change its owner or mode, or run as the user it belongs to",
+                       "%s: %s", dir, strerror(errno));
         else
                 report(d, FINE, NULL, "%s can be written", dir);
         check_private(d, "state", "chmod 700 the directory");
-        check_private(d, "state/operator.key", "chmod 600 it, delete it, and restart for a new key");
+        check_private(d, "state/operator.key",
+                      "chmod 600 it, delete it, and restart for a new key");
 }
 
 static void check_disk(struct doctor *d)
@@ -170,7 +177,8 @@ static void check_readiness(struct doctor *d, struct client *c)
         size_t i;
 
         if (client_get(c, "/api/v2/instances", &page, &err) < 0) {
-                report(d, FAIL, "look at its log", "the daemon does not tell its adapters: %s", err.text);
+                report(d, FAIL, "look at its log", "the daemon does not tell its adapters: %s",
+                       err.text);
                 return;
         }
         json_array_foreach(json_object_get(page, "items"), i, item) {
@@ -181,7 +189,8 @@ static void check_readiness(struct doctor *d, struct client *c)
                         report(d, FINE, NULL, "adapter %s is switched off", name);
                 else
                         report(d, WARN, "see: dragoman status", "adapter %s is %s: %s", name,
-                               json_str(item, "state", "?"), json_str(item, "why", "no reason is known"));
+                               json_str(item, "state", "?"),
+                               json_str(item, "why", "no reason is known"));
         }
         json_decref(page);
 }
@@ -197,7 +206,8 @@ static void check_daemon(struct doctor *d)
                 report(d, FINE, NULL, "a daemon runs at %s", client_base(c));
                 check_readiness(d, c);
         } else if (err.kind == ERR_NET) {
-                report(d, WARN, "start it with: dragoman run", "no daemon runs on %s", d->args->dir);
+                report(d, WARN, "start it with: dragoman run", "no daemon runs on %s",
+                       d->args->dir);
         } else {
                 report(d, FAIL, "is another daemon on the same port? look at DIR/state/http.addr",
                        "daemon: %s", err.text);
@@ -224,8 +234,9 @@ static int read_integrity(struct store_tx *tx, void *arg, struct error *err)
                 snprintf(i->said, sizeof(i->said), "%s", store_col_text(s, 0));
                 store_reset(s);
                 s = store_prepare(
-                        tx, "SELECT coalesce(max(time_ms), 0) FROM (SELECT time_ms FROM journal ORDER BY "
-                            "seq DESC LIMIT 100) AS latest");
+                        tx,
+                        "SELECT coalesce(max(time_ms), 0) FROM (SELECT time_ms FROM journal ORDER BY "
+                        "seq DESC LIMIT 100) AS latest");
                 rc = store_step(s, err);
         }
         if (rc == 1) {
@@ -244,15 +255,16 @@ static void check_database(struct doctor *d)
                 if (err.kind == ERR_MISSING)
                         report(d, FINE, NULL, "there is no database yet");
                 else
-                        report(d, FAIL, "if it is damaged, restore a copy made with: dragoman backup",
+                        report(d, FAIL,
+                               "if it is damaged, restore a copy made with: dragoman backup",
                                "database: %s", err.text);
                 return;
         }
         if (strcmp(i.said, "ok") == 0)
                 report(d, FINE, NULL, "the database is whole");
         else
-                report(d, FAIL, "restore a copy made with: dragoman backup", "the database is damaged: %s",
-                       i.said);
+                report(d, FAIL, "restore a copy made with: dragoman backup",
+                       "the database is damaged: %s", i.said);
         if (i.newest_ms > clock_wall_ms() + DAY_MS)
                 report(d, WARN, "was the clock wrong when they were stored?",
                        "the newest events lie in the future");
@@ -288,8 +300,9 @@ static void check_clock(struct doctor *d)
 
 /* ---- the whole ---- */
 
-static void (*const checks[])(struct doctor *d) = { check_config, check_directory, check_disk,
-                                                    check_daemon, check_database,  check_certificates,
+static void (*const checks[])(struct doctor *d) = { check_config,   check_directory,
+                                                    check_disk,     check_daemon,
+                                                    check_database, check_certificates,
                                                     check_clock };
 
 static int summarize(const struct doctor *d)

@@ -81,7 +81,9 @@ static char *prompt_of(EditLine *el)
 
 /* ---- life ---- */
 
-/* libedit handles characters as the locale says; a bare system has none set, but people type UTF-8. */
+/*
+ * libedit handles characters as the locale says; a bare system has none set, but people type UTF-8.
+ */
 static void choose_locale(void)
 {
         if (!setlocale(LC_CTYPE, "") || strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
@@ -118,8 +120,11 @@ struct editor *editor_new(struct loop *l, const char *prompt, const char *histor
         el_set(e->el, EL_EDITOR, "emacs");
         el_set(e->el, EL_SIGNAL, 0);
         el_set(e->el, EL_GETCFN, read_char);
-        /* Between two lines, too, the terminal is neither canonical nor echoing: what is typed ahead, Ctrl-D above all, is kept as it is
-         * for the next line, and does not mix with an answer that is being printed. */
+        /*
+         * Between two lines, too, the terminal is neither canonical nor echoing: what is typed
+         * ahead, Ctrl-D above all, is kept as it is for the next line, and does not mix with an
+         * answer that is being printed.
+         */
         el_set(e->el, EL_SETTY, "-x", "-icanon", "-echo", NULL);
         open_history(e, history_file);
         el_source(e->el, NULL);

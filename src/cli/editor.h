@@ -1,8 +1,9 @@
 /*
  * editor: reads lines from the terminal, with editing and history, while the loop goes on.
  *
- * libedit asks for one character at a time; our answer runs the loop until one is there. So editor_read looks as if it blocked, but
- * whatever else arrives is served meanwhile. Not inside callbacks of the loop. What is typed between two lines is not shown but kept.
+ * libedit asks for one character at a time; our answer runs the loop until one is there. So
+ * editor_read looks as if it blocked, but whatever else arrives is served meanwhile. Not inside
+ * callbacks of the loop. What is typed between two lines is not shown but kept.
  */
 #ifndef CLI_EDITOR_H
 #define CLI_EDITOR_H
@@ -21,7 +22,10 @@ void editor_free(struct editor *e);
 char *editor_read(struct editor *e);
 /* From a callback: makes editor_read return NULL. */
 void editor_interrupt(struct editor *e);
-/* From a callback while editor_read waits: around something that is printed above the line being edited. */
+/*
+ * From a callback while editor_read waits: around something that is printed above the line being
+ * edited.
+ */
 void editor_hide(struct editor *e);
 void editor_show(struct editor *e);
 bool editor_reading(const struct editor *e);

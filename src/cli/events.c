@@ -34,8 +34,8 @@ static void print_event(const char *type, const json_t *e)
 {
         char iso[CLOCK_ISO_SIZE];
         const json_t *p = json_object_get(e, "payload");
-        const char *what =
-                json_str(p, "text", json_str(p, "label", json_str(p, "error", json_str(p, "why", NULL))));
+        const char *what = json_str(
+                p, "text", json_str(p, "label", json_str(p, "error", json_str(p, "why", NULL))));
 
         printf("%s%s%s %-10s %s%-18s%s", style(stdout, STYLE_DIM), time_of(e, iso),
                style(stdout, STYLE_PLAIN), json_str(e, "id", "-"), style(stdout, STYLE_BOLD), type,
@@ -80,7 +80,10 @@ static void on_failed(void *arg, const struct error *err)
 
 /* ---- where to begin ---- */
 
-/* An event id as it is; a time by asking for the first event since then. Yours to free; NULL with an error. */
+/*
+ * An event id as it is; a time by asking for the first event since then. Yours to free; NULL with
+ * an error.
+ */
 static char *place_of(struct client *c, const char *since, struct error *err)
 {
         char *escaped, *path, *place = NULL;
@@ -99,10 +102,12 @@ static char *place_of(struct client *c, const char *since, struct error *err)
         escaped = http_escape(since);
         path = mem_printf("/api/v2/events?after=0&limit=1&since=%s", escaped);
         if (client_get(c, path, &page, err) == 0) {
-                const char *id = json_str(json_array_get(json_object_get(page, "items"), 0), "id", NULL);
+                const char *id =
+                        json_str(json_array_get(json_object_get(page, "items"), 0), "id", NULL);
 
                 seq = id ? strtoll(id + strcspn(id, "0123456789"), NULL, 10) : 0;
-                place = id ? mem_printf("evt-%lld", (long long)(seq > 0 ? seq - 1 : 0)) : mem_strdup("");
+                place = id ? mem_printf("evt-%lld", (long long)(seq > 0 ? seq - 1 : 0))
+                           : mem_strdup("");
         }
         json_decref(page);
         free(escaped);
@@ -110,7 +115,10 @@ static char *place_of(struct client *c, const char *since, struct error *err)
         return place;
 }
 
-/* The newest event there is: from there on nothing is missed, also when the first connection breaks. */
+/*
+ * The newest event there is: from there on nothing is missed, also when the first connection
+ * breaks.
+ */
 static char *place_now(struct client *c, struct error *err)
 {
         json_t *json = NULL;
@@ -159,7 +167,8 @@ static void on_closed(uv_handle_t *h)
 
 static void run(struct tail *t, struct client *c, const struct follow_options *options)
 {
-        static const struct follow_handlers handlers = { .on_event = on_event, .on_failed = on_failed };
+        static const struct follow_handlers handlers = { .on_event = on_event,
+                                                         .on_failed = on_failed };
         struct follow *f = follow_new(c, options, &handlers, t);
         uv_signal_t interrupt;
 

@@ -162,9 +162,10 @@ static void connect_now(void *arg)
                                                        .on_data = on_data,
                                                        .on_done = on_done };
         struct follow *f = arg;
-        struct client_request request = {
-                .path = f->path, .last_event_id = f->last_id, .total_ms = -1, .silence_ms = SILENCE_MS
-        };
+        struct client_request request = { .path = f->path,
+                                          .last_event_id = f->last_id,
+                                          .total_ms = -1,
+                                          .silence_ms = SILENCE_MS };
         struct error err = { 0 };
 
         restart_reader(f);
@@ -181,7 +182,8 @@ struct follow *follow_new(struct client *c, const struct follow_options *o,
         f->client = c;
         f->on = *handlers;
         f->arg = arg;
-        f->path = mem_printf("/api/v2/events/stream%s%s", o->query ? "?" : "", o->query ? o->query : "");
+        f->path = mem_printf("/api/v2/events/stream%s%s", o->query ? "?" : "",
+                             o->query ? o->query : "");
         f->last_id = mem_strdup(o->after);
         f->give_up_ms = o->give_up_ms > 0 ? o->give_up_ms : GIVE_UP_MS;
         f->lost_since_ms = loop_now_ms(client_loop(c));

@@ -1,8 +1,8 @@
 /*
  * follow: reads the daemon's event stream for as long as wanted.
  *
- * When the connection breaks it comes back with Last-Event-ID: journal events arrive once each and in order. Transient events
- * (turn.delta, turn.progress) of a break are lost, which on_lost says.
+ * When the connection breaks it comes back with Last-Event-ID: journal events arrive once each and
+ * in order. Transient events (turn.delta, turn.progress) of a break are lost, which on_lost says.
  */
 #ifndef CLI_FOLLOW_H
 #define CLI_FOLLOW_H

@@ -38,7 +38,8 @@ static void print_resumed(const json_t *item)
         printf(" is the agent's again\n");
 }
 
-static int change(struct args *a, struct client *c, const char *verb, rest_print_fn *print, struct error *err)
+static int change(struct args *a, struct client *c, const char *verb, rest_print_fn *print,
+                  struct error *err)
 {
         char *path = rest_chat_path(a->operands[0], verb);
         struct client_request request = { .method = "POST", .path = path };
@@ -74,7 +75,8 @@ static int list(struct args *a, struct client *c, struct error *err)
         return rest_list(a, c, "/api/v2/handover", "no chat is paused", print_pause, err);
 }
 
-static int run_on_chat(struct args *a, int (*fn)(struct args *a, struct client *c, struct error *err))
+static int run_on_chat(struct args *a,
+                       int (*fn)(struct args *a, struct client *c, struct error *err))
 {
         const char *place = args_operand(a, "ADAPTER/CHANNEL");
 

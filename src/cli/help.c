@@ -7,22 +7,23 @@
 
 void help_overview(struct buf *out)
 {
-        buf_addstr(
-                out,
-                "Dragoman connects chat platforms and agents; no message is lost, none is answered twice.\n"
-                "\n"
-                "usage: dragoman COMMAND [...]\n"
-                "       dragoman DIR              the same as: dragoman run DIR\n"
-                "\n");
+        buf_addstr(out, "Dragoman connects chat platforms and agents; no message is lost, none "
+                        "is answered twice.\n"
+                        "\n"
+                        "usage: dragoman COMMAND [...]\n"
+                        "       dragoman DIR              the same as: dragoman run DIR\n"
+                        "\n");
         for (const struct command *c = commands; c->name; c++)
                 buf_addf(out, "  %-13s %s\n", c->name, c->summary);
-        buf_addstr(out, "\n"
-                        "Start with:  dragoman chat\n"
-                        "Learn more:  dragoman help COMMAND\n"
-                        "\n"
-                        "Every command takes --dir DIR (default " DEFAULT_DIR "), --json and --help.\n"
-                        "Exit codes: 0 fine, 1 it failed, 64 wrong usage, 69 no daemon runs, 78 the "
-                        "configuration is wrong.\n");
+        buf_addstr(out,
+                   "\n"
+                   "Start with:  dragoman chat\n"
+                   "Learn more:  dragoman help COMMAND\n"
+                   "\n"
+                   "Every command takes --dir DIR (default " DEFAULT_DIR "), --json and "
+                   "--help.\n"
+                   "Exit codes: 0 fine, 1 it failed, 64 wrong usage, 69 no daemon runs, 78 the "
+                   "configuration is wrong.\n");
 }
 
 static void flag_line(struct buf *out, const struct flag *f)
@@ -30,8 +31,8 @@ static void flag_line(struct buf *out, const struct flag *f)
         char left[48];
 
         if (f->letter)
-                snprintf(left, sizeof(left), "-%c, --%s%s%s", f->letter, f->name, f->value ? " " : "",
-                         f->value ? f->value : "");
+                snprintf(left, sizeof(left), "-%c, --%s%s%s", f->letter, f->name,
+                         f->value ? " " : "", f->value ? f->value : "");
         else
                 snprintf(left, sizeof(left), "    --%s%s%s", f->name, f->value ? " " : "",
                          f->value ? f->value : "");
@@ -40,8 +41,8 @@ static void flag_line(struct buf *out, const struct flag *f)
 
 void help_command(const struct command *c, struct buf *out)
 {
-        buf_addf(out, "dragoman %s: %s\n\nusage: dragoman %s%s%s\n\n%s\nFlags:\n", c->name, c->summary,
-                 c->name, c->usage[0] ? " " : "", c->usage, c->help);
+        buf_addf(out, "dragoman %s: %s\n\nusage: dragoman %s%s%s\n\n%s\nFlags:\n", c->name,
+                 c->summary, c->name, c->usage[0] ? " " : "", c->usage, c->help);
         for (const struct flag *f = c->flags; f && f->name; f++)
                 flag_line(out, f);
         for (const struct flag *f = common_flags; f->name; f++)
@@ -106,7 +107,8 @@ int help_about_command(struct args *a)
         struct buf text;
 
         if (near)
-                return usage_error(a->command, "unknown command '%s' (did you mean '%s'?)", word, near);
+                return usage_error(a->command, "unknown command '%s' (did you mean '%s'?)", word,
+                                   near);
         if (word && !about)
                 return usage_error(a->command, "unknown command '%s'", word);
         if (a->operand_count > 1)

@@ -113,7 +113,8 @@ static char *find(struct client *c, const char *word, struct error *err)
         size_t i;
 
         if (rest_fetch(c, "/api/v2/keys", items, err) == 0) {
-                error_set(err, ERR_MISSING, "there is no valid key '%s'; see: dragoman keys list", word);
+                error_set(err, ERR_MISSING, "there is no valid key '%s'; see: dragoman keys list",
+                          word);
                 json_array_foreach(items, i, k) {
                         if (strcmp(json_str(k, "state", ""), "revoked") != 0 &&
                             (strcmp(json_str(k, "id", ""), word) == 0 ||
@@ -153,9 +154,10 @@ int keys_command(struct args *a)
 
         if (!action || ((creates || revokes) && !args_operand(a, creates ? "NAME" : "ID")))
                 return CLI_USAGE;
-        if (!creates &&
-            (args_has(a, "scope") || args_has(a, "adapter") || args_has(a, "expires") || args_has(a, "rate")))
-                return usage_error(a->command, "--scope, --adapter, --expires and --rate go with create");
+        if (!creates && (args_has(a, "scope") || args_has(a, "adapter") || args_has(a, "expires") ||
+                         args_has(a, "rate")))
+                return usage_error(a->command,
+                                   "--scope, --adapter, --expires and --rate go with create");
         if (args_end(a) < 0)
                 return CLI_USAGE;
         return client_command(a, creates ? create_key : revokes ? revoke_key : list_keys);

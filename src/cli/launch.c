@@ -39,7 +39,8 @@ static int make_dirs(const char *dir, struct error *err)
         if (mkdir(dir, 0755) < 0 && errno != EEXIST)
                 rc = error_set(err, ERR_IO, "cannot make directory '%s': %s", dir, strerror(errno));
         else if (mkdir(state, 0700) < 0 && errno != EEXIST)
-                rc = error_set(err, ERR_IO, "cannot make directory '%s': %s", state, strerror(errno));
+                rc = error_set(err, ERR_IO, "cannot make directory '%s': %s", state,
+                               strerror(errno));
         free(state);
         return rc;
 }
@@ -120,7 +121,8 @@ static int spawn(struct launch *l, const char *listen, int log, struct error *er
 {
         char self[] = "dragoman", verb[] = "run", watch[] = "--parent-watch", flag[] = "--listen";
         char *dir = mem_strdup(client_dir(l->client)), *where = mem_strdup(listen);
-        char *argv[] = { self, verb, watch, (char[]){ "--dir" }, dir, listen ? flag : NULL, where, NULL };
+        char *argv[] = { self,  verb, watch, (char[]){ "--dir" }, dir, listen ? flag : NULL,
+                         where, NULL };
         uv_stdio_container_t stdio[3] = { { .flags = UV_IGNORE },
                                           { .flags = UV_INHERIT_FD, .data.fd = log },
                                           { .flags = UV_INHERIT_FD, .data.fd = log } };
@@ -201,7 +203,8 @@ int launch_wait(struct launch *l, struct error *err)
         }
         if (!l->ended)
                 return error_set(err, ERR_TIMEOUT,
-                                 "the daemon was started but does not answer; its log is %s", l->log_path);
+                                 "the daemon was started but does not answer; its log is %s",
+                                 l->log_path);
         return error_set(err, ERR_INTERNAL, "the daemon ended with exit code %d", l->exit_code);
 }
 
@@ -224,8 +227,8 @@ void launch_stop(struct launch *l, bool hurry)
         if (!l->ended && hurry) {
                 pass_time(l, HURRY_MS);
                 if (!l->ended)
-                        uv_process_kill(&l->process,
-                                        SIGTERM); /* asked twice, it does not wait for slow agents */
+                        /* asked twice, it does not wait for slow agents */
+                        uv_process_kill(&l->process, SIGTERM);
         }
         if (!l->ended)
                 pass_time(l, STOP_MS);

@@ -1,5 +1,6 @@
 /*
- * offline: looks into the database of a directory, whether a daemon runs on it or not. Reading only.
+ * offline: looks into the database of a directory, whether a daemon runs on it or not. Reading
+ * only.
  */
 #ifndef CLI_OFFLINE_H
 #define CLI_OFFLINE_H

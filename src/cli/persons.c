@@ -83,7 +83,8 @@ static int unlink_it(struct args *a, struct client *c, struct error *err)
 
 static int merge(struct args *a, struct client *c, struct error *err)
 {
-        return post(a, c, PERSONS "/merge", (const char *const[]){ "sourcePersonId", "targetPersonId" }, err);
+        return post(a, c, PERSONS "/merge",
+                    (const char *const[]){ "sourcePersonId", "targetPersonId" }, err);
 }
 
 int persons_command(struct args *a)

@@ -1,4 +1,7 @@
-/* What another configuration would have done with what has happened: the journal is decided again, and the differences are told. */
+/*
+ * What another configuration would have done with what has happened: the journal is decided again,
+ * and the differences are told.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,11 +73,10 @@ static int read_since(struct replaying *r, const char *text)
                 r->since_ms = clock_wall_ms() - span_ms;
                 return 0;
         }
-        usage_error(
-                r->args->command,
-                "--since: '%s' is neither an event such as evt-42, a time such as 2026-11-15T06:00:00Z nor a "
-                "span such as 30m, 2h or 1d",
-                text);
+        usage_error(r->args->command,
+                    "--since: '%s' is neither an event such as evt-42, a time such as "
+                    "2026-11-15T06:00:00Z nor a span such as 30m, 2h or 1d",
+                    text);
         return -1;
 }
 
@@ -106,8 +108,8 @@ static void print_row(const struct replay_row *row)
         char when[CLOCK_ISO_SIZE];
 
         printf("%sevt-%lld%s %s %s %s/", style(stdout, row->differs ? STYLE_BOLD : STYLE_DIM),
-               (long long)in->event, style(stdout, STYLE_PLAIN), clock_iso(row->time_ms, when), in->type,
-               in->adapter);
+               (long long)in->event, style(stdout, STYLE_PLAIN), clock_iso(row->time_ms, when),
+               in->type, in->adapter);
         put(in->channel);
         putchar('\n');
         print_decision("before", &row->before);
@@ -160,8 +162,8 @@ static void print_sum(const struct replay_sum *s)
         if (s->begins + s->ends + s->moves == 0)
                 puts("nothing would be different");
         else
-                printf("%lld only now, %lld no longer, %lld by another agent or rule\n", (long long)s->begins,
-                       (long long)s->ends, (long long)s->moves);
+                printf("%lld only now, %lld no longer, %lld by another agent or rule\n",
+                       (long long)s->begins, (long long)s->ends, (long long)s->moves);
 }
 
 static void print_sum_json(struct replaying *r)

@@ -27,7 +27,8 @@ int rest_fetch(struct client *c, const char *path, json_t *items, struct error *
                 json_array_extend(items, json_object_get(page, "items"));
                 if (json_flag(meta, "hasMore", false) && json_str(meta, "cursor", NULL)) {
                         cursor = http_escape(json_str(meta, "cursor", ""));
-                        next = mem_printf("%s%ccursor=%s", path, strchr(path, '?') ? '&' : '?', cursor);
+                        next = mem_printf("%s%ccursor=%s", path, strchr(path, '?') ? '&' : '?',
+                                          cursor);
                         free(cursor);
                 }
                 json_decref(page);

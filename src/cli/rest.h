@@ -1,5 +1,6 @@
 /*
- * rest: the two shapes of commands that only carry a question to the daemon: show a list, make a change.
+ * rest: the two shapes of commands that only carry a question to the daemon: show a list, make a
+ * change.
  */
 #ifndef CLI_REST_H
 #define CLI_REST_H
@@ -18,7 +19,10 @@ int rest_list(const struct args *a, struct client *c, const char *path, const ch
 int rest_change(const struct args *a, struct client *c, const struct client_request *request,
                 rest_print_fn *print, struct error *err);
 
-/* A command with several actions: the first is meant when none is named. Its function finds its operands behind the action's name. */
+/*
+ * A command with several actions: the first is meant when none is named. Its function finds its
+ * operands behind the action's name.
+ */
 struct rest_action {
         const char *name;        /* NULL ends a list */
         const char *operands[2]; /* what they are called; NULL: none */
@@ -30,7 +34,10 @@ int rest_run(struct args *a, const struct rest_action *actions);
 char *rest_read_file(const char *path, struct error *err);
 /* prefix, then the name as one segment of a path, then suffix; yours to free. */
 char *rest_path(const char *prefix, const char *name, const char *suffix);
-/* "tg/12345": where the channel begins, behind the first slash (a channel may have more); NULL after telling. */
+/*
+ * "tg/12345": where the channel begins, behind the first slash (a channel may have more); NULL
+ * after telling.
+ */
 const char *rest_channel(const struct args *a, const char *place);
 /* "/api/v2/chats/<adapter>/<channel>/<verb>" of such a place; yours to free. */
 char *rest_chat_path(const char *place, const char *verb);

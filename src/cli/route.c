@@ -1,4 +1,7 @@
-/* Trying rules: what would be done with an event, by the configuration as it is written now. No daemon is asked. */
+/*
+ * Trying rules: what would be done with an event, by the configuration as it is written now. No
+ * daemon is asked.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,14 +102,15 @@ static void print_rule(const json_t *rule)
 {
         bool matched = json_flag(rule, "matched", false);
 
-        printf("  %s%-3s%s %s: %s\n", style(stdout, matched ? STYLE_BOLD : STYLE_DIM), matched ? "yes" : "no",
-               style(stdout, STYLE_PLAIN), json_str(rule, "name", "?"), json_str(rule, "why", ""));
+        printf("  %s%-3s%s %s: %s\n", style(stdout, matched ? STYLE_BOLD : STYLE_DIM),
+               matched ? "yes" : "no", style(stdout, STYLE_PLAIN), json_str(rule, "name", "?"),
+               json_str(rule, "why", ""));
 }
 
 static void print_explanation(const json_t *all)
 {
-        const json_t *decision = json_object_get(all, "decision"), *access = json_object_get(all, "access"),
-                     *rule;
+        const json_t *decision = json_object_get(all, "decision"),
+                     *access = json_object_get(all, "access"), *rule;
         const json_t *rate = json_object_get(all, "rateLimit");
         size_t i;
 
@@ -121,7 +125,8 @@ static void print_explanation(const json_t *all)
         printf("\naccess: %s%s%s\n", json_flag(access, "allowed", false) ? "allowed" : "refused",
                json_str(access, "why", NULL) ? ", " : "", json_str(access, "why", ""));
         if (json_is_object(rate))
-                printf("rate limit: %lld turns in %lld seconds\n", (long long)json_int(rate, "turns", 0),
+                printf("rate limit: %lld turns in %lld seconds\n",
+                       (long long)json_int(rate, "turns", 0),
                        (long long)json_int(rate, "seconds", 0));
         puts(json_array_size(json_object_get(all, "rules")) > 0 ? "rules:" : "rules: none");
         json_array_foreach(json_object_get(all, "rules"), i, rule) {
@@ -130,7 +135,8 @@ static void print_explanation(const json_t *all)
 }
 
 /* With the rules and access rules that are stored, when there is a database. */
-static void explain_into(const struct args *a, struct dispatch *d, const struct incoming *in, struct buf *out)
+static void explain_into(const struct args *a, struct dispatch *d, const struct incoming *in,
+                         struct buf *out)
 {
         struct error err;
         struct store *s = offline_open(a->dir, &err);

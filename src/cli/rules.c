@@ -17,7 +17,8 @@ static void print_rule(const json_t *item)
         bool in_force = json_flag(item, "inForce", false);
         char *conditions = json_is_object(when) ? json_text(when) : mem_strdup("{}");
 
-        printf("%s%-6s ", style(stdout, in_force ? STYLE_PLAIN : STYLE_DIM), json_str(item, "source", "?"));
+        printf("%s%-6s ", style(stdout, in_force ? STYLE_PLAIN : STYLE_DIM),
+               json_str(item, "source", "?"));
         print_line(stdout, json_str(item, "name", "?"), 60);
         printf(": %s", json_str(rule, "mode", "reply"));
         if (json_str(rule, "agent", NULL))
@@ -25,8 +26,9 @@ static void print_rule(const json_t *item)
         printf(", when ");
         print_line(stdout, conditions, 200);
         if (!in_force)
-                printf(" (not in force: %s)",
-                       json_flag(item, "enabled", true) ? json_str(item, "why", "?") : "switched off");
+                printf(" (not in force: %s)", json_flag(item, "enabled", true)
+                                                      ? json_str(item, "why", "?")
+                                                      : "switched off");
         printf("%s\n", style(stdout, STYLE_PLAIN));
         free(conditions);
 }
@@ -36,10 +38,11 @@ static void print_changed(const json_t *data)
         const char *status = json_str(data, "status", NULL);
 
         printf("rule '%s' is %s\n", json_str(data, "name", "?"),
-               status                                ? status
-               : json_flag(data, "inForce", false)   ? "in force"
-               : json_flag(data, "overridden", true) ? "stored, but the file has a rule of this name"
-                                                     : "switched off");
+               status                              ? status
+               : json_flag(data, "inForce", false) ? "in force"
+               : json_flag(data, "overridden", true)
+                       ? "stored, but the file has a rule of this name"
+                       : "switched off");
 }
 
 static int list(struct args *a, struct client *c, struct error *err)
@@ -61,9 +64,11 @@ static int show(struct args *a, struct client *c, struct error *err)
 }
 
 /* Asks for a change of the rule that the command names; takes the body over. */
-static int change(const struct args *a, struct client *c, const char *method, json_t *body, struct error *err)
+static int change(const struct args *a, struct client *c, const char *method, json_t *body,
+                  struct error *err)
 {
-        char *path = rest_path(RULES "/", a->operands[1], ""), *text = body ? json_text(body) : NULL;
+        char *path = rest_path(RULES "/", a->operands[1], ""),
+             *text = body ? json_text(body) : NULL;
         struct client_request request = { .method = method, .path = path, .body = text };
         int rc = rest_change(a, c, &request, print_changed, err);
 

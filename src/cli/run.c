@@ -1,7 +1,9 @@
 #include "cli/command.h"
 
-static const char *const formats[] = { "text", "json", NULL };                  /* as enum log_format */
-static const char *const levels[] = { "debug", "info", "warn", "error", NULL }; /* as enum log_level */
+/* as enum log_format */
+static const char *const formats[] = { "text", "json", NULL };
+/* as enum log_level */
+static const char *const levels[] = { "debug", "info", "warn", "error", NULL };
 
 int run_command(struct args *a)
 {

@@ -65,8 +65,9 @@ static int post(struct args *a, struct client *c, struct error *err)
                 if (rc == 0 && a->json)
                         print_json(data);
                 else if (rc == 0)
-                        printf("%s %s; follow it with: dragoman why %s\n", json_str(data, "deliveryId", "?"),
-                               json_str(data, "status", "?"), json_str(data, "deliveryId", "?"));
+                        printf("%s %s; follow it with: dragoman why %s\n",
+                               json_str(data, "deliveryId", "?"), json_str(data, "status", "?"),
+                               json_str(data, "deliveryId", "?"));
         }
         json_decref(json);
         free(text);
@@ -81,7 +82,8 @@ int send_command(struct args *a)
         if (!to || !args_operand(a, "TEXT") || !rest_channel(a, to))
                 return CLI_USAGE;
         if (a->next < a->operand_count)
-                return usage_error(a->command, "'%s' is one word too many; put the text into quotes",
+                return usage_error(a->command,
+                                   "'%s' is one word too many; put the text into quotes",
                                    a->operands[a->next]);
         return client_command(a, post);
 }

@@ -1,5 +1,6 @@
 /*
- * show: answers of the daemon, fetched and printed for people; used by the commands and inside a chat.
+ * show: answers of the daemon, fetched and printed for people; used by the commands and inside a
+ * chat.
  */
 #ifndef CLI_SHOW_H
 #define CLI_SHOW_H

@@ -11,8 +11,8 @@
 /* ---- from the daemon ---- */
 
 /* Adds one part of an answer to the whole. */
-static int fetch_part(struct client *c, const char *path, const char *member, const char *key, json_t *all,
-                      struct error *err)
+static int fetch_part(struct client *c, const char *path, const char *member, const char *key,
+                      json_t *all, struct error *err)
 {
         json_t *json = NULL;
 
@@ -39,7 +39,8 @@ int status_fetch(struct client *c, json_t **out, struct error *err)
 
 static enum style mood(const char *state)
 {
-        if (strcmp(state, "connected") == 0 || strcmp(state, "healthy") == 0 || strcmp(state, "ok") == 0)
+        if (strcmp(state, "connected") == 0 || strcmp(state, "healthy") == 0 ||
+            strcmp(state, "ok") == 0)
                 return STYLE_GOOD;
         if (strcmp(state, "error") == 0 || strcmp(state, "unhealthy") == 0)
                 return STYLE_BAD;
@@ -78,21 +79,24 @@ static void print_uptime(int64_t ms)
 
 static void print_road(const json_t *road)
 {
-        int64_t events = json_int(road, "eventsWaiting", 0), queued = json_int(road, "turnsQueued", 0);
-        int64_t open = json_int(road, "deliveriesOpen", 0), duplicates = json_int(road, "duplicates", 0);
+        int64_t events = json_int(road, "eventsWaiting", 0),
+                queued = json_int(road, "turnsQueued", 0);
+        int64_t open = json_int(road, "deliveriesOpen", 0),
+                duplicates = json_int(road, "duplicates", 0);
         int64_t done = json_int(road, "turnsDone", 0);
 
         heading("queues");
         printf("  %lld %s waiting, %lld %s queued, %lld running, %lld %s\n", (long long)events,
-               plural(events, "event", "events"), (long long)queued, plural(queued, "turn", "turns"),
-               (long long)json_int(road, "turnsRunning", 0), (long long)open,
-               plural(open, "delivery on its way", "deliveries on their way"));
-        printf("  since start: %lld received, %lld %s, %lld %s done, %lld failed; %lld sent, %lld failed, "
-               "%lld unknown\n",
+               plural(events, "event", "events"), (long long)queued,
+               plural(queued, "turn", "turns"), (long long)json_int(road, "turnsRunning", 0),
+               (long long)open, plural(open, "delivery on its way", "deliveries on their way"));
+        printf("  since start: %lld received, %lld %s, %lld %s done, %lld failed; %lld sent, "
+               "%lld failed, %lld unknown\n",
                (long long)json_int(road, "received", 0), (long long)duplicates,
-               plural(duplicates, "duplicate", "duplicates"), (long long)done, plural(done, "turn", "turns"),
-               (long long)json_int(road, "turnsFailed", 0), (long long)json_int(road, "sent", 0),
-               (long long)json_int(road, "failed", 0), (long long)json_int(road, "unknown", 0));
+               plural(duplicates, "duplicate", "duplicates"), (long long)done,
+               plural(done, "turn", "turns"), (long long)json_int(road, "turnsFailed", 0),
+               (long long)json_int(road, "sent", 0), (long long)json_int(road, "failed", 0),
+               (long long)json_int(road, "unknown", 0));
 }
 
 /* An agent that failed too often is left alone: that says more than its last health check. */
@@ -112,14 +116,16 @@ static void print_agent(const json_t *agent)
 
 void status_print(const json_t *all, const char *dir)
 {
-        const json_t *s = json_object_get(all, "status"), *store = json_object_get(s, "store"), *item;
+        const json_t *s = json_object_get(all, "status"), *store = json_object_get(s, "store"),
+                     *item;
         size_t i;
 
         printf("dragoman %s on %s: %s%s%s, up ", json_str(s, "version", "?"), dir,
                style(stdout, mood(json_str(s, "status", ""))), json_str(s, "status", "?"),
                style(stdout, STYLE_PLAIN));
         print_uptime(json_int(s, "uptimeMs", 0));
-        printf(", pid %lld, http://%s\n", (long long)json_int(s, "pid", 0), json_str(s, "address", "?"));
+        printf(", pid %lld, http://%s\n", (long long)json_int(s, "pid", 0),
+               json_str(s, "address", "?"));
         heading("adapters");
         json_array_foreach(json_object_get(all, "instances"), i, item)
                 print_row(json_str(item, "name", "?"), json_str(item, "channel", "?"),
@@ -129,7 +135,8 @@ void status_print(const json_t *all, const char *dir)
                 print_agent(item);
         print_road(json_object_get(s, "road"));
         heading("store");
-        print_row("database", "sqlite", json_str(store, "state", "?"), json_str(store, "why", NULL));
+        print_row("database", "sqlite", json_str(store, "state", "?"),
+                  json_str(store, "why", NULL));
 }
 
 static int show_status(struct args *a, struct client *c, struct error *err)
@@ -163,12 +170,12 @@ static int read_counts(struct store_tx *tx, void *arg, struct error *err)
         int64_t turns = 0;
 
         if (count(tx, "SELECT count(*) FROM journal", &c->events, err) < 0 ||
-            count(tx, "SELECT count(*) FROM turns WHERE state IN ('queued', 'running')", &c->turns_open,
-                  err) < 0 ||
+            count(tx, "SELECT count(*) FROM turns WHERE state IN ('queued', 'running')",
+                  &c->turns_open, err) < 0 ||
             count(tx, "SELECT count(*) FROM deliveries WHERE state IN ('queued', 'sending')",
                   &c->deliveries_open, err) < 0 ||
-            count(tx, "SELECT count(*) FROM deliveries WHERE state IN ('failed', 'unknown')", &c->dead, err) <
-                    0 ||
+            count(tx, "SELECT count(*) FROM deliveries WHERE state IN ('failed', 'unknown')",
+                  &c->dead, err) < 0 ||
             count(tx, "SELECT count(*) FROM turns WHERE state = 'failed'", &turns, err) < 0)
                 return -1;
         c->dead += turns;
@@ -181,15 +188,17 @@ static void print_counts(const struct args *a, const struct counts *c)
 
         if (!a->json) {
                 printf("in its database: %lld %s, %lld %s and %lld %s to be resumed, %lld dead %s\n",
-                       (long long)c->events, plural(c->events, "event", "events"), (long long)c->turns_open,
-                       plural(c->turns_open, "turn", "turns"), (long long)c->deliveries_open,
+                       (long long)c->events, plural(c->events, "event", "events"),
+                       (long long)c->turns_open, plural(c->turns_open, "turn", "turns"),
+                       (long long)c->deliveries_open,
                        plural(c->deliveries_open, "delivery", "deliveries"), (long long)c->dead,
                        plural(c->dead, "letter", "letters"));
                 return;
         }
         json = json_pack("{s:b, s:{s:I, s:I, s:I, s:I}}", "running", 0, "database", "events",
-                         (json_int_t)c->events, "turnsOpen", (json_int_t)c->turns_open, "deliveriesOpen",
-                         (json_int_t)c->deliveries_open, "deadLetters", (json_int_t)c->dead);
+                         (json_int_t)c->events, "turnsOpen", (json_int_t)c->turns_open,
+                         "deliveriesOpen", (json_int_t)c->deliveries_open, "deadLetters",
+                         (json_int_t)c->dead);
         print_json(json);
         json_decref(json);
 }

@@ -15,9 +15,15 @@ enum style { STYLE_PLAIN, STYLE_BOLD, STYLE_DIM, STYLE_GOOD, STYLE_WARN, STYLE_B
 bool style_wanted(FILE *to);
 /* The sequence that begins a style (STYLE_PLAIN ends it); "" when there is to be no colour. */
 const char *style(FILE *to, enum style s);
-/* Foreign text: on a terminal, control characters other than newline and tab are shown as a replacement. */
+/*
+ * Foreign text: on a terminal, control characters other than newline and tab are shown as a
+ * replacement.
+ */
 void print_text(FILE *to, const char *text, size_t n);
-/* Newlines too become a space: for one line of a table. At most `max` bytes, whole characters; 0: all. */
+/*
+ * Newlines too become a space: for one line of a table. At most `max` bytes, whole characters; 0:
+ * all.
+ */
 void print_line(FILE *to, const char *text, size_t max);
 /* The word that goes with a number: plural(1, "turn", "turns"). */
 const char *plural(int64_t n, const char *one, const char *many);

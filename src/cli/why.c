@@ -71,7 +71,8 @@ static void print_event(struct timeline *t, const json_t *e)
         moment(t, json_str(e, "storedAt", NULL));
         printf("%s stored: %s from ", json_str(e, "id", "?"), json_str(e, "type", "?"));
         print_line(stdout,
-                   json_str(sender, "displayName", json_str(sender, "username", json_str(sender, "id", "?"))),
+                   json_str(sender, "displayName",
+                            json_str(sender, "username", json_str(sender, "id", "?"))),
                    60);
         printf(" in %s/", json_str(e, "instanceId", "?"));
         print_line(stdout, json_str(e, "channel", "?"), 80);
@@ -133,7 +134,8 @@ static void print_delivery(struct timeline *t, const json_t *d)
 
                 moment(t, json_str(attempt, "at", NULL));
                 printf("%s attempt %lld: %s", json_str(d, "id", "?"),
-                       (long long)json_int(attempt, "attempt", 0), json_str(attempt, "outcome", "?"));
+                       (long long)json_int(attempt, "attempt", 0),
+                       json_str(attempt, "outcome", "?"));
                 if (detail) {
                         fputs(", ", stdout);
                         print_line(stdout, detail, TEXT_SHOWN);
@@ -156,7 +158,8 @@ void why_print(const json_t *story)
         struct timeline t = { 0 };
         size_t i;
 
-        printf("%s%s%s: ", style(stdout, STYLE_BOLD), json_str(story, "id", "?"), style(stdout, STYLE_PLAIN));
+        printf("%s%s%s: ", style(stdout, STYLE_BOLD), json_str(story, "id", "?"),
+               style(stdout, STYLE_PLAIN));
         print_line(stdout, json_str(story, "summary", "nothing is known"), 0);
         printf("\n  trace %s\n", json_str(story, "traceId", "?"));
         print_event(&t, json_object_get(story, "event"));

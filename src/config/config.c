@@ -1,6 +1,6 @@
 /*
- * Reading the file. The root's simple members come by one table; adapters, agents and rules by those of their rooms; then the
- * defaults are added and the references between them checked.
+ * Reading the file. The root's simple members come by one table; adapters, agents and rules by
+ * those of their rooms; then the defaults are added and the references between them checked.
  */
 #include "config/config.h"
 
@@ -101,7 +101,8 @@ static int read_file(const char *path, struct buf *out, struct error *err)
 }
 
 /* *found tells whether there is a file; without one the source is an empty object. */
-static struct settings_source *open_source(const char *dir, const char *path, bool *found, struct error *err)
+static struct settings_source *open_source(const char *dir, const char *path, bool *found,
+                                           struct error *err)
 {
         const char *slash = strrchr(path, '/');
         struct settings_source *src = NULL;
@@ -126,7 +127,8 @@ static int64_t retention_ms(double days)
 {
         if (days < 0)
                 return -1;
-        return days * DAY_MS < 1 ? 1 : (int64_t)(days * DAY_MS); /* 0 would mean the default to the bus */
+        /* 0 would mean the default to the bus */
+        return days * DAY_MS < 1 ? 1 : (int64_t)(days * DAY_MS);
 }
 
 /* Moves what the table has read to where the others look for it. */
@@ -145,7 +147,8 @@ static int read_root(struct config *c, struct settings_source *src, struct error
 {
         struct config_root root = { 0 };
 
-        if (settings_read(src, "", settings_source_root(src), root_tables, read_by_rooms, &root, err) < 0)
+        if (settings_read(src, "", settings_source_root(src), root_tables, read_by_rooms, &root,
+                          err) < 0)
                 return -1;
         take_root(c, &root);
         return config_check_root(src, &root, err);
@@ -153,7 +156,8 @@ static int read_root(struct config *c, struct settings_source *src, struct error
 
 void config_add_adapter(struct config *c, struct adapter_conf *a)
 {
-        c->adapters = mem_realloc(c->adapters, (c->adapter_count + 1) * sizeof(struct adapter_conf *));
+        c->adapters =
+                mem_realloc(c->adapters, (c->adapter_count + 1) * sizeof(struct adapter_conf *));
         c->adapters[c->adapter_count++] = a;
 }
 
@@ -163,8 +167,8 @@ void config_add_agent(struct config *c, struct agent_conf *a)
         c->agents[c->agent_count++] = a;
 }
 
-static int read_adapter(struct config *c, struct settings_source *src, const char *name, const json_t *value,
-                        struct error *err)
+static int read_adapter(struct config *c, struct settings_source *src, const char *name,
+                        const json_t *value, struct error *err)
 {
         struct adapter_conf *a = adapter_conf_read(src, name, value, err);
 
@@ -173,8 +177,8 @@ static int read_adapter(struct config *c, struct settings_source *src, const cha
         return a ? 0 : -1;
 }
 
-static int read_agent(struct config *c, struct settings_source *src, const char *name, const json_t *value,
-                      struct error *err)
+static int read_agent(struct config *c, struct settings_source *src, const char *name,
+                      const json_t *value, struct error *err)
 {
         struct agent_conf *a = agent_conf_read(src, name, value, err);
 
@@ -185,8 +189,8 @@ static int read_agent(struct config *c, struct settings_source *src, const char 
 
 /* The members of an object, each read by `read`. */
 static int read_named(struct config *c, struct settings_source *src, const char *section,
-                      int (*read)(struct config *, struct settings_source *, const char *, const json_t *,
-                                  struct error *),
+                      int (*read)(struct config *, struct settings_source *, const char *,
+                                  const json_t *, struct error *),
                       struct error *err)
 {
         json_t *object = json_object_get(settings_source_root(src), section);
@@ -196,7 +200,8 @@ static int read_named(struct config *c, struct settings_source *src, const char 
         if (object && !json_is_object(object))
                 return settings_error(src, section, err, "expected an object of named %s", section);
         json_object_foreach(object, name, value) {
-                if (config_check_name(src, section, name, err) < 0 || read(c, src, name, value, err) < 0)
+                if (config_check_name(src, section, name, err) < 0 ||
+                    read(c, src, name, value, err) < 0)
                         return -1;
         }
         return 0;
@@ -233,7 +238,8 @@ static void note_agents(struct config *c)
                 return;
         buf_init(&note, 0);
         for (size_t i = 0; i < c->agent_count; i++)
-                buf_addf(&note, "%s%s (%s)", i > 0 ? ", " : "", c->agents[i]->name, c->agents[i]->ops->type);
+                buf_addf(&note, "%s%s (%s)", i > 0 ? ", " : "", c->agents[i]->name,
+                         c->agents[i]->ops->type);
         c->agent_note = buf_take(&note);
 }
 
@@ -255,7 +261,8 @@ static int read_all(struct config *c, struct settings_source *src, struct error 
         return 0;
 }
 
-static int load(const char *dir, const char *path, bool must, struct config **out, struct error *err)
+static int load(const char *dir, const char *path, bool must, struct config **out,
+                struct error *err)
 {
         struct config *c = mem_zalloc(sizeof(*c));
         struct settings_source *src;
@@ -297,9 +304,10 @@ int config_load_file(const char *dir, const char *path, struct config **out, str
 
 static void release_root(struct config *c)
 {
-        struct config_root root = {
-                .http = c->http, .store = c->store_url, .bus = c->bus_url, .default_agent = c->default_agent
-        };
+        struct config_root root = { .http = c->http,
+                                    .store = c->store_url,
+                                    .bus = c->bus_url,
+                                    .default_agent = c->default_agent };
 
         settings_release(root_tables, &root);
 }

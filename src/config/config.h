@@ -1,8 +1,9 @@
 /*
  * config: the configuration file as a whole.
  *
- * Each room owns the tables of its section; here they are put together, with the defaults that make an empty directory work: a
- * terminal and an API adapter, and the demo agent, or a real model when its key is in the environment. The daemon never writes the file.
+ * Each room owns the tables of its section; here they are put together, with the defaults that make
+ * an empty directory work: a terminal and an API adapter, and the demo agent, or a real model when
+ * its key is in the environment. The daemon never writes the file.
  */
 #ifndef CONFIG_CONFIG_H
 #define CONFIG_CONFIG_H
@@ -20,8 +21,8 @@ struct http_conf {
         char *listen;
         char *public_url;
         char *tls_cert, *tls_key;
-        struct setting_list
-                trusted_proxy; /* addresses; naming one permits a non-loopback listen address without TLS */
+        /* addresses; naming one permits a non-loopback listen address without TLS */
+        struct setting_list trusted_proxy;
         int64_t max_body_bytes, max_connections, max_stream_clients, idle_seconds, request_seconds;
 };
 extern const struct setting http_settings[];
@@ -39,16 +40,23 @@ struct config {
         size_t agent_count;
         struct rule *rules;
         size_t rule_count;
-        char *default_agent; /* answers when nothing else says so; NULL when there are several and none is named */
+        /* answers when nothing else says so; NULL when there are several and none is named */
+        char *default_agent;
         char *agent_note; /* for the banner: "demo agent (no key in the environment)" */
 };
 
-/* Reads DIR/config.json (absent: defaults) and the environment. ERR_INVALID with file and line; ERR_IO. */
+/*
+ * Reads DIR/config.json (absent: defaults) and the environment. ERR_INVALID with file and line;
+ * ERR_IO.
+ */
 int config_load(const char *dir, struct config **out, struct error *err);
 /* The same with another file, which must be there. */
 int config_load_file(const char *dir, const char *path, struct config **out, struct error *err);
 void config_free(struct config *c);
-/* Tells dispatch what the adapters and rules say; the rules are dispatch's afterwards. Before the adapters are given away. */
+/*
+ * Tells dispatch what the adapters and rules say; the rules are dispatch's afterwards. Before the
+ * adapters are given away.
+ */
 void config_to_dispatch(struct config *c, struct dispatch *d);
 /* Warnings for the operator, one per line; "" when none. */
 const char *config_warnings(const struct config *c);

@@ -17,7 +17,8 @@ static bool is_name(const char *s)
 {
         if (!islower((unsigned char)*s) && !isdigit((unsigned char)*s))
                 return false;
-        return strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == strlen(s) && strlen(s) <= 100;
+        return strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == strlen(s) &&
+               strlen(s) <= 100;
 }
 
 int config_check_name(const struct settings_source *src, const char *section, const char *name,
@@ -28,10 +29,10 @@ int config_check_name(const struct settings_source *src, const char *section, co
         if (is_name(name))
                 return 0;
         path = mem_printf("%s.%s", section, name);
-        settings_error(src, path, err,
-                       "a name has small letters, digits, '-', '_' and '.', begins with a letter or digit, "
-                       "and is at most "
-                       "100 long");
+        settings_error(
+                src, path, err,
+                "a name has small letters, digits, '-', '_' and '.', begins with a letter or "
+                "digit, and is at most 100 long");
         free(path);
         return -1;
 }
@@ -80,7 +81,8 @@ static bool is_loopback(const char *host)
         return strcmp(host, "localhost") == 0;
 }
 
-static int check_listen(const struct settings_source *src, const struct http_conf *h, struct error *err)
+static int check_listen(const struct settings_source *src, const struct http_conf *h,
+                        struct error *err)
 {
         char *host = listen_host(h->listen);
         bool understood = host != NULL, inside = host && is_loopback(host);
@@ -93,8 +95,8 @@ static int check_listen(const struct settings_source *src, const struct http_con
         if (!inside && !h->tls_cert && h->trusted_proxy.count == 0)
                 return settings_error(
                         src, "http.listen", err,
-                        "can be reached from other machines: set 'tlsCert' and 'tlsKey', or name the proxy "
-                        "that does TLS in 'trustedProxy'");
+                        "can be reached from other machines: set 'tlsCert' and 'tlsKey', or name "
+                        "the proxy that does TLS in 'trustedProxy'");
         return 0;
 }
 
@@ -103,13 +105,14 @@ static int check_proxies(const struct settings_source *src, const struct setting
 {
         for (size_t i = 0; i < proxies->count; i++) {
                 if (!is_address(proxies->items[i]))
-                        return settings_error(src, "http.trustedProxy", err, "'%.60s' is not an IP address",
-                                              proxies->items[i]);
+                        return settings_error(src, "http.trustedProxy", err,
+                                              "'%.60s' is not an IP address", proxies->items[i]);
         }
         return 0;
 }
 
-static int check_http(const struct settings_source *src, const struct http_conf *h, struct error *err)
+static int check_http(const struct settings_source *src, const struct http_conf *h,
+                      struct error *err)
 {
         if (!h->tls_cert != !h->tls_key)
                 return settings_error(src, h->tls_cert ? "http.tlsCert" : "http.tlsKey", err,
@@ -129,12 +132,14 @@ static int check_driver(const struct settings_source *src, const char *key, cons
         if (strcmp(value, accepted) == 0)
                 return 0;
         if (strncmp(value, later_prefix, strlen(later_prefix)) == 0)
-                return settings_error(src, key, err, "%s comes with a later version; accepted: \"%s\"",
-                                      later_name, accepted);
+                return settings_error(src, key, err,
+                                      "%s comes with a later version; accepted: \"%s\"", later_name,
+                                      accepted);
         return settings_error(src, key, err, "unknown %s; accepted: \"%s\"", key, accepted);
 }
 
-int config_check_root(const struct settings_source *src, const struct config_root *root, struct error *err)
+int config_check_root(const struct settings_source *src, const struct config_root *root,
+                      struct error *err)
 {
         if (check_http(src, &root->http, err) < 0 ||
             check_driver(src, "store", root->store, "sqlite", "postgres", "PostgreSQL", err) < 0)
@@ -144,8 +149,8 @@ int config_check_root(const struct settings_source *src, const struct config_roo
 
 /* ---- references ---- */
 
-static int unknown_agent(const struct config *c, const struct settings_source *src, const char *path,
-                         const char *agent, struct error *err)
+static int unknown_agent(const struct config *c, const struct settings_source *src,
+                         const char *path, const char *agent, struct error *err)
 {
         const char **names = mem_array(c->agent_count + 1, sizeof(*names));
         const char *near;
@@ -182,23 +187,27 @@ static int check_agent(const struct config *c, const struct settings_source *src
         return rc;
 }
 
-int config_check_references(const struct config *c, const struct settings_source *src, struct error *err)
+int config_check_references(const struct config *c, const struct settings_source *src,
+                            struct error *err)
 {
         for (size_t i = 0; i < c->adapter_count; i++) {
                 const struct adapter_conf *a = c->adapters[i];
 
-                if (check_agent(c, src, mem_printf("adapters.%s.agent", a->name), a->common.agent, err) < 0)
+                if (check_agent(c, src, mem_printf("adapters.%s.agent", a->name), a->common.agent,
+                                err) < 0)
                         return -1;
         }
         for (size_t i = 0; i < c->rule_count; i++) {
-                if (check_agent(c, src, mem_printf("rules[%zu].agent", i), c->rules[i].agent, err) < 0)
+                if (check_agent(c, src, mem_printf("rules[%zu].agent", i), c->rules[i].agent, err) <
+                    0)
                         return -1;
         }
         for (size_t i = 0; i < c->agent_count; i++) {
                 const struct setting_list *others = &c->agents[i]->common.failover;
 
                 for (size_t j = 0; j < others->count; j++) {
-                        if (check_agent(c, src, mem_printf("agents.%s.failover", c->agents[i]->name),
+                        if (check_agent(c, src,
+                                        mem_printf("agents.%s.failover", c->agents[i]->name),
                                         others->items[j], err) < 0)
                                 return -1;
                 }
@@ -237,9 +246,10 @@ int config_check_bots(const struct config *c, const struct settings_source *src,
                         if (!is_same_bot(c->adapters[i], c->adapters[j]))
                                 continue;
                         path = mem_printf("adapters.%s.botToken", c->adapters[i]->name);
-                        settings_error(src, path, err,
-                                       "adapter '%s' has the same token: a bot can be connected once",
-                                       c->adapters[j]->name);
+                        settings_error(
+                                src, path, err,
+                                "adapter '%s' has the same token: a bot can be connected once",
+                                c->adapters[j]->name);
                         free(path);
                         return -1;
                 }

@@ -1,5 +1,6 @@
 /*
- * What makes an empty directory work: a terminal, the API, the bots whose tokens are in the environment, and somebody who answers.
+ * What makes an empty directory work: a terminal, the API, the bots whose tokens are in the
+ * environment, and somebody who answers.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,10 @@ static int add_adapter(struct config *c, const char *name, const char *type, str
 
 /* ---- bots of the environment ---- */
 
-/* A token in the environment is enough for a bot, as long as the file has none of its kind. Who is answered stays closed. */
+/*
+ * A token in the environment is enough for a bot, as long as the file has none of its kind. Who is
+ * answered stays closed.
+ */
 /* clang-format off */
 static const struct bot {
         const char *type, *token, *admins, *channels, *base; /* variables */
@@ -99,7 +103,8 @@ static int add_bot(struct config *c, const struct bot *b, struct error *err)
         if (a)
                 config_add_adapter(c, a);
         else
-                error_prefix(err, "the environment has %s but no adapter can be made of it", b->token);
+                error_prefix(err, "the environment has %s but no adapter can be made of it",
+                             b->token);
         buf_release(&json);
         free(handle);
         return a ? 0 : -1;
@@ -110,8 +115,8 @@ int config_default_adapters(struct config *c, struct error *err)
         for (size_t i = 0; i < COUNT(bots); i++) {
                 const struct bot *b = &bots[i];
 
-                if (set_in_environment(b->token) && !has_type(c, b->type) && !has_adapter(c, b->type) &&
-                    add_bot(c, b, err) < 0)
+                if (set_in_environment(b->token) && !has_type(c, b->type) &&
+                    !has_adapter(c, b->type) && add_bot(c, b, err) < 0)
                         return -1;
         }
         if (add_adapter(c, "terminal", "cli", err) < 0)
@@ -168,10 +173,11 @@ static int history_limit(int64_t *out, struct error *err)
 
         *out = text ? strtol(text, &rest, 10) : 0;
         if (text && (*rest || *out < 1 || *out > 100))
-                return error_set(err, ERR_INVALID,
-                                 "MESSAGE_HISTORY_LIMIT of the environment is '%.20s': expected a whole "
-                                 "number from 1 to 100",
-                                 text);
+                return error_set(
+                        err, ERR_INVALID,
+                        "MESSAGE_HISTORY_LIMIT of the environment is '%.20s': expected a whole "
+                        "number from 1 to 100",
+                        text);
         return 0;
 }
 
@@ -192,12 +198,16 @@ static struct agent_conf *chat_agent(struct error *err)
         jsonw_close(&json, '}');
         a = agent_conf_make("assistant", "agent-chat", json.data, err);
         if (!a)
-                error_prefix(err, "the environment has API_BASE_URL but no agent can be made of it");
+                error_prefix(err,
+                             "the environment has API_BASE_URL but no agent can be made of it");
         buf_release(&json);
         return a;
 }
 
-/* The channels are read along in; as rules leave nothing to the default, a second one answers whoever speaks to a bot elsewhere. */
+/*
+ * The channels are read along in; as rules leave nothing to the default, a second one answers
+ * whoever speaks to a bot elsewhere.
+ */
 static void write_ambient_rules(struct buf *json, int64_t limit)
 {
         jsonw_open(json, '{');
@@ -213,8 +223,9 @@ static void write_ambient_rules(struct buf *json, int64_t limit)
         jsonw_close(json, '}');
         jsonw_close(json, '}');
         jsonw_raw(json, NULL,
-                  "{\"name\": \"addressed\", \"when\": {\"platform\": [\"discord\", \"telegram\"],"
-                  " \"dm\": true, \"mention\": true, \"reply\": true, \"conversation\": true}}");
+                  "{\"name\": \"addressed\", \"when\": {\"platform\": [\"discord\", "
+                  "\"telegram\"], \"dm\": true, \"mention\": true, \"reply\": true, "
+                  "\"conversation\": true}}");
         jsonw_close(json, ']');
         jsonw_close(json, '}');
 }
@@ -245,7 +256,8 @@ static int add_chat_service(struct config *c, struct error *err)
                 return -1;
         config_add_agent(c, a);
         c->agent_note = mem_strdup("agent-chat at API_BASE_URL (DISCORD_API_KEY)");
-        if (c->rule_count > 0 || !has_type(c, "discord") || !set_in_environment("DISCORD_CHANNEL_IDS"))
+        if (c->rule_count > 0 || !has_type(c, "discord") ||
+            !set_in_environment("DISCORD_CHANNEL_IDS"))
                 return 0;
         return add_ambient_rules(c, err);
 }

@@ -34,7 +34,8 @@ static int64_t or_default(int64_t written, int64_t standard)
 /* Programs may say "/stop" and mean something else. */
 static bool has_commands(const struct adapter_conf *a)
 {
-        return json_object_get(a->raw, "chatCommands") || !a->ops->for_programs ? a->common.commands : false;
+        return json_object_get(a->raw, "chatCommands") || !a->ops->for_programs ? a->common.commands
+                                                                                : false;
 }
 
 static struct dispatch_adapter adapter_for_dispatch(const struct adapter_conf *a)
@@ -55,8 +56,8 @@ static struct dispatch_adapter adapter_for_dispatch(const struct adapter_conf *a
                 .max_age_seconds = a->common.max_age_seconds,
                 .conversation_seconds =
                         or_default(a->common.conversation_seconds, manners->conversation_seconds),
-                .dm_conversation_seconds =
-                        or_default(a->common.dm_conversation_seconds, manners->dm_conversation_seconds),
+                .dm_conversation_seconds = or_default(a->common.dm_conversation_seconds,
+                                                      manners->dm_conversation_seconds),
                 .budget_microusd = (int64_t)(a->common.budget.usd_per_day * 1e6),
                 .commands = has_commands(a),
         };
@@ -73,7 +74,8 @@ void config_to_dispatch(struct config *c, struct dispatch *d)
         c->rule_count = 0;
 }
 
-int config_check_access(const struct config *c, const struct settings_source *src, struct error *err)
+int config_check_access(const struct config *c, const struct settings_source *src,
+                        struct error *err)
 {
         struct buf why;
         int rc = 0;

@@ -1,5 +1,6 @@
 /*
- * The file described for editors (JSON Schema) and for people (docs/CONFIGURATION.md), from the tables that read it.
+ * The file described for editors (JSON Schema) and for people (docs/CONFIGURATION.md), from the
+ * tables that read it.
  */
 #include <string.h>
 
@@ -22,7 +23,8 @@ static json_t *object_schema(json_t *properties, json_t *required)
 static json_t *kind_schema(const char *type, const char *help, const struct setting *common,
                            const struct setting *own)
 {
-        json_t *properties = json_pack("{s:{s:s, s:s}}", "type", "const", type, "description", help);
+        json_t *properties =
+                json_pack("{s:{s:s, s:s}}", "type", "const", type, "description", help);
         json_t *required = json_pack("[s]", "type");
 
         if (common)
@@ -45,9 +47,9 @@ static json_t *adapters_schema(void)
         json_t *kinds = json_array();
 
         for (size_t i = 0; platform_kinds[i]; i++)
-                json_array_append_new(kinds,
-                                      kind_schema(platform_kinds[i]->name, platform_kinds[i]->help,
-                                                  adapter_common_settings, platform_kinds[i]->settings));
+                json_array_append_new(
+                        kinds, kind_schema(platform_kinds[i]->name, platform_kinds[i]->help,
+                                           adapter_common_settings, platform_kinds[i]->settings));
         return named_schema(kinds, "Connections to platforms, by name.");
 }
 
@@ -56,8 +58,9 @@ static json_t *agents_schema(void)
         json_t *kinds = json_array();
 
         for (size_t i = 0; agent_kinds[i]; i++)
-                json_array_append_new(kinds, kind_schema(agent_kinds[i]->type, agent_kinds[i]->help,
-                                                         agent_common_settings, agent_kinds[i]->settings));
+                json_array_append_new(kinds,
+                                      kind_schema(agent_kinds[i]->type, agent_kinds[i]->help,
+                                                  agent_common_settings, agent_kinds[i]->settings));
         return named_schema(kinds, "Providers of answers, by name.");
 }
 
@@ -73,7 +76,8 @@ static json_t *rules_schema(void)
 
 json_t *config_schema(void)
 {
-        json_t *properties = json_pack("{s:{s:s}}", "$schema", "type", "string"), *required = json_array();
+        json_t *properties = json_pack("{s:{s:s}}", "$schema", "type", "string"),
+               *required = json_array();
         json_t *s;
 
         settings_schema(config_root_settings, properties, required);
@@ -81,7 +85,8 @@ json_t *config_schema(void)
         json_object_set_new(properties, "agents", agents_schema());
         json_object_set_new(properties, "rules", rules_schema());
         s = object_schema(properties, required);
-        json_object_set_new(s, "$schema", json_string("https://json-schema.org/draft/2020-12/schema"));
+        json_object_set_new(s, "$schema",
+                            json_string("https://json-schema.org/draft/2020-12/schema"));
         json_object_set_new(s, "title", json_string("Dragoman's config.json"));
         return s;
 }
@@ -187,7 +192,8 @@ static const char rules_text[] =
         "others do not; RULES.md has examples.\n\n";
 /* clang-format on */
 
-static void add_kind(struct buf *out, const char *type, const char *help, const struct setting *settings)
+static void add_kind(struct buf *out, const char *type, const char *help,
+                     const struct setting *settings)
 {
         buf_addf(out, "### `\"type\": \"%s\"`\n\n%s\n\n", type, help);
         if (!settings || !settings->key)
@@ -226,7 +232,8 @@ void config_markdown(struct buf *out)
         settings_markdown(adapter_common_settings, out);
         buf_addch(out, '\n');
         for (size_t i = 0; platform_kinds[i]; i++)
-                add_kind(out, platform_kinds[i]->name, platform_kinds[i]->help, platform_kinds[i]->settings);
+                add_kind(out, platform_kinds[i]->name, platform_kinds[i]->help,
+                         platform_kinds[i]->settings);
         buf_addstr(out, agents_text);
         settings_markdown(agent_common_settings, out);
         for (size_t i = 0; agent_kinds[i]; i++)

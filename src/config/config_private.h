@@ -8,7 +8,10 @@
 
 #define CONFIG_NAME_PATTERN "^[a-z0-9][a-z0-9._-]*$" /* of adapters and agents; see is_name */
 
-/* The members of the file that tables can express; adapters, agents and rules are read by their rooms. */
+/*
+ * The members of the file that tables can express; adapters, agents and rules are read by their
+ * rooms.
+ */
 struct config_root {
         struct http_conf http;
         char *store, *bus, *default_agent;
@@ -21,13 +24,16 @@ extern const struct setting config_root_settings[];
 
 int config_check_name(const struct settings_source *src, const char *section, const char *name,
                       struct error *err);
-int config_check_root(const struct settings_source *src, const struct config_root *root, struct error *err);
+int config_check_root(const struct settings_source *src, const struct config_root *root,
+                      struct error *err);
 /* Do the agents exist that adapters, rules and defaultAgent name? */
-int config_check_references(const struct config *c, const struct settings_source *src, struct error *err);
+int config_check_references(const struct config *c, const struct settings_source *src,
+                            struct error *err);
 /* No two enabled adapters are the same bot. */
 int config_check_bots(const struct config *c, const struct settings_source *src, struct error *err);
 /* Are the lists of who is answered understood? */
-int config_check_access(const struct config *c, const struct settings_source *src, struct error *err);
+int config_check_access(const struct config *c, const struct settings_source *src,
+                        struct error *err);
 /* Adds warnings about what is permitted but hardly meant. */
 void config_add_warnings(const struct config *c, struct settings_source *src);
 
@@ -35,8 +41,11 @@ void config_add_warnings(const struct config *c, struct settings_source *src);
 
 /* Adds a terminal and an API adapter unless the file has said something about them. */
 int config_default_adapters(struct config *c, struct error *err);
-/* The agent when the file names none: what the environment has an address or a key of, else the demo. An agent-chat service comes with
- * rules that read along in DISCORD_CHANNEL_IDS, when the file has none. */
+/*
+ * The agent when the file names none: what the environment has an address or a key of, else the
+ * demo. An agent-chat service comes with rules that read along in DISCORD_CHANNEL_IDS, when the
+ * file has none.
+ */
 int config_default_agent(struct config *c, struct error *err);
 
 void config_add_adapter(struct config *c, struct adapter_conf *a);

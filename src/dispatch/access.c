@@ -8,7 +8,14 @@
 #include "base/mem.h"
 #include "dispatch/persons.h"
 
-enum subject { SUBJECT_PLAIN, SUBJECT_USER, SUBJECT_PERSON, SUBJECT_ROLE, SUBJECT_CHANNEL, SUBJECT_GUILD };
+enum subject {
+        SUBJECT_PLAIN,
+        SUBJECT_USER,
+        SUBJECT_PERSON,
+        SUBJECT_ROLE,
+        SUBJECT_CHANNEL,
+        SUBJECT_GUILD
+};
 
 #define BIT(subject) (1u << (subject))
 
@@ -38,7 +45,11 @@ struct access {
 struct list_kind {
         const char *key;
         const char *everybody, *nobody,
-                *pairing; /* words that stand for all, for none, and for whoever has a code; NULL: there is no such word */
+                /*
+                 * words that stand for all, for none, and for whoever has a code; NULL: there is no
+                 * such word
+                 */
+                *pairing;
         unsigned subjects;
         bool star;
         size_t list;    /* offset in struct access_lists */
@@ -60,7 +71,8 @@ static const struct list_kind kinds[] = {
 
 /* ---- reading ---- */
 
-static const struct setting_list *list_of(const struct list_kind *k, const struct access_lists *lists)
+static const struct setting_list *list_of(const struct list_kind *k,
+                                          const struct access_lists *lists)
 {
         return *(const struct setting_list *const *)((const char *)lists + k->list);
 }
@@ -85,7 +97,10 @@ static bool is_word(const char *text, const char *word)
         return word && strcmp(text, word) == 0;
 }
 
-/* "rle:7" would never match anything, and in a block list nobody would notice. Ids with a colon ("@ann:example.org") are no such word. */
+/*
+ * "rle:7" would never match anything, and in a block list nobody would notice. Ids with a colon
+ * ("@ann:example.org") are no such word.
+ */
 static bool misspelt_subject(const char *text)
 {
         size_t n = 0;
@@ -110,9 +125,10 @@ static bool check_entry(const struct list_kind *k, const char *text, size_t coun
         if (*id == '\0' || strspn(id, " \t") > 0)
                 buf_addstr(why, "an entry is empty or begins with a space");
         else if (subject == SUBJECT_PLAIN && misspelt_subject(text))
-                buf_addf(why,
-                         "'%.60s' begins with neither 'user:', 'person:', 'role:', 'channel:' nor 'guild:'",
-                         text);
+                buf_addf(
+                        why,
+                        "'%.60s' begins with neither 'user:', 'person:', 'role:', 'channel:' nor 'guild:'",
+                        text);
         else if (!(k->subjects & BIT(subject)))
                 buf_addf(why, "'%.60s' has no meaning here: a %s is not looked at", text,
                          subject_names[subject]);
@@ -208,7 +224,8 @@ static bool same_id(const struct entry *e, const char *id)
 static bool has_role(const struct entry *e, const struct incoming *in, bool unknown)
 {
         struct error err;
-        json_t *metadata = in->metadata ? json_read(in->metadata, strlen(in->metadata), &err) : NULL;
+        json_t *metadata =
+                in->metadata ? json_read(in->metadata, strlen(in->metadata), &err) : NULL;
         const json_t *roles = json_object_get(metadata, "roles"), *role;
         bool found = unknown && json_flag(metadata, "rolesUnknown", false);
         size_t i;
@@ -302,11 +319,13 @@ static void say_blocked(const struct entry *e, const struct incoming *in, struct
 static void say_no_dm(const struct access *a, const struct incoming *in, struct buf *why)
 {
         if (a->dm.count == 0)
-                buf_addf(why,
-                         "'dm' lets nobody but admins write here, and 'allow' does not name the sender '%s'",
-                         shown(in->sender_id));
+                buf_addf(
+                        why,
+                        "'dm' lets nobody but admins write here, and 'allow' does not name the sender '%s'",
+                        shown(in->sender_id));
         else
-                buf_addf(why, "the sender '%s' is neither in 'dm' nor in 'allow'", shown(in->sender_id));
+                buf_addf(why, "the sender '%s' is neither in 'dm' nor in 'allow'",
+                         shown(in->sender_id));
 }
 
 bool access_blocks(const struct access *a, const struct incoming *in, struct buf *why)
@@ -402,8 +421,8 @@ static void describe_groups(const struct access *a, struct buf *out)
         else if (a->channels.count + a->allow.count == 0)
                 buf_addstr(out, "none");
         else
-                add_count(out, a->channels.count + a->allow.count, "entry of 'channels' and 'allow'",
-                          "entries of 'channels' and 'allow'");
+                add_count(out, a->channels.count + a->allow.count,
+                          "entry of 'channels' and 'allow'", "entries of 'channels' and 'allow'");
 }
 
 void access_describe(const struct access *a, struct buf *out)

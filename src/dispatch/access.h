@@ -5,16 +5,19 @@
  *
  *     block     beats everything, admins too
  *     admins    are let in everywhere
- *     dm        opens direct messages: "everyone", "none" or people; "pairing" gives strangers a code (pairing.h)
+ *     dm        opens direct messages: "everyone", "none" or people; "pairing" gives strangers a
+ *               code (pairing.h)
  *     channels  opens groups: channels where everybody may talk to the bot
  *     allow     opens both: people, roles, channels, guilds; "*" is everybody
  *
- * An entry is "user:ID", "person:ID" (persons.h), "role:ID", "channel:ID" or "guild:ID"; a plain id is a user or a channel; "*" is any. A list that is not written and an
- * empty one let nobody in. There is one difference: where "dm" is not written, an allow of "*" opens direct messages too; where it is, only people and roles that
- * allow names are let in besides.
+ * An entry is "user:ID", "person:ID" (persons.h), "role:ID", "channel:ID" or "guild:ID"; a plain id
+ * is a user or a channel; "*" is any. A list that is not written and an empty one let nobody in.
+ * There is one difference: where "dm" is not written, an allow of "*" opens direct messages too;
+ * where it is, only people and roles that allow names are let in besides.
  *
- * Roles are the member "roles", a list of ids, of the event's metadata. Where that has "rolesUnknown" instead, the platform could not tell them: then allow of a
- * role lets nobody in, and block of one keeps everybody out.
+ * Roles are the member "roles", a list of ids, of the event's metadata. Where that has
+ * "rolesUnknown" instead, the platform could not tell them: then allow of a role lets nobody in,
+ * and block of one keeps everybody out.
  */
 #ifndef DISPATCH_ACCESS_H
 #define DISPATCH_ACCESS_H
@@ -33,7 +36,10 @@ struct access_lists {
         const struct setting_list *admins, *dm, *allow, *block, *channels;
 };
 
-/* Is everything in the lists understood? When not: false, the key in *key, and what is wrong with which entry in `why`. */
+/*
+ * Is everything in the lists understood? When not: false, the key in *key, and what is wrong with
+ * which entry in `why`.
+ */
 bool access_check(const struct access_lists *lists, const char **key, struct buf *why);
 
 /* Copies what it needs. Lists that access_check refuses open nothing. */
@@ -42,13 +48,19 @@ void access_free(struct access *a);
 
 /* May the sender of this event be answered there? When not, `why` (may be NULL) gets a sentence. */
 bool access_allows(const struct access *a, const struct incoming *in, struct buf *why);
-/* Who the persons named are now, after merges; until it is asked they are who they were. a may be NULL. */
+/*
+ * Who the persons named are now, after merges; until it is asked they are who they were. a may be
+ * NULL.
+ */
 void access_resolve(struct access *a, int64_t (*current)(void *arg, int64_t person), void *arg);
 /* Is the sender, or the place, in "block"? `why` as above. */
 bool access_blocks(const struct access *a, const struct incoming *in, struct buf *why);
 /* Do strangers who write a direct message get a code? */
 bool access_pairs(const struct access *a);
-/* Is the sender one of the admins? Admins are people: a channel that happens to have an admin's id is not one. */
+/*
+ * Is the sender one of the admins? Admins are people: a channel that happens to have an admin's id
+ * is not one.
+ */
 bool access_is_admin(const struct access *a, const struct incoming *in);
 /* Is anybody let in at all? */
 bool access_is_open(const struct access *a);

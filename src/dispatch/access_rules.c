@@ -95,15 +95,14 @@ int access_rule_check(const struct access_rule *r, struct error *err)
         size_t n = platform_length(user);
 
         if (!r->user == (r->person == 0))
-                return error_set(
-                        err, ERR_INVALID,
-                        "platformUserId: a rule names either a user, such as '7' or 'telegram:7', or a "
-                        "person (personId)");
+                return error_set(err, ERR_INVALID,
+                                 "platformUserId: a rule names either a user, such as '7' or "
+                                 "'telegram:7', or a person (personId)");
         if (r->user && (user[n > 0 ? n + 1 : 0] == '\0' || strlen(user) > USER_MAX))
                 return error_set(
                         err, ERR_INVALID,
-                        "platformUserId: expected an id of 1 to %d bytes, perhaps behind a platform and "
-                        "a colon",
+                        "platformUserId: expected an id of 1 to %d bytes, perhaps behind a "
+                        "platform and a colon",
                         USER_MAX);
         if (r->place && strcmp(r->place, "dm") != 0 && strcmp(r->place, "group") != 0)
                 return error_set(err, ERR_INVALID, "place: expected 'dm' or 'group'");
@@ -155,8 +154,8 @@ void access_rules_resolve(struct access_rules *rs)
                 index_entry(rs, rs->items[i]);
 }
 
-void access_rules_set_persons(struct access_rules *rs, int64_t (*current)(void *arg, int64_t person),
-                              void *arg)
+void access_rules_set_persons(struct access_rules *rs,
+                              int64_t (*current)(void *arg, int64_t person), void *arg)
 {
         rs->current = current;
         rs->current_arg = arg;
@@ -178,8 +177,8 @@ static bool names(const struct entry *e, const struct access_identity *identity)
 {
         const char *platform = identity->platform ? identity->platform : "";
 
-        if (e->platform_n > 0 &&
-            (strncmp(e->rule.user, platform, e->platform_n) != 0 || platform[e->platform_n] != '\0'))
+        if (e->platform_n > 0 && (strncmp(e->rule.user, platform, e->platform_n) != 0 ||
+                                  platform[e->platform_n] != '\0'))
                 return false;
         return identity->user && glob_match(e->pattern, identity->user);
 }
@@ -191,11 +190,13 @@ static const struct entry *better(const struct entry *found, const struct entry 
 }
 
 /* Another identity of the same person can only keep him out. */
-static const struct entry *judge_identity(const struct access_rules *rs, const struct access_who *who,
-                                          size_t index, const struct entry *found)
+static const struct entry *judge_identity(const struct access_rules *rs,
+                                          const struct access_who *who, size_t index,
+                                          const struct entry *found)
 {
         const struct access_identity *identity = &who->identities[index];
-        const struct entry *lists[] = { identity->user ? map_get(&rs->by_user, identity->user) : NULL,
+        const struct entry *lists[] = { identity->user ? map_get(&rs->by_user, identity->user)
+                                                       : NULL,
                                         rs->globs };
 
         for (size_t i = 0; i < COUNT(lists); i++) {
@@ -207,7 +208,8 @@ static const struct entry *judge_identity(const struct access_rules *rs, const s
         return found;
 }
 
-const struct access_rule *access_rules_judge(const struct access_rules *rs, const struct access_who *who)
+const struct access_rule *access_rules_judge(const struct access_rules *rs,
+                                             const struct access_who *who)
 {
         const struct entry *found = NULL;
         char key[24];
@@ -217,8 +219,8 @@ const struct access_rule *access_rules_judge(const struct access_rules *rs, cons
         for (size_t i = 0; i < who->identity_count; i++)
                 found = judge_identity(rs, who, i, found);
         if (who->person > 0) {
-                for (const struct entry *e = map_get(&rs->by_person, person_key(key, who->person)); e;
-                     e = e->next)
+                for (const struct entry *e = map_get(&rs->by_person, person_key(key, who->person));
+                     e; e = e->next)
                         found = holds(e, who) ? better(found, e) : found;
         }
         return found ? &found->rule : NULL;
@@ -297,12 +299,14 @@ static void bind_rule(struct store_stmt *s, const struct access_rule *r)
         store_bind_int(s, 11, r->updated_ms);
 }
 
-int access_rule_insert(struct store_tx *tx, const struct access_rule *r, int64_t *id, struct error *err)
+int access_rule_insert(struct store_tx *tx, const struct access_rule *r, int64_t *id,
+                       struct error *err)
 {
         struct store_stmt *s = store_prepare(
-                tx, "INSERT INTO access_rules(adapter, effect, platform_user, person, place, enabled,"
-                    " reason, message, expires_ms, by_whom, updated_ms, created_ms)"
-                    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11)");
+                tx,
+                "INSERT INTO access_rules(adapter, effect, platform_user, person, place, enabled,"
+                " reason, message, expires_ms, by_whom, updated_ms, created_ms)"
+                " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11)");
 
         bind_rule(s, r);
         return store_insert(s, id, err) < 0 ? -1 : 0;
@@ -343,7 +347,8 @@ static int write_change(struct store_tx *tx, void *arg, struct error *err)
         if ((c->entry ? write_changed(tx, c, err) : access_rule_remove(tx, c->id, err)) < 0)
                 return -1;
         if (store_changes(tx) == 0)
-                return error_set(err, ERR_MISSING, "there is no access rule 'acr-%lld'", (long long)c->id);
+                return error_set(err, ERR_MISSING, "there is no access rule 'acr-%lld'",
+                                 (long long)c->id);
         return 0;
 }
 
@@ -396,11 +401,13 @@ static void check_room(struct change *c)
                 error_set(&c->refusal, ERR_LIMIT, "there are %d access rules already; delete some",
                           ACCESS_RULES_MAX);
         else if (is_glob(c->entry) && rs->glob_count >= ACCESS_RULES_GLOBS_MAX)
-                error_set(&c->refusal, ERR_LIMIT, "there are %d access rules with a '*' already; delete some",
+                error_set(&c->refusal, ERR_LIMIT,
+                          "there are %d access rules with a '*' already; delete some",
                           ACCESS_RULES_GLOBS_MAX);
 }
 
-static struct change *change_new(struct access_rules *rs, int64_t id, access_rule_done_fn *done, void *arg)
+static struct change *change_new(struct access_rules *rs, int64_t id, access_rule_done_fn *done,
+                                 void *arg)
 {
         struct change *c = mem_zalloc(sizeof(*c));
 
@@ -408,8 +415,8 @@ static struct change *change_new(struct access_rules *rs, int64_t id, access_rul
         return c;
 }
 
-void access_rules_put(struct access_rules *rs, const struct access_rule *r, access_rule_done_fn *done,
-                      void *arg)
+void access_rules_put(struct access_rules *rs, const struct access_rule *r,
+                      access_rule_done_fn *done, void *arg)
 {
         struct change *c = change_new(rs, r->id, done, arg);
 
@@ -432,8 +439,9 @@ static int read_rules(struct store_tx *tx, void *arg, struct error *err)
 {
         struct access_rules *rs = arg;
         struct store_stmt *s = store_prepare(
-                tx, "SELECT id, adapter, effect, platform_user, person, place, enabled, reason, message,"
-                    " expires_ms, by_whom, created_ms, updated_ms FROM access_rules ORDER BY id");
+                tx,
+                "SELECT id, adapter, effect, platform_user, person, place, enabled, reason, message,"
+                " expires_ms, by_whom, created_ms, updated_ms FROM access_rules ORDER BY id");
         int rc;
 
         while ((rc = store_step(s, err)) == 1) {

@@ -14,14 +14,16 @@
 struct open_turn {
         char *key, *adapter, *rule;
         int64_t expected, since_ms;
-        struct open_turn *same;      /* of the same key: whoever gives us traces may give one twice */
+        /* of the same key: whoever gives us traces may give one twice */
+        struct open_turn *same;
         TAILQ_ENTRY(open_turn) next; /* oldest first */
 };
 
 struct budget {
         int64_t day;
         struct map adapters, rules; /* → struct budget_sum; as many as there are names */
-        struct map agents;          /* → int64_t: microusd of a turn that cost something, on average */
+        /* → int64_t: microusd of a turn that cost something, on average */
+        struct map agents;
         TAILQ_HEAD(open_turns, open_turn) open;
         struct map by_key; /* → struct open_turn, the first of its chain */
 };
@@ -119,7 +121,10 @@ static void expect(struct budget *b, const struct open_turn *t)
         }
 }
 
-/* Names of yesterday are forgotten, and so is a turn whose end we were not told in a whole day: somebody else has it. */
+/*
+ * Names of yesterday are forgotten, and so is a turn whose end we were not told in a whole day:
+ * somebody else has it.
+ */
 static void begin_day(struct budget *b, int64_t now_ms)
 {
         struct open_turn *t;
@@ -196,7 +201,8 @@ void budget_end(struct budget *b, const struct budget_turn *turn, int64_t microu
                 learn(b, turn->agent, microusd);
 }
 
-static struct budget_sum sum_of(const struct budget *b, const struct map *m, const char *name, int64_t now_ms)
+static struct budget_sum sum_of(const struct budget *b, const struct map *m, const char *name,
+                                int64_t now_ms)
 {
         const struct budget_sum *sum = map_get(m, name);
         struct budget_sum out = sum ? *sum : (struct budget_sum){ 0 };
@@ -225,14 +231,16 @@ struct restoring {
 
 static int read_sums(struct store_tx *tx, const struct restoring *r, struct error *err)
 {
-        struct store_stmt *s = store_prepare(tx, "SELECT c.adapter, t.rule, t.cost_microusd FROM turns AS t"
-                                                 " JOIN conversations AS c ON c.id = t.conversation"
-                                                 " WHERE t.cost_microusd > 0 AND t.ended_ms >= ?1");
+        struct store_stmt *s =
+                store_prepare(tx, "SELECT c.adapter, t.rule, t.cost_microusd FROM turns AS t"
+                                  " JOIN conversations AS c ON c.id = t.conversation"
+                                  " WHERE t.cost_microusd > 0 AND t.ended_ms >= ?1");
         int rc;
 
         store_bind_int(s, 1, r->now_ms / DAY_MS * DAY_MS);
         while ((rc = store_step(s, err)) == 1) {
-                struct budget_turn turn = { .adapter = store_col_text(s, 0), .rule = store_col_text(s, 1) };
+                struct budget_turn turn = { .adapter = store_col_text(s, 0),
+                                            .rule = store_col_text(s, 1) };
 
                 budget_end(r->budget, &turn, store_col_int(s, 2), r->now_ms);
         }
@@ -242,8 +250,9 @@ static int read_sums(struct store_tx *tx, const struct restoring *r, struct erro
 static int read_costs(struct store_tx *tx, const struct restoring *r, struct error *err)
 {
         struct store_stmt *s = store_prepare(
-                tx, "SELECT agent, cost_microusd FROM (SELECT agent, cost_microusd, ended_ms FROM turns"
-                    " WHERE cost_microusd > 0 ORDER BY ended_ms DESC LIMIT ?1) AS last ORDER BY ended_ms");
+                tx,
+                "SELECT agent, cost_microusd FROM (SELECT agent, cost_microusd, ended_ms FROM turns"
+                " WHERE cost_microusd > 0 ORDER BY ended_ms DESC LIMIT ?1) AS last ORDER BY ended_ms");
         int rc;
 
         store_bind_int(s, 1, REMEMBERS);
@@ -254,14 +263,15 @@ static int read_costs(struct store_tx *tx, const struct restoring *r, struct err
 
 static int read_open(struct store_tx *tx, const struct restoring *r, struct error *err)
 {
-        struct store_stmt *s = store_prepare(tx, "SELECT t.trace, c.adapter, t.rule, t.agent FROM turns AS t"
-                                                 " JOIN conversations AS c ON c.id = t.conversation"
-                                                 " WHERE t.state IN ('queued', 'running') ORDER BY t.id");
+        struct store_stmt *s =
+                store_prepare(tx, "SELECT t.trace, c.adapter, t.rule, t.agent FROM turns AS t"
+                                  " JOIN conversations AS c ON c.id = t.conversation"
+                                  " WHERE t.state IN ('queued', 'running') ORDER BY t.id");
         int rc;
 
         while ((rc = store_step(s, err)) == 1) {
-                struct budget_turn turn = { store_col_text(s, 0), store_col_text(s, 1), store_col_text(s, 2),
-                                            store_col_text(s, 3) };
+                struct budget_turn turn = { store_col_text(s, 0), store_col_text(s, 1),
+                                            store_col_text(s, 2), store_col_text(s, 3) };
 
                 budget_begin(r->budget, &turn, r->now_ms);
         }
@@ -270,8 +280,10 @@ static int read_open(struct store_tx *tx, const struct restoring *r, struct erro
 
 static int read_all(struct store_tx *tx, void *arg, struct error *err)
 {
-        return read_sums(tx, arg, err) < 0 || read_costs(tx, arg, err) < 0 || read_open(tx, arg, err) < 0 ? -1
-                                                                                                          : 0;
+        return read_sums(tx, arg, err) < 0 || read_costs(tx, arg, err) < 0 ||
+                               read_open(tx, arg, err) < 0
+                       ? -1
+                       : 0;
 }
 
 int budget_restore(struct budget *b, struct store *s, int64_t now_ms, struct error *err)

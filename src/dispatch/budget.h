@@ -1,10 +1,13 @@
 /*
- * budget: what the turns of today have cost, by adapter and by rule, and what those that have not ended yet will cost.
+ * budget: what the turns of today have cost, by adapter and by rule, and what those that have not
+ * ended yet will cost.
  *
- * A day goes from midnight to midnight UTC. What a turn costs is known when it ends. Until then it counts as much as the turns of its agent cost
- * lately, so that many turns at once do not pass a budget that one after the other would have kept. A new turn may begin while the sum is below the
- * budget: what is spent in the end passes it by that one turn and by how far the guesses were off. Nothing is expected of an agent
- * whose turns never cost anything, nor of one that is asked for the first time; how many turns run at once is limited in other places.
+ * A day goes from midnight to midnight UTC. What a turn costs is known when it ends. Until then it
+ * counts as much as the turns of its agent cost lately, so that many turns at once do not pass a
+ * budget that one after the other would have kept. A new turn may begin while the sum is below the
+ * budget: what is spent in the end passes it by that one turn and by how far the guesses were off.
+ * Nothing is expected of an agent whose turns never cost anything, nor of one that is asked for the
+ * first time; how many turns run at once is limited in other places.
  *
  * After a restart the sums are read again from the turns.
  */
@@ -20,7 +23,8 @@ struct budget;
 
 /* Strings are borrowed. */
 struct budget_turn {
-        const char *trace; /* tells turns apart, together with the adapter; NULL: nothing is expected of it */
+        /* tells turns apart, together with the adapter; NULL: nothing is expected of it */
+        const char *trace;
         const char *adapter;
         const char *rule;  /* may be NULL */
         const char *agent; /* may be NULL */

@@ -39,8 +39,8 @@ void chains_free(struct chains *c)
 
 static char *place_of(const struct incoming *in)
 {
-        return mem_printf("%s\n%s\n%s", in->adapter ? in->adapter : "", in->channel ? in->channel : "",
-                          in->thread ? in->thread : "");
+        return mem_printf("%s\n%s\n%s", in->adapter ? in->adapter : "",
+                          in->channel ? in->channel : "", in->thread ? in->thread : "");
 }
 
 static bool is_quiet(const struct chain *chain, int64_t now_ms)

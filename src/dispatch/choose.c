@@ -1,5 +1,6 @@
 /*
- * Which rule decides about an event, and which agent answers; and what holds where no rule speaks about the adapter.
+ * Which rule decides about an event, and which agent answers; and what holds where no rule speaks
+ * about the adapter.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -76,12 +77,14 @@ static bool say_trigger(struct matter *m)
         out->agent = choose_agent(m);
         if (!out->agent)
                 return matter_refuse(
-                        m, "several agents are configured and neither %s nor adapter '%s' names one",
+                        m,
+                        "several agents are configured and neither %s nor adapter '%s' names one",
                         r ? "the rule" : "a rule", a->name);
         out->turns = guard_rate(a, r).turns;
         out->turns_seconds = guard_rate(a, r).seconds;
         out->debounce_ms = debounce_of(m);
-        out->debounce_max_ms = r && r->debounce_max_ms >= 0 ? r->debounce_max_ms : a->debounce_max_ms;
+        out->debounce_max_ms =
+                r && r->debounce_max_ms >= 0 ? r->debounce_max_ms : a->debounce_max_ms;
         conversation_name(m);
         return true;
 }
@@ -102,10 +105,12 @@ static bool decide_by_default(struct matter *m)
         const struct incoming *in = m->in;
 
         if (strcmp(event_type(in), EVENT_MESSAGE_RECEIVED) != 0)
-                return matter_refuse(m, "event '%s' triggers only by a rule that names it", event_type(in));
+                return matter_refuse(m, "event '%s' triggers only by a rule that names it",
+                                     event_type(in));
         if (in->sender_is_bot)
                 return matter_refuse(m, "the sender is a bot");
-        if (!m->adapter->trusted && in->chat != CHAT_DM && !in->is_mention && !in->is_reply && !m->live)
+        if (!m->adapter->trusted && in->chat != CHAT_DM && !in->is_mention && !in->is_reply &&
+            !m->live)
                 return matter_refuse(m, "not addressed to the bot: neither DM, mention%s",
                                      m->window_seconds > 0 ? ", reply nor part of a conversation"
                                                            : " nor reply");
@@ -113,8 +118,8 @@ static bool decide_by_default(struct matter *m)
 }
 
 /*
- * With rules, what they do not match is not answered. A trusted adapter that no rule is about keeps answering all the same: rules
- * for a group chat should not silence the terminal.
+ * With rules, what they do not match is not answered. A trusted adapter that no rule is about keeps
+ * answering all the same: rules for a group chat should not silence the terminal.
  */
 static bool default_applies(const struct matter *m)
 {
@@ -144,5 +149,6 @@ bool age_passes(struct matter *m)
                 return true;
         m->out->expired = true;
         return matter_refuse(m, "it is older than the %lld seconds %s '%s' allows", (long long)most,
-                             by_rule ? "rule" : "adapter", by_rule ? m->rule->name : m->adapter->name);
+                             by_rule ? "rule" : "adapter",
+                             by_rule ? m->rule->name : m->adapter->name);
 }

@@ -48,7 +48,10 @@ static const char *skip_mentions(const char *p)
         return p;
 }
 
-/* The word behind the slash, in lower case; returns what follows it, NULL when there is no such word. */
+/*
+ * The word behind the slash, in lower case; returns what follows it, NULL when there is no such
+ * word.
+ */
 static const char *read_word(const char *text, char word[WORD_MAX])
 {
         const char *p = skip_mentions(text ? text : "");
@@ -103,11 +106,14 @@ const struct chat_command *command_meant(const char *text)
 /* Is it said to the bot, as far as one can tell without rules? */
 static bool is_addressed(const struct matter *m)
 {
-        return m->adapter->trusted || m->in->chat == CHAT_DM || m->in->is_mention || m->in->is_reply ||
-               m->live;
+        return m->adapter->trusted || m->in->chat == CHAT_DM || m->in->is_mention ||
+               m->in->is_reply || m->live;
 }
 
-/* Whose conversation it is about is found as for a message. Where a rule says off the bot is not there at all. */
+/*
+ * Whose conversation it is about is found as for a message. Where a rule says off the bot is not
+ * there at all.
+ */
 static bool is_meant(struct matter *m)
 {
         bool answered = choose_passes(m), off = m->rule && strcmp(m->rule->mode, "off") == 0;
@@ -118,7 +124,8 @@ static bool is_meant(struct matter *m)
                 conversation_name(m);
                 return true;
         }
-        *m->out = (struct decision){ .also = m->out->also }; /* what earlier guards want stored stays */
+        /* what earlier guards want stored stays */
+        *m->out = (struct decision){ .also = m->out->also };
         return false;
 }
 
@@ -145,9 +152,9 @@ bool command_is_heard(struct matter *m)
         struct limits_who who = { m->in->adapter, m->in->channel, m->in->sender_id, "command" };
 
         if (limits_wait_ms(m->d->limits, &who, rate, m->now_ms) > 0)
-                return matter_refuse(m,
-                                     "the sender gave %d commands within %d seconds here, more are not heard",
-                                     COMMANDS, COMMAND_SECONDS);
+                return matter_refuse(
+                        m, "the sender gave %d commands within %d seconds here, more are not heard",
+                        COMMANDS, COMMAND_SECONDS);
         if (!m->dry)
                 limits_count(m->d->limits, &who, rate, m->now_ms);
         return true;
@@ -172,7 +179,8 @@ bool is_no_command(struct matter *m)
         const struct incoming *in = m->in;
         const struct chat_command *c, *meant;
 
-        if (!m->adapter->commands || in->sender_is_bot || strcmp(event_type(in), EVENT_MESSAGE_RECEIVED) != 0)
+        if (!m->adapter->commands || in->sender_is_bot ||
+            strcmp(event_type(in), EVENT_MESSAGE_RECEIVED) != 0)
                 return true;
         c = command_read(in->text, &m->command_rest);
         meant = c ? NULL : command_meant(in->text);
@@ -223,7 +231,9 @@ static void pause_here(struct matter *m)
 {
         char *reason;
         long long minutes = strtoll(m->command_rest, &reason, 10);
-        struct handover_pause p = { .place = place_of(m), .by = name_of(m->in), .since_ms = m->now_ms };
+        struct handover_pause p = { .place = place_of(m),
+                                    .by = name_of(m->in),
+                                    .since_ms = m->now_ms };
 
         reason += strspn(reason, " \t\r\n");
         if (minutes > 0 && minutes <= PAUSE_MINUTES)
@@ -232,8 +242,9 @@ static void pause_here(struct matter *m)
         if (!handover_of(m) || !handover_pause_with(handover_of(m), &p, m->out))
                 matter_notice(m, "It could not be paused: too many chats are.");
         else if (p.until_ms > 0)
-                matter_notice(m, "The agent is silent here for %lld minutes; `/resume` ends it before.",
-                              minutes);
+                matter_notice(
+                        m, "The agent is silent here for %lld minutes; `/resume` ends it before.",
+                        minutes);
         else
                 matter_notice(m, "The agent is silent here until somebody says `/resume`.");
 }

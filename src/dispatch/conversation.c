@@ -1,5 +1,6 @@
 /*
- * What a decision has to do with conversations: whether the event goes on with one, which session it has, and that it stays open.
+ * What a decision has to do with conversations: whether the event goes on with one, which session
+ * it has, and that it stays open.
  */
 #include <string.h>
 
@@ -20,7 +21,8 @@ void conversation_look(struct matter *m)
         buf_clear(&d->place);
         if (!a)
                 return;
-        m->window_seconds = m->in->chat == CHAT_DM ? a->dm_conversation_seconds : a->conversation_seconds;
+        m->window_seconds =
+                m->in->chat == CHAT_DM ? a->dm_conversation_seconds : a->conversation_seconds;
         if (m->window_seconds <= 0)
                 return;
         windows_place(m->in, &d->place);
@@ -86,15 +88,18 @@ void dispatch_ending(void *dispatch, const struct turn_run *run, const struct tu
         struct dispatch *d = dispatch;
 
         if (run->session)
-                *also = windows_ended_also(run->session, place_after(d, run, outcome), dispatch_now(d));
+                *also = windows_ended_also(run->session, place_after(d, run, outcome),
+                                           dispatch_now(d));
 }
 
 void dispatch_ended(void *dispatch, const struct turn_run *run, const struct turn_outcome *outcome)
 {
         struct dispatch *d = dispatch;
 
-        budget_end(d->budget, &(struct budget_turn){ run->trace, run->adapter, run->rule, run->agent },
+        budget_end(d->budget,
+                   &(struct budget_turn){ run->trace, run->adapter, run->rule, run->agent },
                    outcome->cost_microusd, dispatch_now(d));
         if (run->session)
-                windows_ended(d->windows, run->session, place_after(d, run, outcome), dispatch_now(d));
+                windows_ended(d->windows, run->session, place_after(d, run, outcome),
+                              dispatch_now(d));
 }

@@ -36,7 +36,8 @@ struct desk *desk_open(struct store *s, struct bus *b, struct error *err)
 
         desk->store = s;
         desk->links = links_new();
-        if (!(desk->handover = handover_open(s, err)) || !(desk->rules = stored_rules_open(s, err)) ||
+        if (!(desk->handover = handover_open(s, err)) ||
+            !(desk->rules = stored_rules_open(s, err)) ||
             !(desk->access = access_rules_open(s, err)) ||
             !(desk->pairing = pairing_open(s, desk->access, err)) ||
             !(desk->persons = persons_open(s, b, err))) {

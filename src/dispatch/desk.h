@@ -1,8 +1,9 @@
 /*
- * desk: what people change while the program runs, and what it must keep: here the evaluator finds it, and here the API and the command line change it.
+ * desk: what people change while the program runs, and what it must keep: here the evaluator finds
+ * it, and here the API and the command line change it.
  *
- * Everything on the desk works in the same way: rows are the truth, memory has a copy for the decisions, a change is written first and
- * counts when it is committed.
+ * Everything on the desk works in the same way: rows are the truth, memory has a copy for the
+ * decisions, a change is written first and counts when it is committed.
  */
 #ifndef DISPATCH_DESK_H
 #define DISPATCH_DESK_H
@@ -28,7 +29,10 @@ struct desk {
         void *changed_arg;
 };
 
-/* Reads what is kept; blocks. A store that was opened only for reading, and no bus (NULL), will do for whoever only asks. */
+/*
+ * Reads what is kept; blocks. A store that was opened only for reading, and no bus (NULL), will do
+ * for whoever only asks.
+ */
 struct desk *desk_open(struct store *s, struct bus *b, struct error *err);
 /* Called after rules or persons changed. */
 void desk_watch(struct desk *desk, void (*changed)(void *arg), void *arg);

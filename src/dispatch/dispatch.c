@@ -1,5 +1,6 @@
 /*
- * The evaluator: an event passes the guards below in the order in which they stand. Each "no" leaves the guard's name and a sentence for a person.
+ * The evaluator: an event passes the guards below in the order in which they stand. Each "no"
+ * leaves the guard's name and a sentence for a person.
  */
 #include "dispatch/dispatch.h"
 
@@ -95,7 +96,10 @@ static int64_t current_person(void *desk, int64_t person)
         return desk ? persons_current(((struct desk *)desk)->persons, person) : person;
 }
 
-/* After the adapters, the file's rules or something on the desk changed: what is made of them is made anew. */
+/*
+ * After the adapters, the file's rules or something on the desk changed: what is made of them is
+ * made anew.
+ */
 static void renew(void *dispatch)
 {
         struct dispatch *d = dispatch;
@@ -103,8 +107,8 @@ static void renew(void *dispatch)
         for (size_t i = 0; i < d->adapter_count; i++)
                 access_resolve(d->adapters[i].access, current_person, d->desk);
         free(d->rules);
-        d->rules = stored_rules_merge(d->desk ? d->desk->rules : NULL, d->file_rules, d->file_rule_count,
-                                      &d->rule_count);
+        d->rules = stored_rules_merge(d->desk ? d->desk->rules : NULL, d->file_rules,
+                                      d->file_rule_count, &d->rule_count);
         choose_index(d);
 }
 
@@ -145,7 +149,8 @@ static int64_t longest_window(const struct dispatch *d)
                 const struct dispatch_adapter *a = &d->adapters[i];
 
                 seconds = a->conversation_seconds > seconds ? a->conversation_seconds : seconds;
-                seconds = a->dm_conversation_seconds > seconds ? a->dm_conversation_seconds : seconds;
+                seconds =
+                        a->dm_conversation_seconds > seconds ? a->dm_conversation_seconds : seconds;
         }
         return seconds;
 }
@@ -184,7 +189,8 @@ const char *event_type(const struct incoming *in)
         return in->type ? in->type : EVENT_MESSAGE_RECEIVED;
 }
 
-const struct dispatch_adapter *dispatch_adapter_of(const struct dispatch *d, const struct incoming *in)
+const struct dispatch_adapter *dispatch_adapter_of(const struct dispatch *d,
+                                                   const struct incoming *in)
 {
         return in->adapter ? map_get(&d->by_name, in->adapter) : NULL;
 }
@@ -196,7 +202,8 @@ const struct rule *dispatch_rule(const struct dispatch *d, const char *name)
 
 /* ---- a matter ---- */
 
-void matter_init(struct matter *m, struct dispatch *d, const struct incoming *in, struct decision *out)
+void matter_init(struct matter *m, struct dispatch *d, const struct incoming *in,
+                 struct decision *out)
 {
         *m = (struct matter){ .d = d,
                               .in = in,
@@ -221,7 +228,8 @@ void matter_release(struct matter *m)
 /* Whoever sees that a command is being worked on should not be left with nothing. */
 static bool is_waited_for(const struct matter *m)
 {
-        return m->in->is_awaited && !m->dry && m->d->notice.len == 0 && m->out->command == COMMAND_NONE;
+        return m->in->is_awaited && !m->dry && m->d->notice.len == 0 &&
+               m->out->command == COMMAND_NONE;
 }
 
 bool matter_pass(struct matter *m, const struct guard *guards)
@@ -264,7 +272,8 @@ void matter_notice(struct matter *m, const char *fmt, ...)
 /* Whoever edits, deletes or reacts says nothing, and who it was is often not told. */
 static bool is_said_by_a_person(const struct incoming *in)
 {
-        return !in->sender_is_bot && !in->is_own && strcmp(event_type(in), EVENT_MESSAGE_RECEIVED) == 0;
+        return !in->sender_is_bot && !in->is_own &&
+               strcmp(event_type(in), EVENT_MESSAGE_RECEIVED) == 0;
 }
 
 void dispatch_decide(void *dispatch, const struct incoming *in, struct decision *out)
@@ -288,10 +297,10 @@ static void note_placed(struct matter *m)
 
         if (!m->out->joins) {
                 limits_count(m->d->limits, &who, guard_rate(m->adapter, m->rule), m->now_ms);
-                budget_begin(
-                        m->d->budget,
-                        &(struct budget_turn){ m->in->trace, m->in->adapter, m->out->rule, m->out->agent },
-                        m->now_ms);
+                budget_begin(m->d->budget,
+                             &(struct budget_turn){ m->in->trace, m->in->adapter, m->out->rule,
+                                                    m->out->agent },
+                             m->now_ms);
         }
         if (m->in->sender_is_bot)
                 chains_add(m->d->chains, m->in, m->now_ms);

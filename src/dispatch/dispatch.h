@@ -1,8 +1,8 @@
 /*
  * dispatch: decides whether an event triggers an agent, and which.
  *
- * One evaluator serves the road, listings and dry runs. Guards stand in this order (dispatch.c has them as a list), and the first that says no
- * ends it with a reason:
+ * One evaluator serves the road, listings and dry runs. Guards stand in this order (dispatch.c has
+ * them as a list), and the first that says no ends it with a reason:
  *
  *     own      the bot's own messages
  *     content  there is something to answer: text, a file, an emoji
@@ -13,15 +13,17 @@
  *     age      old backlog is expired
  *     handover no person has taken over in the chat (handover.h)
  *
- * These decide. The following are asked by the road when it is about to place a turn, because only the road knows whether a message
- * joins one that is waiting:
+ * These decide. The following are asked by the road when it is about to place a turn, because only
+ * the road knows whether a message joins one that is waiting:
  *
  *     rate     the sender has not caused too many turns in the channel (limits.h)
- *     reaction the same one has not triggered before, and not too many on the message have (reactions.h)
+ *     reaction the same one has not triggered before, and not too many on the message have
+ *     (reactions.h)
  *     loop     it has not passed through too many bots
  *     budget   the day's budget of the adapter and of the rule is not used up (budget.h)
  *
- * Guards change nothing; what is counted is counted when all have passed. Then the event waits for its burst to end (debounce) and its turn (lane).
+ * Guards change nothing; what is counted is counted when all have passed. Then the event waits for
+ * its burst to end (debounce) and its turn (lane).
  */
 #ifndef DISPATCH_DISPATCH_H
 #define DISPATCH_DISPATCH_H
@@ -52,18 +54,20 @@ struct dispatch_adapter {
         int64_t debounce_ms, debounce_max_ms, max_age_seconds;
         int64_t conversation_seconds, dm_conversation_seconds; /* windows.h; 0: none */
         int64_t budget_microusd;                               /* per day; 0: no limit */
-        bool commands;                                         /* /new, /stop ... are for the bot itself */
+        /* /new, /stop ... are for the bot itself */
+        bool commands;
         const struct rule **rules; /* dispatch's own: those that can concern this adapter */
         size_t rule_count;
 };
 
 /*
- * One element of "rules". All conditions hold together; a list means any of its members; dm, mention, reply, conversation
- * and mentionPattern are alternatives. `*` globs.
+ * One element of "rules". All conditions hold together; a list means any of its members; dm,
+ * mention, reply, conversation and mentionPattern are alternatives. `*` globs.
  */
 struct rule {
         char *name;
-        struct setting_list adapter, platform, guild, channel, thread, event, sender, role, reaction;
+        struct setting_list adapter, platform, guild, channel, thread, event, sender, role,
+                reaction;
         struct setting_list text, mention_pattern; /* regular expressions */
         struct setting_list hours;
         char *timezone; /* NULL: the system's */
@@ -86,21 +90,33 @@ struct rule {
 int rule_read(struct settings_source *src, size_t index, const json_t *object, struct rule *out,
               struct error *err);
 void rule_release(struct rule *r);
-extern const struct setting rule_settings[], rule_when_settings[]; /* for schema and documentation */
+/* for schema and documentation */
+extern const struct setting rule_settings[], rule_when_settings[];
 
 struct dispatch *dispatch_new(void);
 void dispatch_free(struct dispatch *d);
-/* Fills the counters of the rate limit from the trigger log, after a restart. Blocks while reading. */
+/*
+ * Fills the counters of the rate limit from the trigger log, after a restart. Blocks while reading.
+ */
 int dispatch_restore(struct dispatch *d, struct store *s, struct error *err);
-/* What people change while we run, from now on looked at for every decision. Outlives the dispatch; NULL: nothing of that. */
+/*
+ * What people change while we run, from now on looked at for every decision. Outlives the dispatch;
+ * NULL: nothing of that.
+ */
 void dispatch_set_desk(struct dispatch *d, struct desk *desk);
 struct desk *dispatch_desk(const struct dispatch *d);
 /* The rules of the configuration, borrowed until the next dispatch_set. */
 const struct rule *dispatch_file_rules(const struct dispatch *d, size_t *count);
-/* Replaces what it knows; takes everything over (arrays are malloc'd). only_agent: the agent that answers when nothing else says so; may be NULL. */
+/*
+ * Replaces what it knows; takes everything over (arrays are malloc'd). only_agent: the agent that
+ * answers when nothing else says so; may be NULL.
+ */
 void dispatch_set(struct dispatch *d, struct dispatch_adapter *adapters, size_t adapter_count,
                   struct rule *rules, size_t rule_count, const char *only_agent);
-/* Who is answered, for the log: "telegram tg: DMs from nobody but 1 admin; groups: none". False: the adapter is trusted or unknown. */
+/*
+ * Who is answered, for the log: "telegram tg: DMs from nobody but 1 admin; groups: none". False:
+ * the adapter is trusted or unknown.
+ */
 bool dispatch_describe(const struct dispatch *d, const char *adapter, struct buf *out);
 /* The road's decide hook. Strings of *out live until the next dispatch_set or dispatch_decide. */
 void dispatch_decide(void *dispatch, const struct incoming *in, struct decision *out);
@@ -111,17 +127,24 @@ void dispatch_terms(void *dispatch, const char *adapter, const char *rule, enum 
 void dispatch_ending(void *dispatch, const struct turn_run *run, const struct turn_outcome *outcome,
                      struct road_also *also);
 void dispatch_ended(void *dispatch, const struct turn_run *run, const struct turn_outcome *outcome);
-/* The road's admit hook: counts the turn, or says no with a reason and, once in a while, a notice for the sender. */
+/*
+ * The road's admit hook: counts the turn, or says no with a reason and, once in a while, a notice
+ * for the sender.
+ */
 bool dispatch_admit(void *dispatch, const struct incoming *in, struct decision *out);
 /* From now on it is this time by the wall clock, for replays and tests; 0: the real one. */
 void dispatch_set_clock(struct dispatch *d, int64_t now_ms);
 /*
- * The whole reasoning as JSON, changing nothing: {"decision": {"trigger", "expired", "guard", "agent", "rule", "reason", "debounceMs", "mode",
- * "conversation", "command"}, "access": {"allowed", "why"}, "rateLimit": {"turns", "seconds", "waitMs"}, "rules": [{"name", "matched", "why"}]}.
- * guard is who said no; conversation: it goes on with one.
+ * The whole reasoning as JSON, changing nothing: {"decision": {"trigger", "expired", "guard",
+ * "agent", "rule", "reason", "debounceMs", "mode", "conversation", "command"}, "access":
+ * {"allowed", "why"}, "rateLimit": {"turns", "seconds", "waitMs"}, "rules": [{"name", "matched",
+ * "why"}]}. guard is who said no; conversation: it goes on with one.
  */
 void dispatch_explain(struct dispatch *d, const struct incoming *in, struct buf *json);
-/* The same without the rules that are about other adapters only: for those who must not know of them. */
+/*
+ * The same without the rules that are about other adapters only: for those who must not know of
+ * them.
+ */
 void dispatch_explain_own(struct dispatch *d, const struct incoming *in, struct buf *json);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * dispatch_private: what the files of the evaluator share. An event that is being decided is a matter; it passes guard after guard.
+ * dispatch_private: what the files of the evaluator share. An event that is being decided is a
+ * matter; it passes guard after guard.
  */
 #ifndef DISPATCH_DISPATCH_PRIVATE_H
 #define DISPATCH_DISPATCH_PRIVATE_H
@@ -24,7 +25,8 @@ struct dispatch {
         struct map by_name; /* → struct dispatch_adapter */
         struct rule *file_rules;
         size_t file_rule_count;
-        struct rule *rules; /* in force: the file's and stored ones; what is inside belongs to others */
+        /* in force: the file's and stored ones; what is inside belongs to others */
+        struct rule *rules;
         size_t rule_count;
         struct map rules_by_name; /* → struct rule: the first of that name */
         char *only_agent;
@@ -36,8 +38,9 @@ struct dispatch {
         int64_t clock_ms;                   /* 0: the real one */
         struct desk *desk;                  /* may be NULL */
         struct buf reason, notice, session; /* of the last decision */
-        struct buf place;                   /* of the matter at hand; "" where there are no conversations */
-        const char *guard;                  /* who said no; NULL: nobody */
+        /* of the matter at hand; "" where there are no conversations */
+        struct buf place;
+        const char *guard; /* who said no; NULL: nobody */
 };
 
 /* One event on its way through the guards. */
@@ -48,7 +51,8 @@ struct matter {
         const struct dispatch_adapter *adapter; /* NULL: it is not configured */
         const struct rule *rule;                /* that decides; NULL: none */
         int64_t now_ms;
-        int64_t window_seconds;             /* how long a conversation stays open here; 0: there are none */
+        /* how long a conversation stays open here; 0: there are none */
+        int64_t window_seconds;
         const char *live;                   /* the session it goes on with; NULL: none */
         const struct chat_command *command; /* that it is; NULL: none */
         const char *command_rest;           /* what follows the command */
@@ -57,7 +61,8 @@ struct matter {
 };
 
 /*
- * A guard lets a matter pass, or returns what matter_refuse does. It changes nothing but the matter's decision, and remembers whom it told.
+ * A guard lets a matter pass, or returns what matter_refuse does. It changes nothing but the
+ * matter's decision, and remembers whom it told.
  */
 struct guard {
         const char *name; /* NULL ends a list */
@@ -66,7 +71,8 @@ struct guard {
 extern const struct guard dispatch_guards[];    /* decide: may this event trigger, and whom? */
 extern const struct guard dispatch_admission[]; /* admit: may this turn be placed now? */
 
-void matter_init(struct matter *m, struct dispatch *d, const struct incoming *in, struct decision *out);
+void matter_init(struct matter *m, struct dispatch *d, const struct incoming *in,
+                 struct decision *out);
 void matter_release(struct matter *m);
 /* Asks one after the other. False: one refused; d->guard has its name and out->reason why. */
 bool matter_pass(struct matter *m, const struct guard *guards);
@@ -77,7 +83,8 @@ void matter_notice(struct matter *m, const char *fmt, ...) __attribute__((format
 
 int64_t dispatch_now(const struct dispatch *d);
 const char *event_type(const struct incoming *in);
-const struct dispatch_adapter *dispatch_adapter_of(const struct dispatch *d, const struct incoming *in);
+const struct dispatch_adapter *dispatch_adapter_of(const struct dispatch *d,
+                                                   const struct incoming *in);
 const struct rule *dispatch_rule(const struct dispatch *d, const char *name);
 
 /* guards.c */
@@ -97,7 +104,10 @@ void command_carry_out(struct matter *m); /* after everything has been decided *
 bool choose_passes(struct matter *m);
 const char *choose_agent(const struct matter *m); /* who answers; NULL: nobody is named */
 bool age_passes(struct matter *m);
-/* Which rules can concern an adapter, so that not all are asked for each event. After the rules or adapters changed. */
+/*
+ * Which rules can concern an adapter, so that not all are asked for each event. After the rules or
+ * adapters changed.
+ */
 void choose_index(struct dispatch *d);
 
 #endif

@@ -18,7 +18,8 @@ static int check(const json_t *event, struct error *err)
         if (payload && !json_is_object(payload))
                 return error_set(err, ERR_INVALID, "'payload' is not an object");
         if (!event_is_inbound(type))
-                return error_set(err, ERR_INVALID, "rules do not look at events of type '%.60s'", type);
+                return error_set(err, ERR_INVALID, "rules do not look at events of type '%.60s'",
+                                 type);
         return 0;
 }
 
@@ -31,14 +32,15 @@ struct incoming *dry_run_event(const json_t *event, struct error *err)
         if (check(event, err) < 0)
                 return NULL;
         text = payload ? json_text(payload) : NULL;
-        in = incoming_parse(&(struct bus_event){ .type = json_str(event, "type", EVENT_MESSAGE_RECEIVED),
-                                                 .time_ms = json_int(event, "timestamp", 0),
-                                                 .adapter = json_str(event, "instanceId", NULL),
-                                                 .channel = json_str(event, "channel", NULL),
-                                                 .thread = json_str(event, "threadId", NULL),
-                                                 .trace = json_str(event, "traceId", NULL),
-                                                 .payload = text ? text : "{}" },
-                            err);
+        in = incoming_parse(
+                &(struct bus_event){ .type = json_str(event, "type", EVENT_MESSAGE_RECEIVED),
+                                     .time_ms = json_int(event, "timestamp", 0),
+                                     .adapter = json_str(event, "instanceId", NULL),
+                                     .channel = json_str(event, "channel", NULL),
+                                     .thread = json_str(event, "threadId", NULL),
+                                     .trace = json_str(event, "traceId", NULL),
+                                     .payload = text ? text : "{}" },
+                err);
         free(text);
         return in;
 }
@@ -66,7 +68,8 @@ struct incoming *dry_run_find(struct store_tx *tx, int64_t seq, struct error *er
         struct bus_filter filter = { .after = seq - 1 };
         struct finding f = { .seq = seq, .err = err };
 
-        error_set(err, ERR_MISSING, "there is no event 'evt-%lld'; it may be older than what is kept",
+        error_set(err, ERR_MISSING,
+                  "there is no event 'evt-%lld'; it may be older than what is kept",
                   (long long)seq);
         if (bus_read(tx, &filter, 1, on_event, &f, NULL, err) < 0)
                 return NULL;

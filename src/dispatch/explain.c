@@ -8,8 +8,8 @@
 #include "dispatch/judge.h"
 
 /* own: only the rules that can concern this adapter; NULL: all. */
-static void explain_rules(const struct dispatch *d, const struct dispatch_adapter *own, struct situation *s,
-                          struct buf *json)
+static void explain_rules(const struct dispatch *d, const struct dispatch_adapter *own,
+                          struct situation *s, struct buf *json)
 {
         bool decided = false;
         struct buf why;
@@ -20,8 +20,9 @@ static void explain_rules(const struct dispatch *d, const struct dispatch_adapte
                 bool matched = rule_matches(r, s, &why);
 
                 if (matched)
-                        buf_addstr(&why, decided ? "all conditions hold, but an earlier rule came first"
-                                                 : "all conditions hold");
+                        buf_addstr(&why,
+                                   decided ? "all conditions hold, but an earlier rule came first"
+                                           : "all conditions hold");
                 decided = decided || matched;
                 jsonw_open(json, '{');
                 jsonw_str(json, "name", r->name);
@@ -61,13 +62,16 @@ static void explain_access(const struct dispatch *d, const struct incoming *in, 
         allowed = a && judge_sender(d->desk, a, in, dispatch_now(d), &why).outcome == JUDGED_IN;
         jsonw_open_member(json, "access", '{');
         jsonw_bool(json, "allowed", allowed);
-        jsonw_str(json, "why", why.len > 0 ? why.data : a && a->trusted ? "the platform is trusted" : NULL);
+        jsonw_str(json, "why",
+                  why.len > 0       ? why.data
+                  : a && a->trusted ? "the platform is trusted"
+                                    : NULL);
         jsonw_close(json, '}');
         buf_release(&why);
 }
 
-static void explain_rate(const struct dispatch *d, const struct incoming *in, const struct decision *decision,
-                         struct buf *json)
+static void explain_rate(const struct dispatch *d, const struct incoming *in,
+                         const struct decision *decision, struct buf *json)
 {
         struct turn_rate rate = { decision->turns, decision->turns_seconds };
         struct limits_who who = guard_who(in);

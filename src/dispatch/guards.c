@@ -12,7 +12,8 @@ bool is_configured(struct matter *m)
 {
         if (m->adapter)
                 return true;
-        return matter_refuse(m, "adapter '%s' is not configured", m->in->adapter ? m->in->adapter : "");
+        return matter_refuse(m, "adapter '%s' is not configured",
+                             m->in->adapter ? m->in->adapter : "");
 }
 
 bool is_not_own(struct matter *m)
@@ -36,10 +37,14 @@ bool has_content(struct matter *m)
         else if (strcmp(type, EVENT_MESSAGE_DELETED) == 0)
                 something = true;
         return something ||
-               matter_refuse(m, "there is nothing to answer: neither text nor attachments nor emoji");
+               matter_refuse(m,
+                             "there is nothing to answer: neither text nor attachments nor emoji");
 }
 
-/* Only whoever writes to the bot alone is told a code: a group would hear it, and a bot would answer it. */
+/*
+ * Only whoever writes to the bot alone is told a code: a group would hear it, and a bot would
+ * answer it.
+ */
 static bool may_pair(const struct matter *m)
 {
         return m->d->desk && !m->dry && m->adapter->access && access_pairs(m->adapter->access) &&
@@ -55,7 +60,8 @@ bool may_talk(struct matter *m)
         if (j.outcome == JUDGED_IN)
                 return true;
         if (j.message && !m->dry && m->in->chat == CHAT_DM && !m->in->sender_is_bot &&
-            limits_tell_once(m->d->limits, &who, (struct turn_rate){ 1, BLOCK_NOTICE_SECONDS }, m->now_ms))
+            limits_tell_once(m->d->limits, &who, (struct turn_rate){ 1, BLOCK_NOTICE_SECONDS },
+                             m->now_ms))
                 matter_notice(m, "%s", j.message);
         if (j.outcome == JUDGED_STRANGER && may_pair(m))
                 pairing_offer(m->d->desk->pairing, m->adapter->platform, m->in, m->out,
@@ -63,10 +69,14 @@ bool may_talk(struct matter *m)
         return false;
 }
 
-/* Whoever is let in is noted; nobody is refused here. Software that writes with a key has no face to remember. */
+/*
+ * Whoever is let in is noted; nobody is refused here. Software that writes with a key has no face
+ * to remember.
+ */
 bool is_noted(struct matter *m)
 {
-        if (m->d->desk && !m->dry && !m->adapter->trusted && !m->in->sender_is_bot && m->in->sender_id)
+        if (m->d->desk && !m->dry && !m->adapter->trusted && !m->in->sender_is_bot &&
+            m->in->sender_id)
                 persons_note(m->d->desk->persons, m->adapter->platform, m->in, m->now_ms, m->out);
         return true;
 }
@@ -82,8 +92,9 @@ bool is_not_paused(struct matter *m)
         if (!p)
                 return true;
         m->out->remember = true;
-        return matter_refuse(m, "the agent is paused here since %s by %s%s%s", clock_iso(p->since_ms, since),
-                             p->by ? p->by : "somebody", p->reason ? ": " : "", p->reason ? p->reason : "");
+        return matter_refuse(m, "the agent is paused here since %s by %s%s%s",
+                             clock_iso(p->since_ms, since), p->by ? p->by : "somebody",
+                             p->reason ? ": " : "", p->reason ? p->reason : "");
 }
 
 /* Hops are counted by the message, or by who spoke here. */
@@ -92,17 +103,22 @@ bool is_no_loop(struct matter *m)
         int in_a_row = m->in->sender_is_bot ? chains_length(m->d->chains, m->in, m->now_ms) : 0;
 
         if (m->in->hops > m->adapter->max_hops)
-                return matter_refuse(m, "it has passed through %d bots, adapter '%s' allows %lld (maxHops)",
-                                     m->in->hops, m->adapter->name, (long long)m->adapter->max_hops);
+                return matter_refuse(
+                        m, "it has passed through %d bots, adapter '%s' allows %lld (maxHops)",
+                        m->in->hops, m->adapter->name, (long long)m->adapter->max_hops);
         if (in_a_row >= m->adapter->max_hops && in_a_row > 0)
-                return matter_refuse(m,
-                                     "%d messages of bots in a row were answered here and nobody else spoke, "
-                                     "adapter '%s' allows no more (maxHops)",
-                                     in_a_row, m->adapter->name);
+                return matter_refuse(
+                        m,
+                        "%d messages of bots in a row were answered here and nobody else spoke, "
+                        "adapter '%s' allows no more (maxHops)",
+                        in_a_row, m->adapter->name);
         return true;
 }
 
-/* Two bots that tell each other to slow down would be the loop that is to be ended; and who only reads along tells nobody anything. */
+/*
+ * Two bots that tell each other to slow down would be the loop that is to be ended; and who only
+ * reads along tells nobody anything.
+ */
 static bool may_tell(const struct matter *m)
 {
         const char *mode = m->rule ? m->rule->mode : "reply";
@@ -126,7 +142,9 @@ struct turn_rate guard_rate(const struct dispatch_adapter *a, const struct rule 
 
 struct limits_who guard_who(const struct incoming *in)
 {
-        return (struct limits_who){ .adapter = in->adapter, .channel = in->channel, .sender = in->sender_id };
+        return (struct limits_who){ .adapter = in->adapter,
+                                    .channel = in->channel,
+                                    .sender = in->sender_id };
 }
 
 /* Turns are counted, not messages: who adds to a turn that waits is never too fast. */
@@ -140,14 +158,16 @@ bool is_not_too_fast(struct matter *m)
         if (wait_ms == 0 || m->dry) /* a dry run tells the rate apart */
                 return true;
         if (may_tell(m) && limits_tell_once(m->d->limits, &who, rate, m->now_ms))
-                matter_notice(m,
-                              "Too many messages: %lld answers within %lld seconds are what I can give one "
-                              "person here. Please try again in %lld seconds.",
-                              turns, seconds, wait);
-        return matter_refuse(m,
-                             "the sender caused %lld turns within %lld seconds here, more are not allowed "
-                             "(rateLimit); the next one in %lld seconds",
-                             turns, seconds, wait);
+                matter_notice(
+                        m,
+                        "Too many messages: %lld answers within %lld seconds are what I can give "
+                        "one person here. Please try again in %lld seconds.",
+                        turns, seconds, wait);
+        return matter_refuse(
+                m,
+                "the sender caused %lld turns within %lld seconds here, more are not allowed "
+                "(rateLimit); the next one in %lld seconds",
+                turns, seconds, wait);
 }
 
 /* ---- reactions ---- */
@@ -160,11 +180,12 @@ bool is_no_repetition(struct matter *m)
         case REACTION_NEW:
                 return true;
         case REACTION_REPEATED:
-                return matter_refuse(m,
-                                     "the same reaction of the sender on this message has triggered already");
+                return matter_refuse(
+                        m, "the same reaction of the sender on this message has triggered already");
         case REACTION_ONE_TOO_MANY:
                 return matter_refuse(
-                        m, "reactions on this message have triggered %d times, more are not allowed",
+                        m,
+                        "reactions on this message have triggered %d times, more are not allowed",
                         REACTIONS_PER_MESSAGE);
         }
         return true;
@@ -172,21 +193,27 @@ bool is_no_repetition(struct matter *m)
 
 /* ---- money ---- */
 
-/* It is all spent; or it will be when those have ended that are under way, which is known better in a while. */
+/*
+ * It is all spent; or it will be when those have ended that are under way, which is known better in
+ * a while.
+ */
 static bool refuse_cost(struct matter *m, const char *what, const char *name, struct budget_sum sum,
                         int64_t limit)
 {
         bool spent = sum.spent >= limit;
-        struct limits_who here = { m->in->adapter, m->in->channel, NULL, spent ? "budget" : "expected" };
+        struct limits_who here = { m->in->adapter, m->in->channel, NULL,
+                                   spent ? "budget" : "expected" };
         struct turn_rate often = { 1, spent ? 86400 : 300 };
 
         if (may_tell(m) && limits_tell_once(m->d->limits, &here, often, m->now_ms))
                 matter_notice(
-                        m, spent ? "I have used up what I may spend today. Please come back after midnight "
-                                   "(UTC)."
-                                 : "I am busy with as much as I may spend today. Please try again in a "
-                                   "few minutes.");
-        matter_refuse(m, "the turns of %s '%s' have cost $%.2f today", what, name, (double)sum.spent / 1e6);
+                        m,
+                        spent ? "I have used up what I may spend today. Please come back after midnight "
+                                "(UTC)."
+                              : "I am busy with as much as I may spend today. Please try again "
+                                "in a few minutes.");
+        matter_refuse(m, "the turns of %s '%s' have cost $%.2f today", what, name,
+                      (double)sum.spent / 1e6);
         if (!spent)
                 matter_refuse(m, " and %u that have not ended are expected to cost $%.2f", sum.open,
                               (double)sum.expected / 1e6);

@@ -1,5 +1,6 @@
 /*
- * guards: those that need no file of their own. Each is asked about one matter; see dispatch_private.h.
+ * guards: those that need no file of their own. Each is asked about one matter; see
+ * dispatch_private.h.
  */
 #ifndef DISPATCH_GUARDS_H
 #define DISPATCH_GUARDS_H

@@ -39,13 +39,14 @@ static struct entry *entry_new(const struct handover_pause *p)
 {
         struct entry *e = mem_zalloc(sizeof(*e));
 
-        e->pause = (struct handover_pause){ .place = { mem_strdup(p->place.adapter),
-                                                       mem_strdup(p->place.channel),
-                                                       mem_strdup(p->place.thread) },
-                                            .by = mem_strdup(p->by),
-                                            .reason = mem_strdup(p->reason),
-                                            .since_ms = p->since_ms > 0 ? p->since_ms : clock_wall_ms(),
-                                            .until_ms = p->until_ms };
+        e->pause = (struct handover_pause){
+                .place = { mem_strdup(p->place.adapter), mem_strdup(p->place.channel),
+                           mem_strdup(p->place.thread) },
+                .by = mem_strdup(p->by),
+                .reason = mem_strdup(p->reason),
+                .since_ms = p->since_ms > 0 ? p->since_ms : clock_wall_ms(),
+                .until_ms = p->until_ms
+        };
         e->key = key_of(p->place.adapter, p->place.channel, p->place.thread);
         return e;
 }
@@ -94,8 +95,8 @@ static void sweep(struct handover *h)
 
 /* ---- asking ---- */
 
-static const struct entry *find_key(const struct handover *h, const char *adapter, const char *channel,
-                                    const char *thread)
+static const struct entry *find_key(const struct handover *h, const char *adapter,
+                                    const char *channel, const char *thread)
 {
         char *key = key_of(adapter, channel, thread);
         const struct entry *e = map_get(&h->entries, key);
@@ -104,7 +105,8 @@ static const struct entry *find_key(const struct handover *h, const char *adapte
         return holds(e, clock_wall_ms()) ? e : NULL;
 }
 
-const struct handover_pause *handover_find(const struct handover *h, const struct handover_place *place)
+const struct handover_pause *handover_find(const struct handover *h,
+                                           const struct handover_place *place)
 {
         const struct entry *e;
 
@@ -163,9 +165,10 @@ static int write_pause(struct store_tx *tx, const struct handover_pause *p, cons
                        struct error *err)
 {
         struct store_stmt *s = store_prepare(
-                tx, "INSERT INTO paused(place, adapter, channel, thread, by_whom, reason, since_ms, until_ms)"
-                    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT(place) DO UPDATE SET"
-                    " by_whom = ?5, reason = ?6, since_ms = ?7, until_ms = ?8");
+                tx,
+                "INSERT INTO paused(place, adapter, channel, thread, by_whom, reason, since_ms, until_ms)"
+                " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT(place) DO UPDATE SET"
+                " by_whom = ?5, reason = ?6, since_ms = ?7, until_ms = ?8");
 
         store_bind_text(s, 1, key);
         store_bind_text(s, 2, p->place.adapter);
@@ -250,14 +253,16 @@ static void submit(struct change *c, store_fn *fn, store_done_fn *done, void *ar
         store_write(c->handover->store, fn, on_changed, c);
 }
 
-void handover_pause(struct handover *h, const struct handover_pause *p, store_done_fn *done, void *arg)
+void handover_pause(struct handover *h, const struct handover_pause *p, store_done_fn *done,
+                    void *arg)
 {
         struct entry *e = entry_new(p);
 
         submit(change_new(h, e, e->key), has_room(h, e->key) ? write_change : refuse, done, arg);
 }
 
-void handover_resume(struct handover *h, const struct handover_place *place, store_done_fn *done, void *arg)
+void handover_resume(struct handover *h, const struct handover_place *place, store_done_fn *done,
+                     void *arg)
 {
         char *key = key_of(place->adapter, place->channel, place->thread);
 
@@ -294,7 +299,8 @@ bool handover_pause_with(struct handover *h, const struct handover_pause *p, str
         return true;
 }
 
-bool handover_resume_with(struct handover *h, const struct handover_place *place, struct decision *out)
+bool handover_resume_with(struct handover *h, const struct handover_place *place,
+                          struct decision *out)
 {
         char *key = key_of(place->adapter, place->channel, place->thread);
         bool paused = holds(map_get(&h->entries, key), clock_wall_ms());
@@ -313,8 +319,9 @@ static int read_pauses(struct store_tx *tx, void *arg, struct error *err)
 {
         struct handover *h = arg;
         struct store_stmt *s = store_prepare(
-                tx, "SELECT adapter, channel, thread, by_whom, reason, since_ms, until_ms FROM paused"
-                    " WHERE until_ms = 0 OR until_ms > ?1");
+                tx,
+                "SELECT adapter, channel, thread, by_whom, reason, since_ms, until_ms FROM paused"
+                " WHERE until_ms = 0 OR until_ms > ?1");
         int rc;
 
         store_bind_int(s, 1, clock_wall_ms());

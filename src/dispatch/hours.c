@@ -65,7 +65,8 @@ static int two_digits(const char *text)
 /* "09:30" → 570. */
 static int parse_minute(const char **text)
 {
-        int hour = two_digits(*text), minute = hour >= 0 && (*text)[2] == ':' ? two_digits(*text + 3) : -1;
+        int hour = two_digits(*text),
+            minute = hour >= 0 && (*text)[2] == ':' ? two_digits(*text + 3) : -1;
 
         if (minute < 0 || minute > 59 || hour * 60 + minute > DAY_MINUTES)
                 return -1;

@@ -3,8 +3,8 @@
  *
  *     "09:00-17:00"   "mon-fri 09:00-17:00"   "sat,sun 10:00-14:00"   "22:00-06:00"
  *
- * The end is not part of it. A time that ends before it begins goes on after midnight and belongs to the day on which it began. 24:00 is the end of a
- * day.
+ * The end is not part of it. A time that ends before it begins goes on after midnight and belongs
+ * to the day on which it began. 24:00 is the end of a day.
  */
 #ifndef DISPATCH_HOURS_H
 #define DISPATCH_HOURS_H

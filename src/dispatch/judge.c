@@ -10,13 +10,16 @@ static void say_denied(const struct access_rule *r, struct buf *why)
         if (r->user)
                 buf_addf(why, "access rule 'acr-%lld' keeps '%s' out", (long long)r->id, r->user);
         else
-                buf_addf(why, "access rule 'acr-%lld' keeps person 'per-%lld' out", (long long)r->id,
-                         (long long)r->person);
+                buf_addf(why, "access rule 'acr-%lld' keeps person 'per-%lld' out",
+                         (long long)r->id, (long long)r->person);
         if (r->reason)
                 buf_addf(why, ": %s", r->reason);
 }
 
-/* "block" names ids of the adapter's own platform: another account there that is the same person is kept out, too. */
+/*
+ * "block" names ids of the adapter's own platform: another account there that is the same person is
+ * kept out, too.
+ */
 static bool is_blocked(const struct dispatch_adapter *a, const struct incoming *in,
                        const struct access_who *who, struct buf *why)
 {
@@ -32,7 +35,8 @@ static bool is_blocked(const struct dispatch_adapter *a, const struct incoming *
 }
 
 static struct judgement judge_known(const struct desk *desk, const struct dispatch_adapter *a,
-                                    const struct incoming *in, const struct access_who *who, struct buf *why)
+                                    const struct incoming *in, const struct access_who *who,
+                                    struct buf *why)
 {
         const struct access_rule *r = NULL;
         size_t before = why->len;
@@ -56,7 +60,8 @@ static struct judgement judge_known(const struct desk *desk, const struct dispat
         return (struct judgement){ .outcome = JUDGED_STRANGER };
 }
 
-static int64_t person_of(const struct desk *desk, const struct dispatch_adapter *a, const struct incoming *in)
+static int64_t person_of(const struct desk *desk, const struct dispatch_adapter *a,
+                         const struct incoming *in)
 {
         return desk && in->sender_id ? persons_of(desk->persons, a->platform, in->sender_id) : 0;
 }
@@ -76,13 +81,14 @@ struct judgement judge_sender(const struct desk *desk, const struct dispatch_ada
                 return (struct judgement){ .outcome = JUDGED_IN };
         if (desk && in->sender_id) {
                 who.person = known.person = person_of(desk, a, in);
-                who.identity_count += persons_others(desk->persons, a->platform, in->sender_id, all + 1,
-                                                     PERSON_MAX_IDENTITIES);
+                who.identity_count += persons_others(desk->persons, a->platform, in->sender_id,
+                                                     all + 1, PERSON_MAX_IDENTITIES);
         }
         return judge_known(desk, a, &known, &who, why);
 }
 
-bool judge_event(const struct dispatch *d, const struct incoming *in, struct judgement *out, struct buf *why)
+bool judge_event(const struct dispatch *d, const struct incoming *in, struct judgement *out,
+                 struct buf *why)
 {
         const struct dispatch_adapter *a = dispatch_adapter_of(d, in);
 
@@ -91,7 +97,8 @@ bool judge_event(const struct dispatch *d, const struct incoming *in, struct jud
         return a != NULL;
 }
 
-bool judge_is_admin(const struct desk *desk, const struct dispatch_adapter *a, const struct incoming *in)
+bool judge_is_admin(const struct desk *desk, const struct dispatch_adapter *a,
+                    const struct incoming *in)
 {
         struct incoming known = *in;
 

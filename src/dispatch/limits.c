@@ -62,7 +62,9 @@ size_t limits_people(const struct limits *l)
         return l->by_key.count;
 }
 
-/* Ids of platforms have no line breaks; where a foreign one has, two people at worst share a limit. */
+/*
+ * Ids of platforms have no line breaks; where a foreign one has, two people at worst share a limit.
+ */
 static char *key_of(const struct limits_who *who)
 {
         return mem_printf("%s\n%s\n%s\n%s", who->adapter ? who->adapter : "",
@@ -83,7 +85,8 @@ static void make_room(struct limits *l, int64_t now_ms)
 {
         struct person *p;
 
-        while ((p = TAILQ_FIRST(&l->people)) && (p->quiet_ms <= now_ms || l->by_key.count >= l->max))
+        while ((p = TAILQ_FIRST(&l->people)) &&
+               (p->quiet_ms <= now_ms || l->by_key.count >= l->max))
                 forget(l, p);
 }
 
@@ -140,7 +143,8 @@ static void drop_old(struct person *p, int64_t now_ms)
         p->count = kept;
 }
 
-void limits_count(struct limits *l, const struct limits_who *who, struct turn_rate rate, int64_t now_ms)
+void limits_count(struct limits *l, const struct limits_who *who, struct turn_rate rate,
+                  int64_t now_ms)
 {
         struct person *p;
 
@@ -155,7 +159,8 @@ void limits_count(struct limits *l, const struct limits_who *who, struct turn_ra
         p->starts[p->count++] = now_ms;
 }
 
-bool limits_tell_once(struct limits *l, const struct limits_who *who, struct turn_rate rate, int64_t now_ms)
+bool limits_tell_once(struct limits *l, const struct limits_who *who, struct turn_rate rate,
+                      int64_t now_ms)
 {
         struct person *p = touch(l, who, rate, now_ms);
 

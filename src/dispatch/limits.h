@@ -1,11 +1,14 @@
 /*
  * limits: how many turns one person may cause in one channel.
  *
- * A sliding window of the times at which turns were placed. Turns are counted, not messages: a message that joins a turn which is still waiting
- * costs nothing, and neither does one that was refused. It lives in memory, at most `max` people at a time; when one more comes, whoever was quiet
- * longest is forgotten, in his favour. After a restart it is filled again from the trigger log.
+ * A sliding window of the times at which turns were placed. Turns are counted, not messages: a
+ * message that joins a turn which is still waiting costs nothing, and neither does one that was
+ * refused. It lives in memory, at most `max` people at a time; when one more comes, whoever was
+ * quiet longest is forgotten, in his favour. After a restart it is filled again from the trigger
+ * log.
  *
- * The clock is the wall clock, which the caller passes in; times from the future (a clock set back) do not count.
+ * The clock is the wall clock, which the caller passes in; times from the future (a clock set back)
+ * do not count.
  */
 #ifndef DISPATCH_LIMITS_H
 #define DISPATCH_LIMITS_H
@@ -34,9 +37,13 @@ struct limits_who {
 int64_t limits_wait_ms(const struct limits *l, const struct limits_who *who, struct turn_rate rate,
                        int64_t now_ms);
 /* A turn is placed. */
-void limits_count(struct limits *l, const struct limits_who *who, struct turn_rate rate, int64_t now_ms);
-/* Has he been told within this window that he is too fast? If not, he counts as told from now on. */
-bool limits_tell_once(struct limits *l, const struct limits_who *who, struct turn_rate rate, int64_t now_ms);
+void limits_count(struct limits *l, const struct limits_who *who, struct turn_rate rate,
+                  int64_t now_ms);
+/*
+ * Has he been told within this window that he is too fast? If not, he counts as told from now on.
+ */
+bool limits_tell_once(struct limits *l, const struct limits_who *who, struct turn_rate rate,
+                      int64_t now_ms);
 size_t limits_people(const struct limits *l);
 
 #endif

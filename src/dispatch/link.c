@@ -139,11 +139,11 @@ static bool tell_code(struct matter *m, const struct access_identity *self)
                 return false;
         code = links_offer(m->d->desk->links, self, m->now_ms);
         if (code)
-                matter_notice(m,
-                              "Your code is %s. Within ten minutes, write \"/link %s\" to me from your other "
-                              "account, and I "
-                              "will know that both are you.",
-                              code, code);
+                matter_notice(
+                        m,
+                        "Your code is %s. Within ten minutes, write \"/link %s\" to me from your "
+                        "other account, and I will know that both are you.",
+                        code, code);
         persons_note(m->d->desk->persons, self->platform, m->in, m->now_ms, m->out);
         return matter_refuse(m, code ? "a code for another account was told (/link)"
                                      : "too many codes are under way (/link)");
@@ -164,7 +164,10 @@ static bool is_one_too_many(const struct persons *p, const struct access_identit
         return n + 2 > PERSON_MAX_IDENTITIES;
 }
 
-/* Whoever has an admin type his code would be an admin himself: admins begin a link, others finish it. */
+/*
+ * Whoever has an admin type his code would be an admin himself: admins begin a link, others finish
+ * it.
+ */
 static bool is_admin_as_person(const struct dispatch *d, const struct access_identity *self)
 {
         struct incoming in = { .person = persons_of(d->desk->persons, self->platform, self->user) };
@@ -177,7 +180,8 @@ static bool is_admin_as_person(const struct dispatch *d, const struct access_ide
 }
 
 /* A stranger is told only that it worked: he cannot make us talk by guessing. */
-static bool use_code(struct matter *m, const struct access_identity *self, const char *code, bool stranger)
+static bool use_code(struct matter *m, const struct access_identity *self, const char *code,
+                     bool stranger)
 {
         struct desk *desk = m->d->desk;
         struct access_identity owner;
@@ -186,17 +190,17 @@ static bool use_code(struct matter *m, const struct access_identity *self, const
         if (!links_may_try(desk->links, m->in->adapter, self->user, m->now_ms))
                 return matter_refuse(m, "the sender has typed too many codes (/link)");
         if (is_admin_as_person(m->d, self)) {
-                matter_notice(
-                        m,
-                        "This is an admin's account, and whoever gave you the code would become an admin. If "
-                        "it is your own, write /link here and type the new code there.");
+                matter_notice(m,
+                              "This is an admin's account, and whoever gave you the code would "
+                              "become an admin. If it is your own, write /link here and type the "
+                              "new code there.");
                 return matter_refuse(m, "an admin takes no codes of others (/link)");
         }
         if (!links_redeem(desk->links, code, m->now_ms, &owner) || is_self(&owner, self)) {
                 if (!stranger)
-                        matter_notice(m, "This is no code that waits for another account. Write /link to me "
-                                         "there, and "
-                                         "type the code here within ten minutes.");
+                        matter_notice(m,
+                                      "This is no code that waits for another account. Write /link "
+                                      "to me there, and type the code here within ten minutes.");
                 return matter_refuse(m, "the code is nobody's (/link)");
         }
         person = persons_of(desk->persons, self->platform, self->user);
@@ -205,8 +209,10 @@ static bool use_code(struct matter *m, const struct access_identity *self, const
                 return matter_refuse(m, "both accounts are one person already (/link)");
         }
         if (is_one_too_many(desk->persons, self, &owner)) {
-                matter_notice(m, "I can remember at most %d accounts of one person.", PERSON_MAX_IDENTITIES);
-                return matter_refuse(m, "the two have more than %d accounts (/link)", PERSON_MAX_IDENTITIES);
+                matter_notice(m, "I can remember at most %d accounts of one person.",
+                              PERSON_MAX_IDENTITIES);
+                return matter_refuse(m, "the two have more than %d accounts (/link)",
+                                     PERSON_MAX_IDENTITIES);
         }
         persons_link_with(desk->persons, self->platform, m->in, &owner, m->now_ms, m->out);
         matter_notice(m, "Done: I know now that this account and the one on %s are both you.",

@@ -107,7 +107,8 @@ static struct waiting *find_code(const struct pairing *p, const char *code, int6
         for (size_t i = 0; map_each(&p->by_sender, &i, NULL, &value);) {
                 struct waiting *w = value;
 
-                if (w->stored && !w->deciding && w->r.expires_ms > now_ms && strcmp(w->code, code) == 0)
+                if (w->stored && !w->deciding && w->r.expires_ms > now_ms &&
+                    strcmp(w->code, code) == 0)
                         return w;
         }
         return NULL;
@@ -126,8 +127,9 @@ static int write_offer(struct store_tx *tx, void *arg, struct error *err)
 {
         struct offer *o = arg;
         const struct pairing_request *r = &o->copy->r;
-        struct store_stmt *s = store_prepare(tx, "DELETE FROM pairings WHERE state = 'waiting' AND "
-                                                 "(expires_ms <= ?1 OR (adapter = ?2 AND sender = ?3))");
+        struct store_stmt *s =
+                store_prepare(tx, "DELETE FROM pairings WHERE state = 'waiting' AND "
+                                  "(expires_ms <= ?1 OR (adapter = ?2 AND sender = ?3))");
 
         store_bind_int(s, 1, r->created_ms);
         store_bind_text(s, 2, r->adapter);
@@ -171,15 +173,14 @@ static void say_code(const struct waiting *w, struct buf *notice)
 {
         char shown[CODE_SHOWN_SIZE];
 
-        buf_addf(
-                notice,
-                "I do not know you yet. Give this code to whoever runs me, and you will be let in: %s. It is "
-                "valid for an hour.",
-                code_show(w->code, shown));
+        buf_addf(notice,
+                 "I do not know you yet. Give this code to whoever runs me, and you will be let "
+                 "in: %s. It is valid for an hour.",
+                 code_show(w->code, shown));
 }
 
-void pairing_offer(struct pairing *p, const char *platform, const struct incoming *in, struct decision *out,
-                   struct pairing_words words)
+void pairing_offer(struct pairing *p, const char *platform, const struct incoming *in,
+                   struct decision *out, struct pairing_words words)
 {
         int64_t now_ms = clock_wall_ms();
         size_t others = sweep(p, in->adapter, now_ms);
@@ -192,18 +193,19 @@ void pairing_offer(struct pairing *p, const char *platform, const struct incomin
                 return;
         }
         if (others >= PAIRING_WAITING_MAX || p->by_sender.count >= PAIRING_TOTAL_MAX) {
-                buf_addf(words.why,
-                         "; %zu codes wait on this adapter already, no further one is told (pairing)",
-                         others);
+                buf_addf(
+                        words.why,
+                        "; %zu codes wait on this adapter already, no further one is told (pairing)",
+                        others);
                 return;
         }
-        w = waiting_new(
-                &(struct pairing_request){ .adapter = in->adapter,
-                                           .platform = platform,
-                                           .sender = in->sender_id,
-                                           .name = in->sender_name ? in->sender_name : in->sender_username,
-                                           .created_ms = now_ms,
-                                           .expires_ms = now_ms + PAIRING_VALID_MS });
+        w = waiting_new(&(struct pairing_request){ .adapter = in->adapter,
+                                                   .platform = platform,
+                                                   .sender = in->sender_id,
+                                                   .name = in->sender_name ? in->sender_name
+                                                                           : in->sender_username,
+                                                   .created_ms = now_ms,
+                                                   .expires_ms = now_ms + PAIRING_VALID_MS });
         code_new(w->code);
         keep(p, w);
         write_with(p, w, out);
@@ -240,8 +242,9 @@ static int write_verdict(struct store_tx *tx, struct verdict *v, struct error *e
 
         if (access_rule_insert(tx, &v->rule, &v->rule_id, err) < 0)
                 return -1;
-        s = store_prepare(tx, "UPDATE pairings SET state = ?2, rule = ?3, decided_ms = ?4, by_whom = ?5"
-                              " WHERE id = ?1 AND state = 'waiting'");
+        s = store_prepare(tx,
+                          "UPDATE pairings SET state = ?2, rule = ?3, decided_ms = ?4, by_whom = ?5"
+                          " WHERE id = ?1 AND state = 'waiting'");
         store_bind_int(s, 1, v->id);
         store_bind_text(s, 2, v->rule.deny ? "denied" : "approved");
         store_bind_int(s, 3, v->rule_id);
@@ -264,7 +267,8 @@ static int write_revocation(struct store_tx *tx, struct verdict *v, struct error
         if (rc < 0)
                 return -1;
         if (rc == 0)
-                return error_set(err, ERR_MISSING, "there is no pairing 'pair-%lld'", (long long)v->id);
+                return error_set(err, ERR_MISSING, "there is no pairing 'pair-%lld'",
+                                 (long long)v->id);
         v->rule_id = store_col_int(s, 0);
         store_reset(s);
         if (v->rule_id > 0 && access_rule_remove(tx, v->rule_id, err) < 0)
@@ -282,7 +286,8 @@ static int write_word(struct store_tx *tx, void *arg, struct error *err)
                 return error_set(err, ERR_LIMIT, "there are %d access rules already; delete some",
                                  ACCESS_RULES_MAX);
         if (v->id == 0)
-                return error_set(err, ERR_MISSING, "no such code waits; it may be over, or decided already");
+                return error_set(err, ERR_MISSING,
+                                 "no such code waits; it may be over, or decided already");
         return v->revoke ? write_revocation(tx, v, err) : write_verdict(tx, v, err);
 }
 
@@ -346,7 +351,10 @@ static struct verdict *verdict_new(struct pairing *p, pairing_done_fn *done, voi
         return v;
 }
 
-/* The rule that lets him in where he asked: direct messages of this adapter; or that keeps him out of it. */
+/*
+ * The rule that lets him in where he asked: direct messages of this adapter; or that keeps him out
+ * of it.
+ */
 static void make_rule(struct verdict *v, const struct pairing_decision *d)
 {
         const struct pairing_request *r = &v->subject->r;
@@ -366,7 +374,8 @@ static void make_rule(struct verdict *v, const struct pairing_decision *d)
                                         .updated_ms = v->now_ms };
 }
 
-void pairing_decide(struct pairing *p, const struct pairing_decision *d, pairing_done_fn *done, void *arg)
+void pairing_decide(struct pairing *p, const struct pairing_decision *d, pairing_done_fn *done,
+                    void *arg)
 {
         struct verdict *v = verdict_new(p, done, arg);
         char code[CODE_SIZE];
@@ -414,7 +423,8 @@ static struct pairing_request row_of(struct store_stmt *s)
 }
 
 int pairing_each(struct store_tx *tx, int64_t before, int64_t limit,
-                 void (*each)(void *arg, const struct pairing_request *r), void *arg, struct error *err)
+                 void (*each)(void *arg, const struct pairing_request *r), void *arg,
+                 struct error *err)
 {
         struct store_stmt *s = store_prepare(
                 tx, COLUMNS
@@ -436,7 +446,8 @@ int pairing_each(struct store_tx *tx, int64_t before, int64_t limit,
 static int read_waiting(struct store_tx *tx, void *arg, struct error *err)
 {
         struct pairing *p = arg;
-        struct store_stmt *s = store_prepare(tx, COLUMNS "WHERE state = 'waiting' AND expires_ms > ?1");
+        struct store_stmt *s =
+                store_prepare(tx, COLUMNS "WHERE state = 'waiting' AND expires_ms > ?1");
         int rc;
 
         store_bind_int(s, 1, clock_wall_ms());

@@ -19,8 +19,12 @@ struct pattern {
         pcre2_match_context *context;
 };
 
-/* No \C: it could cut a character in two. Invalid bytes never match, instead of making the match fail. */
-#define OPTIONS (PCRE2_UTF | PCRE2_UCP | PCRE2_CASELESS | PCRE2_NEVER_BACKSLASH_C | PCRE2_MATCH_INVALID_UTF)
+/*
+ * No \C: it could cut a character in two. Invalid bytes never match, instead of making the match
+ * fail.
+ */
+#define OPTIONS \
+        (PCRE2_UTF | PCRE2_UCP | PCRE2_CASELESS | PCRE2_NEVER_BACKSLASH_C | PCRE2_MATCH_INVALID_UTF)
 
 static int say(struct error *err, int code, size_t offset)
 {
@@ -42,7 +46,8 @@ struct pattern *pattern_new(const char *text, struct error *err)
                 error_set(err, ERR_INVALID, "it is longer than %d bytes", PATTERN_MAX_BYTES);
                 return NULL;
         }
-        code = pcre2_compile((PCRE2_SPTR)text, PCRE2_ZERO_TERMINATED, OPTIONS, &problem, &offset, NULL);
+        code = pcre2_compile((PCRE2_SPTR)text, PCRE2_ZERO_TERMINATED, OPTIONS, &problem, &offset,
+                             NULL);
         if (!code) {
                 say(err, problem, offset);
                 return NULL;
@@ -69,8 +74,8 @@ void pattern_free(struct pattern *p)
 
 int pattern_find(const struct pattern *p, const char *text)
 {
-        int rc = pcre2_match(p->code, (PCRE2_SPTR)text, strnlen(text, PATTERN_TEXT_MAX), 0, 0, p->data,
-                             p->context);
+        int rc = pcre2_match(p->code, (PCRE2_SPTR)text, strnlen(text, PATTERN_TEXT_MAX), 0, 0,
+                             p->data, p->context);
 
         if (rc >= 0)
                 return 1;

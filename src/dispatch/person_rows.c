@@ -1,5 +1,6 @@
 /*
- * The rows of persons and identities, and how they change. Everything here runs inside store functions.
+ * The rows of persons and identities, and how they change. Everything here runs inside store
+ * functions.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,17 +36,18 @@ void person_news_release(struct person_news *n)
 
 static int read_rows(struct store_tx *tx, struct person_news *n, struct error *err)
 {
-        struct store_stmt *s = store_prepare(tx, "SELECT platform, user_id, person FROM identities WHERE "
-                                                 "person IN (?1, ?2) ORDER BY person, id");
+        struct store_stmt *s =
+                store_prepare(tx, "SELECT platform, user_id, person FROM identities WHERE "
+                                  "person IN (?1, ?2) ORDER BY person, id");
         int rc;
 
         store_bind_int(s, 1, n->persons[0]);
         store_bind_int(s, 2, n->persons[1]);
         while ((rc = store_step(s, err)) == 1) {
                 n->rows = mem_realloc(n->rows, (n->row_count + 1) * sizeof(*n->rows));
-                n->rows[n->row_count++] =
-                        (struct person_row){ mem_strdup(store_col_text(s, 0)),
-                                             mem_strdup(store_col_text(s, 1)), store_col_int(s, 2) };
+                n->rows[n->row_count++] = (struct person_row){ mem_strdup(store_col_text(s, 0)),
+                                                               mem_strdup(store_col_text(s, 1)),
+                                                               store_col_int(s, 2) };
         }
         return rc;
 }
@@ -53,7 +55,8 @@ static int read_rows(struct store_tx *tx, struct person_news *n, struct error *e
 static int read_aliases(struct store_tx *tx, struct person_news *n, struct error *err)
 {
         struct store_stmt *s = store_prepare(
-                tx, "SELECT id, merged_into FROM persons WHERE id IN (?1, ?2) OR merged_into IN (?1, ?2)");
+                tx,
+                "SELECT id, merged_into FROM persons WHERE id IN (?1, ?2) OR merged_into IN (?1, ?2)");
         int rc;
 
         store_bind_int(s, 1, n->persons[0]);
@@ -105,8 +108,8 @@ static int need_identity(struct store_tx *tx, const struct access_identity *a, s
         int rc = find_identity(tx, a, out, err);
 
         if (rc == 0)
-                return error_set(err, ERR_MISSING, "'%.40s:%.60s' has never written here", a->platform,
-                                 a->user);
+                return error_set(err, ERR_MISSING, "'%.40s:%.60s' has never written here",
+                                 a->platform, a->user);
         return rc < 0 ? -1 : 0;
 }
 
@@ -116,7 +119,8 @@ static int follow(struct store_tx *tx, int64_t *person, struct error *err)
         int64_t asked = *person;
 
         for (int i = 0; i < CHAIN_MAX; i++) {
-                struct store_stmt *s = store_prepare(tx, "SELECT merged_into FROM persons WHERE id = ?1");
+                struct store_stmt *s =
+                        store_prepare(tx, "SELECT merged_into FROM persons WHERE id = ?1");
                 int64_t into;
                 int rc;
 
@@ -125,19 +129,22 @@ static int follow(struct store_tx *tx, int64_t *person, struct error *err)
                 if (rc < 0)
                         return -1;
                 if (rc == 0)
-                        return error_set(err, ERR_MISSING, "there is no person 'per-%lld'", (long long)asked);
+                        return error_set(err, ERR_MISSING, "there is no person 'per-%lld'",
+                                         (long long)asked);
                 into = store_col_int(s, 0);
                 store_reset(s);
                 if (into == 0)
                         return 0;
                 *person = into;
         }
-        return error_set(err, ERR_CORRUPT, "person 'per-%lld' is an alias of itself", (long long)asked);
+        return error_set(err, ERR_CORRUPT, "person 'per-%lld' is an alias of itself",
+                         (long long)asked);
 }
 
 static int64_t count_identities(struct store_tx *tx, int64_t person, struct error *err)
 {
-        struct store_stmt *s = store_prepare(tx, "SELECT count(*) FROM identities WHERE person = ?1");
+        struct store_stmt *s =
+                store_prepare(tx, "SELECT count(*) FROM identities WHERE person = ?1");
         int64_t n = -1;
 
         store_bind_int(s, 1, person);
@@ -158,8 +165,8 @@ static int change_rows(struct store_tx *tx, const char *sql, const int64_t *numb
         return store_run(s, err);
 }
 
-static int tell(struct store_tx *tx, const char *type, const struct person_change *c, int64_t now_ms,
-                struct person_news *n, struct error *err)
+static int tell(struct store_tx *tx, const char *type, const struct person_change *c,
+                int64_t now_ms, struct person_news *n, struct error *err)
 {
         char id[32];
         struct buf payload;
@@ -183,16 +190,17 @@ static int tell(struct store_tx *tx, const char *type, const struct person_chang
         jsonw_str(&payload, "by", c->by);
         jsonw_str(&payload, "reason", c->reason);
         jsonw_close(&payload, '}');
-        rc = bus_append(tx, &n->batch,
-                        &(struct bus_event){ .type = type, .time_ms = now_ms, .payload = payload.data }, NULL,
-                        err);
+        rc = bus_append(
+                tx, &n->batch,
+                &(struct bus_event){ .type = type, .time_ms = now_ms, .payload = payload.data },
+                NULL, err);
         buf_release(&payload);
         return rc < 0 ? -1 : 0;
 }
 
 /* Both persons as they are now, for memory and the journal. */
-static int finish(struct store_tx *tx, const char *type, const struct person_change *c, int64_t now_ms,
-                  struct person_news *n, struct error *err)
+static int finish(struct store_tx *tx, const char *type, const struct person_change *c,
+                  int64_t now_ms, struct person_news *n, struct error *err)
 {
         n->persons[0] = n->result.person;
         n->persons[1] = n->result.other;
@@ -203,15 +211,17 @@ static int finish(struct store_tx *tx, const char *type, const struct person_cha
 
 /* ---- noting ---- */
 
-static int note_new(struct store_tx *tx, struct person_sight *t, struct identity *out, struct error *err)
+static int note_new(struct store_tx *tx, struct person_sight *t, struct identity *out,
+                    struct error *err)
 {
         struct store_stmt *s;
 
         if (new_person(tx, t->now_ms, &out->person, err) < 0)
                 return -1;
         s = store_prepare(
-                tx, "INSERT INTO identities(platform, user_id, person, home, first_seen_ms, last_seen_ms)"
-                    " VALUES(?1, ?2, ?3, ?3, ?4, ?4)");
+                tx,
+                "INSERT INTO identities(platform, user_id, person, home, first_seen_ms, last_seen_ms)"
+                " VALUES(?1, ?2, ?3, ?3, ?4, ?4)");
         store_bind_text(s, 1, t->platform);
         store_bind_text(s, 2, t->user);
         store_bind_int(s, 3, out->person);
@@ -219,15 +229,17 @@ static int note_new(struct store_tx *tx, struct person_sight *t, struct identity
         return store_insert(s, &out->id, err) < 0 ? -1 : 0;
 }
 
-static int note_chat(struct store_tx *tx, const struct person_sight *t, int64_t identity, struct error *err)
+static int note_chat(struct store_tx *tx, const struct person_sight *t, int64_t identity,
+                     struct error *err)
 {
         struct store_stmt *s;
 
         if (!t->dm_channel)
                 return 0;
         s = store_prepare(
-                tx, "INSERT INTO identity_chats(identity, adapter, channel, seen_ms) VALUES(?1, ?2, ?3, ?4)"
-                    " ON CONFLICT(identity, adapter) DO UPDATE SET channel = ?3, seen_ms = ?4");
+                tx,
+                "INSERT INTO identity_chats(identity, adapter, channel, seen_ms) VALUES(?1, ?2, ?3, ?4)"
+                " ON CONFLICT(identity, adapter) DO UPDATE SET channel = ?3, seen_ms = ?4");
         store_bind_int(s, 1, identity);
         store_bind_text(s, 2, t->adapter);
         store_bind_text(s, 3, t->dm_channel);
@@ -245,8 +257,9 @@ int person_write_sight(struct store_tx *tx, struct person_sight *t, struct error
                 return -1;
         t->person = found.person;
         s = store_prepare(
-                tx, "UPDATE identities SET name = COALESCE(?2, name), username = COALESCE(?3, username),"
-                    " adapter = ?4, last_seen_ms = ?5 WHERE id = ?1");
+                tx,
+                "UPDATE identities SET name = COALESCE(?2, name), username = COALESCE(?3, username),"
+                " adapter = ?4, last_seen_ms = ?5 WHERE id = ?1");
         store_bind_int(s, 1, found.id);
         store_bind_text(s, 2, t->name);
         store_bind_text(s, 3, t->username);
@@ -257,8 +270,8 @@ int person_write_sight(struct store_tx *tx, struct person_sight *t, struct error
 
 /* ---- who is who ---- */
 
-static int merge(struct store_tx *tx, int64_t source, int64_t target, int64_t now_ms, struct person_news *n,
-                 struct error *err)
+static int merge(struct store_tx *tx, int64_t source, int64_t target, int64_t now_ms,
+                 struct person_news *n, struct error *err)
 {
         int64_t a, b;
 
@@ -272,7 +285,8 @@ static int merge(struct store_tx *tx, int64_t source, int64_t target, int64_t no
         if (a < 0 || b < 0)
                 return -1;
         if (a + b > PERSON_MAX_IDENTITIES)
-                return error_set(err, ERR_LIMIT, "a person has at most %d identities", PERSON_MAX_IDENTITIES);
+                return error_set(err, ERR_LIMIT, "a person has at most %d identities",
+                                 PERSON_MAX_IDENTITIES);
         n->result = (struct person_changed){ target, source };
         if (change_rows(tx, "UPDATE identities SET person = ?2 WHERE person = ?1",
                         (int64_t[]){ source, target }, 2, err) < 0)
@@ -281,18 +295,24 @@ static int merge(struct store_tx *tx, int64_t source, int64_t target, int64_t no
                            (int64_t[]){ source, target, now_ms }, 3, err);
 }
 
-/* It goes home, with all that came from there; what had been merged into its home before stays where it is. */
+/*
+ * It goes home, with all that came from there; what had been merged into its home before stays
+ * where it is.
+ */
 static int go_home(struct store_tx *tx, const struct identity *i, int64_t now_ms, struct error *err)
 {
         const int64_t moved[] = { i->home, i->person, now_ms }, back[] = { i->home, now_ms };
 
-        if (change_rows(tx, "UPDATE identities SET person = ?1 WHERE home = ?1 AND person = ?2", moved, 2,
-                        err) < 0 ||
-            change_rows(tx, "UPDATE persons SET merged_into = ?2, updated_ms = ?3 WHERE merged_into = ?1",
-                        moved, 3, err) < 0)
+        if (change_rows(tx, "UPDATE identities SET person = ?1 WHERE home = ?1 AND person = ?2",
+                        moved, 2, err) < 0 ||
+            change_rows(
+                    tx,
+                    "UPDATE persons SET merged_into = ?2, updated_ms = ?3 WHERE merged_into = ?1",
+                    moved, 3, err) < 0)
                 return -1;
-        return change_rows(tx, "UPDATE persons SET merged_into = NULL, updated_ms = ?2 WHERE id = ?1", back,
-                           2, err);
+        return change_rows(tx,
+                           "UPDATE persons SET merged_into = NULL, updated_ms = ?2 WHERE id = ?1",
+                           back, 2, err);
 }
 
 /* It was at home where it is: it gets a new home, and the others keep the old one. */
@@ -317,8 +337,8 @@ static int unlink_identity(struct store_tx *tx, const struct access_identity *a,
         if (count < 0)
                 return -1;
         if (count < 2)
-                return error_set(err, ERR_CONFLICT, "'%.40s:%.60s' is linked to nobody", a->platform,
-                                 a->user);
+                return error_set(err, ERR_CONFLICT, "'%.40s:%.60s' is linked to nobody",
+                                 a->platform, a->user);
         n->result = (struct person_changed){ found.home, found.person };
         if (found.home != found.person)
                 return go_home(tx, &found, now_ms, err);
@@ -354,6 +374,6 @@ int person_write_change(struct store_tx *tx, const struct person_change *c, int6
         }
         if (rc < 0)
                 return -1;
-        return finish(tx, c->what == PERSON_UNLINK ? "identity.unlinked" : "identity.merged", c, now_ms, n,
-                      err);
+        return finish(tx, c->what == PERSON_UNLINK ? "identity.unlinked" : "identity.merged", c,
+                      now_ms, n, err);
 }

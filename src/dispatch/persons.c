@@ -1,6 +1,6 @@
 /*
- * What is in memory of persons. Most people have one identity: of them only is known whose it is (whose.h). Of persons with several there is a list, and of
- * merged persons an alias.
+ * What is in memory of persons. Most people have one identity: of them only is known whose it is
+ * (whose.h). Of persons with several there is a list, and of merged persons an alias.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,8 +134,9 @@ static void link_person(struct persons *p, const struct person_row *rows, size_t
         l = mem_zalloc(sizeof(*l));
         l->identities = mem_array(count, sizeof(*l->identities));
         for (; l->count < count; l->count++)
-                l->identities[l->count] = (struct access_identity){ mem_strdup(rows[l->count].platform),
-                                                                    mem_strdup(rows[l->count].user) };
+                l->identities[l->count] =
+                        (struct access_identity){ mem_strdup(rows[l->count].platform),
+                                                  mem_strdup(rows[l->count].user) };
         linked_free(map_put(&p->linked, person_key(key, rows[0].person), l));
 }
 
@@ -208,13 +209,15 @@ static struct noting *noting_new(struct persons *p, const char *platform, const 
         struct noting *n = mem_zalloc(sizeof(*n));
 
         n->persons = p;
-        n->sight = (struct person_sight){ .platform = mem_strdup(platform),
-                                          .user = mem_strdup(in->sender_id),
-                                          .name = mem_strdup(in->sender_name),
-                                          .username = mem_strdup(in->sender_username),
-                                          .adapter = mem_strdup(in->adapter),
-                                          .dm_channel = in->chat == CHAT_DM ? mem_strdup(in->channel) : NULL,
-                                          .now_ms = now_ms };
+        n->sight =
+                (struct person_sight){ .platform = mem_strdup(platform),
+                                       .user = mem_strdup(in->sender_id),
+                                       .name = mem_strdup(in->sender_name),
+                                       .username = mem_strdup(in->sender_username),
+                                       .adapter = mem_strdup(in->adapter),
+                                       .dm_channel =
+                                               in->chat == CHAT_DM ? mem_strdup(in->channel) : NULL,
+                                       .now_ms = now_ms };
         return n;
 }
 
@@ -229,7 +232,10 @@ static int write_noting(struct store_tx *tx, void *arg, struct error *err)
 
         if (person_write_sight(tx, &n->sight, err) < 0)
                 return -1;
-        /* a link that cannot be made must not keep the decision from being stored; a statement that failed does so all the same */
+        /*
+         * a link that cannot be made must not keep the decision from being stored; a statement that
+         * failed does so all the same
+         */
         n->linked = n->links && person_write_change(tx, &link, n->sight.now_ms, &n->news, err) == 0;
         return 0;
 }
@@ -239,7 +245,8 @@ static void on_noted(void *arg)
         struct noting *n = arg;
 
         if (n->sight.person > 0) /* 0: a replay, which stores nothing */
-                whose_set(&n->persons->identities, n->sight.platform, n->sight.user, n->sight.person);
+                whose_set(&n->persons->identities, n->sight.platform, n->sight.user,
+                          n->sight.person);
         if (n->linked)
                 learn(n->persons, &n->news);
         noting_free(n);
@@ -272,8 +279,8 @@ static bool is_full(struct persons *p)
         return true;
 }
 
-void persons_note(struct persons *p, const char *platform, const struct incoming *in, int64_t now_ms,
-                  struct decision *out)
+void persons_note(struct persons *p, const char *platform, const struct incoming *in,
+                  int64_t now_ms, struct decision *out)
 {
         if (persons_of(p, platform, in->sender_id) == 0 && is_full(p))
                 return;
@@ -335,7 +342,8 @@ static struct access_identity identity_dup(const struct access_identity *i)
         return (struct access_identity){ mem_strdup(i->platform), mem_strdup(i->user) };
 }
 
-void persons_change(struct persons *p, const struct person_change *change, person_done_fn *done, void *arg)
+void persons_change(struct persons *p, const struct person_change *change, person_done_fn *done,
+                    void *arg)
 {
         struct changing *c = mem_zalloc(sizeof(*c));
 
@@ -353,8 +361,8 @@ void persons_change(struct persons *p, const struct person_change *change, perso
 
 static int read_identities(struct store_tx *tx, struct persons *p, struct error *err)
 {
-        struct store_stmt *s =
-                store_prepare(tx, "SELECT platform, user_id, person FROM identities ORDER BY person, id");
+        struct store_stmt *s = store_prepare(
+                tx, "SELECT platform, user_id, person FROM identities ORDER BY person, id");
         struct person_row rows[PERSON_MAX_IDENTITIES] = { 0 };
         size_t n = 0;
         int rc;

@@ -1,13 +1,14 @@
 /*
  * persons: who people are, across platforms.
  *
- * An identity is an account on a platform ("telegram:7"); a person has one or more. Whoever is let in is noted with his first message: a person of
- * his own. Persons are merged by a code typed on each platform (/link), or by the operator. A merge loses nothing: the
- * identities move to the other person, each remembers where it was at home, and the merged person stays as an alias, so that whatever names it means the
- * other one from then on. Unlinking takes it back.
+ * An identity is an account on a platform ("telegram:7"); a person has one or more. Whoever is let
+ * in is noted with his first message: a person of his own. Persons are merged by a code typed on
+ * each platform (/link), or by the operator. A merge loses nothing: the identities move to the
+ * other person, each remembers where it was at home, and the merged person stays as an alias, so
+ * that whatever names it means the other one from then on. Unlinking takes it back.
  *
- * In memory is what decisions ask: to whom an identity belongs, and which identities are the same person. Rows are the truth, and changes count when they
- * are committed.
+ * In memory is what decisions ask: to whom an identity belongs, and which identities are the same
+ * person. Rows are the truth, and changes count when they are committed.
  */
 #ifndef DISPATCH_PERSONS_H
 #define DISPATCH_PERSONS_H
@@ -47,9 +48,12 @@ size_t persons_others(const struct persons *p, const char *platform, const char 
 int64_t persons_current(const struct persons *p, int64_t person);
 size_t persons_identity_count(const struct persons *p);
 
-/* Somebody who was let in has written: noted with the decision if there is something new about him, else nothing is done. */
-void persons_note(struct persons *p, const char *platform, const struct incoming *in, int64_t now_ms,
-                  struct decision *out);
+/*
+ * Somebody who was let in has written: noted with the decision if there is something new about him,
+ * else nothing is done.
+ */
+void persons_note(struct persons *p, const char *platform, const struct incoming *in,
+                  int64_t now_ms, struct decision *out);
 
 /* ---- who is who ---- */
 
@@ -57,17 +61,29 @@ struct person_change {
         enum { PERSON_MERGE, PERSON_LINK, PERSON_UNLINK } what;
         int64_t source, target; /* merge: the source becomes the target */
         struct access_identity a,
-                b; /* link: the person of b becomes that of a; unlink: a leaves, with those who came with it */
+                /*
+                 * link: the person of b becomes that of a; unlink: a leaves, with those who came
+                 * with it
+                 */
+                b;
         const char *by, *reason; /* may be NULL */
 };
 struct person_changed {
         int64_t person; /* that is meant now: the target; after unlinking the one that left */
         int64_t other;  /* the alias; after unlinking the one that was left */
 };
-typedef void person_done_fn(void *arg, const struct person_changed *result, const struct error *err);
-/* ERR_MISSING, ERR_CONFLICT (the same person already; nothing to unlink), ERR_LIMIT. Copies what it needs. */
-void persons_change(struct persons *p, const struct person_change *change, person_done_fn *done, void *arg);
-/* With a decision: the sender and identity a become one person; whoever is not known yet is noted first. What cannot be done is left undone. */
+typedef void person_done_fn(void *arg, const struct person_changed *result,
+                            const struct error *err);
+/*
+ * ERR_MISSING, ERR_CONFLICT (the same person already; nothing to unlink), ERR_LIMIT. Copies what it
+ * needs.
+ */
+void persons_change(struct persons *p, const struct person_change *change, person_done_fn *done,
+                    void *arg);
+/*
+ * With a decision: the sender and identity a become one person; whoever is not known yet is noted
+ * first. What cannot be done is left undone.
+ */
 void persons_link_with(struct persons *p, const char *platform, const struct incoming *in,
                        const struct access_identity *a, int64_t now_ms, struct decision *out);
 

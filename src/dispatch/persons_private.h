@@ -1,5 +1,6 @@
 /*
- * persons_private: what the files about persons share: the rows (person_rows.c) and what is in memory of them (persons.c).
+ * persons_private: what the files about persons share: the rows (person_rows.c) and what is in
+ * memory of them (persons.c).
  */
 #ifndef DISPATCH_PERSONS_PRIVATE_H
 #define DISPATCH_PERSONS_PRIVATE_H
@@ -12,7 +13,10 @@ struct person_row {
         int64_t person;
 };
 
-/* What a change touched, read back in its transaction: memory becomes equal to it. Each time the write is repeated it begins anew. */
+/*
+ * What a change touched, read back in its transaction: memory becomes equal to it. Each time the
+ * write is repeated it begins anew.
+ */
 struct person_news {
         int64_t persons[2];      /* whose identities are told */
         struct person_row *rows; /* all identities of these persons */
@@ -35,9 +39,14 @@ struct person_sight {
         int64_t person; /* result */
 };
 
-/* Inside store functions. Notes the identity, with a person of its own when it is new; s->person tells. */
+/*
+ * Inside store functions. Notes the identity, with a person of its own when it is new; s->person
+ * tells.
+ */
 int person_write_sight(struct store_tx *tx, struct person_sight *s, struct error *err);
-/* -1 with ERR_MISSING, ERR_CONFLICT or ERR_LIMIT when it cannot be done: nothing is changed then. */
+/*
+ * -1 with ERR_MISSING, ERR_CONFLICT or ERR_LIMIT when it cannot be done: nothing is changed then.
+ */
 int person_write_change(struct store_tx *tx, const struct person_change *c, int64_t now_ms,
                         struct person_news *news, struct error *err);
 

@@ -8,7 +8,10 @@
 #include "base/map.h"
 #include "base/mem.h"
 
-/* A message and the reactions that made turns of it: the limit per message is also that of this list. */
+/*
+ * A message and the reactions that made turns of it: the limit per message is also that of this
+ * list.
+ */
 struct message {
         char *key;
         struct made {
@@ -97,7 +100,8 @@ static bool is_within(int64_t time_ms, int64_t span_ms, int64_t now_ms)
         return now_ms - time_ms < span_ms;
 }
 
-enum reaction_verdict reactions_ask(const struct reactions *r, const struct incoming *in, int64_t now_ms)
+enum reaction_verdict reactions_ask(const struct reactions *r, const struct incoming *in,
+                                    int64_t now_ms)
 {
         const struct message *m = find(r, in);
         char *who = who_key(in);
@@ -175,11 +179,12 @@ static int read_rows(struct store_tx *tx, void *arg, struct error *err)
 {
         const struct restoring *r = arg;
         struct store_stmt *s = store_prepare(
-                tx, "SELECT j.seq, j.type, t.time_ms, j.adapter, j.channel, j.payload FROM"
-                    " (SELECT event, time_ms FROM trigger_log"
-                    " WHERE event_type IN ('reaction.received', 'reaction.removed') AND turn IS NOT NULL"
-                    " AND time_ms > ?1 ORDER BY event DESC LIMIT ?2) AS t"
-                    " JOIN journal AS j ON j.seq = t.event ORDER BY j.seq");
+                tx,
+                "SELECT j.seq, j.type, t.time_ms, j.adapter, j.channel, j.payload FROM"
+                " (SELECT event, time_ms FROM trigger_log"
+                " WHERE event_type IN ('reaction.received', 'reaction.removed') AND turn IS NOT NULL"
+                " AND time_ms > ?1 ORDER BY event DESC LIMIT ?2) AS t"
+                " JOIN journal AS j ON j.seq = t.event ORDER BY j.seq");
         int rc;
 
         store_bind_int(s, 1, r->now_ms - REACTIONS_COUNT_MS);

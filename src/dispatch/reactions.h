@@ -1,11 +1,14 @@
 /*
- * reactions: which reactions have triggered, so that none does twice and a message does not become a button for everybody.
+ * reactions: which reactions have triggered, so that none does twice and a message does not become
+ * a button for everybody.
  *
- * The same person's same emoji on the same message triggers once a day, however often it is taken away and put back; removing it is a
- * reaction of its own kind. A message has at most REACTIONS_PER_MESSAGE turns by reactions, of whomever.
+ * The same person's same emoji on the same message triggers once a day, however often it is taken
+ * away and put back; removing it is a reaction of its own kind. A message has at most
+ * REACTIONS_PER_MESSAGE turns by reactions, of whomever.
  *
- * It lives in memory, at most `max` messages; when one more comes, the one whose last turn is oldest is forgotten. After a restart it is filled
- * again from the trigger log and the journal, which has what was reacted to.
+ * It lives in memory, at most `max` messages; when one more comes, the one whose last turn is
+ * oldest is forgotten. After a restart it is filled again from the trigger log and the journal,
+ * which has what was reacted to.
  */
 #ifndef DISPATCH_REACTIONS_H
 #define DISPATCH_REACTIONS_H
@@ -28,9 +31,11 @@ enum reaction_verdict { REACTION_NEW, REACTION_REPEATED, REACTION_ONE_TOO_MANY }
 
 struct reactions *reactions_new(size_t max);
 void reactions_free(struct reactions *r);
-bool reactions_concern(const struct incoming *in); /* is the event a reaction, and to which message? */
+/* is the event a reaction, and to which message? */
+bool reactions_concern(const struct incoming *in);
 /* Changes nothing. */
-enum reaction_verdict reactions_ask(const struct reactions *r, const struct incoming *in, int64_t now_ms);
+enum reaction_verdict reactions_ask(const struct reactions *r, const struct incoming *in,
+                                    int64_t now_ms);
 /* It triggers. */
 void reactions_count(struct reactions *r, const struct incoming *in, int64_t now_ms);
 size_t reactions_messages(const struct reactions *r);

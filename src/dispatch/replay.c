@@ -73,7 +73,8 @@ static void end_turn(struct replay *r, const struct incoming *in, const struct d
                                 .agent = out->agent,
                                 .rule = out->rule };
         struct turn_outcome outcome = { .answered = true,
-                                        .thread = in->thread ? NULL : store_col_text(s, COL_BEGUN_THREAD),
+                                        .thread = in->thread ? NULL
+                                                             : store_col_text(s, COL_BEGUN_THREAD),
                                         .cost_microusd = store_col_int(s, COL_COST) };
         int64_t decided_ms = store_col_int(s, COL_DECIDED), ended_ms = store_col_int(s, COL_ENDED);
 
@@ -142,8 +143,8 @@ static int replay_row(struct replay *r, struct store_stmt *s, struct error *err)
 /* When an event was decided; 0 when it is not there. */
 static int time_of(struct store_tx *tx, int64_t event, int64_t *time_ms, struct error *err)
 {
-        struct store_stmt *s =
-                store_prepare(tx, "SELECT time_ms FROM trigger_log WHERE event >= ?1 ORDER BY event LIMIT 1");
+        struct store_stmt *s = store_prepare(
+                tx, "SELECT time_ms FROM trigger_log WHERE event >= ?1 ORDER BY event LIMIT 1");
         int rc;
 
         store_bind_int(s, 1, event);
@@ -155,8 +156,8 @@ static int time_of(struct store_tx *tx, int64_t event, int64_t *time_ms, struct 
         return rc < 0 ? -1 : 0;
 }
 
-int replay_run(struct dispatch *d, struct store_tx *tx, int64_t since_ms, int64_t after_event, replay_fn *fn,
-               void *arg, struct replay_sum *sum, struct error *err)
+int replay_run(struct dispatch *d, struct store_tx *tx, int64_t since_ms, int64_t after_event,
+               replay_fn *fn, void *arg, struct replay_sum *sum, struct error *err)
 {
         struct replay r = { .dispatch = d,
                             .since_ms = since_ms,
@@ -172,11 +173,12 @@ int replay_run(struct dispatch *d, struct store_tx *tx, int64_t since_ms, int64_
         if (after_event > 0 && time_of(tx, after_event, &from_ms, err) < 0)
                 return -1;
         s = store_prepare(
-                tx, "SELECT j.seq, j.type, j.time_ms, j.adapter, j.channel, j.thread, j.trace, j.payload,"
-                    " l.time_ms, l.agent, l.rule, l.reason, l.turn, t.ended_ms, t.cost_microusd,"
-                    " (SELECT max(d.thread) FROM deliveries AS d WHERE d.turn = t.id)"
-                    " FROM trigger_log AS l JOIN journal AS j ON j.seq = l.event"
-                    " LEFT JOIN turns AS t ON t.id = l.turn WHERE l.time_ms >= ?1 ORDER BY l.event");
+                tx,
+                "SELECT j.seq, j.type, j.time_ms, j.adapter, j.channel, j.thread, j.trace, j.payload,"
+                " l.time_ms, l.agent, l.rule, l.reason, l.turn, t.ended_ms, t.cost_microusd,"
+                " (SELECT max(d.thread) FROM deliveries AS d WHERE d.turn = t.id)"
+                " FROM trigger_log AS l JOIN journal AS j ON j.seq = l.event"
+                " LEFT JOIN turns AS t ON t.id = l.turn WHERE l.time_ms >= ?1 ORDER BY l.event");
         store_bind_int(s, 1, from_ms - WARM_UP_MS);
         map_init(&r.turns);
         while ((rc = store_step(s, err)) == 1 && replay_row(&r, s, err) == 0)

@@ -21,14 +21,17 @@ struct past {
 static int read_past(struct store_tx *tx, void *arg, struct error *err)
 {
         struct past *p = arg;
-        struct store_stmt *s =
-                store_prepare(tx, "SELECT adapter, channel, sender, rule, turn, time_ms FROM trigger_log"
-                                  " ORDER BY event DESC LIMIT ?1");
+        struct store_stmt *s = store_prepare(
+                tx, "SELECT adapter, channel, sender, rule, turn, time_ms FROM trigger_log"
+                    " ORDER BY event DESC LIMIT ?1");
         int rc;
 
         store_bind_int(s, 1, PEOPLE_MAX);
         while ((rc = store_step(s, err)) == 1) {
-                /* newest first: the first old one ends the look, so that a start does not read the whole log */
+                /*
+                 * newest first: the first old one ends the look, so that a start does not read the
+                 * whole log
+                 */
                 if (store_col_int(s, 5) <= p->since_ms) {
                         store_reset(s);
                         return 0;
@@ -36,12 +39,13 @@ static int read_past(struct store_tx *tx, void *arg, struct error *err)
                 if (store_col_null(s, 4))
                         continue;
                 p->items = mem_realloc(p->items, (p->count + 1) * sizeof(*p->items));
-                p->items[p->count++] = (struct past_turn){ .adapter = mem_strdup(store_col_text(s, 0)),
-                                                           .channel = mem_strdup(store_col_text(s, 1)),
-                                                           .sender = mem_strdup(store_col_text(s, 2)),
-                                                           .rule = mem_strdup(store_col_text(s, 3)),
-                                                           .turn = store_col_int(s, 4),
-                                                           .time_ms = store_col_int(s, 5) };
+                p->items[p->count++] =
+                        (struct past_turn){ .adapter = mem_strdup(store_col_text(s, 0)),
+                                            .channel = mem_strdup(store_col_text(s, 1)),
+                                            .sender = mem_strdup(store_col_text(s, 2)),
+                                            .rule = mem_strdup(store_col_text(s, 3)),
+                                            .turn = store_col_int(s, 4),
+                                            .time_ms = store_col_int(s, 5) };
         }
         return rc;
 }
@@ -60,7 +64,8 @@ static void count_past(struct past *p)
 
                 if (a && !map_put(&seen, key, p))
                         limits_count(p->dispatch->limits, &who,
-                                     guard_rate(a, dispatch_rule(p->dispatch, t->rule)), t->time_ms);
+                                     guard_rate(a, dispatch_rule(p->dispatch, t->rule)),
+                                     t->time_ms);
                 free(key);
         }
         map_release(&seen);
@@ -71,7 +76,8 @@ static int64_t longest_rate(const struct dispatch *d)
         int64_t seconds = 0;
 
         for (size_t i = 0; i < d->adapter_count; i++)
-                seconds = d->adapters[i].rate.seconds > seconds ? d->adapters[i].rate.seconds : seconds;
+                seconds = d->adapters[i].rate.seconds > seconds ? d->adapters[i].rate.seconds
+                                                                : seconds;
         for (size_t i = 0; i < d->rule_count; i++)
                 seconds = d->rules[i].rate.seconds > seconds ? d->rules[i].rate.seconds : seconds;
         return seconds;

@@ -110,8 +110,8 @@ static bool is_mode(const struct rule *r, const char *mode)
         return strcmp(r->mode, mode) == 0;
 }
 
-static int mistake(const struct settings_source *src, const char *path, const char *key, struct error *err,
-                   const char *what)
+static int mistake(const struct settings_source *src, const char *path, const char *key,
+                   struct error *err, const char *what)
 {
         char *at = mem_printf("%s.%s", path, key);
 
@@ -121,10 +121,12 @@ static int mistake(const struct settings_source *src, const char *path, const ch
 }
 
 /* "reply": "thread" is a mode in other words; and who reads along says where. */
-static int settle_mode(const struct settings_source *src, const char *path, struct rule *r, struct error *err)
+static int settle_mode(const struct settings_source *src, const char *path, struct rule *r,
+                       struct error *err)
 {
         if (r->reply_in && !is_mode(r, "reply") && !is_mode(r, "thread"))
-                return mistake(src, path, "reply", err, "goes together with mode 'reply' and 'thread' only");
+                return mistake(src, path, "reply", err,
+                               "goes together with mode 'reply' and 'thread' only");
         if (r->reply_in) {
                 free(r->mode);
                 r->mode = mem_strdup("thread");
@@ -146,7 +148,8 @@ struct list_place {
 
 static int bad_element(const struct list_place *p, size_t i, struct error *err, const char *why)
 {
-        char *one = mem_printf("%s.when.%s", p->path, p->key), *element = mem_printf("%s[%zu]", one, i);
+        char *one = mem_printf("%s.when.%s", p->path, p->key),
+             *element = mem_printf("%s[%zu]", one, i);
         /* a single value may stand without brackets */
         bool listed = settings_source_line(p->src, element) > 0;
 
@@ -158,7 +161,9 @@ static int bad_element(const struct list_place *p, size_t i, struct error *err, 
 
 static int check_length(const struct list_place *p, struct error *err)
 {
-        return p->list->count <= LIST_MAX ? 0 : bad_element(p, LIST_MAX, err, "the list is longer than 100");
+        return p->list->count <= LIST_MAX
+                       ? 0
+                       : bad_element(p, LIST_MAX, err, "the list is longer than 100");
 }
 
 static int compile_patterns(const struct list_place *p, struct pattern ***out, struct error *err)
@@ -183,13 +188,15 @@ static int compile_hours(const struct list_place *p, struct hours **out, struct 
         *out = mem_array(p->list->count, sizeof(**out));
         for (size_t i = 0; i < p->list->count; i++) {
                 if (hours_parse(p->list->items[i], &(*out)[i]) < 0)
-                        return bad_element(p, i, err,
-                                           "expected hours such as '09:00-17:00' or 'mon-fri 09:00-17:00'");
+                        return bad_element(
+                                p, i, err,
+                                "expected hours such as '09:00-17:00' or 'mon-fri 09:00-17:00'");
         }
         return 0;
 }
 
-static int find_zone(const struct settings_source *src, const char *path, struct rule *r, struct error *err)
+static int find_zone(const struct settings_source *src, const char *path, struct rule *r,
+                     struct error *err)
 {
         struct error why;
         char *at;
@@ -205,21 +212,23 @@ static int find_zone(const struct settings_source *src, const char *path, struct
         return -1;
 }
 
-static int compile(const struct settings_source *src, const char *path, struct rule *r, struct error *err)
+static int compile(const struct settings_source *src, const char *path, struct rule *r,
+                   struct error *err)
 {
         r->compiled = mem_zalloc(sizeof(*r->compiled));
-        if (compile_patterns(&(struct list_place){ src, path, "text", &r->text }, &r->compiled->text, err) <
-                    0 ||
-            compile_patterns(&(struct list_place){ src, path, "mentionPattern", &r->mention_pattern },
-                             &r->compiled->mention, err) < 0 ||
-            compile_hours(&(struct list_place){ src, path, "hours", &r->hours }, &r->compiled->hours, err) <
-                    0)
+        if (compile_patterns(&(struct list_place){ src, path, "text", &r->text },
+                             &r->compiled->text, err) < 0 ||
+            compile_patterns(
+                    &(struct list_place){ src, path, "mentionPattern", &r->mention_pattern },
+                    &r->compiled->mention, err) < 0 ||
+            compile_hours(&(struct list_place){ src, path, "hours", &r->hours },
+                          &r->compiled->hours, err) < 0)
                 return -1;
         return find_zone(src, path, r, err);
 }
 
-int rule_read_at(struct settings_source *src, const char *path, const json_t *object, struct rule *out,
-                 struct error *err)
+int rule_read_at(struct settings_source *src, const char *path, const json_t *object,
+                 struct rule *out, struct error *err)
 {
         int rc;
 

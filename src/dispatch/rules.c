@@ -84,7 +84,8 @@ struct condition {
         bool (*holds)(const struct condition *c, const struct rule *r, struct situation *s);
         void (*explain)(const struct condition *c, const struct rule *r, struct situation *s,
                         struct buf *why);
-        size_t list;                                   /* offset of the setting_list in struct rule */
+        /* offset of the setting_list in struct rule */
+        size_t list;
         const char *(*value)(const struct incoming *); /* what the list is compared with */
 };
 
@@ -155,8 +156,8 @@ static bool event_holds(const struct condition *c, const struct rule *r, struct 
 {
         if (r->event.set)
                 return list_holds(c, r, s);
-        return strcmp(event_of(s->in), r->reaction.set ? EVENT_REACTION_RECEIVED : EVENT_MESSAGE_RECEIVED) ==
-               0;
+        return strcmp(event_of(s->in),
+                      r->reaction.set ? EVENT_REACTION_RECEIVED : EVENT_MESSAGE_RECEIVED) == 0;
 }
 
 static void event_explain(const struct condition *c, const struct rule *r, struct situation *s,
@@ -173,7 +174,9 @@ static bool addressed(const struct incoming *in)
         return in->is_mention || in->is_reply;
 }
 
-/* "person:per-3" is the person by any of his accounts, also when he was merged into another since. */
+/*
+ * "person:per-3" is the person by any of his accounts, also when he was merged into another since.
+ */
 static bool names_person(const struct setting_list *list, const struct situation *s)
 {
         int64_t sender = 0;
@@ -196,7 +199,10 @@ static bool is_named(const struct condition *c, const struct rule *r, struct sit
         return list_holds(c, r, s) || names_person(&r->sender, s);
 }
 
-/* Two bots that answer each other never stop: one is heard when it is named, a glob is not enough, or where the policy says so. */
+/*
+ * Two bots that answer each other never stop: one is heard when it is named, a glob is not enough,
+ * or where the policy says so.
+ */
 static bool sender_holds(const struct condition *c, const struct rule *r, struct situation *s)
 {
         const struct incoming *in = s->in;
@@ -264,7 +270,8 @@ static const char *text_of(const struct incoming *in)
 }
 
 /* Is one of them in the text? *heavy: one was given up. */
-static bool any_pattern(struct pattern *const *patterns, size_t count, const struct incoming *in, bool *heavy)
+static bool any_pattern(struct pattern *const *patterns, size_t count, const struct incoming *in,
+                        bool *heavy)
 {
         const char *text = text_of(in);
 
@@ -321,7 +328,10 @@ static void address_explain(const struct condition *c, const struct rule *r, str
                 buf_addf(why, "%s%s", i > 0 ? " or " : "", wanted[i]);
 }
 
-/* Skin tones and the mark "as a picture" do not make another emoji: what they are made of is skipped. */
+/*
+ * Skin tones and the mark "as a picture" do not make another emoji: what they are made of is
+ * skipped.
+ */
 static const char *skip_variant(const char *p)
 {
         for (;;) {
@@ -426,7 +436,8 @@ static void hours_explain(const struct condition *c, const struct rule *r, struc
                                             "Thursday", "Friday", "Saturday" };
 
         (void)c;
-        buf_addf(why, "it was %s, %02d:%02d, outside of 'hours'", days[m.day], m.minute / 60, m.minute % 60);
+        buf_addf(why, "it was %s, %02d:%02d, outside of 'hours'", days[m.day], m.minute / 60,
+                 m.minute % 60);
 }
 
 /* In the order in which a person would ask; patterns, which cost most, come last. */

@@ -1,8 +1,8 @@
 /*
  * rules: the conditions of a rule, each a row of one table.
  *
- * A further condition is a field of struct rule, a row of rule_when_settings (rule_conf.c), and a row of the table in rules.c; the evaluator and the
- * explanations follow by themselves.
+ * A further condition is a field of struct rule, a row of rule_when_settings (rule_conf.c), and a
+ * row of the table in rules.c; the evaluator and the explanations follow by themselves.
  */
 #ifndef DISPATCH_RULES_H
 #define DISPATCH_RULES_H
@@ -41,13 +41,18 @@ bool glob_match(const char *pattern, const char *text);
 bool same_emoji(const char *a, const char *b);
 
 /* As rule_read, for an object anywhere; a rule without a name has none. */
-int rule_read_at(struct settings_source *src, const char *path, const json_t *object, struct rule *out,
-                 struct error *err);
+int rule_read_at(struct settings_source *src, const char *path, const json_t *object,
+                 struct rule *out, struct error *err);
 
-/* What other gateways call some conditions (triggerEvents, triggerReactions, triggerMentionPatterns) gets our names; for rules that come over the API. */
+/*
+ * What other gateways call some conditions (triggerEvents, triggerReactions,
+ * triggerMentionPatterns) gets our names; for rules that come over the API.
+ */
 void rule_rename_aliases(json_t *rule);
 
-/* Do all conditions hold? When not and `why` is given, the first that does not is explained there. */
+/*
+ * Do all conditions hold? When not and `why` is given, the first that does not is explained there.
+ */
 bool rule_matches(const struct rule *r, struct situation *s, struct buf *why);
 /* Do the conditions about the connection (adapter, platform) hold, whatever the event is? */
 bool rule_concerns(const struct rule *r, const char *adapter, const char *platform);

@@ -63,10 +63,11 @@ static int read_rule(const char *name, const json_t *object, struct rule *out, s
         else if (src && (!*name || strlen(name) > NAME_MAX_BYTES))
                 error_set(err, ERR_INVALID, "rule.name: expected 1 to %d bytes", NAME_MAX_BYTES);
         else if (src && strcmp(own, name) != 0)
-                error_set(err, ERR_INVALID, "rule.name: '%.60s' is not the name it is stored by, '%.60s'",
-                          own, name);
+                error_set(err, ERR_INVALID,
+                          "rule.name: '%.60s' is not the name it is stored by, '%.60s'", own, name);
         else if (src)
-                rc = rule_read_at(src, "rule", json_object_get(settings_source_root(src), "rule"), out, err);
+                rc = rule_read_at(src, "rule", json_object_get(settings_source_root(src), "rule"),
+                                  out, err);
         if (rc == 0 && !out->name)
                 out->name = mem_strdup(name);
         settings_source_free(src);
@@ -196,18 +197,21 @@ static int write_entry(struct store_tx *tx, struct change *c, struct error *err)
         struct store_stmt *s;
 
         if (c->how == RULE_REPLACE)
-                s = store_prepare(tx,
-                                  "UPDATE rules SET position = ?2, enabled = ?3, rule = ?4, updated_ms = ?5"
-                                  " WHERE name = ?1");
+                s = store_prepare(
+                        tx,
+                        "UPDATE rules SET position = ?2, enabled = ?3, rule = ?4, updated_ms = ?5"
+                        " WHERE name = ?1");
         else if (c->how == RULE_CREATE)
-                s = store_prepare(tx,
-                                  "INSERT INTO rules(name, position, enabled, rule, created_ms, updated_ms)"
-                                  " VALUES(?1, ?2, ?3, ?4, ?5, ?5) ON CONFLICT(name) DO NOTHING");
+                s = store_prepare(
+                        tx,
+                        "INSERT INTO rules(name, position, enabled, rule, created_ms, updated_ms)"
+                        " VALUES(?1, ?2, ?3, ?4, ?5, ?5) ON CONFLICT(name) DO NOTHING");
         else
-                s = store_prepare(tx,
-                                  "INSERT INTO rules(name, position, enabled, rule, created_ms, updated_ms)"
-                                  " VALUES(?1, ?2, ?3, ?4, ?5, ?5) ON CONFLICT(name) DO UPDATE SET"
-                                  " position = ?2, enabled = ?3, rule = ?4, updated_ms = ?5");
+                s = store_prepare(
+                        tx,
+                        "INSERT INTO rules(name, position, enabled, rule, created_ms, updated_ms)"
+                        " VALUES(?1, ?2, ?3, ?4, ?5, ?5) ON CONFLICT(name) DO UPDATE SET"
+                        " position = ?2, enabled = ?3, rule = ?4, updated_ms = ?5");
         store_bind_text(s, 1, r->name);
         store_bind_int(s, 2, r->position);
         store_bind_int(s, 3, r->enabled);
@@ -218,7 +222,8 @@ static int write_entry(struct store_tx *tx, struct change *c, struct error *err)
         if (store_changes(tx) > 0)
                 return 0;
         if (c->how == RULE_CREATE)
-                return error_set(err, ERR_CONFLICT, "there is a stored rule '%.60s' already", r->name);
+                return error_set(err, ERR_CONFLICT, "there is a stored rule '%.60s' already",
+                                 r->name);
         return error_set(err, ERR_MISSING, "there is no stored rule '%.60s'", r->name);
 }
 
@@ -283,8 +288,8 @@ static void submit(struct stored_rules *rs, struct change *c, store_done_fn *don
         store_write(rs->store, write_change, on_changed, c);
 }
 
-void stored_rules_put(struct stored_rules *rs, const struct stored_rule *rule, enum stored_rule_put how,
-                      store_done_fn *done, void *arg)
+void stored_rules_put(struct stored_rules *rs, const struct stored_rule *rule,
+                      enum stored_rule_put how, store_done_fn *done, void *arg)
 {
         struct change *c = mem_zalloc(sizeof(*c));
 
@@ -326,8 +331,8 @@ static void add_if_held(const struct stored_rule *r, const struct rule *file, si
                 all[(*count)++] = *r->rule;
 }
 
-struct rule *stored_rules_merge(const struct stored_rules *rs, const struct rule *file, size_t file_count,
-                                size_t *count)
+struct rule *stored_rules_merge(const struct stored_rules *rs, const struct rule *file,
+                                size_t file_count, size_t *count)
 {
         size_t stored = rs ? rs->count : 0, i = 0;
         struct rule *all = mem_array(file_count + stored + 1, sizeof(*all));
@@ -347,8 +352,8 @@ struct rule *stored_rules_merge(const struct stored_rules *rs, const struct rule
 static int read_rules(struct store_tx *tx, void *arg, struct error *err)
 {
         struct stored_rules *rs = arg;
-        struct store_stmt *s =
-                store_prepare(tx, "SELECT name, position, enabled, rule, created_ms, updated_ms FROM rules");
+        struct store_stmt *s = store_prepare(
+                tx, "SELECT name, position, enabled, rule, created_ms, updated_ms FROM rules");
         int rc;
 
         while ((rc = store_step(s, err)) == 1) {

@@ -43,7 +43,10 @@ static void digest_of(const char *platform, const char *user, unsigned char out[
         free(key);
 }
 
-/* The digest is even everywhere: its beginning is as good a place as any. Without a power of two the table may grow by halves. */
+/*
+ * The digest is even everywhere: its beginning is as good a place as any. Without a power of two
+ * the table may grow by halves.
+ */
 static size_t home_of(const struct whose *w, const unsigned char digest[DIGEST_SIZE])
 {
         uint32_t high;

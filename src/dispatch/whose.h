@@ -1,8 +1,9 @@
 /*
  * whose: to which person an identity ("telegram:7") belongs, for everybody who was ever noted.
  *
- * A decision must know it at once and for certain, or a person who was kept out would come in by an account that was forgotten; so nobody is left
- * out here. It takes 30 to 45 bytes each: the identity is kept as 128 bits of its SHA-256, which no two share.
+ * A decision must know it at once and for certain, or a person who was kept out would come in by an
+ * account that was forgotten; so nobody is left out here. It takes 30 to 45 bytes each: the
+ * identity is kept as 128 bits of its SHA-256, which no two share.
  */
 #ifndef DISPATCH_WHOSE_H
 #define DISPATCH_WHOSE_H

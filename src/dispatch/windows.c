@@ -9,9 +9,10 @@
 #include "base/map.h"
 #include "base/mem.h"
 
-#define PLACES_MAX  16                       /* of one session; the oldest is forgotten */
-#define TURN_MAX_MS ((int64_t)24 * 3600000)  /* no turn keeps a conversation open longer */
-#define ROW_MAX_MS  ((int64_t)15 * 86400000) /* no row is worth keeping longer: no window is that long */
+#define PLACES_MAX  16                      /* of one session; the oldest is forgotten */
+#define TURN_MAX_MS ((int64_t)24 * 3600000) /* no turn keeps a conversation open longer */
+/* no row is worth keeping longer: no window is that long */
+#define ROW_MAX_MS ((int64_t)15 * 86400000)
 
 struct place {
         char *key;
@@ -99,7 +100,8 @@ static const char *shown(const char *text)
         return text ? text : "";
 }
 
-void windows_thread_place(const char *adapter, const char *channel, const char *thread, struct buf *out)
+void windows_thread_place(const char *adapter, const char *channel, const char *thread,
+                          struct buf *out)
 {
         buf_addf(out, "%s\nthread\n%s\n%s", shown(adapter), shown(channel), shown(thread));
 }
@@ -132,7 +134,8 @@ void windows_new_session(const char *platform, const struct incoming *in, struct
         if (in->chat == CHAT_DM)
                 buf_addf(out, "%s-dm:", platform);
         else
-                buf_addf(out, "%s-channel-%s:", platform, in->thread ? in->thread : shown(in->channel));
+                buf_addf(out, "%s-channel-%s:", platform,
+                         in->thread ? in->thread : shown(in->channel));
         add_uuid(out);
 }
 
@@ -145,7 +148,8 @@ static bool is_live(const struct session *s, int64_t window_ms, int64_t now_ms)
         return quiet_ms < window_ms || (s->open > 0 && quiet_ms < TURN_MAX_MS);
 }
 
-const char *windows_find(const struct windows *w, const char *place, int64_t seconds, int64_t now_ms)
+const char *windows_find(const struct windows *w, const char *place, int64_t seconds,
+                         int64_t now_ms)
 {
         const struct place *p = seconds > 0 ? map_get(&w->by_place, place) : NULL;
 
@@ -201,7 +205,8 @@ static void belong(struct windows *w, struct session *s, const char *key)
         map_put(&w->by_place, key, p);
 }
 
-void windows_said(struct windows *w, const char *place, const char *session, bool new_turn, int64_t now_ms)
+void windows_said(struct windows *w, const char *place, const char *session, bool new_turn,
+                  int64_t now_ms)
 {
         struct session *s = touch(w, session, now_ms);
 
@@ -226,9 +231,9 @@ struct row {
 
 static int write_place(struct store_tx *tx, const struct row *r, struct error *err)
 {
-        struct store_stmt *s =
-                store_prepare(tx, "INSERT INTO windows(place, session, active_ms) VALUES(?1, ?2, ?3)"
-                                  " ON CONFLICT(place) DO UPDATE SET session = ?2, active_ms = ?3");
+        struct store_stmt *s = store_prepare(
+                tx, "INSERT INTO windows(place, session, active_ms) VALUES(?1, ?2, ?3)"
+                    " ON CONFLICT(place) DO UPDATE SET session = ?2, active_ms = ?3");
 
         store_bind_text(s, 1, r->place);
         store_bind_text(s, 2, r->session);
@@ -248,7 +253,8 @@ static int write_said(struct store_tx *tx, void *arg, struct error *err)
 static int write_ended(struct store_tx *tx, void *arg, struct error *err)
 {
         const struct row *r = arg;
-        struct store_stmt *s = store_prepare(tx, "UPDATE windows SET active_ms = ?2 WHERE session = ?1");
+        struct store_stmt *s =
+                store_prepare(tx, "UPDATE windows SET active_ms = ?2 WHERE session = ?1");
 
         store_bind_text(s, 1, r->session);
         store_bind_int(s, 2, r->now_ms);
@@ -294,10 +300,10 @@ struct restoring {
 /* Oldest first, so that the row ends with who was active last. */
 static int read_rows(struct store_tx *tx, const struct restoring *r, struct error *err)
 {
-        struct store_stmt *s =
-                store_prepare(tx, "SELECT place, session, active_ms FROM (SELECT place, session, active_ms"
-                                  " FROM windows WHERE active_ms > ?1 ORDER BY active_ms DESC LIMIT ?2)"
-                                  " AS newest ORDER BY active_ms");
+        struct store_stmt *s = store_prepare(
+                tx, "SELECT place, session, active_ms FROM (SELECT place, session, active_ms"
+                    " FROM windows WHERE active_ms > ?1 ORDER BY active_ms DESC LIMIT ?2)"
+                    " AS newest ORDER BY active_ms");
         int rc;
 
         store_bind_int(s, 1, r->now_ms - r->windows->longest_ms - TURN_MAX_MS);

@@ -60,7 +60,10 @@ static struct curl_watch *watch_new(struct curl_watches *all, curl_socket_t fd)
         return w;
 }
 
-/* Never reports failure: curl would give up all transfers at once. A socket that cannot be watched ends by its deadline. */
+/*
+ * Never reports failure: curl would give up all transfers at once. A socket that cannot be watched
+ * ends by its deadline.
+ */
 static int on_want_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *watch)
 {
         struct curl_watches *all = arg;

@@ -1,7 +1,8 @@
 /*
  * curl_watch: the sockets a multi handle of libcurl wants watched, watched by libuv.
  *
- * A poll is stopped before curl closes its socket and freed in its close callback; `hold` and `gone` let the owner's memory outlive it.
+ * A poll is stopped before curl closes its socket and freed in its close callback; `hold` and
+ * `gone` let the owner's memory outlive it.
  */
 #ifndef NET_CURL_WATCH_H
 #define NET_CURL_WATCH_H
@@ -15,9 +16,10 @@ struct curl_watch;
 struct curl_watches {
         uv_loop_t *uv;
         CURLM *multi;
-        void (*ready)(void *arg, curl_socket_t fd, int what); /* time for curl_multi_socket_action */
-        void (*hold)(void *arg);                              /* a watch begins */
-        void (*gone)(void *arg);                              /* its last callback is over */
+        /* time for curl_multi_socket_action */
+        void (*ready)(void *arg, curl_socket_t fd, int what);
+        void (*hold)(void *arg); /* a watch begins */
+        void (*gone)(void *arg); /* its last callback is over */
         void *arg;
         LIST_HEAD(, curl_watch) list;
 };

@@ -71,8 +71,8 @@ static void on_closed(uv_handle_t *h)
         free(w);
 }
 
-struct filewatch *filewatch_new(struct loop *l, const char *dir, const char *file, int64_t settle_ms,
-                                filewatch_fn *fn, void *arg, struct error *err)
+struct filewatch *filewatch_new(struct loop *l, const char *dir, const char *file,
+                                int64_t settle_ms, filewatch_fn *fn, void *arg, struct error *err)
 {
         struct filewatch *w = mem_zalloc(sizeof(*w));
         int rc;
@@ -88,7 +88,8 @@ struct filewatch *filewatch_new(struct loop *l, const char *dir, const char *fil
         rc = uv_fs_event_start(&w->uv, on_event, dir, 0);
         if (rc == 0)
                 return w;
-        error_set(err, rc == UV_ENOENT ? ERR_MISSING : ERR_IO, "cannot watch '%s': %s", dir, uv_strerror(rc));
+        error_set(err, rc == UV_ENOENT ? ERR_MISSING : ERR_IO, "cannot watch '%s': %s", dir,
+                  uv_strerror(rc));
         filewatch_free(w);
         return NULL;
 }

@@ -1,8 +1,8 @@
 /*
  * guard: refuses requests that two programs could read in two ways.
  *
- * libmicrohttpd at our version accepts requests that can be smuggled past a proxy; here they are recognised
- * from the parsed header list and answered with 400 and a closed connection.
+ * libmicrohttpd at our version accepts requests that can be smuggled past a proxy; here they are
+ * recognised from the parsed header list and answered with 400 and a closed connection.
  */
 #ifndef NET_GUARD_H
 #define NET_GUARD_H

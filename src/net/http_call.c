@@ -1,8 +1,8 @@
 /*
  * One call of the HTTP client, from http_start to its result.
  *
- * curl by itself sends a request again, even a POST, when a kept-alive connection ends without an answer. `on_ready`
- * is called before each sending and stops what is not repeatable.
+ * curl by itself sends a request again, even a POST, when a kept-alive connection ends without an
+ * answer. `on_ready` is called before each sending and stops what is not repeatable.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,8 +17,8 @@
 #define CONNECT_MS 10000
 #define MAX_BODY   (8u << 20)
 #define MAX_HEAD   (256u << 10)
-#define IDLE_SECONDS \
-        60L /* many servers close after 75 s; be earlier, so that no request meets a dying connection */
+/* many servers close after 75 s; be earlier, so that no request meets a dying connection */
+#define IDLE_SECONDS    60L
 #define MAX_HOPS        5
 #define STATUS_IS_ERROR 400
 
@@ -57,8 +57,8 @@ void http_call_finish(struct http_call *call)
         };
 
         if (call->status)
-                result.retry_after_ms =
-                        http_retry_after_ms(http_answer_header(call, "Retry-After"), clock_wall_ms());
+                result.retry_after_ms = http_retry_after_ms(http_answer_header(call, "Retry-After"),
+                                                            clock_wall_ms());
         log_redact(call->error.text);
         timer_stop(call->timer);
         call->state = CALL_ENDING;
@@ -99,10 +99,11 @@ static void note_failure(struct http_call *call, CURLcode code)
         if (call->error.kind != ERR_NONE || code == CURLE_OK)
                 return;
         if (call->sent)
-                error_set(&call->error, kind_of(code), "connection to '%s' failed: %s", call->setup.host,
-                          why);
+                error_set(&call->error, kind_of(code), "connection to '%s' failed: %s",
+                          call->setup.host, why);
         else
-                error_set(&call->error, kind_of(code), "cannot reach '%s': %s", call->setup.host, why);
+                error_set(&call->error, kind_of(code), "cannot reach '%s': %s", call->setup.host,
+                          why);
 }
 
 /* The same handle goes on to the next place. */
@@ -164,7 +165,10 @@ static struct deadline next_deadline(const struct http_call *call)
         return d;
 }
 
-/* Bytes only move their deadlines; the timer finds out when it fires, which saves a restart for each piece. */
+/*
+ * Bytes only move their deadlines; the timer finds out when it fires, which saves a restart for
+ * each piece.
+ */
 static void set_timer(struct http_call *call)
 {
         struct deadline d = next_deadline(call);
@@ -222,7 +226,8 @@ static void on_head_complete(struct http_call *call)
         if (call->follow && is_redirect(call->status) && http_answer_header(call, "Location")) {
                 call->redirecting = true;
                 if (call->hops >= MAX_HOPS)
-                        error_set(&call->error, ERR_PROTOCOL, "'%s' redirects too often", call->setup.host);
+                        error_set(&call->error, ERR_PROTOCOL, "'%s' redirects too often",
+                                  call->setup.host);
                 return;
         }
         if (call->on.on_head)
@@ -238,7 +243,10 @@ static void note_status(struct http_call *call, int status)
         set_timer(call);
 }
 
-/* Told line by line; the last one is empty. Lines after the body are trailers, of no use to anybody. */
+/*
+ * Told line by line; the last one is empty. Lines after the body are trailers, of no use to
+ * anybody.
+ */
 static size_t on_header(char *line, size_t size, size_t n, void *arg)
 {
         struct http_call *call = arg;
@@ -360,7 +368,8 @@ const char *http_answer_header(const struct http_call *call, const char *name)
 {
         struct curl_header *header;
 
-        if (!call->setup.easy || curl_easy_header(call->setup.easy, name, 0, CURLH_HEADER, -1, &header))
+        if (!call->setup.easy ||
+            curl_easy_header(call->setup.easy, name, 0, CURLH_HEADER, -1, &header))
                 return NULL;
         return header->value;
 }

@@ -11,12 +11,14 @@
 #include "net/http_client_private.h"
 
 /*
- * libcurl's multi handle tells which sockets and which one timer it wants watched; libuv watches them. Three rules
- * keep the two apart:
+ * libcurl's multi handle tells which sockets and which one timer it wants watched; libuv watches
+ * them. Three rules keep the two apart:
  *
- * - Adding and removing handles is not allowed inside curl's callbacks, where on_head and on_data run. So http_start and
- *   http_abort only note what is wanted, and `pump`, a deferred call, does it.
- * - The client is counted, so that its memory outlives the last callback of a watched socket and a waiting pump.
+ * - Adding and removing handles is not allowed inside curl's callbacks, where on_head and on_data
+ *   run. So http_start and http_abort only note what is wanted, and `pump`, a deferred call, does
+ *   it.
+ * - The client is counted, so that its memory outlives the last callback of a watched socket and a
+ *   waiting pump.
  * - The multi handle is made for the first call. A program that never asks anybody pays nothing.
  */
 
@@ -187,7 +189,8 @@ static void launch(struct http_call *call)
         code = curl_multi_add_handle(call->client->multi, call->setup.easy);
         if (code == CURLM_OK)
                 return;
-        error_set(&call->error, ERR_INTERNAL, "cannot start a request: %s", curl_multi_strerror(code));
+        error_set(&call->error, ERR_INTERNAL, "cannot start a request: %s",
+                  curl_multi_strerror(code));
         http_call_finish(call);
 }
 
@@ -211,8 +214,10 @@ static void pump(void *arg)
         if (!c->freed) {
                 http_client_enter(c);
                 free_all(&c->aborted);
-                /* what is started from here on waits for the next round, so that a failing call that is started again
-                 * and again cannot hold up the loop */
+                /*
+                 * what is started from here on waits for the next round, so that a failing call
+                 * that is started again and again cannot hold up the loop
+                 */
                 while (!c->freed && (call = TAILQ_FIRST(&c->waiting)) && call->round == round)
                         launch(call);
                 if (!c->freed && c->tick) {
@@ -221,14 +226,16 @@ static void pump(void *arg)
                 }
                 http_client_leave(c);
         }
-        unref(c); /* NOLINT(clang-analyzer-unix.Malloc): counted, and this pump has a reference of its own */
+        /* NOLINT(clang-analyzer-unix.Malloc): counted, and this pump has a reference of its own */
+        unref(c);
 }
 
 /* --- what every connection needs, whoever makes it --- */
 
 /*
- * The directory of the system's certificates, when it has the links by which OpenSSL finds one certificate by its
- * name: then only the needed ones are read, instead of all (0.9 MB) for each connection. NULL: as curl does by default.
+ * The directory of the system's certificates, when it has the links by which OpenSSL finds one
+ * certificate by its name: then only the needed ones are read, instead of all (0.9 MB) for each
+ * connection. NULL: as curl does by default.
  */
 static char *find_ca_dir(void)
 {
@@ -287,7 +294,8 @@ struct http_client *http_client_new(struct loop *l, const struct http_client_opt
         struct http_client *c;
 
         if (o->ca_file && access(o->ca_file, R_OK) != 0) {
-                error_set(err, ERR_IO, "cannot read certificates '%s': %s", o->ca_file, strerror(errno));
+                error_set(err, ERR_IO, "cannot read certificates '%s': %s", o->ca_file,
+                          strerror(errno));
                 return NULL;
         }
         c = mem_zalloc(sizeof(*c));

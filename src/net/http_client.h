@@ -2,8 +2,8 @@
  * http_client: HTTP(S) requests on the loop, by libcurl.
  *
  * Bodies stream or are collected up to a cap; four deadlines guard each call; connections are kept
- * alive and shared. A call that fails says how far it got: only when not a single byte can have reached the peer may
- * somebody else decide to try again without an idempotency mark.
+ * alive and shared. A call that fails says how far it got: only when not a single byte can have
+ * reached the peer may somebody else decide to try again without an idempotency mark.
  */
 #ifndef NET_HTTP_CLIENT_H
 #define NET_HTTP_CLIENT_H
@@ -44,15 +44,21 @@ struct http_request {
         size_t body_n;
         const struct http_part *parts; /* instead of body */
         size_t part_count;
-        int64_t connect_ms;    /* 0: 10 s; name resolution, TCP and TLS together */
-        int64_t first_byte_ms; /* 0: none; from the request's start to the first byte of the answer */
-        int64_t silence_ms;    /* 0: none; the longest pause between bytes of the answer */
-        int64_t total_ms;      /* 0: none */
-        size_t max_body;       /* 0: 8 MiB; more is an error (ERR_LIMIT) */
-        bool repeatable;       /* asking twice does no harm: a stale kept-alive connection is retried once */
-        const char *
-                pinned_key; /* insist on this public key ("sha256//..."), whoever signed the certificate; NULL: verify as usual */
-        bool follow; /* follow up to 5 redirects (GET only), never with credentials to another host */
+        int64_t connect_ms; /* 0: 10 s; name resolution, TCP and TLS together */
+        /* 0: none; from the request's start to the first byte of the answer */
+        int64_t first_byte_ms;
+        int64_t silence_ms; /* 0: none; the longest pause between bytes of the answer */
+        int64_t total_ms;   /* 0: none */
+        size_t max_body;    /* 0: 8 MiB; more is an error (ERR_LIMIT) */
+        /* asking twice does no harm: a stale kept-alive connection is retried once */
+        bool repeatable;
+        /*
+         * insist on this public key ("sha256//..."), whoever signed the certificate; NULL: verify
+         * as usual
+         */
+        const char *pinned_key;
+        /* follow up to 5 redirects (GET only), never with credentials to another host */
+        bool follow;
 };
 
 /* How far a failed call got. */
@@ -67,7 +73,8 @@ struct http_result {
         enum http_reach reach;
         enum error_kind kind; /* ERR_NONE when a whole answer came, whatever its status */
         const char *why;      /* the sentence that goes with kind */
-        const char *body;     /* collected body when there is no on_data; NUL-terminated, borrowed */
+        /* collected body when there is no on_data; NUL-terminated, borrowed */
+        const char *body;
         size_t body_n;
         int64_t retry_after_ms; /* from Retry-After (seconds or a date); -1 when absent */
         int64_t elapsed_ms;
@@ -76,7 +83,10 @@ struct http_result {
 struct http_handlers {
         /* All optional but on_done. The status line and headers are in. */
         void (*on_head)(void *arg, struct http_call *call, int status);
-        /* A piece of the body; when set, nothing is collected (a status >= 400 is still collected, for the message). */
+        /*
+         * A piece of the body; when set, nothing is collected (a status >= 400 is still collected,
+         * for the message).
+         */
         void (*on_data)(void *arg, const char *bytes, size_t n);
         /* Exactly once, unless the call was aborted. The call is gone afterwards. */
         void (*on_done)(void *arg, const struct http_result *result);

@@ -1,6 +1,7 @@
 /*
- * What the two halves of the HTTP client share: http_client.c has the multi handle and the calls that wait, run and end; http_call.c is one
- * call: its deadlines, what comes in, its redirects and its result. http_setup.h makes the request.
+ * What the two halves of the HTTP client share: http_client.c has the multi handle and the calls
+ * that wait, run and end; http_call.c is one call: its deadlines, what comes in, its redirects and
+ * its result. http_setup.h makes the request.
  */
 #ifndef NET_HTTP_CLIENT_PRIVATE_H
 #define NET_HTTP_CLIENT_PRIVATE_H
@@ -40,7 +41,8 @@ struct http_call {
         unsigned sendings; /* of this hop */
         unsigned hops;
         bool repeatable, follow;
-        bool sent;             /* a byte of the request may have left, on this hop or an earlier one */
+        /* a byte of the request may have left, on this hop or an earlier one */
+        bool sent;
         bool connected;        /* on this hop */
         bool head_done;        /* status and headers of the final answer are in */
         bool redirecting;      /* this answer only names the next hop */
@@ -73,7 +75,10 @@ struct http_client {
 
 /* The multi handle is made for the first call. */
 void http_client_start(struct http_client *c);
-/* Around everything that may run a handler: the client may be freed in it, and is gone after the outermost leave. */
+/*
+ * Around everything that may run a handler: the client may be freed in it, and is gone after the
+ * outermost leave.
+ */
 void http_client_enter(struct http_client *c);
 void http_client_leave(struct http_client *c);
 /* The call is handed to curl soon, never inside this function. */

@@ -74,7 +74,9 @@ static void conn_cut(struct http_conn *c)
         shutdown(c->fd, SHUT_RDWR);
 }
 
-/* Has the peer taken anything of the answer since the last look? A slow download is no stalled one. */
+/*
+ * Has the peer taken anything of the answer since the last look? A slow download is no stalled one.
+ */
 static bool peer_reads(struct http_conn *c)
 {
         uint64_t before = c->taken, taken = tcp_taken(c->fd);
@@ -85,8 +87,9 @@ static bool peer_reads(struct http_conn *c)
 }
 
 /*
- * MHD takes a short read for an empty socket. When the end of the stream came together with a request it is
- * therefore not seen afterwards, and epoll tells of it only once. So we look ourselves, once per idle spell.
+ * MHD takes a short read for an empty socket. When the end of the stream came together with a
+ * request it is therefore not seen afterwards, and epoll tells of it only once. So we look
+ * ourselves, once per idle spell.
  */
 static bool peer_has_left(const struct http_conn *c)
 {

@@ -101,7 +101,8 @@ const char *http_param(const struct http_exchange *x, const char *name)
         size_t n = strlen(name);
 
         for (size_t i = 0; i < x->match.param_count; i++) {
-                const char *at = x->match.params[i].name; /* in the route's path, up to the next slash */
+                /* in the route's path, up to the next slash */
+                const char *at = x->match.params[i].name;
 
                 if (strncmp(at, name, n) == 0 && (at[n] == '/' || at[n] == '\0'))
                         return x->match.params[i].value;
@@ -125,7 +126,8 @@ void http_query_each(const struct http_exchange *x,
                 fn(arg, x->queries[i].name, x->queries[i].value);
 }
 
-static void push_extra(struct http_extra **list, const char *name, const char *value, size_t value_n)
+static void push_extra(struct http_extra **list, const char *name, const char *value,
+                       size_t value_n)
 {
         size_t name_n = strlen(name);
         struct http_extra *e = mem_alloc(sizeof(*e) + name_n + 1 + value_n + 1);
@@ -146,8 +148,8 @@ const char *http_header(const struct http_exchange *x, const char *name)
 
         if (!x->conn)
                 return NULL;
-        if (MHD_lookup_connection_value_n(x->conn->mhd, MHD_HEADER_KIND, name, strlen(name), &value, &n) !=
-                    MHD_YES ||
+        if (MHD_lookup_connection_value_n(x->conn->mhd, MHD_HEADER_KIND, name, strlen(name), &value,
+                                          &n) != MHD_YES ||
             !value)
                 return NULL;
         trimmed = n;
@@ -184,7 +186,8 @@ static const void *printable_address(const struct sockaddr *sa, int *family)
         if (sa->sa_family == AF_INET)
                 return &((const struct sockaddr_in *)(const void *)sa)->sin_addr;
         if (sa->sa_family == AF_INET6) {
-                const struct in6_addr *a = &((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr;
+                const struct in6_addr *a =
+                        &((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr;
 
                 if (!IN6_IS_ADDR_V4MAPPED(a))
                         return a;
@@ -278,10 +281,11 @@ static void finish(struct http_exchange *x, int status, const char *content_type
 
 /*
  * While a body is on its way MHD takes no answer. For one that turns out too large (chunked: nobody
- * announced its size) the refusal is written to the socket directly and the connection closed, as far as
- * that is possible: not inside TLS.
+ * announced its size) the refusal is written to the socket directly and the connection closed, as
+ * far as that is possible: not inside TLS.
  */
-static void shout(struct http_exchange *x, int status, const char *content_type, const void *body, size_t n)
+static void shout(struct http_exchange *x, int status, const char *content_type, const void *body,
+                  size_t n)
 {
         struct buf b;
         ssize_t sent;
@@ -305,7 +309,8 @@ static bool in_mid_body(const struct http_exchange *x)
         return x->conn && x->state == HTTP_BODY;
 }
 
-void http_answer(struct http_exchange *x, int status, const char *content_type, const void *body, size_t n)
+void http_answer(struct http_exchange *x, int status, const char *content_type, const void *body,
+                 size_t n)
 {
         if (in_mid_body(x)) {
                 shout(x, status, content_type, body, n);
@@ -313,10 +318,12 @@ void http_answer(struct http_exchange *x, int status, const char *content_type, 
                 return;
         }
         finish(x, status, content_type,
-               x->conn ? MHD_create_response_from_buffer(n, (void *)body, MHD_RESPMEM_MUST_COPY) : NULL);
+               x->conn ? MHD_create_response_from_buffer(n, (void *)body, MHD_RESPMEM_MUST_COPY)
+                       : NULL);
 }
 
-void http_answer_take(struct http_exchange *x, int status, const char *content_type, char *body, size_t n)
+void http_answer_take(struct http_exchange *x, int status, const char *content_type, char *body,
+                      size_t n)
 {
         struct MHD_Response *r;
 
@@ -377,8 +384,8 @@ static ssize_t on_pull(void *cls, uint64_t position, char *out, size_t max)
         return n;
 }
 
-void http_answer_stream(struct http_exchange *x, const char *content_type, const struct http_stream_ops *ops,
-                        void *arg, struct http_stream **out)
+void http_answer_stream(struct http_exchange *x, const char *content_type,
+                        const struct http_stream_ops *ops, void *arg, struct http_stream **out)
 {
         const int kept = 64 * 1024; /* by the kernel, for a client that does not read */
         struct MHD_Response *r;
@@ -393,8 +400,12 @@ void http_answer_stream(struct http_exchange *x, const char *content_type, const
         x->close = true;
         x->stream = (struct http_stream){ .ops = ops, .arg = arg };
         *out = &x->stream;
-        /* in chunks MHD uses the connection's own buffer; the one asked for here serves only HTTP/1.0 */
-        r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, x->old ? 1024 : 16, on_pull, x, NULL);
+        /*
+         * in chunks MHD uses the connection's own buffer; the one asked for here serves only
+         * HTTP/1.0
+         */
+        r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, x->old ? 1024 : 16, on_pull, x,
+                                              NULL);
         finish(x, 200, content_type, r);
 }
 

@@ -20,9 +20,9 @@
 #include "net/http_stream.h"
 
 /*
- * A connection is always in one of these lists, or in none while the program thinks about the answer or a stream
- * has nothing to say. All members of a list have the same time allowed and join at the end, so the sweep only looks at the heads: an
- * idle connection costs nothing.
+ * A connection is always in one of these lists, or in none while the program thinks about the
+ * answer or a stream has nothing to say. All members of a list have the same time allowed and join
+ * at the end, so the sweep only looks at the heads: an idle connection costs nothing.
  */
 enum http_phase {
         HTTP_FRESH,   /* no complete request line yet, since a short while */
@@ -39,9 +39,11 @@ struct http_conn {
         int fd;
         enum http_phase phase;
         int64_t since_ms;
-        uint64_t taken;                /* bytes the peer had taken when the writing deadline was set */
+        /* bytes the peer had taken when the writing deadline was set */
+        uint64_t taken;
         struct http_exchange *current; /* what MHD holds */
-        bool parked;                   /* suspended, until `current` is answered or has something to say */
+        /* suspended, until `current` is answered or has something to say */
+        bool parked;
         TAILQ_ENTRY(http_conn) next;
         LIST_ENTRY(http_conn) all;
 };
@@ -69,7 +71,8 @@ struct http_server {
         bool closed;        /* a connection has ended since MHD last ran */
         bool tls;
         struct http_kick *kick;
-        LIST_HEAD(, http_exchange) orphans; /* their clients are gone, their answers still to come */
+        /* their clients are gone, their answers still to come */
+        LIST_HEAD(, http_exchange) orphans;
 };
 
 /* One run of MHD that is due in this round of the loop. Outlives the server when it must. */
@@ -134,8 +137,12 @@ void http_exchange_detach(struct http_exchange *x);
 /* Hands the answer to MHD. Only inside on_request. */
 enum MHD_Result http_exchange_queue(struct http_exchange *x);
 
-/* http_head.c: guard, route, gate and limits. Either x is answered afterwards, or its body may be collected. */
-void http_head_accept(struct http_exchange *x, const char *method, const char *url, const char *version);
+/*
+ * http_head.c: guard, route, gate and limits. Either x is answered afterwards, or its body may be
+ * collected.
+ */
+void http_head_accept(struct http_exchange *x, const char *method, const char *url,
+                      const char *version);
 
 /* http_conn.c */
 struct http_conn *http_conn_of(struct MHD_Connection *mhd);

@@ -1,19 +1,21 @@
 /*
  * The head of a request, as libmicrohttpd 0.9.75 leaves it in its receive buffer.
  *
- * The library parses in place and forgivingly: it ends names at the first colon and values at the first NUL, takes a bare
- * LF for a line end, takes a line that begins with NUL for the end of the head, and of a folded header it moves
- * the *name* to other memory and appends the continuation to it ("Transfer-Encoding:\r\n chunked" becomes a header
- * "Transfer-Encodingchunked" with no value). None of this is visible in the list of headers it hands out. But
- * it copies nothing as long as a line is well-formed: the request line and the headers lie in the buffer as they came, with
- * NUL in the places of colon, CR and LF. So the pointers must follow each other exactly:
+ * The library parses in place and forgivingly: it ends names at the first colon and values at the
+ * first NUL, takes a bare LF for a line end, takes a line that begins with NUL for the end of the
+ * head, and of a folded header it moves the *name* to other memory and appends the continuation to
+ * it ("Transfer-Encoding:\r\n chunked" becomes a header "Transfer-Encodingchunked" with no value).
+ * None of this is visible in the list of headers it hands out. But it copies nothing as long as a
+ * line is well-formed: the request line and the headers lie in the buffer as they came, with NUL in
+ * the places of colon, CR and LF. So the pointers must follow each other exactly:
  *
  *     method target SP version CR LF  name : OWS value CR LF  name : ...  CR LF
- *     ^method  ^url     ^version      ^name      ^value                        ^method + header size
+ *     ^method  ^url     ^version      ^name      ^value                        ^method + header
+ *              size
  *
- * Any gap, overlap or other memory means that the library understood something else than what was sent. Such requests are
- * refused, whatever the reason. If another version of the library copies headers, everything is refused and the first
- * test says so.
+ * Any gap, overlap or other memory means that the library understood something else than what was
+ * sent. Such requests are refused, whatever the reason. If another version of the library copies
+ * headers, everything is refused and the first test says so.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +32,8 @@ struct head {
         bool too_many;
 };
 
-static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char *name, size_t name_n,
-                                 const char *value, size_t value_n)
+static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char *name,
+                                 size_t name_n, const char *value, size_t value_n)
 {
         struct head *h = cls;
 
@@ -46,7 +48,10 @@ static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char 
         return MHD_YES;
 }
 
-/* Only blanks between the colon (NUL now) behind the name and the value? Both lie in the head when this is called. */
+/*
+ * Only blanks between the colon (NUL now) behind the name and the value? Both lie in the head when
+ * this is called.
+ */
 static bool only_blanks(const char *colon, const char *value)
 {
         if (value <= colon)
@@ -58,8 +63,10 @@ static bool only_blanks(const char *colon, const char *value)
         return true;
 }
 
-/* Marks the header at which the memory stops being what the client sent. Comparing addresses as numbers: the pointers
- * may belong to different objects. */
+/*
+ * Marks the header at which the memory stops being what the client sent. Comparing addresses as
+ * numbers: the pointers may belong to different objects.
+ */
 static void find_folds(struct head *h, const char *first, const char *end)
 {
         uintptr_t expected = (uintptr_t)first, limit = (uintptr_t)end;
@@ -80,8 +87,8 @@ static void find_folds(struct head *h, const char *first, const char *end)
 }
 
 /* NULL, or why the request must be refused. */
-static const char *read_head(struct head *h, struct http_exchange *x, const char *method, const char *url,
-                             const char *version)
+static const char *read_head(struct head *h, struct http_exchange *x, const char *method,
+                             const char *url, const char *version)
 {
         struct MHD_Connection *mhd = x->conn->mhd;
         const union MHD_ConnectionInfo *info;
@@ -135,16 +142,18 @@ static bool route(struct http_exchange *x)
                 *query++ = '\0';
         found = http_segments_init(&segments, x->work);
         if (found < 0 || http_query_parse(query, &x->queries, &x->query_count) != 0) {
-                http_refuse(x, 400, "bad_request", "the percent-encoding of the request target is broken");
+                http_refuse(x, 400, "bad_request",
+                            "the percent-encoding of the request target is broken");
                 return false;
         }
         buf_init(&allow, 0);
         if (found > 0)
-                found = http_route_find(s->routes, s->route_count, x->method, &segments, &x->match, &allow);
+                found = http_route_find(s->routes, s->route_count, x->method, &segments, &x->match,
+                                        &allow);
         if (found < 0) {
                 http_add_header(x, "Allow", allow.data);
-                http_refuse(x, 405, "method_not_allowed", "'%s' does not answer %s; it answers %s", x->target,
-                            x->method, allow.data);
+                http_refuse(x, 405, "method_not_allowed", "'%s' does not answer %s; it answers %s",
+                            x->target, x->method, allow.data);
         } else if (found == 0) {
                 http_refuse(x, 404, "not_found", "there is nothing at '%s'", x->target);
         }
@@ -171,7 +180,8 @@ static bool expect_body(struct http_exchange *x, uint64_t length)
         return true;
 }
 
-void http_head_accept(struct http_exchange *x, const char *method, const char *url, const char *version)
+void http_head_accept(struct http_exchange *x, const char *method, const char *url,
+                      const char *version)
 {
         struct http_server *s = x->server;
         struct head h; /* its array is not cleared: that would cost more than the rest */
@@ -191,7 +201,8 @@ void http_head_accept(struct http_exchange *x, const char *method, const char *u
                 x->close = true;
                 x->body_to_come = true; /* nobody knows what follows: answer and close at once */
                 if (h.too_many)
-                        http_refuse(x, 431, "too_many_headers", "a request may have %d headers", MAX_HEADERS);
+                        http_refuse(x, 431, "too_many_headers", "a request may have %d headers",
+                                    MAX_HEADERS);
                 else
                         http_refuse(x, 400, "bad_request", "%s", why);
                 return;
@@ -199,8 +210,9 @@ void http_head_accept(struct http_exchange *x, const char *method, const char *u
         length = announced_body(&h, &x->chunked);
         x->body_to_come = length > 0 || x->chunked;
         /*
-         * The library reads trailers as forgivingly as headers, and there is no telling from outside what it
-         * skipped. So nothing that follows a chunked body on the same connection is believed.
+         * The library reads trailers as forgivingly as headers, and there is no telling from
+         * outside what it skipped. So nothing that follows a chunked body on the same connection is
+         * believed.
          */
         if (x->chunked)
                 x->close = true;

@@ -20,14 +20,16 @@ static int split_address(const char *address, char **host, char **port, struct e
         const char *colon = strrchr(address, ':');
         const char *from = address, *to = colon;
 
-        if (!colon || colon == address || !colon[1] || strspn(colon + 1, "0123456789") != strlen(colon + 1))
-                return error_set(err, ERR_INVALID, "cannot listen at '%s': expected host:port", address);
+        if (!colon || colon == address || !colon[1] ||
+            strspn(colon + 1, "0123456789") != strlen(colon + 1))
+                return error_set(err, ERR_INVALID, "cannot listen at '%s': expected host:port",
+                                 address);
         if (*from == '[') {
                 from++;
                 to--;
                 if (*to != ']')
-                        return error_set(err, ERR_INVALID, "cannot listen at '%s': expected [address]:port",
-                                         address);
+                        return error_set(err, ERR_INVALID,
+                                         "cannot listen at '%s': expected [address]:port", address);
         }
         *host = mem_strndup(from, (size_t)(to - from));
         *port = mem_strdup(colon + 1);
@@ -53,7 +55,8 @@ static int bind_to(const struct addrinfo *ai)
 
 int http_listen(const char *address, struct error *err)
 {
-        struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV };
+        struct addrinfo hints = { .ai_socktype = SOCK_STREAM,
+                                  .ai_flags = AI_PASSIVE | AI_NUMERICSERV };
         struct addrinfo *list = NULL;
         char *host = NULL, *port = NULL;
         int fd = -1, rc;
@@ -64,8 +67,8 @@ int http_listen(const char *address, struct error *err)
         if (rc != 0)
                 error_set(err, ERR_INVALID, "cannot listen at '%s': %s", address, gai_strerror(rc));
         else if ((fd = bind_to(list)) < 0)
-                error_set(err, errno == EADDRINUSE ? ERR_BUSY : ERR_NET, "cannot listen at '%s': %s", address,
-                          strerror(errno));
+                error_set(err, errno == EADDRINUSE ? ERR_BUSY : ERR_NET,
+                          "cannot listen at '%s': %s", address, strerror(errno));
         if (list)
                 freeaddrinfo(list);
         free(host);

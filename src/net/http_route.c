@@ -104,7 +104,10 @@ static void add_allowed(struct buf *allow, const char *method)
                 buf_addstr(allow, ", HEAD");
 }
 
-/* Parameter names point into the route table and end at the next slash; http_param compares with that in mind. */
+/*
+ * Parameter names point into the route table and end at the next slash; http_param compares with
+ * that in mind.
+ */
 static void fill_params(struct http_match *m, const struct http_segments *s)
 {
         const char *path = m->route->path;

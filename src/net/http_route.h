@@ -1,8 +1,8 @@
 /*
  * http_route: from a request target to a row of the route table.
  *
- * The path is split at its slashes first and decoded afterwards, so an encoded slash stays inside its parameter. For
- * net/http_*.c only, except http_query_parse.
+ * The path is split at its slashes first and decoded afterwards, so an encoded slash stays inside
+ * its parameter. For net/http_*.c only, except http_query_parse.
  */
 #ifndef NET_HTTP_ROUTE_H
 #define NET_HTTP_ROUTE_H
@@ -31,16 +31,21 @@ struct http_match {
         size_t param_count;
 };
 
-/* Takes "/a/b%20c" apart, in place. 1, 0 when it has too many segments, -1 when the percent-encoding is bad. */
+/*
+ * Takes "/a/b%20c" apart, in place. 1, 0 when it has too many segments, -1 when the
+ * percent-encoding is bad.
+ */
 int http_segments_init(struct http_segments *s, char *path);
 /*
- * Finds the row for method and path; a literal segment wins over a parameter. 1 found; 0 no row has this path; -1 the
- * path is there but not for this method: then `allow` (cleared first) lists the methods that are.
+ * Finds the row for method and path; a literal segment wins over a parameter. 1 found; 0 no row has
+ * this path; -1 the path is there but not for this method: then `allow` (cleared first) lists the
+ * methods that are.
  */
 int http_route_find(const struct http_route *routes, size_t count, const char *method,
                     const struct http_segments *s, struct http_match *m, struct buf *allow);
 /*
- * Takes "a=1&b", a query or a form, apart, in place; *pairs (yours to free) points into it. -1 when the percent-encoding is bad.
+ * Takes "a=1&b", a query or a form, apart, in place; *pairs (yours to free) points into it. -1 when
+ * the percent-encoding is bad.
  */
 int http_query_parse(char *query, struct http_pair **pairs, size_t *count);
 

@@ -1,9 +1,10 @@
 /*
  * libmicrohttpd inside the loop.
  *
- * MHD has its own epoll descriptor, which the loop watches as if it were a socket; MHD_run does whatever is ready. It
- * has no timeouts of its own here: its timeout begins anew with every byte, which is what a slow loris wants.
- * Instead each connection is in a list by phase, with one sweep for all (http_exchange.h).
+ * MHD has its own epoll descriptor, which the loop watches as if it were a socket; MHD_run does
+ * whatever is ready. It has no timeouts of its own here: its timeout begins anew with every byte,
+ * which is what a slow loris wants. Instead each connection is in a list by phase, with one sweep
+ * for all (http_exchange.h).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,17 +15,19 @@
 #include "net/http_exchange.h"
 
 /*
- * The request's head, MHD's list of its headers and the head of the answer must fit into this, so heads of
- * about 5 KB are possible and larger ones get 431. MHD touches all of it: with ten thousand idle event streams every
- * kilobyte more here is ten megabytes.
+ * The request's head, MHD's list of its headers and the head of the answer must fit into this, so
+ * heads of about 5 KB are possible and larger ones get 431. MHD touches all of it: with ten
+ * thousand idle event streams every kilobyte more here is ten megabytes.
  */
 #define POOL_BYTES 6144
 /*
- * Descriptors that clients may not take: without them no platform, agent or database could be reached any more. Half of
- * them, where there are few.
+ * Descriptors that clients may not take: without them no platform, agent or database could be
+ * reached any more. Half of them, where there are few.
  */
 #define DESCRIPTORS_KEPT 512
-/* How often MHD may want to run again without doing anything before it has to wait a millisecond. */
+/*
+ * How often MHD may want to run again without doing anything before it has to wait a millisecond.
+ */
 #define MAX_FRUITLESS 16
 
 static void on_connection(void *cls, struct MHD_Connection *mhd, void **context,
@@ -40,9 +43,10 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **context,
 }
 
 /*
- * The request line is complete. MHD would now take the query apart, one record of its pool for each parameter; when
- * the pool is exhausted by that it answers 431, but forgets that it did and then runs in circles. We take
- * the query apart ourselves, so MHD is shown an empty one: the byte after the question mark becomes the end.
+ * The request line is complete. MHD would now take the query apart, one record of its pool for each
+ * parameter; when the pool is exhausted by that it answers 431, but forgets that it did and then
+ * runs in circles. We take the query apart ourselves, so MHD is shown an empty one: the byte after
+ * the question mark becomes the end.
  */
 static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *mhd)
 {
@@ -74,7 +78,10 @@ static enum MHD_Result begin(struct http_exchange *x, const char *method, const 
         if (x->state == HTTP_BODY)
                 return MHD_YES;
         x->state = HTTP_ASKED;
-        /* An answer at this point makes MHD close the connection: right while a body is on its way, else not. */
+        /*
+         * An answer at this point makes MHD close the connection: right while a body is on its way,
+         * else not.
+         */
         return x->body_to_come ? http_exchange_queue(x) : MHD_YES;
 }
 
@@ -94,9 +101,10 @@ static enum MHD_Result ask(struct http_exchange *x)
         http_conn_enter(x->conn, HTTP_UNTIMED);
         x->match.route->run(x);
         /*
-         * Without an answer MHD is not suspended yet but asked to call again, which it does in its next run: only by then
-         * has it noted that it waits for us and not for the socket. Otherwise it reads the socket first when it is
-         * resumed, and a client that has closed its sending side would never get its answer.
+         * Without an answer MHD is not suspended yet but asked to call again, which it does in its
+         * next run: only by then has it noted that it waits for us and not for the socket.
+         * Otherwise it reads the socket first when it is resumed, and a client that has closed its
+         * sending side would never get its answer.
          */
         return x->answered ? http_exchange_queue(x) : MHD_YES;
 }
@@ -110,8 +118,9 @@ static enum MHD_Result wait_for_answer(struct http_exchange *x)
         return MHD_YES;
 }
 
-static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const char *url, const char *method,
-                                  const char *version, const char *upload, size_t *upload_n, void **context)
+static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const char *url,
+                                  const char *method, const char *version, const char *upload,
+                                  size_t *upload_n, void **context)
 {
         struct http_server *s = cls;
         struct http_exchange *x = *context;
@@ -155,7 +164,10 @@ static bool wants_again(struct http_server *s)
 {
         MHD_UNSIGNED_LONG_LONG ms;
 
-        /* at its limit MHD stops listening, and looks whether it may listen again only when it next runs */
+        /*
+         * at its limit MHD stops listening, and looks whether it may listen again only when it next
+         * runs
+         */
         if (s->closed) {
                 s->closed = false;
                 return true;
@@ -233,17 +245,20 @@ static unsigned connection_limit(const struct http_server_options *o)
 
         if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY)
                 return wanted;
-        room = files.rlim_cur / 2 > DESCRIPTORS_KEPT ? files.rlim_cur - DESCRIPTORS_KEPT : files.rlim_cur / 2;
+        room = files.rlim_cur / 2 > DESCRIPTORS_KEPT ? files.rlim_cur - DESCRIPTORS_KEPT
+                                                     : files.rlim_cur / 2;
         return wanted < room ? wanted : (unsigned)room;
 }
 
-static struct MHD_Daemon *start_daemon(struct http_server *s, int fd, const struct http_server_options *o,
-                                       const char *cert, const char *key)
+static struct MHD_Daemon *start_daemon(struct http_server *s, int fd,
+                                       const struct http_server_options *o, const char *cert,
+                                       const char *key)
 {
         struct MHD_OptionItem tls[] = {
                 { MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)cert },
                 { MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)key },
-                { MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2" },
+                { MHD_OPTION_HTTPS_PRIORITIES, 0,
+                  (void *)"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2" },
                 { MHD_OPTION_END, 0, NULL },
         };
         struct MHD_OptionItem none[] = { { MHD_OPTION_END, 0, NULL } };
@@ -251,11 +266,12 @@ static struct MHD_Daemon *start_daemon(struct http_server *s, int fd, const stru
 
         return MHD_start_daemon(
                 flags, 0, NULL, NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, fd,
-                MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
-                MHD_OPTION_URI_LOG_CALLBACK, on_request_line, s, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped,
-                NULL, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)POOL_BYTES, MHD_OPTION_CONNECTION_LIMIT,
-                connection_limit(o), MHD_OPTION_PER_IP_CONNECTION_LIMIT, o->max_per_address, MHD_OPTION_ARRAY,
-                cert ? tls : none, MHD_OPTION_END);
+                MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_NOTIFY_COMPLETED,
+                on_completed, s, MHD_OPTION_URI_LOG_CALLBACK, on_request_line, s,
+                MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL,
+                MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)POOL_BYTES, MHD_OPTION_CONNECTION_LIMIT,
+                connection_limit(o), MHD_OPTION_PER_IP_CONNECTION_LIMIT, o->max_per_address,
+                MHD_OPTION_ARRAY, cert ? tls : none, MHD_OPTION_END);
 }
 
 static int start(struct http_server *s, const struct http_server_options *o, struct error *err)
@@ -265,8 +281,8 @@ static int start(struct http_server *s, const struct http_server_options *o, str
 
         if (!o->tls_cert_file != !o->tls_key_file)
                 return error_set(err, ERR_INVALID, "TLS needs a certificate file and a key file");
-        if (o->tls_cert_file &&
-            (!(cert = http_read_pem(o->tls_cert_file, err)) || !(key = http_read_pem(o->tls_key_file, err))))
+        if (o->tls_cert_file && (!(cert = http_read_pem(o->tls_cert_file, err)) ||
+                                 !(key = http_read_pem(o->tls_key_file, err))))
                 goto out;
         fd = http_listen(o->listen, err);
         if (fd < 0)
@@ -318,12 +334,14 @@ static void watch(struct http_server *s)
         s->poll->data = s;
         uv_poll_init(loop_uv(s->loop), s->poll, fd);
         uv_poll_start(s->poll, UV_READABLE, on_readable);
-        http_server_kick(s); /* MHD puts its listening socket into the epoll set only when it first runs */
+        /* MHD puts its listening socket into the epoll set only when it first runs */
+        http_server_kick(s);
 }
 
 struct http_server *http_server_new(struct loop *l, const struct http_server_options *options,
                                     const struct http_route *routes, size_t route_count,
-                                    const struct http_server_hooks *hooks, void *arg, struct error *err)
+                                    const struct http_server_hooks *hooks, void *arg,
+                                    struct error *err)
 {
         struct http_server *s = mem_zalloc(sizeof(*s));
 
@@ -364,7 +382,10 @@ void http_server_quiesce(struct http_server *s)
                 close(fd);
 }
 
-/* MHD needs a few runs from a resumed connection to its answer: one to take it back, one to ask, one to write. */
+/*
+ * MHD needs a few runs from a resumed connection to its answer: one to take it back, one to ask,
+ * one to write.
+ */
 void http_server_flush(struct http_server *s)
 {
         for (int i = 0; i < 8; i++) {

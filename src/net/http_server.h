@@ -1,10 +1,11 @@
 /*
  * http_server: our HTTP side, by libmicrohttpd inside the loop.
  *
- * A request is guarded (guard.h), matched to a route, passed through the gate (keys, limits), its body
- * collected up to the route's limit, then handed to the route's function as an exchange. The function answers now or
- * later, from the loop, exactly once. Slow clients run into deadlines; a gone client is noticed when the answer is
- * written, never before, so an exchange stays valid until it has been answered.
+ * A request is guarded (guard.h), matched to a route, passed through the gate (keys, limits), its
+ * body collected up to the route's limit, then handed to the route's function as an exchange. The
+ * function answers now or later, from the loop, exactly once. Slow clients run into deadlines; a
+ * gone client is noticed when the answer is written, never before, so an exchange stays valid until
+ * it has been answered.
  */
 #ifndef NET_HTTP_SERVER_H
 #define NET_HTTP_SERVER_H
@@ -33,18 +34,22 @@ struct http_server_options {
         const char *tls_cert_file; /* PEM; both or none */
         const char *tls_key_file;
         size_t max_body; /* 0: 1 MiB */
-        unsigned
-                max_connections; /* 0: 20000; fewer where the process may open only a few files more than that */
+        /* 0: 20000; fewer where the process may open only a few files more than that */
+        unsigned max_connections;
         unsigned max_per_address; /* 0: no limit */
         unsigned idle_seconds;    /* 0: 75; a connection with nothing in flight */
         unsigned request_seconds; /* 0: 30; from the first byte of a request to its last */
 };
 
 struct http_server_hooks {
-        /* Before the body is read. Answer the exchange and return false to refuse. NULL: everybody may. */
+        /*
+         * Before the body is read. Answer the exchange and return false to refuse. NULL: everybody
+         * may.
+         */
         bool (*gate)(void *arg, struct http_exchange *x);
         /* Writes an error in the program's one envelope. NULL: plain text. */
-        void (*refuse)(void *arg, struct http_exchange *x, int status, const char *code, const char *message);
+        void (*refuse)(void *arg, struct http_exchange *x, int status, const char *code,
+                       const char *message);
         /* After each answer, for metrics. May be NULL. */
         void (*answered)(void *arg, const struct http_route *route, int status, int64_t micros);
 };
@@ -52,7 +57,8 @@ struct http_server_hooks {
 /* Listens at once. routes must outlive the server. */
 struct http_server *http_server_new(struct loop *l, const struct http_server_options *options,
                                     const struct http_route *routes, size_t route_count,
-                                    const struct http_server_hooks *hooks, void *arg, struct error *err);
+                                    const struct http_server_hooks *hooks, void *arg,
+                                    struct error *err);
 /* The address really bound, "127.0.0.1:43121"; borrowed. */
 const char *http_server_address(const struct http_server *s);
 /* No new connections; requests in flight may still be answered. */
@@ -74,12 +80,17 @@ const char *http_query(const struct http_exchange *x, const char *name);
 /* Calls fn for each query parameter, so that unknown ones can be refused. */
 void http_query_each(const struct http_exchange *x,
                      void (*fn)(void *arg, const char *name, const char *value), void *arg);
-/* The first of that name, without blanks around it; NULL when absent, or when the client has gone meanwhile. */
+/*
+ * The first of that name, without blanks around it; NULL when absent, or when the client has gone
+ * meanwhile.
+ */
 const char *http_header(const struct http_exchange *x, const char *name);
 const char *http_body(const struct http_exchange *x, size_t *n);
 /* The body without copying it, yours to free; the exchange has none any more. */
 char *http_take_body(struct http_exchange *x, size_t *n);
-/* Has the connection ended before the answer? Nobody will read it then, and the headers are gone. */
+/*
+ * Has the connection ended before the answer? Nobody will read it then, and the headers are gone.
+ */
 bool http_is_gone(const struct http_exchange *x);
 /* "127.0.0.1", from the connection, never from a header. */
 const char *http_peer(const struct http_exchange *x);
@@ -90,9 +101,11 @@ void *http_identity(const struct http_exchange *x);
 /* Adds a header to the coming answer. */
 void http_add_header(struct http_exchange *x, const char *name, const char *value);
 /* Answers. Each ends the exchange: x is gone for the caller. */
-void http_answer(struct http_exchange *x, int status, const char *content_type, const void *body, size_t n);
+void http_answer(struct http_exchange *x, int status, const char *content_type, const void *body,
+                 size_t n);
 /* Takes over the body (malloc'd), so that nothing is copied. */
-void http_answer_take(struct http_exchange *x, int status, const char *content_type, char *body, size_t n);
+void http_answer_take(struct http_exchange *x, int status, const char *content_type, char *body,
+                      size_t n);
 /* Takes over the reference. */
 void http_answer_json(struct http_exchange *x, int status, json_t *value);
 /* No answer: the connection just ends, as if the machine had died. For simulators. */

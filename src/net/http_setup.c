@@ -27,7 +27,8 @@ static int origin_init(struct origin *o, CURLU *url, struct error *err)
             curl_url_get(url, CURLUPART_PORT, &o->port, CURLU_DEFAULT_PORT))
                 return error_set(err, ERR_INVALID, "the URL has no host");
         if (strcmp(o->scheme, "http") != 0 && strcmp(o->scheme, "https") != 0)
-                return error_set(err, ERR_INVALID, "'%s' is not a scheme we speak (http, https)", o->scheme);
+                return error_set(err, ERR_INVALID, "'%s' is not a scheme we speak (http, https)",
+                                 o->scheme);
         return 0;
 }
 
@@ -221,7 +222,8 @@ static int follow(struct http_setup *s, CURLU *url, const char *location, struct
         if (origin_init(&here, url, err))
                 goto out;
         if (curl_url_set(url, CURLUPART_URL, location, 0) || origin_init(&there, url, NULL)) {
-                error_set(err, ERR_PROTOCOL, "'%s' redirects to a place that makes no sense", s->host);
+                error_set(err, ERR_PROTOCOL, "'%s' redirects to a place that makes no sense",
+                          s->host);
                 goto out;
         }
         if (strcmp(here.scheme, "https") == 0 && strcmp(there.scheme, "http") == 0) {
@@ -231,7 +233,8 @@ static int follow(struct http_setup *s, CURLU *url, const char *location, struct
         if (!same_origin(&here, &there))
                 drop_credentials(s, url);
         if (curl_url_get(url, CURLUPART_URL, &text, 0)) {
-                error_set(err, ERR_PROTOCOL, "'%s' redirects to a place that makes no sense", s->host);
+                error_set(err, ERR_PROTOCOL, "'%s' redirects to a place that makes no sense",
+                          s->host);
                 goto out;
         }
         curl_easy_setopt(s->easy, CURLOPT_URL, text);

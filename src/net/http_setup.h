@@ -21,11 +21,14 @@ int http_setup_init(struct http_setup *s, const struct http_request *request, st
 /* The handle must not be in a multi handle any more. */
 void http_setup_release(struct http_setup *s);
 /*
- * Points the handle at the place a redirect names. At another origin, only headers that identify nobody are
- * sent; from https to http is refused.
+ * Points the handle at the place a redirect names. At another origin, only headers that identify
+ * nobody are sent; from https to http is refused.
  */
 int http_setup_redirect(struct http_setup *s, const char *location, struct error *err);
-/* What every connection of the client has in common: the proxy, whom to trust, not to be inherited by children. In http_client.c. */
+/*
+ * What every connection of the client has in common: the proxy, whom to trust, not to be inherited
+ * by children. In http_client.c.
+ */
 void http_client_dress(struct http_client *c, CURL *easy);
 
 #endif

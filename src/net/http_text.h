@@ -8,7 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Milliseconds to wait from a Retry-After value: seconds (a fraction is understood) or an HTTP date. -1: neither. */
+/*
+ * Milliseconds to wait from a Retry-After value: seconds (a fraction is understood) or an HTTP
+ * date. -1: neither.
+ */
 int64_t http_retry_after_ms(const char *value, int64_t wall_now_ms);
 /* The status of a line "HTTP/1.1 200 OK", or 0 when it is no status line. */
 int http_status_of_line(const char *line, size_t n);

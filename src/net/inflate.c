@@ -54,8 +54,12 @@ struct input {
         size_t n;
 };
 
-/* Each of the two below fills at most `space` bytes and says how many; -1: the stream is of no use any more. */
-static ssize_t pour_zlib(struct inflate *z, struct input *in, char *out, size_t space, struct error *err)
+/*
+ * Each of the two below fills at most `space` bytes and says how many; -1: the stream is of no use
+ * any more.
+ */
+static ssize_t pour_zlib(struct inflate *z, struct input *in, char *out, size_t space,
+                         struct error *err)
 {
         int rc;
 
@@ -74,7 +78,8 @@ static ssize_t pour_zlib(struct inflate *z, struct input *in, char *out, size_t 
 }
 
 /* Its frame does not end with the message: that more could come is no sign of anything. */
-static ssize_t pour_zstd(struct inflate *z, struct input *in, char *out, size_t space, struct error *err)
+static ssize_t pour_zstd(struct inflate *z, struct input *in, char *out, size_t space,
+                         struct error *err)
 {
         ZSTD_inBuffer from = { in->bytes, in->n, 0 };
         ZSTD_outBuffer to = { out, space, 0 };
@@ -87,7 +92,10 @@ static ssize_t pour_zstd(struct inflate *z, struct input *in, char *out, size_t 
         return (ssize_t)to.pos;
 }
 
-/* Where the next bytes go: into out, or, when the cap is reached, into a single byte that must stay empty. */
+/*
+ * Where the next bytes go: into out, or, when the cap is reached, into a single byte that must stay
+ * empty.
+ */
 static char *room(struct buf *out, char *spare, size_t *space)
 {
         *space = PIECE;
@@ -112,7 +120,8 @@ static int pour_all(struct inflate *z, struct input in, struct buf *out, struct 
                 if (made < 0)
                         return -1;
                 if (made > 0 && at == &spare)
-                        return error_set(err, ERR_LIMIT, "a compressed message becomes larger than %zu bytes",
+                        return error_set(err, ERR_LIMIT,
+                                         "a compressed message becomes larger than %zu bytes",
                                          out->max);
                 buf_grew(out, (size_t)made);
         } while ((size_t)made == space || in.n > 0);

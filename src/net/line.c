@@ -62,7 +62,8 @@ static void connected(struct line *l)
 
         curl_easy_getinfo(l->setup.easy, CURLINFO_ACTIVESOCKET, &fd);
         if (fd == CURL_SOCKET_BAD || uv_poll_init_socket(loop_uv(l->loop), &l->poll, fd)) {
-                error_set(&l->error, ERR_INTERNAL, "the connection to '%s' cannot be watched", l->setup.host);
+                error_set(&l->error, ERR_INTERNAL, "the connection to '%s' cannot be watched",
+                          l->setup.host);
                 failed(l);
                 return;
         }
@@ -155,8 +156,8 @@ static void on_start(void *arg)
         unref(l);
 }
 
-struct line *line_open(struct loop *loop, struct http_client *http, const char *url, int64_t connect_ms,
-                       const struct line_handlers *handlers, void *arg)
+struct line *line_open(struct loop *loop, struct http_client *http, const char *url,
+                       int64_t connect_ms, const struct line_handlers *handlers, void *arg)
 {
         struct line *l = mem_zalloc(sizeof(*l));
         CURL *easy;

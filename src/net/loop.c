@@ -218,8 +218,8 @@ void loop_work(struct loop *l, loop_fn *work, loop_fn *done, void *arg)
 }
 
 /*
- * libuv runs timers before it waits for sockets, in the same round. A step has had its event then: it must not wait for another one, which
- * may never come.
+ * libuv runs timers before it waits for sockets, in the same round. A step has had its event then:
+ * it must not wait for another one, which may never come.
  */
 static void on_timer(uv_timer_t *uv)
 {
@@ -243,8 +243,9 @@ struct timer *timer_new(struct loop *l, loop_fn *fn, void *arg)
 }
 
 /*
- * libuv counts from the start of the round: after a long callback or a slow start-up the timer would fire early, so
- * look at the clock. At least 1 ms: a timer that restarts itself with 0 never lets libuv reach the sockets.
+ * libuv counts from the start of the round: after a long callback or a slow start-up the timer
+ * would fire early, so look at the clock. At least 1 ms: a timer that restarts itself with 0 never
+ * lets libuv reach the sockets.
  */
 static void start(struct timer *t, int64_t ms, bool again)
 {

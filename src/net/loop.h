@@ -1,8 +1,9 @@
 /*
  * loop: the one thread that owns all state machines.
  *
- * A thin layer over libuv: timers, deferred calls, posts from other threads, work on the pool. Callbacks
- * are short and never block. A callback never fires before the call that registered it has returned.
+ * A thin layer over libuv: timers, deferred calls, posts from other threads, work on the pool.
+ * Callbacks are short and never block. A callback never fires before the call that registered it
+ * has returned.
  */
 #ifndef NET_LOOP_H
 #define NET_LOOP_H
@@ -16,19 +17,26 @@ struct timer;
 typedef void loop_fn(void *arg);
 
 struct loop *loop_new(void);
-/* Everything registered must be gone (timers freed, clients closed); runs pending close callbacks. */
+/*
+ * Everything registered must be gone (timers freed, clients closed); runs pending close callbacks.
+ */
 void loop_free(struct loop *l);
 uv_loop_t *loop_uv(struct loop *l);
 /* Runs until loop_stop, or until nothing is left to wait for. */
 void loop_run(struct loop *l);
-/* Runs one round; waits for an event, a timer among them, when `wait`. Returns false when nothing is left to wait for. */
+/*
+ * Runs one round; waits for an event, a timer among them, when `wait`. Returns false when nothing
+ * is left to wait for.
+ */
 bool loop_step(struct loop *l, bool wait);
 /* Leaves loop_run after the current callback. Loop thread only. */
 void loop_stop(struct loop *l);
 /* Monotonic milliseconds as of this round of the loop; cheap. */
 int64_t loop_now_ms(const struct loop *l);
 
-/* Calls fn(arg) soon, from the loop, after the current callback. Order is kept. Loop thread only. */
+/*
+ * Calls fn(arg) soon, from the loop, after the current callback. Order is kept. Loop thread only.
+ */
 void loop_defer(struct loop *l, loop_fn *fn, void *arg);
 /* The same from any thread. Order per thread is kept. */
 void loop_post(struct loop *l, loop_fn *fn, void *arg);

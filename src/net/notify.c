@@ -1,5 +1,6 @@
 /*
- * The notification protocol is one datagram; a library for it would cost more memory than the daemon's own state.
+ * The notification protocol is one datagram; a library for it would cost more memory than the
+ * daemon's own state.
  */
 #include "net/notify.h"
 

@@ -7,12 +7,14 @@
 #include "base/mem.h"
 
 /*
- * A bucket's level may rise one above its capacity. That extra token is never spent: it measures that nothing was sent for
- * a while. Lesser classes need a level of two, so with a capacity of one they still get their turn, but only after a pause
- * in which a final answer could have gone. What is spent is always counted from the capacity.
+ * A bucket's level may rise one above its capacity. That extra token is never spent: it measures
+ * that nothing was sent for a while. Lesser classes need a level of two, so with a capacity of one
+ * they still get their turn, but only after a pause in which a final answer could have gone. What
+ * is spent is always counted from the capacity.
  *
- * Long windows are strict: a quarter of the minute's budget may go at once and the rest comes back evenly over the
- * minute, so that any minute holds at most the limit. A plain bucket would let through nearly twice as much.
+ * Long windows are strict: a quarter of the minute's budget may go at once and the rest comes back
+ * evenly over the minute, so that any minute holds at most the limit. A plain bucket would let
+ * through nearly twice as much.
  */
 
 #define MINUTE_MS   60000.0
@@ -43,7 +45,8 @@ struct pace {
         struct bucket adapter;
         int64_t frozen_until_ms;
         struct map channels;
-        size_t sweep_at; /* so many channels: time to forget some; grows with those that cannot be forgotten */
+        /* so many channels: time to forget some; grows with those that cannot be forgotten */
+        size_t sweep_at;
 };
 
 static struct rate rate_of_second(double per_second, double burst)
@@ -166,7 +169,8 @@ static int64_t later(int64_t a, int64_t b)
         return a > b ? a : b;
 }
 
-int64_t pace_take(struct pace *p, const char *channel, bool group, enum pace_class class, int64_t now_ms)
+int64_t pace_take(struct pace *p, const char *channel, bool group, enum pace_class class,
+                  int64_t now_ms)
 {
         struct channel *c = channel_get(p, channel, now_ms);
         double need = class <= PACE_APPROVAL ? FINAL_NEED : LESSER_NEED;
@@ -190,7 +194,8 @@ int64_t pace_take(struct pace *p, const char *channel, bool group, enum pace_cla
 
 void pace_freeze(struct pace *p, const char *channel, int64_t ms, int64_t now_ms)
 {
-        int64_t *until = channel ? &channel_get(p, channel, now_ms)->frozen_until_ms : &p->frozen_until_ms;
+        int64_t *until =
+                channel ? &channel_get(p, channel, now_ms)->frozen_until_ms : &p->frozen_until_ms;
 
         *until = later(*until, now_ms + later(ms, 0));
 }

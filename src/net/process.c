@@ -11,10 +11,11 @@
 #include "base/mem.h"
 
 /*
- * The child leads a session and a process group of its own, so that one kill reaches everything it started.
- * When it has ended, whatever is left of the group is killed at once: the group's number is safe to use only while
- * somebody is in it, so nothing may be put off. Something that left the group may still hold the pipes; it is given the grace
- * period to close them and is then no longer listened to.
+ * The child leads a session and a process group of its own, so that one kill reaches everything it
+ * started. When it has ended, whatever is left of the group is killed at once: the group's number
+ * is safe to use only while somebody is in it, so nothing may be put off. Something that left the
+ * group may still hold the pipes; it is given the grace period to close them and is then no longer
+ * listened to.
  */
 
 #define MAX_OUTPUT    (16u << 20)
@@ -189,7 +190,10 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
 
 /* --- start --- */
 
-/* The program's path as our own PATH finds it: libuv would search the PATH the child gets. Yours to free. */
+/*
+ * The program's path as our own PATH finds it: libuv would search the PATH the child gets. Yours to
+ * free.
+ */
 static char *find_program(const char *name)
 {
         const char *path = getenv("PATH");
@@ -256,7 +260,8 @@ static int spawn(struct process *p, const struct process_options *o)
                 stdio[0] = pipe_for(p, 0);
         stdio[1] = pipe_for(p, 1);
         if (o->inherit_stderr)
-                stdio[2] = (uv_stdio_container_t){ .flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO };
+                stdio[2] =
+                        (uv_stdio_container_t){ .flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO };
         else
                 stdio[2] = pipe_for(p, 2);
         minimal_environment(inherited);

@@ -1,8 +1,8 @@
 /*
  * process: child programs with pipes, in a process group of their own, with limits.
  *
- * A child gets exactly the environment it is given, nothing inherited. Output is delivered as it comes, up to a cap.
- * process_stop ends the whole group: TERM, then KILL after the grace period.
+ * A child gets exactly the environment it is given, nothing inherited. Output is delivered as it
+ * comes, up to a cap. process_stop ends the whole group: TERM, then KILL after the grace period.
  */
 #ifndef NET_PROCESS_H
 #define NET_PROCESS_H
@@ -18,9 +18,11 @@ struct process;
 
 struct process_options {
         const char *const *argv; /* NULL-terminated; argv[0] is looked up in PATH of this process */
-        const char *const *env;  /* "NAME=value", NULL-terminated; NULL: PATH, HOME, LANG, TZ only */
-        const char *cwd;         /* NULL: ours */
-        size_t max_output;   /* 0: 16 MiB over stdout and stderr together; more ends the child (ERR_LIMIT) */
+        /* "NAME=value", NULL-terminated; NULL: PATH, HOME, LANG, TZ only */
+        const char *const *env;
+        const char *cwd; /* NULL: ours */
+        /* 0: 16 MiB over stdout and stderr together; more ends the child (ERR_LIMIT) */
+        size_t max_output;
         int64_t timeout_ms;  /* 0: none */
         int64_t grace_ms;    /* 0: 2000 */
         bool inherit_stderr; /* stderr goes where ours goes instead of on_output */
@@ -34,14 +36,19 @@ struct process_result {
 };
 
 struct process_handlers {
-        void (*on_output)(void *arg, int fd /* 1 or 2 */, const char *bytes, size_t n); /* may be NULL */
-        /* Once, after the child has ended and all its output has been delivered. The process is gone afterwards. */
+        void (*on_output)(void *arg, int fd /* 1 or 2 */, const char *bytes,
+                          size_t n); /* may be NULL */
+        /*
+         * Once, after the child has ended and all its output has been delivered. The process is
+         * gone afterwards.
+         */
         void (*on_exit)(void *arg, const struct process_result *result);
 };
 
 /* NULL with an error when the program cannot be started. */
 struct process *process_start(struct loop *l, const struct process_options *options,
-                              const struct process_handlers *handlers, void *arg, struct error *err);
+                              const struct process_handlers *handlers, void *arg,
+                              struct error *err);
 /* Queues bytes for the child's stdin (copied). ERR_LIMIT when more than 1 MiB waits. */
 int process_write(struct process *p, const char *bytes, size_t n, struct error *err);
 void process_close_stdin(struct process *p);

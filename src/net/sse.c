@@ -1,7 +1,8 @@
 /*
- * The ring holds records one after the other, each already formatted for the wire. Positions count bytes since the
- * beginning of time and never wrap; modulo the ring's size they are places in it. A record is never split:
- * when it does not fit before the end, a filler takes the rest and the record starts at the front.
+ * The ring holds records one after the other, each already formatted for the wire. Positions count
+ * bytes since the beginning of time and never wrap; modulo the ring's size they are places in it. A
+ * record is never split: when it does not fit before the end, a filler takes the rest and the
+ * record starts at the front.
  */
 #include "net/sse.h"
 
@@ -13,7 +14,10 @@
 #include "base/mem.h"
 #include "net/http_stream.h"
 
-/* Every client has its turn twice per ping interval, but not all at once: a tick serves one slice of them. */
+/*
+ * Every client has its turn twice per ping interval, but not all at once: a tick serves one slice
+ * of them.
+ */
 #define SLICES 16
 
 static const char hello[] = "retry: 2000\n\n";
@@ -113,7 +117,10 @@ static struct record *reserve(struct sse_hub *h, size_t n)
         return record_at(h, h->head);
 }
 
-/* An event that is too large for the ring exists only in the journal: everybody has to fetch it there. */
+/*
+ * An event that is too large for the ring exists only in the journal: everybody has to fetch it
+ * there.
+ */
 static void skip_all(struct sse_hub *h, int64_t id)
 {
         h->head += h->size;
@@ -121,7 +128,8 @@ static void skip_all(struct sse_hub *h, int64_t id)
         h->oldest_after = id;
 }
 
-static void append(struct sse_hub *h, int64_t id, const char *type, const char *topic, const struct buf *text)
+static void append(struct sse_hub *h, int64_t id, const char *type, const char *topic,
+                   const struct buf *text)
 {
         size_t type_n = strlen(type) + 1, topic_n = topic ? strlen(topic) + 1 : 0;
         size_t n = (sizeof(struct record) + type_n + topic_n + text->len + 7) & ~(size_t)7;
@@ -177,7 +185,8 @@ static bool wanted(const struct client *c, const struct record *r, uint64_t pos)
                 return false;
         if (r->id > 0 ? r->id <= c->after : pos < c->live_from)
                 return false;
-        return !h->wants || h->wants(c->filter, r->bytes, r->topic_at ? r->bytes + r->topic_at : NULL);
+        return !h->wants ||
+               h->wants(c->filter, r->bytes, r->topic_at ? r->bytes + r->topic_at : NULL);
 }
 
 /* Moves on to the next record for this client; false when there is none (yet, or any more). */
@@ -232,7 +241,8 @@ static size_t pull_preface(struct client *c, char *out, size_t max)
 static size_t pull_record(struct client *c, char *out, size_t max)
 {
         const struct record *r = record_at(c->hub, c->cursor);
-        size_t k = copy_some(out, max, r->bytes + r->text_at + c->record_at, r->text_n - c->record_at);
+        size_t k =
+                copy_some(out, max, r->bytes + r->text_at + c->record_at, r->text_n - c->record_at);
 
         c->record_at += k;
         if (c->record_at == r->text_n) {
@@ -242,7 +252,10 @@ static size_t pull_record(struct client *c, char *out, size_t max)
         return k;
 }
 
-/* An event that was cut in its middle must stay unfinished, or the client would take the half for the whole. */
+/*
+ * An event that was cut in its middle must stay unfinished, or the client would take the half for
+ * the whole.
+ */
 static void say_goodbye(struct client *c)
 {
         c->fixed = c->record_at == 0 ? gone : NULL;
@@ -402,8 +415,8 @@ void sse_hub_free(struct sse_hub *h)
         free(h);
 }
 
-void sse_publish(struct sse_hub *h, int64_t id, const char *type, const char *topic, const char *data,
-                 size_t n)
+void sse_publish(struct sse_hub *h, int64_t id, const char *type, const char *topic,
+                 const char *data, size_t n)
 {
         struct buf text;
 
@@ -460,8 +473,8 @@ static bool answered_otherwise(const struct sse_hub *h, struct http_exchange *x)
         return true;
 }
 
-void sse_attach(struct sse_hub *h, struct http_exchange *x, int64_t after, char *preface, size_t preface_n,
-                void *filter, void (*free_filter)(void *))
+void sse_attach(struct sse_hub *h, struct http_exchange *x, int64_t after, char *preface,
+                size_t preface_n, void *filter, void (*free_filter)(void *))
 {
         struct client *c;
 

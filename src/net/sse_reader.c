@@ -78,7 +78,8 @@ static int take_line(struct sse_reader *r, struct slice line)
         value = (struct slice){ colon + 1, line.n - name.n - 1 };
         if (value.n > 0 && value.p[0] == ' ')
                 value = (struct slice){ value.p + 1, value.n - 1 };
-        return take_field(r, name, value); /* a comment is a field without a name, which nobody knows */
+        /* a comment is a field without a name, which nobody knows */
+        return take_field(r, name, value);
 }
 
 /* How many bytes stand before the end of the line. */

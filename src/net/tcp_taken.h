@@ -1,13 +1,16 @@
 /*
- * tcp_taken: how far a peer has come. A file of its own because the kernel's and the C library's tcp headers exclude
- * each other, and only the kernel's knows the counter.
+ * tcp_taken: how far a peer has come. A file of its own because the kernel's and the C library's
+ * tcp headers exclude each other, and only the kernel's knows the counter.
  */
 #ifndef NET_TCP_TAKEN_H
 #define NET_TCP_TAKEN_H
 
 #include <stdint.h>
 
-/* How many bytes the peer has acknowledged since the connection began; 0 when that cannot be found out. */
+/*
+ * How many bytes the peer has acknowledged since the connection began; 0 when that cannot be found
+ * out.
+ */
 uint64_t tcp_taken(int fd);
 
 #endif

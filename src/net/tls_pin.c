@@ -25,7 +25,8 @@ int tls_pin_of_file(const char *cert_file, char out[TLS_PIN_SIZE], struct error 
         n = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(cert), &der);
         X509_free(cert);
         if (n <= 0)
-                return error_set(err, ERR_INVALID, "the certificate in '%s' has no public key", cert_file);
+                return error_set(err, ERR_INVALID, "the certificate in '%s' has no public key",
+                                 cert_file);
         crypto_sha256(der, (size_t)n, digest);
         OPENSSL_free(der);
         EVP_EncodeBlock(base64, digest, sizeof(digest));

@@ -1,5 +1,6 @@
 /*
- * tls_pin: a certificate's public key as one short text, so that a client can insist on exactly this server.
+ * tls_pin: a certificate's public key as one short text, so that a client can insist on exactly
+ * this server.
  */
 #ifndef NET_TLS_PIN_H
 #define NET_TLS_PIN_H

@@ -1,8 +1,9 @@
 /*
  *     connecting (line.c) ──► asking (ws_handshake.c) ──► open (wslay) ──► closing ──► ended
  *
- * One door, `enter`, and one way out, `end`, which is only noted while wslay is on the stack. Memory is counted, because a deferred
- * continuation may still be on its way when the owner frees the websocket.
+ * One door, `enter`, and one way out, `end`, which is only noted while wslay is on the stack.
+ * Memory is counted, because a deferred continuation may still be on its way when the owner frees
+ * the websocket.
  */
 #include "net/websocket.h"
 
@@ -102,7 +103,10 @@ static void report(struct websocket *ws)
         ws->on.on_closed(ws->arg, r);
 }
 
-/* The one way out. The connection is gone at once, the owner is told now or when the stack is empty. */
+/*
+ * The one way out. The connection is gone at once, the owner is told now or when the stack is
+ * empty.
+ */
 static void end(struct websocket *ws)
 {
         if (ws->state == WS_ENDED)
@@ -242,7 +246,8 @@ static ssize_t on_recv(wslay_event_context_ptr frames, uint8_t *out, size_t n, i
         return got;
 }
 
-static ssize_t on_send(wslay_event_context_ptr frames, const uint8_t *bytes, size_t n, int flags, void *arg)
+static ssize_t on_send(wslay_event_context_ptr frames, const uint8_t *bytes, size_t n, int flags,
+                       void *arg)
 {
         struct websocket *ws = arg;
         struct error err = { 0 };
@@ -273,14 +278,16 @@ static void take_close(struct websocket *ws, const struct wslay_event_on_msg_rec
 {
         ws->result.code = m->status_code ? m->status_code : WEBSOCKET_NO_STATUS;
         free(ws->reason);
-        ws->reason = m->msg_length > 2 ? utf8_clean((const char *)m->msg + 2, m->msg_length - 2) : NULL;
+        ws->reason =
+                m->msg_length > 2 ? utf8_clean((const char *)m->msg + 2, m->msg_length - 2) : NULL;
         if (ws->state == WS_OPEN) {
                 ws->state = WS_CLOSING;
                 timer_start(ws->timer, ws->close_ms);
         }
 }
 
-static void on_msg(wslay_event_context_ptr frames, const struct wslay_event_on_msg_recv_arg *m, void *arg)
+static void on_msg(wslay_event_context_ptr frames, const struct wslay_event_on_msg_recv_arg *m,
+                   void *arg)
 {
         struct websocket *ws = arg;
 
@@ -295,8 +302,8 @@ static void on_msg(wslay_event_context_ptr frames, const struct wslay_event_on_m
                         ws->on.on_pong(ws->arg);
         } else if (m->opcode == WSLAY_PING) {
                 if (wslay_event_get_queued_msg_count(frames) > MAX_CONTROL) {
-                        error_set(&ws->error, ERR_PROTOCOL, "'%s' sends pings and does not take the answers",
-                                  ws->place.host);
+                        error_set(&ws->error, ERR_PROTOCOL,
+                                  "'%s' sends pings and does not take the answers", ws->place.host);
                         end(ws);
                 }
         } else {
@@ -305,8 +312,8 @@ static void on_msg(wslay_event_context_ptr frames, const struct wslay_event_on_m
         }
 }
 
-static void on_frame(wslay_event_context_ptr frames, const struct wslay_event_on_frame_recv_start_arg *f,
-                     void *arg)
+static void on_frame(wslay_event_context_ptr frames,
+                     const struct wslay_event_on_frame_recv_start_arg *f, void *arg)
 {
         struct websocket *ws = arg;
 
@@ -353,10 +360,11 @@ static void note_refusal(struct websocket *ws)
         if (ws->result.code != 0 || ws->result.sent != 0 || ws->error.kind != ERR_NONE)
                 return;
         if (code == WSLAY_CODE_MESSAGE_TOO_BIG)
-                error_set(&ws->error, ERR_LIMIT, "a message of '%s' is larger than %zu bytes", ws->place.host,
-                          ws->max_message);
+                error_set(&ws->error, ERR_LIMIT, "a message of '%s' is larger than %zu bytes",
+                          ws->place.host, ws->max_message);
         else
-                error_set(&ws->error, ERR_PROTOCOL, "'%s' does not speak WebSocket properly", ws->place.host);
+                error_set(&ws->error, ERR_PROTOCOL, "'%s' does not speak WebSocket properly",
+                          ws->place.host);
         ws->result.sent = code;
 }
 
@@ -492,7 +500,8 @@ static void on_hopeless(void *arg)
         leave(ws);
 }
 
-struct websocket *websocket_open(struct loop *l, struct http_client *http, const struct websocket_options *o,
+struct websocket *websocket_open(struct loop *l, struct http_client *http,
+                                 const struct websocket_options *o,
                                  const struct websocket_handlers *handlers, void *arg)
 {
         static const struct line_handlers line_handlers = { .on_connected = on_connected,
@@ -541,7 +550,9 @@ size_t websocket_queued(const struct websocket *ws)
 
 static int queue(struct websocket *ws, uint8_t opcode, const char *bytes, size_t n)
 {
-        const struct wslay_event_msg m = { .opcode = opcode, .msg = (const uint8_t *)bytes, .msg_length = n };
+        const struct wslay_event_msg m = { .opcode = opcode,
+                                           .msg = (const uint8_t *)bytes,
+                                           .msg_length = n };
 
         if (wslay_event_queue_msg(ws->frames, &m) != 0)
                 return -1;
@@ -549,12 +560,14 @@ static int queue(struct websocket *ws, uint8_t opcode, const char *bytes, size_t
         return 0;
 }
 
-int websocket_send(struct websocket *ws, bool binary, const char *bytes, size_t n, struct error *err)
+int websocket_send(struct websocket *ws, bool binary, const char *bytes, size_t n,
+                   struct error *err)
 {
         if (ws->state != WS_OPEN)
                 return error_set(err, ERR_NET, "the WebSocket is not open");
         if (n > ws->max_queued || websocket_queued(ws) > ws->max_queued - n)
-                return error_set(err, ERR_LIMIT, "more than %zu bytes wait to be sent", ws->max_queued);
+                return error_set(err, ERR_LIMIT, "more than %zu bytes wait to be sent",
+                                 ws->max_queued);
         if (queue(ws, binary ? WSLAY_BINARY_FRAME : WSLAY_TEXT_FRAME, bytes, n))
                 return error_set(err, ERR_NET, "the WebSocket takes no more messages");
         return 0;

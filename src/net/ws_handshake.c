@@ -54,7 +54,8 @@ int ws_place_init(struct ws_place *p, const char *url, struct error *err)
         else if (url && strncasecmp(url, "ws://", 5) == 0)
                 http = mem_printf("http://%s", url + 5);
         if (!http)
-                return error_set(err, ERR_INVALID, "the URL of a WebSocket begins with wss:// or ws://");
+                return error_set(err, ERR_INVALID,
+                                 "the URL of a WebSocket begins with wss:// or ws://");
         u = curl_url();
         if (strchr(http, '#') || curl_url_set(u, CURLUPART_URL, http, 0))
                 rc = error_set(err, ERR_INVALID, "the URL of the WebSocket makes no sense");
@@ -97,16 +98,21 @@ char *ws_accept(const char *key, char out[WS_ACCEPT_SIZE])
         return out;
 }
 
-int ws_request(struct buf *out, const struct ws_place *place, const char *key, const char *const *headers,
-               struct error *err)
+int ws_request(struct buf *out, const struct ws_place *place, const char *key,
+               const char *const *headers, struct error *err)
 {
         buf_addf(out,
-                 "GET %s HTTP/1.1\r\nHost: %s\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                 "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\n",
+                 "GET %s HTTP/1.1\r\n"
+                 "Host: %s\r\n"
+                 "Upgrade: websocket\r\n"
+                 "Connection: Upgrade\r\n"
+                 "Sec-WebSocket-Version: 13\r\n"
+                 "Sec-WebSocket-Key: %s\r\n",
                  place->path, place->host, key);
         for (const char *const *h = headers; h && *h; h++) {
                 if (!http_header_ok(*h))
-                        return error_set(err, ERR_INVALID, "a header of the WebSocket request is malformed");
+                        return error_set(err, ERR_INVALID,
+                                         "a header of the WebSocket request is malformed");
                 buf_addf(out, "%s\r\n", *h);
         }
         return buf_addstr(out, "\r\n");
@@ -146,13 +152,15 @@ static int take_line(struct head *h, char *line, struct error *err)
         char *colon = strchr(line, ':');
 
         if (!colon || colon == line)
-                return error_set(err, ERR_PROTOCOL, "a header of the WebSocket answer is malformed");
+                return error_set(err, ERR_PROTOCOL,
+                                 "a header of the WebSocket answer is malformed");
         *colon = '\0';
         for (int i = 0; i < FIELDS; i++) {
                 if (strcasecmp(line, field_names[i]) != 0)
                         continue;
                 if (h->values[i])
-                        return error_set(err, ERR_PROTOCOL, "the WebSocket answer has two headers '%s'",
+                        return error_set(err, ERR_PROTOCOL,
+                                         "the WebSocket answer has two headers '%s'",
                                          field_names[i]);
                 h->values[i] = trimmed(colon + 1);
         }
@@ -197,14 +205,16 @@ static int check(const struct head *h, const char *key, struct error *err)
             !names(h->values[CONNECTION], "upgrade"))
                 return error_set(err, ERR_PROTOCOL, "the server did not switch to WebSocket");
         if (!h->values[ACCEPT] || strcmp(h->values[ACCEPT], ws_accept(key, accept)) != 0)
-                return error_set(err, ERR_PROTOCOL, "Sec-WebSocket-Accept is not the answer to our key");
+                return error_set(err, ERR_PROTOCOL,
+                                 "Sec-WebSocket-Accept is not the answer to our key");
         if (h->values[EXTENSIONS] || h->values[PROTOCOL])
                 return error_set(err, ERR_PROTOCOL,
                                  "the server chose an extension or protocol we did not offer");
         return 1;
 }
 
-int ws_answer_read(struct ws_answer *out, const char *bytes, size_t n, const char *key, struct error *err)
+int ws_answer_read(struct ws_answer *out, const char *bytes, size_t n, const char *key,
+                   struct error *err)
 {
         const char *end = memmem(bytes, n, "\r\n\r\n", 4), *line = memchr(bytes, '\n', n);
         struct head head;
@@ -213,19 +223,23 @@ int ws_answer_read(struct ws_answer *out, const char *bytes, size_t n, const cha
         *out = (struct ws_answer){ .retry_after_ms = -1 };
         if (!end && n > WS_HEAD_MAX)
                 return error_set(err, ERR_LIMIT,
-                                 "the answer to the WebSocket request is larger than %zu bytes", WS_HEAD_MAX);
+                                 "the answer to the WebSocket request is larger than %zu bytes",
+                                 WS_HEAD_MAX);
         if (!end)
                 return 0;
         out->length = (size_t)(end + 4 - bytes);
         if (out->length > WS_HEAD_MAX || memchr(bytes, '\0', out->length))
-                return error_set(err, ERR_PROTOCOL, "the answer to the WebSocket request makes no sense");
+                return error_set(err, ERR_PROTOCOL,
+                                 "the answer to the WebSocket request makes no sense");
         out->status = http_status_of_line(bytes, (size_t)(line + 1 - bytes));
         if (out->status == 0)
-                return error_set(err, ERR_PROTOCOL, "the answer to the WebSocket request is not HTTP");
+                return error_set(err, ERR_PROTOCOL,
+                                 "the answer to the WebSocket request is not HTTP");
         rc = line < end ? head_init(&head, line + 1, (size_t)(end - line - 1), err)
                         : head_init(&head, "", 0, err);
         if (head.values[RETRY_AFTER])
-                out->retry_after_ms = http_retry_after_ms(head.values[RETRY_AFTER], clock_wall_ms());
+                out->retry_after_ms =
+                        http_retry_after_ms(head.values[RETRY_AFTER], clock_wall_ms());
         if (out->status != 101)
                 rc = error_set(err, out->status == 429 ? ERR_LIMIT : ERR_REFUSED,
                                "the server answered the WebSocket request with %d", out->status);

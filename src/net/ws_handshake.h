@@ -1,5 +1,6 @@
 /*
- * ws_handshake: how an HTTP connection becomes a WebSocket (RFC 6455, section 4). Pure: bytes in, bytes out.
+ * ws_handshake: how an HTTP connection becomes a WebSocket (RFC 6455, section 4). Pure: bytes in,
+ * bytes out.
  */
 #ifndef NET_WS_HANDSHAKE_H
 #define NET_WS_HANDSHAKE_H
@@ -29,8 +30,8 @@ char *ws_key(char out[WS_KEY_SIZE]);
 char *ws_accept(const char *key, char out[WS_ACCEPT_SIZE]);
 
 /* The request; -1 when one of the headers is malformed. */
-int ws_request(struct buf *out, const struct ws_place *place, const char *key, const char *const *headers,
-               struct error *err);
+int ws_request(struct buf *out, const struct ws_place *place, const char *key,
+               const char *const *headers, struct error *err);
 
 struct ws_answer {
         size_t length; /* of the head; what follows are frames */
@@ -38,9 +39,11 @@ struct ws_answer {
         int64_t retry_after_ms; /* -1: not told */
 };
 /*
- * Reads the answer as far as it came. 1: we are switched; 0: more is needed; -1: it is no such answer (status is set when it was HTTP at
- * all, e.g. 429). Neither extensions nor protocols are offered, so none may be chosen.
+ * Reads the answer as far as it came. 1: we are switched; 0: more is needed; -1: it is no such
+ * answer (status is set when it was HTTP at all, e.g. 429). Neither extensions nor protocols are
+ * offered, so none may be chosen.
  */
-int ws_answer_read(struct ws_answer *out, const char *bytes, size_t n, const char *key, struct error *err);
+int ws_answer_read(struct ws_answer *out, const char *bytes, size_t n, const char *key,
+                   struct error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * One member of "adapters": the keys every adapter has, and those of its platform. The two go into two structs, so the object is
- * read twice; each reading permits the other's keys.
+ * One member of "adapters": the keys every adapter has, and those of its platform. The two go into
+ * two structs, so the object is read twice; each reading permits the other's keys.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -144,7 +144,8 @@ static const struct platform_ops *read_type(const struct settings_source *src, c
                                             const json_t *object, struct error *err)
 {
         const json_t *type = json_object_get(object, "type");
-        const struct platform_ops *ops = json_is_string(type) ? platform_find(json_string_value(type)) : NULL;
+        const struct platform_ops *ops =
+                json_is_string(type) ? platform_find(json_string_value(type)) : NULL;
         char *at;
 
         if (ops)
@@ -186,7 +187,8 @@ static int read_own(struct settings_source *src, const char *path, const json_t 
 }
 
 static struct adapter_conf *read_at(struct settings_source *src, const char *path, const char *name,
-                                    const struct platform_ops *ops, const json_t *object, struct error *err)
+                                    const struct platform_ops *ops, const json_t *object,
+                                    struct error *err)
 {
         struct adapter_conf *c = mem_zalloc(sizeof(*c));
 
@@ -200,8 +202,8 @@ static struct adapter_conf *read_at(struct settings_source *src, const char *pat
         return NULL;
 }
 
-struct adapter_conf *adapter_conf_read(struct settings_source *src, const char *name, const json_t *object,
-                                       struct error *err)
+struct adapter_conf *adapter_conf_read(struct settings_source *src, const char *name,
+                                       const json_t *object, struct error *err)
 {
         char *path = mem_printf("adapters.%s", name);
         struct adapter_conf *c = NULL;

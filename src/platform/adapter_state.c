@@ -15,8 +15,9 @@
 const char *adapter_state_name(enum adapter_state s)
 {
         static const char *const names[] = {
-                [ADAPTER_OFF] = "off",   [ADAPTER_CONNECTING] = "connecting", [ADAPTER_UP] = "connected",
-                [ADAPTER_LOST] = "lost", [ADAPTER_STOPPED] = "stopped",
+                [ADAPTER_OFF] = "off",         [ADAPTER_CONNECTING] = "connecting",
+                [ADAPTER_UP] = "connected",    [ADAPTER_LOST] = "lost",
+                [ADAPTER_STOPPED] = "stopped",
         };
 
         return names[s];
@@ -59,8 +60,9 @@ static void on_written(void *arg, const struct error *err)
         struct adapter_move *m = arg;
 
         if (err)
-                log_warn("a change of an adapter could not be journaled", LOG_S("adapter", m->adapter),
-                         LOG_S("event", m->type), LOG_S("why", err->text));
+                log_warn("a change of an adapter could not be journaled",
+                         LOG_S("adapter", m->adapter), LOG_S("event", m->type),
+                         LOG_S("why", err->text));
         else if (m->bus)
                 bus_publish(m->bus, &m->batch);
         if (m->bus)
@@ -127,8 +129,8 @@ void adapter_enter(struct adapter *a, enum adapter_state state, const char *why)
                 return;
         snprintf(a->why, sizeof(a->why), "%.*s", (int)n, text);
         log_write(moves[state].level, "adapter changes", LOG_S("adapter", a->name),
-                  LOG_S("from", adapter_state_name(a->state)), LOG_S("to", adapter_state_name(state)),
-                  LOG_S("why", a->why), LOG_END);
+                  LOG_S("from", adapter_state_name(a->state)),
+                  LOG_S("to", adapter_state_name(state)), LOG_S("why", a->why), LOG_END);
         a->state = state;
         a->since_ms = clock_wall_ms();
         if (moved && moves[state].event) /* another reason for the same state is for the log only */

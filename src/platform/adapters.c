@@ -1,5 +1,6 @@
 /*
- * The registry of adapters: what the configuration names, connected, and what the road may ask of it.
+ * The registry of adapters: what the configuration names, connected, and what the road may ask of
+ * it.
  */
 #include "platform/adapters.h"
 
@@ -24,7 +25,8 @@ static void on_refuse(void *arg)
         }
 }
 
-static void refuse(struct adapters *as, const struct delivery *d, enum send_outcome outcome, const char *why)
+static void refuse(struct adapters *as, const struct delivery *d, enum send_outcome outcome,
+                   const char *why)
 {
         struct refusal *f = mem_zalloc(sizeof(*f));
 
@@ -187,11 +189,13 @@ static bool same_conf(const struct adapter_conf *a, const struct adapter_conf *b
 }
 
 /* The confs by name; -1 when a name is there twice. */
-static int index_confs(struct map *names, struct adapter_conf *const *confs, size_t count, struct error *err)
+static int index_confs(struct map *names, struct adapter_conf *const *confs, size_t count,
+                       struct error *err)
 {
         for (size_t i = 0; i < count; i++) {
                 if (map_put(names, confs[i]->name, confs[i]))
-                        return error_set(err, ERR_INVALID, "adapter '%s' is there twice", confs[i]->name);
+                        return error_set(err, ERR_INVALID, "adapter '%s' is there twice",
+                                         confs[i]->name);
         }
         return 0;
 }
@@ -215,7 +219,10 @@ static void drop_unwanted(struct adapters *as, const struct map *wanted)
         as->count = kept;
 }
 
-/* Makes one adapter what the conf says. It is in the map before it opens: the road may ask for it at once. */
+/*
+ * Makes one adapter what the conf says. It is in the map before it opens: the road may ask for it
+ * at once.
+ */
 static struct slot *settle(struct adapters *as, struct adapter_conf *conf)
 {
         struct slot *s = map_get(&as->by_name, conf->name);
@@ -249,7 +256,8 @@ static void settle_all(struct adapters *as, struct adapter_conf **confs, size_t 
         as->count = count;
 }
 
-int adapters_apply(struct adapters *as, struct adapter_conf **confs, size_t count, struct error *err)
+int adapters_apply(struct adapters *as, struct adapter_conf **confs, size_t count,
+                   struct error *err)
 {
         struct map wanted;
         int rc;
@@ -313,8 +321,10 @@ void adapters_limits(void *adapters, const char *adapter, struct pace_limits *ou
                 return;
         *out = a->ops->pace;
         out->per_second = chosen(a->common->pace.per_second, out->per_second);
-        out->per_channel_second = chosen(a->common->pace.per_chat_per_second, out->per_channel_second);
-        out->per_channel_minute = chosen(a->common->pace.per_group_per_minute, out->per_channel_minute);
+        out->per_channel_second =
+                chosen(a->common->pace.per_chat_per_second, out->per_channel_second);
+        out->per_channel_minute =
+                chosen(a->common->pace.per_group_per_minute, out->per_channel_minute);
 }
 
 bool adapters_channel_is_group(void *adapters, const char *adapter, const char *channel)
@@ -331,7 +341,8 @@ static bool mention(void *arg, struct slice name, struct buf *out)
         return a->ops->mention(a, name, out);
 }
 
-void adapters_terms(void *adapters, const char *adapter, enum chat_kind chat, struct turn_terms *out)
+void adapters_terms(void *adapters, const char *adapter, enum chat_kind chat,
+                    struct turn_terms *out)
 {
         const struct adapter *a = adapters_find(adapters, adapter);
 
@@ -340,8 +351,8 @@ void adapters_terms(void *adapters, const char *adapter, enum chat_kind chat, st
         out->part_delay_ms = a->common->part_delay_ms;
         if (chat == CHAT_DM)
                 return;
-        out->thread_chars =
-                a->common->thread_chars >= 0 ? a->common->thread_chars : a->ops->manners.thread_chars;
+        out->thread_chars = a->common->thread_chars >= 0 ? a->common->thread_chars
+                                                         : a->ops->manners.thread_chars;
         out->slow_ms = a->common->slow_ms >= 0 ? a->common->slow_ms : a->ops->manners.slow_ms;
 }
 
@@ -454,8 +465,8 @@ void adapters_recall(void *adapters, const char *adapter, const char *channel, c
         if (a && a->ops->recall)
                 error_set(&u->err, ERR_NET, "adapter '%s' is not connected", adapter);
         else
-                error_set(&u->err, ERR_INVALID, "adapter '%s' cannot read what was said in a channel",
-                          adapter);
+                error_set(&u->err, ERR_INVALID,
+                          "adapter '%s' cannot read what was said in a channel", adapter);
         loop_defer(as->loop, on_unrecalled, u);
 }
 

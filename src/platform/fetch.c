@@ -16,8 +16,9 @@
 #define WAIT_MS      45000 /* for its turn */
 #define NAME_LONGEST 100
 #define TRIES        3
-#define AGAIN_MS     500   /* after the first; twice as long after the next */
-#define PATIENCE_MS  10000 /* what has taken longer is not tried again: somebody waits for an answer */
+#define AGAIN_MS     500 /* after the first; twice as long after the next */
+/* what has taken longer is not tried again: somebody waits for an answer */
+#define PATIENCE_MS 10000
 
 struct fetch {
         struct fetches *all; /* NULL: dropped while a worker thread has it */
@@ -90,8 +91,9 @@ static int enter(int parent, const char *name)
 }
 
 /*
- * The folder of `path`, and the name in it. Agents may write in the workspace: a link they have put there is not followed, in no part of
- * the path. The data directory itself is the operator's, who may have moved the workspace elsewhere.
+ * The folder of `path`, and the name in it. Agents may write in the workspace: a link they have put
+ * there is not followed, in no part of the path. The data directory itself is the operator's, who
+ * may have moved the workspace elsewhere.
  */
 static int open_folder(const char *dir, char *path, const char **name)
 {
@@ -267,7 +269,10 @@ static void pump(struct fetches *all)
         struct fetch *f;
 
         do {
-                /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not see that a freed one has left the list */
+                /*
+                 * NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not see that a freed one has
+                 * left the list
+                 */
                 for (f = TAILQ_FIRST(&all->list); f && f->running; f = TAILQ_NEXT(f, next))
                         ;
                 if (f && all->running < AT_ONCE)
@@ -282,7 +287,8 @@ char *fetch_safe_name(const char *name)
         char *safe = utf8_clean(name, utf8_prefix(name, strlen(name), UTF8_BYTES, NAME_LONGEST));
 
         for (char *p = safe; *p; p++)
-                if ((unsigned char)*p < ' ' || strchr("/\\:*?\"<>|\x7f", *p) || (*p == '.' && p == safe))
+                if ((unsigned char)*p < ' ' || strchr("/\\:*?\"<>|\x7f", *p) ||
+                    (*p == '.' && p == safe))
                         *p = '_';
         return safe;
 }
@@ -319,7 +325,8 @@ const char *fetch_refusal(const struct fetches *all, int64_t size)
         return size > all->max_bytes ? "it is larger than mediaMaxBytes" : NULL;
 }
 
-struct fetch *fetch_start(struct fetches *all, const struct fetch_order *o, fetched_fn *done, void *arg)
+struct fetch *fetch_start(struct fetches *all, const struct fetch_order *o, fetched_fn *done,
+                          void *arg)
 {
         struct fetch *f = mem_zalloc(sizeof(*f));
         char *name = short_name(o->name ? o->name : "file");
@@ -328,8 +335,8 @@ struct fetch *fetch_start(struct fetches *all, const struct fetch_order *o, fetc
         f->done = done;
         f->arg = arg;
         f->key = mem_strdup(o->key);
-        f->path = mem_printf("channels/%s/%s/attachments/%s-%s", all->adapter->name, o->channel, o->message,
-                             name);
+        f->path = mem_printf("channels/%s/%s/attachments/%s-%s", all->adapter->name, o->channel,
+                             o->message, name);
         f->dir = mem_strdup(all->adapter->dir); /* the worker thread may outlive the adapter */
         f->since_ms = loop_now_ms(all->adapter->loop);
         free(name);

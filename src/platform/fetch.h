@@ -1,10 +1,11 @@
 /*
- * fetch: attachments are downloaded before their message is handed over, so that an agent finds the file where the event says it is.
+ * fetch: attachments are downloaded before their message is handed over, so that an agent finds the
+ * file where the event says it is.
  *
  *     waiting ──► locating (where is it?) ──► downloading ──► saved on a worker thread ──► done
  *
- * One queue for each adapter, bounded in number, size and time. What fails for the moment is tried a few times more; when it does not work out, the
- * message goes on without the file and says why.
+ * One queue for each adapter, bounded in number, size and time. What fails for the moment is tried
+ * a few times more; when it does not work out, the message goes on without the file and says why.
  */
 #ifndef PLATFORM_FETCH_H
 #define PLATFORM_FETCH_H
@@ -21,8 +22,8 @@ struct fetches {
         const char *from;  /* whom we download from, for sentences: "Telegram" */
         int64_t max_bytes; /* of one file; 0: nothing is downloaded */
         /*
-         * The turn of a file has come: asks where `key` is, and tells with fetch_at or fetch_fail, later. Returns the question, which `forget` ends
-         * without an answer. NULL: keys are URLs.
+         * The turn of a file has come: asks where `key` is, and tells with fetch_at or fetch_fail,
+         * later. Returns the question, which `forget` ends without an answer. NULL: keys are URLs.
          */
         void *(*locate)(struct adapter *a, struct fetch *f, const char *key);
         void (*forget)(void *question);
@@ -42,7 +43,8 @@ typedef void fetched_fn(void *arg, const char *path, int64_t size, const char *w
 /* Why a file of this size (0: not known) is not downloaded; NULL: it may be. Borrowed. */
 const char *fetch_refusal(const struct fetches *all, int64_t size);
 /* Exactly one call of done, later, unless dropped. */
-struct fetch *fetch_start(struct fetches *all, const struct fetch_order *order, fetched_fn *done, void *arg);
+struct fetch *fetch_start(struct fetches *all, const struct fetch_order *order, fetched_fn *done,
+                          void *arg);
 /* No call follows. NULL is fine. */
 void fetch_drop(struct fetch *f);
 

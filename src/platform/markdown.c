@@ -30,7 +30,8 @@ int markdown_render(const char *text, size_t n, const struct markdown_limits *li
 
         *out = (struct markdown_parts){ 0 };
         if (limits->max > 0 && limits->max < MARKDOWN_PART_MIN)
-                return error_set(err, ERR_INVALID, "cannot split text into parts of '%zu': the least is %d",
+                return error_set(err, ERR_INVALID,
+                                 "cannot split text into parts of '%zu': the least is %d",
                                  limits->max, MARKDOWN_PART_MIN);
         if (n > MARKDOWN_INPUT_MAX)
                 return error_set(err, ERR_LIMIT, "cannot render '%zu' bytes: the most is %zu", n,

@@ -63,8 +63,8 @@ struct md_atom *md_atoms_add(struct md_atoms *a, enum md_atom_kind kind, const c
         return &a->items[a->count++];
 }
 
-uint32_t md_atoms_span(struct md_atoms *a, uint32_t parent, bool mark, const char *open, const char *close,
-                       struct md_piece line)
+uint32_t md_atoms_span(struct md_atoms *a, uint32_t parent, bool mark, const char *open,
+                       const char *close, struct md_piece line)
 {
         struct md_piece o = md_atoms_piece(a, open, strlen(open));
         struct md_piece c = md_atoms_piece(a, close, strlen(close));

@@ -1,11 +1,12 @@
 /*
  * md_atoms: a rendered text before it is cut into messages.
  *
- * An atom is what is never cut: a visible character with its escape, a mention, a space, a line break. Markup is not
- * an atom but a span, and each atom knows the innermost span it is in. The markup between two atoms follows from
- * their spans, wherever they end up: close up to the common ancestor, write the white space, open down to the new
- * one. So a cut closes and reopens everything by itself, empty spans are never written, and white space never
- * stands at the inner edge of a span, where most dialects would not see the markup.
+ * An atom is what is never cut: a visible character with its escape, a mention, a space, a line
+ * break. Markup is not an atom but a span, and each atom knows the innermost span it is in. The
+ * markup between two atoms follows from their spans, wherever they end up: close up to the common
+ * ancestor, write the white space, open down to the new one. So a cut closes and reopens everything
+ * by itself, empty spans are never written, and white space never stands at the inner edge of a
+ * span, where most dialects would not see the markup.
  */
 #ifndef PLATFORM_MD_ATOMS_H
 #define PLATFORM_MD_ATOMS_H
@@ -32,8 +33,9 @@ enum md_cut {
 enum md_atom_kind { MD_GLYPH, MD_SPACE, MD_BREAK };
 
 struct md_atom {
-        uint32_t off;   /* in md_atoms.bytes */
-        uint32_t span;  /* of a glyph: innermost span; of a break: whose line prefix the new line has */
+        uint32_t off; /* in md_atoms.bytes */
+        /* of a glyph: innermost span; of a break: whose line prefix the new line has */
+        uint32_t span;
         uint16_t len;   /* bytes */
         uint16_t units; /* length as the platform counts */
         uint16_t shown; /* the same without escapes */
@@ -75,12 +77,15 @@ struct md_atoms {
 
 void md_atoms_init(struct md_atoms *a, enum utf8_unit unit, enum md_joint joint);
 void md_atoms_release(struct md_atoms *a);
-/* The text is copied; it is at most UINT16_MAX long. Whoever has escaped it sets `shown` of the new atom. */
+/*
+ * The text is copied; it is at most UINT16_MAX long. Whoever has escaped it sets `shown` of the new
+ * atom.
+ */
 struct md_atom *md_atoms_add(struct md_atoms *a, enum md_atom_kind kind, const char *text, size_t n,
                              uint32_t span, enum md_cut cut);
 struct md_piece md_atoms_piece(struct md_atoms *a, const char *text, size_t n);
 /* Returns the number of the new span; `line` is the line prefix of everything in it. */
-uint32_t md_atoms_span(struct md_atoms *a, uint32_t parent, bool mark, const char *open, const char *close,
-                       struct md_piece line);
+uint32_t md_atoms_span(struct md_atoms *a, uint32_t parent, bool mark, const char *open,
+                       const char *close, struct md_piece line);
 
 #endif

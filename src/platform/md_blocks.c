@@ -10,10 +10,16 @@
 #include "platform/markdown.h"
 #include "platform/md_entity.h"
 
-/* What a text may grow into. md4c fills every short table row up and repeats a referenced address each time. */
+/*
+ * What a text may grow into. md4c fills every short table row up and repeats a referenced address
+ * each time.
+ */
 enum { CELLS_MAX = 16 * 1024, URL_BYTES_MAX = 256 * 1024 };
 
-/* From a callback; md4c 0.4.8 loses positive values on the way out, though its manual says any will do. */
+/*
+ * From a callback; md4c 0.4.8 loses positive values on the way out, though its manual says any will
+ * do.
+ */
 enum { STOP = -1 };
 
 struct list {
@@ -113,8 +119,8 @@ static struct md_block *begin_block(struct parser *p, enum md_kind kind)
 
 static unsigned style(const struct parser *p)
 {
-        return (p->bold ? MD_BOLD : 0u) | (p->italic ? MD_ITALIC : 0u) | (p->strike ? MD_STRIKE : 0u) |
-               (p->mono ? MD_MONO : 0u);
+        return (p->bold ? MD_BOLD : 0u) | (p->italic ? MD_ITALIC : 0u) |
+               (p->strike ? MD_STRIKE : 0u) | (p->mono ? MD_MONO : 0u);
 }
 
 /* Everything after `off` in the text belongs to the current style; equal neighbours are one run. */
@@ -213,7 +219,8 @@ static size_t add_link(struct parser *p, const MD_ATTRIBUTE *url)
                         buf_add(&doc->urls, piece, n);
         }
         doc->links = grow(doc->links, doc->link_count, &doc->link_cap, sizeof(*doc->links));
-        doc->links[doc->link_count] = (struct md_link){ off, doc->urls.len - off, doc->text.len, 0 };
+        doc->links[doc->link_count] =
+                (struct md_link){ off, doc->urls.len - off, doc->text.len, 0 };
         return ++doc->link_count;
 }
 
@@ -297,7 +304,8 @@ static int on_leave_span(MD_SPANTYPE type, void *detail, void *arg)
 static void enter_list(struct parser *p, bool ordered, bool tight, unsigned start)
 {
         p->lists = grow(p->lists, p->list_depth, &p->list_cap, sizeof(*p->lists));
-        p->lists[p->list_depth++] = (struct list){ .ordered = ordered, .tight = tight, .next = start };
+        p->lists[p->list_depth++] =
+                (struct list){ .ordered = ordered, .tight = tight, .next = start };
         p->open = false;
 }
 
@@ -457,7 +465,8 @@ static bool is_fence(struct slice line)
 /* |-|:-:| below a line with a bar. */
 static bool is_table_rule(struct slice line, struct slice above)
 {
-        if (!memchr(line.p, '|', line.n) || !memchr(line.p, '-', line.n) || !memchr(above.p, '|', above.n))
+        if (!memchr(line.p, '|', line.n) || !memchr(line.p, '-', line.n) ||
+            !memchr(above.p, '|', above.n))
                 return false;
         for (size_t i = 0; i < line.n; i++) {
                 if (!strchr("|:- ", line.p[i]))
@@ -477,7 +486,10 @@ static void add_widened(struct buf *out, struct slice line)
         }
 }
 
-/* GFM allows one dash per column in the rule of a table, and models write that; md4c 0.4.8 wants three. */
+/*
+ * GFM allows one dash per column in the rule of a table, and models write that; md4c 0.4.8 wants
+ * three.
+ */
 static void widen_table_rules(struct buf *out, const char *text, size_t n)
 {
         struct slice above = { "", 0 };

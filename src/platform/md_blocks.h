@@ -1,8 +1,9 @@
 /*
  * md_blocks: Markdown as a flat list of blocks, each with styled runs of text.
  *
- * md4c reports nested callbacks; every writer wants the same flat picture: which lines, in which quote, at which
- * list depth, with which marker. Entities are decoded, soft and hard breaks are '\n' in the text.
+ * md4c reports nested callbacks; every writer wants the same flat picture: which lines, in which
+ * quote, at which list depth, with which marker. Entities are decoded, soft and hard breaks are
+ * '\n' in the text.
  */
 #ifndef PLATFORM_MD_BLOCKS_H
 #define PLATFORM_MD_BLOCKS_H
@@ -41,11 +42,12 @@ struct md_block {
         bool item;            /* first block of a list item: has a marker */
         bool ordered;         /* of the marker: ordinal, or a bullet */
         unsigned ordinal;
-        char task;           /* ' ' or 'x'; 0: not a task */
-        unsigned level;      /* of a heading */
-        char lang[21];       /* of a code block: only characters that are safe in every dialect */
-        size_t first, count; /* in md_doc.runs; of a table in md_doc.cells, row by row, head first */
-        size_t columns;      /* of a table */
+        char task;      /* ' ' or 'x'; 0: not a task */
+        unsigned level; /* of a heading */
+        char lang[21];  /* of a code block: only characters that are safe in every dialect */
+        /* in md_doc.runs; of a table in md_doc.cells, row by row, head first */
+        size_t first, count;
+        size_t columns; /* of a table */
 };
 
 struct md_doc {
@@ -61,8 +63,9 @@ struct md_doc {
 void md_doc_init(struct md_doc *doc);
 void md_doc_release(struct md_doc *doc);
 /*
- * Parses valid UTF-8 without NUL into *doc (fresh from md_doc_init). Returns 1, or 0 when the text is too long or
- * expands too much to be worth parsing; *doc is then of no use except to be released.
+ * Parses valid UTF-8 without NUL into *doc (fresh from md_doc_init). Returns 1, or 0 when the text
+ * is too long or expands too much to be worth parsing; *doc is then of no use except to be
+ * released.
  */
 int md_doc_parse(struct md_doc *doc, const char *text, size_t n);
 /* The text as it is: a paragraph wherever an empty line stands, no markup. */

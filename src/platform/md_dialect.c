@@ -74,12 +74,16 @@ static void add_entity(struct buf *out, char c)
 static void discord_text(struct buf *out, char c, char before, char after)
 {
         (void)before;
-        if (strchr("\\*_~`|<>#[]", c) || (c == '-' && (after == ' ' || after == '#' || after == '\n')))
+        if (strchr("\\*_~`|<>#[]", c) ||
+            (c == '-' && (after == ' ' || after == '#' || after == '\n')))
                 buf_addch(out, '\\');
         buf_addch(out, c);
 }
 
-/* A code block ends at three backticks wherever they are, and inline code at the number it began with. */
+/*
+ * A code block ends at three backticks wherever they are, and inline code at the number it began
+ * with.
+ */
 static void discord_code(struct buf *out, char c, char before)
 {
         if (c == '`' && before == '`')
@@ -98,7 +102,10 @@ static bool discord_link(struct buf *open, struct buf *close, struct slice url)
         return true;
 }
 
-/* Slack: no escape for marks; a zero-width space after one that could open a span takes its power away. */
+/*
+ * Slack: no escape for marks; a zero-width space after one that could open a span takes its power
+ * away.
+ */
 
 static void slack_text(struct buf *out, char c, char before, char after)
 {

@@ -19,9 +19,10 @@ struct md_pair {
 
 struct md_dialect {
         struct md_pair bold, italic, strike, mono;
-        struct md_pair mono_ticks; /* for code that contains a backtick; NULL: it is written as text */
-        struct md_pair pre;        /* a code block; \n in its markup begins a new, quoted, line */
-        struct md_pair pre_lang;   /* with "%s" for the language; NULL: the dialect names none */
+        /* for code that contains a backtick; NULL: it is written as text */
+        struct md_pair mono_ticks;
+        struct md_pair pre;      /* a code block; \n in its markup begins a new, quoted, line */
+        struct md_pair pre_lang; /* with "%s" for the language; NULL: the dialect names none */
         struct md_pair quote;
         const char *quote_line; /* begins each quoted line; NULL: the quote is a span */
         unsigned quote_depth;   /* deepest nesting the platform can show */
@@ -33,11 +34,17 @@ struct md_dialect {
         enum md_joint joint;
         const char *bullet, *todo, *done, *rule;
 
-        /* Adds one ASCII character of text; `before` and `after` are its neighbours, '\n' at a line's edge. */
+        /*
+         * Adds one ASCII character of text; `before` and `after` are its neighbours, '\n' at a
+         * line's edge.
+         */
         void (*text)(struct buf *out, char c, char before, char after);
         /* The same in code. */
         void (*code)(struct buf *out, char c, char before);
-        /* Adds the markup around a link's label for an address; false when the platform cannot link to it. */
+        /*
+         * Adds the markup around a link's label for an address; false when the platform cannot link
+         * to it.
+         */
         bool (*link)(struct buf *open, struct buf *close, struct slice url);
         /* The platform makes links of bare addresses itself, and dislikes them as labels. */
         bool bare_links;

@@ -1,7 +1,7 @@
 /*
- * Greedy: atoms go into the part until one does not fit; then the part is taken back to the best cut seen. The best
- * is the latest of the highest rank that leaves the part at least half full, so every atom is written at most
- * about twice and the whole is linear.
+ * Greedy: atoms go into the part until one does not fit; then the part is taken back to the best
+ * cut seen. The best is the latest of the highest rank that leaves the part at least half full, so
+ * every atom is written at most about twice and the whole is linear.
  */
 #include "platform/md_split.h"
 
@@ -98,7 +98,8 @@ static bool needs_joint(const struct splitter *s, size_t i, uint32_t ancestor)
         if (a->joint != MD_JOINT_WORDS)
                 return false;
         return (closes && wordlike(a->bytes.data[a->items[i].off])) ||
-               (opens && wordlike(a->bytes.data[a->items[s->last].off + a->items[s->last].len - 1]));
+               (opens &&
+                wordlike(a->bytes.data[a->items[s->last].off + a->items[s->last].len - 1]));
 }
 
 /* White space between the last glyph and atom i; spaces before a line break are dropped. */
@@ -155,7 +156,8 @@ static bool fits(const struct splitter *s, size_t i)
         units += space;
         if (needs_joint(s, i, ancestor))
                 units += utf8_length(MD_ZERO_WIDTH, strlen(MD_ZERO_WIDTH), a->unit);
-        return units <= s->max && (s->caption == 0 || s->shown + space + a->items[i].shown <= s->caption);
+        return units <= s->max &&
+               (s->caption == 0 || s->shown + space + a->items[i].shown <= s->caption);
 }
 
 static void write_atom(struct splitter *s, size_t i)
@@ -247,7 +249,9 @@ static size_t cut(struct splitter *s)
 
 void md_split(const struct md_atoms *atoms, size_t max, size_t caption, struct markdown_parts *out)
 {
-        struct splitter s = { .a = atoms, .max = max ? max : SIZE_MAX, .caption = caption, .out = out };
+        struct splitter s = {
+                .a = atoms, .max = max ? max : SIZE_MAX, .caption = caption, .out = out
+        };
 
         buf_init(&s.part, 0);
         begin_part(&s);

@@ -13,9 +13,10 @@ static const struct {
         uint32_t first, last;
         unsigned columns;
 } widths[] = {
-        { 0x0300, 0x036f, 0 },   { 0x1100, 0x115f, 2 },   { 0x200b, 0x200f, 0 },   { 0x20d0, 0x20ff, 0 },
-        { 0x2e80, 0xa4cf, 2 },   { 0xac00, 0xd7a3, 2 },   { 0xf900, 0xfaff, 2 },   { 0xfe00, 0xfe0f, 0 },
-        { 0xfe30, 0xfe6f, 2 },   { 0xff00, 0xff60, 2 },   { 0xffe0, 0xffe6, 2 },   { 0x1f300, 0x1f3fa, 2 },
+        { 0x0300, 0x036f, 0 },   { 0x1100, 0x115f, 2 },   { 0x200b, 0x200f, 0 },
+        { 0x20d0, 0x20ff, 0 },   { 0x2e80, 0xa4cf, 2 },   { 0xac00, 0xd7a3, 2 },
+        { 0xf900, 0xfaff, 2 },   { 0xfe00, 0xfe0f, 0 },   { 0xfe30, 0xfe6f, 2 },
+        { 0xff00, 0xff60, 2 },   { 0xffe0, 0xffe6, 2 },   { 0x1f300, 0x1f3fa, 2 },
         { 0x1f3fb, 0x1f3ff, 0 }, { 0x1f400, 0x1faff, 2 }, { 0x20000, 0x3fffd, 2 },
 };
 
@@ -46,7 +47,8 @@ static void repeat(struct buf *out, char c, size_t n)
                 buf_addch(out, c);
 }
 
-static void add_cell(struct buf *out, const char *text, const struct md_cell *cell, size_t width, bool last)
+static void add_cell(struct buf *out, const char *text, const struct md_cell *cell, size_t width,
+                     bool last)
 {
         size_t columns = text_columns(text + cell->off, cell->len);
         size_t pad = columns < width ? width - columns : 0;

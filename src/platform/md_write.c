@@ -11,8 +11,9 @@
 #include "platform/md_table.h"
 
 /*
- * The bounds that keep the splitter's promise: open spans (a quote, three styles, a link), a marker, an indentation
- * and one glyph together are shorter than MARKDOWN_PART_MIN, whatever the text is.
+ * The bounds that keep the splitter's promise: open spans (a quote, three styles, a link), a
+ * marker, an indentation and one glyph together are shorter than MARKDOWN_PART_MIN, whatever the
+ * text is.
  */
 enum {
         GLYPH_MAX = 24,  /* bytes of source in one glyph */
@@ -76,8 +77,8 @@ static bool is_wide(uint32_t cp)
 
 static bool ends_sentence(uint32_t cp)
 {
-        return cp == '.' || cp == '!' || cp == '?' || cp == 0x2026 || cp == 0x3002 || cp == 0xff01 ||
-               cp == 0xff1f;
+        return cp == '.' || cp == '!' || cp == '?' || cp == 0x2026 || cp == 0x3002 ||
+               cp == 0xff01 || cp == 0xff1f;
 }
 
 static enum md_cut cut_before(const struct writer *w, uint32_t cp)
@@ -92,8 +93,8 @@ static enum md_cut cut_before(const struct writer *w, uint32_t cp)
 /* Adds what is in the scratch buffer as one glyph; `cp` is the character it shows. */
 static struct md_atom *add_glyph(struct writer *w, uint32_t span, uint32_t cp)
 {
-        struct md_atom *atom =
-                md_atoms_add(w->a, MD_GLYPH, w->scratch.data, w->scratch.len, span, cut_before(w, cp));
+        struct md_atom *atom = md_atoms_add(w->a, MD_GLYPH, w->scratch.data, w->scratch.len, span,
+                                            cut_before(w, cp));
 
         w->next = MD_CUT_CLUSTER;
         w->last = cp;
@@ -156,7 +157,8 @@ static bool is_control(uint32_t cp)
 enum glyph_kind { GLYPH_TEXT, GLYPH_CODE, GLYPH_ADDRESS };
 
 /* Writes the character at p and returns its length. */
-static size_t write_glyph(struct writer *w, const char *p, size_t n, uint32_t span, enum glyph_kind kind)
+static size_t write_glyph(struct writer *w, const char *p, size_t n, uint32_t span,
+                          enum glyph_kind kind)
 {
         size_t len = cluster_length(p, n);
         char after = len < n ? p[len] : '\n';
@@ -185,7 +187,10 @@ static size_t write_glyph(struct writer *w, const char *p, size_t n, uint32_t sp
 
 /* Code blocks and tables */
 
-/* The indentation belongs to the code: it must come after the opening markup, and with the text behind it. */
+/*
+ * The indentation belongs to the code: it must come after the opening markup, and with the text
+ * behind it.
+ */
 static size_t write_indent(struct writer *w, const char *p, size_t n, uint32_t span)
 {
         size_t len = 0;
@@ -325,7 +330,10 @@ static bool has_level(const struct writer *w, unsigned style)
         return false;
 }
 
-/* The innermost span for a run of this style; opens and reuses levels as needed. w->open/close hold the link. */
+/*
+ * The innermost span for a run of this style; opens and reuses levels as needed. w->open/close hold
+ * the link.
+ */
 static uint32_t enter_style(struct writer *w, unsigned style, struct md_pair mono)
 {
         bool in_link = w->form == LINK_SPAN;
@@ -475,7 +483,8 @@ static size_t write_mention(struct writer *w, const struct md_run *run, const ch
         if (len == 1 || len > NAME_MAX_BYTES || broadcast_length(p + 1, len - 1) == len - 1)
                 return 0;
         buf_clear(&w->scratch);
-        if (!w->limits->mention(w->limits->mention_arg, (struct slice){ p + 1, len - 1 }, &w->scratch))
+        if (!w->limits->mention(w->limits->mention_arg, (struct slice){ p + 1, len - 1 },
+                                &w->scratch))
                 return 0;
         if (w->scratch.len == 0 || w->scratch.len > max)
                 return 0;
@@ -510,7 +519,8 @@ static void write_run(struct writer *w, const struct md_run *run)
                 return;
         if (kind == GLYPH_CODE && w->dialect->mono_alone)
                 style = w->form == LINK_SPAN ? style & ~(unsigned)MD_MONO : MD_MONO;
-        keep_levels(w, style & ~(unsigned)MD_MONO, w->form == LINK_SPAN); /* code is always innermost */
+        /* code is always innermost */
+        keep_levels(w, style & ~(unsigned)MD_MONO, w->form == LINK_SPAN);
         for (size_t i = 0; i < run->len;) {
                 uint32_t span = enter_style(w, style, mono);
                 size_t len = 1;
@@ -520,7 +530,8 @@ static void write_run(struct writer *w, const struct md_run *run)
                 } else if (text[i] == ' ' || text[i] == '\t') {
                         add_space(w, text[i]);
                 } else {
-                        len = text[i] == '@' ? write_mention(w, run, text + i, run->len - i, span) : 0;
+                        len = text[i] == '@' ? write_mention(w, run, text + i, run->len - i, span)
+                                             : 0;
                         if (len == 0)
                                 len = write_glyph(w, text + i, run->len - i, span, kind);
                 }
@@ -538,17 +549,20 @@ static void write_runs(struct writer *w, const struct md_block *b)
 
 /* Blocks */
 
-/* A heading is a span around the block, so that a cut repeats it; bold inside it says nothing new. */
+/*
+ * A heading is a span around the block, so that a cut repeats it; bold inside it says nothing new.
+ */
 static void write_heading(struct writer *w, const struct md_block *b)
 {
         static const char *const open[] = { "# ", "## ", "### " };
         bool native = w->dialect->headings && b->level <= COUNT(open) && !b->list_depth;
-        struct md_pair pair = native ? (struct md_pair){ open[b->level - 1], "" } : w->dialect->bold;
+        struct md_pair pair =
+                native ? (struct md_pair){ open[b->level - 1], "" } : w->dialect->bold;
         uint32_t outer = w->container;
 
         if (pair.open)
-                w->container =
-                        md_atoms_span(w->a, outer, !native, pair.open, pair.close, w->a->spans[outer].line);
+                w->container = md_atoms_span(w->a, outer, !native, pair.open, pair.close,
+                                             w->a->spans[outer].line);
         w->given = MD_BOLD;
         w->one_line = true;
         write_runs(w, b);
@@ -563,7 +577,10 @@ static void write_marker(struct writer *w, const struct md_block *b)
 
         buf_clear(&w->scratch);
         if (b->ordered)
-                buf_addf(&w->scratch, "%u.%s", b->ordinal, !b->task ? "" : b->task == 'x' ? " ☑" : " ☐");
+                buf_addf(&w->scratch, "%u.%s", b->ordinal,
+                         !b->task         ? ""
+                         : b->task == 'x' ? " ☑"
+                                          : " ☐");
         else
                 buf_addstr(&w->scratch, !b->task ? d->bullet : b->task == 'x' ? d->done : d->todo);
         w->indent += b->ordered ? strcspn(w->scratch.data, ".") + 2 : 2;
@@ -604,7 +621,8 @@ static uint32_t shared_container(const struct writer *w, uint32_t next, const st
                 return next;
         if (w->previous->quote != b->quote || !b->quote)
                 return 0;
-        return w->a->spans[next].line.len < w->a->spans[w->container].line.len ? next : w->container;
+        return w->a->spans[next].line.len < w->a->spans[w->container].line.len ? next
+                                                                               : w->container;
 }
 
 /* Line breaks between the previous block and this one, and how good a place for a cut that is. */
@@ -705,7 +723,8 @@ static bool spells_broadcast(const struct md_atoms *a, size_t i)
 }
 
 /*
- * After writing, because the letters of "@everyone" may come from several runs whose markup the dialect left out.
+ * After writing, because the letters of "@everyone" may come from several runs whose markup the
+ * dialect left out.
  */
 static void defuse(struct md_atoms *a)
 {
@@ -727,7 +746,8 @@ static void defuse(struct md_atoms *a)
         }
 }
 
-void md_write(const struct md_doc *doc, const struct markdown_limits *limits, struct md_atoms *atoms)
+void md_write(const struct md_doc *doc, const struct markdown_limits *limits,
+              struct md_atoms *atoms)
 {
         struct writer w = {
                 .doc = doc,

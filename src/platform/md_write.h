@@ -9,6 +9,7 @@
 #include "platform/md_blocks.h"
 
 /* Fills *atoms (not yet initialised); release them. */
-void md_write(const struct md_doc *doc, const struct markdown_limits *limits, struct md_atoms *atoms);
+void md_write(const struct md_doc *doc, const struct markdown_limits *limits,
+              struct md_atoms *atoms);
 
 #endif

@@ -1,9 +1,10 @@
 /*
  * platform: a kind of place where people chat; an adapter is one configured connection to it.
  *
- * Three contracts kept apart: platform_ops is what the road may ask of a platform; the adapter_* functions are what a platform
- * may tell the road; the registry (adapters_*) is what the rest of the program sees. An adapter translates; it does not decide. Waiting, retrying,
- * pacing and splitting live once, on the road and in this room's shared code.
+ * Three contracts kept apart: platform_ops is what the road may ask of a platform; the adapter_*
+ * functions are what a platform may tell the road; the registry (adapters_*) is what the rest of
+ * the program sees. An adapter translates; it does not decide. Waiting, retrying, pacing and
+ * splitting live once, on the road and in this room's shared code.
  */
 #ifndef PLATFORM_PLATFORM_H
 #define PLATFORM_PLATFORM_H
@@ -45,64 +46,84 @@ struct adapter_common {
         bool commands; /* /new, /stop ... are understood; not written: unless ops->for_programs */
         char *ca_file; /* certificates its connections trust; NULL: the system's */
         struct {
-                double per_second, per_chat_per_second, per_group_per_minute; /* -1: the platform's default */
+                /* -1: the platform's default */
+                double per_second, per_chat_per_second, per_group_per_minute;
         } pace;
 };
 extern const struct setting adapter_common_settings[];
 
 /* How a bot behaves where people chat; each may be set for an adapter. 0: never. */
 struct platform_manners {
-        int64_t conversation_seconds; /* after an exchange in a group, the same person is understood without a mention */
-        int64_t dm_conversation_seconds; /* a session in a DM ends so long after the last exchange */
-        int64_t thread_chars;            /* longer answers in a group begin a thread */
-        int64_t slow_ms;                 /* a message in a group is marked when its answer takes longer */
+        /* after an exchange in a group, the same person is understood without a mention */
+        int64_t conversation_seconds;
+        /* a session in a DM ends so long after the last exchange */
+        int64_t dm_conversation_seconds;
+        int64_t thread_chars; /* longer answers in a group begin a thread */
+        /* a message in a group is marked when its answer takes longer */
+        int64_t slow_ms;
 };
 
 struct platform_ops {
         const char *name; /* "telegram" */
         const char *help;
-        unsigned can;                /* ADAPTER_* of road.h; an adapter may narrow it by its settings */
+        /* ADAPTER_* of road.h; an adapter may narrow it by its settings */
+        unsigned can;
         struct markdown_limits text; /* dialect, unit, longest message and caption */
-        bool as_written;     /* whoever reads here renders Markdown: the text passes unchanged, in one part */
-        int64_t debounce_ms; /* default */
+        /* whoever reads here renders Markdown: the text passes unchanged, in one part */
+        bool as_written;
+        int64_t debounce_ms;             /* default */
         struct platform_manners manners; /* default */
         struct pace_limits pace;         /* default */
-        bool for_programs; /* not people but programs write here: chat commands are text like any other */
-        bool trusted; /* whoever can write here has shown a key already: no access rules, no mention needed */
+        /* not people but programs write here: chat commands are text like any other */
+        bool for_programs;
+        /* whoever can write here has shown a key already: no access rules, no mention needed */
+        bool trusted;
         const struct setting *settings; /* own keys, into a struct of conf_size bytes */
         size_t conf_size;
         int (*check)(struct settings_source *src, const char *path, const void *conf,
-                     struct error *err);                   /* optional */
-        int (*open)(struct adapter *a, struct error *err); /* begins; adapter_ready or adapter_lost follow */
+                     struct error *err); /* optional */
+        /* begins; adapter_ready or adapter_lost follow */
+        int (*open)(struct adapter *a, struct error *err);
         void (*close)(struct adapter *a);
-        void (*send)(struct adapter *a, const struct delivery *d);      /* NULL with ADAPTER_JOURNALED */
+        /* NULL with ADAPTER_JOURNALED */
+        void (*send)(struct adapter *a, const struct delivery *d);
         void (*reconcile)(struct adapter *a, const struct delivery *d); /* with ADAPTER_READBACK */
         unsigned (*abilities)(const struct adapter *a);                 /* NULL: `can` */
-        bool (*is_group)(const struct adapter *a, const char *channel); /* for pacing; NULL: never */
-        /* `@name` in a text we send becomes a mention: see markdown_mention_fn. NULL: names stay text. */
+        /* for pacing; NULL: never */
+        bool (*is_group)(const struct adapter *a, const char *channel);
+        /*
+         * `@name` in a text we send becomes a mention: see markdown_mention_fn. NULL: names stay
+         * text.
+         */
         bool (*mention)(const struct adapter *a, struct slice name, struct buf *out);
         /*
-         * A post to /api/v2/channels/<platform>/<adapter>/webhook; NULL: it takes none. Nobody has asked for a key: the platform checks the
-         * post's own proof, and answers the exchange, now or later.
+         * A post to /api/v2/channels/<platform>/<adapter>/webhook; NULL: it takes none. Nobody has
+         * asked for a key: the platform checks the post's own proof, and answers the exchange, now
+         * or later.
          */
         void (*webhook)(struct adapter *a, struct http_exchange *x);
         /*
-         * What the head of such a post proves, asked before its body is read and again before `webhook`: strangers must not fill our memory.
-         * Answers and returns false when it is refused. NULL: only the body can prove it.
+         * What the head of such a post proves, asked before its body is read and again before
+         * `webhook`: strangers must not fill our memory. Answers and returns false when it is
+         * refused. NULL: only the body can prove it.
          */
         bool (*webhook_admits)(struct adapter *a, struct http_exchange *x);
-        /* The last messages of a channel, asked of the platform now: one call of done, later. NULL: it cannot. */
+        /*
+         * The last messages of a channel, asked of the platform now: one call of done, later. NULL:
+         * it cannot.
+         */
         void (*recall)(struct adapter *a, const char *channel, const char *thread, unsigned limit,
                        recall_fn *done, void *arg);
         /* The id a thread begun at this message would have. NULL: there are no threads. */
         const char *(*thread_at)(const struct adapter *a, const struct incoming *in);
-        const struct platform_tool
-                *tools; /* what agents and the API may call; ends with a NULL name; NULL: none */
+        /* what agents and the API may call; ends with a NULL name; NULL: none */
+        const struct platform_tool *tools;
 };
 
 /*
- * A function of a platform that answers at once instead of through the outbox: reading, listing, looking up. What sends goes through the outbox
- * all the same. One call of done, later: result is JSON text, or err says why not.
+ * A function of a platform that answers at once instead of through the outbox: reading, listing,
+ * looking up. What sends goes through the outbox all the same. One call of done, later: result is
+ * JSON text, or err says why not.
  */
 typedef void platform_tool_fn(void *arg, const char *result, const struct error *err);
 struct platform_tool {
@@ -112,7 +133,8 @@ struct platform_tool {
         void (*call)(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg);
 };
 
-extern const struct platform_ops *const platform_kinds[]; /* NULL-terminated: the table of platforms */
+/* NULL-terminated: the table of platforms */
+extern const struct platform_ops *const platform_kinds[];
 
 enum adapter_state { ADAPTER_OFF, ADAPTER_CONNECTING, ADAPTER_UP, ADAPTER_LOST, ADAPTER_STOPPED };
 
@@ -155,8 +177,8 @@ struct adapter_conf {
         void *conf;
         json_t *raw;
 };
-struct adapter_conf *adapter_conf_read(struct settings_source *src, const char *name, const json_t *object,
-                                       struct error *err);
+struct adapter_conf *adapter_conf_read(struct settings_source *src, const char *name,
+                                       const json_t *object, struct error *err);
 struct adapter_conf *adapter_conf_make(const char *name, const char *type, const char *json,
                                        struct error *err);
 void adapter_conf_free(struct adapter_conf *c);
@@ -165,20 +187,28 @@ void adapter_conf_free(struct adapter_conf *c);
 
 struct adapters;
 struct adapters *adapters_new(struct loop *l, struct http_client *http, const char *dir);
-/* The road comes later: it needs our hooks to be opened. Before adapters_apply; NULL when the road is about to close. */
+/*
+ * The road comes later: it needs our hooks to be opened. Before adapters_apply; NULL when the road
+ * is about to close.
+ */
 void adapters_set_road(struct adapters *as, struct road *r);
 /* http.publicUrl, copied; NULL: there is none. Adapters that are opened afterwards see it. */
 void adapters_set_public_url(struct adapters *as, const char *url);
-/* Where changes of state are journaled (adapter.connected, adapter.lost, adapter.stopped). Without it, or with NULL, they are only logged. */
+/*
+ * Where changes of state are journaled (adapter.connected, adapter.lost, adapter.stopped). Without
+ * it, or with NULL, they are only logged.
+ */
 void adapters_set_journal(struct adapters *as, struct store *s, struct bus *b);
 /* Closes the connections. Sends in flight are not reported: the next road_open resumes them. */
 void adapters_free(struct adapters *as);
 /*
- * Reconciles: starts what is new, stops what is gone, restarts what changed, leaves the rest connected. Takes the confs over: each
- * element is NULL afterwards. An adapter that cannot be opened is STOPPED and says why; the others are not harmed. -1, with nothing
- * changed: a name is there twice.
+ * Reconciles: starts what is new, stops what is gone, restarts what changed, leaves the rest
+ * connected. Takes the confs over: each element is NULL afterwards. An adapter that cannot be
+ * opened is STOPPED and says why; the others are not harmed. -1, with nothing changed: a name is
+ * there twice.
  */
-int adapters_apply(struct adapters *as, struct adapter_conf **confs, size_t count, struct error *err);
+int adapters_apply(struct adapters *as, struct adapter_conf **confs, size_t count,
+                   struct error *err);
 struct adapter *adapters_find(struct adapters *as, const char *name);
 void adapters_each(struct adapters *as, void (*fn)(void *arg, struct adapter *a), void *arg);
 
@@ -190,8 +220,12 @@ int adapters_render(void *adapters, const char *adapter, const char *text, struc
                     struct error *err);
 int adapters_caption(void *adapters, const char *adapter, const char *text, struct rendered *out,
                      struct error *err);
-/* The platform's part of how turns are answered in such a chat: part_delay_ms, and in groups thread_chars and slow_ms. */
-void adapters_terms(void *adapters, const char *adapter, enum chat_kind chat, struct turn_terms *out);
+/*
+ * The platform's part of how turns are answered in such a chat: part_delay_ms, and in groups
+ * thread_chars and slow_ms.
+ */
+void adapters_terms(void *adapters, const char *adapter, enum chat_kind chat,
+                    struct turn_terms *out);
 void adapters_send(void *adapters, const struct delivery *d);
 void adapters_reconcile(void *adapters, const struct delivery *d);
 void adapters_recall(void *adapters, const char *adapter, const char *channel, const char *thread,

@@ -57,7 +57,8 @@ void adapters_tool(void *adapters, const char *adapter, const char *tool, const 
         else if (!t)
                 error_set(&err, ERR_MISSING, "adapter '%s' has no tool '%.60s'", adapter, tool);
         else if (!a->self || a->state == ADAPTER_STOPPED)
-                error_set(&err, ERR_CONFLICT, "%s", a->why[0] ? a->why : "the adapter is switched off");
+                error_set(&err, ERR_CONFLICT, "%s",
+                          a->why[0] ? a->why : "the adapter is switched off");
         else if (!as->road)
                 error_set(&err, ERR_CANCELLED, "the program is about to end");
         if (t && err.kind == ERR_NONE)

@@ -12,7 +12,8 @@ char *workspace_file(const char *dir, const char *path, struct error *err)
         char *root = mem_printf("%s/workspace", dir), *wanted = mem_printf("%s/%s", root, path);
         char real_root[PATH_MAX], real[PATH_MAX];
         bool inside = realpath(root, real_root) && realpath(wanted, real) &&
-                      strncmp(real, real_root, strlen(real_root)) == 0 && real[strlen(real_root)] == '/';
+                      strncmp(real, real_root, strlen(real_root)) == 0 &&
+                      real[strlen(real_root)] == '/';
 
         free(root);
         free(wanted);

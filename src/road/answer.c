@@ -1,8 +1,9 @@
 /*
  * answer: the deliveries that a turn's end brings forth.
  *
- * The text is cut into messages for the place the question came from, or for a thread that begins at the question. An agent that only reads along may
- * have nothing to say; then nothing is said, and the record tells so.
+ * The text is cut into messages for the place the question came from, or for a thread that begins
+ * at the question. An agent that only reads along may have nothing to say; then nothing is said,
+ * and the record tells so.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +44,10 @@ void answer_release(struct answer *a)
 
 /* ---- the text ---- */
 
-/* {"text": ..., "plain": ..., "replyTo": ..., "answers": [...]}: what the adapter needs and what the story tells. */
+/*
+ * {"text": ..., "plain": ..., "replyTo": ..., "answers": [...]}: what the adapter needs and what
+ * the story tells.
+ */
 static void part_payload(const struct turn *t, const char *text, const char *plain, bool refers,
                          struct buf *out)
 {
@@ -60,14 +64,16 @@ static void add_part(struct turn *t, struct answer *a, const char *text, const c
 {
         struct road *r = t->road;
         bool first = a->said == 0;
-        bool edits = first && t->draft_delivery != 0 && !a->thread; /* the draft becomes the first part */
+        /* the draft becomes the first part */
+        bool edits = first && t->draft_delivery != 0 && !a->thread;
         struct buf payload;
         struct out *o;
 
         buf_init(&payload, 0);
         part_payload(t, text, plain, first && a->refers, &payload);
-        o = out_new(r->next_delivery++, t->run.id, t->adapter, t->channel, a->thread ? a->thread : t->thread,
-                    edits ? "edit" : "send", PACE_FINAL, payload.data, t->trace);
+        o = out_new(r->next_delivery++, t->run.id, t->adapter, t->channel,
+                    a->thread ? a->thread : t->thread, edits ? "edit" : "send", PACE_FINAL,
+                    payload.data, t->trace);
         buf_release(&payload);
         if (edits)
                 o->ref = t->draft_delivery;
@@ -100,7 +106,8 @@ static void add_message(struct turn *t, struct answer *a, const char *text)
 
 /* ---- a thread of its own ---- */
 
-static bool wants_thread(const struct turn *t, const struct turn_terms *terms, const struct turn_reply *reply)
+static bool wants_thread(const struct turn *t, const struct turn_terms *terms,
+                         const struct turn_reply *reply)
 {
         if (reply->kind != ERR_NONE || t->thread || !t->road->hooks.thread_at ||
             last_input(t)->chat != CHAT_GROUP || !last_input(t)->id)
@@ -108,7 +115,8 @@ static bool wants_thread(const struct turn *t, const struct turn_terms *terms, c
         if (strcmp(terms->mode, MODE_THREAD) == 0)
                 return true;
         return terms->thread_chars > 0 &&
-               utf8_length(reply->text, strlen(reply->text), UTF8_CODE_POINTS) > (size_t)terms->thread_chars;
+               utf8_length(reply->text, strlen(reply->text), UTF8_CODE_POINTS) >
+                       (size_t)terms->thread_chars;
 }
 
 /* The first line of what was asked, or the emoji and the first line of what it was put on. */
@@ -116,7 +124,8 @@ static void thread_name(const struct incoming *in, struct buf *payload)
 {
         const char *said = in->emoji ? in->raw_text : in->text;
         const char *text = said ? said + strspn(said, " \t\r\n") : "";
-        size_t line = strcspn(text, "\r\n"), n = utf8_prefix(text, line, UTF8_CODE_POINTS, THREAD_NAME_CHARS);
+        size_t line = strcspn(text, "\r\n"),
+               n = utf8_prefix(text, line, UTF8_CODE_POINTS, THREAD_NAME_CHARS);
         struct buf name;
 
         buf_init(&name, 0);
@@ -148,8 +157,8 @@ static void begin_thread(struct turn *t, struct answer *a)
         thread_name(in, &payload);
         jsonw_str(&payload, "turnId", t->key);
         jsonw_close(&payload, '}');
-        o = out_new(r->next_delivery++, t->run.id, t->adapter, t->channel, a->thread, "thread", PACE_FINAL,
-                    payload.data, t->trace);
+        o = out_new(r->next_delivery++, t->run.id, t->adapter, t->channel, a->thread, "thread",
+                    PACE_FINAL, payload.data, t->trace);
         buf_release(&payload);
         out_set_expiry(r, o);
         answer_add(a, o);
@@ -163,8 +172,8 @@ static void remove_draft(struct turn *t, struct answer *a)
 
         if (t->draft_delivery == 0)
                 return;
-        o = out_new(r->next_delivery++, t->run.id, t->adapter, t->channel, t->thread, "delete", PACE_EDIT,
-                    "{}", t->trace);
+        o = out_new(r->next_delivery++, t->run.id, t->adapter, t->channel, t->thread, "delete",
+                    PACE_EDIT, "{}", t->trace);
         o->ref = t->draft_delivery;
         out_set_expiry(r, o);
         answer_add(a, o);
@@ -172,16 +181,23 @@ static void remove_draft(struct turn *t, struct answer *a)
 
 /* ---- nothing to say ---- */
 
-/* Why the answer is not posted; NULL: it is. Yours to free. Nobody has asked an agent that reads along, so its failures are not told in the chat either. */
-static char *silence_of(const struct turn *t, const struct turn_terms *terms, const struct turn_reply *reply)
+/*
+ * Why the answer is not posted; NULL: it is. Yours to free. Nobody has asked an agent that reads
+ * along, so its failures are not told in the chat either.
+ */
+static char *silence_of(const struct turn *t, const struct turn_terms *terms,
+                        const struct turn_reply *reply)
 {
         if (strcmp(terms->mode, MODE_SILENT) == 0)
-                return mem_printf("the rule runs agent '%s' without posting what it says", t->agent);
+                return mem_printf("the rule runs agent '%s' without posting what it says",
+                                  t->agent);
         if (strcmp(terms->mode, MODE_AMBIENT) != 0)
                 return NULL;
         if (reply->kind != ERR_NONE)
                 return mem_printf("agent '%s' only reads along here", t->agent);
-        return silence_is(terms, reply->text) ? mem_printf("agent '%s' had nothing to say", t->agent) : NULL;
+        return silence_is(terms, reply->text)
+                       ? mem_printf("agent '%s' had nothing to say", t->agent)
+                       : NULL;
 }
 
 /* ---- all of it ---- */
@@ -195,7 +211,8 @@ void answer_make(struct turn *t, const struct turn_reply *reply, struct answer *
         /* who joins in answers nobody in particular, unless there is a place for the answer */
         a->refers = strcmp(terms.mode, MODE_AMBIENT) != 0 || last_input(t)->is_awaited;
         a->part_delay_ms = terms.part_delay_ms;
-        a->journaled = (r->hooks.adapter_abilities(r->hooks.ctx, t->adapter) & ADAPTER_JOURNALED) != 0;
+        a->journaled =
+                (r->hooks.adapter_abilities(r->hooks.ctx, t->adapter) & ADAPTER_JOURNALED) != 0;
         draft_supersede(t, a);
         a->silent = silence_of(t, &terms, reply);
         if (!a->silent && reply->text && reply->text[0] != '\0') {

@@ -1,8 +1,10 @@
 /*
  * change: somebody edits or deletes a message that is not answered yet.
  *
- * While the message waits, its turn reads the new text, or does without it; a turn with nothing left to answer is cancelled. Once the turn runs, a
- * deleted question stops it. The journal keeps what was written first: the trigger log names the edit whose text counts, and a restart reads that.
+ * While the message waits, its turn reads the new text, or does without it; a turn with nothing
+ * left to answer is cancelled. Once the turn runs, a deleted question stops it. The journal keeps
+ * what was written first: the trigger log names the edit whose text counts, and a restart reads
+ * that.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +30,8 @@ struct change {
 
 static char *input_key(const struct incoming *in)
 {
-        return mem_printf("%s%s%s%s%s", in->adapter, ROAD_KEY_BREAK, in->channel, ROAD_KEY_BREAK, in->id);
+        return mem_printf("%s%s%s%s%s", in->adapter, ROAD_KEY_BREAK, in->channel, ROAD_KEY_BREAK,
+                          in->id);
 }
 
 static bool is_indexed(const struct incoming *in)
@@ -86,7 +89,8 @@ static struct turn *find(const struct road *r, const struct incoming *in, unsign
 
 static int write_edit(struct store_tx *tx, const struct change *c, struct error *err)
 {
-        struct store_stmt *s = store_prepare(tx, "UPDATE trigger_log SET changed_by = ?2 WHERE event = ?1");
+        struct store_stmt *s =
+                store_prepare(tx, "UPDATE trigger_log SET changed_by = ?2 WHERE event = ?1");
 
         store_bind_int(s, 1, c->event);
         store_bind_int(s, 2, c->by);
@@ -96,14 +100,16 @@ static int write_edit(struct store_tx *tx, const struct change *c, struct error 
 static int write_removal(struct store_tx *tx, const struct change *c, struct error *err)
 {
         struct store_stmt *s = store_prepare(
-                tx, "UPDATE turns SET inputs = ?2 WHERE id = ?1 AND state IN ('queued', 'running')");
+                tx,
+                "UPDATE turns SET inputs = ?2 WHERE id = ?1 AND state IN ('queued', 'running')");
 
         store_bind_int(s, 1, c->turn);
         store_bind_text(s, 2, c->inputs);
         if (store_run(s, err) < 0)
                 return -1;
-        s = store_prepare(tx, "UPDATE trigger_log SET status = 'cancelled', error = ?2 WHERE event = ?1 AND "
-                              "status = 'queued'");
+        s = store_prepare(
+                tx, "UPDATE trigger_log SET status = 'cancelled', error = ?2 WHERE event = ?1 AND "
+                    "status = 'queued'");
         store_bind_int(s, 1, c->event);
         store_bind_text(s, 2, "it was deleted before it was answered");
         return store_run(s, err);
@@ -159,19 +165,24 @@ static struct change *change_begin(struct turn *t, unsigned at)
 
 static bool waits(const struct turn *t)
 {
-        return !t->cancel_why && (t->state == TURN_QUEUED || (t->state == TURN_STORING && !t->starts_now));
+        return !t->cancel_why &&
+               (t->state == TURN_QUEUED || (t->state == TURN_STORING && !t->starts_now));
 }
 
 static bool runs(const struct turn *t)
 {
-        return !t->cancel_why && (t->state == TURN_STARTING || t->state == TURN_RUNNING || t->starts_now) &&
+        return !t->cancel_why &&
+               (t->state == TURN_STARTING || t->state == TURN_RUNNING || t->starts_now) &&
                t->state != TURN_ENDING;
 }
 
-/* Who deletes is often not told, and may be a moderator; only the author can change what he said. */
+/*
+ * Who deletes is often not told, and may be a moderator; only the author can change what he said.
+ */
 static bool is_author(const struct incoming *said, const struct incoming *edit)
 {
-        return !said->sender_id || !edit->sender_id || strcmp(said->sender_id, edit->sender_id) == 0;
+        return !said->sender_id || !edit->sender_id ||
+               strcmp(said->sender_id, edit->sender_id) == 0;
 }
 
 static struct change *edit(struct turn *t, unsigned at, const struct incoming *in, char **reason)
@@ -190,7 +201,10 @@ static struct change *edit(struct turn *t, unsigned at, const struct incoming *i
         return c;
 }
 
-/* Without those that were deleted while it runs, which nobody finds any more: the next life does not read them. */
+/*
+ * Without those that were deleted while it runs, which nobody finds any more: the next life does
+ * not read them.
+ */
 static char *inputs_left(const struct turn *t)
 {
         struct buf inputs;
@@ -209,7 +223,8 @@ static void take_out(struct turn *t, unsigned at, struct change *c)
         change_unindex(t, t->inputs[at]);
         c->old = t->inputs[at];
         c->joined = true;
-        memmove(&t->inputs[at], &t->inputs[at + 1], (t->input_count - at - 1) * sizeof(t->inputs[0]));
+        memmove(&t->inputs[at], &t->inputs[at + 1],
+                (t->input_count - at - 1) * sizeof(t->inputs[0]));
         t->input_count--;
         t->lane->mailbox--;
         t->joining++;
@@ -238,12 +253,14 @@ static struct change *delete (struct turn *t, unsigned at, char **reason)
                 *reason = mem_printf("cancelled %s: %s", t->key, WHY_DELETED);
         } else {
                 c->inputs = inputs_left(t);
-                *reason = mem_printf("one of several messages of %s, which goes on with the others", t->key);
+                *reason = mem_printf("one of several messages of %s, which goes on with the others",
+                                     t->key);
         }
         return c;
 }
 
-struct effect *change_new(struct road *r, const struct incoming *in, struct turn **turn, char **reason)
+struct effect *change_new(struct road *r, const struct incoming *in, struct turn **turn,
+                          char **reason)
 {
         bool edited = strcmp(in->type, EVENT_MESSAGE_EDITED) == 0;
         struct change *c;

@@ -1,8 +1,9 @@
 /*
  * command: what a message to the bot itself asks for.
  *
- * A command is no turn: it never waits for one, and it is carried out by the transaction of its decision. What is to be stopped is marked there, so that
- * a stop holds even if the process ends before the turns do.
+ * A command is no turn: it never waits for one, and it is carried out by the transaction of its
+ * decision. What is to be stopped is marked there, so that a stop holds even if the process ends
+ * before the turns do.
  */
 #include <stdlib.h>
 
@@ -39,9 +40,10 @@ const char *command_name(enum road_command what)
 static int write_new(struct store_tx *tx, const struct command *c, struct error *err)
 {
         struct store_stmt *s = store_prepare(
-                tx, "UPDATE conversations SET history_from = (SELECT coalesce(max(id), 0) FROM transcript),"
-                    " history_turn = ?5 WHERE adapter = ?1 AND channel = ?2 AND coalesce(thread, '') = ?3"
-                    " AND coalesce(person, '') = ?4");
+                tx,
+                "UPDATE conversations SET history_from = (SELECT coalesce(max(id), 0) FROM transcript),"
+                " history_turn = ?5 WHERE adapter = ?1 AND channel = ?2 AND coalesce(thread, '') = ?3"
+                " AND coalesce(person, '') = ?4");
 
         store_bind_text(s, 1, c->whose.adapter);
         store_bind_text(s, 2, c->whose.channel);
@@ -93,7 +95,8 @@ static void begin_anew(struct command *c, struct buf *answer)
         c->from_turn = c->road->next_turn;
         if (here) {
                 LIST_FOREACH(lane, &here->lanes, in_place)
-                        lane->joins_from = c->from_turn; /* what comes from now on is no part of what waits */
+                        /* what comes from now on is no part of what waits */
+                        lane->joins_from = c->from_turn;
         }
         buf_addstr(answer, "A new conversation begins. What was said before no longer counts.");
 }
@@ -174,7 +177,8 @@ static void say_lane(const struct road *r, const struct lane *lane, struct buf *
         buf_addch(answer, '.');
 }
 
-static void look_at(struct command *c, const struct place *place, struct haul *haul, struct buf *answer)
+static void look_at(struct command *c, const struct place *place, struct haul *haul,
+                    struct buf *answer)
 {
         const struct lane *lane;
 

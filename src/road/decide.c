@@ -1,8 +1,9 @@
 /*
  * decide: what is to become of each event, and its place in a conversation.
  *
- * Events are decided in the order of their commit. Decisions that gather while one write is under way go into the next, so a flood of events
- * costs few transactions. A decision is made once, in memory; its write is repeated until it is stored, and until then the cursor "dispatch" has not
+ * Events are decided in the order of their commit. Decisions that gather while one write is under
+ * way go into the next, so a flood of events costs few transactions. A decision is made once, in
+ * memory; its write is repeated until it is stored, and until then the cursor "dispatch" has not
  * moved: after a crash the events are simply decided again.
  */
 #include <stdlib.h>
@@ -27,22 +28,25 @@ struct placed {
         struct incoming *in; /* NEW_TURN, JOINED: the turn's; else ours */
         struct turn *turn;
         char *reason;
-        char *agent, *rule;    /* of the decision, also for skipped ones */
-        char *inputs;          /* the turn's input numbers after this event */
-        int64_t due_ms;        /* wall clock */
-        int64_t known;         /* the lane's conversation when it has one already */
-        int64_t conversation;  /* result; written anew each time the write is repeated */
-        int64_t begun;         /* result, of a lane that was not known: the turn with which it began anew */
+        char *agent, *rule;   /* of the decision, also for skipped ones */
+        char *inputs;         /* the turn's input numbers after this event */
+        int64_t due_ms;       /* wall clock */
+        int64_t known;        /* the lane's conversation when it has one already */
+        int64_t conversation; /* result; written anew each time the write is repeated */
+        /* result, of a lane that was not known: the turn with which it began anew */
+        int64_t begun;
         struct turn_anew anew; /* result, likewise */
         struct lane_name lane; /* whose conversation it belongs to; agent NULL: nobody's */
         char *lane_key;        /* the same as a key */
         bool remembered;       /* SKIPPED: the conversation's history gets it all the same */
         struct road_also also;
         struct effect *effect; /* CARRIED_OUT: what is changed; may be NULL */
-        bool asks_story;       /* CARRIED_OUT: the notice is what is stored about an earlier message */
-        struct buf story;      /* the same; written anew each time the read is repeated */
-        struct out *notice;    /* without a turn: what the sender is told, or that nothing is; may be NULL */
-        bool journaled;        /* the notice is sent by being stored */
+        /* CARRIED_OUT: the notice is what is stored about an earlier message */
+        bool asks_story;
+        struct buf story; /* the same; written anew each time the read is repeated */
+        /* without a turn: what the sender is told, or that nothing is; may be NULL */
+        struct out *notice;
+        bool journaled; /* the notice is sent by being stored */
 };
 
 struct decisions {
@@ -79,8 +83,12 @@ static bool is_answered(const char *mode)
         return strcmp(mode, MODE_AMBIENT) != 0 && strcmp(mode, MODE_SILENT) != 0;
 }
 
-/* Rules may send to one agent what is to be answered and what is not: a question must not share the silence of other messages. */
-static bool suits(struct road *r, struct turn *t, const struct incoming *in, const struct decision *d)
+/*
+ * Rules may send to one agent what is to be answered and what is not: a question must not share the
+ * silence of other messages.
+ */
+static bool suits(struct road *r, struct turn *t, const struct incoming *in,
+                  const struct decision *d)
 {
         const char *mode = terms_mode(r, in, d->rule);
         struct turn_terms theirs;
@@ -105,8 +113,9 @@ static bool is_closed(struct road *r, const struct turn *t)
 }
 
 /*
- * A waiting turn takes another message of its sender while its window is open. An agent that reads several at once is given everything that
- * came while the lane was busy, whoever wrote it; but two people who begin in the same moment are two questions.
+ * A waiting turn takes another message of its sender while its window is open. An agent that reads
+ * several at once is given everything that came while the lane was busy, whoever wrote it; but two
+ * people who begin in the same moment are two questions.
  */
 static bool may_join(struct road *r, struct turn *t, const struct incoming *in, int64_t now)
 {
@@ -120,7 +129,10 @@ static bool may_join(struct road *r, struct turn *t, const struct incoming *in, 
                (r->hooks.agent_abilities(r->hooks.ctx, t->agent) & AGENT_BATCHES) != 0;
 }
 
-/* The turn that waits for the message, NULL: a new one. Never one before the last of the same person. */
+/*
+ * The turn that waits for the message, NULL: a new one. Never one before the last of the same
+ * person.
+ */
 static struct turn *find_waiting(struct road *r, struct lane *lane, const struct incoming *in,
                                  const struct decision *d)
 {
@@ -146,14 +158,15 @@ static void join(struct turn *t, struct placed *p, const struct decision *d, int
         t->lane->mailbox++;
         if (due > t->due_limit)
                 due = t->due_limit;
-        t->due_ms += due - t->due_mono; /* by the clock of its beginning, however the clock jumped since */
+        /* by the clock of its beginning, however the clock jumped since */
+        t->due_ms += due - t->due_mono;
         t->due_mono = due;
         p->placing = JOINED;
         p->turn = t;
 }
 
-static void begin_turn(struct road *r, struct lane *lane, struct placed *p, const struct decision *d,
-                       int64_t now)
+static void begin_turn(struct road *r, struct lane *lane, struct placed *p,
+                       const struct decision *d, int64_t now)
 {
         struct turn *t = turn_new(r, lane, d->agent, d->rule, p->in->trace);
 
@@ -163,9 +176,11 @@ static void begin_turn(struct road *r, struct lane *lane, struct placed *p, cons
         turn_add_input(t, p->in);
         t->due_mono = now + d->debounce_ms;
         t->due_ms = clock_wall_ms() + d->debounce_ms;
-        t->due_limit = now + (d->debounce_max_ms > d->debounce_ms ? d->debounce_max_ms : d->debounce_ms);
+        t->due_limit =
+                now + (d->debounce_max_ms > d->debounce_ms ? d->debounce_max_ms : d->debounce_ms);
         t->starts_now = d->debounce_ms == 0 && !lane->running && TAILQ_EMPTY(&lane->waiting) &&
-                        turn_may_start(r, p->in->adapter) && flight_is_free(r, t->agent, t->session);
+                        turn_may_start(r, p->in->adapter) &&
+                        flight_is_free(r, t->agent, t->session);
         if (t->starts_now) {
                 lane_run(t);
                 t->run.attempt = 1;
@@ -185,8 +200,9 @@ static void place_in_lane(struct road *r, struct placed *p, struct decision *d)
         struct buf inputs;
 
         if (lane->mailbox >= r->limits.mailbox) {
-                p->reason = mem_printf("%lld messages already wait in this conversation (limits.mailbox)",
-                                       (long long)lane->mailbox);
+                p->reason = mem_printf(
+                        "%lld messages already wait in this conversation (limits.mailbox)",
+                        (long long)lane->mailbox);
                 return;
         }
         if (p->in->more_follows && d->debounce_ms < PARTS_MS)
@@ -224,9 +240,10 @@ static void make_notice(struct road *r, struct placed *p, const char *text)
         jsonw_opt(&payload, "plain", parts.count > 0 ? parts.parts[0].plain : NULL);
         jsonw_opt(&payload, "replyTo", p->in->id);
         jsonw_close(&payload, '}');
-        p->notice = out_new(r->next_delivery++, 0, p->in->adapter, p->in->channel, p->in->thread, "send",
-                            PACE_FINAL, payload.data, p->in->trace);
-        p->journaled = (r->hooks.adapter_abilities(r->hooks.ctx, p->in->adapter) & ADAPTER_JOURNALED) != 0;
+        p->notice = out_new(r->next_delivery++, 0, p->in->adapter, p->in->channel, p->in->thread,
+                            "send", PACE_FINAL, payload.data, p->in->trace);
+        p->journaled =
+                (r->hooks.adapter_abilities(r->hooks.ctx, p->in->adapter) & ADAPTER_JOURNALED) != 0;
         out_set_expiry(r, p->notice);
         buf_release(&payload);
         rendered_release(&parts);
@@ -246,7 +263,10 @@ static void carry_out(struct road *r, struct placed *p, enum road_command what)
         buf_release(&answer);
 }
 
-/* An edit or a deletion of a message that is still to be answered concerns nobody but the turn that has it. */
+/*
+ * An edit or a deletion of a message that is still to be answered concerns nobody but the turn that
+ * has it.
+ */
 static bool is_change(struct road *r, struct placed *p)
 {
         struct turn *t;
@@ -299,7 +319,8 @@ static void place(struct road *r, struct placed *p, struct incoming *in)
 
 /* ---- writing decisions ---- */
 
-static int write_turn(struct store_tx *tx, struct decisions *ds, struct placed *p, struct error *err)
+static int write_turn(struct store_tx *tx, struct decisions *ds, struct placed *p,
+                      struct error *err)
 {
         struct turn *t = p->turn;
         struct store_stmt *s;
@@ -310,10 +331,11 @@ static int write_turn(struct store_tx *tx, struct decisions *ds, struct placed *
                 return -1;
         if (anew_look(tx, &p->lane, p->in->sender_id, t->run.id, &p->anew, err) < 0)
                 return -1;
-        s = store_prepare(tx, "INSERT INTO turns(id, conversation, agent, rule, state, inputs, trace, "
-                              "attempt, fence, owner,"
-                              " due_ms, created_ms, started_ms, session, terms)"
-                              " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?9, ?10, ?11, ?12, ?13, ?14)");
+        s = store_prepare(
+                tx, "INSERT INTO turns(id, conversation, agent, rule, state, inputs, trace, "
+                    "attempt, fence, owner,"
+                    " due_ms, created_ms, started_ms, session, terms)"
+                    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?9, ?10, ?11, ?12, ?13, ?14)");
         store_bind_int(s, 1, t->run.id);
         store_bind_int(s, 2, p->conversation);
         store_bind_text(s, 3, t->agent);
@@ -338,7 +360,8 @@ static int write_turn(struct store_tx *tx, struct decisions *ds, struct placed *
 
 static int write_join(struct store_tx *tx, const struct placed *p, struct error *err)
 {
-        struct store_stmt *s = store_prepare(tx, "UPDATE turns SET inputs = ?2, due_ms = ?3 WHERE id = ?1");
+        struct store_stmt *s =
+                store_prepare(tx, "UPDATE turns SET inputs = ?2, due_ms = ?3 WHERE id = ?1");
 
         store_bind_int(s, 1, p->turn->run.id);
         store_bind_text(s, 2, p->inputs);
@@ -356,10 +379,11 @@ static int write_log(struct store_tx *tx, const struct decisions *ds, const stru
                      struct error *err)
 {
         struct store_stmt *s = store_prepare(
-                tx, "INSERT INTO trigger_log(event, time_ms, event_type, adapter, channel, thread, sender,"
-                    " sender_name, agent, rule, turn, trace, status, reason)"
-                    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
-                    " ON CONFLICT(event) DO NOTHING");
+                tx,
+                "INSERT INTO trigger_log(event, time_ms, event_type, adapter, channel, thread, sender,"
+                " sender_name, agent, rule, turn, trace, status, reason)"
+                " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
+                " ON CONFLICT(event) DO NOTHING");
 
         store_bind_int(s, 1, p->in->event);
         store_bind_int(s, 2, ds->now_ms);
@@ -381,7 +405,8 @@ static int write_log(struct store_tx *tx, const struct decisions *ds, const stru
         return store_run(s, err);
 }
 
-static int write_notice(struct store_tx *tx, struct decisions *ds, const struct placed *p, struct error *err)
+static int write_notice(struct store_tx *tx, struct decisions *ds, const struct placed *p,
+                        struct error *err)
 {
         return p->notice ? out_store(tx, &ds->batch, p->notice, p->journaled, NULL, err) : 0;
 }
@@ -494,7 +519,9 @@ static void on_decided(void *arg)
         }
         for (unsigned i = 0; i < ds->count; i++)
                 on_placed(r, &ds->items[i]);
-        /* a turn may have come due while it was joined, and new turns may be first in their lanes */
+        /*
+         * a turn may have come due while it was joined, and new turns may be first in their lanes
+         */
         for (unsigned i = 0; i < ds->count; i++) {
                 struct turn *t = ds->items[i].turn;
 
@@ -534,7 +561,10 @@ static void on_story(void *arg, const struct error *err)
         store_decisions(ds);
 }
 
-/* Looks at the next pending event. False: its decision needs what those before it have stored, and is kept for the next batch. */
+/*
+ * Looks at the next pending event. False: its decision needs what those before it have stored, and
+ * is kept for the next batch.
+ */
 static bool place_next(struct road *r, struct decisions *ds)
 {
         struct placed *p = &ds->items[ds->count];

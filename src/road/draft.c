@@ -1,11 +1,13 @@
 /*
  * draft: what people see while a turn runs.
  *
- * Typing is shown from a moment after the start until the answer. Where the platform can edit, a growing answer is one message: the first piece is sent as a
- * draft, later pieces edit it, and the turn's final text is an edit of the same message, written in the turn's last transaction. Quick
+ * Typing is shown from a moment after the start until the answer. Where the platform can edit, a
+ * growing answer is one message: the first piece is sent as a draft, later pieces edit it, and the
+ * turn's final text is an edit of the same message, written in the turn's last transaction. Quick
  * answers never get that far: they are simply sent.
  *
- * The draft's delivery number is stored with the turn, so a turn that is run again after a crash goes on in the same message.
+ * The draft's delivery number is stored with the turn, so a turn that is run again after a crash
+ * goes on in the same message.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -119,7 +121,9 @@ static void on_shown(void *arg)
         turn_end_held(t);
 }
 
-/* The text so far as the platform would show it; NULL when there is nothing to show. Yours to free. */
+/*
+ * The text so far as the platform would show it; NULL when there is nothing to show. Yours to free.
+ */
 static char *preview(struct draft *d)
 {
         struct road *r = d->turn->road;
@@ -154,7 +158,8 @@ static void show(struct draft *d, const char *payload)
         w->turn = t;
         w->first = t->draft_delivery == 0;
         if (!w->first)
-                waiting = outbox_waiting_edit(r, t->adapter, t->channel, t->thread, t->draft_delivery, NULL);
+                waiting = outbox_waiting_edit(r, t->adapter, t->channel, t->thread,
+                                              t->draft_delivery, NULL);
         if (waiting)
                 w->replaces = waiting->d.id;
         w->out = out_new(r->next_delivery++, t->run.id, t->adapter, t->channel, t->thread,
@@ -191,8 +196,8 @@ void draft_begin(struct turn *t)
         struct draft *d;
 
         if (strcmp(t->terms.mode, MODE_REPLY) != 0)
-                can &= ~(unsigned)
-                               ADAPTER_STREAMS; /* it is not known yet where the answer will stand, or whether */
+                /* it is not known yet where the answer will stand, or whether */
+                can &= ~(unsigned)ADAPTER_STREAMS;
         if (!(can & (ADAPTER_TYPING | ADAPTER_STREAMS)) || strcmp(t->terms.mode, MODE_SILENT) == 0)
                 return;
         d = mem_zalloc(sizeof(*d));

@@ -1,8 +1,9 @@
 /*
  * ending: a turn's end and its deliveries, in one transaction.
  *
- * State, transcript, trigger log, events and deliveries are written together, and only if the turn's fence still holds: an answer is stored whole and
- * once, or not at all. Nothing is sent before that.
+ * State, transcript, trigger log, events and deliveries are written together, and only if the
+ * turn's fence still holds: an answer is stored whole and once, or not at all. Nothing is sent
+ * before that.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -34,12 +35,14 @@ struct ending {
 
 static int end_row(struct store_tx *tx, struct ending *e, struct error *err)
 {
+        /* it may be tried once more */
         struct store_stmt *s = store_prepare(
-                tx, "UPDATE turns SET state = ?3, ended_ms = ?4, error_kind = ?5, error = ?6, tokens_in = ?7,"
-                    " tokens_out = ?8, cost_microusd = ?9,"
-                    " terms = CASE WHEN ?3 = 'failed' THEN terms END" /* it may be tried once more */
-                    " WHERE id = ?1 AND fence = ?2"
-                    " AND state IN ('queued', 'running')");
+                tx,
+                "UPDATE turns SET state = ?3, ended_ms = ?4, error_kind = ?5, error = ?6, tokens_in = ?7,"
+                " tokens_out = ?8, cost_microusd = ?9,"
+                " terms = CASE WHEN ?3 = 'failed' THEN terms END"
+                " WHERE id = ?1 AND fence = ?2"
+                " AND state IN ('queued', 'running')");
 
         store_bind_int(s, 1, e->turn->run.id);
         store_bind_int(s, 2, e->turn->run.fence);
@@ -59,9 +62,9 @@ static int end_row(struct store_tx *tx, struct ending *e, struct error *err)
 static int say(struct store_tx *tx, const struct ending *e, const char *role, const char *name,
                const char *text, struct error *err)
 {
-        struct store_stmt *s =
-                store_prepare(tx, "INSERT INTO transcript(conversation, turn, role, name, text, time_ms,"
-                                  " session) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)");
+        struct store_stmt *s = store_prepare(
+                tx, "INSERT INTO transcript(conversation, turn, role, name, text, time_ms,"
+                    " session) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)");
 
         if (!text || text[0] == '\0')
                 return 0;
@@ -85,8 +88,8 @@ static int end_transcript(struct store_tx *tx, const struct ending *e, struct er
         for (unsigned i = 0; i < t->input_count; i++) {
                 const struct incoming *in = t->inputs[i];
 
-                if (say(tx, e, "user", in->sender_name ? in->sender_name : in->sender_username, in->text,
-                        err) < 0)
+                if (say(tx, e, "user", in->sender_name ? in->sender_name : in->sender_username,
+                        in->text, err) < 0)
                         return -1;
         }
         return e->answer.silent ? 0 : say(tx, e, "assistant", t->agent, e->text, err);
@@ -98,7 +101,10 @@ static int64_t duration_ms(const struct ending *e)
                                                : 0; /* clocks are set back */
 }
 
-/* Tokens and cost belong to the turn: they stand with its last event, so that sums over the log are right. */
+/*
+ * Tokens and cost belong to the turn: they stand with its last event, so that sums over the log are
+ * right.
+ */
 static int end_log(struct store_tx *tx, const struct ending *e, struct error *err)
 {
         const struct turn *t = e->turn;
@@ -106,9 +112,10 @@ static int end_log(struct store_tx *tx, const struct ending *e, struct error *er
         for (unsigned i = 0; i < t->input_count; i++) {
                 bool last = i + 1 == t->input_count;
                 struct store_stmt *s = store_prepare(
-                        tx, "UPDATE trigger_log SET status = ?2, duration_ms = ?3, tokens_in = ?4,"
-                            " tokens_out = ?5, cost_microusd = ?6, error = ?7, reason = coalesce(?8, reason)"
-                            " WHERE event = ?1");
+                        tx,
+                        "UPDATE trigger_log SET status = ?2, duration_ms = ?3, tokens_in = ?4,"
+                        " tokens_out = ?5, cost_microusd = ?6, error = ?7, reason = coalesce(?8, reason)"
+                        " WHERE event = ?1");
 
                 store_bind_int(s, 1, t->inputs[i]->event);
                 store_bind_text(s, 2, e->state);
@@ -162,8 +169,9 @@ static int end_superseded(struct store_tx *tx, const struct ending *e, struct er
 {
         for (size_t i = 0; i < e->answer.superseded_count; i++) {
                 struct store_stmt *s = store_prepare(
-                        tx, "UPDATE deliveries SET state = 'superseded', ended_ms = ?2 WHERE id = ?1"
-                            " AND state = 'queued'");
+                        tx,
+                        "UPDATE deliveries SET state = 'superseded', ended_ms = ?2 WHERE id = ?1"
+                        " AND state = 'queued'");
 
                 store_bind_int(s, 1, e->answer.superseded[i]);
                 store_bind_int(s, 2, e->now_ms);
@@ -173,7 +181,9 @@ static int end_superseded(struct store_tx *tx, const struct ending *e, struct er
         return 0;
 }
 
-/* Unless another message has the name: a turn that was put back may be given the same answer again. */
+/*
+ * Unless another message has the name: a turn that was put back may be given the same answer again.
+ */
 static int name_answer(struct store_tx *tx, const struct ending *e, struct error *err)
 {
         struct store_stmt *s;
@@ -196,8 +206,8 @@ static int write_ending(struct store_tx *tx, void *arg, struct error *err)
                 return -1;
         if (e->stale)
                 return 0;
-        if (end_transcript(tx, e, err) < 0 || end_log(tx, e, err) < 0 || end_event(tx, e, err) < 0 ||
-            end_superseded(tx, e, err) < 0)
+        if (end_transcript(tx, e, err) < 0 || end_log(tx, e, err) < 0 ||
+            end_event(tx, e, err) < 0 || end_superseded(tx, e, err) < 0)
                 return -1;
         for (size_t i = 0; i < e->answer.count; i++) {
                 if (out_store(tx, &e->batch, e->answer.outs[i], e->answer.journaled, NULL, err) < 0)
@@ -244,8 +254,9 @@ static void on_ended(void *arg)
 
         fault_point("turn.ended");
         if (e->stale)
-                log_warn("an answer came after its turn had been given to somebody else; it is not sent",
-                         LOG_S("turn", t->key));
+                log_warn(
+                        "an answer came after its turn had been given to somebody else; it is not sent",
+                        LOG_S("turn", t->key));
         else
                 count_end(r, e);
         bus_publish(r->bus, &e->batch);
@@ -279,8 +290,8 @@ static void store_end(struct ending *e)
 
         t->ending = NULL;
         answer_make(t, &reply, &e->answer);
-        e->claimed =
-                e->answer.count > 0 && !e->answer.journaled && outbox_claim_with_row(r, e->answer.outs[0]);
+        e->claimed = e->answer.count > 0 && !e->answer.journaled &&
+                     outbox_claim_with_row(r, e->answer.outs[0]);
         e->outcome = (struct turn_outcome){ .answered = e->answer.said > 0,
                                             .thread = e->answer.thread,
                                             .cost_microusd = e->cost_microusd };
@@ -309,7 +320,9 @@ void turn_end(struct turn *t, const struct turn_reply *reply)
         t->state = TURN_ENDING;
         e->turn = t;
         e->kind = reply->kind;
-        e->state = reply->kind == ERR_NONE ? "done" : reply->kind == ERR_CANCELLED ? "cancelled" : "failed";
+        e->state = reply->kind == ERR_NONE        ? "done"
+                   : reply->kind == ERR_CANCELLED ? "cancelled"
+                                                  : "failed";
         e->text = mem_strdup(reply->text);
         e->error = mem_strdup(reply->error);
         e->request_key = mem_strdup(reply->request_key);

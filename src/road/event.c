@@ -160,7 +160,8 @@ struct incoming *incoming_parse(const struct bus_event *e, struct error *err)
 
         if (!p || !json_is_object(p)) {
                 json_decref(p);
-                error_set(err, ERR_CORRUPT, "payload of event %lld is no JSON object", (long long)e->seq);
+                error_set(err, ERR_CORRUPT, "payload of event %lld is no JSON object",
+                          (long long)e->seq);
                 return NULL;
         }
         sender = json_object_get(p, "sender");

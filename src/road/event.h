@@ -1,8 +1,9 @@
 /*
  * event: what a platform hands over, in the one shape all platforms share.
  *
- * Adapters fill a struct incoming; the inbox turns it into a journal event whose payload is the unified message
- * (id, channelId, sender, text, attachments, ...). Both directions are here, so that a restart reads back exactly what was handed over.
+ * Adapters fill a struct incoming; the inbox turns it into a journal event whose payload is the
+ * unified message (id, channelId, sender, text, attachments, ...). Both directions are here, so
+ * that a restart reads back exactly what was handed over.
  */
 #ifndef ROAD_EVENT_H
 #define ROAD_EVENT_H
@@ -27,8 +28,8 @@
 enum chat_kind { CHAT_DM, CHAT_GROUP, CHAT_BROADCAST };
 
 struct attachment {
-        const char
-                *kind; /* "image", "audio", "voice", "video", "document", "sticker", "location", "contact" */
+        /* "image", "audio", "voice", "video", "document", "sticker", "location", "contact" */
+        const char *kind;
         const char *name;
         const char *mime;
         const char *url;  /* where the platform has it; may need credentials */
@@ -47,8 +48,11 @@ struct incoming {
         const char *adapter; /* name of the configured connection */
         const char *platform;
         const char *key; /* unique per adapter for this happening; required */
-        const char *
-                id; /* the platform's message id; of an edit, a deletion or a reaction: of the message it is about */
+        /*
+         * the platform's message id; of an edit, a deletion or a reaction: of the message it is
+         * about
+         */
+        const char *id;
         const char *channel; /* required */
         const char *thread;
         enum chat_kind chat;
@@ -70,26 +74,38 @@ struct incoming {
         int64_t time_ms;   /* when it happened, by the platform's clock; 0: now */
         const char *trace; /* continue this trace; NULL: a new one */
         int hops;          /* how many bots it has passed through */
-        bool is_command;   /* said on purpose and whole, by a command or a form: no burst is waited for */
-        bool is_awaited; /* the platform shows that an answer is coming, in the place it will take: a "withdraw" ends that without one */
-        bool more_follows; /* a part of a message in several parts, which arrive one by one: one turn reads them all */
+        /* said on purpose and whole, by a command or a form: no burst is waited for */
+        bool is_command;
+        /*
+         * the platform shows that an answer is coming, in the place it will take: a "withdraw" ends
+         * that without one
+         */
+        bool is_awaited;
+        /* a part of a message in several parts, which arrive one by one: one turn reads them all */
+        bool more_follows;
         const struct attachment *attachments;
         size_t attachment_count;
         /*
-         * What else is told here, and is known from now on as the event itself is. Where one of all these keys is known already nothing is
-         * stored, and the receipt says INBOX_DUPLICATE: each part must then be handed over by itself, for some may be new.
+         * What else is told here, and is known from now on as the event itself is. Where one of all
+         * these keys is known already nothing is stored, and the receipt says INBOX_DUPLICATE: each
+         * part must then be handed over by itself, for some may be new.
          */
         const struct incoming_part *parts;
         size_t part_count;
         const char *metadata; /* JSON object text with what only this platform knows */
-        const char *agent;    /* asked for by software that has shown a key, where the adapter trusts it */
-        int64_t person; /* who the sender is known to be, for whoever decides; 0: not known; never stored */
-        int64_t event;  /* journal sequence number, once stored */
+        /* asked for by software that has shown a key, where the adapter trusts it */
+        const char *agent;
+        /* who the sender is known to be, for whoever decides; 0: not known; never stored */
+        int64_t person;
+        int64_t event; /* journal sequence number, once stored */
 };
 
 /* The payload as JSON object text, appended to out. */
 void incoming_payload(const struct incoming *in, struct buf *out);
-/* Back from the journal; yours to incoming_free. NULL with an error when the payload makes no sense. */
+/*
+ * Back from the journal; yours to incoming_free. NULL with an error when the payload makes no
+ * sense.
+ */
 struct incoming *incoming_parse(const struct bus_event *e, struct error *err);
 /* A deep copy; valid UTF-8 whatever the original was. */
 struct incoming *incoming_dup(const struct incoming *in);

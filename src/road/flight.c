@@ -1,8 +1,9 @@
 /*
  * flight: one turn of a session at a time, also where a session spans lanes.
  *
- * A thread that grew out of a channel continues the channel's session, and an agent must not be asked twice at once on one session. The turn that comes
- * second waits here, first in its own lane, until the other has ended. Only sessions with a running turn are known.
+ * A thread that grew out of a channel continues the channel's session, and an agent must not be
+ * asked twice at once on one session. The turn that comes second waits here, first in its own lane,
+ * until the other has ended. Only sessions with a running turn are known.
  */
 #include <stdlib.h>
 

@@ -1,9 +1,10 @@
 /*
  * history: what an agent reads before it answers.
  *
- * Without a session that is the conversation so far. With one it is what was said in the session, in whichever lane, and what a person noted in this lane
- * meanwhile; before it stand a few lines from the time before, so that a session that begins after a pause does not begin with nothing. They are
- * counted from the session's beginning and do not change while it lasts.
+ * Without a session that is the conversation so far. With one it is what was said in the session,
+ * in whichever lane, and what a person noted in this lane meanwhile; before it stand a few lines
+ * from the time before, so that a session that begins after a pause does not begin with nothing.
+ * They are counted from the session's beginning and do not change while it lasts.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,8 @@ struct history_read {
         struct arena *arena;
         const char *session;
         int64_t conversation, limit, now_ms;
-        int64_t from_line, from_turn;  /* of the conversation: what is before does not count any more */
+        /* of the conversation: what is before does not count any more */
+        int64_t from_line, from_turn;
         int64_t begin_line, begin_ms;  /* of the session */
         struct transcript_line *lines; /* filled from its end */
         unsigned free_lines;
@@ -32,8 +34,8 @@ struct history_read {
 
 static int read_reset(struct store_tx *tx, struct history_read *h, struct error *err)
 {
-        struct store_stmt *s =
-                store_prepare(tx, "SELECT history_from, history_turn FROM conversations WHERE id = ?1");
+        struct store_stmt *s = store_prepare(
+                tx, "SELECT history_from, history_turn FROM conversations WHERE id = ?1");
         int rc;
 
         h->from_line = h->from_turn = 0;
@@ -50,8 +52,9 @@ static int read_reset(struct store_tx *tx, struct history_read *h, struct error 
 /* A new session begins now, after everything. */
 static int read_beginning(struct store_tx *tx, struct history_read *h, struct error *err)
 {
-        struct store_stmt *s = store_prepare(
-                tx, "SELECT id, time_ms FROM transcript WHERE session = ?1" COUNTS " ORDER BY id LIMIT 1");
+        struct store_stmt *s =
+                store_prepare(tx, "SELECT id, time_ms FROM transcript WHERE session = ?1" COUNTS
+                                  " ORDER BY id LIMIT 1");
         int rc;
 
         h->begin_line = INT64_MAX;
@@ -93,9 +96,9 @@ static int file_lines(struct history_read *h, struct store_stmt *s, struct error
 
 static int read_conversation(struct store_tx *tx, struct history_read *h, struct error *err)
 {
-        struct store_stmt *s =
-                store_prepare(tx, "SELECT " COLUMNS " FROM transcript WHERE conversation = ?1" COUNTS
-                                  " ORDER BY id DESC LIMIT ?4");
+        struct store_stmt *s = store_prepare(tx, "SELECT " COLUMNS
+                                                 " FROM transcript WHERE conversation = ?1" COUNTS
+                                                 " ORDER BY id DESC LIMIT ?4");
 
         store_bind_int(s, 1, h->conversation);
         store_bind_int(s, 2, h->from_line);
@@ -109,7 +112,8 @@ static int read_session(struct store_tx *tx, struct history_read *h, struct erro
         struct store_stmt *s = store_prepare(
                 tx, "SELECT * FROM (SELECT " COLUMNS " FROM transcript WHERE session = ?1" COUNTS
                     " ORDER BY id DESC LIMIT ?4) AS said"
-                    " UNION ALL SELECT * FROM (SELECT " COLUMNS " FROM transcript WHERE conversation = ?5"
+                    " UNION ALL SELECT * FROM (SELECT " COLUMNS
+                    " FROM transcript WHERE conversation = ?5"
                     " AND turn = 0 AND id > ?2 AND id > ?6 ORDER BY id DESC LIMIT ?4) AS noted"
                     " ORDER BY 1 DESC LIMIT ?4");
 
@@ -124,9 +128,9 @@ static int read_session(struct store_tx *tx, struct history_read *h, struct erro
 
 static int read_warming(struct store_tx *tx, struct history_read *h, struct error *err)
 {
-        struct store_stmt *s =
-                store_prepare(tx, "SELECT " COLUMNS " FROM transcript WHERE conversation = ?1" COUNTS
-                                  " AND id < ?4 AND time_ms >= ?5 ORDER BY id DESC LIMIT ?6");
+        struct store_stmt *s = store_prepare(
+                tx, "SELECT " COLUMNS " FROM transcript WHERE conversation = ?1" COUNTS
+                    " AND id < ?4 AND time_ms >= ?5 ORDER BY id DESC LIMIT ?6");
 
         store_bind_int(s, 1, h->conversation);
         store_bind_int(s, 2, h->from_line);
@@ -159,20 +163,23 @@ static void on_history(void *arg, const struct error *err)
 
         t->road->writes--;
         if (err)
-                log_warn("cannot read the conversation so far, going on without it", LOG_S("turn", t->key),
-                         LOG_S("why", err->text));
+                log_warn("cannot read the conversation so far, going on without it",
+                         LOG_S("turn", t->key), LOG_S("why", err->text));
         t->run.history = err ? NULL : h->lines + h->free_lines;
         t->run.history_count = err ? 0 : (unsigned)h->limit - h->free_lines;
         free(h);
         turn_hand_over(t);
 }
 
-/* Where the platform tells nobody what was said before, the lane has what the bot has heard itself. */
+/*
+ * Where the platform tells nobody what was said before, the lane has what the bot has heard itself.
+ */
 static bool is_recalled(const struct turn *t)
 {
         const struct road *r = t->road;
 
-        return strcmp(t->terms.mode, MODE_AMBIENT) == 0 && t->terms.recall_messages > 0 && r->hooks.recall &&
+        return strcmp(t->terms.mode, MODE_AMBIENT) == 0 && t->terms.recall_messages > 0 &&
+               r->hooks.recall &&
                (r->hooks.adapter_abilities(r->hooks.ctx, t->adapter) & ADAPTER_RECALLS) != 0;
 }
 

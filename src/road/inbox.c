@@ -1,8 +1,9 @@
 /*
  * inbox: stores an event, then acknowledges it.
  *
- * The acknowledgement is the completion of the commit and nothing else; whether the event is new is decided by the unique key in the same
- * insert. A message in several parts has several keys, each of them a row.
+ * The acknowledgement is the completion of the commit and nothing else; whether the event is new is
+ * decided by the unique key in the same insert. A message in several parts has several keys, each
+ * of them a row.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +54,8 @@ static int find_trace(struct store_tx *tx, struct arrival *a, struct error *err)
 }
 
 /*
- * A reaction once more, as a message of the old shape. It has no key: what is without one is never decided, neither now nor after a restart.
+ * A reaction once more, as a message of the old shape. It has no key: what is without one is never
+ * decided, neither now nor after a restart.
  */
 static int write_disguised(struct store_tx *tx, struct arrival *a, const struct bus_event *original,
                            struct error *err)
@@ -205,16 +207,20 @@ static void on_refused(void *arg)
 /* What cannot be taken is refused before it costs anything. 0 when the event may pass. */
 static int check(const struct road *r, const struct incoming *in, struct error *err)
 {
-        if (!in->adapter || !in->channel || !in->key || in->key[0] == '\0' || in->channel[0] == '\0')
+        if (!in->adapter || !in->channel || !in->key || in->key[0] == '\0' ||
+            in->channel[0] == '\0')
                 return error_set(err, ERR_INVALID, "an event needs adapter, channel and key");
         if (in->text && strlen(in->text) > (size_t)r->limits.text_bytes)
-                return error_set(err, ERR_INVALID, "text is longer than %lld bytes (limits.textBytes)",
+                return error_set(err, ERR_INVALID,
+                                 "text is longer than %lld bytes (limits.textBytes)",
                                  (long long)r->limits.text_bytes);
         if ((int64_t)r->pending_count >= r->limits.queued_events)
-                return error_set(err, ERR_LIMIT, "%zu events wait to be looked at (limits.queuedEvents)",
+                return error_set(err, ERR_LIMIT,
+                                 "%zu events wait to be looked at (limits.queuedEvents)",
                                  r->pending_count);
         if ((int64_t)r->turn_count >= r->limits.open_turns)
-                return error_set(err, ERR_LIMIT, "%zu turns are open (limits.openTurns)", r->turn_count);
+                return error_set(err, ERR_LIMIT, "%zu turns are open (limits.openTurns)",
+                                 r->turn_count);
         return 0;
 }
 

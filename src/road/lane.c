@@ -8,9 +8,9 @@
 
 char *lane_key(const struct lane_name *n)
 {
-        return mem_printf("%s/%s%s%s|%s%s%s", n->adapter, n->channel, n->thread ? ROAD_KEY_BREAK : "",
-                          n->thread ? n->thread : "", n->agent, n->person ? ROAD_KEY_BREAK : "",
-                          n->person ? n->person : "");
+        return mem_printf("%s/%s%s%s|%s%s%s", n->adapter, n->channel,
+                          n->thread ? ROAD_KEY_BREAK : "", n->thread ? n->thread : "", n->agent,
+                          n->person ? ROAD_KEY_BREAK : "", n->person ? n->person : "");
 }
 
 static char *place_key(const struct lane_name *n)
@@ -247,8 +247,9 @@ int lane_row(struct store_tx *tx, const char *key, const struct lane_name *n, in
 
         if (rc != 0)
                 return rc < 0 ? -1 : 0;
-        s = store_prepare(tx, "INSERT INTO conversations(lane, adapter, channel, thread, agent, person,"
-                              " created_ms, active_ms) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7)");
+        s = store_prepare(tx,
+                          "INSERT INTO conversations(lane, adapter, channel, thread, agent, person,"
+                          " created_ms, active_ms) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7)");
         store_bind_text(s, 1, key);
         store_bind_text(s, 2, n->adapter);
         store_bind_text(s, 3, n->channel);

@@ -1,9 +1,11 @@
 /*
  * mark: the sign on a message whose answer takes long, and what becomes of it.
  *
- * In groups, where the platform has reactions: after a while 👀 is put on the last message of the turn; when the turn ends it is taken away, and ✅ or ❌
- * stands in its place, stored with the end. Quick answers leave no sign at all. All of them go through the row of their channel, so none overtakes
- * another, and where the answer stands in a thread they follow it; and the sign's delivery is kept with the turn, so whoever ends it after a crash takes it away.
+ * In groups, where the platform has reactions: after a while 👀 is put on the last message of the
+ * turn; when the turn ends it is taken away, and ✅ or ❌ stands in its place, stored with the end.
+ * Quick answers leave no sign at all. All of them go through the row of their channel, so none
+ * overtakes another, and where the answer stands in a thread they follow it; and the sign's
+ * delivery is kept with the turn, so whoever ends it after a crash takes it away.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +35,8 @@ static struct out *reaction(struct turn *t, const char *kind, const char *emoji)
         jsonw_str(&payload, "emoji", emoji);
         jsonw_str(&payload, "turnId", t->key);
         jsonw_close(&payload, '}');
-        o = out_new(t->road->next_delivery++, t->run.id, t->adapter, t->channel, t->thread, kind, PACE_EDIT,
-                    payload.data, t->trace);
+        o = out_new(t->road->next_delivery++, t->run.id, t->adapter, t->channel, t->thread, kind,
+                    PACE_EDIT, payload.data, t->trace);
         buf_release(&payload);
         out_set_expiry(t->road, o);
         return o;
@@ -80,7 +82,10 @@ static void on_slow(void *arg)
         road_write(t->road, "mark", write_marking, on_marked, m);
 }
 
-/* Only whoever wrote the message waits for its answer: what was merely reacted to, or read along, is left alone; and so is what the platform marks. */
+/*
+ * Only whoever wrote the message waits for its answer: what was merely reacted to, or read along,
+ * is left alone; and so is what the platform marks.
+ */
 static bool is_wanted(const struct turn *t)
 {
         const struct turn_terms *terms = &t->terms;
@@ -127,12 +132,14 @@ bool mark_follows(const struct out *o, const struct out *answer)
 
 char *mark_cross(const struct out *o)
 {
-        const char *tick =
-                o->d.turn > 0 && strcmp(o->d.kind, "react") == 0 ? strstr(o->d.payload, DONE) : NULL;
+        const char *tick = o->d.turn > 0 && strcmp(o->d.kind, "react") == 0
+                                   ? strstr(o->d.payload, DONE)
+                                   : NULL;
 
         if (!tick)
                 return NULL;
-        return mem_printf("%.*s%s%s", (int)(tick - o->d.payload), o->d.payload, FAILED, tick + strlen(DONE));
+        return mem_printf("%.*s%s%s", (int)(tick - o->d.payload), o->d.payload, FAILED,
+                          tick + strlen(DONE));
 }
 
 int mark_cross_out(struct store_tx *tx, const struct out *o, const char *cross, bool *crossed,

@@ -9,8 +9,9 @@
 #include "base/mem.h"
 #include "road/road_private.h"
 
-struct out *out_new(int64_t id, int64_t turn, const char *adapter, const char *channel, const char *thread,
-                    const char *kind, enum pace_class class, const char *payload, const char *trace)
+struct out *out_new(int64_t id, int64_t turn, const char *adapter, const char *channel,
+                    const char *thread, const char *kind, enum pace_class class,
+                    const char *payload, const char *trace)
 {
         struct out *o = mem_zalloc(sizeof(*o));
 
@@ -99,13 +100,13 @@ static int insert(struct store_tx *tx, const struct out *o, bool sent, const cha
                   struct error *err)
 {
         struct store_stmt *s = store_prepare(
-                tx, "INSERT INTO deliveries(id, turn, adapter, channel, thread, kind, class, payload, state, "
-                    "attempt,"
-                    " due_ms, expires_ms, created_ms, ended_ms, platform_id, trace, request_key, ref, fence, "
-                    "owner,"
-                    " lease_ms) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?21, ?12, ?11, ?13, ?14, "
-                    "?15, ?16,"
-                    " ?17, ?18, ?19, ?20)");
+                tx,
+                "INSERT INTO deliveries(id, turn, adapter, channel, thread, kind, class, payload, state, "
+                "attempt,"
+                " due_ms, expires_ms, created_ms, ended_ms, platform_id, trace, request_key, ref, fence, "
+                "owner,"
+                " lease_ms) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?21, ?12, ?11, ?13, ?14, "
+                "?15, ?16, ?17, ?18, ?19, ?20)");
         char key[TURN_KEY_SIZE];
 
         store_bind_int(s, 1, o->d.id);
@@ -138,7 +139,8 @@ static int insert(struct store_tx *tx, const struct out *o, bool sent, const cha
         return store_run(s, err);
 }
 
-void out_sent_payload(const struct out *o, const char *platform_id, int64_t time_ms, struct buf *payload)
+void out_sent_payload(const struct out *o, const char *platform_id, int64_t time_ms,
+                      struct buf *payload)
 {
         char key[TURN_KEY_SIZE];
         size_t n = strlen(o->d.payload);
@@ -186,16 +188,18 @@ int out_store(struct store_tx *tx, struct bus_batch *batch, const struct out *o,
                 return 0;
         buf_init(&payload, 0);
         out_sent_payload(o, NULL, o->d.created_ms, &payload);
-        rc = out_event(tx, batch, o, strcmp(o->d.kind, "send") == 0 ? EVENT_MESSAGE_SENT : "delivery.sent",
+        rc = out_event(tx, batch, o,
+                       strcmp(o->d.kind, "send") == 0 ? EVENT_MESSAGE_SENT : "delivery.sent",
                        o->d.created_ms, payload.data, err);
         buf_release(&payload);
         return rc;
 }
 
-int out_replace_payload(struct store_tx *tx, int64_t delivery, const char *payload, struct error *err)
+int out_replace_payload(struct store_tx *tx, int64_t delivery, const char *payload,
+                        struct error *err)
 {
-        struct store_stmt *s =
-                store_prepare(tx, "UPDATE deliveries SET payload = ?2 WHERE id = ?1 AND state = 'queued'");
+        struct store_stmt *s = store_prepare(
+                tx, "UPDATE deliveries SET payload = ?2 WHERE id = ?1 AND state = 'queued'");
 
         store_bind_int(s, 1, delivery);
         store_bind_text(s, 2, payload);

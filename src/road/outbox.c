@@ -1,11 +1,13 @@
 /*
  * outbox: deliveries on their way to the platforms.
  *
- *     QUEUED ── claim committed ──► SENDING ── adapter answers ──► SETTLING ── outcome committed ──► gone, or QUEUED again
+ *     QUEUED ── claim committed ──► SENDING ── adapter answers ──► SETTLING ── outcome committed
+ *     ──► gone, or QUEUED again
  *
- * A channel's deliveries go one after the other; the adapter's budget (pace) decides when. The claim is stored before the adapter
- * is asked, so that after a crash a row in state sending means: it may have arrived. An answer that may leave at once is claimed by the
- * transaction that makes its row: a commit less on the way of most messages.
+ * A channel's deliveries go one after the other; the adapter's budget (pace) decides when. The
+ * claim is stored before the adapter is asked, so that after a crash a row in state sending means:
+ * it may have arrived. An answer that may leave at once is claimed by the transaction that makes
+ * its row: a commit less on the way of most messages.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +19,8 @@
 #include "base/mem.h"
 #include "road/road_private.h"
 
-#define TYPING_SECONDS 5  /* a typing sign that takes longer must not hold up the answer behind it */
+/* a typing sign that takes longer must not hold up the answer behind it */
+#define TYPING_SECONDS 5
 #define EDIT_LOOK_BACK 32 /* how far from the end of a queue an edit to replace is looked for */
 
 /* ---- adapters and channels ---- */
@@ -77,7 +80,8 @@ static char *channel_key(const char *channel, const char *thread)
         return mem_printf("%s%s%s", channel, thread ? ROAD_KEY_BREAK : "", thread ? thread : "");
 }
 
-static struct out_channel *channel_get(struct road *r, struct out_adapter *a, const struct delivery *d)
+static struct out_channel *channel_get(struct road *r, struct out_adapter *a,
+                                       const struct delivery *d)
 {
         char *key = channel_key(d->channel, d->thread);
         struct out_channel *c = map_get(&a->channels, key);
@@ -126,8 +130,9 @@ void outbox_move_to_channel(struct road *r, struct out *thread)
 /* ---- sends in doubt ---- */
 
 /*
- * After a crash a claimed message may have arrived, and some platforms cannot tell. What matters then is how many were claimed, so
- * no more are than are needed to keep the connections busy; the other channels wait for their turn in the order they came.
+ * After a crash a claimed message may have arrived, and some platforms cannot tell. What matters
+ * then is how many were claimed, so no more are than are needed to keep the connections busy; the
+ * other channels wait for their turn in the order they came.
  */
 static bool leaves_doubt(const struct road *r, const struct out *o)
 {
@@ -241,8 +246,8 @@ struct out *outbox_find(const struct road *r, int64_t delivery)
         return map_get(&r->outs, road_key("dlv", delivery, key));
 }
 
-struct out *outbox_waiting_edit(struct road *r, const char *adapter, const char *channel, const char *thread,
-                                int64_t ref, const char *message_id)
+struct out *outbox_waiting_edit(struct road *r, const char *adapter, const char *channel,
+                                const char *thread, int64_t ref, const char *message_id)
 {
         struct out_adapter *a = map_get(&r->adapters, adapter);
         char *key = channel_key(channel, thread);
@@ -277,7 +282,8 @@ struct claim {
         bool lost;
         bool anew;    /* the draft it edits never became a message: this is a new one */
         char *target; /* where the draft is that this edits */
-        char *cross;  /* a sign that all went well reads like this if it did not; NULL: it is none */
+        /* a sign that all went well reads like this if it did not; NULL: it is none */
+        char *cross;
         bool crossed; /* it did not */
 };
 
@@ -292,7 +298,8 @@ static int find_draft(struct store_tx *tx, struct claim *c, struct error *err)
         c->anew = false;
         if (c->out->ref == 0)
                 return 0;
-        s = store_prepare(tx, "SELECT platform_id FROM deliveries WHERE id = ?1 AND state = 'sent'");
+        s = store_prepare(tx,
+                          "SELECT platform_id FROM deliveries WHERE id = ?1 AND state = 'sent'");
         store_bind_int(s, 1, c->out->ref);
         rc = store_step(s, err);
         if (rc == 1) {
@@ -313,10 +320,11 @@ static int write_claim(struct store_tx *tx, void *arg, struct error *err)
         c->crossed = false;
         if (c->cross && mark_cross_out(tx, c->out, c->cross, &c->crossed, err) < 0)
                 return -1;
-        s = store_prepare(tx, "UPDATE deliveries SET state = 'sending', attempt = ?2, fence = ?3, owner = ?4,"
-                              " lease_ms = ?5, kind = CASE ?7 WHEN 1 THEN 'send' ELSE kind END,"
-                              " ref = CASE ?7 WHEN 1 THEN 0 ELSE ref END"
-                              " WHERE id = ?1 AND fence = ?6 AND state IN ('queued', 'sending')");
+        s = store_prepare(
+                tx, "UPDATE deliveries SET state = 'sending', attempt = ?2, fence = ?3, owner = ?4,"
+                    " lease_ms = ?5, kind = CASE ?7 WHEN 1 THEN 'send' ELSE kind END,"
+                    " ref = CASE ?7 WHEN 1 THEN 0 ELSE ref END"
+                    " WHERE id = ?1 AND fence = ?6 AND state IN ('queued', 'sending')");
         store_bind_int(s, 1, c->out->d.id);
         store_bind_int(s, 2, c->out->d.attempt);
         store_bind_int(s, 3, c->out->d.fence);
@@ -333,10 +341,12 @@ static int write_claim(struct store_tx *tx, void *arg, struct error *err)
 static void on_deadline(void *arg)
 {
         struct out *o = arg;
-        struct send_result result = { .outcome = SEND_UNSURE,
-                                      .kind = ERR_TIMEOUT,
-                                      .why = "the adapter gave no answer in time (limits.deliverySeconds)",
-                                      .retry_after_ms = -1 };
+        struct send_result result = {
+                .outcome = SEND_UNSURE,
+                .kind = ERR_TIMEOUT,
+                .why = "the adapter gave no answer in time (limits.deliverySeconds)",
+                .retry_after_ms = -1
+        };
 
         settle_result(o->channel->adapter->road, o, &result);
 }
@@ -425,7 +435,9 @@ static void claim(struct road *r, struct out *o)
         road_write(r, "delivery claim", write_claim, on_claimed, c);
 }
 
-/* A row of an earlier life that may have arrived, on a platform that can neither repeat nor look. */
+/*
+ * A row of an earlier life that may have arrived, on a platform that can neither repeat nor look.
+ */
 static bool is_undecidable(const struct road *r, const struct out *o)
 {
         return o->unsure && leaves_doubt(r, o);
@@ -450,15 +462,17 @@ void outbox_pump(struct road *r, struct out_channel *c)
         if (!o || o->state != OUT_QUEUED || r->draining || !r->resumed)
                 return;
         if (!o->unsure && o->expires_ms > 0 && clock_boot_ms() > o->expires_boot) {
-                settle_expired(r, o, "it waited longer than it was worth (limits.deliveryExpirySeconds)");
+                settle_expired(r, o,
+                               "it waited longer than it was worth (limits.deliveryExpirySeconds)");
                 return;
         }
         if (!r->hooks.adapter_ready(r->hooks.ctx, c->adapter->name))
                 return;
         if (is_undecidable(r, o)) {
-                settle_unknown(r, o,
-                               "the process ended while this was being sent; it may have arrived, and the"
-                               " platform offers no way to find out");
+                settle_unknown(
+                        r, o,
+                        "the process ended while this was being sent; it may have arrived, and "
+                        "the platform offers no way to find out");
                 return;
         }
         if (is_counted(r, o) && !has_room_for_doubt(r, c->adapter)) {

@@ -1,5 +1,6 @@
 /*
- * outbox_put: how deliveries come into the outbox other than by a turn's end: the REST API, commands, retries.
+ * outbox_put: how deliveries come into the outbox other than by a turn's end: the REST API,
+ * commands, retries.
  *
  * The row is committed before anything is sent, here as everywhere.
  */
@@ -58,7 +59,8 @@ static int find_request(struct store_tx *tx, struct putting *p, struct error *er
         p->other = false;
         if (!p->request_key)
                 return 0;
-        s = store_prepare(tx, "SELECT id, trace, request_hash FROM deliveries WHERE request_key = ?1");
+        s = store_prepare(tx,
+                          "SELECT id, trace, request_hash FROM deliveries WHERE request_key = ?1");
         store_bind_text(s, 1, p->request_key);
         rc = store_step(s, err);
         if (rc == 1) {
@@ -100,8 +102,8 @@ static int write_puts(struct store_tx *tx, void *arg, struct error *err)
                         return rc < 0 ? -1 : 0;
         }
         for (size_t i = 0; i < p->count; i++) {
-                if (out_store(tx, &p->batch, p->outs[i], p->journaled, i == 0 ? p->request_key : NULL, err) <
-                    0)
+                if (out_store(tx, &p->batch, p->outs[i], p->journaled,
+                              i == 0 ? p->request_key : NULL, err) < 0)
                         return -1;
         }
         if (note_request(tx, p, err) < 0)
@@ -116,7 +118,8 @@ static void tell(struct putting *p, const struct error *err)
         if (err) {
                 receipt->error = *err;
         } else if (p->found > 0 && p->other) {
-                error_set(&receipt->error, ERR_CONFLICT, "this idempotency key was used for another request");
+                error_set(&receipt->error, ERR_CONFLICT,
+                          "this idempotency key was used for another request");
         } else if (p->found > 0) {
                 receipt->duplicate = true;
                 receipt->delivery = p->found;
@@ -141,7 +144,8 @@ static void on_put(void *arg, const struct error *err)
                 out_set_payload(waiting, p->outs[0]->d.payload);
         if (stored && p->journaled) {
                 r->stats.sent += p->count;
-                outbox_adapter(r, p->outs[0]->d.adapter)->stats.last_sent_ms = p->outs[0]->d.created_ms;
+                outbox_adapter(r, p->outs[0]->d.adapter)->stats.last_sent_ms =
+                        p->outs[0]->d.created_ms;
         }
         tell(p, err);
         for (size_t i = 0; i < p->count; i++) {
@@ -155,13 +159,16 @@ static void on_put(void *arg, const struct error *err)
 
 /* ---- preparing ---- */
 
-/* Which of several parts this is: the first one is the reply and has the file, the last one has the buttons. */
+/*
+ * Which of several parts this is: the first one is the reply and has the file, the last one has the
+ * buttons.
+ */
 struct rank {
         bool first, last;
 };
 
-static void put_payload(const struct outgoing *out, const struct rendered_part *part, struct rank at,
-                        struct buf *payload)
+static void put_payload(const struct outgoing *out, const struct rendered_part *part,
+                        struct rank at, struct buf *payload)
 {
         jsonw_open(payload, '{');
         if (part && part->text[0]) {
@@ -196,8 +203,8 @@ static struct out *make_out(struct road *r, const struct putting *p, const struc
 
         buf_init(&payload, 0);
         put_payload(out, part, at, &payload);
-        o = out_new(r->next_delivery++, 0, out->adapter, out->channel, out->thread, kind_of(out, at.first),
-                    out->class, payload.data, p->receipt.trace);
+        o = out_new(r->next_delivery++, 0, out->adapter, out->channel, out->thread,
+                    kind_of(out, at.first), out->class, payload.data, p->receipt.trace);
         buf_release(&payload);
         out_set_expiry(r, o);
         if (out->expires_ms > 0)
@@ -206,14 +213,15 @@ static struct out *make_out(struct road *r, const struct putting *p, const struc
 }
 
 /* The text as the platform's parts. */
-static int render(struct road *r, const struct outgoing *out, struct rendered *parts, struct error *err)
+static int render(struct road *r, const struct outgoing *out, struct rendered *parts,
+                  struct error *err)
 {
         bool below = out->file.path && r->hooks.caption;
 
         if (!out->text)
                 return 0;
-        if ((below ? r->hooks.caption : r->hooks.render)(r->hooks.ctx, out->adapter, out->text, parts, err) <
-            0)
+        if ((below ? r->hooks.caption : r->hooks.render)(r->hooks.ctx, out->adapter, out->text,
+                                                         parts, err) < 0)
                 return -1;
         return parts->count > 0 ? 0 : error_set(err, ERR_INVALID, "the text shows nothing");
 }
@@ -232,7 +240,8 @@ static int prepare(struct road *r, struct putting *p, const struct outgoing *out
                                       (struct rank){ i == 0, i + 1 == p->count });
         rendered_release(&parts);
         if (out->kind && strcmp(out->kind, "edit") == 0 && out->message_id && p->count == 1)
-                waiting = outbox_waiting_edit(r, out->adapter, out->channel, out->thread, 0, out->message_id);
+                waiting = outbox_waiting_edit(r, out->adapter, out->channel, out->thread, 0,
+                                              out->message_id);
         if (waiting)
                 p->replaces = waiting->d.id;
         p->receipt.delivery = p->outs[0]->d.id;
@@ -264,12 +273,14 @@ void outbox_put(struct road *r, const struct outgoing *out, outbox_ack_fn *ack, 
         else
                 id_trace(p->receipt.trace);
         if (!outbox_has_room(r, out->adapter)) {
-                error_set(&p->receipt.error, ERR_LIMIT, "%zu deliveries are open (limits.openDeliveries)",
+                error_set(&p->receipt.error, ERR_LIMIT,
+                          "%zu deliveries are open (limits.openDeliveries)",
                           outbox_adapter(r, out->adapter)->stats.open);
                 loop_defer(r->loop, on_unprepared, p);
                 return;
         }
-        p->journaled = (r->hooks.adapter_abilities(r->hooks.ctx, out->adapter) & ADAPTER_JOURNALED) != 0;
+        p->journaled =
+                (r->hooks.adapter_abilities(r->hooks.ctx, out->adapter) & ADAPTER_JOURNALED) != 0;
         if (prepare(r, p, out, &p->receipt.error) < 0) {
                 loop_defer(r->loop, on_unprepared, p);
                 return;
@@ -291,10 +302,10 @@ struct reviving {
 
 static struct out *load(struct store_stmt *s)
 {
-        struct out *o =
-                out_new(store_col_int(s, 0), store_col_int(s, 1), store_col_text(s, 2), store_col_text(s, 3),
-                        store_col_text(s, 4), store_col_text(s, 5), (enum pace_class)store_col_int(s, 6),
-                        store_col_text(s, 7), store_col_text(s, 8));
+        struct out *o = out_new(store_col_int(s, 0), store_col_int(s, 1), store_col_text(s, 2),
+                                store_col_text(s, 3), store_col_text(s, 4), store_col_text(s, 5),
+                                (enum pace_class)store_col_int(s, 6), store_col_text(s, 7),
+                                store_col_text(s, 8));
 
         o->d.created_ms = store_col_int(s, 9);
         o->d.fence = store_col_int(s, 10);
@@ -373,20 +384,25 @@ struct recovery {
 static int read_open(struct store_tx *tx, void *arg, struct error *err)
 {
         struct recovery *v = arg;
-        struct store_stmt *s =
-                store_prepare(tx, "SELECT " LOADED ", state, due_ms, lease_ms, error_kind FROM deliveries"
-                                  " WHERE state IN ('queued', 'sending') ORDER BY id");
+        struct store_stmt *s = store_prepare(
+                tx, "SELECT " LOADED ", state, due_ms, lease_ms, error_kind FROM deliveries"
+                    " WHERE state IN ('queued', 'sending') ORDER BY id");
         int64_t now_ms = clock_wall_ms();
         int rc;
 
         while ((rc = store_step(s, err)) == 1) {
                 struct out *o = load(s);
-                int64_t due_ms = store_col_int(s, 15), last_ms = store_col_int(s, 16); /* 0: never tried */
-                int64_t left = due_ms - now_ms, whole = due_ms - (last_ms > 0 ? last_ms : o->d.created_ms);
+                /* 0: never tried */
+                int64_t due_ms = store_col_int(s, 15), last_ms = store_col_int(s, 16);
+                int64_t left = due_ms - now_ms,
+                        whole = due_ms - (last_ms > 0 ? last_ms : o->d.created_ms);
                 const char *kind = store_col_text(s, 17);
 
                 o->unsure = strcmp(store_col_text(s, 14), "sending") == 0;
-                /* relative here; the loop's clock is added below. A clock that jumped back must not make a pause longer. */
+                /*
+                 * relative here; the loop's clock is added below. A clock that jumped back must not
+                 * make a pause longer.
+                 */
                 o->due_mono = o->unsure || left < 0 ? 0 : left > whole ? whole : left;
                 o->limited = !o->unsure && kind && strcmp(kind, error_kind_name(ERR_LIMIT)) == 0;
                 TAILQ_INSERT_TAIL(&v->outs, o, next);
@@ -415,8 +431,8 @@ int recover_deliveries(struct road *r, struct error *err)
                         continue;
                 }
                 if (o->limited && o->due_mono > 0)
-                        pace_freeze(outbox_adapter(r, o->d.adapter)->pace, o->d.channel, o->due_mono,
-                                    loop_now_ms(r->loop));
+                        pace_freeze(outbox_adapter(r, o->d.adapter)->pace, o->d.channel,
+                                    o->due_mono, loop_now_ms(r->loop));
                 o->due_mono += loop_now_ms(r->loop);
                 outbox_enqueue_next(r, o, &answer);
         }

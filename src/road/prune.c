@@ -1,9 +1,12 @@
 /*
- * prune: records that have ended go when they are old enough (limits.recordDays, limits.transcriptDays), a thousand of each table per transaction.
+ * prune: records that have ended go when they are old enough (limits.recordDays,
+ * limits.transcriptDays), a thousand of each table per transaction.
  *
- * Rows are numbered in the order of time, so the oldest are found without an index over time: looking from the front stops at the first row that is young
- * enough. Open rows are passed over, and so are those that a wrong clock has put into the future: they tell nothing about the rows behind them. The
- * newest turn and delivery stay whatever their age: new numbers are counted from them, and no number may come twice.
+ * Rows are numbered in the order of time, so the oldest are found without an index over time:
+ * looking from the front stops at the first row that is young enough. Open rows are passed over,
+ * and so are those that a wrong clock has put into the future: they tell nothing about the rows
+ * behind them. The newest turn and delivery stay whatever their age: new numbers are counted from
+ * them, and no number may come twice.
  */
 #include <stdlib.h>
 
@@ -26,10 +29,13 @@ struct pruning {
         bool more;
 };
 
-/* ?1: what is older may go; ?2: the future. `last` stands for the row behind the oldest ones when none is young. */
-#define FIRST_YOUNG(table, id, made, last)                                                           \
-        "coalesce((SELECT " id " FROM " table " WHERE " made " >= ?1 AND " made " < ?2 ORDER BY " id \
-        " LIMIT 1), (SELECT " last " FROM " table "))"
+/*
+ * ?1: what is older may go; ?2: the future. `last` stands for the row behind the oldest ones when
+ * none is young.
+ */
+#define FIRST_YOUNG(table, id, made, last)                                      \
+        "coalesce((SELECT " id " FROM " table " WHERE " made " >= ?1 AND " made \
+        " < ?2 ORDER BY " id " LIMIT 1), (SELECT " last " FROM " table "))"
 #define OLDEST(table, id, made, ended, last)                         \
         "(SELECT " id " FROM " table " WHERE " ended " < ?1 AND " id \
         " < " FIRST_YOUNG(table, id, made, last) " ORDER BY " id " LIMIT 1000)"
@@ -55,7 +61,9 @@ static int write_pruning(struct store_tx *tx, void *arg, struct error *err)
         for (size_t i = 0; i < COUNT(prunings); i++) {
                 struct store_stmt *s = store_prepare(tx, prunings[i].sql);
 
-                store_bind_int(s, 1, prunings[i].transcript ? p->transcript_before_ms : p->record_before_ms);
+                store_bind_int(s, 1,
+                               prunings[i].transcript ? p->transcript_before_ms
+                                                      : p->record_before_ms);
                 store_bind_int(s, 2, p->future_ms);
                 if (store_run(s, err) < 0)
                         return -1;
@@ -79,7 +87,10 @@ static void on_pruned(void *arg, const struct error *err)
         free(p);
 }
 
-/* A turn is read back from its events after a crash: they must not go before it has ended, however short events are kept. */
+/*
+ * A turn is read back from its events after a crash: they must not go before it has ended, however
+ * short events are kept.
+ */
 static int64_t done_up_to(const struct road *r, int64_t decided)
 {
         int64_t done = decided > 0 ? decided : INT64_MAX;
@@ -108,7 +119,10 @@ void prune_run(void *road)
         p->record_before_ms = now_ms - r->limits.record_days * DAY_MS;
         p->transcript_before_ms = now_ms - r->limits.transcript_days * DAY_MS;
         p->future_ms = now_ms + DAY_MS;
-        /* events we made ourselves need no decision: without this the journal could not be pruned behind them */
+        /*
+         * events we made ourselves need no decision: without this the journal could not be pruned
+         * behind them
+         */
         p->decided = r->pending_count == 0 && !r->deciding && !r->asked ? bus_head(r->bus) : 0;
         p->done = done_up_to(r, p->decided);
         r->writes++;
@@ -118,8 +132,7 @@ void prune_run(void *road)
 void prune_begin(struct road *r)
 {
         r->prune = timer_new(r->loop, prune_run, r);
-        timer_start(r->prune,
-                    PRUNE_EVERY_MS /
-                            2); /* our cursors are there before the journal is pruned for the first time */
+        /* our cursors are there before the journal is pruned for the first time */
+        timer_start(r->prune, PRUNE_EVERY_MS / 2);
         timer_unref(r->prune);
 }

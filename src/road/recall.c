@@ -1,7 +1,9 @@
 /*
- * recall: what an agent that reads along is shown: the last messages of the channel, fresh from the platform.
+ * recall: what an agent that reads along is shown: the last messages of the channel, fresh from the
+ * platform.
  *
- * An adapter that does not answer must not keep the channel waiting for ever, and one that answers late finds nobody.
+ * An adapter that does not answer must not keep the channel waiting for ever, and one that answers
+ * late finds nobody.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -73,8 +75,9 @@ static void keep_lines(struct turn *t, const struct recalled *lines, size_t coun
                         continue;
                 kept[n++] = (struct transcript_line){
                         .role = l->is_own ? "assistant" : "user",
-                        .name = l->sender_id ? arena_printf(&t->history, "%s:%s", platform, l->sender_id)
-                                             : NULL,
+                        .name = l->sender_id
+                                        ? arena_printf(&t->history, "%s:%s", platform, l->sender_id)
+                                        : NULL,
                         .display = arena_strdup(&t->history, l->sender_name),
                         .text = arena_strdup(&t->history, l->text),
                         .time_ms = l->time_ms,
@@ -84,7 +87,8 @@ static void keep_lines(struct turn *t, const struct recalled *lines, size_t coun
         t->run.history_count = n;
 }
 
-static void on_recalled(void *arg, const struct recalled *lines, size_t count, const struct error *err)
+static void on_recalled(void *arg, const struct recalled *lines, size_t count,
+                        const struct error *err)
 {
         struct recalling *w = arg;
         struct turn *t = w->turn;
@@ -106,7 +110,8 @@ void recall_begin(struct turn *t, unsigned limit)
 {
         struct road *r = t->road;
         struct recalling *w = mem_zalloc(sizeof(*w));
-        int64_t seconds = r->limits.turn_seconds < RECALL_SECONDS ? r->limits.turn_seconds : RECALL_SECONDS;
+        int64_t seconds =
+                r->limits.turn_seconds < RECALL_SECONDS ? r->limits.turn_seconds : RECALL_SECONDS;
 
         w->turn = t;
         w->timer = timer_new(r->loop, on_late, w);

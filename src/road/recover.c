@@ -1,8 +1,9 @@
 /*
  * recover: what a new life of the process reads of the old one.
  *
- * Turns that were queued go on waiting; turns that were running are run again when that does no harm (AGENT_REPEATABLE) and not too often, else they are
- * given up with a notice. Events behind the dispatch cursor are decided.
+ * Turns that were queued go on waiting; turns that were running are run again when that does no
+ * harm (AGENT_REPEATABLE) and not too often, else they are given up with a notice. Events behind
+ * the dispatch cursor are decided.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,8 @@
 /* A turn as read from its row, before it has a place in memory. */
 struct row {
         int64_t id, conversation, attempt, fence, due_ms, created_ms, draft, mark, joins_from;
-        char *agent, *rule, *trace, *adapter, *channel, *thread, *person, *session, *cancel, *terms_note;
+        char *agent, *rule, *trace, *adapter, *channel, *thread, *person, *session, *cancel,
+                *terms_note;
         struct turn_anew anew;
         bool was_running;
         struct incoming **inputs;
@@ -65,7 +67,8 @@ static struct incoming *parse_event(struct store_stmt *s)
         struct incoming *in = incoming_parse(&e, &err);
 
         if (!in)
-                log_error("an event cannot be read back", LOG_I("event", e.seq), LOG_S("why", err.text));
+                log_error("an event cannot be read back", LOG_I("event", e.seq),
+                          LOG_S("why", err.text));
         return in;
 }
 
@@ -73,8 +76,9 @@ static struct incoming *parse_event(struct store_stmt *s)
 static int read_event(struct store_tx *tx, int64_t seq, struct incoming **out, struct error *err)
 {
         struct store_stmt *s = store_prepare(
-                tx, "SELECT " JOURNAL_COLUMNS " FROM journal WHERE seq = ?1"
-                    " AND payload <> '{}'" /* of an old one perhaps only its key is kept, see bus.h */);
+                tx,
+                "SELECT " JOURNAL_COLUMNS " FROM journal WHERE seq = ?1"
+                " AND payload <> '{}'" /* of an old one perhaps only its key is kept, see bus.h */);
         int rc;
 
         *out = NULL;
@@ -90,7 +94,8 @@ static int read_event(struct store_tx *tx, int64_t seq, struct incoming **out, s
 /* The event whose text replaced this one's; 0: none. */
 static int read_edit(struct store_tx *tx, int64_t seq, int64_t *edit, struct error *err)
 {
-        struct store_stmt *s = store_prepare(tx, "SELECT changed_by FROM trigger_log WHERE event = ?1");
+        struct store_stmt *s =
+                store_prepare(tx, "SELECT changed_by FROM trigger_log WHERE event = ?1");
 
         store_bind_int(s, 1, seq);
         return store_number(s, 0, edit, err);
@@ -121,9 +126,12 @@ static int read_input(struct store_tx *tx, struct row *w, int64_t seq, struct er
 
 static int read_anew(struct store_tx *tx, struct row *w, struct error *err)
 {
-        struct lane_name where = { .adapter = w->adapter, .channel = w->channel, .thread = w->thread };
+        struct lane_name where = { .adapter = w->adapter,
+                                   .channel = w->channel,
+                                   .thread = w->thread };
 
-        return anew_look(tx, &where, w->count > 0 ? w->inputs[0]->sender_id : NULL, w->id, &w->anew, err);
+        return anew_look(tx, &where, w->count > 0 ? w->inputs[0]->sender_id : NULL, w->id, &w->anew,
+                         err);
 }
 
 /* What was said, and whether that was after a new beginning. */
@@ -150,7 +158,10 @@ static int read_inputs(struct store_tx *tx, struct row *w, const char *inputs, s
         " c.adapter, c.channel, c.thread, t.draft, c.person, t.session, t.cancel, t.mark, c.history_turn, " \
         "t.terms"
 
-/* Reads the row the statement stands on. inputs_out: a copy of the list, because reading events moves the statement's memory. */
+/*
+ * Reads the row the statement stands on. inputs_out: a copy of the list, because reading events
+ * moves the statement's memory.
+ */
 static struct row *read_row(struct store_stmt *s, char **inputs_out)
 {
         struct row *w = mem_zalloc(sizeof(*w));
@@ -186,7 +197,8 @@ struct reading {
 
 static int read_max(struct store_tx *tx, struct reading *v, struct error *err)
 {
-        int rc = store_number(store_prepare(tx, "SELECT max(id) FROM turns"), 0, &v->next_turn, err);
+        int rc =
+                store_number(store_prepare(tx, "SELECT max(id) FROM turns"), 0, &v->next_turn, err);
 
         v->next_turn++;
         return rc;
@@ -195,9 +207,10 @@ static int read_max(struct store_tx *tx, struct reading *v, struct error *err)
 static int read_turns(struct store_tx *tx, void *arg, struct error *err)
 {
         struct reading *v = arg;
-        struct store_stmt *s = store_prepare(tx, "SELECT " TURN_COLUMNS
-                                                 " FROM turns t JOIN conversations c ON c.id = t.conversation"
-                                                 " WHERE t.state IN ('queued', 'running') ORDER BY t.id");
+        struct store_stmt *s =
+                store_prepare(tx, "SELECT " TURN_COLUMNS
+                                  " FROM turns t JOIN conversations c ON c.id = t.conversation"
+                                  " WHERE t.state IN ('queued', 'running') ORDER BY t.id");
         int rc;
 
         while ((rc = store_step(s, err)) == 1) {
@@ -272,16 +285,19 @@ struct burial {
 static int write_burial(struct store_tx *tx, void *arg, struct error *err)
 {
         struct burial *b = arg;
-        struct store_stmt *s =
-                store_prepare(tx, "UPDATE turns SET state = 'failed', ended_ms = ?2, error_kind = 'missing',"
-                                  " error = 'its messages are no longer kept' WHERE id = ?1");
+        struct store_stmt *s = store_prepare(
+                tx, "UPDATE turns SET state = 'failed', ended_ms = ?2, error_kind = 'missing',"
+                    " error = 'its messages are no longer kept' WHERE id = ?1");
 
         store_bind_int(s, 1, b->id);
         store_bind_int(s, 2, clock_wall_ms());
         return store_run(s, err);
 }
 
-/* A turn whose messages are gone can be neither run nor answered; it must not be found again at every start. */
+/*
+ * A turn whose messages are gone can be neither run nor answered; it must not be found again at
+ * every start.
+ */
 static void bury(struct road *r, int64_t id)
 {
         struct burial *b = mem_zalloc(sizeof(*b));
@@ -308,9 +324,12 @@ static void resume_row(struct road *r, struct row *w)
         else if (!w->was_running)
                 lane_pump(r, t->lane);
         else if (!(can & AGENT_REPEATABLE))
-                turn_give_up(t, "the process ended during this turn, and its agent must not be asked twice");
+                turn_give_up(
+                        t,
+                        "the process ended during this turn, and its agent must not be asked twice");
         else if (w->attempt >= r->limits.turn_attempts)
-                turn_give_up(t, "the process ended during this turn too often (limits.turnAttempts)");
+                turn_give_up(t,
+                             "the process ended during this turn too often (limits.turnAttempts)");
         else
                 lane_pump(r, t->lane);
 }
@@ -374,7 +393,8 @@ static int read_undecided(struct store_tx *tx, void *arg, struct error *err)
                               " FROM journal WHERE seq > ?1 AND key IS NOT NULL ORDER BY seq");
         store_bind_int(s, 1, cursor);
         while ((rc = store_step(s, err)) == 1) {
-                struct incoming *in = event_is_inbound(store_col_text(s, 1)) ? parse_event(s) : NULL;
+                struct incoming *in =
+                        event_is_inbound(store_col_text(s, 1)) ? parse_event(s) : NULL;
 
                 /* the loop waits for this function, so the list is ours alone */
                 if (in)
@@ -410,7 +430,8 @@ static int revive(struct store_tx *tx, struct reviving *v, struct error *err)
         if (store_run(s, err) < 0)
                 return -1;
         if (store_changes(tx) == 0)
-                return error_set(err, ERR_CONFLICT, "turn 'trn-%lld' has not failed", (long long)v->id);
+                return error_set(err, ERR_CONFLICT, "turn 'trn-%lld' has not failed",
+                                 (long long)v->id);
         return 0;
 }
 
@@ -425,9 +446,9 @@ static int write_revival(struct store_tx *tx, void *arg, struct error *err)
         v->row = NULL;
         if (revive(tx, v, err) < 0)
                 return -1;
-        s = store_prepare(tx,
-                          "SELECT " TURN_COLUMNS " FROM turns t JOIN conversations c ON c.id = t.conversation"
-                          " WHERE t.id = ?1");
+        s = store_prepare(tx, "SELECT " TURN_COLUMNS
+                              " FROM turns t JOIN conversations c ON c.id = t.conversation"
+                              " WHERE t.id = ?1");
         store_bind_int(s, 1, v->id);
         if (store_step(s, err) != 1)
                 return -1;
@@ -436,7 +457,8 @@ static int write_revival(struct store_tx *tx, void *arg, struct error *err)
         rc = read_inputs(tx, v->row, inputs, err);
         free(inputs);
         if (rc == 0 && v->row->count == 0)
-                return error_set(err, ERR_MISSING, "the messages of turn 'trn-%lld' are no longer kept",
+                return error_set(err, ERR_MISSING,
+                                 "the messages of turn 'trn-%lld' are no longer kept",
                                  (long long)v->id);
         return rc;
 }

@@ -13,8 +13,8 @@
 
 const struct setting road_settings[] = {
         { "queuedEvents", SETTING_INT, "20000", 10, 10000000, .at = AT(queued_events),
-          .help = "Stored events that may wait for a decision; beyond it new ones are refused with 503 and "
-                  "`Retry-After`." },
+          .help = "Stored events that may wait for a decision; beyond it new ones are refused "
+                  "with 503 and `Retry-After`." },
         { "openTurns", SETTING_INT, "50000", 1, 10000000, .at = AT(open_turns),
           .help = "Turns that may be queued or running; beyond it new events are refused." },
         { "runningTurns", SETTING_INT, "1024", 1, 100000, .at = AT(running_turns),
@@ -28,18 +28,19 @@ const struct setting road_settings[] = {
         { "openDeliveries", SETTING_INT, "50000", 1, 10000000, .at = AT(open_deliveries),
           .help = "Deliveries of one adapter that may be open; beyond it no further turn is started there." },
         { "sendsInDoubt", SETTING_INT, "32", 1, 100000, .at = AT(sends_in_doubt),
-          .help = "Messages that may be under way at once through an adapter whose platform cannot tell "
-                  "later whether one arrived: so many may be unknown after a crash." },
+          .help = "Messages that may be under way at once through an adapter whose platform "
+                  "cannot tell later whether one arrived: so many may be unknown after a crash." },
         { "deliveryAttempts", SETTING_INT, "8", 1, 1000, .at = AT(delivery_attempts),
-          .help = "How often a delivery is tried before it becomes a dead letter; rate limits do not "
-                  "count." },
+          .help = "How often a delivery is tried before it becomes a dead letter; rate limits do "
+                  "not count." },
         { "deliverySeconds", SETTING_INT, "60", 1, 3600, .at = AT(delivery_seconds),
           .help = "The longest one attempt to send may take." },
-        { "deliveryExpirySeconds", SETTING_INT, "86400", 0, 31536000, .at = AT(delivery_expiry_seconds),
+        { "deliveryExpirySeconds", SETTING_INT, "86400", 0, 31536000,
+          .at = AT(delivery_expiry_seconds),
           .help = "An answer that could not be sent for this long is not sent any more; 0: never expires." },
         { "retryBaseMs", SETTING_INT, "500", 1, 60000, .at = AT(retry_base_ms),
-          .help = "The first pause before a delivery is tried again; it doubles with every attempt, with "
-                  "jitter." },
+          .help = "The first pause before a delivery is tried again; it doubles with every "
+                  "attempt, with jitter." },
         { "retryCapMs", SETTING_INT, "60000", 1, 3600000, .at = AT(retry_cap_ms),
           .help = "The longest such pause." },
         { "historyMessages", SETTING_INT, "40", 0, 1000, .at = AT(history_messages),
@@ -76,7 +77,10 @@ struct rewrite {
 
 static void on_rewrite(void *arg);
 
-/* Told once at the start, and again at every repetition when the error neither passes by itself nor is known to everybody (damage). */
+/*
+ * Told once at the start, and again at every repetition when the error neither passes by itself nor
+ * is known to everybody (damage).
+ */
 static void repeat_later(struct rewrite *w, const struct error *err)
 {
         bool passes = err->kind == ERR_FULL || err->kind == ERR_IO || err->kind == ERR_BUSY ||
@@ -149,8 +153,9 @@ static bool wants_dual_emit(void)
         return value && strcmp(value, "true") == 0;
 }
 
-struct road *road_open(struct loop *l, struct store *s, struct bus *b, const struct road_limits *limits,
-                       const struct road_hooks *hooks, struct error *err)
+struct road *road_open(struct loop *l, struct store *s, struct bus *b,
+                       const struct road_limits *limits, const struct road_hooks *hooks,
+                       struct error *err)
 {
         struct road *r = mem_zalloc(sizeof(*r));
 
@@ -174,12 +179,14 @@ struct road *road_open(struct loop *l, struct store *s, struct bus *b, const str
         bus_cursor_hold(b, ROAD_CURSOR);
         bus_cursor_hold(b, TURNS_CURSOR);
         prune_begin(r);
-        if (recover_deliveries(r, err) < 0 || recover_events(r, err) < 0 || recover_turns(r, err) < 0) {
+        if (recover_deliveries(r, err) < 0 || recover_events(r, err) < 0 ||
+            recover_turns(r, err) < 0) {
                 road_close(r);
                 return NULL;
         }
         if (r->pending_count > 0 || r->out_count > 0)
-                log_info("resuming", LOG_I("events", r->pending_count), LOG_I("deliveries", r->out_count));
+                log_info("resuming", LOG_I("events", r->pending_count),
+                         LOG_I("deliveries", r->out_count));
         return r;
 }
 
@@ -271,8 +278,8 @@ void road_stats(const struct road *r, struct road_stats *out)
         *out = r->stats;
         out->events_waiting = r->pending_count + (r->asked ? 1 : 0);
         out->turns_running = r->running_count;
-        out->turns_queued =
-                r->turn_count - (r->running_count < r->turn_count ? r->running_count : r->turn_count);
+        out->turns_queued = r->turn_count -
+                            (r->running_count < r->turn_count ? r->running_count : r->turn_count);
         out->lanes = r->lanes.count;
         out->deliveries_open = r->out_count;
 }

@@ -3,13 +3,16 @@
  *
  *     inbox_receive ──► decide ──► lane ──► turn ──► outbox ──► send
  *
- * Everything is a row before it is an action. The road knows neither platforms nor agents: it asks the hooks below. All functions run on
- * the loop thread; results of transactions come back as callbacks.
+ * Everything is a row before it is an action. The road knows neither platforms nor agents: it asks
+ * the hooks below. All functions run on the loop thread; results of transactions come back as
+ * callbacks.
  *
  * Three promises are kept here and nowhere else:
- *  - an inbound event is acknowledged by the completion of its commit, and decided exactly once (unique adapter and key);
- *  - a lane (adapter, channel, thread, agent and perhaps person) has at most one running turn, and so has a session, over however many lanes it
- *    goes; what arrives meanwhile waits in its mailbox;
+ *  - an inbound event is acknowledged by the completion of its commit, and decided exactly once
+ *    (unique adapter and key);
+ *  - a lane (adapter, channel, thread, agent and perhaps person) has at most one running turn, and
+ *    so has a session, over however many lanes it goes; what arrives meanwhile waits in its
+ *    mailbox;
  *  - a turn's end and its deliveries are one transaction, guarded by the turn's fence.
  */
 #ifndef ROAD_ROAD_H
@@ -31,70 +34,102 @@ struct road;
 
 /* ---- decisions (dispatch answers) ---- */
 
-/* What a message to the bot itself, rather than to its agent, asks for. The road does it in the transaction of the decision. */
+/*
+ * What a message to the bot itself, rather than to its agent, asks for. The road does it in the
+ * transaction of the decision.
+ */
 enum road_command {
         COMMAND_NONE,
-        COMMAND_NEW,    /* the conversation begins anew: nothing before counts as history */
-        COMMAND_STOP,   /* what runs and waits there is cancelled: the person's and what everybody shares */
+        COMMAND_NEW, /* the conversation begins anew: nothing before counts as history */
+        /* what runs and waits there is cancelled: the person's and what everybody shares */
+        COMMAND_STOP,
         COMMAND_STATUS, /* tell what is going on in the conversation */
         COMMAND_WHY,    /* tell the story of the sender's last message before this one */
-        COMMAND_TOLD,   /* whoever decided has done it: the decision's reason and notice are all of it */
+        /* whoever decided has done it: the decision's reason and notice are all of it */
+        COMMAND_TOLD,
 };
 
-/* A further write of somebody else in a transaction of the road. May run more than once; `done` is called once, when it is committed. */
+/*
+ * A further write of somebody else in a transaction of the road. May run more than once; `done` is
+ * called once, when it is committed.
+ */
 struct road_also {
         store_fn *fn; /* NULL: none */
         void (*done)(void *arg);
         void *arg; /* yours to free in done */
 };
 
-/* A command has per_person as a message would: it says whose conversation is meant, with whichever agent. */
+/*
+ * A command has per_person as a message would: it says whose conversation is meant, with whichever
+ * agent.
+ */
 struct decision {
         bool trigger;
-        bool expired;      /* stored, but too old to answer */
-        const char *agent; /* borrowed; the road copies what it needs before it returns to the loop */
+        bool expired; /* stored, but too old to answer */
+        /* borrowed; the road copies what it needs before it returns to the loop */
+        const char *agent;
         const char *rule;
         const char *reason;  /* why not; for the trigger log, a sentence for a person */
         int64_t debounce_ms; /* 0: at once */
         int64_t debounce_max_ms;
-        int64_t turns, turns_seconds; /* how many turns the sender may cause here; for the admit hook */
-        bool joins; /* told by the road to the admit hook: it adds to a turn that waits, rather than to begin one */
-        const char *
-                notice; /* not triggered: this short text is sent to the channel, in the transaction of the decision */
-        bool remember; /* not triggered, but agent is set: what was said goes into the conversation's history all the same */
-        bool per_person;           /* the conversation is the sender's own in this channel, not everybody's */
-        const char *session;       /* names the conversation for agents, stored with the turn; NULL: none */
-        enum road_command command; /* not triggered: done, and its result sent in place of the notice */
-        struct road_also also;     /* whatever the decision is, also when it is not triggered */
+        /* how many turns the sender may cause here; for the admit hook */
+        int64_t turns, turns_seconds;
+        /*
+         * told by the road to the admit hook: it adds to a turn that waits, rather than to begin
+         * one
+         */
+        bool joins;
+        /*
+         * not triggered: this short text is sent to the channel, in the transaction of the decision
+         */
+        const char *notice;
+        /*
+         * not triggered, but agent is set: what was said goes into the conversation's history all
+         * the same
+         */
+        bool remember;
+        /* the conversation is the sender's own in this channel, not everybody's */
+        bool per_person;
+        /* names the conversation for agents, stored with the turn; NULL: none */
+        const char *session;
+        /* not triggered: done, and its result sent in place of the notice */
+        enum road_command command;
+        struct road_also also; /* whatever the decision is, also when it is not triggered */
 };
 
 /*
- * How a turn is to be run and answered; asked when it starts and when it ends, so that a reload counts at once (but for the mode: it stays). When
- * the rule is gone by then, which the terms hook tells by leaving the mode NULL, it is what was said at the decision.
+ * How a turn is to be run and answered; asked when it starts and when it ends, so that a reload
+ * counts at once (but for the mode: it stays). When the rule is gone by then, which the terms hook
+ * tells by leaving the mode NULL, it is what was said at the decision.
  *
  *     reply    the answer refers to the last message
- *     thread   the answer stands in a thread that begins at the last message, in groups where there are threads
- *     ambient  the agent reads along: it is shown the room, what comes while it works is one further turn, and it may keep silent; nobody has asked it,
- *              so it refers to nobody and its failures are not told in the chat
+ *     thread   the answer stands in a thread that begins at the last message, in groups where there
+ *              are threads
+ *     ambient  the agent reads along: it is shown the room, what comes while it works is one
+ *              further turn, and it may keep silent; nobody has asked it, so it refers to nobody
+ *              and its failures are not told in the chat
  *     silent   the agent is asked, and nothing is posted
  */
 struct turn_terms {
         const char *mode; /* NULL: "reply" */
-        int64_t recall_messages; /* ambient: how many messages of the channel the agent reads, fresh from the platform */
+        /* ambient: how many messages of the channel the agent reads, fresh from the platform */
+        int64_t recall_messages;
         const char *prompt; /* said to the agent before the conversation; NULL: nothing */
-        const struct setting_list *
-                silence; /* ambient: answers that mean "nothing to say", besides "", [SILENT] and "no action needed" */
+        /*
+         * ambient: answers that mean "nothing to say", besides "", [SILENT] and "no action needed"
+         */
+        const struct setting_list *silence;
         int64_t thread_chars;  /* a longer answer in a group begins a thread; 0: never */
         int64_t part_delay_ms; /* between the messages of one answer */
-        int64_t slow_ms; /* the message is marked when its answer takes longer than this, groups only; 0: never */
+        /* the message is marked when its answer takes longer than this, groups only; 0: never */
+        int64_t slow_ms;
 };
 
 /* ---- turns (agents answer) ---- */
 
 enum agent_ability {
-        AGENT_REPEATABLE =
-                1
-                << 0, /* running a turn twice has no effect beyond its cost: an interrupted one is run again */
+        /* running a turn twice has no effect beyond its cost: an interrupted one is run again */
+        AGENT_REPEATABLE = 1 << 0,
         AGENT_BATCHES = 1 << 1, /* takes several messages in one turn */
         AGENT_HISTORY = 1 << 2, /* wants the conversation so far */
         AGENT_STREAMS = 1 << 3, /* calls turn_delta */
@@ -129,7 +164,8 @@ struct turn_run {
         const char *adapter, *channel, *thread;
         const struct incoming *const *inputs; /* oldest first, at least one */
         unsigned input_count;
-        const struct transcript_line *history; /* oldest first; only with AGENT_HISTORY, or recalled */
+        /* oldest first; only with AGENT_HISTORY, or recalled */
+        const struct transcript_line *history;
         unsigned history_count;
         const char *session; /* of the decision; NULL: none */
         const char *rule;    /* of the decision; NULL: none */
@@ -140,40 +176,46 @@ struct turn_run {
 
 struct turn_reply {
         enum error_kind kind; /* ERR_NONE: an answer; else it failed */
-        const char *text;     /* what the user gets: the answer, or a short notice; NULL or "": nothing */
-        const char *error;    /* the full record of a failure, for the operator */
+        /* what the user gets: the answer, or a short notice; NULL or "": nothing */
+        const char *text;
+        const char *error; /* the full record of a failure, for the operator */
         int64_t tokens_in, tokens_out, cost_microusd;
         const char *const *parts; /* the same as messages of their own; NULL: text is one */
         unsigned part_count;
-        const char *request_key; /* names the first message, for whoever may repeat it; NULL: nobody does */
+        /* names the first message, for whoever may repeat it; NULL: nobody does */
+        const char *request_key;
 };
 
 /* Agents call these, never before the start hook has returned. */
-void turn_delta(struct turn_run *run, const char *text, size_t n);      /* a further piece of the answer */
-void turn_progress(struct turn_run *run, const char *label);            /* "reading the manual" */
-void turn_finish(struct turn_run *run, const struct turn_reply *reply); /* once; run is gone afterwards */
+/* a further piece of the answer */
+void turn_delta(struct turn_run *run, const char *text, size_t n);
+void turn_progress(struct turn_run *run, const char *label); /* "reading the manual" */
+/* once; run is gone afterwards */
+void turn_finish(struct turn_run *run, const struct turn_reply *reply);
 
 /* How a turn ended, once that is stored. */
 struct turn_outcome {
         bool answered; /* something was said */
-        const char
-                *thread; /* the answer began this thread, where the conversation goes on; NULL: it did not */
+        /* the answer began this thread, where the conversation goes on; NULL: it did not */
+        const char *thread;
         int64_t cost_microusd; /* of this run */
 };
 
 /* ---- deliveries (platforms answer) ---- */
 
 enum adapter_ability {
-        ADAPTER_JOURNALED = 1 << 0,  /* the journal is the delivery: done when committed (terminal, API) */
+        /* the journal is the delivery: done when committed (terminal, API) */
+        ADAPTER_JOURNALED = 1 << 0,
         ADAPTER_IDEMPOTENT = 1 << 1, /* repeating a send with the same delivery id does no harm */
-        ADAPTER_READBACK = 1 << 2,   /* can find out whether an unsure send arrived (reconcile hook) */
+        /* can find out whether an unsure send arrived (reconcile hook) */
+        ADAPTER_READBACK = 1 << 2,
         ADAPTER_EDITS = 1 << 3,
         ADAPTER_TYPING = 1 << 4,
         ADAPTER_THREADS = 1 << 5,
         ADAPTER_REACTIONS = 1 << 6,
         ADAPTER_FILES = 1 << 7,
-        ADAPTER_STREAMS =
-                1 << 8, /* wants a growing answer as one message that is edited; needs ADAPTER_EDITS */
+        /* wants a growing answer as one message that is edited; needs ADAPTER_EDITS */
+        ADAPTER_STREAMS = 1 << 8,
         ADAPTER_RECALLS = 1 << 9, /* can read what was said in a channel (recall hook) */
 };
 
@@ -183,18 +225,20 @@ struct delivery {
         int attempt;
         int64_t turn; /* 0 when it belongs to none */
         const char *adapter, *channel, *thread;
-        const char *
-                kind; /* "send", "edit", "delete", "react", "unreact", "thread", "type", "upload", "withdraw" */
+        /* "send", "edit", "delete", "react", "unreact", "thread", "type", "upload", "withdraw" */
+        const char *kind;
         enum pace_class class;
         const char *payload; /* JSON object text: {"text": ..., "replyTo": ..., "messageId": ...} */
-        const char *target;  /* edit or delete of a draft: the platform id of the message; else NULL */
+        /* edit or delete of a draft: the platform id of the message; else NULL */
+        const char *target;
         const char *trace;
         int64_t created_ms;
 };
 
 enum send_outcome {
-        SEND_DONE,     /* platform_id says where it is */
-        SEND_RETRY,    /* it certainly did not arrive; trying again makes sense (retry_after_ms when told) */
+        SEND_DONE, /* platform_id says where it is */
+        /* it certainly did not arrive; trying again makes sense (retry_after_ms when told) */
+        SEND_RETRY,
         SEND_REJECTED, /* it certainly did not arrive and never will */
         SEND_UNSURE,   /* it may have arrived */
 };
@@ -202,14 +246,17 @@ enum send_outcome {
 struct send_result {
         enum send_outcome outcome;
         const char *platform_id;
-        enum error_kind
-                kind; /* ERR_LIMIT with SEND_RETRY: the platform's rate limit; not counted as an attempt */
+        /* ERR_LIMIT with SEND_RETRY: the platform's rate limit; not counted as an attempt */
+        enum error_kind kind;
         const char *why;
         int64_t retry_after_ms; /* -1: not told */
         bool freeze_adapter;    /* the rate limit is the adapter's, not only the channel's */
 };
 
-/* Adapters call this for each delivery they were given, never before the send hook has returned. Late or repeated calls are harmless. */
+/*
+ * Adapters call this for each delivery they were given, never before the send hook has returned.
+ * Late or repeated calls are harmless.
+ */
 void outbox_sent(struct road *r, int64_t delivery, int64_t fence, const struct send_result *result);
 /* An adapter became able to send (connected), or its limits changed. */
 void outbox_wake(struct road *r, const char *adapter);
@@ -225,7 +272,10 @@ struct rendered {
 };
 void rendered_release(struct rendered *r);
 
-/* Messages as the platform has them, oldest first; err when it could not say. Borrowed for the call. */
+/*
+ * Messages as the platform has them, oldest first; err when it could not say. Borrowed for the
+ * call.
+ */
 struct recalled {
         const char *id;
         const char *sender_id;   /* the platform's */
@@ -234,7 +284,8 @@ struct recalled {
         const char *text;
         int64_t time_ms;
 };
-typedef void recall_fn(void *arg, const struct recalled *lines, size_t count, const struct error *err);
+typedef void recall_fn(void *arg, const struct recalled *lines, size_t count,
+                       const struct error *err);
 
 /* ---- what the road asks of the others ---- */
 
@@ -244,7 +295,8 @@ struct road_hooks {
 
         unsigned (*agent_abilities)(void *ctx, const char *agent); /* 0 for an unknown agent */
         void (*agent_start)(void *ctx, struct turn_run *run);
-        void (*agent_cancel)(void *ctx, struct turn_run *run); /* no callback for this run follows */
+        /* no callback for this run follows */
+        void (*agent_cancel)(void *ctx, struct turn_run *run);
 
         unsigned (*adapter_abilities)(void *ctx, const char *adapter);
         bool (*adapter_ready)(void *ctx, const char *adapter); /* may deliveries go now? */
@@ -253,33 +305,50 @@ struct road_hooks {
         int (*render)(void *ctx, const char *adapter, const char *text, struct rendered *out,
                       struct error *err);
         void (*send)(void *ctx, const struct delivery *d); /* answer with outbox_sent */
-        void (*reconcile)(void *ctx,
-                          const struct delivery *d); /* ADAPTER_READBACK: find out, answer with outbox_sent */
+        /* ADAPTER_READBACK: find out, answer with outbox_sent */
+        void (*reconcile)(void *ctx, const struct delivery *d);
 
         /* Transient news for whoever watches (streamed text, progress); not journaled. */
-        void (*live)(void *ctx, const char *type, const char *adapter, const char *channel, const char *json);
+        void (*live)(void *ctx, const char *type, const char *adapter, const char *channel,
+                     const char *json);
 
-        /* A decision that triggers is about to become a new turn, or to join one that waits (out->joins). Returns false, with reason and
-         * perhaps notice in *out, when it may not. NULL: it always may. */
+        /*
+         * A decision that triggers is about to become a new turn, or to join one that waits
+         * (out->joins). Returns false, with reason and perhaps notice in *out, when it may not.
+         * NULL: it always may.
+         */
         bool (*admit)(void *ctx, const struct incoming *in, struct decision *out);
 
         /* The hooks below may be NULL. */
 
-        /* As render, for a text below a file: the first part is the caption, which is empty when nothing could be cut off for
-         * it; the others are messages behind it. NULL: captions are like messages. */
+        /*
+         * As render, for a text below a file: the first part is the caption, which is empty when
+         * nothing could be cut off for it; the others are messages behind it. NULL: captions are
+         * like messages.
+         */
         int (*caption)(void *ctx, const char *adapter, const char *text, struct rendered *out,
                        struct error *err);
-        /* How the turns of this rule (NULL: no rule) are run and answered in such a chat of this adapter. */
+        /*
+         * How the turns of this rule (NULL: no rule) are run and answered in such a chat of this
+         * adapter.
+         */
         void (*terms)(void *ctx, const char *adapter, const char *rule, enum chat_kind chat,
                       struct turn_terms *out);
-        /* The last messages of a channel, fresh from the platform: one call of done, never before this has returned, also when the adapter goes
-         * away meanwhile (with an error then). */
+        /*
+         * The last messages of a channel, fresh from the platform: one call of done, never before
+         * this has returned, also when the adapter goes away meanwhile (with an error then).
+         */
         void (*recall)(void *ctx, const char *adapter, const char *channel, const char *thread,
                        unsigned limit, recall_fn *done, void *arg);
-        /* The id a thread begun at this message has; NULL where there can be none (it is one already, or a DM). Borrowed. */
+        /*
+         * The id a thread begun at this message has; NULL where there can be none (it is one
+         * already, or a DM). Borrowed.
+         */
         const char *(*thread_at)(void *ctx, const struct incoming *in);
-        /* A turn is about to end like this: what must be stored together with its end (the thread that now belongs to its session, say)
-         * goes into *also. */
+        /*
+         * A turn is about to end like this: what must be stored together with its end (the thread
+         * that now belongs to its session, say) goes into *also.
+         */
         void (*ending)(void *ctx, const struct turn_run *run, const struct turn_outcome *outcome,
                        struct road_also *also);
         /* A turn has ended, however, and that is stored: the conversation was active until now. */
@@ -294,10 +363,12 @@ struct road_limits {
         int64_t turn_seconds;    /* the longest a turn may run */
         int64_t turn_attempts;   /* interrupted runs of one turn before it is given up */
         int64_t open_deliveries; /* of one adapter; beyond it no further turn is started there */
-        int64_t sends_in_doubt;  /* at once, to a platform that cannot tell whether a message arrived */
+        /* at once, to a platform that cannot tell whether a message arrived */
+        int64_t sends_in_doubt;
         int64_t delivery_attempts;
-        int64_t delivery_seconds;        /* the longest one send may take */
-        int64_t delivery_expiry_seconds; /* an answer older than this is not sent any more; 0: never */
+        int64_t delivery_seconds; /* the longest one send may take */
+        /* an answer older than this is not sent any more; 0: never */
+        int64_t delivery_expiry_seconds;
         int64_t retry_base_ms, retry_cap_ms;
         int64_t history_messages;
         int64_t text_bytes;  /* the longest text of one inbound message */
@@ -306,15 +377,25 @@ struct road_limits {
 };
 extern const struct setting road_settings[]; /* the "limits" section, into struct road_limits */
 
-/* In the environment: with "true" each reaction is journaled a second time as a message.received whose content has the type reaction, for
- * software that has not learned of reactions yet. The copy triggers nothing. */
+/*
+ * In the environment: with "true" each reaction is journaled a second time as a message.received
+ * whose content has the type reaction, for software that has not learned of reactions yet. The copy
+ * triggers nothing.
+ */
 #define ROAD_DUAL_EMIT "OMNI_DUAL_EMIT_REACTIONS"
 
-/* Reads what is open and resumes it. Hooks are called from the first turn of the loop on, not before. Blocks while reading. */
-struct road *road_open(struct loop *l, struct store *s, struct bus *b, const struct road_limits *limits,
-                       const struct road_hooks *hooks, struct error *err);
+/*
+ * Reads what is open and resumes it. Hooks are called from the first turn of the loop on, not
+ * before. Blocks while reading.
+ */
+struct road *road_open(struct loop *l, struct store *s, struct bus *b,
+                       const struct road_limits *limits, const struct road_hooks *hooks,
+                       struct error *err);
 void road_set_limits(struct road *r, const struct road_limits *limits);
-/* No new turns and sends are started; calls drained(arg) when those in flight have ended, or after ms. */
+/*
+ * No new turns and sends are started; calls drained(arg) when those in flight have ended, or after
+ * ms.
+ */
 void road_drain(struct road *r, int64_t ms, void (*drained)(void *arg), void *arg);
 /* Forgets everything in memory; open rows are resumed by the next road_open. */
 void road_close(struct road *r);
@@ -329,7 +410,10 @@ struct inbox_receipt {
         struct error error; /* with INBOX_FAILED: ERR_LIMIT, ERR_FULL, ERR_IO, ERR_INVALID */
 };
 typedef void inbox_ack_fn(void *arg, const struct inbox_receipt *receipt);
-/* Stores, then acknowledges: `ack` runs after the commit, never before this call has returned. Copies what it needs. */
+/*
+ * Stores, then acknowledges: `ack` runs after the commit, never before this call has returned.
+ * Copies what it needs.
+ */
 void inbox_receive(struct road *r, const struct incoming *in, inbox_ack_fn *ack, void *arg);
 
 /* ---- outbox ---- */
@@ -337,8 +421,11 @@ void inbox_receive(struct road *r, const struct incoming *in, inbox_ack_fn *ack,
 struct outgoing {
         const char *adapter, *channel, *thread;
         const char *kind; /* NULL: "send" */
-        const char *
-                text; /* Markdown; rendered and split; of an "upload" the caption, and what does not fit follows as messages */
+        /*
+         * Markdown; rendered and split; of an "upload" the caption, and what does not fit follows
+         * as messages
+         */
+        const char *text;
         const char *reply_to;   /* platform id */
         const char *message_id; /* platform id of the target of edit, delete, react */
         const char *emoji;
@@ -348,11 +435,15 @@ struct outgoing {
                 const char *name, *mime, *as;
         } file;            /* of an "upload" */
         const char *trace; /* NULL: a new one */
-        const char *
-                author; /* a person who speaks in the bot's name: conversations of the chat remember the text as an answer; NULL: nobody */
-        const char *request_key; /* the caller's idempotency key; the same key gives the same delivery */
-        const char *
-                request_hash; /* of what was asked: the same key with another is ERR_CONFLICT; NULL: not compared */
+        /*
+         * a person who speaks in the bot's name: conversations of the chat remember the text as an
+         * answer; NULL: nobody
+         */
+        const char *author;
+        /* the caller's idempotency key; the same key gives the same delivery */
+        const char *request_key;
+        /* of what was asked: the same key with another is ERR_CONFLICT; NULL: not compared */
+        const char *request_hash;
         enum pace_class class;
         int64_t expires_ms; /* wall clock; 0: the configured expiry */
 };
@@ -366,7 +457,9 @@ struct outbox_receipt {
 typedef void outbox_ack_fn(void *arg, const struct outbox_receipt *receipt);
 /* Stores the delivery (or deliveries), then tells; sending follows by itself. */
 void outbox_put(struct road *r, const struct outgoing *out, outbox_ack_fn *ack, void *arg);
-/* Puts a dead delivery back: failed always, unknown only with `force` because it may have arrived. */
+/*
+ * Puts a dead delivery back: failed always, unknown only with `force` because it may have arrived.
+ */
 void outbox_retry(struct road *r, int64_t delivery, bool force, store_done_fn *done, void *arg);
 /* Puts a failed turn back into its lane. */
 void turn_retry(struct road *r, int64_t turn, store_done_fn *done, void *arg);

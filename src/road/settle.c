@@ -1,8 +1,9 @@
 /*
  * settle: what became of a delivery, and what follows from it.
  *
- * An adapter says done, try again, never, or cannot tell; the outcome is stored before the channel goes on. What cannot be told
- * is repeated where that does no harm, looked up where one can look, and otherwise reported as unknown: never repeated blindly.
+ * An adapter says done, try again, never, or cannot tell; the outcome is stored before the channel
+ * goes on. What cannot be told is repeated where that does no harm, looked up where one can look,
+ * and otherwise reported as unknown: never repeated blindly.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,17 +117,20 @@ static int write_move(struct store_tx *tx, const struct settlement *m, struct er
         return store_run(s, err);
 }
 
-/* While a delivery waits, lease_ms holds the time of its last attempt: due_ms minus it is the pause it was told to make. */
+/*
+ * While a delivery waits, lease_ms holds the time of its last attempt: due_ms minus it is the pause
+ * it was told to make.
+ */
 static int write_settlement(struct store_tx *tx, void *arg, struct error *err)
 {
         struct settlement *m = arg;
-        struct store_stmt *s =
-                store_prepare(tx, "UPDATE deliveries SET state = ?3, attempt = ?4, due_ms = ?5, ended_ms = "
-                                  "?6, platform_id = ?7,"
-                                  " error_kind = ?8, error = ?9, lease_ms = ?11, kind = CASE ?10 WHEN 1 THEN "
-                                  "'send' ELSE kind END,"
-                                  " ref = CASE ?10 WHEN 1 THEN 0 ELSE ref END"
-                                  " WHERE id = ?1 AND fence = ?2 AND state IN ('queued', 'sending')");
+        struct store_stmt *s = store_prepare(
+                tx, "UPDATE deliveries SET state = ?3, attempt = ?4, due_ms = ?5, ended_ms = "
+                    "?6, platform_id = ?7,"
+                    " error_kind = ?8, error = ?9, lease_ms = ?11, kind = CASE ?10 WHEN 1 THEN "
+                    "'send' ELSE kind END,"
+                    " ref = CASE ?10 WHEN 1 THEN 0 ELSE ref END"
+                    " WHERE id = ?1 AND fence = ?2 AND state IN ('queued', 'sending')");
 
         bus_batch_reset(&m->batch);
         store_bind_int(s, 1, m->out->d.id);
@@ -239,18 +243,23 @@ static void settle(struct settlement *m)
 
 /* ---- verdicts ---- */
 
-static void give_up(struct road *r, struct out *o, enum verdict verdict, const struct send_result *result)
+static void give_up(struct road *r, struct out *o, enum verdict verdict,
+                    const struct send_result *result)
 {
         bool moves = o->d.turn > 0 && strcmp(o->d.kind, "thread") == 0;
         struct settlement *m;
 
-        /* a piece of a draft is no dead letter: the answer comes whole at the end; nor is a thread without which the answer arrives as well */
+        /*
+         * a piece of a draft is no dead letter: the answer comes whole at the end; nor is a thread
+         * without which the answer arrives as well
+         */
         if ((o->d.class > PACE_APPROVAL || moves) && verdict == VERDICT_FAILED)
                 verdict = VERDICT_EXPIRED;
         if (!out_is_fleeting(o))
-                log_warn("delivery given up", LOG_I("delivery", o->d.id), LOG_S("adapter", o->d.adapter),
-                         LOG_S("channel", o->d.channel), LOG_S("state", verdict_states[verdict]),
-                         LOG_S("trace", o->d.trace), LOG_S("why", result->why));
+                log_warn("delivery given up", LOG_I("delivery", o->d.id),
+                         LOG_S("adapter", o->d.adapter), LOG_S("channel", o->d.channel),
+                         LOG_S("state", verdict_states[verdict]), LOG_S("trace", o->d.trace),
+                         LOG_S("why", result->why));
         m = settlement_new(r, o, verdict, verdict_states[verdict], result);
         m->moves = moves;
         settle(m);
@@ -269,7 +278,8 @@ static int64_t backoff_ms(const struct road *r, int attempt)
 }
 
 /* `at_last`: what it is when all attempts are used up. */
-static void try_again(struct road *r, struct out *o, const struct send_result *result, enum verdict at_last)
+static void try_again(struct road *r, struct out *o, const struct send_result *result,
+                      enum verdict at_last)
 {
         bool limited = result->kind == ERR_LIMIT;
         struct settlement *m;
@@ -284,12 +294,13 @@ static void try_again(struct road *r, struct out *o, const struct send_result *r
         m->due_ms += wait;
         if (limited) {
                 m->attempt_after--;
-                pace_freeze(o->channel->adapter->pace, result->freeze_adapter ? NULL : o->d.channel, wait,
-                            loop_now_ms(r->loop));
+                pace_freeze(o->channel->adapter->pace, result->freeze_adapter ? NULL : o->d.channel,
+                            wait, loop_now_ms(r->loop));
         }
         o->due_mono = loop_now_ms(r->loop) + wait;
-        log_info("delivery will be tried again", LOG_I("delivery", o->d.id), LOG_S("adapter", o->d.adapter),
-                 LOG_I("attempt", o->d.attempt), LOG_I("inMs", wait), LOG_S("why", result->why));
+        log_info("delivery will be tried again", LOG_I("delivery", o->d.id),
+                 LOG_S("adapter", o->d.adapter), LOG_I("attempt", o->d.attempt),
+                 LOG_I("inMs", wait), LOG_S("why", result->why));
         settle(m);
 }
 

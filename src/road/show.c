@@ -125,8 +125,9 @@ void show_delivery_end(struct buf *b)
 
 int show_attempts(struct store_tx *tx, struct buf *b, int64_t delivery, struct error *err)
 {
-        struct store_stmt *s = store_prepare(tx, "SELECT attempt, time_ms, outcome, detail FROM attempts"
-                                                 " WHERE delivery = ?1 ORDER BY attempt");
+        struct store_stmt *s =
+                store_prepare(tx, "SELECT attempt, time_ms, outcome, detail FROM attempts"
+                                  " WHERE delivery = ?1 ORDER BY attempt");
         int rc;
 
         store_bind_int(s, 1, delivery);

@@ -1,8 +1,8 @@
 /*
  * show: rows of the road as JSON, the same wherever they are shown.
  *
- * A SHOW_* text is the beginning of a query whose columns the function of the same name writes. Inside store
- * functions only.
+ * A SHOW_* text is the beginning of a query whose columns the function of the same name writes.
+ * Inside store functions only.
  */
 #ifndef ROAD_SHOW_H
 #define ROAD_SHOW_H

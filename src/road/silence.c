@@ -31,8 +31,8 @@ static bool matches(const struct turn_terms *terms, struct slice text, bool begi
         size_t configured = terms->silence ? terms->silence->count : 0;
 
         for (size_t i = 0; i < COUNT(always) + configured; i++) {
-                struct slice phrase =
-                        trimmed(i < COUNT(always) ? always[i] : terms->silence->items[i - COUNT(always)]);
+                struct slice phrase = trimmed(
+                        i < COUNT(always) ? always[i] : terms->silence->items[i - COUNT(always)]);
 
                 if ((begins ? phrase.n >= text.n : phrase.n == text.n) &&
                     strncasecmp(phrase.p, text.p, text.n) == 0)

@@ -1,6 +1,7 @@
 /*
- * The story is gathered in the order in which it happened: the event, what was decided about it, the turn, its
- * deliveries. What each part says about the outcome is kept as facts, from which the summary is made at the end.
+ * The story is gathered in the order in which it happened: the event, what was decided about it,
+ * the turn, its deliveries. What each part says about the outcome is kept as facts, from which the
+ * summary is made at the end.
  */
 #include "road/story.h"
 
@@ -66,7 +67,8 @@ static int one_number(struct story *st, struct store_stmt *s, int64_t *out)
 
 static int find_turn(struct story *st)
 {
-        struct store_stmt *s = store_prepare(st->tx, "SELECT inputs, trace FROM turns WHERE id = ?1");
+        struct store_stmt *s =
+                store_prepare(st->tx, "SELECT inputs, trace FROM turns WHERE id = ?1");
         int rc;
 
         store_bind_int(s, 1, st->turn);
@@ -81,7 +83,8 @@ static int find_turn(struct story *st)
 
 static int find_delivery(struct story *st)
 {
-        struct store_stmt *s = store_prepare(st->tx, "SELECT turn, trace FROM deliveries WHERE id = ?1");
+        struct store_stmt *s =
+                store_prepare(st->tx, "SELECT turn, trace FROM deliveries WHERE id = ?1");
         int rc;
 
         store_bind_int(s, 1, st->delivery);
@@ -96,7 +99,10 @@ static int find_delivery(struct story *st)
         return 1;
 }
 
-/* Of a trace the first inbound event is what people mean; a message sent without one has only a delivery. */
+/*
+ * Of a trace the first inbound event is what people mean; a message sent without one has only a
+ * delivery.
+ */
 static int find_trace(struct story *st, const char *trace)
 {
         struct store_stmt *s = store_prepare(
@@ -109,17 +115,19 @@ static int find_trace(struct story *st, const char *trace)
         rc = one_number(st, s, &st->event);
         if (rc != 0)
                 return rc;
-        s = store_prepare(st->tx,
-                          "SELECT id FROM (SELECT id, trace FROM deliveries ORDER BY id DESC LIMIT ?2) AS d"
-                          " WHERE trace = ?1 ORDER BY id LIMIT 1");
+        s = store_prepare(
+                st->tx,
+                "SELECT id FROM (SELECT id, trace FROM deliveries ORDER BY id DESC LIMIT ?2) AS d"
+                " WHERE trace = ?1 ORDER BY id LIMIT 1");
         store_bind_text(s, 1, trace);
         store_bind_int(s, 2, LOOK_BACK);
         rc = one_number(st, s, &st->delivery);
         if (rc != 0)
                 return rc < 0 ? -1 : find_delivery(st);
-        s = store_prepare(st->tx,
-                          "SELECT seq FROM (SELECT seq, trace FROM journal ORDER BY seq DESC LIMIT ?2) AS j"
-                          " WHERE trace = ?1 ORDER BY seq LIMIT 1");
+        s = store_prepare(
+                st->tx,
+                "SELECT seq FROM (SELECT seq, trace FROM journal ORDER BY seq DESC LIMIT ?2) AS j"
+                " WHERE trace = ?1 ORDER BY seq LIMIT 1");
         store_bind_text(s, 1, trace);
         store_bind_int(s, 2, LOOK_BACK);
         return one_number(st, s, &st->event);
@@ -129,12 +137,13 @@ static int find_trace(struct story *st, const char *trace)
 static int find_key(struct story *st, const char *key)
 {
         struct store_stmt *s = store_prepare(
-                st->tx, "WITH RECURSIVE a(name) AS ("
-                        " SELECT min(adapter) FROM journal WHERE key IS NOT NULL"
-                        " UNION ALL SELECT (SELECT min(adapter) FROM journal WHERE key IS NOT NULL AND "
-                        "adapter > a.name)"
-                        " FROM a WHERE a.name IS NOT NULL)"
-                        " SELECT j.seq FROM a JOIN journal j ON j.adapter = a.name AND j.key = ?1 LIMIT 1");
+                st->tx,
+                "WITH RECURSIVE a(name) AS ("
+                " SELECT min(adapter) FROM journal WHERE key IS NOT NULL"
+                " UNION ALL SELECT (SELECT min(adapter) FROM journal WHERE key IS NOT NULL AND "
+                "adapter > a.name)"
+                " FROM a WHERE a.name IS NOT NULL)"
+                " SELECT j.seq FROM a JOIN journal j ON j.adapter = a.name AND j.key = ?1 LIMIT 1");
         int rc;
 
         store_bind_text(s, 1, key);
@@ -153,7 +162,8 @@ static int find_key(struct story *st, const char *key)
 
 static bool is_trace(const char *id)
 {
-        return strlen(id) == ID_TRACE_SIZE - 1 && strspn(id, "0123456789abcdef") == ID_TRACE_SIZE - 1;
+        return strlen(id) == ID_TRACE_SIZE - 1 &&
+               strspn(id, "0123456789abcdef") == ID_TRACE_SIZE - 1;
 }
 
 static bool is_numbered(const char *id, const char *prefix, int64_t *out)
@@ -171,7 +181,8 @@ static bool is_numbered(const char *id, const char *prefix, int64_t *out)
 static int find_event(struct story *st)
 {
         struct store_stmt *s = store_prepare(
-                st->tx, "SELECT trace FROM journal WHERE seq = ?1 AND key IS NULL AND trace IS NOT NULL");
+                st->tx,
+                "SELECT trace FROM journal WHERE seq = ?1 AND key IS NULL AND trace IS NOT NULL");
         int64_t event = st->event;
         int rc;
 
@@ -238,8 +249,9 @@ static void show_event(struct story *st, struct store_stmt *s)
 
 static int tell_event(struct story *st)
 {
-        struct store_stmt *s = store_prepare(st->tx, "SELECT type, time_ms, adapter, channel, thread, trace, "
-                                                     "payload, key FROM journal WHERE seq = ?1");
+        struct store_stmt *s =
+                store_prepare(st->tx, "SELECT type, time_ms, adapter, channel, thread, trace, "
+                                      "payload, key FROM journal WHERE seq = ?1");
         int rc;
 
         store_bind_int(s, 1, st->event);
@@ -319,7 +331,10 @@ static void count_delivery(struct story *st, struct store_stmt *s)
 {
         const char *state = store_col_text(s, 7);
 
-        /* pieces of a draft, signs and threads are told, but only the answer decides whether there was one */
+        /*
+         * pieces of a draft, signs and threads are told, but only the answer decides whether there
+         * was one
+         */
         if (st->has_turn &&
             (store_col_int(s, 17) != PACE_FINAL || strcmp(store_col_text(s, 5), "thread") == 0))
                 return;
@@ -345,8 +360,9 @@ static void count_delivery(struct story *st, struct store_stmt *s)
 static int tell_deliveries(struct story *st)
 {
         struct store_stmt *s =
-                st->turn > 0 ? store_prepare(st->tx, SHOW_DELIVERY "WHERE d.turn = ?1 ORDER BY d.id")
-                             : store_prepare(st->tx, SHOW_DELIVERY "WHERE d.id = ?1");
+                st->turn > 0
+                        ? store_prepare(st->tx, SHOW_DELIVERY "WHERE d.turn = ?1 ORDER BY d.id")
+                        : store_prepare(st->tx, SHOW_DELIVERY "WHERE d.id = ?1");
         int rc;
 
         store_bind_int(s, 1, st->turn > 0 ? st->turn : st->delivery);
@@ -426,8 +442,8 @@ static void summarize_turn(struct story *st, struct buf *b)
         if (strcmp(st->turn_state, "queued") == 0 || strcmp(st->turn_state, "running") == 0) {
                 summarize_open_turn(st, b);
         } else if (strcmp(st->turn_state, "failed") == 0) {
-                buf_addf(b, "agent '%s' failed after %lld attempt%s", st->agent, (long long)st->attempt,
-                         st->attempt == 1 ? "" : "s");
+                buf_addf(b, "agent '%s' failed after %lld attempt%s", st->agent,
+                         (long long)st->attempt, st->attempt == 1 ? "" : "s");
                 say_because(st, b, st->turn_error);
         } else if (strcmp(st->turn_state, "done") != 0) {
                 buf_addf(b, "no answer: the turn was %s", st->turn_state);
@@ -463,7 +479,8 @@ static int tell_parts(struct story *st)
 {
         struct buf summary;
 
-        if (tell_event(st) < 0 || tell_decision(st) < 0 || tell_turn(st) < 0 || tell_deliveries(st) < 0)
+        if (tell_event(st) < 0 || tell_decision(st) < 0 || tell_turn(st) < 0 ||
+            tell_deliveries(st) < 0)
                 return -1;
         if (!st->has_event && !st->has_decision && !st->has_turn && st->delivery == 0)
                 return error_set(st->err, ERR_MISSING, "it is gone");
@@ -534,7 +551,8 @@ static void quote(const struct story *st, struct buf *text)
         buf_addstr(text, st->text[shown] != '\0' ? "…”: " : "”: ");
 }
 
-int story_of_last(struct store_tx *tx, const struct incoming *asked, struct buf *text, struct error *err)
+int story_of_last(struct store_tx *tx, const struct incoming *asked, struct buf *text,
+                  struct error *err)
 {
         struct buf json;
         struct story st = {

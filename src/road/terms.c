@@ -1,8 +1,9 @@
 /*
  * terms: how a turn is run and answered, by its rule or by what was noted of a rule that is gone.
  *
- * A rule is asked whenever its terms count, so that a change of it counts at once. A rule that was removed, renamed or switched off can no longer be asked;
- * the turns it began end as they began: what it said is noted with each, unless it said nothing that differs from a plain reply.
+ * A rule is asked whenever its terms count, so that a change of it counts at once. A rule that was
+ * removed, renamed or switched off can no longer be asked; the turns it began end as they began:
+ * what it said is noted with each, unless it said nothing that differs from a plain reply.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +31,8 @@ static void ask(struct road *r, const char *adapter, const char *rule, enum chat
 
 static bool is_plain(const struct turn_terms *terms)
 {
-        return !terms->mode || (strcmp(terms->mode, MODE_REPLY) == 0 && !terms->prompt && !terms->silence);
+        return !terms->mode ||
+               (strcmp(terms->mode, MODE_REPLY) == 0 && !terms->prompt && !terms->silence);
 }
 
 char *terms_note(struct road *r, const struct incoming *in, const char *rule)
@@ -75,7 +77,8 @@ static struct noted_terms *read_note(const char *note)
         n->silence.set = words != NULL;
         n->silence.items = mem_array(json_array_size(words), sizeof(char *));
         for (size_t i = 0; i < json_array_size(words); i++)
-                n->silence.items[n->silence.count++] = (char *)json_string_value(json_array_get(words, i));
+                n->silence.items[n->silence.count++] =
+                        (char *)json_string_value(json_array_get(words, i));
         return n;
 }
 

@@ -3,8 +3,9 @@
  *
  *     QUEUED ── claim committed ──► RUNNING ── agent answers ──► ENDING ── end committed ──► gone
  *
- * The claim raises attempt and fence before the agent is asked; the end names the fence. An agent that answers after its turn was given to somebody
- * else changes nothing. If the process dies in between, the row still says running: the next life runs it again when that does no harm, and
+ * The claim raises attempt and fence before the agent is asked; the end names the fence. An agent
+ * that answers after its turn was given to somebody else changes nothing. If the process dies in
+ * between, the row still says running: the next life runs it again when that does no harm, and
  * otherwise ends it with a notice to the user.
  */
 #include <stdio.h>
@@ -116,8 +117,8 @@ struct claim {
         struct bus_batch batch;
 };
 
-int turn_started_event(struct store_tx *tx, struct bus_batch *batch, const struct turn *t, int64_t attempt,
-                       int64_t now_ms, struct error *err)
+int turn_started_event(struct store_tx *tx, struct bus_batch *batch, const struct turn *t,
+                       int64_t attempt, int64_t now_ms, struct error *err)
 {
         struct bus_event e = {
                 .type = "turn.started",
@@ -221,12 +222,15 @@ static void on_deadline(void *arg)
         struct turn *t = arg;
         struct road *r = t->road;
         char error[120];
-        struct turn_reply reply = { .kind = ERR_TIMEOUT,
-                                    .text = "Sorry, this took too long and was stopped. Please try again.",
-                                    .error = error };
+        struct turn_reply reply = {
+                .kind = ERR_TIMEOUT,
+                .text = "Sorry, this took too long and was stopped. Please try again.",
+                .error = error
+        };
 
-        snprintf(error, sizeof(error), "agent '%.60s' gave no answer within %lld s (limits.turnSeconds)",
-                 t->agent, (long long)r->limits.turn_seconds);
+        snprintf(error, sizeof(error),
+                 "agent '%.60s' gave no answer within %lld s (limits.turnSeconds)", t->agent,
+                 (long long)r->limits.turn_seconds);
         r->hooks.agent_cancel(r->hooks.ctx, &t->run);
         turn_end(t, &reply);
 }
@@ -354,7 +358,8 @@ bool turn_is_taken_back(const struct turn *t)
 int turn_mark_cancelled(struct store_tx *tx, int64_t turn, const char *why, struct error *err)
 {
         struct store_stmt *s = store_prepare(
-                tx, "UPDATE turns SET cancel = ?2 WHERE id = ?1 AND state IN ('queued', 'running')");
+                tx,
+                "UPDATE turns SET cancel = ?2 WHERE id = ?1 AND state IN ('queued', 'running')");
 
         store_bind_int(s, 1, turn);
         store_bind_text(s, 2, why);

@@ -1,13 +1,15 @@
 /*
  * withdraw: the place of an answer that does not come.
  *
- * Some platforms show that a command is being worked on until its answer takes that place. A turn answers the last of its messages; whatever else
- * waits there, and everything when nothing is said at all (silence, a stop, a refusal), is taken away by a delivery of the same transaction.
+ * Some platforms show that a command is being worked on until its answer takes that place. A turn
+ * answers the last of its messages; whatever else waits there, and everything when nothing is said
+ * at all (silence, a stop, a refusal), is taken away by a delivery of the same transaction.
  */
 #include "base/jsonw.h"
 #include "road/road_private.h"
 
-struct out *withdraw_new(struct road *r, const struct incoming *in, int64_t turn, const char *turn_key)
+struct out *withdraw_new(struct road *r, const struct incoming *in, int64_t turn,
+                         const char *turn_key)
 {
         struct buf payload;
         struct out *o;
@@ -17,8 +19,8 @@ struct out *withdraw_new(struct road *r, const struct incoming *in, int64_t turn
         jsonw_str(&payload, "messageId", in->id);
         jsonw_opt(&payload, "turnId", turn_key);
         jsonw_close(&payload, '}');
-        o = out_new(r->next_delivery++, turn, in->adapter, in->channel, in->thread, "withdraw", PACE_EDIT,
-                    payload.data, in->trace);
+        o = out_new(r->next_delivery++, turn, in->adapter, in->channel, in->thread, "withdraw",
+                    PACE_EDIT, payload.data, in->trace);
         out_set_expiry(r, o);
         buf_release(&payload);
         return o;

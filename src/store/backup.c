@@ -1,5 +1,6 @@
 /*
- * One backup at a time, on a thread and a connection of its own. It tells how far it is by knocking on the loop.
+ * One backup at a time, on a thread and a connection of its own. It tells how far it is by knocking
+ * on the loop.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -31,8 +32,8 @@ static int copy_database(struct backup *b, struct store_conn *conn, struct error
                 if (!atomic_load(&b->cancel))
                         continue;
                 conn->driver->backup_abort(conn, &state);
-                return error_set(err, ERR_CANCELLED, "backup '%s' was given up: the store is closing",
-                                 b->to_path);
+                return error_set(err, ERR_CANCELLED,
+                                 "backup '%s' was given up: the store is closing", b->to_path);
         }
         return rc;
 }
@@ -95,7 +96,8 @@ static int start_backup(struct store *s, struct backup *b, struct error *err)
         if (s->backup)
                 return error_set(err, ERR_BUSY, "a backup is running already");
         if (!s->driver->backup_step)
-                return error_set(err, ERR_REFUSED, "a '%s' store is backed up with the database's own tools",
+                return error_set(err, ERR_REFUSED,
+                                 "a '%s' store is backed up with the database's own tools",
                                  s->driver->scheme);
         return store_thread_start(&b->thread, run_backup, b, err);
 }

@@ -1,6 +1,7 @@
 /*
- * Jobs, and how their ends come back: a worker puts what is finished on one list, in the order of the commits, and knocks once; the loop runs the
- * completions. Whoever blocks instead is told directly.
+ * Jobs, and how their ends come back: a worker puts what is finished on one list, in the order of
+ * the commits, and knocks once; the loop runs the completions. Whoever blocks instead is told
+ * directly.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -65,8 +66,9 @@ static void tell_waiter(struct waiter *w)
 }
 
 /*
- * Wakes the loop. Not with uv_async_send: when that wakes a loop which then runs before the sender has returned from the
- * system call, libuv 1.44 spins on the loop's thread until it has, and with two cores that is most of the time.
+ * Wakes the loop. Not with uv_async_send: when that wakes a loop which then runs before the sender
+ * has returned from the system call, libuv 1.44 spins on the loop's thread until it has, and with
+ * two cores that is most of the time.
  */
 void store_knock(struct store *s)
 {
@@ -124,7 +126,8 @@ static void on_finished(uv_poll_t *wake, int status, int events)
 void store_listen(struct store *s)
 {
         s->finished_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        if (s->finished_fd < 0 || uv_poll_init(loop_uv(s->loop), &s->finished_wake, s->finished_fd) != 0) {
+        if (s->finished_fd < 0 ||
+            uv_poll_init(loop_uv(s->loop), &s->finished_wake, s->finished_fd) != 0) {
                 perror("dragoman: the store cannot wake the loop");
                 abort();
         }

@@ -1,6 +1,7 @@
 /*
- * How the store is. Trouble passes: the next commit that works says so. Damage does not: what is written into a damaged database is lost with it, so
- * from the first statement that finds some, nothing is written any more and everybody who asks is told why.
+ * How the store is. Trouble passes: the next commit that works says so. Damage does not: what is
+ * written into a damaged database is lost with it, so from the first statement that finds some,
+ * nothing is written any more and everybody who asks is told why.
  */
 #include <stdio.h>
 
@@ -11,7 +12,8 @@
 static void note_trouble(struct store *s, const struct error *err)
 {
         s->health.ok = false;
-        snprintf(s->health.why, sizeof(s->health.why), "%.*s", (int)sizeof(s->health.why) - 1, err->text);
+        snprintf(s->health.why, sizeof(s->health.why), "%.*s", (int)sizeof(s->health.why) - 1,
+                 err->text);
 }
 
 void store_note_commit(struct store *s, size_t writes, int64_t took_us)
@@ -46,7 +48,8 @@ void store_note_damage(struct store *s, const struct error *err)
         note_trouble(s, err);
         pthread_mutex_unlock(&s->lock);
         if (first)
-                log_error("the store is damaged; nothing is written any more", LOG_S("why", err->text));
+                log_error("the store is damaged; nothing is written any more",
+                          LOG_S("why", err->text));
 }
 
 bool store_is_damaged(struct store *s, struct error *err)
@@ -63,8 +66,8 @@ bool store_is_damaged(struct store *s, struct error *err)
 
 void store_health(const struct store *s, struct store_health *out)
 {
-        struct store *shared =
-                (struct store *)(uintptr_t)s; /* looking takes the lock, which is no change to the store */
+        /* looking takes the lock, which is no change to the store */
+        struct store *shared = (struct store *)(uintptr_t)s;
 
         pthread_mutex_lock(&shared->lock);
         *out = s->health;

@@ -24,8 +24,9 @@ static int info_get(struct store_tx *tx, const char *key, int *value, struct err
 
 static int info_set(struct store_tx *tx, const char *key, int value, struct error *err)
 {
-        struct store_stmt *s = store_prepare(tx, "INSERT INTO store_info(key, value) VALUES(?1, ?2) "
-                                                 "ON CONFLICT(key) DO UPDATE SET value = excluded.value");
+        struct store_stmt *s =
+                store_prepare(tx, "INSERT INTO store_info(key, value) VALUES(?1, ?2) "
+                                  "ON CONFLICT(key) DO UPDATE SET value = excluded.value");
         char text[16];
 
         snprintf(text, sizeof(text), "%d", value);
@@ -40,7 +41,8 @@ static int read_state(struct store_tx *tx, void *arg, struct error *err)
         int clean = 1;
 
         state->version = 0;
-        if (info_get(tx, "version", &state->version, err) < 0 || info_get(tx, "clean", &clean, err) < 0)
+        if (info_get(tx, "version", &state->version, err) < 0 ||
+            info_get(tx, "clean", &clean, err) < 0)
                 return -1;
         state->unclean = clean == 0;
         return 0;
@@ -96,8 +98,8 @@ int store_migrate_check(const struct store_migration *steps, int version, struct
                 return 0;
         return error_set(
                 err, ERR_INVALID,
-                "the store was written by a newer version of the program (schema %d, this one knows %d): "
-                "use that version, or restore an older backup",
+                "the store was written by a newer version of the program (schema %d, this one "
+                "knows %d): use that version, or restore an older backup",
                 version, last_version(steps));
 }
 
@@ -152,7 +154,8 @@ static int apply(struct store_tx *tx, void *arg, struct error *err)
         return info_set(tx, "version", step->version, err);
 }
 
-int store_migrate(struct store_tx *tx, const struct store_migration *steps, int version, struct error *err)
+int store_migrate(struct store_tx *tx, const struct store_migration *steps, int version,
+                  struct error *err)
 {
         for (int i = 0; steps[i].version; i++) {
                 struct store_migration step = steps[i];
@@ -161,8 +164,8 @@ int store_migrate(struct store_tx *tx, const struct store_migration *steps, int 
                 if (step.version <= version)
                         continue;
                 if (store_tx_run(tx, apply, &step, err) != 0)
-                        return error_prefix(err, "cannot bring the store to schema %d '%s'", step.version,
-                                            step.name);
+                        return error_prefix(err, "cannot bring the store to schema %d '%s'",
+                                            step.version, step.name);
         }
         return 0;
 }

@@ -1,5 +1,6 @@
 /*
- * migrate: the steps of the schema and what the store notes about itself. Inside the store room only.
+ * migrate: the steps of the schema and what the store notes about itself. Inside the store room
+ * only.
  *
  * The table store_info holds the schema's version and whether the last writer closed in order.
  */
@@ -26,7 +27,8 @@ int store_migrate_check(const struct store_migration *steps, int version, struct
 /* Are there steps after `version`? */
 bool store_migrate_pending(const struct store_migration *steps, int version);
 /* Applies the steps after `version`, each in its transaction. */
-int store_migrate(struct store_tx *tx, const struct store_migration *steps, int version, struct error *err);
+int store_migrate(struct store_tx *tx, const struct store_migration *steps, int version,
+                  struct error *err);
 /* The step's SQL with AUTOKEY and INTKEY in the driver's spelling; yours to free. */
 char *store_migrate_spell(const struct store_driver *driver, const char *sql);
 

@@ -2,8 +2,8 @@
  * The schema: all tables of the product in one place, as numbered steps.
  *
  * A step that has been released is never edited; a change is a new step. Times are wall-clock
- * milliseconds. `fence` grows with every claim of a row; whoever finishes the work names the fence it was
- * given, so a late finisher changes nothing.
+ * milliseconds. `fence` grows with every claim of a row; whoever finishes the work names the fence
+ * it was given, so a late finisher changes nothing.
  */
 #include "store/store.h"
 

@@ -2,8 +2,9 @@
  * The SQLite driver: one file in WAL mode with synchronous=FULL, so a commit is on the disk when it
  * returns.
  *
- * The daemon holds a lock on `lock` beside the database. SQLite's own locks would let two daemons take
- * turns on one store, which is correct for the file and wrong for everything the daemon keeps in memory.
+ * The daemon holds a lock on `lock` beside the database. SQLite's own locks would let two daemons
+ * take turns on one store, which is correct for the file and wrong for everything the daemon keeps
+ * in memory.
  */
 #include "store/sqlite.h"
 
@@ -87,7 +88,10 @@ int sqlite_fail(struct sqlite *c, const char *doing, struct error *err)
 
 static void set_up_library(void)
 {
-        /* nobody reads SQLite's memory statistics, and keeping them takes a lock around every allocation */
+        /*
+         * nobody reads SQLite's memory statistics, and keeping them takes a lock around every
+         * allocation
+         */
         sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
         sqlite3_initialize();
 }
@@ -121,11 +125,14 @@ static int refuse_second_writer(int fd, const char *dir, struct error *err)
         pid[n > 0 ? n : 0] = '\0';
         pid[strcspn(pid, "\n")] = '\0';
         return error_set(err, ERR_BUSY,
-                         "the store in '%s' is in use by process %s: only one daemon may run on it", dir,
-                         pid[0] ? pid : "(unknown)");
+                         "the store in '%s' is in use by process %s: only one daemon may run on it",
+                         dir, pid[0] ? pid : "(unknown)");
 }
 
-/* The lock goes with the process, however it ends. The number inside is for the sentence above only. */
+/*
+ * The lock goes with the process, however it ends. The number inside is for the sentence above
+ * only.
+ */
 static int take_lock(struct sqlite *c, const char *dir, struct error *err)
 {
         char *path = mem_printf("%s/lock", dir);
@@ -166,8 +173,8 @@ static int sqlite_has_writer(const struct store_options *options)
 }
 
 /*
- * The file is made by us, not by SQLite, so that it is private from its first instant; SQLite gives its
- * WAL the same mode.
+ * The file is made by us, not by SQLite, so that it is private from its first instant; SQLite gives
+ * its WAL the same mode.
  */
 static int make_file(struct sqlite *c, const char *dir, struct error *err)
 {
@@ -181,8 +188,8 @@ static int make_file(struct sqlite *c, const char *dir, struct error *err)
         if (fd < 0 && errno == EEXIST)
                 return 0;
         if (fd < 0)
-                return error_set(err, errno == ENOSPC ? ERR_FULL : ERR_IO, "cannot make store '%s': %s",
-                                 c->path, strerror(errno));
+                return error_set(err, errno == ENOSPC ? ERR_FULL : ERR_IO,
+                                 "cannot make store '%s': %s", c->path, strerror(errno));
         close(fd);
         if (sqlite_sync_folder(c->path) != 0)
                 return error_set(err, ERR_IO, "cannot sync folder '%s': %s", dir, strerror(errno));
@@ -195,9 +202,8 @@ static int set_up(struct sqlite *c, enum store_mode mode, struct error *err)
         static const char *const reader = "PRAGMA query_only=1; PRAGMA cache_size=-1024;";
         /* Debian's build overwrites deleted rows with zeros unless told otherwise */
         static const char *const writer =
-                "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA secure_delete=OFF;"
-                "PRAGMA journal_size_limit=16777216; PRAGMA "
-                "cache_size=-2048;";
+                "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA "
+                "secure_delete=OFF;PRAGMA journal_size_limit=16777216; PRAGMA cache_size=-2048;";
 
         sqlite3_busy_timeout(c->db, BUSY_MS);
         sqlite3_extended_result_codes(c->db, 0);
@@ -206,12 +212,17 @@ static int set_up(struct sqlite *c, enum store_mode mode, struct error *err)
         sqlite3_db_config(c->db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
         sqlite3_db_config(c->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
         if (sqlite3_exec(c->db, common, NULL, NULL, NULL) != SQLITE_OK ||
-            sqlite3_exec(c->db, mode == STORE_WRITE ? writer : reader, NULL, NULL, NULL) != SQLITE_OK)
+            sqlite3_exec(c->db, mode == STORE_WRITE ? writer : reader, NULL, NULL, NULL) !=
+                    SQLITE_OK)
                 return sqlite_fail(c, "set up", err);
-        /* IMMEDIATE: a writer that finds the file busy says so at once, not in the middle of a batch */
+        /*
+         * IMMEDIATE: a writer that finds the file busy says so at once, not in the middle of a
+         * batch
+         */
         if (sqlite3_prepare_v3(c->db, mode == STORE_WRITE ? "BEGIN IMMEDIATE" : "BEGIN", -1,
                                SQLITE_PREPARE_PERSISTENT, &c->begin, NULL) != SQLITE_OK ||
-            sqlite3_prepare_v3(c->db, "COMMIT", -1, SQLITE_PREPARE_PERSISTENT, &c->commit, NULL) != SQLITE_OK)
+            sqlite3_prepare_v3(c->db, "COMMIT", -1, SQLITE_PREPARE_PERSISTENT, &c->commit, NULL) !=
+                    SQLITE_OK)
                 return sqlite_fail(c, "set up", err);
         return 0;
 }
@@ -229,10 +240,12 @@ static void sqlite_close(struct store_conn *conn)
         free(c);
 }
 
-static int open_file(struct sqlite *c, const struct store_options *o, enum store_mode mode, struct error *err)
+static int open_file(struct sqlite *c, const struct store_options *o, enum store_mode mode,
+                     struct error *err)
 {
         /* even a reader of WAL files writes to the shared index, unless it must not */
-        int flags = SQLITE_OPEN_NOMUTEX | (o->read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE);
+        int flags =
+                SQLITE_OPEN_NOMUTEX | (o->read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE);
 
         if (mode == STORE_WRITE && make_file(c, o->dir, err) != 0)
                 return -1;
@@ -266,7 +279,8 @@ int sqlite_verify(sqlite3 *db, const char *path, const char *pragma, struct erro
         sqlite3_stmt *s = NULL;
         int rc = 0;
 
-        if (sqlite3_prepare_v2(db, pragma, -1, &s, NULL) != SQLITE_OK || sqlite3_step(s) != SQLITE_ROW)
+        if (sqlite3_prepare_v2(db, pragma, -1, &s, NULL) != SQLITE_OK ||
+            sqlite3_step(s) != SQLITE_ROW)
                 rc = sqlite_fail_at(db, path, "check", err);
         else if (strcmp((const char *)sqlite3_column_text(s, 0), "ok") != 0)
                 rc = error_set(
@@ -282,13 +296,16 @@ static int64_t ask_number(struct sqlite *c, const char *sql)
         sqlite3_stmt *s = NULL;
         int64_t n = -1;
 
-        if (sqlite3_prepare_v2(c->db, sql, -1, &s, NULL) == SQLITE_OK && sqlite3_step(s) == SQLITE_ROW)
+        if (sqlite3_prepare_v2(c->db, sql, -1, &s, NULL) == SQLITE_OK &&
+            sqlite3_step(s) == SQLITE_ROW)
                 n = sqlite3_column_int64(s, 0);
         sqlite3_finalize(s);
         return n;
 }
 
-/* Reads the newest rows of one table: what was being written when the process or the machine died. */
+/*
+ * Reads the newest rows of one table: what was being written when the process or the machine died.
+ */
 static int look_at_table(struct sqlite *c, const char *table, struct error *err)
 {
         char *sql = sqlite3_mprintf("SELECT * FROM \"%w\" ORDER BY rowid DESC LIMIT 64", table);
@@ -303,8 +320,8 @@ static int sample(struct sqlite *c, struct error *err)
         sqlite3_stmt *s = NULL;
         int rc = 0;
 
-        if (sqlite3_prepare_v2(c->db, "SELECT name FROM sqlite_schema WHERE type = 'table'", -1, &s, NULL) !=
-            SQLITE_OK)
+        if (sqlite3_prepare_v2(c->db, "SELECT name FROM sqlite_schema WHERE type = 'table'", -1, &s,
+                               NULL) != SQLITE_OK)
                 return sqlite_fail(c, "read", err);
         while (rc == 0 && sqlite3_step(s) == SQLITE_ROW)
                 rc = look_at_table(c, (const char *)sqlite3_column_text(s, 0), err);
@@ -332,7 +349,9 @@ static int sqlite_script(struct store_conn *conn, const char *sql, struct error 
 {
         struct sqlite *c = conn_of(conn);
 
-        return sqlite3_exec(c->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : sqlite_fail(c, "change", err);
+        return sqlite3_exec(c->db, sql, NULL, NULL, NULL) == SQLITE_OK
+                       ? 0
+                       : sqlite_fail(c, "change", err);
 }
 
 static int run_once(struct sqlite *c, sqlite3_stmt *s, const char *doing, struct error *err)
@@ -353,11 +372,12 @@ static int sqlite_commit(struct store_conn *conn, struct error *err)
         struct sqlite *c = conn_of(conn);
 
         /*
-         * after some errors SQLite has rolled back by itself, and COMMIT would then commit nothing and
-         * say it is fine
+         * after some errors SQLite has rolled back by itself, and COMMIT would then commit nothing
+         * and say it is fine
          */
         if (sqlite3_get_autocommit(c->db))
-                return error_set(err, ERR_IO, "cannot commit to store '%s': the transaction was undone",
+                return error_set(err, ERR_IO,
+                                 "cannot commit to store '%s': the transaction was undone",
                                  c->path);
         return run_once(c, c->commit, "commit to", err);
 }
@@ -372,12 +392,14 @@ static void sqlite_rollback(struct store_conn *conn)
 
 /* --- statements --- */
 
-static struct store_stmt *sqlite_prepare(struct store_conn *conn, const char *sql, struct error *err)
+static struct store_stmt *sqlite_prepare(struct store_conn *conn, const char *sql,
+                                         struct error *err)
 {
         struct sqlite *c = conn_of(conn);
         struct sqlite_stmt *s = mem_zalloc(sizeof(*s));
 
-        if (sqlite3_prepare_v3(c->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &s->raw, NULL) != SQLITE_OK) {
+        if (sqlite3_prepare_v3(c->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &s->raw, NULL) !=
+            SQLITE_OK) {
                 sqlite_fail(c, "prepare a statement for", err);
                 free(s);
                 return NULL;

@@ -17,8 +17,8 @@ struct sqlite {
 };
 
 /*
- * The kind and the sentence for what SQLite said last about this connection; `doing` as in "cannot commit
- * to". Returns -1.
+ * The kind and the sentence for what SQLite said last about this connection; `doing` as in "cannot
+ * commit to". Returns -1.
  */
 int sqlite_fail(struct sqlite *c, const char *doing, struct error *err);
 /* The same without a connection of ours. */
@@ -37,8 +37,8 @@ void sqlite_backup_abort(struct store_conn *conn, void **state);
 
 #ifdef DRAGOMAN_FAULTS
 /*
- * sqlite_fault.c: registers the VFS whose disk fills up and whose fsync fails when the test says so;
- * returns its name.
+ * sqlite_fault.c: registers the VFS whose disk fills up and whose fsync fails when the test says
+ * so; returns its name.
  */
 const char *sqlite_fault_vfs(void);
 #endif

@@ -2,8 +2,8 @@
  * A copy of a SQLite store while it is written to.
  *
  * One read transaction is held from the first page to the last: SQLite starts a copy over whenever
- * another connection commits between two steps, which on a busy store would be for ever. The copy gets
- * its name only when it is complete, checked and on the disk.
+ * another connection commits between two steps, which on a busy store would be for ever. The copy
+ * gets its name only when it is complete, checked and on the disk.
  */
 #include "store/sqlite.h"
 
@@ -82,7 +82,8 @@ static int copy_start(struct sqlite *c, struct copy *copy, const char *to_path, 
         }
         if (make_part(copy, err) != 0)
                 return -1;
-        if (sqlite3_exec(c->db, "BEGIN; SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL) != SQLITE_OK)
+        if (sqlite3_exec(c->db, "BEGIN; SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL) !=
+            SQLITE_OK)
                 return sqlite_fail(c, "read", err);
         copy->holds_snapshot = true;
         if (sqlite3_open_v2(copy->part, &copy->to, SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_READWRITE,
@@ -131,8 +132,10 @@ static int copy_step(struct copy *copy, const char *to_path, int *percent, struc
         case SQLITE_BUSY:
         case SQLITE_LOCKED:
                 total = sqlite3_backup_pagecount(copy->pages);
-                *percent = total > 0 ? (int)(100LL * (total - sqlite3_backup_remaining(copy->pages)) / total)
-                                     : 0;
+                *percent = total > 0
+                                   ? (int)(100LL * (total - sqlite3_backup_remaining(copy->pages)) /
+                                           total)
+                                   : 0;
                 return 1;
         case SQLITE_DONE:
                 *percent = 100;
@@ -164,8 +167,8 @@ int sqlite_backup_step(struct store_conn *conn, const char *to_path, void **stat
                 rc = copy_step(copy, to_path, percent, err);
         }
         if (rc <= 0)
-                sqlite_backup_abort(conn,
-                                    state); /* the part file goes in either case: the copy has its name now */
+                /* the part file goes in either case: the copy has its name now */
+                sqlite_backup_abort(conn, state);
         return rc;
 }
 

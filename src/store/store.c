@@ -2,7 +2,8 @@
  * The store's front end: who waits for whom.
  *
  *      loop thread                      writer thread                         reader thread
- *      store_write ── queue ──────────► takes the whole queue                 one read at a time, each
+ *      store_write ── queue ──────────► takes the whole queue                 one read at a time,
+ *      each
  *      store_read  ── queue ───────────────────────────────────────────────►  in its transaction
  *                                       BEGIN, every function, COMMIT
  *      completions ◄─ finished list ────┘ (one wake-up for all)  ◄────────────┘
@@ -21,10 +22,12 @@
 #include "store/migrate.h"
 #include "store/store_private.h"
 
-#define DEFAULT_MAX_QUEUE  65536
-#define DEFAULT_MAX_BATCH  1024
-#define CHECK_CLEAN_BYTES  (1024 * 1024)      /* looked through at every start: a few milliseconds */
-#define CHECK_KILLED_BYTES (64 * 1024 * 1024) /* looked through when the last writer did not close */
+#define DEFAULT_MAX_QUEUE 65536
+#define DEFAULT_MAX_BATCH 1024
+/* looked through at every start: a few milliseconds */
+#define CHECK_CLEAN_BYTES (1024 * 1024)
+/* looked through when the last writer did not close */
+#define CHECK_KILLED_BYTES (64 * 1024 * 1024)
 
 static const struct store_driver *const drivers[] = { &store_sqlite };
 
@@ -94,7 +97,8 @@ void store_read(struct store *s, store_fn *fn, store_done_fn *done, void *arg)
 
 static int run_now(struct store *s, struct worker *w, store_fn *fn, void *arg, struct error *err)
 {
-        struct waiter waiter = { .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER };
+        struct waiter waiter = { .lock = PTHREAD_MUTEX_INITIALIZER,
+                                 .wake = PTHREAD_COND_INITIALIZER };
         struct job j = { .fn = fn, .arg = arg, .waiter = &waiter };
 
         if (refuse(s, w, err) != 0 || store_worker_push(w, &j, err) != 0)
@@ -160,7 +164,8 @@ static int open_for_writing(struct store *s, struct error *err)
             store_migrate_check(s->options.migrations, state.version, err) != 0)
                 return -1;
         if (!s->options.skip_check &&
-            s->driver->check(conn, state.unclean ? CHECK_KILLED_BYTES : CHECK_CLEAN_BYTES, err) != 0)
+            s->driver->check(conn, state.unclean ? CHECK_KILLED_BYTES : CHECK_CLEAN_BYTES, err) !=
+                    0)
                 return -1;
         if (store_migrate(tx, s->options.migrations, state.version, err) != 0 ||
             store_state_mark(tx, false, err) != 0)
@@ -214,7 +219,8 @@ static void forget(struct store *s)
 {
         store_free(s);
         if (s->loop)
-                uv_close((uv_handle_t *)&s->finished_wake, on_wake_closed); /* stops the poll first */
+                /* stops the poll first */
+                uv_close((uv_handle_t *)&s->finished_wake, on_wake_closed);
         else
                 free(s);
 }
@@ -251,7 +257,8 @@ static void mark_closed(struct store *s)
         if (store_is_damaged(s, &err))
                 return; /* the next start looks closely */
         if (s->writer.tx.conn && store_state_mark(&s->writer.tx, true, &err) != 0)
-                log_warn("the store could not note that it closed in order", LOG_S("error", err.text));
+                log_warn("the store could not note that it closed in order",
+                         LOG_S("error", err.text));
 }
 
 void store_close(struct store *s)

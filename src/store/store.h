@@ -2,9 +2,9 @@
  * store: what is durable.
  *
  * Callers hand over functions, not statements: a write function runs on the store's thread inside a
- * transaction together with all other writes that were waiting (group commit), the completion comes back
- * to the loop after the commit has reached the disk. Nothing may be acknowledged to anybody before that
- * completion.
+ * transaction together with all other writes that were waiting (group commit), the completion comes
+ * back to the loop after the commit has reached the disk. Nothing may be acknowledged to anybody
+ * before that completion.
  *
  *     static int add(struct store_tx *tx, void *arg, struct error *err) {
  *             struct store_stmt *s = store_prepare(tx, "INSERT INTO t(a) VALUES(?1)");
@@ -13,15 +13,15 @@
  *     }
  *     store_write(store, add, added, job);
  *
- * A write function touches only its argument, never loop state. It may run more than once before its
- * completion (when a neighbour in the same batch fails, the batch is undone and repeated), so it computes
- * its results anew each time. A statement that fails fails the function that ran it, whatever the
- * function returns. If it returns -1 its own changes are undone and its completion gets the error;
- * neighbours are not harmed. If the commit fails (disk full, I/O error) every write of the batch gets the
- * error; none has happened.
+ * A write function touches only its argument, never loop state. It may run more than once before
+ * its completion (when a neighbour in the same batch fails, the batch is undone and repeated), so
+ * it computes its results anew each time. A statement that fails fails the function that ran it,
+ * whatever the function returns. If it returns -1 its own changes are undone and its completion
+ * gets the error; neighbours are not harmed. If the commit fails (disk full, I/O error) every write
+ * of the batch gets the error; none has happened.
  *
- * SQL is the common subset of SQLite and PostgreSQL with ?1, ?2 ... parameters (ON CONFLICT, RETURNING
- * are fine).
+ * SQL is the common subset of SQLite and PostgreSQL with ?1, ?2 ... parameters (ON CONFLICT,
+ * RETURNING are fine).
  */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
@@ -46,13 +46,14 @@ struct store_migration {
         int version; /* 1, 2, 3 ... without gaps */
         const char *name;
         /*
-         * Several statements separated by ;. The words AUTOKEY (a number the database gives out, never
-         * twice) and INTKEY (a number we give) stand for the driver's spelling of such a primary key;
-         * write BIGINT for other whole numbers.
+         * Several statements separated by ;. The words AUTOKEY (a number the database gives out,
+         * never twice) and INTKEY (a number we give) stand for the driver's spelling of such a
+         * primary key; write BIGINT for other whole numbers.
          */
         const char *sql;
 };
-extern const struct store_migration store_schema[]; /* schema.c: all tables of the product, in one place */
+/* schema.c: all tables of the product, in one place */
+extern const struct store_migration store_schema[];
 
 struct store_options {
         const char *url; /* "sqlite" (file main.db in dir) or, later, "postgres://..." */
@@ -65,37 +66,41 @@ struct store_options {
 };
 
 /*
- * Opens, checks integrity, migrates; blocks. The whole file is looked through when it is small, or not
- * too big and the last writer was killed; else only its newest rows. `l` may be NULL for tools that use
- * only the _now calls. ERR_CORRUPT, ERR_FULL, ERR_BUSY (another process has it), ERR_INVALID (a newer
- * schema); read_only also ERR_MISSING (nothing there), ERR_CONFLICT (an older schema).
+ * Opens, checks integrity, migrates; blocks. The whole file is looked through when it is small, or
+ * not too big and the last writer was killed; else only its newest rows. `l` may be NULL for tools
+ * that use only the _now calls. ERR_CORRUPT, ERR_FULL, ERR_BUSY (another process has it),
+ * ERR_INVALID (a newer schema); read_only also ERR_MISSING (nothing there), ERR_CONFLICT (an older
+ * schema).
  */
 struct store *store_open(struct loop *l, const struct store_options *options, struct error *err);
 /*
- * Is somebody writing into the store now, in whichever process? 1 yes, 0 no, -1 could not find out. Needs no
- * open store and makes nothing.
+ * Is somebody writing into the store now, in whichever process? 1 yes, 0 no, -1 could not find out.
+ * Needs no open store and makes nothing.
  */
 int store_has_writer(const struct store_options *options);
 /*
- * Finishes what is queued (completions are run), gives up a running backup, then closes. Writes asked for
- * by those completions get ERR_CANCELLED. Not from inside a completion. NULL is fine.
+ * Finishes what is queued (completions are run), gives up a running backup, then closes. Writes
+ * asked for by those completions get ERR_CANCELLED. Not from inside a completion. NULL is fine.
  */
 void store_close(struct store *s);
 
 /*
- * On the loop thread. Both keep the loop alive and take `arg` over until done has run. done may be NULL
- * for writes nobody waits for.
+ * On the loop thread. Both keep the loop alive and take `arg` over until done has run. done may be
+ * NULL for writes nobody waits for.
  */
 void store_write(struct store *s, store_fn *fn, store_done_fn *done, void *arg);
 /* On the reader's thread and connection, which sees committed data only. */
 void store_read(struct store *s, store_fn *fn, store_done_fn *done, void *arg);
-/* The same, waiting for it: for start-up and command-line tools, never from a running loop's callbacks. */
+/*
+ * The same, waiting for it: for start-up and command-line tools, never from a running loop's
+ * callbacks.
+ */
 int store_read_now(struct store *s, store_fn *fn, void *arg, struct error *err);
 int store_write_now(struct store *s, store_fn *fn, void *arg, struct error *err);
 
 /*
- * Statements, inside store functions only. `sql` must be a string constant: statements are cached by its
- * address, so asking for the same one again starts it over.
+ * Statements, inside store functions only. `sql` must be a string constant: statements are cached
+ * by its address, so asking for the same one again starts it over.
  */
 struct store_stmt *store_prepare(struct store_tx *tx, const char *sql);
 void store_bind_int(struct store_stmt *s, int at, int64_t value);
@@ -105,15 +110,16 @@ void store_bind_text(struct store_stmt *s, int at, const char *text);
 void store_bind_textn(struct store_stmt *s, int at, const char *text, size_t n);
 void store_bind_null(struct store_stmt *s, int at);
 /*
- * 1: a row is there, 0: no more rows, -1: error. After 0 or -1 the statement is reset and its bindings
- * gone.
+ * 1: a row is there, 0: no more rows, -1: error. After 0 or -1 the statement is reset and its
+ * bindings gone.
  */
 int store_step(struct store_stmt *s, struct error *err);
 /* Steps to the end, ignoring rows: 0 or -1. */
 int store_run(struct store_stmt *s, struct error *err);
 /*
- * Runs an INSERT into a table with an AUTOKEY. 1: a row was added and *key is its number; 0: it was there already (ON CONFLICT DO
- * NOTHING); -1. Much cheaper than RETURNING, for which SQLite makes and drops a table of its own every time.
+ * Runs an INSERT into a table with an AUTOKEY. 1: a row was added and *key is its number; 0: it was
+ * there already (ON CONFLICT DO NOTHING); -1. Much cheaper than RETURNING, for which SQLite makes
+ * and drops a table of its own every time.
  */
 int store_insert(struct store_stmt *s, int64_t *key, struct error *err);
 /* The first number of the first row; `otherwise` when there is no row or it is null. 0 or -1. */
@@ -124,13 +130,14 @@ void store_reset(struct store_stmt *s);
 int64_t store_changes(struct store_tx *tx);
 int64_t store_col_int(struct store_stmt *s, int at); /* columns count from 0 */
 double store_col_real(struct store_stmt *s, int at);
-const char *store_col_text(struct store_stmt *s, int at); /* borrowed until the next step; NULL for null */
+/* borrowed until the next step; NULL for null */
+const char *store_col_text(struct store_stmt *s, int at);
 size_t store_col_size(struct store_stmt *s, int at);
 bool store_col_null(struct store_stmt *s, int at);
 
 /*
- * A consistent copy while running, into a new file (ERR_CONFLICT if it exists); progress may be NULL and
- * is called on the loop.
+ * A consistent copy while running, into a new file (ERR_CONFLICT if it exists); progress may be
+ * NULL and is called on the loop.
  */
 void store_backup(struct store *s, const char *to_path, void (*progress)(void *arg, int percent),
                   store_done_fn *done, void *arg);

@@ -1,12 +1,13 @@
 /*
  * store_driver: what a database must do to be our store. Callers see store.h; this is for drivers.
  *
- * A driver is synchronous and knows nothing of threads, queues or the loop: each connection is used by
- * one thread at a time. The front end (store_private.h) has the writer and reader threads, the batches, retries
- * of a batch without its failing member, migrations and completions.
+ * A driver is synchronous and knows nothing of threads, queues or the loop: each connection is used
+ * by one thread at a time. The front end (store_private.h) has the writer and reader threads, the
+ * batches, retries of a batch without its failing member, migrations and completions.
  *
- * The SQL is what SQLite and PostgreSQL have in common, with two exceptions: AUTOKEY and INTKEY in the schema
- * are replaced by the driver's words, and json_extract(text, '$.member') is a function it must offer.
+ * The SQL is what SQLite and PostgreSQL have in common, with two exceptions: AUTOKEY and INTKEY in
+ * the schema are replaced by the driver's words, and json_extract(text, '$.member') is a function
+ * it must offer.
  */
 #ifndef STORE_STORE_DRIVER_H
 #define STORE_STORE_DRIVER_H
@@ -21,14 +22,15 @@ struct store_conn {
 };
 
 /*
- * The driver's statement begins with this; prepare sets `driver`, the rest is the front end's and starts
- * as zero.
+ * The driver's statement begins with this; prepare sets `driver`, the rest is the front end's and
+ * starts as zero.
  */
 struct store_stmt {
         const struct store_driver *driver;
         struct store_tx *tx;
-        const char *sql;              /* its address is the key of the cache */
-        bool touched;                 /* has bindings or a row: must be reset before it is used again */
+        const char *sql; /* its address is the key of the cache */
+        /* has bindings or a row: must be reset before it is used again */
+        bool touched;
         LIST_ENTRY(store_stmt) entry; /* among the touched statements of tx */
 };
 
@@ -45,20 +47,25 @@ struct store_driver {
         /* See store_has_writer. */
         int (*has_writer)(const struct store_options *options);
         void (*close)(struct store_conn *c);
-        /* Integrity; ERR_CORRUPT. A database of more than max_bytes (0: no such bound) is only sampled. */
+        /*
+         * Integrity; ERR_CORRUPT. A database of more than max_bytes (0: no such bound) is only
+         * sampled.
+         */
         int (*check)(struct store_conn *c, int64_t max_bytes, struct error *err);
         int (*script)(struct store_conn *c, const char *sql,
                       struct error *err); /* several statements, no parameters */
 
         int (*begin)(struct store_conn *c, struct error *err);
         int (*commit)(struct store_conn *c, struct error *err);
-        void (*rollback)(struct store_conn *c); /* also fine when the database has done so by itself */
+        /* also fine when the database has done so by itself */
+        void (*rollback)(struct store_conn *c);
 
         struct store_stmt *(*prepare)(struct store_conn *c, const char *sql, struct error *err);
         void (*finalize)(struct store_stmt *s);
         void (*bind_int)(struct store_stmt *s, int at, int64_t value);
         void (*bind_real)(struct store_stmt *s, int at, double value);
-        void (*bind_text)(struct store_stmt *s, int at, const char *text, size_t n); /* text NULL: null */
+        /* text NULL: null */
+        void (*bind_text)(struct store_stmt *s, int at, const char *text, size_t n);
         int (*step)(struct store_stmt *s, struct error *err); /* 1: a row, 0: the end, -1 */
         void (*reset)(struct store_stmt *s);                  /* and forgets the bindings */
         int64_t (*changes)(struct store_conn *c);
@@ -68,8 +75,9 @@ struct store_driver {
         const char *(*col_text)(struct store_stmt *s, int at, size_t *n); /* NULL for null */
 
         /*
-         * Copies the whole database; called repeatedly on its own connection until it returns 0 (1: more
-         * to do, *percent set; -1). *state is NULL at first; after 0 or -1 it is gone. NULL: not offered.
+         * Copies the whole database; called repeatedly on its own connection until it returns 0 (1:
+         * more to do, *percent set; -1). *state is NULL at first; after 0 or -1 it is gone. NULL:
+         * not offered.
          */
         int (*backup_step)(struct store_conn *c, const char *to_path, void **state, int *percent,
                            struct error *err);

@@ -81,7 +81,10 @@ struct job *store_job_new(store_fn *fn, store_done_fn *done, void *arg);
 void store_job_fail(struct job *j, const struct error *err);
 /* On the loop: a completion will come, until then the loop stays alive. */
 void store_expect(struct store *s);
-/* Hands finished jobs to those who wait for them, in this order; they are theirs from then on. Any thread. */
+/*
+ * Hands finished jobs to those who wait for them, in this order; they are theirs from then on. Any
+ * thread.
+ */
 void store_finish(struct store *s, struct job **jobs, size_t n);
 /* On the loop: runs the completions of what is finished. */
 void store_complete(struct store *s);

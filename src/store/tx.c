@@ -5,7 +5,10 @@
 
 #include "base/mem.h"
 
-/* --- a statement that could not be prepared: still bound and stepped, so that callers see one result --- */
+/*
+ * --- a statement that could not be prepared: still bound and stepped, so that callers see one
+ * result ---
+ */
 
 static void broken_int(struct store_stmt *s, int at, int64_t value)
 {
@@ -296,7 +299,10 @@ int store_tx_call(struct store_tx *tx, store_fn *fn, void *arg, struct error *er
         error_clear(err);
         error_clear(&tx->failed);
         rc = fn(tx, arg, err);
-        /* a function may leave in the middle of a result; an open one would hold the snapshot for ever */
+        /*
+         * a function may leave in the middle of a result; an open one would hold the snapshot for
+         * ever
+         */
         while (!LIST_EMPTY(&tx->touched))
                 store_reset(LIST_FIRST(&tx->touched));
         if (rc >= 0 && tx->failed.kind == ERR_NONE)

@@ -1,8 +1,10 @@
 /*
- * tx: a connection as store functions see it, with its prepared statements. Inside the store room only.
+ * tx: a connection as store functions see it, with its prepared statements. Inside the store room
+ * only.
  *
  * A statement that failed fails the function that ran it, also when the function says it went well:
- * databases undo or block the transaction after some errors, so nothing that follows could be trusted.
+ * databases undo or block the transaction after some errors, so nothing that follows could be
+ * trusted.
  */
 #ifndef STORE_TX_H
 #define STORE_TX_H
@@ -19,7 +21,8 @@ struct store_tx {
         struct store_stmts touched;
         struct store_stmt broken; /* stands for a statement that could not be prepared */
         struct error failed;      /* the first statement error of this call */
-        struct error damage;      /* a statement found the database damaged, in this call or an earlier one */
+        /* a statement found the database damaged, in this call or an earlier one */
+        struct error damage;
 };
 
 /* Takes the connection over. */

@@ -1,5 +1,6 @@
 /*
- * A thread with a queue. It takes all that waits at once; how it is worked off is its own business (`run`).
+ * A thread with a queue. It takes all that waits at once; how it is worked off is its own business
+ * (`run`).
  */
 #include <string.h>
 
@@ -80,7 +81,8 @@ int store_thread_start(pthread_t *thread, void *(*fn)(void *), void *arg, struct
         rc = pthread_create(thread, &attr, fn, arg);
         pthread_attr_destroy(&attr);
         if (rc != 0)
-                return error_set(err, ERR_LIMIT, "cannot start a thread of the store: %s", strerror(rc));
+                return error_set(err, ERR_LIMIT, "cannot start a thread of the store: %s",
+                                 strerror(rc));
         return 0;
 }
 

@@ -1,8 +1,8 @@
 /*
  * The writer: one transaction, one sync for everything that waits.
  *
- * There is no commit timer: while one commit waits for the disk the next batch gathers by itself. One writer alone pays one sync per write, a
- * thousand writers share it.
+ * There is no commit timer: while one commit waits for the disk the next batch gathers by itself.
+ * One writer alone pays one sync per write, a thousand writers share it.
  */
 #include "base/clock.h"
 #include "base/fault.h"
@@ -48,10 +48,10 @@ static size_t call_each(struct worker *w, struct job **jobs, size_t n, struct er
 }
 
 /*
- * One transaction for all, as long as all go well. When one fails the transaction is undone and those
- * before it are repeated without it; then it is tried again as the first of the rest, and a failure
- * there, with nobody before it, is its own. So the order of commits is the order of writes, and
- * neighbours cost two more commits, not a savepoint each.
+ * One transaction for all, as long as all go well. When one fails the transaction is undone and
+ * those before it are repeated without it; then it is tried again as the first of the rest, and a
+ * failure there, with nobody before it, is its own. So the order of commits is the order of writes,
+ * and neighbours cost two more commits, not a savepoint each.
  */
 static void run_batch(struct worker *w, struct job **jobs, size_t n)
 {
@@ -61,7 +61,8 @@ static void run_batch(struct worker *w, struct job **jobs, size_t n)
                 struct error err = { 0 };
                 size_t good;
 
-                if (store_is_damaged(w->store, &err) || w->tx.driver->begin(w->tx.conn, &err) != 0) {
+                if (store_is_damaged(w->store, &err) ||
+                    w->tx.driver->begin(w->tx.conn, &err) != 0) {
                         fail_all(w, jobs, n, &err);
                         return;
                 }

@@ -1,7 +1,8 @@
 /*
  * agent_bench: a registry of agents and the service one of them talks to, for one test.
  *
- * `setup` and `teardown` are cmocka's; the test makes the service with fake_server_new, and the bench frees it.
+ * `setup` and `teardown` are cmocka's; the test makes the service with fake_server_new, and the
+ * bench frees it.
  */
 #ifndef TESTS_AGENT_AGENT_BENCH_H
 #define TESTS_AGENT_AGENT_BENCH_H

@@ -1,8 +1,9 @@
 /*
  * fake_turn: the road as an agent sees it, for one test program at a time.
  *
- * Defines the turn_* functions, so nothing else of the road's turns may be linked. Everything an agent tells is noted
- * down; telling anything about a turn that has ended or was cancelled fails the test.
+ * Defines the turn_* functions, so nothing else of the road's turns may be linked. Everything an
+ * agent tells is noted down; telling anything about a turn that has ended or was cancelled fails
+ * the test.
  */
 #ifndef TESTS_AGENT_FAKE_TURN_H
 #define TESTS_AGENT_FAKE_TURN_H
@@ -122,8 +123,8 @@ void turn_finish(struct turn_run *run, const struct turn_reply *reply)
 }
 
 /* The registry is made equal to one agent; returns what agents_apply says. */
-static inline int fake_apply(struct agents *as, const char *name, const char *type, const char *json,
-                             struct error *err)
+static inline int fake_apply(struct agents *as, const char *name, const char *type,
+                             const char *json, struct error *err)
 {
         struct agent_conf *conf = agent_conf_make(name, type, json, err);
 

@@ -9,7 +9,8 @@
 #include "agent_bench.h"
 #include "base/json.h"
 
-#define JSON(body) "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" body
+#define JSON(body) \
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" body
 
 static void serve(struct bench *b, const char *more, const struct fake_answer *script, size_t count)
 {
@@ -34,22 +35,24 @@ static void assert_has(const char *text, const char *part)
 /* The room as it was read from the platform: people by their id, our own words as the agent's. */
 static void the_room_is_shown_with_names_the_tools_understand(void **state)
 {
-        static const struct fake_answer script[] = { { JSON("{\"content\":\"Want to lock in a time?\"}"),
-                                                       .end = FAKE_CLOSE } };
+        static const struct fake_answer script[] = {
+                { JSON("{\"content\":\"Want to lock in a time?\"}"), .end = FAKE_CLOSE }
+        };
         static const struct transcript_line history[] = {
-                { .role = "user", .name = "discord:1", .display = "Zoe", .text = "too old to be shown" },
+                { .role = "user",
+                  .name = "discord:1",
+                  .display = "Zoe",
+                  .text = "too old to be shown" },
                 { .role = "user",
                   .name = "discord:80351110224678912",
                   .display = "Ben",
                   .text = "we should play Catan" },
                 { .role = "assistant", .name = "discord:99", .display = "Bot", .text = "nice" },
         };
-        static const char expected[] = "{\"messages\":[{\"type\":\"system\",\"content\":\"Read the room.\"},"
-                                       "{\"type\":\"human\",\"content\":\"we should play "
-                                       "Catan\",\"name\":\"discord:80351110224678912\"},"
-                                       "{\"type\":\"ai\",\"content\":\"nice\"},"
-                                       "{\"type\":\"human\",\"content\":\"yes!\",\"name\":\"discord:7\"}],"
-                                       "\"source\":\"discord\",\"conversationId\":\"discord-channel-5\"}";
+        static const char expected[] =
+                "{\"messages\":[{\"type\":\"system\",\"content\":\"Read the "
+                "room.\"},{\"type\":\"human\",\"content\":\"we should play "
+                "Catan\",\"name\":\"discord:80351110224678912\"},{\"type\":\"ai\",\"content\":\"nice\"},{\"type\":\"human\",\"content\":\"yes!\",\"name\":\"discord:7\"}],\"source\":\"discord\",\"conversationId\":\"discord-channel-5\"}";
         struct bench *b = *state;
         struct fake_turn t;
         const char *request;
@@ -79,16 +82,17 @@ static void answers_are_understood_in_the_shapes_such_services_give(void **state
                 const char *answer, *text;
                 enum error_kind kind;
         } rows[] = {
-                { JSON("{\"type\":\"ai\",\"content\":\"one\",\"reply\":\"one\"}"), "one", ERR_NONE },
+                { JSON("{\"type\":\"ai\",\"content\":\"one\",\"reply\":\"one\"}"), "one",
+                  ERR_NONE },
                 { JSON("{\"response\":\"two\"}"), "two", ERR_NONE },
                 { JSON("{\"message\":\"three\"}"), "three", ERR_NONE },
-                { JSON("{\"messages\":[{\"type\":\"human\",\"content\":\"q\"},{\"type\":\"ai\",\"content\":"
-                       "\"four\"}]}"),
+                { JSON("{\"messages\":[{\"type\":\"human\",\"content\":\"q\"},{\"type\":\"ai\",\"content\":\"four\"}]}"),
                   "four", ERR_NONE },
                 { JSON("{\"content\":\"[SILENT]\"}"), "", ERR_NONE },
                 { JSON("{\"content\":\"\"}"), "", ERR_NONE },
                 { JSON("{\"messages\":[{\"type\":\"human\",\"content\":\"q\"}]}"),
-                  "The agent's answer could not be understood. Please tell the operator.", ERR_PROTOCOL },
+                  "The agent's answer could not be understood. Please tell the operator.",
+                  ERR_PROTOCOL },
         };
 
         for (size_t i = 0; i < COUNT(rows); i++) {

@@ -74,7 +74,9 @@ static void a_streaming_echo_says_the_same_word_by_word(void **state)
 static void the_demo_agent_says_that_it_is_one_and_what_to_do(void **state)
 {
         struct bench *b = *state;
-        struct transcript_line before = { .role = "user", .name = "Ann", .text = "hi", .time_ms = 0 };
+        struct transcript_line before = {
+                .role = "user", .name = "Ann", .text = "hi", .time_ms = 0
+        };
         struct fake_turn t;
 
         apply(b, "d", "demo", "{\"wordMs\": 0, \"toolMs\": 1}");
@@ -255,7 +257,8 @@ static void an_agent_with_nothing_to_ask_is_healthy(void **state)
 
 static struct agent_conf *read_conf(const char *json, struct error *err)
 {
-        struct settings_source *src = settings_source_new("config.json", NULL, json, strlen(json), err);
+        struct settings_source *src =
+                settings_source_new("config.json", NULL, json, strlen(json), err);
         struct agent_conf *conf;
         const json_t *agents;
 
@@ -276,7 +279,8 @@ static void a_mistake_in_the_configuration_is_told_with_its_line(void **state)
                 { "{\"agents\": {\n\"e\": {\"type\": \"zzzzzz\"}}}", "one of echo, demo" },
                 { "{\"agents\": {\n\"e\": {}}}", "needs a \"type\"" },
                 { "{\"agents\": {\n\"e\": 7}}", "must be an object" },
-                { "{\"agents\": {\n\"e\": {\"type\": \"echo\", \"delay\": 7}}}", "unknown key 'delay'" },
+                { "{\"agents\": {\n\"e\": {\"type\": \"echo\", \"delay\": 7}}}",
+                  "unknown key 'delay'" },
         };
 
         (void)state;
@@ -305,20 +309,29 @@ static void a_correct_configuration_is_read(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(echo_answers_with_the_text_of_the_message, setup, teardown),
-                cmocka_unit_test_setup_teardown(a_streaming_echo_says_the_same_word_by_word, setup, teardown),
-                cmocka_unit_test_setup_teardown(the_demo_agent_says_that_it_is_one_and_what_to_do, setup,
+                cmocka_unit_test_setup_teardown(echo_answers_with_the_text_of_the_message, setup,
                                                 teardown),
-                cmocka_unit_test_setup_teardown(the_demo_agent_shows_progress_when_asked, setup, teardown),
-                cmocka_unit_test_setup_teardown(a_cancelled_turn_is_heard_of_no_more, setup, teardown),
-                cmocka_unit_test_setup_teardown(a_turn_for_an_unknown_agent_fails_later, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_streaming_echo_says_the_same_word_by_word, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(the_demo_agent_says_that_it_is_one_and_what_to_do,
+                                                setup, teardown),
+                cmocka_unit_test_setup_teardown(the_demo_agent_shows_progress_when_asked, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(a_cancelled_turn_is_heard_of_no_more, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(a_turn_for_an_unknown_agent_fails_later, setup,
+                                                teardown),
                 cmocka_unit_test_setup_teardown(
-                        a_reload_replaces_the_agent_while_its_turn_finishes_on_the_old_one, setup, teardown),
-                cmocka_unit_test_setup_teardown(a_turn_on_a_replaced_agent_can_be_cancelled, setup, teardown),
-                cmocka_unit_test_setup_teardown(a_running_turn_is_dropped_with_the_registry, setup, teardown),
-                cmocka_unit_test_setup_teardown(counters_survive_a_reload_and_an_unchanged_agent_stays, setup,
+                        a_reload_replaces_the_agent_while_its_turn_finishes_on_the_old_one, setup,
+                        teardown),
+                cmocka_unit_test_setup_teardown(a_turn_on_a_replaced_agent_can_be_cancelled, setup,
                                                 teardown),
-                cmocka_unit_test_setup_teardown(an_agent_with_nothing_to_ask_is_healthy, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_running_turn_is_dropped_with_the_registry, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(
+                        counters_survive_a_reload_and_an_unchanged_agent_stays, setup, teardown),
+                cmocka_unit_test_setup_teardown(an_agent_with_nothing_to_ask_is_healthy, setup,
+                                                teardown),
                 cmocka_unit_test(a_mistake_in_the_configuration_is_told_with_its_line),
                 cmocka_unit_test(a_correct_configuration_is_read),
         };

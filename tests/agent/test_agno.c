@@ -14,24 +14,28 @@
 #define EV(e, j) "event: " e "\ndata: {\"event\":\"" e "\"," j "}\n\n"
 #define STARTED  EV("RunStarted", "\"run_id\":\"run/1\",\"session_id\":\"s\"")
 #define PIECE(t) EV("RunContent", "\"content\":\"" t "\",\"content_type\":\"str\"")
-#define COMPLETED                                        \
-        EV("RunCompleted", "\"content\":\"Grüße, Ann " \
-                           "🎲\",\"metrics\":{\"input_tokens\":20,\"output_tokens\":7,\"cost\":0.002}")
-#define RUN                                                                                            \
-        STARTED EV("ToolCallStarted", "\"tool\":{}") PIECE("Grüße") ": heartbeat\n\n" PIECE(", Ann 🎲") \
-                COMPLETED
-#define TEAM                                                                                             \
-        EV("TeamRunStarted", "\"run_id\":\"t1\"")                                                        \
-        PIECE("a member thinks")                                                                         \
-        COMPLETED EV("TeamRunContent", "\"content\":\"the \"") EV("RunContent", "\"content\":\"noise\"") \
-                EV("TeamRunContent", "\"content\":\"team\"")                                             \
-                        EV("TeamRunCompleted", "\"content\":\"the team\"")
+#define COMPLETED                        \
+        EV("RunCompleted",               \
+           "\"content\":\"Grüße, Ann " \
+           "🎲\",\"metrics\":{\"input_tokens\":20,\"output_tokens\":7,\"cost\":0.002}")
+#define RUN                                          \
+        STARTED EV("ToolCallStarted", "\"tool\":{}") \
+                PIECE("Grüße") ": heartbeat\n\n" PIECE(", Ann 🎲") COMPLETED
+#define TEAM                                                         \
+        EV("TeamRunStarted", "\"run_id\":\"t1\"")                    \
+        PIECE("a member thinks")                                     \
+        COMPLETED EV("TeamRunContent", "\"content\":\"the \"")       \
+                EV("RunContent", "\"content\":\"noise\"")            \
+                        EV("TeamRunContent", "\"content\":\"team\"") \
+                                EV("TeamRunCompleted", "\"content\":\"the team\"")
 #define FLOW                                                                     \
         EV("WorkflowStarted", "\"run_id\":\"w1\"")                               \
         STARTED PIECE("step") COMPLETED EV("StepCompleted", "\"content\":\"x\"") \
                 EV("WorkflowCompleted", "\"content\":\"the result\"")
-#define JSON(body)  "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" body
-#define FAILS(s, b) "HTTP/1.1 " s "\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" b
+#define JSON(body) \
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" body
+#define FAILS(s, b) \
+        "HTTP/1.1 " s "\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" b
 
 static void serve(struct bench *b, const char *more, const struct fake_answer *script, size_t count)
 {
@@ -40,15 +44,16 @@ static void serve(struct bench *b, const char *more, const struct fake_answer *s
 
         b->server = fake_server_new(b->loop, script, count);
         url = fake_server_url(b->server, "/");
-        json = mem_printf("{\"url\": \"%s\", \"id\": \"game night\", \"apiKey\": \"os-key-1\"%s%s}", url,
-                          strstr(more, "retries") ? "" : ", \"retries\": 0", more);
+        json = mem_printf("{\"url\": \"%s\", \"id\": \"game night\", \"apiKey\": \"os-key-1\"%s%s}",
+                          url, strstr(more, "retries") ? "" : ", \"retries\": 0", more);
         if (fake_apply(b->agents, "g", "agno", json, &err) < 0)
                 fail_msg("%s", err.text);
         free(json);
         free(url);
 }
 
-static void talk(struct bench *b, struct fake_turn *t, const char *more, const char *answer, size_t piece)
+static void talk(struct bench *b, struct fake_turn *t, const char *more, const char *answer,
+                 size_t piece)
 {
         struct fake_answer script = { answer, .end = FAKE_CLOSE, .piece = piece };
 
@@ -79,7 +84,8 @@ static void a_run_streams_its_increments_and_tells_its_cost(void **state)
 }
 
 /* Cut in two at every byte, and fed byte by byte: always the same. */
-static void read_cut(const struct llm_wire *wire, const char *stream, size_t n, size_t cut, const char *text)
+static void read_cut(const struct llm_wire *wire, const char *stream, size_t n, size_t cut,
+                     const char *text)
 {
         struct llm_reader r;
 
@@ -137,8 +143,9 @@ static void the_request_is_a_form_with_session_and_user(void **state)
         assert_has(request, "Authorization: Bearer os-key-1\r\n");
         assert_has(request, "Content-Type: application/x-www-form-urlencoded\r\n");
         assert_has(request, "traceparent: 00-0af7651916cd43dd8448eb211c80319c-");
-        assert_has(request, "message=Read%20the%20room.%0A%0A%5BAnn%5D%3A%20what%20%26%20when%3F&stream=true"
-                            "&session_id=discord-channel-9&user_id=discord%3A7");
+        assert_has(
+                request,
+                "message=Read%20the%20room.%0A%0A%5BAnn%5D%3A%20what%20%26%20when%3F&stream=true&session_id=discord-channel-9&user_id=discord%3A7");
         fake_turn_release(&t);
 }
 
@@ -206,7 +213,8 @@ static void a_picture_without_a_word_is_a_message(void **state)
         t.input.attachment_count = 1;
         fake_turn_start(&t, b->agents);
         fake_turn_await(&t, b->loop);
-        assert_has(fake_server_request(b->server, 0), "\r\n\r\nmessage=%5Battached%3A%20image%20cat.jpg%5D&");
+        assert_has(fake_server_request(b->server, 0),
+                   "\r\n\r\nmessage=%5Battached%3A%20image%20cat.jpg%5D&");
         fake_turn_release(&t);
 }
 
@@ -218,12 +226,13 @@ static void a_whole_answer_and_structured_content_are_understood(void **state)
         } rows[] = {
                 { JSON("{\"run_id\":\"r\",\"content\":\"done\",\"status\":\"COMPLETED\"}"), "done",
                   ERR_NONE },
-                { JSON("{\"content\":{\"when\":\"eight\"},\"status\":\"COMPLETED\"}"), "{\"when\":\"eight\"}",
-                  ERR_NONE },
+                { JSON("{\"content\":{\"when\":\"eight\"},\"status\":\"COMPLETED\"}"),
+                  "{\"when\":\"eight\"}", ERR_NONE },
                 { JSON("{\"content\":\"the database is gone\",\"status\":\"ERROR\"}"),
                   "The agent failed. Please try again.", ERR_NET },
                 { JSON("{\"content\":\"\",\"status\":\"PAUSED\"}"),
-                  "The agent has paused: it waits for an approval in its own console.", ERR_CONFLICT },
+                  "The agent has paused: it waits for an approval in its own console.",
+                  ERR_CONFLICT },
         };
 
         for (size_t i = 0; i < COUNT(rows); i++) {
@@ -245,10 +254,10 @@ static void failures_are_told_and_a_failed_runs_text_is_no_answer(void **state)
                 enum error_kind kind;
                 const char *notice, *record;
         } rows[] = {
-                { SSE STARTED EV("RunError", "\"content\":\"tool exploded\""), ERR_NET, "The agent failed",
-                  "tool exploded" },
-                { SSE STARTED EV("RunCancelled", "\"reason\":\"by hand\""), ERR_NET, "The agent failed",
-                  "by hand" },
+                { SSE STARTED EV("RunError", "\"content\":\"tool exploded\""), ERR_NET,
+                  "The agent failed", "tool exploded" },
+                { SSE STARTED EV("RunCancelled", "\"reason\":\"by hand\""), ERR_NET,
+                  "The agent failed", "by hand" },
                 { SSE STARTED EV("RunPaused", "\"x\":1"), ERR_CONFLICT, "approval", "approval" },
                 { SSE STARTED PIECE("half"), ERR_NET, "half\n\n(The answer breaks off here.",
                   "stream ended before" },
@@ -258,8 +267,8 @@ static void failures_are_told_and_a_failed_runs_text_is_no_answer(void **state)
                   "refused our key", "Invalid authentication" },
                 { FAILS("404 No", "{\"detail\":\"Agent not found\"}"), ERR_MISSING, "was not found",
                   "Agent not found" },
-                { FAILS("422 No", "{\"detail\":[{\"loc\":[\"message\"]}]}"), ERR_INVALID, "did not accept",
-                  "loc" },
+                { FAILS("422 No", "{\"detail\":[{\"loc\":[\"message\"]}]}"), ERR_INVALID,
+                  "did not accept", "loc" },
         };
 
         for (size_t i = 0; i < COUNT(rows); i++) {
@@ -296,7 +305,8 @@ static void a_run_that_may_have_begun_is_not_begun_again(void **state)
 
 static void a_cancelled_run_is_cancelled_over_there_too(void **state)
 {
-        static const struct fake_answer script[] = { { SSE STARTED PIECE("working") }, { JSON("{}") } };
+        static const struct fake_answer script[] = { { SSE STARTED PIECE("working") },
+                                                     { JSON("{}") } };
         struct bench *b = *state;
         struct fake_turn t;
 
@@ -321,7 +331,8 @@ static void note_health(void *arg, const struct agent_health *h)
 
 static void health_is_what_the_agentos_says(void **state)
 {
-        static const struct fake_answer script[] = { { JSON("{\"status\":\"ok\"}"), .end = FAKE_CLOSE } };
+        static const struct fake_answer script[] = { { JSON("{\"status\":\"ok\"}"),
+                                                       .end = FAKE_CLOSE } };
         struct bench *b = *state;
         struct agent_health h = { 0 };
         struct error err;

@@ -54,7 +54,8 @@ static void after_the_pause_one_probe_is_let_through(void **state)
         assert_true(b.until_ms >= 1000 && b.until_ms <= 1250);
         assert_int_equal(breaker_admit(&b, 1250), BREAKER_PROBES);
         assert_int_equal(breaker_admit(&b, 1250), BREAKER_REFUSED);
-        assert_int_equal(breaker_told(&b, &limits, BREAKER_PROBES, ERR_NONE, 1300), BREAKER_RECOVERED);
+        assert_int_equal(breaker_told(&b, &limits, BREAKER_PROBES, ERR_NONE, 1300),
+                         BREAKER_RECOVERED);
         assert_int_equal(breaker_admit(&b, 1300), BREAKER_PASSED);
         assert_int_equal(breaker_admit(&b, 1300), BREAKER_PASSED);
 }
@@ -72,7 +73,8 @@ static void a_probe_that_fails_makes_the_pause_longer_up_to_eight_times(void **s
 
                 now_ms = b.until_ms;
                 assert_int_equal(tell(&b, ERR_NET, now_ms), BREAKER_SAME);
-                assert_true(b.until_ms - now_ms >= pause && b.until_ms - now_ms <= pause + pause / 4);
+                assert_true(b.until_ms - now_ms >= pause &&
+                            b.until_ms - now_ms <= pause + pause / 4);
         }
 }
 
@@ -99,11 +101,14 @@ static void who_was_under_way_when_it_opened_does_not_speak_for_the_probe(void *
         assert_int_equal(breaker_admit(&b, 2000), BREAKER_PROBES);
         until_ms = b.until_ms;
         breaker_forget(&b, BREAKER_PASSED);
-        assert_int_equal(breaker_told(&b, &limits, BREAKER_PASSED, ERR_CANCELLED, 2000), BREAKER_SAME);
+        assert_int_equal(breaker_told(&b, &limits, BREAKER_PASSED, ERR_CANCELLED, 2000),
+                         BREAKER_SAME);
         assert_int_equal(breaker_told(&b, &limits, BREAKER_PASSED, ERR_NET, 2000), BREAKER_SAME);
-        assert_int_equal(breaker_admit(&b, 2000), BREAKER_REFUSED); /* the probe is still on its way */
+        /* the probe is still on its way */
+        assert_int_equal(breaker_admit(&b, 2000), BREAKER_REFUSED);
         assert_int_equal(b.until_ms, until_ms);
-        assert_int_equal(breaker_told(&b, &limits, BREAKER_PASSED, ERR_NONE, 2000), BREAKER_RECOVERED);
+        assert_int_equal(breaker_told(&b, &limits, BREAKER_PASSED, ERR_NONE, 2000),
+                         BREAKER_RECOVERED);
         assert_int_equal(breaker_admit(&b, 2000), BREAKER_PASSED);
 }
 

@@ -40,7 +40,8 @@ static int setup(void **state)
         path = scratch_path(b->dir, "bad.txt");
         f = fopen(path, "w");
         assert_non_null(f);
-        fputs("when half*\n  piece \"half \"\n  fail net It broke.\nwhen *\n  fail net It is down.\n", f);
+        fputs("when half*\n  piece \"half \"\n  fail net It broke.\nwhen *\n  fail net It is down.\n",
+              f);
         fclose(f);
         free(path);
         b->loop = loop_new();
@@ -134,14 +135,17 @@ static void another_agent_answers_when_the_first_did_nothing(void **state)
 static void a_turn_that_may_have_been_worked_on_is_given_to_nobody_else(void **state)
 {
         static const struct fake_answer broken[] = { { NULL, .end = FAKE_CLOSE } };
-        static const struct fake_answer fails[] = { { "HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n" } };
+        static const struct fake_answer fails[] = {
+                { "HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n" }
+        };
         const struct fake_answer *const scripts[] = { broken, fails };
 
         for (size_t i = 0; i < COUNT(scripts); i++) {
                 struct bench *b = *state;
                 struct fake_server *server = fake_server_new(b->loop, scripts[i], 1);
                 char *url = fake_server_url(server, "/"),
-                     *json = mem_printf("{\"url\": \"%s\", \"retries\": 0, \"failover\": [\"b\"]}", url);
+                     *json = mem_printf("{\"url\": \"%s\", \"retries\": 0, \"failover\": [\"b\"]}",
+                                        url);
                 const char *const rows[] = { "a", "webhook", json, "b", "echo", "{}", NULL };
                 struct fake_turn t;
 
@@ -159,9 +163,10 @@ static void a_turn_that_may_have_been_worked_on_is_given_to_nobody_else(void **s
 
 static void what_was_said_already_is_not_said_again_by_another(void **state)
 {
-        static const char *const rows[] = { "a", "script", "{\"file\": \"bad.txt\", \"failover\": [\"b\"]}",
-                                            "b", "echo",   "{}",
-                                            NULL };
+        static const char *const rows[] = {
+                "a",  "script", "{\"file\": \"bad.txt\", \"failover\": [\"b\"]}", "b", "echo",
+                "{}", NULL
+        };
         struct fake_turn t;
 
         apply(*state, rows);
@@ -192,18 +197,19 @@ static void a_turn_is_run_again_after_a_crash_only_if_that_harms_nobody_of_the_l
 static void what_the_first_has_cost_is_counted_when_another_answers(void **state)
 {
         static const struct fake_answer script[] = {
-                { "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
-                  "{\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"\"},"
-                  "\"finish_reason\":\"length\"}],\"usage\":{\"prompt_tokens\":100,\"completion_tokens\":50}"
-                  "}",
+                { "HTTP/1.1 200 OK\r\n"
+                  "Content-Type: application/json\r\n"
+                  "Connection: close\r\n"
+                  "\r\n"
+                  "{\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"\"},\"finish_reason\":\"length\"}],\"usage\":{\"prompt_tokens\":100,\"completion_tokens\":50}}",
                   .end = FAKE_CLOSE }
         };
         struct bench *b = *state;
         struct fake_server *server = fake_server_new(b->loop, script, 1);
         char *url = fake_server_url(server, "/v1"),
              *first = mem_printf(
-                     "{\"baseUrl\": \"%s\", \"model\": \"m\", \"stream\": false, \"pricePerMTokIn\": 2, "
-                     "\"pricePerMTokOut\": 4, \"failover\": [\"b\"]}",
+                     "{\"baseUrl\": \"%s\", \"model\": \"m\", \"stream\": false, "
+                     "\"pricePerMTokIn\": 2, \"pricePerMTokOut\": 4, \"failover\": [\"b\"]}",
                      url);
         const char *const rows[] = { "a", "openai", first, "b", "echo", "{}", NULL };
         struct fake_turn t;
@@ -223,11 +229,15 @@ static void what_the_first_has_cost_is_counted_when_another_answers(void **state
 /* The road gathers it before anybody is asked. */
 static void the_conversation_is_gathered_for_whoever_of_the_list_wants_it(void **state)
 {
-        static const char ok[] = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 14\r\n"
-                                 "\r\n{\"reply\":\"ok\"}";
+        static const char ok[] = "HTTP/1.1 200 OK\r\n"
+                                 "Content-Type: application/json\r\n"
+                                 "Content-Length: 14\r\n"
+                                 "\r\n"
+                                 "{\"reply\":\"ok\"}";
         static const char busy[] = "HTTP/1.1 429 Busy\r\nContent-Length: 0\r\n\r\n";
         static const struct fake_answer script[] = { { busy }, { ok } };
-        static const struct transcript_line line = { .role = "user", .text = "what was said before" };
+        static const struct transcript_line line = { .role = "user",
+                                                     .text = "what was said before" };
         struct bench *b = *state;
         struct fake_server *server = fake_server_new(b->loop, script, 2);
         char *url = fake_server_url(server, "/"),
@@ -275,7 +285,8 @@ static void when_all_fail_the_record_names_each(void **state)
 static void an_open_circuit_answers_at_once_and_a_probe_closes_it(void **state)
 {
         static const char *const bad[] = {
-                "a", "script", "{\"file\": \"bad.txt\", \"breakerFailures\": 2, \"breakerSeconds\": 1}", NULL
+                "a", "script",
+                "{\"file\": \"bad.txt\", \"breakerFailures\": 2, \"breakerSeconds\": 1}", NULL
         };
         struct bench *b = *state;
         struct fake_turn t;
@@ -310,8 +321,12 @@ static void an_open_circuit_answers_at_once_and_a_probe_closes_it(void **state)
 static void an_open_circuit_is_no_reason_for_silence_when_there_is_another_agent(void **state)
 {
         static const char *const rows[] = {
-                "a", "script", "{\"file\": \"bad.txt\", \"breakerFailures\": 1, \"failover\": [\"b\"]}",
-                "b", "echo",   "{}",
+                "a",
+                "script",
+                "{\"file\": \"bad.txt\", \"breakerFailures\": 1, \"failover\": [\"b\"]}",
+                "b",
+                "echo",
+                "{}",
                 NULL
         };
         struct bench *b = *state;
@@ -328,7 +343,8 @@ static void an_open_circuit_is_no_reason_for_silence_when_there_is_another_agent
 
 static void only_so_many_work_at_once_and_the_others_wait_in_order(void **state)
 {
-        static const char *const rows[] = { "a", "echo", "{\"delayMs\": 2, \"concurrency\": 2, \"queue\": 3}",
+        static const char *const rows[] = { "a", "echo",
+                                            "{\"delayMs\": 2, \"concurrency\": 2, \"queue\": 3}",
                                             NULL };
         struct bench *b = *state;
         struct fake_turn t[6];
@@ -367,7 +383,8 @@ static void only_so_many_work_at_once_and_the_others_wait_in_order(void **state)
 
 static void a_waiting_turn_can_be_cancelled_and_a_reload_takes_it_along(void **state)
 {
-        static const char *const slow[] = { "a", "echo", "{\"delayMs\": 60000, \"concurrency\": 1}", NULL };
+        static const char *const slow[] = { "a", "echo", "{\"delayMs\": 60000, \"concurrency\": 1}",
+                                            NULL };
         static const char *const quick[] = { "a", "echo", "{\"prefix\": \"new \"}", NULL };
         struct bench *b = *state;
         struct fake_turn t[4];
@@ -392,7 +409,8 @@ static void a_waiting_turn_can_be_cancelled_and_a_reload_takes_it_along(void **s
 
 static void a_turn_that_waits_for_an_agent_that_is_removed_ends(void **state)
 {
-        static const char *const slow[] = { "a", "echo", "{\"delayMs\": 60000, \"concurrency\": 1}", NULL };
+        static const char *const slow[] = { "a", "echo", "{\"delayMs\": 60000, \"concurrency\": 1}",
+                                            NULL };
         struct bench *b = *state;
         struct fake_turn t[2];
 
@@ -419,11 +437,14 @@ static void waits_for(void *arg, const struct agent *a, const struct agent_healt
 
 static void a_turn_that_waits_for_a_substitute_that_is_removed_goes_to_the_next(void **state)
 {
-        static const char *const three[] = { "a", "webhook", FAILS_OVER,
-                                             "b", "echo",    "{\"delayMs\": 60000, \"concurrency\": 1}",
-                                             "c", "echo",    "{\"prefix\": \"c \"}",
-                                             NULL };
-        static const char *const two[] = { "a", "webhook", FAILS_OVER, "c", "echo", "{\"prefix\": \"c \"}",
+        static const char *const three[] = {
+                "a", "webhook", FAILS_OVER,
+                "b", "echo",    "{\"delayMs\": 60000, \"concurrency\": 1}",
+                "c", "echo",    "{\"prefix\": \"c \"}",
+                NULL
+        };
+        static const char *const two[] = { "a", "webhook", FAILS_OVER,
+                                           "c", "echo",    "{\"prefix\": \"c \"}",
                                            NULL };
         struct bench *b = *state;
         struct fake_turn t[2];

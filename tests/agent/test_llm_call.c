@@ -13,10 +13,12 @@
 #define KEY      "sk-test-0123456789abcdef"
 
 #define SSE_HEAD "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
-#define CHUNK(t) \
-        "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"" t "\"},\"finish_reason\":null}]}\n\n"
-#define LAST     "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
-#define USAGE    "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1000,\"completion_tokens\":200}}\n\n"
+#define CHUNK(t)                                                       \
+        "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"" t \
+        "\"},\"finish_reason\":null}]}\n\n"
+#define LAST "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
+#define USAGE \
+        "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1000,\"completion_tokens\":200}}\n\n"
 #define DONE     "data: [DONE]\n\n"
 #define GOOD     SSE_HEAD CHUNK("Hello") CHUNK(", you") LAST USAGE DONE
 #define NO_BODY  "Content-Length: 0\r\n\r\n"
@@ -24,8 +26,9 @@
 
 static void apply(struct bench *b, const char *type, const char *base, const char *more)
 {
-        char *json = mem_printf("{\"model\": \"%sm-1\", \"apiKey\": \"" KEY "\", \"baseUrl\": \"%s\"%s}",
-                                strcmp(type, "builtin") == 0 ? "openai/" : "", base, more);
+        char *json =
+                mem_printf("{\"model\": \"%sm-1\", \"apiKey\": \"" KEY "\", \"baseUrl\": \"%s\"%s}",
+                           strcmp(type, "builtin") == 0 ? "openai/" : "", base, more);
         struct error err = { 0 };
 
         if (fake_apply(b->agents, "m", type, json, &err) < 0)
@@ -33,8 +36,8 @@ static void apply(struct bench *b, const char *type, const char *base, const cha
         free(json);
 }
 
-static void serve(struct bench *b, const char *type, const char *more, const struct fake_answer *script,
-                  size_t count)
+static void serve(struct bench *b, const char *type, const char *more,
+                  const struct fake_answer *script, size_t count)
 {
         char *base;
 
@@ -106,7 +109,10 @@ static void the_request_carries_key_trace_and_idempotency(void **state)
 static void a_whole_answer_is_understood_although_a_stream_was_asked_for(void **state)
 {
         static const char body[] =
-                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
+                "HTTP/1.1 200 OK\r\n"
+                "Content-Type: application/json\r\n"
+                "Connection: close\r\n"
+                "\r\n"
                 "{\"choices\":[{\"message\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}";
         static const struct fake_answer script[] = { { body, .end = FAKE_CLOSE } };
         struct fake_turn t;
@@ -119,7 +125,10 @@ static void a_whole_answer_is_understood_although_a_stream_was_asked_for(void **
 static void without_streaming_nothing_is_told_before_the_end(void **state)
 {
         static const char body[] =
-                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 67\r\n\r\n"
+                "HTTP/1.1 200 OK\r\n"
+                "Content-Type: application/json\r\n"
+                "Content-Length: 67\r\n"
+                "\r\n"
                 "{\"choices\":[{\"message\":{\"content\":\"Hi\"},\"finish_reason\":\"length\"}]}";
         static const struct fake_answer script[] = { { body } };
         struct bench *b = *state;
@@ -136,13 +145,11 @@ static void without_streaming_nothing_is_told_before_the_end(void **state)
 
 static void an_anthropic_stream_is_answered(void **state)
 {
-        static const char body[] =
-                SSE_HEAD EVENT("{\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":5}}}")
-                        EVENT("{\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":"
-                              "\"Hi\"}}")
-                                EVENT("{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},"
-                                      "\"usage\":{\"output_tokens\":2}}")
-                                        EVENT("{\"type\":\"message_stop\"}");
+        static const char body[] = SSE_HEAD EVENT(
+                "{\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":5}}}")
+                EVENT("{\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"Hi\"}}")
+                        EVENT("{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":2}}")
+                                EVENT("{\"type\":\"message_stop\"}");
         static const struct fake_answer script[] = { { body, .end = FAKE_CLOSE } };
         struct bench *b = *state;
         struct fake_turn t;
@@ -195,10 +202,13 @@ static void history_and_names_of_a_group_are_in_the_prompt(void **state)
         t.run.history_count = COUNT(history);
         fake_turn_start(&t, b->agents);
         fake_turn_await(&t, b->loop);
-        assert_has(fake_server_request(b->server, 0),
-                   "\"messages\":[{\"role\":\"user\",\"content\":\"[Ben : root  ]: one\\n\\n[Cara]: two\"},"
-                   "{\"role\":\"assistant\",\"content\":\"three\"},"
-                   "{\"role\":\"user\",\"content\":\"[Ann]: [attached: image cat.jpg]\"}]");
+        assert_has(
+                fake_server_request(b->server, 0),
+                "\"messages\":[{\"role\":\"user\",\"content\":\"[Ben : root  ]: one\\n"
+                "\\n"
+                "[Cara]: "
+                "two\"},{\"role\":\"assistant\",\"content\":\"three\"},{\"role\":\"user\",\"content\":\"[Ann]: "
+                "[attached: image cat.jpg]\"}]");
         fake_turn_release(&t);
 }
 
@@ -277,8 +287,8 @@ static void every_failure_ends_once_with_a_notice_and_a_record(void **state)
 
                 print_message("             %s\n", f->what);
                 talk(b, &t, f->type,
-                     f->kind == ERR_TIMEOUT ? ", \"firstByteMs\": 300, \"silenceMs\": 300" : "", &f->answer,
-                     1);
+                     f->kind == ERR_TIMEOUT ? ", \"firstByteMs\": 300, \"silenceMs\": 300" : "",
+                     &f->answer, 1);
                 assert_int_equal(t.reply.kind, f->kind);
                 assert_has(t.text, f->text);
                 assert_has(t.error, f->record);
@@ -299,7 +309,8 @@ static void an_answer_that_is_too_large_is_cut_with_a_note(void **state)
         buf_init(&body, 0);
         buf_addstr(&body, SSE_HEAD);
         for (int i = 0; i < 300; i++)
-                buf_addf(&body, "data: {\"choices\":[{\"delta\":{\"content\":\"%01000d\"}}]}\n\n", 0);
+                buf_addf(&body, "data: {\"choices\":[{\"delta\":{\"content\":\"%01000d\"}}]}\n\n",
+                         0);
         script.bytes = body.data;
         talk(b, &t, "openai", "", &script, 1);
         assert_int_equal(t.reply.kind, ERR_LIMIT);
@@ -384,8 +395,9 @@ static void await_delta(struct bench *b, struct fake_turn *t)
 
 static void a_turn_cancelled_in_the_middle_is_heard_of_no_more(void **state)
 {
-        static const struct fake_answer script[] = { { SSE_HEAD CHUNK("a") CHUNK("b") CHUNK("c") DONE,
-                                                       .piece = 20 } };
+        static const struct fake_answer script[] = {
+                { SSE_HEAD CHUNK("a") CHUNK("b") CHUNK("c") DONE, .piece = 20 }
+        };
         struct bench *b = *state;
         struct fake_turn t;
 
@@ -403,8 +415,9 @@ static void a_turn_cancelled_in_the_middle_is_heard_of_no_more(void **state)
 
 static void a_turn_can_be_cancelled_before_it_asks_and_while_it_waits(void **state)
 {
-        static const struct fake_answer script[] = { { "HTTP/1.1 429 No\r\nRetry-After: 20\r\n" NO_BODY,
-                                                       .end = FAKE_KEEP } };
+        static const struct fake_answer script[] = {
+                { "HTTP/1.1 429 No\r\nRetry-After: 20\r\n" NO_BODY, .end = FAKE_KEEP }
+        };
         struct bench *b = *state;
         struct fake_turn t;
 
@@ -506,7 +519,8 @@ static void mistakes_of_the_configuration_are_told(void **state)
         } rows[] = {
                 { "openai", "{\"model\": \"x\"}", "apiKey" },
                 { "anthropic", "{\"model\": \"x\", \"apiKey\": \"has a\\nline end\"}", "line end" },
-                { "builtin", "{\"model\": \"gpt-5\", \"apiKey\": \"" KEY "\"}", "names no service" },
+                { "builtin", "{\"model\": \"gpt-5\", \"apiKey\": \"" KEY "\"}",
+                  "names no service" },
                 { "openai", "{\"apiKey\": \"" KEY "\"}", "model" },
         };
 

@@ -17,13 +17,18 @@ static const char openai_stream[] =
         "{\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},\"finish_reason\":"
         "null}]}\n\n"
         "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Gr\xc3\xbc\xc3\x9f "
-        "\"},\"finish_reason\":null}],\"usage\":null}\n\n"
+        "\"},\"finish_reason\":null}],\"usage\":null}\n"
+        "\n"
         "data: "
-        "{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"\\ud83d\\ude00\"},\"finish_reason\":null}]}\n\n"
-        "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
+        "{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"\\ud83d\\ude00\"},\"finish_reason\":null}]}\n"
+        "\n"
+        "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n"
+        "\n"
         "data: "
-        "{\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":4,\"total_tokens\":13}}\n\n"
-        "data: [DONE]\n\n";
+        "{\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":4,\"total_tokens\":13}}\n"
+        "\n"
+        "data: [DONE]\n"
+        "\n";
 
 static const char anthropic_stream[] =
         "event: message_start\n"
@@ -43,13 +48,19 @@ static const char anthropic_stream[] =
         "data: "
         "{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":"
         "\"\xf0\x9f\x98\x80\"}}\n\n"
-        "event: something_new\ndata: {\"type\":\"something_new\"}\n\n"
-        "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n"
+        "event: something_new\n"
+        "data: {\"type\":\"something_new\"}\n"
+        "\n"
+        "event: content_block_stop\n"
+        "data: {\"type\":\"content_block_stop\",\"index\":0}\n"
+        "\n"
         "event: message_delta\n"
         "data: "
-        "{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":4}"
-        "}\n\n"
-        "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
+        "{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":4}}\n"
+        "\n"
+        "event: message_stop\n"
+        "data: {\"type\":\"message_stop\"}\n"
+        "\n";
 
 static const struct {
         const struct llm_wire *wire;
@@ -121,19 +132,13 @@ static void whole_answers_are_understood(void **state)
                 enum llm_stop stop;
         } rows[] = {
                 { &openai_wire,
-                  "{\"choices\":[{\"message\":{\"role\":\"assistant\",\"content\":\"Hi\"},\"finish_reason\":"
-                  "\"stop\"}],"
-                  "\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":1}}",
+                  "{\"choices\":[{\"message\":{\"role\":\"assistant\",\"content\":\"Hi\"},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":1}}",
                   "Hi", LLM_STOPPED },
                 { &openai_wire,
-                  "{\"choices\":[{\"message\":{\"content\":null,\"refusal\":\"No.\"},\"finish_reason\":"
-                  "\"length\"}],"
-                  "\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":1}}",
+                  "{\"choices\":[{\"message\":{\"content\":null,\"refusal\":\"No.\"},\"finish_reason\":\"length\"}],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":1}}",
                   "No.", LLM_LENGTH },
                 { &anthropic_wire,
-                  "{\"type\":\"message\",\"content\":[{\"type\":\"thinking\",\"thinking\":\"hm\"},"
-                  "{\"type\":\"text\",\"text\":\"Hi\"}],\"stop_reason\":\"refusal\","
-                  "\"usage\":{\"input_tokens\":3,\"output_tokens\":1}}",
+                  "{\"type\":\"message\",\"content\":[{\"type\":\"thinking\",\"thinking\":\"hm\"},{\"type\":\"text\",\"text\":\"Hi\"}],\"stop_reason\":\"refusal\",\"usage\":{\"input_tokens\":3,\"output_tokens\":1}}",
                   "Hi", LLM_FILTERED },
         };
 
@@ -162,13 +167,15 @@ static void nonsense_is_a_protocol_failure(void **state)
         } rows[] = {
                 { &openai_wire, "data: {\"choices\n\n", ERR_PROTOCOL, "" },
                 { &openai_wire, "data: [1]\n\n", ERR_PROTOCOL, "not a JSON object" },
-                { &openai_wire, "data: {\"error\":{\"message\":\"boom\",\"type\":\"server_error\"}}\n\n",
-                  ERR_NET, "server_error: boom" },
+                { &openai_wire,
+                  "data: {\"error\":{\"message\":\"boom\",\"type\":\"server_error\"}}\n\n", ERR_NET,
+                  "server_error: boom" },
                 { &anthropic_wire, "event: x\ndata: nonsense\n\n", ERR_PROTOCOL, "" },
                 { &anthropic_wire,
-                  "event: error\ndata: "
-                  "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}"
-                  "\n\n",
+                  "event: error\n"
+                  "data: "
+                  "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n"
+                  "\n",
                   ERR_LIMIT, "Overloaded" },
         };
 
@@ -186,8 +193,8 @@ static void nonsense_is_a_protocol_failure(void **state)
 
 static void strange_but_valid_answers_do_no_harm(void **state)
 {
-        static const char huge_counts[] = "{\"content\":[],\"usage\":{\"input_tokens\":9223372036854775807,"
-                                          "\"cache_read_input_tokens\":9223372036854775807}}";
+        static const char huge_counts[] =
+                "{\"content\":[],\"usage\":{\"input_tokens\":9223372036854775807,\"cache_read_input_tokens\":9223372036854775807}}";
         static const char *const bodies[] = { "{}",
                                               "{\"choices\":7}",
                                               "{\"choices\":[]}",
@@ -237,8 +244,9 @@ static void an_answer_is_cut_at_its_limit_between_characters(void **state)
 
 static void a_refused_key_is_not_quoted(void **state)
 {
-        static const char body[] = "{\"error\":{\"message\":\"Incorrect API key provided: sk-ab***yz\","
-                                   "\"type\":\"invalid_request_error\",\"code\":\"invalid_api_key\"}}";
+        static const char body[] =
+                "{\"error\":{\"message\":\"Incorrect API key provided: "
+                "sk-ab***yz\",\"type\":\"invalid_request_error\",\"code\":\"invalid_api_key\"}}";
         struct llm_failure f = { 0 };
 
         (void)state;

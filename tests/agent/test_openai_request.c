@@ -86,7 +86,8 @@ static bool object_fits(const json_t *schema, const json_t *value)
 
 static bool array_fits(const json_t *schema, const json_t *value)
 {
-        if (!json_is_array(value) || (json_int_t)json_array_size(value) < json_int(schema, "minItems", 0))
+        if (!json_is_array(value) ||
+            (json_int_t)json_array_size(value) < json_int(schema, "minItems", 0))
                 return false;
         for (size_t i = 0; i < json_array_size(value); i++) {
                 if (!fits(json_object_get(schema, "items"), json_array_get(value, i)))
@@ -115,7 +116,8 @@ static bool is_one_of(const json_t *words, const json_t *value)
 
 static bool number_fits(const json_t *schema, const json_t *value)
 {
-        const json_t *min = json_object_get(schema, "minimum"), *max = json_object_get(schema, "maximum");
+        const json_t *min = json_object_get(schema, "minimum"),
+                     *max = json_object_get(schema, "maximum");
         double x = json_number_value(value);
 
         return json_is_number(value) && (!min || x >= json_number_value(min)) &&
@@ -164,9 +166,11 @@ static json_t *request_of(const struct llm_conf *conf, const char *base)
                                      .chat = CHAT_GROUP,
                                      .sender_id = "7" };
         const struct incoming *const inputs[] = { &in };
-        const struct turn_run run = {
-                .session = "s", .inputs = inputs, .input_count = 1, .history = history, .history_count = 2
-        };
+        const struct turn_run run = { .session = "s",
+                                      .inputs = inputs,
+                                      .input_count = 1,
+                                      .history = history,
+                                      .history_count = 2 };
         char *address = mem_strdup(base);
         struct error err = { 0 };
         struct instance in_registry = { .conf = agent_conf_make("m", "echo", NULL, &err) };
@@ -195,7 +199,8 @@ static void our_requests_use_only_known_properties_of_the_right_type(void **stat
                 { .stream = true, .temperature = -1 },
                 { .stream = false, .temperature = 0.5, .max_tokens = 100, .system = system },
         };
-        static const char *const bases[] = { "https://api.openai.com/v1", "http://127.0.0.1:11434/v1" };
+        static const char *const bases[] = { "https://api.openai.com/v1",
+                                             "http://127.0.0.1:11434/v1" };
 
         (void)state;
         for (size_t i = 0; i < COUNT(confs); i++) {
@@ -214,10 +219,10 @@ static void a_wrong_request_would_be_noticed(void **state)
                 "{\"model\": \"m\"}",
                 "{\"model\": \"m\", \"messages\": []}",
                 "{\"model\": \"m\", \"messages\": [{\"role\": \"nobody\", \"content\": \"x\"}]}",
-                "{\"model\": \"m\", \"messages\": [{\"role\": \"user\", \"content\": \"x\"}], \"maxTokens\": "
-                "1}",
-                "{\"model\": \"m\", \"messages\": [{\"role\": \"user\", \"content\": \"x\"}], \"stream\": "
-                "\"yes\"}",
+                "{\"model\": \"m\", \"messages\": [{\"role\": \"user\", \"content\": \"x\"}], "
+                "\"maxTokens\": 1}",
+                "{\"model\": \"m\", \"messages\": [{\"role\": \"user\", \"content\": \"x\"}], "
+                "\"stream\": \"yes\"}",
                 "{\"model\": \"m\", \"messages\": [{\"role\": \"user\", \"content\": \"x\"}], "
                 "\"temperature\": 3}",
         };

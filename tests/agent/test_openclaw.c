@@ -1,6 +1,6 @@
 /*
- * OpenClaw's two doors, against a fake that is as strict as the real one: /hooks/agent, which never gives an answer back, and
- * /v1/chat/completions, which does.
+ * OpenClaw's two doors, against a fake that is as strict as the real one: /hooks/agent, which never
+ * gives an answer back, and /v1/chat/completions, which does.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,10 +22,11 @@
         "1"
 #define SSE      "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
 #define CHUNK(t) "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"" t "\"}}]}\n\n"
-#define LAST     "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"
+#define LAST \
+        "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"
 
-static void talk(struct bench *b, struct fake_turn *t, const char *type, const char *key, const char *path,
-                 const char *more, const struct fake_answer *script, size_t count)
+static void talk(struct bench *b, struct fake_turn *t, const char *type, const char *key,
+                 const char *path, const char *more, const struct fake_answer *script, size_t count)
 {
         struct error err = { 0 };
         char *url, *json;
@@ -50,11 +51,15 @@ static void assert_has(const char *text, const char *part)
                 fail_msg("'%s' is not in '%s'", part, text);
 }
 
-/* What the gateway checks before it admits a hook: method, bearer, JSON, a message, only fields it knows, and keys with a prefix. */
+/*
+ * What the gateway checks before it admits a hook: method, bearer, JSON, a message, only fields it
+ * knows, and keys with a prefix.
+ */
 static json_t *admit(const char *request)
 {
-        static const char *const known[] = { "message",     "name",           "agentId", "sessionKey",
-                                             "sessionMode", "idempotencyKey", "deliver" };
+        static const char *const known[] = { "message",    "name",        "agentId",
+                                             "sessionKey", "sessionMode", "idempotencyKey",
+                                             "deliver" };
         json_t *body = json_loads(strstr(request, "\r\n\r\n") + 4, 0, NULL), *value;
         const char *name;
 
@@ -90,7 +95,8 @@ static void a_hook_is_admitted_and_its_receipt_is_no_answer(void **state)
         assert_has(json_str(body, "message", ""), "turn on the light");
         assert_has(json_str(body, "message", ""), "From Ann on telegram");
         assert_string_equal(json_str(body, "agentId", ""), "main");
-        assert_string_equal(json_str(body, "idempotencyKey", ""), "turn-1-0af7651916cd43dd8448eb211c80319c");
+        assert_string_equal(json_str(body, "idempotencyKey", ""),
+                            "turn-1-0af7651916cd43dd8448eb211c80319c");
         assert_null(json_object_get(body, "sessionKey"));
         assert_true(json_is_false(json_object_get(body, "deliver")));
         json_decref(body);
@@ -150,8 +156,8 @@ static void the_round_trip_is_its_chat_completions_with_the_session_as_user(void
         struct fake_turn t;
         const char *request;
 
-        talk(b, &t, "openai", "baseUrl", "/v1", "\"model\": \"openclaw:main\", \"apiKey\": \"gateway-token\"",
-             script, 1);
+        talk(b, &t, "openai", "baseUrl", "/v1",
+             "\"model\": \"openclaw:main\", \"apiKey\": \"gateway-token\"", script, 1);
         assert_int_equal(t.reply.kind, ERR_NONE);
         assert_string_equal(t.text, "The light is on.");
         request = fake_server_request(b->server, 0);

@@ -12,7 +12,8 @@
 static const unsigned char secret[SHA256_SIZE] = "0123456789abcdef0123456789abcde";
 static const unsigned char other[SHA256_SIZE] = "fedcba9876543210fedcba987654321";
 
-static enum error_kind check(const unsigned char *key, const char *turn, const char *token, int64_t now)
+static enum error_kind check(const unsigned char *key, const char *turn, const char *token,
+                             int64_t now)
 {
         struct error err = { 0 };
 

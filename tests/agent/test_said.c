@@ -20,7 +20,9 @@ static void everything_that_happens_says_something(void **state)
                 const char *said;
         } rows[] = {
                 { { .text = "hello" }, "hello" },
-                { { .text = "look", .attachments = (struct attachment *)files, .attachment_count = 2 },
+                { { .text = "look",
+                    .attachments = (struct attachment *)files,
+                    .attachment_count = 2 },
                   "look\n[attached: image cat.jpg]\n[attached: voice]" },
                 { { .attachments = (struct attachment *)files, .attachment_count = 1 },
                   "[attached: image cat.jpg]" },

@@ -98,7 +98,8 @@ static void a_failure_may_happen_once(void **state)
         struct bench *b = *state;
         struct fake_turn t;
 
-        assert_int_equal(apply(b, "when *\nonce\nsay half\nfail limit Busy.\nwhen *\nsay fine", NULL), 0);
+        assert_int_equal(
+                apply(b, "when *\nonce\nsay half\nfail limit Busy.\nwhen *\nsay fine", NULL), 0);
         ask(b, &t, "x");
         assert_int_equal(t.reply.kind, ERR_LIMIT);
         assert_string_equal(t.text, "half\n\nBusy.");
@@ -156,7 +157,8 @@ static void a_broken_script_leaves_the_old_one_running(void **state)
         struct fake_turn t;
 
         assert_int_equal(apply(b, "when *\nsay old", &err), 0);
-        assert_int_equal(fake_apply(b->agents, "s", "script", "{\"file\": \"not-there\"}", &err), -1);
+        assert_int_equal(fake_apply(b->agents, "s", "script", "{\"file\": \"not-there\"}", &err),
+                         -1);
         assert_int_equal(err.kind, ERR_IO);
         ask(b, &t, "x");
         assert_string_equal(t.text, "old");
@@ -167,13 +169,15 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(the_first_rule_that_fits_answers, setup, teardown),
-                cmocka_unit_test_setup_teardown(pieces_and_progress_come_one_by_one, setup, teardown),
-                cmocka_unit_test_setup_teardown(a_failure_may_happen_once, setup, teardown),
-                cmocka_unit_test_setup_teardown(no_rule_is_a_failure_and_a_hanging_one_can_be_cancelled,
-                                                setup, teardown),
-                cmocka_unit_test_setup_teardown(a_mistake_in_the_script_is_told_with_its_line, setup,
+                cmocka_unit_test_setup_teardown(pieces_and_progress_come_one_by_one, setup,
                                                 teardown),
-                cmocka_unit_test_setup_teardown(a_broken_script_leaves_the_old_one_running, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_failure_may_happen_once, setup, teardown),
+                cmocka_unit_test_setup_teardown(
+                        no_rule_is_a_failure_and_a_hanging_one_can_be_cancelled, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_mistake_in_the_script_is_told_with_its_line,
+                                                setup, teardown),
+                cmocka_unit_test_setup_teardown(a_broken_script_leaves_the_old_one_running, setup,
+                                                teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -155,7 +155,8 @@ static void every_kind_of_agent_is_told_the_session_it_asked_for(void **state)
                 { "agent-chat", "url", "", "\"conversationId\":\"telegram:tg:7:-100\"" },
                 { "agno", "url", ", \"id\": \"a\"", "session_id=telegram%3Atg%3A7%3A-100&" },
                 { "openai", "baseUrl", ", \"model\": \"m\"", "\"user\":\"telegram:tg:7:-100\"" },
-                { "anthropic", "baseUrl", ", \"model\": \"m\"", "\"user_id\":\"telegram:tg:7:-100\"" },
+                { "anthropic", "baseUrl", ", \"model\": \"m\"",
+                  "\"user_id\":\"telegram:tg:7:-100\"" },
         };
         struct fake_answer script[COUNT(rows)];
         struct bench *b = *state;
@@ -165,9 +166,9 @@ static void every_kind_of_agent_is_told_the_session_it_asked_for(void **state)
         b->server = fake_server_new(b->loop, script, COUNT(rows));
         for (size_t i = 0; i < COUNT(rows); i++) {
                 char *url = fake_server_url(b->server, "/");
-                char *json =
-                        mem_printf("{\"%s\": \"%s\", \"apiKey\": \"k-1\", \"session\": \"perUserPerChat\"%s}",
-                                   rows[i].address, url, rows[i].more);
+                char *json = mem_printf(
+                        "{\"%s\": \"%s\", \"apiKey\": \"k-1\", \"session\": \"perUserPerChat\"%s}",
+                        rows[i].address, url, rows[i].more);
                 struct error err = { 0 };
                 struct fake_turn t;
 
@@ -192,8 +193,8 @@ static void an_unknown_session_is_refused_with_those_there_are(void **state)
         (void)state;
         assert_null(agent_conf_make("w", "echo", "{\"session\": \"always\"}", &err));
         assert_non_null(strstr(err.text, "session"));
-        for (const char *const *word =
-                     (const char *const[]){ "conversation", "perUser", "perChat", "perUserPerChat", NULL };
+        for (const char *const *word = (const char *const[]){ "conversation", "perUser", "perChat",
+                                                              "perUserPerChat", NULL };
              *word; word++)
                 assert_non_null(strstr(err.text, *word));
 }
@@ -205,8 +206,8 @@ int main(void)
                 cmocka_unit_test(whoever_began_anew_has_another_session),
                 cmocka_unit_test(what_several_people_said_is_in_nobodys_own_session),
                 cmocka_unit_test(no_ids_make_the_session_of_another),
-                cmocka_unit_test_setup_teardown(every_kind_of_agent_is_told_the_session_it_asked_for, setup,
-                                                teardown),
+                cmocka_unit_test_setup_teardown(
+                        every_kind_of_agent_is_told_the_session_it_asked_for, setup, teardown),
                 cmocka_unit_test(an_unknown_session_is_refused_with_those_there_are),
         };
 

@@ -13,8 +13,9 @@
 #include "base/crypto.h"
 #include "base/json.h"
 
-#define SECRET     "a-webhook-secret"
-#define JSON(body) "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" body
+#define SECRET "a-webhook-secret"
+#define JSON(body) \
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" body
 #define TEXT(body) \
         "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n" body
 #define HTML                                                         \
@@ -51,8 +52,8 @@ static void run(struct bench *b, struct fake_turn *t)
         assert_null(strstr(t->error, "hidden"));
 }
 
-static void talk(struct bench *b, struct fake_turn *t, const char *more, const struct fake_answer *script,
-                 size_t count)
+static void talk(struct bench *b, struct fake_turn *t, const char *more,
+                 const struct fake_answer *script, size_t count)
 {
         serve(b, more, script, count);
         run(b, t);
@@ -99,7 +100,8 @@ static int64_t known_person(void *ctx, const char *platform, const char *user)
 
 static void the_request_says_who_said_what_where_and_in_which_session(void **state)
 {
-        static const struct fake_answer script[] = { { JSON("{\"reply\":\"ok\"}"), .end = FAKE_CLOSE } };
+        static const struct fake_answer script[] = { { JSON("{\"reply\":\"ok\"}"),
+                                                       .end = FAKE_CLOSE } };
         static const struct {
                 const char *path, *value;
         } rows[] = {
@@ -127,7 +129,9 @@ static void the_request_says_who_said_what_where_and_in_which_session(void **sta
                 { "traceId", "0af7651916cd43dd8448eb211c80319c" },
                 { "replyEndpoint", "POST /api/v2/messages/send" },
         };
-        struct attachment file = { .kind = "image", .name = "a.png", .mime = "image/png", .size = 12 };
+        struct attachment file = {
+                .kind = "image", .name = "a.png", .mime = "image/png", .size = 12
+        };
         struct bench *b = *state;
         struct fake_turn t;
         json_t *body;
@@ -150,8 +154,9 @@ static void the_request_says_who_said_what_where_and_in_which_session(void **sta
         body = body_of(b, 0);
         for (size_t i = 0; i < COUNT(rows); i++)
                 assert_string_equal(at(body, rows[i].path), rows[i].value);
-        assert_string_equal(json_str(json_array_get(json_object_get(body, "attachments"), 0), "name", ""),
-                            "a.png");
+        assert_string_equal(
+                json_str(json_array_get(json_object_get(body, "attachments"), 0), "name", ""),
+                "a.png");
         assert_int_equal(json_array_size(json_object_get(body, "messages")), 1);
         json_decref(body);
         fake_turn_release(&t);
@@ -159,7 +164,8 @@ static void the_request_says_who_said_what_where_and_in_which_session(void **sta
 
 static void the_request_is_signed_and_carries_key_and_trace(void **state)
 {
-        static const struct fake_answer script[] = { { JSON("{\"reply\":\"ok\"}"), .end = FAKE_CLOSE } };
+        static const struct fake_answer script[] = { { JSON("{\"reply\":\"ok\"}"),
+                                                       .end = FAKE_CLOSE } };
         struct bench *b = *state;
         struct fake_turn t;
         const char *request, *body, *signature;
@@ -167,7 +173,9 @@ static void the_request_is_signed_and_carries_key_and_trace(void **state)
         char hex[SHA256_HEX_SIZE], *text, *expected;
         long long seconds;
 
-        talk(b, &t, ", \"secret\": \"" SECRET "\", \"apiKey\": \"k-123456\", \"headers\": [\"X-Env: test\"]",
+        talk(b, &t,
+             ", \"secret\": \"" SECRET
+             "\", \"apiKey\": \"k-123456\", \"headers\": [\"X-Env: test\"]",
              script, 1);
         request = fake_server_request(b->server, 0);
         assert_has(request, "Authorization: Bearer k-123456\r\n");
@@ -246,8 +254,9 @@ static void parts_beyond_the_limit_stand_in_the_last(void **state)
         for (int i = 1; i < PARTS; i++)
                 buf_addstr(&body, ",\"a\"");
         buf_addstr(&body, "]}");
-        assert_int_equal(
-                hook_answer_read(&a, hook_read_members, "application/json", body.data, body.len, &err), 0);
+        assert_int_equal(hook_answer_read(&a, hook_read_members, "application/json", body.data,
+                                          body.len, &err),
+                         0);
         assert_int_equal(a.part_count, HOOK_PARTS_MAX);
         assert_string_equal(a.parts[0], "a");
         for (unsigned i = 0; i < a.part_count; i++)
@@ -307,7 +316,10 @@ static void on_open(void *arg)
         *(bool *)arg = true;
 }
 
-/* The pool is busy, so that the answer waits there while its turn ends, by being cancelled or with everything else. */
+/*
+ * The pool is busy, so that the answer waits there while its turn ends, by being cancelled or with
+ * everything else.
+ */
 static void a_turn_may_end_while_its_answer_is_being_read(void **state)
 {
         char *answer = large("{\"reply\":\"one\"}");
@@ -345,9 +357,7 @@ static void a_turn_may_end_while_its_answer_is_being_read(void **state)
 static void tokens_and_cost_of_the_metadata_are_recorded(void **state)
 {
         static const struct fake_answer script[] = {
-                { JSON("{\"reply\":\"ok\",\"metadata\":{\"runId\":\"r\",\"cost\":{\"inputTokens\":120,"
-                       "\"outputTokens\":30},"
-                       "\"costUsd\":0.0125}}"),
+                { JSON("{\"reply\":\"ok\",\"metadata\":{\"runId\":\"r\",\"cost\":{\"inputTokens\":120,\"outputTokens\":30},\"costUsd\":0.0125}}"),
                   .end = FAKE_CLOSE }
         };
         struct fake_turn t;
@@ -369,15 +379,17 @@ static void strange_answers_are_told_apart_from_answers(void **state)
                 const char *notice, *record;
         } rows[] = {
                 { HTML, ERR_PROTOCOL, "could not be understood", "web page: <html>" },
-                { JSON("<!DOCTYPE html><p>x"), ERR_PROTOCOL, "could not be understood", "web page" },
+                { JSON("<!DOCTYPE html><p>x"), ERR_PROTOCOL, "could not be understood",
+                  "web page" },
                 { JSON("{\"reply\": \"half"), ERR_PROTOCOL, "could not be understood", "half" },
                 { JSON("[1]"), ERR_PROTOCOL, "could not be understood", "neither an object" },
                 { JSON("{\"reply\": 7}"), ERR_PROTOCOL, "could not be understood",
                   "'reply' of the answer is not a text" },
-                { JSON("{\"parts\": \"x\"}"), ERR_PROTOCOL, "could not be understood", "not a list" },
+                { JSON("{\"parts\": \"x\"}"), ERR_PROTOCOL, "could not be understood",
+                  "not a list" },
                 { JSON("{\"parts\": [7]}"), ERR_PROTOCOL, "could not be understood", "part 1" },
-                { "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nConnection: close\r\n\r\nPNG", ERR_PROTOCOL,
-                  "could not be understood", "image/png" },
+                { "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nConnection: close\r\n\r\nPNG",
+                  ERR_PROTOCOL, "could not be understood", "image/png" },
                 { "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n",
                   ERR_PROTOCOL, "did not accept", "HTTP 302" },
                 { STATUS("401 Unauthorized"), ERR_REFUSED, "did not accept the request (HTTP 401)",
@@ -409,7 +421,8 @@ static void strange_answers_are_told_apart_from_answers(void **state)
 static void ten_megabytes_are_not_read(void **state)
 {
         size_t n = (size_t)10 << 20;
-        const char *head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n";
+        const char *head =
+                "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n";
         char *big = mem_alloc(n);
         struct fake_answer script = { .bytes = big, .n = n, .end = FAKE_CLOSE };
         struct fake_turn t;
@@ -429,10 +442,12 @@ static void ten_megabytes_are_not_read(void **state)
 static void one_retry_after_a_5xx_with_the_same_key_and_no_more(void **state)
 {
         static const struct fake_answer once[] = { { STATUS("500 Oops"), .end = FAKE_CLOSE },
-                                                   { JSON("{\"reply\":\"ok\"}"), .end = FAKE_CLOSE } };
+                                                   { JSON("{\"reply\":\"ok\"}"),
+                                                     .end = FAKE_CLOSE } };
         static const struct fake_answer twice[] = { { STATUS("500 Oops"), .end = FAKE_CLOSE },
                                                     { STATUS("502 Oops"), .end = FAKE_CLOSE },
-                                                    { JSON("{\"reply\":\"ok\"}"), .end = FAKE_CLOSE } };
+                                                    { JSON("{\"reply\":\"ok\"}"),
+                                                      .end = FAKE_CLOSE } };
         struct bench *b = *state;
         struct fake_turn t;
 
@@ -468,8 +483,9 @@ static void a_connection_that_never_stood_is_tried_once_more(void **state)
 
 static void a_connection_that_broke_after_the_request_is_not_tried_again(void **state)
 {
-        static const struct fake_answer script[] = { { NULL, .end = FAKE_CLOSE },
-                                                     { JSON("{\"reply\":\"twice\"}"), .end = FAKE_CLOSE } };
+        static const struct fake_answer script[] = {
+                { NULL, .end = FAKE_CLOSE }, { JSON("{\"reply\":\"twice\"}"), .end = FAKE_CLOSE }
+        };
         struct bench *b = *state;
         struct fake_turn t;
 
@@ -507,7 +523,8 @@ static void a_slow_webhook_whose_answer_may_be_late_is_left_to_work(void **state
 
 static void nothing_is_awaited_for_a_rule_that_posts_nothing(void **state)
 {
-        static const struct fake_answer script[] = { { STATUS("202 Accepted"), .end = FAKE_CLOSE } };
+        static const struct fake_answer script[] = { { STATUS("202 Accepted"),
+                                                       .end = FAKE_CLOSE } };
         struct bench *b = *state;
         struct fake_turn t;
 
@@ -542,7 +559,8 @@ static void fire_and_forget_ends_when_the_request_is_taken(void **state)
 
 static void a_202_keeps_the_turn_open_until_its_time_is_up(void **state)
 {
-        static const struct fake_answer script[] = { { STATUS("202 Accepted"), .end = FAKE_CLOSE } };
+        static const struct fake_answer script[] = { { STATUS("202 Accepted"),
+                                                       .end = FAKE_CLOSE } };
         struct fake_turn t;
 
         talk(*state, &t, ", \"replySeconds\": 1", script, 1);
@@ -554,7 +572,8 @@ static void a_202_keeps_the_turn_open_until_its_time_is_up(void **state)
 static void a_turn_can_be_cancelled_in_every_state(void **state)
 {
         static const struct fake_answer busy[] = { { STATUS("500 Oops"), .end = FAKE_CLOSE } };
-        static const struct fake_answer accepted[] = { { STATUS("202 Accepted"), .end = FAKE_CLOSE } };
+        static const struct fake_answer accepted[] = { { STATUS("202 Accepted"),
+                                                         .end = FAKE_CLOSE } };
         const struct {
                 const struct fake_answer *script;
                 size_t count;
@@ -568,8 +587,8 @@ static void a_turn_can_be_cancelled_in_every_state(void **state)
                 serve(b, "", rows[i].script, rows[i].count);
                 fake_turn_init(&t, "w", "hi");
                 fake_turn_start(&t, b->agents);
-                for (int n = 0; n < ROUNDS &&
-                                (t.progresses < rows[i].progresses || fake_server_requests(b->server) == 0);
+                for (int n = 0; n < ROUNDS && (t.progresses < rows[i].progresses ||
+                                               fake_server_requests(b->server) == 0);
                      n++)
                         loop_step(b->loop, true);
                 fake_turn_cancel(&t, b->agents);
@@ -592,7 +611,8 @@ static void mistakes_of_the_configuration_are_told(void **state)
                 { "{\"url\": \"http://x\", \"mode\": \"both\"}", "mode" },
                 { "{\"url\": \"http://x\", \"headers\": [\"no colon\"]}",
                   "is not written as \"Name: value\"" },
-                { "{\"url\": \"http://x\", \"headers\": [\"Content-Length: 3\"]}", "has by itself" },
+                { "{\"url\": \"http://x\", \"headers\": [\"Content-Length: 3\"]}",
+                  "has by itself" },
                 { "{\"url\": \"http://x\", \"apiKey\": \"two words\"}", "blank" },
                 { "{\"url\": \"http://x\", \"format\": \"openclaw\"}", "fire-and-forget" },
         };

@@ -44,21 +44,22 @@ static int teardown(void **state)
         return 0;
 }
 
-static void expect(struct api_rig *r, const char *method, const char *path, const char *body, int status,
-                   const char *part)
+static void expect(struct api_rig *r, const char *method, const char *path, const char *body,
+                   int status, const char *part)
 {
         struct api_answer a = api_rig_ask(r, method, path, body);
 
         if (a.status != status || (part && !strstr(a.text, part)))
-                fail_msg("%s %s: wanted %d and '%s', got %s", method, path, status, part ? part : "", a.text);
+                fail_msg("%s %s: wanted %d and '%s', got %s", method, path, status,
+                         part ? part : "", a.text);
         api_answer_release(&a);
 }
 
 static void say(struct api_rig *r, const char *sender, const char *part)
 {
-        char *body = mem_printf("{\"instanceId\":\"api\",\"chatId\":\"%s\",\"text\":\"hi\","
-                                "\"sender\":{\"id\":\"%s\",\"displayName\":\"Bob\"}}",
-                                sender, sender);
+        char *body = mem_printf(
+                "{\"instanceId\":\"api\",\"chatId\":\"%s\",\"text\":\"hi\",\"sender\":{\"id\":\"%s\",\"displayName\":\"Bob\"}}",
+                sender, sender);
 
         expect(r, "POST", "/api/v2/messages/inbound?wait=15000", body, 202, part);
         free(body);
@@ -73,18 +74,20 @@ static void a_change_of_access_takes_effect_at_once(void **state)
                "{\"ruleType\":\"allow\",\"platformUserId\":\"api:7\",\"reason\":\"a tester\"}", 201,
                "\"id\":\"acr-1\",\"ruleType\":\"allow\",\"instanceId\":null,\"platformUserId\":\"api:7\"");
         say(r, "7", "re: hi");
-        expect(r, "POST", "/api/v2/access/check", "{\"instanceId\":\"api\",\"platformUserId\":\"7\"}", 200,
+        expect(r, "POST", "/api/v2/access/check",
+               "{\"instanceId\":\"api\",\"platformUserId\":\"7\"}", 200,
                "\"allowed\":true,\"reason\":null,\"rule\":{\"id\":\"acr-1\"");
-        expect(r, "POST", RULES, "{\"ruleType\":\"deny\",\"platformUserId\":\"7\",\"instanceId\":\"api\"}",
-               201, "\"by\":\"the operator\"");
+        expect(r, "POST", RULES,
+               "{\"ruleType\":\"deny\",\"platformUserId\":\"7\",\"instanceId\":\"api\"}", 201,
+               "\"by\":\"the operator\"");
         say(r, "7", "access rule 'acr-2' keeps '7' out");
         expect(r, "PATCH", RULES "/acr-2", "{\"enabled\":false}", 200, "\"enabled\":false");
         say(r, "7", "re: hi");
         expect(r, "PATCH", RULES "/acr-1", "{\"expiresAt\":\"2001-01-01T00:00:00Z\"}", 200,
                "\"expired\":true");
         say(r, "7", "'allow' does not name the sender '7'");
-        expect(r, "PATCH", RULES "/acr-1", "{\"expiresAt\":\"2099-01-01T00:00:00Z\",\"reason\":\"\"}", 200,
-               "\"reason\":null");
+        expect(r, "PATCH", RULES "/acr-1",
+               "{\"expiresAt\":\"2099-01-01T00:00:00Z\",\"reason\":\"\"}", 200, "\"reason\":null");
         say(r, "7", "re: hi");
         expect(r, "DELETE", RULES "/acr-1", NULL, 200, "deleted");
         say(r, "7", "'allow' does not name the sender '7'");
@@ -102,18 +105,23 @@ static void mistakes_are_told(void **state)
         expect(r, "POST", RULES, "{\"ruleType\":\"allow\"}", 400,
                "\"platformUserId\":[\"a rule names either");
         expect(r, "POST", RULES, "{\"platformUserId\":\"7\"}", 400, "\"ruleType\":[");
-        expect(r, "POST", RULES, "{\"ruleType\":\"maybe\",\"platformUserId\":\"7\"}", 400, "\"ruleType\":[");
-        expect(r, "POST", RULES, "{\"ruleType\":\"allow\",\"platformUserId\":\"7\",\"instanceId\":\"no\"}",
-               400, "there is no adapter 'no'");
-        expect(r, "POST", RULES, "{\"ruleType\":\"allow\",\"platformUserId\":\"7\",\"blockMessage\":\"x\"}",
-               400, "\"blockMessage\":[");
+        expect(r, "POST", RULES, "{\"ruleType\":\"maybe\",\"platformUserId\":\"7\"}", 400,
+               "\"ruleType\":[");
+        expect(r, "POST", RULES,
+               "{\"ruleType\":\"allow\",\"platformUserId\":\"7\",\"instanceId\":\"no\"}", 400,
+               "there is no adapter 'no'");
+        expect(r, "POST", RULES,
+               "{\"ruleType\":\"allow\",\"platformUserId\":\"7\",\"blockMessage\":\"x\"}", 400,
+               "\"blockMessage\":[");
         expect(r, "GET", RULES "/acr-9", NULL, 404, "NOT_FOUND");
         expect(r, "PATCH", RULES "/acr-9", "{}", 404, "NOT_FOUND");
         expect(r, "DELETE", RULES "/acr-9", NULL, 404, "NOT_FOUND");
-        expect(r, "POST", "/api/v2/access/check", "{\"instanceId\":\"no\",\"platformUserId\":\"7\"}", 404,
-               NULL);
-        expect(r, "POST", "/api/v2/pairing/approve", "{\"code\":\"ABCD-2345\"}", 404, "no such code waits");
-        expect(r, "POST", "/api/v2/pairing/approve", "{\"code\":\"ABCD-0000\"}", 404, "no such code waits");
+        expect(r, "POST", "/api/v2/access/check",
+               "{\"instanceId\":\"no\",\"platformUserId\":\"7\"}", 404, NULL);
+        expect(r, "POST", "/api/v2/pairing/approve", "{\"code\":\"ABCD-2345\"}", 404,
+               "no such code waits");
+        expect(r, "POST", "/api/v2/pairing/approve", "{\"code\":\"ABCD-0000\"}", 404,
+               "no such code waits");
         expect(r, "DELETE", "/api/v2/pairing/pair-3", NULL, 404, "NOT_FOUND");
 }
 
@@ -121,7 +129,8 @@ static void mistakes_are_told(void **state)
 static char *waiting_code(struct api_rig *r)
 {
         struct api_answer a = api_rig_ask(r, "GET", "/api/v2/pairing", NULL);
-        char *code = mem_strdup(json_str(json_array_get(json_object_get(a.json, "items"), 0), "code", "?"));
+        char *code = mem_strdup(
+                json_str(json_array_get(json_object_get(a.json, "items"), 0), "code", "?"));
 
         assert_int_equal(a.status, 200);
         api_answer_release(&a);
@@ -137,7 +146,8 @@ static void a_stranger_is_let_in_by_his_code(void **state)
         say(r, "7", "a code was told (pairing)");
         code = waiting_code(r);
         body = mem_printf("{\"code\":\"%s\"}", code);
-        expect(r, "GET", "/api/v2/events?type=message.sent", NULL, 200, code); /* he has been told */
+        /* he has been told */
+        expect(r, "GET", "/api/v2/events?type=message.sent", NULL, 200, code);
         expect(r, "POST", "/api/v2/pairing/approve", body, 200, "\"state\":\"approved\"");
         say(r, "7", "re: hi");
         expect(r, "GET", RULES, NULL, 200, "\"place\":\"dm\"");
@@ -158,7 +168,8 @@ static void a_stranger_is_let_in_by_his_code(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(a_change_of_access_takes_effect_at_once, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_change_of_access_takes_effect_at_once, setup,
+                                                teardown),
                 cmocka_unit_test_setup_teardown(mistakes_are_told, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_stranger_is_let_in_by_his_code, setup, teardown),
         };

@@ -57,7 +57,8 @@ static void an_open_circuit_is_seen_everywhere(void **state)
         char *said;
 
         (void)state;
-        apply(r, "{\"url\": \"http://127.0.0.1:1/\", \"retries\": 0, \"breakerFailures\": 1}", "{}");
+        apply(r, "{\"url\": \"http://127.0.0.1:1/\", \"retries\": 0, \"breakerFailures\": 1}",
+              "{}");
         said = say(r, "hello");
         assert_non_null(strstr(said, "cannot be reached"));
         free(said);
@@ -66,11 +67,14 @@ static void an_open_circuit_is_seen_everywhere(void **state)
         free(said);
         assert_shows(r, "/api/v2/agents",
                      "\"circuit\":{\"state\":\"open\",\"failuresInARow\":1,\"opened\":1");
-        assert_shows(r, "/api/v2/agents", "\"lastFailure\":\"webhook at http://127.0.0.1:1/: no answer");
+        assert_shows(r, "/api/v2/agents",
+                     "\"lastFailure\":\"webhook at http://127.0.0.1:1/: no answer");
         assert_shows(r, "/api/v2/status", "\"status\":\"degraded\"");
         assert_shows(r, "/api/v2/status", "\"circuitsOpen\":1");
-        assert_shows(r, "/metrics", "dragoman_agent_circuit_open{agent=\"hook\",type=\"webhook\"} 1\n");
-        assert_shows(r, "/metrics", "dragoman_agent_failures_total{agent=\"hook\",type=\"webhook\"} 1\n");
+        assert_shows(r, "/metrics",
+                     "dragoman_agent_circuit_open{agent=\"hook\",type=\"webhook\"} 1\n");
+        assert_shows(r, "/metrics",
+                     "dragoman_agent_failures_total{agent=\"hook\",type=\"webhook\"} 1\n");
         assert_shows(r, "/api/v2/events?type=agent.circuit_opened", "\"agent\":\"hook\"");
         api_rig_free(r);
 }
@@ -81,7 +85,8 @@ static void who_took_over_is_in_the_journal_with_the_trace_of_the_turn(void **st
         char *said;
 
         (void)state;
-        apply(r, "{\"url\": \"http://127.0.0.1:1/\", \"retries\": 0, \"failover\": \"echo\"}", "{}");
+        apply(r, "{\"url\": \"http://127.0.0.1:1/\", \"retries\": 0, \"failover\": \"echo\"}",
+              "{}");
         said = say(r, "hello");
         assert_string_equal(said, "hello");
         free(said);
@@ -98,7 +103,8 @@ static void a_key_for_one_adapter_is_not_told_why_an_agent_failed(void **state)
         };
         struct api_rig *r = api_rig_new();
         struct fake_server *server = fake_server_new(r->loop, script, 1);
-        char *url = fake_server_url(server, "/hook"), *conf = mem_printf("{\"url\": \"%s\"}", url), *headers;
+        char *url = fake_server_url(server, "/hook"), *conf = mem_printf("{\"url\": \"%s\"}", url),
+             *headers;
         struct api_answer key, a;
 
         (void)state;

@@ -70,7 +70,8 @@ static char *post(struct api_rig *r, const char *body)
 static void switch_api_off(struct api_rig *r)
 {
         struct error err = { 0 };
-        struct adapter_conf *confs[] = { adapter_conf_make("api", "api", "{\"enabled\":false}", &err),
+        struct adapter_conf *confs[] = { adapter_conf_make("api", "api", "{\"enabled\":false}",
+                                                           &err),
                                          adapter_conf_make("terminal", "cli", "{}", &err) };
 
         assert_non_null(confs[0]);
@@ -90,8 +91,10 @@ static void health_needs_no_key_and_the_rest_does(void **state)
 {
         struct api_rig *r = *state;
         char *host = mem_printf("Host: %s\r\n", api_address(r->api));
-        char *wrong = mem_printf("Host: %s\r\nAuthorization: Bearer dgm_wrong\r\n", api_address(r->api));
-        char *right = mem_printf("Host: %s\r\nAuthorization: Bearer %s\r\n", api_address(r->api), r->key);
+        char *wrong =
+                mem_printf("Host: %s\r\nAuthorization: Bearer dgm_wrong\r\n", api_address(r->api));
+        char *right =
+                mem_printf("Host: %s\r\nAuthorization: Bearer %s\r\n", api_address(r->api), r->key);
         char *path = mem_printf("/api/v2/status?api_key=%s", r->key);
         struct api_answer a = api_rig_ask_as(r, "GET", "/healthz", host, NULL);
 
@@ -115,12 +118,13 @@ static void another_name_or_another_site_is_refused(void **state)
         char *host = mem_printf("Host: evil.example\r\nx-api-key: %s\r\n", r->key);
         char *origin = mem_printf("Host: %s\r\nOrigin: http://evil.example\r\nx-api-key: %s\r\n",
                                   api_address(r->api), r->key);
-        char *own = mem_printf("Host: %s\r\nOrigin: http://%s\r\nx-api-key: %s\r\n", api_address(r->api),
-                               api_address(r->api), r->key);
+        char *own = mem_printf("Host: %s\r\nOrigin: http://%s\r\nx-api-key: %s\r\n",
+                               api_address(r->api), api_address(r->api), r->key);
         struct api_answer a;
 
         expect_error(api_rig_ask_as(r, "GET", "/api/v2/status", host, NULL), 403, "FORBIDDEN");
-        expect_error(api_rig_ask_as(r, "POST", INBOUND, origin, "{\"text\":\"a\"}"), 403, "FORBIDDEN");
+        expect_error(api_rig_ask_as(r, "POST", INBOUND, origin, "{\"text\":\"a\"}"), 403,
+                     "FORBIDDEN");
         a = api_rig_ask_as(r, "GET", "/api/v2/status", own, NULL);
         assert_int_equal(a.status, 200);
         api_answer_release(&a);
@@ -174,8 +178,10 @@ static void unknown_routes_and_methods_have_the_same_envelope(void **state)
         expect_error(api_rig_ask(r, "GET", "/api/v2/turns/trn-999", NULL), 404, "NOT_FOUND");
         expect_error(api_rig_ask(r, "GET", "/api/v2/deliveries/dlv-999", NULL), 404, "NOT_FOUND");
         expect_error(api_rig_ask(r, "GET", "/api/v2/why/evt-999", NULL), 404, "NOT_FOUND");
-        expect_error(api_rig_ask(r, "POST", "/api/v2/agents/nobody/health", NULL), 404, "NOT_FOUND");
-        expect_error(api_rig_ask(r, "POST", "/api/v2/turns/trn-999/cancel", NULL), 404, "NOT_FOUND");
+        expect_error(api_rig_ask(r, "POST", "/api/v2/agents/nobody/health", NULL), 404,
+                     "NOT_FOUND");
+        expect_error(api_rig_ask(r, "POST", "/api/v2/turns/trn-999/cancel", NULL), 404,
+                     "NOT_FOUND");
 }
 
 /* ---- inbound ---- */
@@ -184,7 +190,8 @@ static void a_message_is_stored_once_and_answered(void **state)
 {
         struct api_rig *r = *state;
         char *first = post(r, "{\"text\":\"hello\",\"externalId\":\"m1\"}");
-        struct api_answer a = api_rig_ask(r, "POST", INBOUND, "{\"text\":\"hello\",\"externalId\":\"m1\"}");
+        struct api_answer a =
+                api_rig_ask(r, "POST", INBOUND, "{\"text\":\"hello\",\"externalId\":\"m1\"}");
 
         assert_int_equal(a.status, 202);
         assert_string_equal(at(&a, "data", "status"), "duplicate");
@@ -193,8 +200,9 @@ static void a_message_is_stored_once_and_answered(void **state)
         api_answer_release(&a);
         a = post_and_wait(r, "{\"text\":\"hello\",\"externalId\":\"m1\"}");
         assert_string_equal(at(&a, "data", "status"), "duplicate");
-        assert_string_equal(json_str(json_object_get(json_object_get(a.json, "data"), "reply"), "text", ""),
-                            "re: hello");
+        assert_string_equal(
+                json_str(json_object_get(json_object_get(a.json, "data"), "reply"), "text", ""),
+                "re: hello");
         api_answer_release(&a);
         assert_int_equal(r->turns, 1);
         free(first);
@@ -206,20 +214,22 @@ static void another_message_with_a_used_id_is_a_conflict(void **state)
         struct api_rig *r = *state;
 
         free(post(r, "{\"text\":\"hello\",\"externalId\":\"m1\"}"));
-        expect_error(post_and_wait(r, "{\"text\":\"hullo\",\"externalId\":\"m1\"}"), 409, "CONFLICT");
+        expect_error(post_and_wait(r, "{\"text\":\"hullo\",\"externalId\":\"m1\"}"), 409,
+                     "CONFLICT");
         expect_error(api_rig_ask(r, "POST", INBOUND,
                                  "{\"text\":\"hello\",\"chatId\":\"other\",\"externalId\":\"m1\"}"),
                      409, "CONFLICT");
         api_rig_restart(r);
-        expect_error(api_rig_ask(r, "POST", INBOUND, "{\"text\":\"hullo\",\"externalId\":\"m1\"}"), 409,
-                     "CONFLICT");
+        expect_error(api_rig_ask(r, "POST", INBOUND, "{\"text\":\"hullo\",\"externalId\":\"m1\"}"),
+                     409, "CONFLICT");
         free(post(r, "{\"text\":\"hello\",\"instanceId\":\"terminal\",\"externalId\":\"m1\"}"));
 }
 
 static int forget_contents(struct store_tx *tx, void *arg, struct error *err)
 {
         (void)arg;
-        return store_run(store_prepare(tx, "UPDATE journal SET payload = '{}' WHERE key IS NOT NULL"), err);
+        return store_run(
+                store_prepare(tx, "UPDATE journal SET payload = '{}' WHERE key IS NOT NULL"), err);
 }
 
 /* As the bus leaves it when its retention is over: only that it was there is known. */
@@ -336,8 +346,8 @@ static void bad_bodies_are_answered_with_what_is_wrong(void **state)
 
         for (size_t i = 0; i < COUNT(rows); i++) {
                 struct api_answer a = api_rig_ask(r, "POST", INBOUND, rows[i].body);
-                json_t *fields = json_object_get(json_object_get(json_object_get(a.json, "error"), "details"),
-                                                 "fields");
+                json_t *fields = json_object_get(
+                        json_object_get(json_object_get(a.json, "error"), "details"), "fields");
 
                 assert_int_equal(a.status, 400);
                 assert_non_null(json_object_get(fields, rows[i].field));
@@ -346,20 +356,17 @@ static void bad_bodies_are_answered_with_what_is_wrong(void **state)
         expect_error(api_rig_ask(r, "POST", INBOUND, "{\"text\": oops"), 400, "VALIDATION_ERROR");
         expect_error(api_rig_ask(r, "POST", INBOUND "?wait=forever", "{\"text\":\"a\"}"), 400,
                      "VALIDATION_ERROR");
-        expect_error(api_rig_ask(r, "POST", INBOUND, "{\"text\":\"a\",\"instanceId\":\"nowhere\"}"), 404,
-                     "NOT_FOUND");
+        expect_error(api_rig_ask(r, "POST", INBOUND, "{\"text\":\"a\",\"instanceId\":\"nowhere\"}"),
+                     404, "NOT_FOUND");
         assert_int_equal(r->turns, 0);
 }
 
 static void everything_in_the_body_reaches_the_journal(void **state)
 {
         struct api_rig *r = *state;
-        char *id = post(r, "{\"text\":\"quiet\",\"externalId\":\"x1\",\"chatId\":\"c9\",\"threadId\":\"t3\","
-                           "\"replyToId\":\"p1\","
-                           "\"isDm\":false,\"isMention\":true,\"timestamp\":1000,"
-                           "\"traceId\":\"0198c0ffee00aabbccddeeff00112233\",\"metadata\":{\"ticket\":17},"
-                           "\"sender\":{\"id\":\"ann\",\"username\":\"ann7\",\"displayName\":\"Ann\"},"
-                           "\"attachments\":[{\"kind\":\"image\",\"url\":\"https://example.org/a.png\"}]}");
+        char *id = post(
+                r,
+                "{\"text\":\"quiet\",\"externalId\":\"x1\",\"chatId\":\"c9\",\"threadId\":\"t3\",\"replyToId\":\"p1\",\"isDm\":false,\"isMention\":true,\"timestamp\":1000,\"traceId\":\"0198c0ffee00aabbccddeeff00112233\",\"metadata\":{\"ticket\":17},\"sender\":{\"id\":\"ann\",\"username\":\"ann7\",\"displayName\":\"Ann\"},\"attachments\":[{\"kind\":\"image\",\"url\":\"https://example.org/a.png\"}]}");
         char *path = mem_printf("/api/v2/events/%s", id);
         struct api_answer a = api_rig_ask(r, "GET", path, NULL);
         json_t *payload = json_object_get(json_object_get(a.json, "data"), "payload");
@@ -412,7 +419,8 @@ static void sending_twice_with_one_key_is_one_delivery(void **state)
 /* ---- pages ---- */
 
 /* Walks all pages of a listing; how many items there were. Checks that none is seen twice. */
-static size_t walk(struct api_rig *r, const char *base, const char *cursor_name, const char *id_name)
+static size_t walk(struct api_rig *r, const char *base, const char *cursor_name,
+                   const char *id_name)
 {
         json_t *seen = json_object();
         char *path = mem_strdup(base);
@@ -431,7 +439,8 @@ static size_t walk(struct api_rig *r, const char *base, const char *cursor_name,
                 free(path);
                 path = NULL;
                 if (json_flag(meta, "hasMore", false))
-                        path = mem_printf("%s&%s=%s", base, cursor_name, json_str(meta, "cursor", ""));
+                        path = mem_printf("%s&%s=%s", base, cursor_name,
+                                          json_str(meta, "cursor", ""));
                 api_answer_release(&a);
         }
         assert_null(path);
@@ -452,21 +461,27 @@ static void pages_show_every_row_once(void **state)
                 api_answer_release(&a);
                 free(body);
         }
-        assert_int_equal(walk(r, "/api/v2/events?limit=3&type=message.received", "before", "id"), 7);
+        assert_int_equal(walk(r, "/api/v2/events?limit=3&type=message.received", "before", "id"),
+                         7);
+        assert_int_equal(walk(r, "/api/v2/events?limit=2&type=turn.done&stream=TURN&since=1000",
+                              "before", "id"),
+                         7);
         assert_int_equal(
-                walk(r, "/api/v2/events?limit=2&type=turn.done&stream=TURN&since=1000", "before", "id"), 7);
-        assert_int_equal(walk(r, "/api/v2/events?limit=2&channel=c0&type=message.*", "before", "id"), 8);
+                walk(r, "/api/v2/events?limit=2&channel=c0&type=message.*", "before", "id"), 8);
         assert_int_equal(walk(r, "/api/v2/turns?limit=2", "before", "id"), 7);
         assert_int_equal(walk(r, "/api/v2/turns?limit=2&state=done&agent=echo", "before", "id"), 7);
         assert_int_equal(walk(r, "/api/v2/turns?limit=2&state=queued", "before", "id"), 0);
         assert_int_equal(walk(r, "/api/v2/deliveries?limit=3", "before", "id"), 7);
-        assert_int_equal(walk(r, "/api/v2/deliveries?limit=3&state=sent&channel=c1", "before", "id"), 3);
-        assert_int_equal(walk(r, "/api/v2/trigger-logs?limit=4&instanceId=api", "before", "eventId"), 7);
+        assert_int_equal(
+                walk(r, "/api/v2/deliveries?limit=3&state=sent&channel=c1", "before", "id"), 3);
+        assert_int_equal(
+                walk(r, "/api/v2/trigger-logs?limit=4&instanceId=api", "before", "eventId"), 7);
         assert_int_equal(walk(r, "/api/v2/instances?", "before", "id"), 2);
         assert_int_equal(walk(r, "/api/v2/agents?", "before", "name"), 1);
         a = api_rig_ask(r, "GET", "/api/v2/events?after=0&limit=2", NULL);
         assert_int_equal(json_array_size(json_object_get(a.json, "items")), 2);
-        assert_string_equal(json_str(json_array_get(json_object_get(a.json, "items"), 0), "id", ""), "evt-1");
+        assert_string_equal(json_str(json_array_get(json_object_get(a.json, "items"), 0), "id", ""),
+                            "evt-1");
         assert_string_equal(at(&a, "meta", "cursor"), "evt-2");
         api_answer_release(&a);
 }
@@ -511,7 +526,8 @@ static void a_failed_turn_is_a_dead_letter_until_it_is_put_back(void **state)
         api_answer_release(&a);
         a = api_rig_ask(r, "GET", "/api/v2/dead-letters", NULL);
         assert_int_equal(json_array_size(json_object_get(a.json, "items")), 1);
-        assert_string_equal(json_str(json_array_get(json_object_get(a.json, "items"), 0), "id", ""), id);
+        assert_string_equal(json_str(json_array_get(json_object_get(a.json, "items"), 0), "id", ""),
+                            id);
         api_answer_release(&a);
         a = api_rig_ask(r, "POST", path, NULL);
         assert_int_equal(a.status, 202);
@@ -557,7 +573,8 @@ static void what_is_not_there_is_missing_and_what_has_ended_is_a_conflict(void *
         for (size_t i = 0; i < COUNT(missing); i++)
                 expect_error(api_rig_ask(r, "POST", missing[i], NULL), 404, "NOT_FOUND");
         expect_error(api_rig_ask(r, "POST", cancel, NULL), 409, "CONFLICT");
-        expect_error(api_rig_ask(r, "POST", "/api/v2/deliveries/dlv-1/retry", NULL), 409, "CONFLICT");
+        expect_error(api_rig_ask(r, "POST", "/api/v2/deliveries/dlv-1/retry", NULL), 409,
+                     "CONFLICT");
         free(cancel);
 }
 
@@ -641,9 +658,10 @@ static void filters_hold_for_the_journal_and_for_live(void **state)
 
         free(post(r, "{\"text\":\"quiet a1\",\"chatId\":\"a\"}"));
         free(post(r, "{\"text\":\"quiet b1\",\"chatId\":\"b\"}"));
-        api_rig_send(r, &c, "GET",
-                     "/api/v2/events/stream?after=0&channel=b&instanceId=api&types=message.received,turn.*",
-                     "", NULL);
+        api_rig_send(
+                r, &c, "GET",
+                "/api/v2/events/stream?after=0&channel=b&instanceId=api&types=message.received,turn.*",
+                "", NULL);
         assert_true(http_raw_wait_for(&c, "quiet b1"));
         free(post(r, "{\"text\":\"quiet a2\",\"chatId\":\"a\"}"));
         free(post(r, "{\"text\":\"quiet b2\",\"chatId\":\"b\"}"));
@@ -684,8 +702,8 @@ static void a_long_journal_comes_in_slices(void **state)
                 const char *id, *p;
                 bool more;
 
-                api_rig_send(r, &c, "GET", "/api/v2/events/stream?after=0&types=message.received", header,
-                             NULL);
+                api_rig_send(r, &c, "GET", "/api/v2/events/stream?after=0&types=message.received",
+                             header, NULL);
                 assert_true(http_raw_wait_for(&c, last ? "quiet-7-" : "quiet-4-"));
                 free(header);
                 more = strstr(c.in.data, "Content-Length") != NULL;
@@ -763,7 +781,8 @@ static void metrics_count_what_happened(void **state)
         assert_int_equal(a.status, 200);
         assert_non_null(strstr(a.text, "dragoman_events_received_total 1\n"));
         assert_non_null(strstr(a.text, "route=\"/api/v2/messages/inbound\",status=\"202\"} 1\n"));
-        assert_non_null(strstr(a.text, "dragoman_adapter_up{adapter=\"api\",platform=\"api\"} 1\n"));
+        assert_non_null(
+                strstr(a.text, "dragoman_adapter_up{adapter=\"api\",platform=\"api\"} 1\n"));
         assert_non_null(strstr(a.text, "process_resident_memory_bytes "));
         api_answer_release(&a);
         free(host);
@@ -781,9 +800,11 @@ static void backups_within_a_second_do_not_collide(void **state)
 
 static void a_backup_into_a_missing_folder_is_a_mistake_told_plainly(void **state)
 {
-        struct api_answer a = api_rig_ask(*state, "POST", "/api/v2/backup", "{\"path\":\"nowhere/copy.db\"}");
+        struct api_answer a =
+                api_rig_ask(*state, "POST", "/api/v2/backup", "{\"path\":\"nowhere/copy.db\"}");
 
-        assert_non_null(strstr(at(&a, "error", "message"), "nowhere/copy.db': its folder does not exist"));
+        assert_non_null(
+                strstr(at(&a, "error", "message"), "nowhere/copy.db': its folder does not exist"));
         assert_null(strstr(a.text, ".part"));
         expect_error(a, 400, "VALIDATION_ERROR");
 }
@@ -814,8 +835,9 @@ static void a_backup_never_takes_the_place_of_the_configuration(void **state)
 
         expect_error(api_rig_ask(r, "POST", "/api/v2/backup", "{\"path\":\"config.json\"}"), 400,
                      "VALIDATION_ERROR");
-        expect_error(api_rig_ask(r, "POST", "/api/v2/backup", "{\"path\":\"state/..//config.json\"}"), 400,
-                     "VALIDATION_ERROR");
+        expect_error(
+                api_rig_ask(r, "POST", "/api/v2/backup", "{\"path\":\"state/..//config.json\"}"),
+                400, "VALIDATION_ERROR");
         assert_int_not_equal(access(config, F_OK), 0);
         free(config);
 }
@@ -905,8 +927,8 @@ int main(void)
                 API(filters_hold_for_the_journal_and_for_live),
                 API(streamed_text_is_live_only),
                 API(a_long_journal_comes_in_slices),
-                cmocka_unit_test_setup_teardown(readers_that_catch_up_count_as_readers, setup_one_reader,
-                                                teardown),
+                cmocka_unit_test_setup_teardown(readers_that_catch_up_count_as_readers,
+                                                setup_one_reader, teardown),
                 API(readiness_follows_the_adapters_and_the_store),
                 API(metrics_count_what_happened),
                 API(a_backup_goes_into_the_data_directory),

@@ -79,10 +79,7 @@ static void expect_mistake(const char *json, const char *path, const char *what)
 static void a_body_fills_the_struct_and_absence_leaves_the_default(void **state)
 {
         static const char json[] =
-                "{\"text\":\"hello\",\"mood\":\"stern\",\"time\":\"1970-01-01T00:00:01Z\",\"answers\":\"ltr-"
-                "7\","
-                "\"loud\":true,\"sender\":{\"id\":\"ann\",\"isBot\":true},\"extra\":{\"a\":[1]},"
-                "\"readers\":[{\"id\":\"x\"},{\"id\":\"y\"}]}";
+                "{\"text\":\"hello\",\"mood\":\"stern\",\"time\":\"1970-01-01T00:00:01Z\",\"answers\":\"ltr-7\",\"loud\":true,\"sender\":{\"id\":\"ann\",\"isBot\":true},\"extra\":{\"a\":[1]},\"readers\":[{\"id\":\"x\"},{\"id\":\"y\"}]}";
         struct letter l = { .copies = 3 };
         struct body b;
 
@@ -110,7 +107,8 @@ static void null_counts_as_absent(void **state)
 
         (void)state;
         body_init(&b);
-        assert_int_equal(body_read(&b, "{\"text\":\"a\",\"copies\":null}", 26, letter_fields, &l), 0);
+        assert_int_equal(body_read(&b, "{\"text\":\"a\",\"copies\":null}", 26, letter_fields, &l),
+                         0);
         assert_int_equal(l.copies, 3);
         body_release(&b);
         expect_mistake("{\"text\":null}", "text", "is required");
@@ -129,24 +127,27 @@ static void mistakes_are_told_by_path(void **state)
         expect_mistake("{\"text\":\"a\",\"copies\":10}", "copies", "must be between 1 and 9");
         expect_mistake("{\"text\":\"a\",\"copies\":1.5}", "copies", "must be a whole number");
         expect_mistake("{\"text\":\"a\",\"mood\":\"odd\"}", "mood", "must be one of kind, stern");
-        expect_mistake("{\"text\":\"a\",\"answers\":\"evt-7\"}", "answers", "must be an id such as ltr-42");
+        expect_mistake("{\"text\":\"a\",\"answers\":\"evt-7\"}", "answers",
+                       "must be an id such as ltr-42");
         expect_mistake("{\"text\":\"a\",\"time\":9223372036854775807}", "time",
                        "must be a time in milliseconds, or RFC 3339 text");
         expect_mistake("{\"text\":\"a\",\"sender\":{}}", "sender.id", "is required");
         expect_mistake("{\"text\":\"a\",\"sender\":7}", "sender", "must be an object");
         expect_mistake("{\"text\":\"a\",\"extra\":[]}", "extra", "must be an object");
-        expect_mistake("{\"text\":\"a\",\"readers\":[{\"id\":\"x\"},{\"id\":\"toolong\"}]}", "readers[1].id",
-                       "must have at most 5 bytes");
-        expect_mistake("{\"text\":\"a\",\"readers\":[{},{},{}]}", "readers", "must have at most 2 elements");
+        expect_mistake("{\"text\":\"a\",\"readers\":[{\"id\":\"x\"},{\"id\":\"toolong\"}]}",
+                       "readers[1].id", "must have at most 5 bytes");
+        expect_mistake("{\"text\":\"a\",\"readers\":[{},{},{}]}", "readers",
+                       "must have at most 2 elements");
 }
 
 static void an_unknown_field_is_refused_with_the_nearest_name(void **state)
 {
         (void)state;
-        expect_mistake("{\"text\":\"a\",\"copys\":1}", "copys", "unknown field (did you mean 'copies'?)");
+        expect_mistake("{\"text\":\"a\",\"copys\":1}", "copys",
+                       "unknown field (did you mean 'copies'?)");
         expect_mistake("{\"text\":\"a\",\"zzzzzzzzz\":1}", "zzzzzzzzz", "unknown field");
-        expect_mistake("{\"text\":\"a\",\"sender\":{\"id\":\"a\",\"qqqqqqqq\":1}}", "sender.qqqqqqqq",
-                       "unknown field");
+        expect_mistake("{\"text\":\"a\",\"sender\":{\"id\":\"a\",\"qqqqqqqq\":1}}",
+                       "sender.qqqqqqqq", "unknown field");
 }
 
 static void malformed_json_is_told_with_line_and_column(void **state)
@@ -218,8 +219,10 @@ static void a_query_is_read_by_the_same_rows(void **state)
 static void a_query_refuses_what_it_does_not_know(void **state)
 {
         static const char *const bad[][2] = {
-                { "limit", "0" }, { "limit", "ten" }, { "limit", "" },   { "limit", "99999999999999999999" },
-                { "open", "1" },  { "open", "" },     { "apiKey", "x" }, { "since", "yesterday" },
+                { "limit", "0" },  { "limit", "ten" },
+                { "limit", "" },   { "limit", "99999999999999999999" },
+                { "open", "1" },   { "open", "" },
+                { "apiKey", "x" }, { "since", "yesterday" },
         };
 
         (void)state;
@@ -274,7 +277,8 @@ static void the_schema_is_valid_json_and_names_every_field(void **state)
         fields_schema(&b, NULL, letter_fields);
         schema = json_loads(b.data, 0, NULL);
         assert_non_null(schema);
-        assert_int_equal(json_object_size(json_object_get(schema, "properties")), COUNT(letter_fields) - 1);
+        assert_int_equal(json_object_size(json_object_get(schema, "properties")),
+                         COUNT(letter_fields) - 1);
         assert_int_equal(json_array_size(json_object_get(schema, "required")), 1);
         json_decref(schema);
         buf_release(&b);

@@ -22,12 +22,13 @@ static int setup(void **state)
         struct error err = { 0 };
         struct adapter_conf *confs[] = {
                 adapter_conf_make("api", "api", "{}", &err),
-                adapter_conf_make("hook", "telegram",
-                                  "{\"botToken\":\"1:a\",\"apiBase\":\"http://127.0.0.1:9\",\"mode\":"
-                                  "\"webhook\",\"webhookSecret\":\"right\"}",
-                                  &err),
+                adapter_conf_make(
+                        "hook", "telegram",
+                        "{\"botToken\":\"1:a\",\"apiBase\":\"http://127.0.0.1:9\",\"mode\":\"webhook\",\"webhookSecret\":\"right\"}",
+                        &err),
                 adapter_conf_make("poll", "telegram",
-                                  "{\"botToken\":\"2:b\",\"apiBase\":\"http://127.0.0.1:9\"}", &err),
+                                  "{\"botToken\":\"2:b\",\"apiBase\":\"http://127.0.0.1:9\"}",
+                                  &err),
         };
 
         adapters_set_public_url(r->adapters, "https://bot.example");
@@ -45,11 +46,14 @@ static int teardown(void **state)
 }
 
 /* The head of a post that announces a body, and only the first bytes of it. */
-static void begin_post(struct api_rig *r, struct http_raw *c, const char *channel, const char *header,
-                       size_t size)
+static void begin_post(struct api_rig *r, struct http_raw *c, const char *channel,
+                       const char *header, size_t size)
 {
-        char *text = mem_printf("POST /api/v2/channels/%s/webhook HTTP/1.1\r\nHost: %s\r\n%sContent-Length: "
-                                "%zu\r\n\r\n{\"update_id\"",
+        char *text = mem_printf("POST /api/v2/channels/%s/webhook HTTP/1.1\r\n"
+                                "Host: %s\r\n"
+                                "%sContent-Length: %zu\r\n"
+                                "\r\n"
+                                "{\"update_id\"",
                                 channel, api_address(r->api), header, size);
 
         http_raw_open(c, r->loop, api_address(r->api));

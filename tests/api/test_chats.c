@@ -29,8 +29,8 @@ static int teardown(void **state)
 /* Says something and waits for the answer. */
 static void say(struct api_rig *r, const char *adapter, const char *chat, const char *text)
 {
-        char *body =
-                mem_printf("{\"instanceId\":\"%s\",\"chatId\":\"%s\",\"text\":\"%s\"}", adapter, chat, text);
+        char *body = mem_printf("{\"instanceId\":\"%s\",\"chatId\":\"%s\",\"text\":\"%s\"}",
+                                adapter, chat, text);
         struct api_answer a = api_rig_ask(r, "POST", "/api/v2/messages/inbound?wait=15000", body);
 
         assert_int_equal(a.status, 202);
@@ -99,7 +99,8 @@ static void chats_are_shown_once_each_the_latest_first(void **state)
         expect_walk(r, "/api/v2/chats?instanceId=api&", "cursor", chat_name, "api/a/b api/c");
         expect_walk(r, "/api/v2/chats?instanceId=nowhere&", "cursor", chat_name, "");
         expect_walk(r, "/api/v2/chats?sort=name&", "cursor", chat_name, "api/a/b api/c terminal/x");
-        expect_walk(r, "/api/v2/chats?sort=name&instanceId=terminal&", "cursor", chat_name, "terminal/x");
+        expect_walk(r, "/api/v2/chats?sort=name&instanceId=terminal&", "cursor", chat_name,
+                    "terminal/x");
 }
 
 static void a_chat_shows_its_last_message(void **state)
@@ -148,7 +149,8 @@ static void a_page_looks_at_a_bounded_part_of_the_journal(void **state)
 
 static void a_wrong_cursor_is_told(void **state)
 {
-        static const char *const paths[] = { "/api/v2/chats?cursor=x", "/api/v2/chats?sort=name&cursor=x",
+        static const char *const paths[] = { "/api/v2/chats?cursor=x",
+                                             "/api/v2/chats?sort=name&cursor=x",
                                              "/api/v2/chats?sort=size",
                                              "/api/v2/chats/api/c/messages?before=x",
                                              "/api/v2/chats?unread=1" };
@@ -180,8 +182,8 @@ static void a_chat_tells_what_was_said_in_both_directions(void **state)
                     "out:re: two in:two out:re: one in:one");
         expect_walk(r, "/api/v2/chats/terminal/c/messages?", "before", message_name, "");
         {
-                struct api_answer a =
-                        api_rig_ask(r, "GET", "/api/v2/chats/api/c/messages?after=evt-0&limit=2", NULL);
+                struct api_answer a = api_rig_ask(
+                        r, "GET", "/api/v2/chats/api/c/messages?after=evt-0&limit=2", NULL);
                 struct buf b;
                 const json_t *item;
                 size_t i;
@@ -201,13 +203,16 @@ static void the_same_key_for_another_request_is_a_conflict(void **state)
                 const char *path, *body;
                 int status;
         } rows[] = {
-                { "/api/v2/messages/send", "{\"instanceId\":\"api\",\"to\":\"c\",\"text\":\"hello\"}", 202 },
-                { "/api/v2/messages/send", " {\"to\":\"c\", \"text\":\"hello\", \"instanceId\":\"api\"}",
-                  202 },
-                { "/api/v2/messages/send", "{\"instanceId\":\"api\",\"to\":\"c\",\"text\":\"hullo\"}", 409 },
-                { "/api/v2/messages/send", "{\"instanceId\":\"terminal\",\"to\":\"c\",\"text\":\"hello\"}",
-                  409 },
-                { "/api/v2/messages/send", "{\"instanceId\":\"api\",\"to\":\"c\",\"text\":\"hello\"}", 202 },
+                { "/api/v2/messages/send",
+                  "{\"instanceId\":\"api\",\"to\":\"c\",\"text\":\"hello\"}", 202 },
+                { "/api/v2/messages/send",
+                  " {\"to\":\"c\", \"text\":\"hello\", \"instanceId\":\"api\"}", 202 },
+                { "/api/v2/messages/send",
+                  "{\"instanceId\":\"api\",\"to\":\"c\",\"text\":\"hullo\"}", 409 },
+                { "/api/v2/messages/send",
+                  "{\"instanceId\":\"terminal\",\"to\":\"c\",\"text\":\"hello\"}", 409 },
+                { "/api/v2/messages/send",
+                  "{\"instanceId\":\"api\",\"to\":\"c\",\"text\":\"hello\"}", 202 },
         };
         struct api_rig *r = *state;
 
@@ -221,8 +226,9 @@ static void the_same_key_for_another_request_is_a_conflict(void **state)
                 if (a.status == 409)
                         assert_null(strstr(a.text, "dlv-"));
                 else
-                        assert_string_equal(json_str(json_object_get(a.json, "data"), "deliveryId", ""),
-                                            "dlv-1");
+                        assert_string_equal(
+                                json_str(json_object_get(a.json, "data"), "deliveryId", ""),
+                                "dlv-1");
                 api_answer_release(&a);
         }
 }

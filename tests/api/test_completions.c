@@ -83,8 +83,10 @@ static void a_completion_is_a_message_on_the_road(void **state)
         struct api_answer a;
         const json_t *chat;
 
-        expect_answer(ask(r, "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"hello\"}]}"),
-                      "re: hello");
+        expect_answer(
+                ask(r,
+                    "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"hello\"}]}"),
+                "re: hello");
         a = api_rig_ask(r, "GET", "/api/v2/events?type=message.received", NULL);
         chat = json_array_get(json_object_get(a.json, "items"), 0);
         assert_string_equal(json_str(chat, "instanceId", ""), "api");
@@ -116,7 +118,8 @@ static void the_rules_choose_when_no_agent_is_named(void **state)
         const json_t *payload;
 
         expect_answer(
-                ask(r, "{\"model\":\"dragoman\",\"messages\":[{\"role\":\"user\",\"content\":\"hello\"}]}"),
+                ask(r,
+                    "{\"model\":\"dragoman\",\"messages\":[{\"role\":\"user\",\"content\":\"hello\"}]}"),
                 "re: hello");
         a = api_rig_ask(r, "GET", "/api/v2/events?type=message.received", NULL);
         payload = json_object_get(json_array_get(json_object_get(a.json, "items"), 0), "payload");
@@ -126,10 +129,9 @@ static void the_rules_choose_when_no_agent_is_named(void **state)
 
 static void history_is_handed_over_whole_unless_the_conversation_is_known_here(void **state)
 {
-        static const char history[] = "[{\"role\":\"system\",\"content\":\"Be "
-                                      "brief.\"},{\"role\":\"user\",\"content\":\"one\",\"name\":\"Ann\"},"
-                                      "{\"role\":\"assistant\",\"content\":\"two\"},{\"role\":\"user\","
-                                      "\"content\":[{\"type\":\"text\",\"text\":\"three\"}]}]";
+        static const char history[] =
+                "[{\"role\":\"system\",\"content\":\"Be "
+                "brief.\"},{\"role\":\"user\",\"content\":\"one\",\"name\":\"Ann\"},{\"role\":\"assistant\",\"content\":\"two\"},{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"three\"}]}]";
         struct api_rig *r = *state;
         char *unnamed = mem_printf("{\"model\":\"echo\",\"messages\":%s}", history);
         char *named = mem_printf("{\"model\":\"echo\",\"messages\":%s,\"user\":\"ann\"}", history);
@@ -148,15 +150,14 @@ static void images_by_url_are_attachments(void **state)
         const json_t *file;
 
         expect_answer(
-                ask(r, "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\","
-                       "\"text\":\"look\"},"
-                       "{\"type\":\"image_url\",\"image_url\":{\"url\":\"https://example.org/a.png\"}}]}]}"),
+                ask(r,
+                    "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"look\"},{\"type\":\"image_url\",\"image_url\":{\"url\":\"https://example.org/a.png\"}}]}]}"),
                 "re: look");
         a = api_rig_ask(r, "GET", "/api/v2/events?type=message.received", NULL);
         file = json_array_get(
-                json_object_get(
-                        json_object_get(json_array_get(json_object_get(a.json, "items"), 0), "payload"),
-                        "attachments"),
+                json_object_get(json_object_get(json_array_get(json_object_get(a.json, "items"), 0),
+                                                "payload"),
+                                "attachments"),
                 0);
         assert_string_equal(json_str(file, "url", ""), "https://example.org/a.png");
         api_answer_release(&a);
@@ -194,45 +195,43 @@ static void what_cannot_be_done_is_told_in_openais_words(void **state)
                   "model_not_found", "not_found_error" },
                 { "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}", 400, "VALIDATION_ERROR",
                   "invalid_request_error" },
-                { "{\"model\":\"echo\",\"messages\":[]}", 400, "VALIDATION_ERROR", "invalid_request_error" },
-                { "{\"model\":\"echo\",\"messages\":[{\"role\":\"assistant\",\"content\":\"x\"}]}", 400,
-                  "VALIDATION_ERROR", "invalid_request_error" },
+                { "{\"model\":\"echo\",\"messages\":[]}", 400, "VALIDATION_ERROR",
+                  "invalid_request_error" },
+                { "{\"model\":\"echo\",\"messages\":[{\"role\":\"assistant\",\"content\":\"x\"}]}",
+                  400, "VALIDATION_ERROR", "invalid_request_error" },
                 { "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"\"}]}", 400,
                   "VALIDATION_ERROR", "invalid_request_error" },
                 { "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":7}]}", 400,
                   "VALIDATION_ERROR", "invalid_request_error" },
-                { "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"input_"
-                  "audio\"}]}]}",
+                { "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"input_audio\"}]}]}",
                   400, "VALIDATION_ERROR", "invalid_request_error" },
-                { "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"image_url\","
-                  "\"image_url\":{\"url\":\"file:///etc/passwd\"}}]}]}",
+                { "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"image_url\",\"image_url\":{\"url\":\"file:///etc/passwd\"}}]}]}",
                   400, "VALIDATION_ERROR", "invalid_request_error" },
-                { "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"n\":2}", 400,
-                  "VALIDATION_ERROR", "invalid_request_error" },
-                { "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"stream\":"
-                  "\"yes\"}",
+                { "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"n\":2}",
+                  400, "VALIDATION_ERROR", "invalid_request_error" },
+                { "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"stream\":\"yes\"}",
                   400, "VALIDATION_ERROR", "invalid_request_error" },
                 { "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"tools\":[{}]}",
                   400, "VALIDATION_ERROR", "invalid_request_error" },
-                { "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"temprature\":"
-                  "1}",
+                { "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"temprature\":1}",
                   400, "VALIDATION_ERROR", "invalid_request_error" },
-                { "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"fail\"}]}", 502,
-                  "agent_error", "server_error" },
-                { "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"quiet\"}]}", 409,
-                  "not_answered", "conflict_error" },
+                { "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"fail\"}]}",
+                  502, "agent_error", "server_error" },
+                { "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"quiet\"}]}",
+                  409, "not_answered", "conflict_error" },
         };
         struct api_rig *r = *state;
 
         for (size_t i = 0; i < COUNT(rows); i++)
                 expect_error(ask(r, rows[i].body), rows[i].status, rows[i].code, rows[i].type);
-        expect_error(api_rig_ask_as(r, "GET", "/v1/models", "Host: 127.0.0.1\r\n", NULL), 401, "UNAUTHORIZED",
-                     "authentication_error");
+        expect_error(api_rig_ask_as(r, "GET", "/v1/models", "Host: 127.0.0.1\r\n", NULL), 401,
+                     "UNAUTHORIZED", "authentication_error");
 }
 
 static void every_parameter_of_the_protocol_is_known(void **state)
 {
-        static const char *const schemas[] = { "CreateChatCompletionRequest", "ModelResponseProperties" };
+        static const char *const schemas[] = { "CreateChatCompletionRequest",
+                                               "ModelResponseProperties" };
         json_t *spec = json_load_file(REQUESTS, 0, NULL), *all = json_object();
         const char *name;
         json_t *v;
@@ -240,11 +239,13 @@ static void every_parameter_of_the_protocol_is_known(void **state)
         (void)state;
         for (size_t i = 0; i < COUNT(schemas); i++) {
                 const json_t *s = json_object_get(
-                        json_object_get(json_object_get(spec, "components"), "schemas"), schemas[i]);
+                        json_object_get(json_object_get(spec, "components"), "schemas"),
+                        schemas[i]);
 
                 json_object_update(all, json_object_get(s, "properties"));
-                json_object_update(
-                        all, json_object_get(json_array_get(json_object_get(s, "allOf"), 1), "properties"));
+                json_object_update(all,
+                                   json_object_get(json_array_get(json_object_get(s, "allOf"), 1),
+                                                   "properties"));
         }
         assert_true(json_object_size(all) > 30);
         json_object_foreach(all, name, v) {
@@ -272,8 +273,8 @@ static char *pieces(const char *text, bool *done, bool *usage)
         while ((p = strstr(p, "data: "))) {
                 size_t n = strcspn(p += 6, "\n");
                 json_t *chunk = json_loadb(p, n, 0, NULL);
-                const json_t *delta =
-                        json_object_get(json_array_get(json_object_get(chunk, "choices"), 0), "delta");
+                const json_t *delta = json_object_get(
+                        json_array_get(json_object_get(chunk, "choices"), 0), "delta");
 
                 if (n == 6 && memcmp(p, "[DONE]", 6) == 0) {
                         *done = true;
@@ -284,7 +285,8 @@ static char *pieces(const char *text, bool *done, bool *usage)
                 if (!json_object_get(chunk, "error"))
                         expect_fits("CreateChatCompletionStreamResponse", chunk);
                 else
-                        buf_addf(&said, "error:%s", json_str(json_object_get(chunk, "error"), "code", "?"));
+                        buf_addf(&said, "error:%s",
+                                 json_str(json_object_get(chunk, "error"), "code", "?"));
                 if (json_object_get(chunk, "usage"))
                         *usage = true;
                 buf_addstr(&said, json_str(delta, "content", ""));
@@ -321,29 +323,30 @@ static void pieces_are_streamed_and_make_the_answer(void **state)
         struct api_rig *r = *state;
 
         /* role, two pieces, the rest, the end, [DONE] */
-        expect_stream(r,
-                      "{\"model\":\"echo\",\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":"
-                      "\"stream of words\"}]}",
-                      "\nre: stream of words", 6, false);
+        expect_stream(
+                r,
+                "{\"model\":\"echo\",\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"stream "
+                "of words\"}]}",
+                "\nre: stream of words", 6, false);
         /* an agent that does not stream: its answer is one piece */
-        expect_stream(r,
-                      "{\"model\":\"echo\",\"stream\":true,\"stream_options\":{\"include_usage\":true},"
-                      "\"messages\":[{\"role\":\"user\",\"content\":\"whole\"}]}",
-                      "re: whole", 4, true);
-        expect_stream(r,
-                      "{\"model\":\"echo\",\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":"
-                      "\"fail\"}]}",
-                      "error:agent_error", 2, false);
-        expect_stream(r,
-                      "{\"model\":\"echo\",\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":"
-                      "\"quiet\"}]}",
-                      "error:not_answered", 2, false);
+        expect_stream(
+                r,
+                "{\"model\":\"echo\",\"stream\":true,\"stream_options\":{\"include_usage\":true},\"messages\":[{\"role\":\"user\",\"content\":\"whole\"}]}",
+                "re: whole", 4, true);
+        expect_stream(
+                r,
+                "{\"model\":\"echo\",\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"fail\"}]}",
+                "error:agent_error", 2, false);
+        expect_stream(
+                r,
+                "{\"model\":\"echo\",\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"quiet\"}]}",
+                "error:not_answered", 2, false);
 }
 
 static void a_client_that_goes_away_stops_nothing_and_can_come_back(void **state)
 {
-        static const char body[] = "{\"model\":\"echo\",\"stream\":true,\"messages\":[{\"role\":\"user\","
-                                   "\"content\":\"hang\"}]}";
+        static const char body[] =
+                "{\"model\":\"echo\",\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"hang\"}]}";
         struct api_rig *r = *state;
         struct http_raw c;
         bool done, usage;
@@ -372,18 +375,26 @@ static void a_key_that_was_used_for_another_request_is_a_conflict(void **state)
                 int status;
         } rows[] = {
                 { COMPLETIONS, "",
-                  "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}", 200 },
+                  "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}",
+                  200 },
                 { COMPLETIONS, "",
-                  "{\"messages\":[{\"content\":\"a\",\"role\":\"user\"}],\"model\":\"echo\"}", 200 },
+                  "{\"messages\":[{\"content\":\"a\",\"role\":\"user\"}],\"model\":\"echo\"}",
+                  200 },
                 { COMPLETIONS, "",
-                  "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"b\"}]}", 409 },
+                  "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"b\"}]}",
+                  409 },
                 { COMPLETIONS, "",
-                  "{\"model\":\"dragoman\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}", 409 },
+                  "{\"model\":\"dragoman\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}",
+                  409 },
                 { COMPLETIONS, "X-Dragoman-Chat: x\r\n",
-                  "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}", 409 },
-                { "/api/agent/chat", "", "{\"messages\":[{\"type\":\"human\",\"content\":\"a\"}]}", 200 },
-                { "/api/agent/chat", "", "{\"messages\":[{\"type\":\"human\",\"content\":\"b\"}]}", 409 },
-                { "/api/agent/chat", "", "{\"messages\":[{\"type\":\"human\",\"content\":\"a\"}]}", 200 },
+                  "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}",
+                  409 },
+                { "/api/agent/chat", "", "{\"messages\":[{\"type\":\"human\",\"content\":\"a\"}]}",
+                  200 },
+                { "/api/agent/chat", "", "{\"messages\":[{\"type\":\"human\",\"content\":\"b\"}]}",
+                  409 },
+                { "/api/agent/chat", "", "{\"messages\":[{\"type\":\"human\",\"content\":\"a\"}]}",
+                  200 },
         };
         struct api_rig *r = *state;
 
@@ -404,8 +415,8 @@ static void a_key_that_was_used_for_another_request_is_a_conflict(void **state)
 
 static void asking_twice_at_the_same_time_gives_both_the_one_answer(void **state)
 {
-        static const char body[] = "{\"model\":\"echo\",\"stream\":true,\"messages\":[{\"role\":\"user\","
-                                   "\"content\":\"hang\"}]}";
+        static const char body[] =
+                "{\"model\":\"echo\",\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"hang\"}]}";
         struct api_rig *r = *state;
         struct http_raw c[2];
 
@@ -433,15 +444,16 @@ static void closing_ends_those_who_wait(void **state)
         struct api_rig *r = *state;
         struct http_raw whole, stream, early;
 
-        api_rig_send(r, &whole, "POST", COMPLETIONS, "",
-                     "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"hang\"}]}");
-        api_rig_send(r, &stream, "POST", COMPLETIONS, "",
-                     "{\"model\":\"echo\",\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":"
-                     "\"hang\"}]}");
+        api_rig_send(
+                r, &whole, "POST", COMPLETIONS, "",
+                "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"hang\"}]}");
+        api_rig_send(
+                r, &stream, "POST", COMPLETIONS, "",
+                "{\"model\":\"echo\",\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"hang\"}]}");
         api_rig_until(r, &r->hanging_count, 2);
-        api_rig_send(r, &early, "POST", COMPLETIONS, "",
-                     "{\"model\":\"echo\",\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":"
-                     "\"hang\"}]}");
+        api_rig_send(
+                r, &early, "POST", COMPLETIONS, "",
+                "{\"model\":\"echo\",\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"hang\"}]}");
         api_rig_restart(r);
         http_raw_close(&whole);
         http_raw_close(&stream);
@@ -455,10 +467,7 @@ static void agent_chat_answers_the_last_words_of_people(void **state)
         struct api_rig *r = *state;
         struct api_answer a = api_rig_ask(
                 r, "POST", "/api/agent/chat",
-                "{\"messages\":[{\"type\":\"human\",\"content\":\"Catan?\",\"name\":\"discord:1\"},"
-                "{\"type\":\"ai\",\"content\":\"When?\"},{\"type\":\"human\",\"content\":\"Tonight.\","
-                "\"name\":\"2\"}],"
-                "\"source\":\"discord\"}");
+                "{\"messages\":[{\"type\":\"human\",\"content\":\"Catan?\",\"name\":\"discord:1\"},{\"type\":\"ai\",\"content\":\"When?\"},{\"type\":\"human\",\"content\":\"Tonight.\",\"name\":\"2\"}],\"source\":\"discord\"}");
         const json_t *event;
 
         assert_int_equal(a.status, 200);
@@ -469,14 +478,13 @@ static void agent_chat_answers_the_last_words_of_people(void **state)
         api_answer_release(&a);
         a = api_rig_ask(r, "GET", "/api/v2/events?type=message.received", NULL);
         event = json_array_get(json_object_get(a.json, "items"), 0);
-        assert_string_equal(json_str(json_object_get(json_object_get(event, "payload"), "sender"), "id", ""),
-                            "discord:2");
+        assert_string_equal(
+                json_str(json_object_get(json_object_get(event, "payload"), "sender"), "id", ""),
+                "discord:2");
         api_answer_release(&a);
         a = api_rig_ask(
                 r, "POST", "/api/agent/chat",
-                "{\"messages\":[{\"type\":\"human\",\"content\":\"a\"},{\"type\":\"ai\",\"content\":\"b\"},"
-                "{\"type\":\"human\",\"content\":\"c\"},{\"type\":\"human\",\"content\":\"d\"}],"
-                "\"conversationId\":\"room\"}");
+                "{\"messages\":[{\"type\":\"human\",\"content\":\"a\"},{\"type\":\"ai\",\"content\":\"b\"},{\"type\":\"human\",\"content\":\"c\"},{\"type\":\"human\",\"content\":\"d\"}],\"conversationId\":\"room\"}");
         assert_string_equal(json_str(a.json, "content", ""), "re: c\n\nd");
         api_answer_release(&a);
 }
@@ -491,8 +499,10 @@ static void agent_chat_refuses_what_makes_no_sense(void **state)
                 { "{\"messages\":[]}", 400 },
                 { "{\"messages\":[{\"type\":\"ai\",\"content\":\"x\"}]}", 400 },
                 { "{\"messages\":[{\"type\":\"robot\",\"content\":\"x\"}]}", 400 },
-                { "{\"messages\":[{\"type\":\"human\",\"content\":\"x\"}],\"sauce\":\"discord\"}", 400 },
-                { "{\"messages\":[{\"type\":\"human\",\"content\":\"x\"}],\"agent\":\"nobody\"}", 404 },
+                { "{\"messages\":[{\"type\":\"human\",\"content\":\"x\"}],\"sauce\":\"discord\"}",
+                  400 },
+                { "{\"messages\":[{\"type\":\"human\",\"content\":\"x\"}],\"agent\":\"nobody\"}",
+                  404 },
                 { "{\"messages\":[{\"type\":\"human\",\"content\":\"quiet\"}]}", 409 },
                 { "{\"messages\":[{\"type\":\"human\",\"content\":\"fail\"}]}", 502 },
         };

@@ -28,8 +28,9 @@ static char *make_settings(void)
         char hex[2 * ED25519_KEY_SIZE + 1];
 
         assert_int_equal(EVP_PKEY_get_raw_public_key(key, raw, &n), 1);
-        return mem_printf("{\"botToken\":\"a.b.c\",\"apiBase\":\"http://127.0.0.1:9\",\"publicKey\":\"%s\"}",
-                          crypto_hex(raw, n, hex));
+        return mem_printf(
+                "{\"botToken\":\"a.b.c\",\"apiBase\":\"http://127.0.0.1:9\",\"publicKey\":\"%s\"}",
+                crypto_hex(raw, n, hex));
 }
 
 /* A bot that never gets through to Discord, and one without a token. */
@@ -71,11 +72,13 @@ static char *sign(const char *when, const char *signed_text)
         EVP_MD_CTX *ctx = EVP_MD_CTX_new();
 
         assert_int_equal(EVP_DigestSignInit(ctx, NULL, NULL, NULL, key), 1);
-        assert_int_equal(EVP_DigestSign(ctx, signature, &n, (const unsigned char *)text, strlen(text)), 1);
+        assert_int_equal(
+                EVP_DigestSign(ctx, signature, &n, (const unsigned char *)text, strlen(text)), 1);
         EVP_MD_CTX_free(ctx);
         free(text);
-        return mem_printf("Host: 127.0.0.1\r\nX-Signature-Ed25519: %s\r\nX-Signature-Timestamp: %s\r\n",
-                          crypto_hex(signature, n, hex), when);
+        return mem_printf(
+                "Host: 127.0.0.1\r\nX-Signature-Ed25519: %s\r\nX-Signature-Timestamp: %s\r\n",
+                crypto_hex(signature, n, hex), when);
 }
 
 static struct api_answer post(struct api_rig *r, const char *signed_text, const char *body)
@@ -122,7 +125,8 @@ static void what_is_signed_but_no_interaction_is_told(void **state)
         api_answer_release(&a);
         a = post(*state, "{\"type\":2,\"id\":\"5\",\"token\":\"t\"}",
                  "{\"type\":2,\"id\":\"5\",\"token\":\"t\"}");
-        assert_int_equal(a.status, 503); /* the token has not been tried yet: nothing is taken before */
+        /* the token has not been tried yet: nothing is taken before */
+        assert_int_equal(a.status, 503);
         api_answer_release(&a);
 }
 
@@ -143,8 +147,9 @@ static void tools_are_listed_with_their_parameters(void **state)
 
 static void a_tool_that_sends_leaves_a_delivery(void **state)
 {
-        struct api_answer a = api_rig_ask(*state, "POST", "/api/v2/instances/dc/tools/discord_send",
-                                          "{\"arguments\":{\"channel_id\":\"7\",\"content\":\"**hi**\"}}");
+        struct api_answer a =
+                api_rig_ask(*state, "POST", "/api/v2/instances/dc/tools/discord_send",
+                            "{\"arguments\":{\"channel_id\":\"7\",\"content\":\"**hi**\"}}");
         const char *id;
         char *path;
 
@@ -190,9 +195,12 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         const struct CMUnitTest tests[] = {
-                TEST(a_ping_that_is_signed_is_answered),         TEST(a_wrong_signature_is_refused),
-                TEST(what_is_signed_but_no_interaction_is_told), TEST(tools_are_listed_with_their_parameters),
-                TEST(a_tool_that_sends_leaves_a_delivery),       TEST(a_tool_that_cannot_says_why),
+                TEST(a_ping_that_is_signed_is_answered),
+                TEST(a_wrong_signature_is_refused),
+                TEST(what_is_signed_but_no_interaction_is_told),
+                TEST(tools_are_listed_with_their_parameters),
+                TEST(a_tool_that_sends_leaves_a_delivery),
+                TEST(a_tool_that_cannot_says_why),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

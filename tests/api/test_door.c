@@ -19,8 +19,8 @@
 
 static void loopback_addresses_are_known(void **state)
 {
-        static const char *const yes[] = { "127.0.0.1:8420", "127.9.9.9:1", "[::1]:0", "localhost:8420",
-                                           "[::ffff:127.0.0.1]:1" };
+        static const char *const yes[] = { "127.0.0.1:8420", "127.9.9.9:1", "[::1]:0",
+                                           "localhost:8420", "[::ffff:127.0.0.1]:1" };
         static const char *const no[] = { "0.0.0.0:8420",  "[::]:8420",
                                           "192.168.1.7:1", "example.org:80",
                                           ":8420",         "127.0.0.1.example.org:80",

@@ -1,6 +1,6 @@
 /*
- * What the document promises: every example fits its own schema, and what a route really answers has the shape of its example. All routes of
- * the table are asked, also those added later.
+ * What the document promises: every example fits its own schema, and what a route really answers
+ * has the shape of its example. All routes of the table are asked, also those added later.
  */
 #include <ctype.h>
 #include <setjmp.h>
@@ -72,7 +72,8 @@ static void every_example_fits_the_schema_beside_it(void **state)
         (void)state;
         for (size_t i = 0; i < api_route_count; i++) {
                 const struct api_route *r = &api_routes[i];
-                const json_t *content = json_content(json_object_get(operation_of(doc, r), "requestBody"));
+                const json_t *content =
+                        json_content(json_object_get(operation_of(doc, r), "requestBody"));
 
                 if (!r->body)
                         continue;
@@ -92,8 +93,8 @@ static void a_body_with_an_unknown_field_fits_no_schema(void **state)
 
         (void)state;
         for (size_t i = 0; i < api_route_count; i++) {
-                const json_t *content =
-                        json_content(json_object_get(operation_of(doc, &api_routes[i]), "requestBody"));
+                const json_t *content = json_content(
+                        json_object_get(operation_of(doc, &api_routes[i]), "requestBody"));
                 json_t *body = json_deep_copy(json_object_get(content, "example"));
 
                 if (body && json_object_get(json_object_get(content, "schema"), "properties")) {
@@ -116,12 +117,15 @@ static void example_answers_have_the_one_envelope(void **state)
                         continue;
                 assert_non_null(answer);
                 if (strncmp(r->path, "/api/v2/", 8) == 0)
-                        assert_true(json_object_get(answer, "data") || json_object_get(answer, "items"));
+                        assert_true(json_object_get(answer, "data") ||
+                                    json_object_get(answer, "items"));
                 json_decref(answer);
         }
 }
 
-/* Every member of the example is in the answer, down to the leaves; lists by their first element. */
+/*
+ * Every member of the example is in the answer, down to the leaves; lists by their first element.
+ */
 static bool has_shape(const json_t *example, const json_t *real)
 {
         const char *name;
@@ -175,7 +179,8 @@ static void the_reference_for_people_has_every_route(void **state)
         buf_init(&b, 0);
         rest_doc_write(&b);
         for (size_t i = 0; i < api_route_count; i++) {
-                char *title = mem_printf("\n### `%s %s`\n", api_routes[i].method, api_routes[i].path);
+                char *title =
+                        mem_printf("\n### `%s %s`\n", api_routes[i].method, api_routes[i].path);
 
                 assert_non_null(strstr(b.data, title));
                 free(title);

@@ -1,4 +1,7 @@
-/* Taking over a chat through the API: what people and the operator say meanwhile is known to the agent afterwards. */
+/*
+ * Taking over a chat through the API: what people and the operator say meanwhile is known to the
+ * agent afterwards.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,21 +37,23 @@ static int teardown(void **state)
         return 0;
 }
 
-static void expect(struct api_rig *r, const char *method, const char *path, const char *body, int status,
-                   const char *part)
+static void expect(struct api_rig *r, const char *method, const char *path, const char *body,
+                   int status, const char *part)
 {
         struct api_answer a = api_rig_ask(r, method, path, body);
 
         if (a.status != status || (part && !strstr(a.text, part)))
-                fail_msg("%s %s: wanted %d and '%s', got %s", method, path, status, part ? part : "", a.text);
+                fail_msg("%s %s: wanted %d and '%s', got %s", method, path, status,
+                         part ? part : "", a.text);
         api_answer_release(&a);
 }
 
 static void say(struct api_rig *r, const char *text, const char *status)
 {
-        char *body = mem_printf("{\"instanceId\":\"api\",\"chatId\":\"room 1\",\"text\":\"%s\","
-                                "\"sender\":{\"id\":\"7\",\"displayName\":\"Bob\"}}",
-                                text);
+        char *body =
+                mem_printf("{\"instanceId\":\"api\",\"chatId\":\"room "
+                           "1\",\"text\":\"%s\",\"sender\":{\"id\":\"7\",\"displayName\":\"Bob\"}}",
+                           text);
 
         expect(r, "POST", "/api/v2/messages/inbound?wait=15000", body, 202, status);
         free(body);
@@ -63,8 +68,9 @@ static int read_lines(struct store_tx *tx, void *arg, struct error *err)
 {
         struct reading *r = arg;
         struct store_stmt *s = store_prepare(
-                tx, "SELECT t.role, t.name, t.text FROM transcript t JOIN conversations c ON c.id ="
-                    " t.conversation WHERE c.channel = 'room 1' AND c.agent = 'echo' ORDER BY t.id");
+                tx,
+                "SELECT t.role, t.name, t.text FROM transcript t JOIN conversations c ON c.id ="
+                " t.conversation WHERE c.channel = 'room 1' AND c.agent = 'echo' ORDER BY t.id");
         int rc;
 
         while ((rc = store_step(s, err)) == 1)
@@ -94,12 +100,16 @@ static void the_agent_knows_what_was_said_while_it_was_paused(void **state)
         expect(r, "POST", "/api/v2/messages/send",
                "{\"instanceId\":\"api\",\"to\":\"room 1\",\"text\":\"news\"}", 202, NULL);
         expect(r, "POST", "/api/v2/messages/send",
-               "{\"instanceId\":\"api\",\"to\":\"room 1\",\"text\":\"more\",\"author\":\"Bea\"}", 202, NULL);
+               "{\"instanceId\":\"api\",\"to\":\"room 1\",\"text\":\"more\",\"author\":\"Bea\"}",
+               202, NULL);
         buf_init(&lines.text, 0);
         assert_int_equal(store_read_now(r->store, read_lines, &lines, &err), 0);
-        assert_string_equal(lines.text.data, "user Bob: one\nassistant echo: re: one\n"
-                                             "user Bob: two\nassistant the operator: Ann here\n"
-                                             "user Bob: three\nassistant echo: re: three\n"
+        assert_string_equal(lines.text.data, "user Bob: one\n"
+                                             "assistant echo: re: one\n"
+                                             "user Bob: two\n"
+                                             "assistant the operator: Ann here\n"
+                                             "user Bob: three\n"
+                                             "assistant echo: re: three\n"
                                              "assistant Bea: more\n");
         buf_release(&lines.text);
 }
@@ -125,7 +135,8 @@ static void mistakes_are_told(void **state)
         struct api_rig *r = *state;
 
         expect(r, "POST", "/api/v2/chats/nobody/1/pause", "{}", 404, "NOT_FOUND");
-        expect(r, "POST", CHAT "/pause", "{\"until\":\"2001-01-01T00:00:00Z\"}", 400, "is not in the future");
+        expect(r, "POST", CHAT "/pause", "{\"until\":\"2001-01-01T00:00:00Z\"}", 400,
+               "is not in the future");
         expect(r, "POST", CHAT "/pause", "{\"untill\":1}", 400, "untill");
         expect(r, "POST", CHAT "/resume", "{}", 404, "the agent is not paused there");
 }
@@ -133,10 +144,10 @@ static void mistakes_are_told(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(the_agent_knows_what_was_said_while_it_was_paused, setup,
-                                                teardown),
-                cmocka_unit_test_setup_teardown(what_was_said_first_while_paused_is_known_too, setup,
-                                                teardown),
+                cmocka_unit_test_setup_teardown(the_agent_knows_what_was_said_while_it_was_paused,
+                                                setup, teardown),
+                cmocka_unit_test_setup_teardown(what_was_said_first_while_paused_is_known_too,
+                                                setup, teardown),
                 cmocka_unit_test_setup_teardown(mistakes_are_told, setup, teardown),
         };
 

@@ -1,6 +1,7 @@
 /*
- * Keys: what each may, on every route of the table. The walks below ask each route there is, also those that are added later: whoever adds a
- * route and says nothing, or too little, about whose it is fails here.
+ * Keys: what each may, on every route of the table. The walks below ask each route there is, also
+ * those that are added later: whoever adds a route and says nothing, or too little, about whose it
+ * is fails here.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,8 +38,8 @@ static const char *at(const struct api_answer *a, const char *first, const char 
         return json_str(json_object_get(a->json, first), second, NULL);
 }
 
-static struct api_answer ask_as(struct api_rig *r, const char *key, const char *method, const char *path,
-                                const char *body)
+static struct api_answer ask_as(struct api_rig *r, const char *key, const char *method,
+                                const char *path, const char *body)
 {
         char *headers = mem_printf("Host: %s\r\nx-api-key: %s\r\n", api_address(r->api), key);
         struct api_answer a = api_rig_ask_as(r, method, path, headers, body);
@@ -130,7 +131,8 @@ static void a_name_is_given_once_also_to_those_who_ask_together(void **state)
 static void keys_and_their_last_use_survive_a_restart(void **state)
 {
         struct api_rig *r = *state;
-        char *text = make_key(r, "{\"name\":\"shop\",\"scopes\":[\"events:read\"],\"adapters\":[\"api\"]}");
+        char *text = make_key(
+                r, "{\"name\":\"shop\",\"scopes\":[\"events:read\"],\"adapters\":[\"api\"]}");
         struct api_answer a;
         const json_t *k;
 
@@ -140,7 +142,8 @@ static void keys_and_their_last_use_survive_a_restart(void **state)
         a = api_rig_ask(r, "GET", "/api/v2/keys", NULL);
         k = json_array_get(json_object_get(a.json, "items"), 0);
         assert_true(json_is_string(json_object_get(k, "lastUsedAt")));
-        assert_string_equal(json_string_value(json_array_get(json_object_get(k, "adapters"), 0)), "api");
+        assert_string_equal(json_string_value(json_array_get(json_object_get(k, "adapters"), 0)),
+                            "api");
         assert_string_equal(json_string_value(json_array_get(json_object_get(k, "scopes"), 0)),
                             "events:read");
         api_answer_release(&a);
@@ -157,8 +160,9 @@ static void an_expired_key_opens_nothing(void **state)
         assert_true(key_is_live(k, 999));
         assert_false(key_is_live(k, 1000));
         key_unref(k);
-        expect(api_rig_ask(*state, "POST", "/api/v2/keys",
-                           "{\"name\":\"k\",\"scopes\":[\"read\"],\"expiresAt\":\"2020-01-01T00:00:00Z\"}"),
+        expect(api_rig_ask(
+                       *state, "POST", "/api/v2/keys",
+                       "{\"name\":\"k\",\"scopes\":[\"read\"],\"expiresAt\":\"2020-01-01T00:00:00Z\"}"),
                400, "VALIDATION_ERROR");
 }
 
@@ -185,21 +189,23 @@ static void what_a_key_cannot_be_is_refused(void **state)
         for (size_t i = 0; i < COUNT(bodies); i++)
                 expect(api_rig_ask(r, "POST", "/api/v2/keys", bodies[i]), 400, "VALIDATION_ERROR");
         free(make_key(r, "{\"name\":\"k\",\"scopes\":[\"read\"]}"));
-        expect(api_rig_ask(r, "POST", "/api/v2/keys", "{\"name\":\"k\",\"scopes\":[\"read\"]}"), 409,
-               "CONFLICT");
+        expect(api_rig_ask(r, "POST", "/api/v2/keys", "{\"name\":\"k\",\"scopes\":[\"read\"]}"),
+               409, "CONFLICT");
 }
 
 static void nobody_gives_what_they_have_not(void **state)
 {
         struct api_rig *r = *state;
-        char *text = make_key(r, "{\"name\":\"clerk\",\"scopes\":[\"keys:admin\",\"events:read\"]}");
+        char *text =
+                make_key(r, "{\"name\":\"clerk\",\"scopes\":[\"keys:admin\",\"events:read\"]}");
 
-        expect(ask_as(r, text, "POST", "/api/v2/keys", "{\"name\":\"a\",\"scopes\":[\"read\"]}"), 403,
-               "FORBIDDEN");
+        expect(ask_as(r, text, "POST", "/api/v2/keys", "{\"name\":\"a\",\"scopes\":[\"read\"]}"),
+               403, "FORBIDDEN");
         expect(ask_as(r, text, "POST", "/api/v2/keys", "{\"name\":\"b\",\"scopes\":[\"*\"]}"), 403,
                "FORBIDDEN");
-        expect(ask_as(r, text, "POST", "/api/v2/keys", "{\"name\":\"c\",\"scopes\":[\"events:read\"]}"), 201,
-               NULL);
+        expect(ask_as(r, text, "POST", "/api/v2/keys",
+                      "{\"name\":\"c\",\"scopes\":[\"events:read\"]}"),
+               201, NULL);
         free(text);
 }
 
@@ -270,10 +276,11 @@ static void every_route_says_whose_it_is(void **state)
                 bool instance = false;
 
                 if (r->reach == REACH_UNDECLARED)
-                        fail_msg("%s %s does not say whose adapter it is about (.reach)", r->method, r->path);
+                        fail_msg("%s %s does not say whose adapter it is about (.reach)", r->method,
+                                 r->path);
                 for (const struct field *f = r->body; f && f->name; f++)
-                        instance =
-                                instance || (strcmp(f->name, "instanceId") == 0 && f->type == FIELD_STRING);
+                        instance = instance ||
+                                   (strcmp(f->name, "instanceId") == 0 && f->type == FIELD_STRING);
                 assert_true(r->reach != REACH_BODY || instance);
                 assert_true(r->reach != REACH_ROW || (r->owner && strstr(r->path, "/:id")));
                 assert_true(r->reach != REACH_PATH || strstr(r->path, "/:adapter"));
@@ -306,8 +313,9 @@ static bool is_stream(const struct api_route *r)
 }
 
 /* With its own example as the body. */
-static struct api_answer ask_route(struct api_rig *r, const char *key, const struct api_route *route,
-                                   const char *id, const char *adapter, const char *body)
+static struct api_answer ask_route(struct api_rig *r, const char *key,
+                                   const struct api_route *route, const char *id,
+                                   const char *adapter, const char *body)
 {
         char *path = filled(route->path, id, adapter);
         struct api_answer a = ask_as(r, key, route->method, path, body ? body : route->example);
@@ -322,7 +330,8 @@ static void a_scope_opens_what_it_names_and_nothing_else(void **state)
                 const char *name, *body;
                 enum scope level;
         } rows[] = {
-                { "reader", "{\"name\":\"reader\",\"scopes\":[\"read\"],\"rateLimit\":100000}", SCOPE_READ },
+                { "reader", "{\"name\":\"reader\",\"scopes\":[\"read\"],\"rateLimit\":100000}",
+                  SCOPE_READ },
                 { "writer", "{\"name\":\"writer\",\"scopes\":[\"write\"],\"rateLimit\":100000}",
                   SCOPE_WRITE },
         };
@@ -340,8 +349,8 @@ static void a_scope_opens_what_it_names_and_nothing_else(void **state)
                                 continue;
                         a = ask_route(r, text, route, "x", "api", NULL);
                         if ((a.status == 403) != (route->scope > rows[k].level) || a.status == 401)
-                                fail_msg("%s asks %s %s: %s", rows[k].name, route->method, route->path,
-                                         a.text);
+                                fail_msg("%s asks %s %s: %s", rows[k].name, route->method,
+                                         route->path, a.text);
                         api_answer_release(&a);
                 }
                 free(text);
@@ -351,11 +360,13 @@ static void a_scope_opens_what_it_names_and_nothing_else(void **state)
 static void a_scope_of_one_resource_opens_only_that(void **state)
 {
         struct api_rig *r = *state;
-        char *text = make_key(r, "{\"name\":\"k\",\"scopes\":[\"turns:read\"],\"rateLimit\":100000}");
+        char *text =
+                make_key(r, "{\"name\":\"k\",\"scopes\":[\"turns:read\"],\"rateLimit\":100000}");
 
         for (size_t i = 0; i < api_route_count; i++) {
                 const struct api_route *route = &api_routes[i];
-                bool may = route->scope == SCOPE_READ && strncmp(route->path, "/api/v2/turns", 13) == 0;
+                bool may = route->scope == SCOPE_READ &&
+                           strncmp(route->path, "/api/v2/turns", 13) == 0;
                 struct api_answer a;
 
                 if (route->scope == SCOPE_NONE || route->scope == SCOPE_LOCAL)
@@ -400,10 +411,12 @@ static void hide(struct api_rig *r, const char *word, const char *key)
 }
 
 /* An answer to one who must not know: nothing hidden in it, however it ended. */
-static void expect_nothing_hidden(const struct api_route *route, const char *id, const struct api_answer *a)
+static void expect_nothing_hidden(const struct api_route *route, const char *id,
+                                  const struct api_answer *a)
 {
         if (strstr(a->text, "hidden"))
-                fail_msg("%s %s with %s shows what it must not: %s", route->method, route->path, id, a->text);
+                fail_msg("%s %s with %s shows what it must not: %s", route->method, route->path, id,
+                         a->text);
         if (strstr(route->path, "/:id") && route->reach != REACH_ALL && a->status != 404 &&
             a->status != 400 && a->status != 403)
                 fail_msg("%s %s with %s: %s", route->method, route->path, id, a->text);
@@ -418,7 +431,8 @@ static char *about_the_terminal(const char *example)
 
         if (!body)
                 return NULL;
-        json_object_set_new(json_is_object(event) ? event : body, "instanceId", json_string("terminal"));
+        json_object_set_new(json_is_object(event) ? event : body, "instanceId",
+                            json_string("terminal"));
         text = json_dumps(body, 0);
         json_decref(body);
         return text;
@@ -426,12 +440,16 @@ static char *about_the_terminal(const char *example)
 
 static void a_key_for_one_adapter_sees_and_touches_nothing_of_another(void **state)
 {
-        /* the answered message, its turn and delivery, the dead turn, its own key, and what is no number */
+        /*
+         * the answered message, its turn and delivery, the dead turn, its own key, and what is no
+         * number
+         */
         static const char *const ids[] = { "evt-1", "evt-2",  "evt-3", "trn-1", "trn-2",    "dlv-1",
                                            "dlv-2", "conv-1", "1",     "2",     "their-key" };
         struct api_rig *r = *state;
         char *text = make_key(
-                r, "{\"name\":\"k\",\"scopes\":[\"admin\"],\"adapters\":[\"api\"],\"rateLimit\":100000}");
+                r,
+                "{\"name\":\"k\",\"scopes\":[\"admin\"],\"adapters\":[\"api\"],\"rateLimit\":100000}");
         unsigned turns;
 
         hide(r, "say", "their-key");
@@ -464,7 +482,9 @@ static void a_key_for_one_adapter_sees_and_touches_nothing_of_another(void **sta
         free(text);
 }
 
-/* The same walk as the operator finds what was hidden: the walk above really looked for something. */
+/*
+ * The same walk as the operator finds what was hidden: the walk above really looked for something.
+ */
 static void the_operator_sees_it_all(void **state)
 {
         static const char *const paths[] = { "/api/v2/events",
@@ -501,13 +521,15 @@ static void a_key_for_one_adapter_sees_what_is_its_own(void **state)
                                              "/api/v2/trigger-logs", "/api/v2/why/evt-1",
                                              "/api/v2/instances" };
         struct api_rig *r = *state;
-        char *text = make_key(r, "{\"name\":\"k\",\"scopes\":[\"write\"],\"adapters\":[\"terminal\"]}");
+        char *text =
+                make_key(r, "{\"name\":\"k\",\"scopes\":[\"write\"],\"adapters\":[\"terminal\"]}");
 
         hide(r, "say", "their-key");
         for (size_t i = 0; i < COUNT(paths); i++) {
                 struct api_answer a = ask_as(r, text, "GET", paths[i], NULL);
 
-                if (a.status != 200 || !(strstr(a.text, "hidden") || strstr(a.text, "\"terminal\"")) ||
+                if (a.status != 200 ||
+                    !(strstr(a.text, "hidden") || strstr(a.text, "\"terminal\"")) ||
                     strstr(a.text, "\"api\""))
                         fail_msg("%s: %s", paths[i], a.text);
                 api_answer_release(&a);
@@ -515,7 +537,8 @@ static void a_key_for_one_adapter_sees_what_is_its_own(void **state)
         expect(ask_as(r, text, "POST", "/api/v2/messages/send",
                       "{\"instanceId\":\"terminal\",\"to\":\"a\",\"text\":\"b\"}"),
                202, NULL);
-        expect(ask_as(r, text, "POST", INBOUND, "{\"instanceId\":\"terminal\",\"text\":\"b\"}"), 202, NULL);
+        expect(ask_as(r, text, "POST", INBOUND, "{\"instanceId\":\"terminal\",\"text\":\"b\"}"),
+               202, NULL);
         /* without instanceId it would be the adapter "api" */
         expect(ask_as(r, text, "POST", INBOUND, "{\"text\":\"b\"}"), 403, "FORBIDDEN");
         free(text);
@@ -559,20 +582,25 @@ static void a_key_for_one_adapter_sends_no_files_of_another(void **state)
         configure(r, confs, COUNT(confs));
         text = make_key(r, "{\"name\":\"k\",\"scopes\":[\"write\"],\"adapters\":[\"tg\"]}");
         for (size_t i = 0; i < COUNT(rows); i++) {
-                char *body = mem_printf("{\"instanceId\":\"tg\",\"to\":\"7\",\"path\":\"%s\"}", rows[i].path);
+                char *body = mem_printf("{\"instanceId\":\"tg\",\"to\":\"7\",\"path\":\"%s\"}",
+                                        rows[i].path);
 
-                expect(ask_as(r, text, "POST", "/api/v2/messages/send/media", body), rows[i].restricted,
+                expect(ask_as(r, text, "POST", "/api/v2/messages/send/media", body),
+                       rows[i].restricted,
                        rows[i].restricted == 202   ? NULL
                        : rows[i].restricted == 403 ? "FORBIDDEN"
                                                    : "VALIDATION_ERROR");
-                expect(ask_as(r, r->key, "POST", "/api/v2/messages/send/media", body), rows[i].operator,
-                       rows[i].operator== 202 ? NULL : "VALIDATION_ERROR");
+                expect(ask_as(r, r->key, "POST", "/api/v2/messages/send/media", body),
+                       rows[i].operator, rows[i].operator== 202 ? NULL : "VALIDATION_ERROR");
                 free(body);
         }
         free(text);
 }
 
-/* What would be decided is told by the rules that concern the adapter; those of others stay where they are. */
+/*
+ * What would be decided is told by the rules that concern the adapter; those of others stay where
+ * they are.
+ */
 static void a_dry_run_tells_a_key_nothing_of_other_adapters(void **state)
 {
         static const char asked[] =
@@ -589,9 +617,9 @@ static void a_dry_run_tells_a_key_nothing_of_other_adapters(void **state)
                                               .platform = mem_strdup("cli"),
                                               .trusted = true };
         dispatch_set(r->dispatch, known, 2, NULL, 0, "echo");
-        expect(api_rig_ask(r, "POST", "/api/v2/rules",
-                           "{\"rule\":{\"name\":\"hidden\",\"when\":{\"adapter\":\"terminal\"},\"agent\":"
-                           "\"echo\"}}"),
+        expect(api_rig_ask(
+                       r, "POST", "/api/v2/rules",
+                       "{\"rule\":{\"name\":\"hidden\",\"when\":{\"adapter\":\"terminal\"},\"agent\":\"echo\"}}"),
                201, NULL);
         expect(api_rig_ask(
                        r, "POST", "/api/v2/rules",
@@ -607,13 +635,15 @@ static void a_dry_run_tells_a_key_nothing_of_other_adapters(void **state)
         assert_null(strstr(a.text, "terminal"));
         api_answer_release(&a);
         hide(r, "say", "their-key");
-        expect(ask_as(r, text, "POST", "/api/v2/route-test", "{\"eventId\":\"evt-1\"}"), 404, "NOT_FOUND");
-        expect(ask_as(r, r->key, "POST", "/api/v2/route-test", "{\"eventId\":\"evt-1\"}"), 200, NULL);
+        expect(ask_as(r, text, "POST", "/api/v2/route-test", "{\"eventId\":\"evt-1\"}"), 404,
+               "NOT_FOUND");
+        expect(ask_as(r, r->key, "POST", "/api/v2/route-test", "{\"eventId\":\"evt-1\"}"), 200,
+               NULL);
         free(text);
 }
 
-static struct api_answer send_once(struct api_rig *r, const char *key, const char *once, const char *path,
-                                   const char *body)
+static struct api_answer send_once(struct api_rig *r, const char *key, const char *once,
+                                   const char *path, const char *body)
 {
         char *headers = mem_printf("Host: %s\r\nx-api-key: %s\r\nIdempotency-Key: %s\r\n",
                                    api_address(r->api), key, once);
@@ -633,7 +663,8 @@ static void each_key_has_idempotency_keys_of_its_own(void **state)
         const char *const keys[] = { a, b, r->key };
 
         for (size_t i = 0; i < COUNT(keys); i++) {
-                char *body = mem_printf("{\"instanceId\":\"api\",\"to\":\"c\",\"text\":\"%zu\"}", i);
+                char *body =
+                        mem_printf("{\"instanceId\":\"api\",\"to\":\"c\",\"text\":\"%zu\"}", i);
 
                 expect(send_once(r, keys[i], "one", "/api/v2/messages/send", body), 202, NULL);
                 expect(send_once(r, keys[i], "one", "/v1/chat/completions", hello), 200, NULL);
@@ -651,7 +682,10 @@ static void expect_new_delivery(struct api_answer a)
         api_answer_release(&a);
 }
 
-/* Whatever one key calls its requests, it meets neither what another has sent nor what the daemon itself names. */
+/*
+ * Whatever one key calls its requests, it meets neither what another has sent nor what the daemon
+ * itself names.
+ */
 static void nobody_can_name_the_requests_of_another(void **state)
 {
         static const char hello[] =
@@ -667,9 +701,11 @@ static void nobody_can_name_the_requests_of_another(void **state)
                 expect_new_delivery(send_once(r, r->key, names[i], "/api/v2/messages/send", body));
         }
         expect(send_once(r, a, "one", "/v1/chat/completions", hello), 200, NULL);
-        expect(ask_as(r, r->key, "POST", INBOUND, "{\"text\":\"a\",\"externalId\":\"openai:1:one\"}"), 400,
-               "VALIDATION_ERROR");
-        expect(ask_as(r, r->key, "POST", INBOUND, "{\"text\":\"a\",\"externalId\":\"agent-chat:1:one\"}"),
+        expect(ask_as(r, r->key, "POST", INBOUND,
+                      "{\"text\":\"a\",\"externalId\":\"openai:1:one\"}"),
+               400, "VALIDATION_ERROR");
+        expect(ask_as(r, r->key, "POST", INBOUND,
+                      "{\"text\":\"a\",\"externalId\":\"agent-chat:1:one\"}"),
                400, "VALIDATION_ERROR");
         free(a);
 }
@@ -688,11 +724,13 @@ static void the_stream_of_a_key_has_only_its_adapters_and_ends_with_it(void **st
         assert_true(http_raw_say(&c, request));
         assert_true(http_raw_wait_for(&c, "text/event-stream"));
         hide(r, "after", "hidden-2");
-        expect(api_rig_ask(r, "POST", INBOUND "?wait=15000", "{\"text\":\"open words\"}"), 202, NULL);
+        expect(api_rig_ask(r, "POST", INBOUND "?wait=15000", "{\"text\":\"open words\"}"), 202,
+               NULL);
         assert_true(http_raw_wait_for(&c, "re: open words"));
         assert_null(strstr(c.in.data, "hidden"));
         expect(api_rig_ask(r, "DELETE", "/api/v2/keys/key-1", NULL), 200, NULL);
-        expect(api_rig_ask(r, "POST", INBOUND "?wait=15000", "{\"text\":\"later words\"}"), 202, NULL);
+        expect(api_rig_ask(r, "POST", INBOUND "?wait=15000", "{\"text\":\"later words\"}"), 202,
+               NULL);
         assert_true(http_raw_wait_closed(&c));
         assert_null(strstr(c.in.data, "later words"));
         http_raw_close(&c);

@@ -116,8 +116,9 @@ static void large_and_small_bodies_are_answered_the_same(void **state)
                 assert_int_equal(small.status, rows[i].status);
                 assert_string_equal(code_of(&large), rows[i].code);
                 if (small.status != 202)
-                        assert_string_equal(json_str(json_object_get(large.json, "error"), "message", "-"),
-                                            json_str(json_object_get(small.json, "error"), "message", "+"));
+                        assert_string_equal(
+                                json_str(json_object_get(large.json, "error"), "message", "-"),
+                                json_str(json_object_get(small.json, "error"), "message", "+"));
                 api_answer_release(&large);
                 api_answer_release(&small);
                 free(body);
@@ -195,9 +196,10 @@ static void a_connection_gets_its_answers_in_order(void **state)
 {
         struct api_rig *r = *state;
         char *body = padded("{\"text\":\"hello\"}", LARGE);
-        char *next = mem_printf("POST " INBOUND
-                                " HTTP/1.1\r\nHost: %s\r\nx-api-key: %s\r\nContent-Length: 2\r\n\r\n{}",
-                                api_address(r->api), r->key);
+        char *next =
+                mem_printf("POST " INBOUND
+                           " HTTP/1.1\r\nHost: %s\r\nx-api-key: %s\r\nContent-Length: 2\r\n\r\n{}",
+                           api_address(r->api), r->key);
         struct http_raw c;
 
         send_to_gate(r, &c, INBOUND, body);
@@ -277,7 +279,8 @@ static void a_restricted_key_may_send_large_bodies_about_what_is_its_own(void **
         const int expected[] = { 202, 404 };
 
         for (size_t i = 0; i < COUNT(chats); i++) {
-                char *text = mem_printf("{\"text\":\"hang\",\"instanceId\":\"%s\"}", chats[i]), *path;
+                char *text = mem_printf("{\"text\":\"hang\",\"instanceId\":\"%s\"}", chats[i]),
+                     *path;
                 struct api_answer a = api_rig_ask(r, "POST", INBOUND, text);
 
                 assert_int_equal(a.status, 202);

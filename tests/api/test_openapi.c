@@ -1,4 +1,6 @@
-/* The OpenAPI document comes from the route table; here the table itself is held to its promises. */
+/*
+ * The OpenAPI document comes from the route table; here the table itself is held to its promises.
+ */
 #include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -145,7 +147,10 @@ static bool is_among(const char *path, const char *const *paths, size_t count)
         return false;
 }
 
-/* A platform's webhook shows the adapter's own secret instead of a key, an agent's answer the turn's token. */
+/*
+ * A platform's webhook shows the adapter's own secret instead of a key, an agent's answer the
+ * turn's token.
+ */
 static void only_health_this_document_and_webhooks_are_open_to_everybody(void **state)
 {
         static const char *const open[] = { "/healthz",
@@ -178,7 +183,8 @@ static void what_changes_something_needs_more_than_reading(void **state)
         for (size_t i = 0; i < api_route_count; i++)
                 if (strcmp(api_routes[i].method, "GET") != 0 &&
                     !is_among(api_routes[i].path, apart, COUNT(apart)))
-                        assert_true(api_routes[i].scope == SCOPE_WRITE || api_routes[i].scope == SCOPE_ADMIN);
+                        assert_true(api_routes[i].scope == SCOPE_WRITE ||
+                                    api_routes[i].scope == SCOPE_ADMIN);
 }
 
 int main(void)

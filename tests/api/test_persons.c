@@ -43,22 +43,23 @@ static int teardown(void **state)
         return 0;
 }
 
-static void expect(struct api_rig *r, const char *method, const char *path, const char *body, int status,
-                   const char *part)
+static void expect(struct api_rig *r, const char *method, const char *path, const char *body,
+                   int status, const char *part)
 {
         struct api_answer a = api_rig_ask(r, method, path, body);
 
         if (a.status != status || (part && !strstr(a.text, part)))
-                fail_msg("%s %s: wanted %d and '%s', got %s", method, path, status, part ? part : "", a.text);
+                fail_msg("%s %s: wanted %d and '%s', got %s", method, path, status,
+                         part ? part : "", a.text);
         api_answer_release(&a);
 }
 
 static void say(struct api_rig *r, const char *adapter, const char *sender, const char *name,
                 const char *text, const char *part)
 {
-        char *body = mem_printf("{\"instanceId\":\"%s\",\"chatId\":\"chat-%s\",\"text\":\"%s\","
-                                "\"sender\":{\"id\":\"%s\",\"displayName\":\"%s\",\"username\":\"u%s\"}}",
-                                adapter, sender, text, sender, name, sender);
+        char *body = mem_printf(
+                "{\"instanceId\":\"%s\",\"chatId\":\"chat-%s\",\"text\":\"%s\",\"sender\":{\"id\":\"%s\",\"displayName\":\"%s\",\"username\":\"u%s\"}}",
+                adapter, sender, text, sender, name, sender);
 
         expect(r, "POST", "/api/v2/messages/inbound?wait=15000", body, 202, part);
         free(body);
@@ -70,7 +71,8 @@ static void people_are_noted_and_found(void **state)
 
         say(r, "api", "7", "Ann", "hi", "re: hi");
         say(r, "terminal", "9", "Bob 100%", "hi", "re: hi");
-        expect(r, "GET", PERSONS, NULL, 200, "\"items\":[{\"id\":\"per-2\",\"displayName\":\"Bob 100%\"");
+        expect(r, "GET", PERSONS, NULL, 200,
+               "\"items\":[{\"id\":\"per-2\",\"displayName\":\"Bob 100%\"");
         expect(r, "GET", PERSONS "?search=AN", NULL, 200,
                "\"items\":[{\"id\":\"per-1\",\"displayName\":\"Ann\"");
         expect(r, "GET", PERSONS "?search=0%25", NULL, 200, "\"items\":[{\"id\":\"per-2\"");
@@ -80,7 +82,8 @@ static void people_are_noted_and_found(void **state)
         expect(r, "GET", PERSONS "?limit=1", NULL, 200, "\"hasMore\":true,\"cursor\":\"per-2\"");
         expect(r, "GET", PERSONS "?limit=1&cursor=per-2", NULL, 200,
                "\"hasMore\":false,\"cursor\":\"per-1\"");
-        expect(r, "PATCH", PERSONS "/per-1", "{\"displayName\":\"Ann from sales\"}", 200, "Ann from sales");
+        expect(r, "PATCH", PERSONS "/per-1", "{\"displayName\":\"Ann from sales\"}", 200,
+               "Ann from sales");
         expect(r, "GET", PERSONS "/per-1", NULL, 200,
                "\"chats\":[{\"instanceId\":\"api\",\"channel\":\"chat-7\"}]");
         expect(r, "GET", PERSONS "/per-9", NULL, 404, "NOT_FOUND");
@@ -97,16 +100,15 @@ static void a_merge_keeps_rules_and_history(void **state)
                "{\"ruleType\":\"deny\",\"personId\":\"per-2\",\"instanceId\":\"api\"}", 201,
                "\"personId\":\"per-2\"");
         expect(r, "POST", PERSONS "/merge",
-               "{\"sourcePersonId\":\"per-2\",\"targetPersonId\":\"per-1\",\"reason\":\"asked\"}", 200,
-               "\"id\":\"per-1\",\"displayName\":\"Ann\"");
+               "{\"sourcePersonId\":\"per-2\",\"targetPersonId\":\"per-1\",\"reason\":\"asked\"}",
+               200, "\"id\":\"per-1\",\"displayName\":\"Ann\"");
         say(r, "api", "7", "Ann", "hi", "access rule 'acr-1' keeps person 'per-2' out");
         say(r, "terminal", "9", "Ann", "hi", "re: hi");
         expect(r, "GET", PERSONS "/per-2", NULL, 200, "\"id\":\"per-1\"");
         expect(r, "GET", PERSONS "/per-2", NULL, 200, "\"aliases\":[\"per-2\"]");
         expect(r, "GET", "/api/v2/events?type=identity.*", NULL, 200,
-               "\"payload\":{\"personId\":\"per-1\",\"otherPersonId\":\"per-2\",\"identities\":[\"api:7\","
-               "\"cli:9\"],"
-               "\"by\":\"the operator\",\"reason\":\"asked\"}");
+               "\"payload\":{\"personId\":\"per-1\",\"otherPersonId\":\"per-2\",\"identities\":[\"api:7\",\"cli:9\"],\"by\":\"the "
+               "operator\",\"reason\":\"asked\"}");
         expect(r, "GET", "/api/v2/trigger-logs", NULL, 200, "\"senderId\":\"9\"");
         expect(r, "POST", PERSONS "/unlink", "{\"identity\":\"cli:9\"}", 200, "\"id\":\"per-2\"");
         say(r, "api", "7", "Ann", "hi", "re: hi");
@@ -118,8 +120,8 @@ static void a_merge_keeps_rules_and_history(void **state)
                "has never written");
         expect(r, "POST", PERSONS "/link", "{\"identityA\":\"cli\",\"identityB\":\"api:8\"}", 400,
                "\"identityA\":[");
-        expect(r, "POST", PERSONS "/merge", "{\"sourcePersonId\":\"per-8\",\"targetPersonId\":\"per-1\"}",
-               404, NULL);
+        expect(r, "POST", PERSONS "/merge",
+               "{\"sourcePersonId\":\"per-8\",\"targetPersonId\":\"per-1\"}", 404, NULL);
 }
 
 static void a_message_to_a_person_goes_where_he_writes_to_the_adapter_alone(void **state)
@@ -129,7 +131,8 @@ static void a_message_to_a_person_goes_where_he_writes_to_the_adapter_alone(void
         say(r, "api", "7", "Ann", "hi", "re: hi");
         say(r, "terminal", "9", "Ann", "hi", "re: hi");
         expect(r, "POST", "/api/v2/messages/send",
-               "{\"instanceId\":\"api\",\"to\":\"per-1\",\"text\":\"news\"}", 202, "\"status\":\"queued\"");
+               "{\"instanceId\":\"api\",\"to\":\"per-1\",\"text\":\"news\"}", 202,
+               "\"status\":\"queued\"");
         expect(r, "GET", "/api/v2/deliveries/dlv-3", NULL, 200, "\"channel\":\"chat-7\"");
         expect(r, "POST", "/api/v2/messages/send",
                "{\"instanceId\":\"terminal\",\"to\":\"per-1\",\"text\":\"news\"}", 409,
@@ -137,7 +140,8 @@ static void a_message_to_a_person_goes_where_he_writes_to_the_adapter_alone(void
         expect(r, "POST", "/api/v2/messages/send",
                "{\"instanceId\":\"api\",\"to\":\"per-77\",\"text\":\"news\"}", 404,
                "\"resourceType\":\"person\"");
-        expect(r, "POST", PERSONS "/link", "{\"identityA\":\"api:7\",\"identityB\":\"cli:9\"}", 200, NULL);
+        expect(r, "POST", PERSONS "/link", "{\"identityA\":\"api:7\",\"identityB\":\"cli:9\"}", 200,
+               NULL);
         expect(r, "POST", "/api/v2/messages/send",
                "{\"instanceId\":\"terminal\",\"to\":\"per-2\",\"text\":\"news\"}", 202, NULL);
         expect(r, "GET", "/api/v2/deliveries/dlv-4", NULL, 200, "\"channel\":\"chat-9\"");
@@ -149,7 +153,8 @@ int main(void)
                 cmocka_unit_test_setup_teardown(people_are_noted_and_found, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_merge_keeps_rules_and_history, setup, teardown),
                 cmocka_unit_test_setup_teardown(
-                        a_message_to_a_person_goes_where_he_writes_to_the_adapter_alone, setup, teardown),
+                        a_message_to_a_person_goes_where_he_writes_to_the_adapter_alone, setup,
+                        teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,9 +27,10 @@ static void tell(struct api_rig *r)
 
         assert_int_equal(rule_read(src, 0, json_array_get(list, 0), rules, &err), 0);
         settings_source_free(src);
-        a[0] = (struct dispatch_adapter){
-                .name = mem_strdup("api"), .platform = mem_strdup("api"), .trusted = true, .max_hops = 3
-        };
+        a[0] = (struct dispatch_adapter){ .name = mem_strdup("api"),
+                                          .platform = mem_strdup("api"),
+                                          .trusted = true,
+                                          .max_hops = 3 };
         dispatch_set(r->dispatch, a, 1, rules, 1, "echo");
         r->dispatches = true;
 }
@@ -47,21 +48,22 @@ static int teardown(void **state)
         return 0;
 }
 
-static void expect(struct api_rig *r, const char *method, const char *path, const char *body, int status,
-                   const char *part)
+static void expect(struct api_rig *r, const char *method, const char *path, const char *body,
+                   int status, const char *part)
 {
         struct api_answer a = api_rig_ask(r, method, path, body);
 
         if (a.status != status || (part && !strstr(a.text, part)))
-                fail_msg("%s %s: wanted %d and '%s', got %s", method, path, status, part ? part : "", a.text);
+                fail_msg("%s %s: wanted %d and '%s', got %s", method, path, status,
+                         part ? part : "", a.text);
         api_answer_release(&a);
 }
 
 static void say(struct api_rig *r, const char *text, const char *part)
 {
-        char *body = mem_printf("{\"instanceId\":\"api\",\"chatId\":\"room\",\"text\":\"%s\","
-                                "\"sender\":{\"id\":\"7\"}}",
-                                text);
+        char *body = mem_printf(
+                "{\"instanceId\":\"api\",\"chatId\":\"room\",\"text\":\"%s\",\"sender\":{\"id\":\"7\"}}",
+                text);
 
         expect(r, "POST", "/api/v2/messages/inbound?wait=15000", body, 202, part);
         free(body);
@@ -72,8 +74,8 @@ static void a_stored_rule_decides_the_next_message(void **state)
         struct api_rig *r = *state;
 
         say(r, "stored", "no rule matched");
-        expect(r, "POST", "/api/v2/rules", "{\"rule\":{\"name\":\"mine\",\"when\":{\"text\":\"stored\"}}}",
-               201,
+        expect(r, "POST", "/api/v2/rules",
+               "{\"rule\":{\"name\":\"mine\",\"when\":{\"text\":\"stored\"}}}", 201,
                "\"source\":\"stored\",\"position\":0,\"enabled\":true,\"inForce\":true,\"overridden\":false");
         say(r, "stored", "re: stored");
         tell(r); /* a reload */
@@ -82,8 +84,9 @@ static void a_stored_rule_decides_the_next_message(void **state)
         say(r, "stored", "no rule matched");
         expect(r, "PATCH", "/api/v2/rules/mine", "{\"enabled\":true,\"position\":-3}", 200,
                "\"position\":-3");
-        expect(r, "PUT", "/api/v2/rules/mine", "{\"rule\":{\"when\":{\"text\":\"file\"},\"mode\":\"off\"}}",
-               200, "\"position\":-3");
+        expect(r, "PUT", "/api/v2/rules/mine",
+               "{\"rule\":{\"when\":{\"text\":\"file\"},\"mode\":\"off\"}}", 200,
+               "\"position\":-3");
         say(r, "file", "rule 'mine' says off");
         expect(r, "DELETE", "/api/v2/rules/mine", NULL, 200, "deleted");
         say(r, "file", "re: file");
@@ -109,8 +112,7 @@ static void the_list_tells_where_each_rule_comes_from(void **state)
         assert_true(json_flag(json_array_get(items, 3), "overridden", false));
         api_answer_release(&a);
         expect(r, "GET", "/api/v2/rules/file", NULL, 200,
-               "\"source\":\"file\",\"position\":null,\"enabled\":true,\"inForce\":true,\"overridden\":false,"
-               "\"why\":null,\"rule\":{\"name\":\"file\",\"when\":{\"text\":[\"file\"]},\"debounceMs\":5}");
+               "\"source\":\"file\",\"position\":null,\"enabled\":true,\"inForce\":true,\"overridden\":false,\"why\":null,\"rule\":{\"name\":\"file\",\"when\":{\"text\":[\"file\"]},\"debounceMs\":5}");
         expect(r, "GET", "/api/v2/rules/first%20one", NULL, 200, "\"rule\":{}");
         expect(r, "GET", "/api/v2/rules/nobody", NULL, 404, "NOT_FOUND");
 }
@@ -120,10 +122,11 @@ static void mistakes_name_their_field(void **state)
         struct api_rig *r = *state;
 
         expect(r, "POST", "/api/v2/rules", "{\"rule\":{\"when\":{}}}", 400, "\"rule.name\":[");
-        expect(r, "POST", "/api/v2/rules", "{\"rule\":{\"name\":\"x\",\"when\":{\"txt\":\"a\"}}}", 400,
-               "\"rule.when\":[\"unknown key 'txt' (did you mean 'text'?)\"]");
-        expect(r, "POST", "/api/v2/rules", "{\"rule\":{\"name\":\"x\",\"when\":{\"text\":[\"a\",\"(\"]}}}",
-               400, "\"rule.when.text[1]\":[");
+        expect(r, "POST", "/api/v2/rules", "{\"rule\":{\"name\":\"x\",\"when\":{\"txt\":\"a\"}}}",
+               400, "\"rule.when\":[\"unknown key 'txt' (did you mean 'text'?)\"]");
+        expect(r, "POST", "/api/v2/rules",
+               "{\"rule\":{\"name\":\"x\",\"when\":{\"text\":[\"a\",\"(\"]}}}", 400,
+               "\"rule.when.text[1]\":[");
         expect(r, "POST", "/api/v2/rules", "{\"rule\":{\"name\":\"x\",\"agent\":\"nobody\"}}", 400,
                "\"rule.agent\":[\"there is no agent 'nobody'\"]");
         expect(r, "PUT", "/api/v2/rules/x", "{\"rule\":{\"name\":\"y\"}}", 400, "\"rule.name\":[");
@@ -136,8 +139,10 @@ static void mistakes_name_their_field(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(a_stored_rule_decides_the_next_message, setup, teardown),
-                cmocka_unit_test_setup_teardown(the_list_tells_where_each_rule_comes_from, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_stored_rule_decides_the_next_message, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(the_list_tells_where_each_rule_comes_from, setup,
+                                                teardown),
                 cmocka_unit_test_setup_teardown(mistakes_name_their_field, setup, teardown),
         };
 

@@ -1,4 +1,7 @@
-/* The story of a message, told from rows that are written here by hand: every ending has its sentence. */
+/*
+ * The story of a message, told from rows that are written here by hand: every ending has its
+ * sentence.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,9 +64,10 @@ static int insert_event(struct store_tx *tx, void *arg, struct error *err)
 {
         struct row *r = arg;
         struct store_stmt *s = store_prepare(
-                tx, "INSERT INTO journal(seq, type, stream, time_ms, adapter, channel, trace, key, payload)"
-                    " VALUES(?1, ?2, 0, ?3, 'tg', 'c1', '" TRACE "', ?4,"
-                    " '{\"text\":\"hello\",\"sender\":{\"id\":\"42\"}}')");
+                tx,
+                "INSERT INTO journal(seq, type, stream, time_ms, adapter, channel, trace, key, payload)"
+                " VALUES(?1, ?2, 0, ?3, 'tg', 'c1', '" TRACE "', ?4, "
+                "'{\"text\":\"hello\",\"sender\":{\"id\":\"42\"}}')");
 
         store_bind_int(s, 1, r->a);
         store_bind_text(s, 2, r->t ? r->t : "message.received");
@@ -76,9 +80,11 @@ static int insert_decision(struct store_tx *tx, void *arg, struct error *err)
 {
         struct row *r = arg;
         struct store_stmt *s = store_prepare(
-                tx, "INSERT INTO trigger_log(event, time_ms, event_type, adapter, channel, agent, turn, "
-                    "trace, status, reason)"
-                    " VALUES(?1, 1000, 'message.received', 'tg', 'c1', 'gpt', ?2, '" TRACE "', ?3, ?4)");
+                tx,
+                "INSERT INTO trigger_log(event, time_ms, event_type, adapter, channel, agent, turn, "
+                "trace, status, reason)"
+                " VALUES(?1, 1000, 'message.received', 'tg', 'c1', 'gpt', ?2, '" TRACE
+                "', ?3, ?4)");
 
         store_bind_int(s, 1, r->a);
         if (r->b > 0)
@@ -93,11 +99,12 @@ static int insert_decision(struct store_tx *tx, void *arg, struct error *err)
 static int insert_turn(struct store_tx *tx, void *arg, struct error *err)
 {
         struct row *r = arg;
-        struct store_stmt *s = store_prepare(tx, "INSERT INTO turns(id, conversation, agent, state, inputs, "
-                                                 "trace, attempt, fence, due_ms, created_ms,"
-                                                 " started_ms, ended_ms, error_kind, error)"
-                                                 " VALUES(?1, 1, 'gpt', ?3, '5,6', '" TRACE
-                                                 "', 2, 2, ?2, 1000, ?4, 1900, ?5, ?6)");
+        struct store_stmt *s =
+                store_prepare(tx, "INSERT INTO turns(id, conversation, agent, state, inputs, "
+                                  "trace, attempt, fence, due_ms, created_ms,"
+                                  " started_ms, ended_ms, error_kind, error)"
+                                  " VALUES(?1, 1, 'gpt', ?3, '5,6', '" TRACE
+                                  "', 2, 2, ?2, 1000, ?4, 1900, ?5, ?6)");
 
         store_bind_int(s, 1, r->a);
         store_bind_int(s, 2, r->b);
@@ -111,12 +118,12 @@ static int insert_turn(struct store_tx *tx, void *arg, struct error *err)
 static int insert_delivery(struct store_tx *tx, void *arg, struct error *err)
 {
         struct row *r = arg;
-        struct store_stmt *s =
-                store_prepare(tx, "INSERT INTO deliveries(id, turn, adapter, channel, kind, class, payload, "
-                                  "state, attempt, due_ms,"
-                                  " created_ms, ended_ms, platform_id, error, trace)"
-                                  " VALUES(?1, ?2, 'tg', 'c1', 'send', 0, '{\"text\":\"hi\"}', ?3, 1, 0, "
-                                  "1000, ?5, 'p-' || ?1, ?4, '" TRACE "')");
+        struct store_stmt *s = store_prepare(
+                tx, "INSERT INTO deliveries(id, turn, adapter, channel, kind, class, payload, "
+                    "state, attempt, due_ms,"
+                    " created_ms, ended_ms, platform_id, error, trace)"
+                    " VALUES(?1, ?2, 'tg', 'c1', 'send', 0, '{\"text\":\"hi\"}', ?3, 1, 0, "
+                    "1000, ?5, 'p-' || ?1, ?4, '" TRACE "')");
 
         store_bind_int(s, 1, r->a);
         if (r->b > 0)
@@ -132,8 +139,9 @@ static int insert_delivery(struct store_tx *tx, void *arg, struct error *err)
 static int insert_attempt(struct store_tx *tx, void *arg, struct error *err)
 {
         struct row *r = arg;
-        struct store_stmt *s = store_prepare(tx, "INSERT INTO attempts(delivery, attempt, time_ms, outcome, "
-                                                 "detail) VALUES(?1, ?2, 1500, ?3, ?4)");
+        struct store_stmt *s =
+                store_prepare(tx, "INSERT INTO attempts(delivery, attempt, time_ms, outcome, "
+                                  "detail) VALUES(?1, ?2, 1500, ?3, ?4)");
 
         store_bind_int(s, 1, r->a);
         store_bind_int(s, 2, r->b);
@@ -214,7 +222,8 @@ static void an_answer_is_told_from_every_id_of_its_way(void **state)
                 assert_string_equal(json_str(told, "traceId", ""), TRACE);
                 assert_string_equal(json_str(json_object_get(told, "event"), "id", ""), "evt-5");
                 assert_string_equal(json_str(json_object_get(told, "event"), "text", ""), "hello");
-                assert_string_equal(json_str(json_object_get(told, "decision"), "agent", ""), "gpt");
+                assert_string_equal(json_str(json_object_get(told, "decision"), "agent", ""),
+                                    "gpt");
                 assert_string_equal(json_str(json_object_get(told, "turn"), "id", ""), "trn-7");
                 assert_string_equal(json_str(delivery, "platformId", ""), "p-9");
                 assert_int_equal(json_array_size(json_object_get(delivery, "attempts")), 1);
@@ -256,7 +265,8 @@ static void a_queued_turn_waits_for_its_agent_or_for_more_messages(void **state)
         expect_summary(f, "evt-5", "waiting for its turn with agent 'gpt'");
         add(f, insert_turn, (struct row){ 8, clock_wall_ms() + 100000, 0, "queued", NULL });
         told = story(f, "trn-8");
-        assert_non_null(strstr(json_str(told, "summary", ""), "waiting for further messages for another "));
+        assert_non_null(
+                strstr(json_str(told, "summary", ""), "waiting for further messages for another "));
         json_decref(told);
 }
 
@@ -306,7 +316,8 @@ static void the_worst_delivery_decides(void **state)
         add(f, insert_delivery, (struct row){ 11, 7, 2000, "failed", "chat not found" });
         expect_summary(f, "evt-5", "the answer could not be delivered: chat not found");
         add(f, insert_delivery, (struct row){ 12, 7, 2000, "unknown", "the connection broke" });
-        expect_summary(f, "evt-5", "it is not known whether the answer arrived: the connection broke");
+        expect_summary(f, "evt-5",
+                       "it is not known whether the answer arrived: the connection broke");
 }
 
 static void a_message_sent_by_itself_has_a_story_too(void **state)
@@ -320,8 +331,10 @@ static void a_message_sent_by_itself_has_a_story_too(void **state)
 
 static void what_is_not_there_is_missing_and_nothing_is_written(void **state)
 {
-        static const char *const ids[] = { "evt-99", "trn-99", "dlv-99", "ffffffffffffffffffffffffffffffff",
-                                           "m99",    "",       "evt-",   "evt-99999999999999999999" };
+        static const char *const ids[] = { "evt-99", "trn-99",
+                                           "dlv-99", "ffffffffffffffffffffffffffffffff",
+                                           "m99",    "",
+                                           "evt-",   "evt-99999999999999999999" };
         struct fixture *f = *state;
 
         for (size_t i = 0; i < COUNT(ids); i++) {

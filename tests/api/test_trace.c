@@ -1,4 +1,7 @@
-/* One trace id from what was received over the call of the agent to what was sent; and secrets that nobody is told. */
+/*
+ * One trace id from what was received over the call of the agent to what was sent; and secrets that
+ * nobody is told.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,14 +41,16 @@ static struct stage stage_new(const struct fake_answer *script, size_t count)
         s.server = fake_server_new(s.rig->loop, script, count);
         url = fake_server_url(s.server, "/v1");
         json = mem_printf(
-                "{\"baseUrl\":\"%s\",\"model\":\"m\",\"apiKey\":\"env:TEST_SECRET\",\"stream\":false}", url);
+                "{\"baseUrl\":\"%s\",\"model\":\"m\",\"apiKey\":\"env:TEST_SECRET\",\"stream\":false}",
+                url);
         setenv("TEST_SECRET", SECRET, 1);
         agent = agent_conf_make("model", "openai", json, &err);
         if (!agent || agents_apply(s.rig->agents, &agent, 1, &err) < 0)
                 fail_msg("%s", err.text);
         adapters[0] = adapter_conf_make(
                 "api", "api",
-                "{\"callbackSecret\":\"env:TEST_SECRET\",\"callbackUrl\":\"http://127.0.0.1:1/none\"}", &err);
+                "{\"callbackSecret\":\"env:TEST_SECRET\",\"callbackUrl\":\"http://127.0.0.1:1/none\"}",
+                &err);
         adapters[1] = adapter_conf_make("terminal", "cli", "{}", &err);
         if (!adapters[0] || !adapters[1] || adapters_apply(s.rig->adapters, adapters, 2, &err) < 0)
                 fail_msg("%s", err.text);
@@ -82,7 +87,8 @@ static void one_trace_id_is_everywhere(void **state)
         struct stage s = stage_new(script, 1);
         struct api_answer a = api_rig_ask(
                 s.rig, "POST", "/api/v2/messages/inbound?wait=15000",
-                "{\"instanceId\":\"terminal\",\"text\":\"What is the time?\",\"traceId\":\"" TRACE "\"}");
+                "{\"instanceId\":\"terminal\",\"text\":\"What is the time?\",\"traceId\":\"" TRACE
+                "\"}");
         const json_t *log;
 
         (void)state;
@@ -106,7 +112,10 @@ static void one_trace_id_is_everywhere(void **state)
         stage_free(&s);
 }
 
-/* Everything that can be read, with an agent and an adapter that have secrets, one of which has just failed. */
+/*
+ * Everything that can be read, with an agent and an adapter that have secrets, one of which has
+ * just failed.
+ */
 static void no_answer_contains_a_secret(void **state)
 {
         static const struct fake_answer script[] = {
@@ -130,9 +139,9 @@ static void no_answer_contains_a_secret(void **state)
                         continue;
                 for (size_t k = 0; k < COUNT(ids); k++) {
                         const char *colon = strchr(route->path, ':');
-                        char *path =
-                                colon ? mem_printf("%.*s%s", (int)(colon - route->path), route->path, ids[k])
-                                      : mem_strdup(route->path);
+                        char *path = colon ? mem_printf("%.*s%s", (int)(colon - route->path),
+                                                        route->path, ids[k])
+                                           : mem_strdup(route->path);
 
                         a = api_rig_ask(s.rig, "GET", path, NULL);
                         asked += a.status == 200;

@@ -18,7 +18,8 @@
 #include "base/mem.h"
 
 #define ACCEPTED "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n"
-#define TAKEN    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 11\r\n\r\n{\"ok\":true}"
+#define TAKEN \
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 11\r\n\r\n{\"ok\":true}"
 #define ANSWER                                                                  \
         "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: " \
         "23\r\n\r\n{\"reply\":\"better late\"}\n"
@@ -137,10 +138,12 @@ static void the_first_answer_ends_a_turn_that_waits_for_it(void **state)
         (void)state;
         post(&s, path, "", "{\"reply\":\"from outside\",\"metadata\":{\"inputTokens\":5}}", 202,
              "\"status\":\"answered\"");
-        assert_int_equal(count_of(&s, "SELECT count(*) FROM turns WHERE state = 'done' AND tokens_in = 5"),
-                         1);
-        assert_int_equal(count_of(&s, "SELECT count(*) FROM deliveries WHERE payload LIKE '%from outside%'"),
-                         1);
+        assert_int_equal(
+                count_of(&s, "SELECT count(*) FROM turns WHERE state = 'done' AND tokens_in = 5"),
+                1);
+        assert_int_equal(
+                count_of(&s, "SELECT count(*) FROM deliveries WHERE payload LIKE '%from outside%'"),
+                1);
         post(&s, path, "", "{\"reply\":\"again\"}", 409, "has had its 1 answer");
         free(path);
         stage_free(&s);
@@ -171,8 +174,10 @@ static void only_the_turns_own_token_opens_the_door_and_not_for_ever(void **stat
 
         (void)state;
         post(&s, "/api/v2/turns/trn-1/reply", "", "{\"reply\":\"x\"}", 401, "token");
-        post(&s, "/api/v2/turns/trn-1/reply?token=1.2", "", "{\"reply\":\"x\"}", 401, "not the reply token");
-        post(&s, "/api/v2/turns/trn-1/reply?token=zzz", "", "{\"reply\":\"x\"}", 401, "not the reply token");
+        post(&s, "/api/v2/turns/trn-1/reply?token=1.2", "", "{\"reply\":\"x\"}", 401,
+             "not the reply token");
+        post(&s, "/api/v2/turns/trn-1/reply?token=zzz", "", "{\"reply\":\"x\"}", 401,
+             "not the reply token");
         post(&s, other, "", "{\"reply\":\"x\"}", 401, "not the reply token of turn 'trn-2'");
         post(&s, strstr(old, "/api/v2"), "", "{\"reply\":\"x\"}", 410, "has expired");
         post(&s, path, "", "{\"answer\":\"x\"}", 400, "needs \\\"reply\\\"");
@@ -208,8 +213,10 @@ static void a_forgotten_turn_is_answered_later_as_often_as_allowed(void **state)
         (void)state;
         await_row(&s, "SELECT count(*) FROM turns WHERE state = 'done'");
         assert_int_equal(count_of(&s, "SELECT count(*) FROM deliveries"), 0);
-        post(&s, path, "Idempotency-Key: a\r\n", "{\"reply\":\"one\"}", 202, "\"status\":\"delivered\"");
-        post(&s, path, "Idempotency-Key: a\r\n", "{\"reply\":\"one\"}", 202, "\"status\":\"duplicate\"");
+        post(&s, path, "Idempotency-Key: a\r\n", "{\"reply\":\"one\"}", 202,
+             "\"status\":\"delivered\"");
+        post(&s, path, "Idempotency-Key: a\r\n", "{\"reply\":\"one\"}", 202,
+             "\"status\":\"duplicate\"");
         post(&s, path, "", "{\"parts\":[\"two\",\"and a half\"]}", 202, "\"deliveryId\"");
         post(&s, path, "", "{\"reply\":\"three\"}", 202, "delivered");
         post(&s, path, "", "{\"reply\":\"four\"}", 409, "3 answers");
@@ -219,15 +226,17 @@ static void a_forgotten_turn_is_answered_later_as_often_as_allowed(void **state)
         assert_int_equal(count_of(&s, "SELECT count(*) FROM journal WHERE type = 'turn.reply'"), 3);
         /* the conversation remembers what was said */
         assert_int_equal(
-                count_of(&s, "SELECT count(*) FROM transcript WHERE role = 'assistant' AND name = 'hook'"),
+                count_of(
+                        &s,
+                        "SELECT count(*) FROM transcript WHERE role = 'assistant' AND name = 'hook'"),
                 4);
         free(path);
         stage_free(&s);
 }
 
 /* `json` in 300 KB of blanks: it is read on a pool thread. */
-static void post_large(struct stage *s, const char *path, const char *more, const char *json, int status,
-                       const char *told)
+static void post_large(struct stage *s, const char *path, const char *more, const char *json,
+                       int status, const char *told)
 {
         char *body = mem_printf("%s%*s", json, 300 * 1024, "");
 
@@ -266,7 +275,8 @@ static void the_answer_that_ended_a_turn_is_known_by_its_key_when_it_comes_again
         post(&s, path, "Idempotency-Key: a\r\n", "{\"parts\":[\"one\",\"two\"]}", 202,
              "\"status\":\"duplicate\"");
         assert_int_equal(count_of(&s, "SELECT count(*) FROM deliveries"), 2);
-        post(&s, path, "Idempotency-Key: b\r\n", "{\"reply\":\"three\"}", 202, "\"status\":\"delivered\"");
+        post(&s, path, "Idempotency-Key: b\r\n", "{\"reply\":\"three\"}", 202,
+             "\"status\":\"delivered\"");
         post(&s, path, "Idempotency-Key: c\r\n", "{\"reply\":\"four\"}", 409, "2 answers");
         post(&s, path, "Idempotency-Key: a\r\n", "{\"parts\":[\"one\",\"two\"]}", 202, "duplicate");
         assert_int_equal(count_of(&s, "SELECT count(*) FROM deliveries"), 3);
@@ -288,10 +298,13 @@ static void a_late_answer_is_delivered_or_discarded_by_rule_and_recorded(void **
                 struct stage s = stage_new(more, NULL, 0);
                 char *path = say(&s, "hi");
 
-                await_row(&s, "SELECT count(*) FROM turns WHERE state = 'failed' AND error_kind = 'timeout'");
+                await_row(
+                        &s,
+                        "SELECT count(*) FROM turns WHERE state = 'failed' AND error_kind = 'timeout'");
                 post(&s, path, "", "{\"reply\":\"sorry I am late\"}", 202, rows[i].status);
                 assert_int_equal(count_of(&s, "SELECT count(*) FROM deliveries"), rows[i].messages);
-                assert_int_equal(count_of(&s, "SELECT count(*) FROM journal WHERE type = 'turn.reply'"), 1);
+                assert_int_equal(
+                        count_of(&s, "SELECT count(*) FROM journal WHERE type = 'turn.reply'"), 1);
                 free(path);
                 free(more);
                 stage_free(&s);
@@ -310,8 +323,9 @@ static void a_response_after_the_deadline_is_delivered_once(void **state)
         await_row(
                 &s,
                 "SELECT count(*) FROM journal WHERE type = 'turn.reply' AND payload LIKE '%\"late\":true%'");
-        assert_int_equal(count_of(&s, "SELECT count(*) FROM deliveries WHERE payload LIKE '%better late%'"),
-                         1);
+        assert_int_equal(
+                count_of(&s, "SELECT count(*) FROM deliveries WHERE payload LIKE '%better late%'"),
+                1);
         assert_int_equal(fake_server_requests(s.server), 1);
         stage_free(&s);
 }
@@ -345,9 +359,10 @@ static void the_trace_is_one_from_the_event_to_the_webhook_and_back(void **state
         assert_non_null(trace);
         line = mem_strndup(trace + 12, 32);
         assert_int_equal(
-                count_of(&s,
-                         "SELECT count(DISTINCT trace) FROM (SELECT trace FROM journal UNION ALL SELECT trace"
-                         " FROM trigger_log UNION ALL SELECT trace FROM deliveries) AS t"),
+                count_of(
+                        &s,
+                        "SELECT count(DISTINCT trace) FROM (SELECT trace FROM journal UNION ALL SELECT trace"
+                        " FROM trigger_log UNION ALL SELECT trace FROM deliveries) AS t"),
                 1);
         assert_non_null(strstr(strstr(fake_server_request(s.server, 0), "traceparent: 00-"), line));
         free(line);
@@ -364,7 +379,8 @@ int main(void)
                 cmocka_unit_test(the_token_may_stand_in_the_header),
                 cmocka_unit_test(a_forgotten_turn_is_answered_later_as_often_as_allowed),
                 cmocka_unit_test(large_answers_are_taken_like_small_ones),
-                cmocka_unit_test(the_answer_that_ended_a_turn_is_known_by_its_key_when_it_comes_again),
+                cmocka_unit_test(
+                        the_answer_that_ended_a_turn_is_known_by_its_key_when_it_comes_again),
                 cmocka_unit_test(a_late_answer_is_delivered_or_discarded_by_rule_and_recorded),
                 cmocka_unit_test(a_response_after_the_deadline_is_delivered_once),
                 cmocka_unit_test(an_answer_to_a_cancelled_turn_is_recorded_and_not_delivered),

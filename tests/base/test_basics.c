@@ -121,7 +121,8 @@ static void random_numbers_stay_below_their_limit(void **state)
                 assert_true(id_random_below(below) < below);
         assert_true(id_random_below(UINT64_MAX) < UINT64_MAX);
         id_random_text(text, 40);
-        assert_int_equal(strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"), 40);
+        assert_int_equal(
+                strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"), 40);
 }
 
 static void an_error_is_a_kind_and_a_sentence(void **state)

@@ -13,24 +13,19 @@ static const struct {
         const char *key, *message, *signature;
 } vectors[] = {
         { "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a", "",
-          "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46bd2"
-          "5bf5f059"
-          "5bbe24655141438e7a100b" },
+          "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b" },
         { "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c", "72",
-          "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da085ac1e43e15996e458f3613d0f11d8c38"
-          "7b2eaeb4"
-          "302aeeb00d291612bb0c00" },
+          "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00" },
         { "fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025", "af82",
-          "6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac18ff9b538d16f290ae67f760984dc6594a"
-          "7c15e971"
-          "6ed28dc027beceea1ec40a" },
+          "6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac18ff9b538d16f290ae67f760984dc6594a7c15e9716ed28dc027beceea1ec40a" },
 };
 
 static void signatures_of_the_standard_are_right_and_changed_ones_wrong(void **state)
 {
         (void)state;
         for (size_t i = 0; i < COUNT(vectors); i++) {
-                unsigned char key[ED25519_KEY_SIZE], signature[ED25519_SIGNATURE_SIZE], message[4] = { 0 };
+                unsigned char key[ED25519_KEY_SIZE], signature[ED25519_SIGNATURE_SIZE],
+                        message[4] = { 0 };
                 size_t n = strlen(vectors[i].message) / 2;
 
                 assert_true(crypto_unhex(vectors[i].key, key, sizeof(key)));

@@ -37,9 +37,9 @@ static void members_and_elements_get_their_commas(void **state)
         jsonw_raw(&b, "raw", "{\"q\":1}\n");
         jsonw_strn(&b, "n", "abcdef", 3);
         jsonw_close(&b, '}');
-        assert_string_equal(b.data,
-                            "{\"a\":\"x:\",\"b\":null,\"list\":[-9223372036854775808,true,0.5,null,[],{}],"
-                            "\"raw\":{\"q\":1},\"n\":\"abc\"}");
+        assert_string_equal(
+                b.data,
+                "{\"a\":\"x:\",\"b\":null,\"list\":[-9223372036854775808,true,0.5,null,[],{}],\"raw\":{\"q\":1},\"n\":\"abc\"}");
         buf_release(&b);
 }
 
@@ -144,8 +144,16 @@ static void a_byte_is_escaped_wherever_it_stands(void **state)
 static void reading_is_strict(void **state)
 {
         static const char *const rows[] = {
-                "",   "{",   "{\"a\":1,}", "[1] x", "{\"a\":1,\"a\":2}", "\"\xff\"", "\"a\\u0000b\"",
-                "01", "nul", "'a'",
+                "",
+                "{",
+                "{\"a\":1,}",
+                "[1] x",
+                "{\"a\":1,\"a\":2}",
+                "\"\xff\"",
+                "\"a\\u0000b\"",
+                "01",
+                "nul",
+                "'a'",
         };
         struct error err;
 

@@ -50,10 +50,11 @@ static const char *after_time(void)
 static void a_text_line_has_level_message_and_fields(void **state)
 {
         (void)state;
-        log_warn("adapter lost", LOG_S("adapter", "tg"), LOG_I("attempt", -3), LOG_S("why", "a b=\"c\"\n"),
-                 LOG_S("empty", (const char *)NULL));
-        assert_string_equal(after_time(),
-                            "warn  adapter lost adapter=tg attempt=-3 why=\"a b=\\\"c\\\"\\n\" empty=\"\"\n");
+        log_warn("adapter lost", LOG_S("adapter", "tg"), LOG_I("attempt", -3),
+                 LOG_S("why", "a b=\"c\"\n"), LOG_S("empty", (const char *)NULL));
+        assert_string_equal(
+                after_time(),
+                "warn  adapter lost adapter=tg attempt=-3 why=\"a b=\\\"c\\\"\\n\" empty=\"\"\n");
 }
 
 static void a_json_line_parses(void **state)
@@ -193,7 +194,8 @@ static void read_pipe(int from)
 
 static void a_reader_that_stopped_does_not_stop_the_program(void **state)
 {
-        char longest[9000]; /* three pages: a pipe has room for five such lines and a part of the sixth */
+        /* three pages: a pipe has room for five such lines and a part of the sixth */
+        char longest[9000];
         int kept, from = take_stderr(&kept);
 
         (void)state;
@@ -205,7 +207,8 @@ static void a_reader_that_stopped_does_not_stop_the_program(void **state)
         log_info("there you are");
         read_pipe(from);
         give_back_stderr(from, kept);
-        assert_non_null(strstr(lines.data, "warn  lines of this log are missing: nobody read it lines="));
+        assert_non_null(
+                strstr(lines.data, "warn  lines of this log are missing: nobody read it lines="));
         assert_int_equal(lines.data[0], '\n'); /* the line that was torn ends first */
         assert_non_null(strstr(lines.data, "info  there you are\n"));
 }
@@ -228,15 +231,18 @@ static void no_line_is_lost_while_somebody_reads(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(a_text_line_has_level_message_and_fields, divert, restore),
+                cmocka_unit_test_setup_teardown(a_text_line_has_level_message_and_fields, divert,
+                                                restore),
                 cmocka_unit_test_setup_teardown(a_json_line_parses, divert, restore),
-                cmocka_unit_test_setup_teardown(a_foreign_text_cannot_forge_a_line_or_move_the_cursor, divert,
-                                                restore),
+                cmocka_unit_test_setup_teardown(
+                        a_foreign_text_cannot_forge_a_line_or_move_the_cursor, divert, restore),
                 cmocka_unit_test_setup_teardown(lower_levels_are_left_out, divert, restore),
-                cmocka_unit_test_setup_teardown(a_hidden_secret_never_leaves_in_any_format, divert, restore),
-                cmocka_unit_test_setup_teardown(a_reader_that_stopped_does_not_stop_the_program, divert,
+                cmocka_unit_test_setup_teardown(a_hidden_secret_never_leaves_in_any_format, divert,
                                                 restore),
-                cmocka_unit_test_setup_teardown(no_line_is_lost_while_somebody_reads, divert, restore),
+                cmocka_unit_test_setup_teardown(a_reader_that_stopped_does_not_stop_the_program,
+                                                divert, restore),
+                cmocka_unit_test_setup_teardown(no_line_is_lost_while_somebody_reads, divert,
+                                                restore),
                 cmocka_unit_test(secrets_that_overlap_are_all_hidden),
                 cmocka_unit_test(a_secret_hidden_twice_is_shown_after_two_unhides),
                 cmocka_unit_test(short_words_are_not_hidden),

@@ -35,30 +35,36 @@ static const char *const modes[] = { "polling", "webhook", NULL };
 static const char *const auto_word[] = { "auto", NULL };
 
 static const struct setting rate_settings[] = {
-        { "turns", SETTING_INT, "5", 0, 100, .help = "How many.", .at = offsetof(struct rate, turns) },
+        { "turns", SETTING_INT, "5", 0, 100, .help = "How many.",
+          .at = offsetof(struct rate, turns) },
         { "seconds", SETTING_NUMBER, "60", 1, 3600, .help = "In how long.",
           .at = offsetof(struct rate, seconds) },
         SETTING_END
 };
 
 static const struct setting common[] = {
-        { "typing", SETTING_BOOL, "true", .help = "Show `typing`.", .at = offsetof(struct conf, typing) },
+        { "typing", SETTING_BOOL, "true", .help = "Show `typing`.",
+          .at = offsetof(struct conf, typing) },
         { "debounceMs", SETTING_INT, "3000", 0, 60000, .help = "Wait | gather.",
           .at = offsetof(struct conf, debounce_ms) },
         { "workers", SETTING_INT, "1", 1, 0, .at = offsetof(struct conf, workers) },
         { "shards", SETTING_INT, "\"auto\"", 1, 9, .choices = auto_word,
           .at = offsetof(struct conf, shards) },
         { "ratio", SETTING_NUMBER, "0.5", .at = offsetof(struct conf, ratio) },
-        { "rateLimit", SETTING_GROUP, "{}", .group = rate_settings, .at = offsetof(struct conf, rate) },
-        { "pace", SETTING_GROUP, "null", .group = rate_settings, .at = offsetof(struct conf, pace) },
+        { "rateLimit", SETTING_GROUP, "{}", .group = rate_settings,
+          .at = offsetof(struct conf, rate) },
+        { "pace", SETTING_GROUP, "null", .group = rate_settings,
+          .at = offsetof(struct conf, pace) },
         SETTING_END
 };
 
 static const struct setting own[] = {
         { "botToken", SETTING_SECRET, .help = "The token.", .at = offsetof(struct conf, token) },
         { "name", SETTING_STRING, "null", 2, 8, .at = offsetof(struct conf, name) },
-        { "apiBase", SETTING_URL, "\"https://api.telegram.org\"", .at = offsetof(struct conf, base) },
-        { "mode", SETTING_CHOICE, "\"polling\"", .choices = modes, .at = offsetof(struct conf, mode) },
+        { "apiBase", SETTING_URL, "\"https://api.telegram.org\"",
+          .at = offsetof(struct conf, base) },
+        { "mode", SETTING_CHOICE, "\"polling\"", .choices = modes,
+          .at = offsetof(struct conf, mode) },
         { "admins", SETTING_STRINGS, "[]", .at = offsetof(struct conf, admins) },
         SETTING_END
 };
@@ -69,7 +75,8 @@ static const char *const also[] = { "type", NULL };
 static struct settings_source *source(const char *text)
 {
         struct error err = { 0 };
-        struct settings_source *src = settings_source_new("config.json", "/", text, strlen(text), &err);
+        struct settings_source *src =
+                settings_source_new("config.json", "/", text, strlen(text), &err);
 
         if (!src)
                 fail_msg("%s", err.text);
@@ -80,15 +87,16 @@ static int read_adapter(struct settings_source *src, struct conf *c, struct erro
 {
         const json_t *adapters = json_object_get(settings_source_root(src), "adapters");
 
-        return settings_read(src, "adapters.tg", json_object_get(adapters, "tg"), tables, also, c, err);
+        return settings_read(src, "adapters.tg", json_object_get(adapters, "tg"), tables, also, c,
+                             err);
 }
 
 /* One member of adapters.tg stands on line 5. */
 static struct settings_source *with_member(const char *member)
 {
-        char *text =
-                mem_printf("// ours\n{ \"adapters\": {\n  \"tg\": { \"type\": \"telegram\",\n%s\n%s\n} } }",
-                           strstr(member, "botToken") ? "" : "    \"botToken\": \"env:TEST_TOKEN\",", member);
+        char *text = mem_printf(
+                "// ours\n{ \"adapters\": {\n  \"tg\": { \"type\": \"telegram\",\n%s\n%s\n} } }",
+                strstr(member, "botToken") ? "" : "    \"botToken\": \"env:TEST_TOKEN\",", member);
         struct settings_source *src = source(text);
 
         free(text);
@@ -141,9 +149,10 @@ static void defaults_fill_what_is_absent(void **state)
 static void what_is_written_is_read(void **state)
 {
         struct settings_source *src = with_member(
-                "\"typing\": false, \"debounceMs\": 60000, \"workers\": 9000000000, \"ratio\": 2,"
-                "\"name\": \"abcdefgh\", \"apiBase\": \"http://[::1]:8081/x?y\", \"mode\": \"webhook\","
-                "\"admins\": [\"1\", \"2\"], \"rateLimit\": { \"seconds\": 1.5 }, \"pace\": {}");
+                "\"typing\": false, \"debounceMs\": 60000, \"workers\": 9000000000, \"ratio\": "
+                "2,\"name\": \"abcdefgh\", \"apiBase\": \"http://[::1]:8081/x?y\", \"mode\": "
+                "\"webhook\",\"admins\": [\"1\", \"2\"], \"rateLimit\": { \"seconds\": 1.5 }, "
+                "\"pace\": {}");
         struct conf c = { 0 };
 
         (void)state;
@@ -166,7 +175,8 @@ static void what_is_written_is_read(void **state)
 
 static void one_string_is_a_list_and_null_is_allowed_where_it_is_the_default(void **state)
 {
-        struct settings_source *src = with_member("\"admins\": \"42\", \"name\": null, \"pace\": null");
+        struct settings_source *src =
+                with_member("\"admins\": \"42\", \"name\": null, \"pace\": null");
         struct conf c = { 0 };
 
         (void)state;
@@ -196,8 +206,9 @@ static void a_number_may_have_a_word_for_none(void **state)
                 settings_release(tables, &c);
                 settings_source_free(src);
         }
-        assert_mistake("\"shards\": \"all\"", "config.json:5: adapters.tg.shards: expected a whole number (1 "
-                                              "to 9) or 'auto', not a string");
+        assert_mistake("\"shards\": \"all\"",
+                       "config.json:5: adapters.tg.shards: expected a whole number (1 to 9) or "
+                       "'auto', not a string");
 }
 
 static void absent_objects_are_empty_ones(void **state)
@@ -226,7 +237,8 @@ static void mistakes_say_where_and_what_would_be_accepted(void **state)
                   AT ".debounceMs: expected a whole number (0 to 60000), not a string" },
                 { "\"debounceMs\": 1.5",
                   AT ".debounceMs: expected a whole number (0 to 60000), not a fraction" },
-                { "\"debounceMs\": null", AT ".debounceMs: expected a whole number (0 to 60000), not null" },
+                { "\"debounceMs\": null",
+                  AT ".debounceMs: expected a whole number (0 to 60000), not null" },
                 { "\"typing\": 1", AT ".typing: expected true or false, not a number" },
                 { "\"ratio\": []", AT ".ratio: expected a number, not a list" },
                 { "\"rateLimit\": { \"seconds\": 0.5 }",
@@ -241,10 +253,12 @@ static void mistakes_say_where_and_what_would_be_accepted(void **state)
                 { "\"apiBase\": \"ftp://x\"", AT ".apiBase: must start with http:// or https://" },
                 { "\"apiBase\": \"https://u:p@x/\"",
                   AT ".apiBase: must not contain a user name or password" },
-                { "\"apiBase\": \"https://\"", AT ".apiBase: is not a URL such as https://host:port/path" },
+                { "\"apiBase\": \"https://\"",
+                  AT ".apiBase: is not a URL such as https://host:port/path" },
                 { "\"apiBase\": \"https://x:99999\"",
                   AT ".apiBase: is not a URL such as https://host:port/path" },
-                { "\"apiBase\": \"https://x:\"", AT ".apiBase: is not a URL such as https://host:port/path" },
+                { "\"apiBase\": \"https://x:\"",
+                  AT ".apiBase: is not a URL such as https://host:port/path" },
                 { "\"apiBase\": \"https://:80\"",
                   AT ".apiBase: is not a URL such as https://host:port/path" },
                 { "\"apiBase\": \"https://[::1\"",
@@ -252,12 +266,13 @@ static void mistakes_say_where_and_what_would_be_accepted(void **state)
                 { "\"apiBase\": \"https://a b\"",
                   AT ".apiBase: is not a URL such as https://host:port/path" },
                 { "\"mode\": \"poling\"",
-                  AT ".mode: unknown value 'poling' (did you mean 'polling'?); expected one "
-                     "of 'polling' or 'webhook'" },
-                { "\"mode\": \"carrier pigeon\"",
-                  AT ".mode: unknown value 'carrier pigeon'; expected one of 'polling' or 'webhook'" },
+                  AT ".mode: unknown value 'poling' (did you mean 'polling'?); expected one of "
+                     "'polling' or 'webhook'" },
+                { "\"mode\": \"carrier pigeon\"", AT
+                  ".mode: unknown value 'carrier pigeon'; expected one of 'polling' or 'webhook'" },
                 { "\"mode\": 1", AT ".mode: expected one of 'polling' or 'webhook', not a number" },
-                { "\"admins\": 42", AT ".admins: expected a string or a list of strings, not a number" },
+                { "\"admins\": 42",
+                  AT ".admins: expected a string or a list of strings, not a number" },
                 { "\"admins\": [\"1\", 42]", AT ".admins[1]: expected a string, not a number" },
                 { "\"bottoken\": \"x\"", AT ": unknown key 'bottoken' (did you mean 'botToken'?)" },
                 { "\"zzzzzzzz\": 1", AT ": unknown key 'zzzzzzzz'" },
@@ -266,8 +281,8 @@ static void mistakes_say_where_and_what_would_be_accepted(void **state)
                 { "\"botToken\": \"file:no/such/file\"",
                   AT ".botToken: cannot open '//no/such/file': No such file or directory" },
                 { "\"botToken\": 7",
-                  AT ".botToken: expected a string such as \"env:NAME\", \"file:PATH\" or \"cmd:PROGRAM "
-                     "ARG\", not a number" },
+                  AT ".botToken: expected a string such as \"env:NAME\", \"file:PATH\" or "
+                     "\"cmd:PROGRAM ARG\", not a number" },
         };
 
         (void)state;
@@ -307,17 +322,19 @@ static void a_secret_in_clear_is_read_with_a_warning(void **state)
         (void)state;
         assert_int_equal(read_adapter(src, &c, NULL), 0);
         assert_string_equal(secret_reveal(c.token), "123:abcdef");
-        assert_string_equal(settings_source_warnings(src),
-                            AT ".botToken: a secret is written in clear; use \"env:NAME\", \"file:PATH\" or "
-                               "\"cmd:PROGRAM\"\n");
+        assert_string_equal(
+                settings_source_warnings(src),
+                AT ".botToken: a secret is written in clear; use \"env:NAME\", \"file:PATH\" or "
+                   "\"cmd:PROGRAM\"\n");
         settings_release(tables, &c);
         settings_source_free(src);
 }
 
 static void comments_and_trailing_commas_are_allowed(void **state)
 {
-        struct settings_source *src = source("\xef\xbb\xbf/* a\n b */ { // c \"\n \"a\": [1, 2, /* d */ ], "
-                                             "\"u\": \"http://x/*y*/,]\", // e\n}\n// f");
+        struct settings_source *src =
+                source("\xef\xbb\xbf/* a\n b */ { // c \"\n \"a\": [1, 2, /* d */ ], "
+                       "\"u\": \"http://x/*y*/,]\", // e\n}\n// f");
         const json_t *root = settings_source_root(src);
 
         (void)state;
@@ -346,7 +363,8 @@ static void malformed_texts_name_the_line(void **state)
         for (size_t i = 0; i < COUNT(rows); i++) {
                 struct error err = { 0 };
 
-                if (settings_source_new("config.json", NULL, rows[i].text, strlen(rows[i].text), &err))
+                if (settings_source_new("config.json", NULL, rows[i].text, strlen(rows[i].text),
+                                        &err))
                         fail_msg("accepted '%s'", rows[i].text);
                 if (strncmp(err.text, rows[i].start, strlen(rows[i].start)) != 0)
                         fail_msg("'%s' gives '%s'", rows[i].text, err.text);
@@ -359,11 +377,16 @@ static void lines_are_found_along_paths(void **state)
                 const char *path;
                 int line;
         } rows[] = {
-                { "", 2 },           { "a", 3 },           { "a.b", 4 },        { "a.b.c", 6 },
-                { "rules", 8 },      { "rules[0]", 8 },    { "rules[1]", 9 },   { "rules[1].when", 10 },
-                { "esc", 12 },       { "last[0][1]", 14 }, { "nope", 0 },       { "rules[2]", 0 },
-                { "rules.when", 0 }, { "a.b.d", 0 },       { "last[0][9]", 0 }, { "rules[x]", 0 },
-                { "empty[0]", 0 },   { "a.", 0 },          { "last[0]x", 0 },
+                { "", 2 },           { "a", 3 },
+                { "a.b", 4 },        { "a.b.c", 6 },
+                { "rules", 8 },      { "rules[0]", 8 },
+                { "rules[1]", 9 },   { "rules[1].when", 10 },
+                { "esc", 12 },       { "last[0][1]", 14 },
+                { "nope", 0 },       { "rules[2]", 0 },
+                { "rules.when", 0 }, { "a.b.d", 0 },
+                { "last[0][9]", 0 }, { "rules[x]", 0 },
+                { "empty[0]", 0 },   { "a.", 0 },
+                { "last[0]x", 0 },
         };
         struct settings_source *src = source("// one\n"
                                              "{\n"
@@ -375,7 +398,8 @@ static void lines_are_found_along_paths(void **state)
                                              "\"rules\": [ {\"q\": [1, {}]},\n"
                                              "  { \"name\": -1e5,\n"
                                              "    \"when\": { } } ],\n"
-                                             "/* \n */ \"\\u0065sc\": true,\n"
+                                             "/* \n"
+                                             " */ \"\\u0065sc\": true,\n"
                                              "\"empty\": [], \"last\": [[0,\n"
                                              "null]]\n"
                                              "}");
@@ -383,7 +407,8 @@ static void lines_are_found_along_paths(void **state)
         (void)state;
         for (size_t i = 0; i < COUNT(rows); i++) {
                 if (settings_source_line(src, rows[i].path) != rows[i].line)
-                        fail_msg("'%s' is on line %d", rows[i].path, settings_source_line(src, rows[i].path));
+                        fail_msg("'%s' is on line %d", rows[i].path,
+                                 settings_source_line(src, rows[i].path));
         }
         settings_source_free(src);
 }
@@ -394,7 +419,8 @@ static void own_mistakes_and_warnings_have_the_same_form(void **state)
         struct error err;
 
         (void)state;
-        assert_int_equal(settings_error(src, "rules[0].agent", &err, "there is no agent '%s'", "x"), -1);
+        assert_int_equal(settings_error(src, "rules[0].agent", &err, "there is no agent '%s'", "x"),
+                         -1);
         assert_string_equal(err.text, "config.json:3: rules[0].agent: there is no agent 'x'");
         settings_error(src, "rules[0].mode.deep", &err, "around");
         assert_string_equal(err.text, "config.json:3: rules[0].mode.deep: around");
@@ -418,7 +444,8 @@ static void the_nearest_word_is_near(void **state)
         assert_null(settings_nearest("matrix", words));
         assert_null(settings_nearest("", words));
         assert_null(settings_nearest(
-                "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", words));
+                "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+                words));
 }
 
 static void the_schema_tells_types_ranges_and_defaults(void **state)
@@ -433,23 +460,28 @@ static void the_schema_tells_types_ranges_and_defaults(void **state)
         assert_string_equal(text, "[\"botToken\"]");
         free(text);
         text = json_dumps(json_object_get(properties, "debounceMs"), JSON_COMPACT);
-        assert_string_equal(text, "{\"type\":\"integer\",\"minimum\":0,\"maximum\":60000,\"default\":3000,"
-                                  "\"description\":\"Wait | gather.\"}");
+        assert_string_equal(
+                text,
+                "{\"type\":\"integer\",\"minimum\":0,\"maximum\":60000,\"default\":3000,\"description\":\"Wait "
+                "| gather.\"}");
         free(text);
         text = json_dumps(json_object_get(properties, "name"), JSON_COMPACT);
         assert_string_equal(
-                text, "{\"type\":[\"string\",\"null\"],\"minLength\":1,\"maxLength\":8,\"default\":null}");
+                text,
+                "{\"type\":[\"string\",\"null\"],\"minLength\":1,\"maxLength\":8,\"default\":null}");
         free(text);
         text = json_dumps(json_object_get(properties, "mode"), JSON_COMPACT);
         assert_string_equal(
-                text, "{\"type\":\"string\",\"enum\":[\"polling\",\"webhook\"],\"default\":\"polling\"}");
+                text,
+                "{\"type\":\"string\",\"enum\":[\"polling\",\"webhook\"],\"default\":\"polling\"}");
         free(text);
         text = json_dumps(json_object_get(properties, "admins"), JSON_COMPACT);
         assert_string_equal(
-                text, "{\"type\":[\"string\",\"array\"],\"items\":{\"type\":\"string\"},\"default\":[]}");
+                text,
+                "{\"type\":[\"string\",\"array\"],\"items\":{\"type\":\"string\"},\"default\":[]}");
         free(text);
-        assert_true(
-                json_is_false(json_object_get(json_object_get(properties, "pace"), "additionalProperties")));
+        assert_true(json_is_false(
+                json_object_get(json_object_get(properties, "pace"), "additionalProperties")));
         json_decref(properties);
         json_decref(required);
 }
@@ -461,11 +493,13 @@ static void the_markdown_table_has_a_row_per_setting(void **state)
         (void)state;
         buf_init(&out, 0);
         settings_markdown(common, &out);
-        assert_non_null(strstr(out.data, "| `typing` | true or false | `true` | Show `typing`. |\n"));
-        assert_non_null(strstr(out.data,
-                               "| `debounceMs` | whole number, 0 to 60000 | `3000` | Wait \\| gather. |\n"));
         assert_non_null(
-                strstr(out.data, "| `rateLimit.turns` | whole number, 0 to 100 | `5` | How many. |\n"));
+                strstr(out.data, "| `typing` | true or false | `true` | Show `typing`. |\n"));
+        assert_non_null(strstr(
+                out.data,
+                "| `debounceMs` | whole number, 0 to 60000 | `3000` | Wait \\| gather. |\n"));
+        assert_non_null(strstr(
+                out.data, "| `rateLimit.turns` | whole number, 0 to 100 | `5` | How many. |\n"));
         buf_clear(&out);
         settings_markdown(own, &out);
         assert_non_null(strstr(out.data, "| `botToken` | secret | required | The token. |\n"));
@@ -475,8 +509,8 @@ static void the_markdown_table_has_a_row_per_setting(void **state)
 
 static void what_was_read_is_shown_again_without_defaults_and_secrets(void **state)
 {
-        struct settings_source *src =
-                with_member("\"mode\": \"webhook\", \"admins\": \"7\", \"name\": \"Ann\", \"shards\": 4");
+        struct settings_source *src = with_member(
+                "\"mode\": \"webhook\", \"admins\": \"7\", \"name\": \"Ann\", \"shards\": 4");
         struct conf c = { 0 };
         struct error err = { 0 };
         struct buf json;
@@ -485,13 +519,15 @@ static void what_was_read_is_shown_again_without_defaults_and_secrets(void **sta
         assert_int_equal(read_adapter(src, &c, &err), 0);
         buf_init(&json, 0);
         settings_show(own, &c, &json);
-        assert_string_equal(json.data, "{\"name\":\"Ann\",\"mode\":\"webhook\",\"admins\":[\"7\"]}");
+        assert_string_equal(json.data,
+                            "{\"name\":\"Ann\",\"mode\":\"webhook\",\"admins\":[\"7\"]}");
         buf_clear(&json);
         c.rate.turns = 9;
         c.typing = false;
         c.pace = (struct rate){ 5, 60 };
         settings_show(common, &c, &json);
-        assert_string_equal(json.data, "{\"typing\":false,\"shards\":4,\"rateLimit\":{\"turns\":9}}");
+        assert_string_equal(json.data,
+                            "{\"typing\":false,\"shards\":4,\"rateLimit\":{\"turns\":9}}");
         buf_release(&json);
         settings_release(tables, &c);
         settings_source_free(src);
@@ -505,8 +541,8 @@ static void a_text_that_never_was_a_file_names_only_the_path(void **state)
         struct conf c = { 0 };
 
         (void)state;
-        assert_int_equal(settings_read(src, "a", json_object_get(settings_source_root(src), "a"), tables,
-                                       also, &c, &err),
+        assert_int_equal(settings_read(src, "a", json_object_get(settings_source_root(src), "a"),
+                                       tables, also, &c, &err),
                          -1);
         assert_string_equal(err.text, "a.typing: expected true or false, not a number");
         settings_source_free(src);

@@ -15,7 +15,9 @@
 
 #define FILE_BYTES 1048576
 
-/* How many KB of the mapping with this file or beginning are in our memory, as the kernel counts. */
+/*
+ * How many KB of the mapping with this file or beginning are in our memory, as the kernel counts.
+ */
 static int resident_kb(const char *path)
 {
         FILE *f = fopen("/proc/self/smaps", "re");

@@ -143,7 +143,10 @@ static void random_text(struct buf *text, bool *ends)
         for (size_t i = 0; i < count; i++) {
                 size_t which = (size_t)random() % COUNT(clusters);
 
-                /* jamo behind jamo would be another syllable's business; flags stand as pairs anyway */
+                /*
+                 * jamo behind jamo would be another syllable's business; flags stand as pairs
+                 * anyway
+                 */
                 if (which == before && !is_flag(which))
                         which = 0;
                 buf_addstr(text, clusters[which]);

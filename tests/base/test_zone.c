@@ -38,7 +38,10 @@ static void the_clock_of_a_place_knows_summer_and_winter(void **state)
         assert_int_equal(hours_ahead("Asia/Tokyo", "2026-07-01T00:00:00Z"), 9);
 }
 
-/* Beyond the table of changes the rule at the end of the file holds; the south has its summer over the turn of the year. */
+/*
+ * Beyond the table of changes the rule at the end of the file holds; the south has its summer over
+ * the turn of the year.
+ */
 static void the_rule_at_the_end_holds_for_ever(void **state)
 {
         (void)state;

@@ -109,8 +109,8 @@ static void on_appended(void *arg, const struct error *err)
         bus_publish(a->w->bus, &a->batch);
 }
 
-static struct bus_event event(const char *type, const char *adapter, const char *channel, const char *trace,
-                              const char *key, int64_t time_ms)
+static struct bus_event event(const char *type, const char *adapter, const char *channel,
+                              const char *trace, const char *key, int64_t time_ms)
 {
         return (struct bus_event){
                 .type = type,
@@ -154,7 +154,9 @@ struct bulk {
 static int append_bulk(struct store_tx *tx, void *arg, struct error *err)
 {
         struct bulk *b = arg;
-        struct bus_event e = { .type = b->type, .time_ms = b->time_ms, .payload = "{\"text\":\"hello\"}" };
+        struct bus_event e = { .type = b->type,
+                               .time_ms = b->time_ms,
+                               .payload = "{\"text\":\"hello\"}" };
 
         bus_batch_reset(&b->batch);
         for (int i = 0; i < b->count; i++)
@@ -262,9 +264,11 @@ static void names_and_numbers_of_events_are_read_back(void **state)
 
 static void the_envelope_has_every_member(void **state)
 {
-        struct bus_event e = {
-                .seq = 7, .type = "message.received", .time_ms = 5, .adapter = "tg", .payload = "{\"a\":1}"
-        };
+        struct bus_event e = { .seq = 7,
+                               .type = "message.received",
+                               .time_ms = 5,
+                               .adapter = "tg",
+                               .payload = "{\"a\":1}" };
         struct bus_event *copy = bus_event_dup(&e);
         struct buf out;
 
@@ -273,8 +277,7 @@ static void the_envelope_has_every_member(void **state)
         bus_event_json(copy, &out);
         assert_string_equal(
                 out.data,
-                "{\"id\":\"evt-7\",\"type\":\"message.received\",\"timestamp\":5,\"instanceId\":\"tg\","
-                "\"channel\":null,\"threadId\":null,\"traceId\":null,\"payload\":{\"a\":1}}");
+                "{\"id\":\"evt-7\",\"type\":\"message.received\",\"timestamp\":5,\"instanceId\":\"tg\",\"channel\":null,\"threadId\":null,\"traceId\":null,\"payload\":{\"a\":1}}");
         buf_release(&out);
         free(copy);
 }
@@ -305,7 +308,8 @@ static void on_event(void *arg, const struct bus_event *e)
         if (ear->push_out)
                 bus_unlisten(ear->w->bus, ear->other);
         if (ear->invite)
-                ear->guest->listener = bus_listen(ear->w->bus, BUS_ALL_STREAMS, on_event, ear->guest);
+                ear->guest->listener =
+                        bus_listen(ear->w->bus, BUS_ALL_STREAMS, on_event, ear->guest);
         ear->leave = ear->push_out = ear->invite = false;
         if (!ear->answer)
                 return;
@@ -584,7 +588,8 @@ static void an_event_from_the_future_does_not_keep_those_behind_it(void **state)
         struct world *w = *state;
         int64_t now = clock_wall_ms();
 
-        append_many(w, "message.received", now + 400 * DAY_MS, 1); /* the clock was wrong for a moment */
+        /* the clock was wrong for a moment */
+        append_many(w, "message.received", now + 400 * DAY_MS, 1);
         append_many(w, "message.received", now - 8 * DAY_MS, 2500);
         append_many(w, "message.received", now, 10);
         reopen_pruning(w);
@@ -596,9 +601,10 @@ static void an_event_from_the_future_does_not_keep_those_behind_it(void **state)
 
 static int64_t keyed(struct world *w)
 {
-        struct bus_event e = {
-                .type = "message.received", .adapter = "tg", .key = "again", .payload = "{\"text\":\"hello\"}"
-        };
+        struct bus_event e = { .type = "message.received",
+                               .adapter = "tg",
+                               .key = "again",
+                               .payload = "{\"text\":\"hello\"}" };
         struct append a;
 
         append(w, &a, &e, 1);
@@ -607,8 +613,8 @@ static int64_t keyed(struct world *w)
 
 static int count_texts(struct store_tx *tx, void *arg, struct error *err)
 {
-        return store_number(store_prepare(tx, "SELECT count(*) FROM journal WHERE payload <> '{}'"), 0, arg,
-                            err);
+        return store_number(store_prepare(tx, "SELECT count(*) FROM journal WHERE payload <> '{}'"),
+                            0, arg, err);
 }
 
 static int64_t texts(struct world *w)
@@ -765,7 +771,10 @@ static int rounds_of_pruning(struct world *w)
         return (int)h.commits;
 }
 
-/* A transaction that changes nothing is a commit, but none that the disk hears of: the WAL must not grow. */
+/*
+ * A transaction that changes nothing is a commit, but none that the disk hears of: the WAL must not
+ * grow.
+ */
 static void a_reader_that_is_there_makes_no_write_every_minute(void **state)
 {
         struct world *w = *state;
@@ -946,7 +955,8 @@ static void a_hundred_thousand_events_leave_nothing_in_memory(void **state)
         for (int i = 0; i < 10; i++)
                 append_many(w, "message.received", 0, 5000);
         assert_int_equal(e.count, 100000);
-        assert_true(mallinfo2().uordblks < before + 1024 * 1024); /* sanitizers count nothing here */
+        /* sanitizers count nothing here */
+        assert_true(mallinfo2().uordblks < before + 1024 * 1024);
 }
 
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)

@@ -1,5 +1,6 @@
 /*
- * dragoman chat as a person and as a script use it: the whole program, on pipes and on a pseudo terminal.
+ * dragoman chat as a person and as a script use it: the whole program, on pipes and on a pseudo
+ * terminal.
  *
  * DRAGOMAN names the program; without it the one of the same build is taken.
  */
@@ -266,8 +267,8 @@ static void a_message_without_an_answer_makes_the_exit_code_1(void **state)
         struct buf err;
 
         (void)state;
-        write_config(dir, "{ \"agents\": { \"x\": { \"type\": \"openai\", \"model\": \"m\","
-                          " \"baseUrl\": \"http://127.0.0.1:1/v1\" } } }");
+        write_config(dir, "{ \"agents\": { \"x\": { \"type\": \"openai\", \"model\": \"m\", "
+                          "\"baseUrl\": \"http://127.0.0.1:1/v1\" } } }");
         buf_init(&err, 0);
         start(&c, words);
         type(&c, "hello\n");

@@ -16,10 +16,11 @@
 
 #define KEY "sk-test-0123456789"
 
-static const char *const environment[] = { "ANTHROPIC_API_KEY",   "ANTHROPIC_BASE_URL",   "OPENAI_API_KEY",
-                                           "OPENAI_BASE_URL",     "DISCORD_BOT_TOKEN",    "DISCORD_ADMIN_IDS",
-                                           "DISCORD_CHANNEL_IDS", "TELEGRAM_BOT_TOKEN",   "API_BASE_URL",
-                                           "DISCORD_API_KEY",     "MESSAGE_HISTORY_LIMIT" };
+static const char *const environment[] = {
+        "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY",       "OPENAI_BASE_URL",
+        "DISCORD_BOT_TOKEN", "DISCORD_ADMIN_IDS",  "DISCORD_CHANNEL_IDS",  "TELEGRAM_BOT_TOKEN",
+        "API_BASE_URL",      "DISCORD_API_KEY",    "MESSAGE_HISTORY_LIMIT"
+};
 
 static int begin(void **state)
 {
@@ -148,7 +149,8 @@ static void a_token_in_the_environment_is_a_bot_unless_the_file_has_one(void **s
                          "\"env:DISCORD_BOT_TOKEN\"}}}");
         assert_non_null(adapter(c, "mine"));
         assert_null(adapter(c, "discord"));
-        assert_int_equal(adapter(c, "mine")->common.admins.count, 0); /* the file says who is answered */
+        /* the file says who is answered */
+        assert_int_equal(adapter(c, "mine")->common.admins.count, 0);
         assert_non_null(adapter(c, "telegram"));
         config_free(c);
 }
@@ -161,7 +163,8 @@ static void a_token_in_the_environment_that_is_none_names_its_origin(void **stat
         setenv("DISCORD_BOT_TOKEN", "not a token", 1);
         assert_int_equal(config_load(*state, &c, &err), -1);
         assert_non_null(
-                strstr(err.text, "the environment has DISCORD_BOT_TOKEN but no adapter can be made of it"));
+                strstr(err.text,
+                       "the environment has DISCORD_BOT_TOKEN but no adapter can be made of it"));
         assert_null(strstr(err.text, "not a token"));
 }
 
@@ -194,7 +197,8 @@ static void a_chat_service_in_the_environment_reads_along_in_the_channels(void *
         assert_int_equal(c->rules[0].channel.count, 2);
         assert_string_equal(c->rules[0].channel.items[0], "123");
         assert_string_equal(c->rules[1].mode, "reply"); /* for those who speak to it elsewhere */
-        assert_true(c->rules[1].dm && c->rules[1].mention && c->rules[1].reply && c->rules[1].conversation);
+        assert_true(c->rules[1].dm && c->rules[1].mention && c->rules[1].reply &&
+                    c->rules[1].conversation);
         config_free(c);
 
         unsetenv("MESSAGE_HISTORY_LIMIT");
@@ -249,16 +253,16 @@ static void a_bad_base_url_in_the_environment_names_its_origin(void **state)
         setenv("ANTHROPIC_API_KEY", KEY, 1);
         setenv("ANTHROPIC_BASE_URL", "nonsense", 1);
         assert_int_equal(config_load(*state, &c, &err), -1);
-        assert_non_null(
-                strstr(err.text, "the environment has ANTHROPIC_API_KEY but no agent can be made of it"));
+        assert_non_null(strstr(
+                err.text, "the environment has ANTHROPIC_API_KEY but no agent can be made of it"));
         assert_null(strstr(err.text, KEY));
         assert_null(c);
 }
 
 static void the_terminal_and_the_api_are_added_unless_the_file_speaks_of_them(void **state)
 {
-        struct config *c = load(*state, "{\"adapters\": {\"shell\": {\"type\": \"cli\"},"
-                                        " \"api\": {\"type\": \"api\", \"enabled\": false}}}");
+        struct config *c = load(*state, "{\"adapters\": {\"shell\": {\"type\": \"cli\"}, "
+                                        "\"api\": {\"type\": \"api\", \"enabled\": false}}}");
 
         assert_int_equal(c->adapter_count, 3);
         assert_non_null(adapter(c, "shell"));
@@ -270,18 +274,20 @@ static void the_terminal_and_the_api_are_added_unless_the_file_speaks_of_them(vo
 static void everything_in_the_file_arrives(void **state)
 {
         struct config *c = load(
-                *state, "{ // comments and trailing commas are fine\n"
-                        "\"$schema\": \"x\",\n"
-                        "\"http\": {\"listen\": \"0.0.0.0:0\", \"trustedProxy\": \"10.0.0.1\"},\n"
-                        "\"retention\": {\"message\": 1.5, \"custom\": -1, \"turn\": 0},\n"
-                        "\"limits\": {\"mailbox\": 3},\n"
-                        "\"adapters\": {\"shop\": {\"type\": \"api\", \"agent\": \"two\",\n"
-                        "  \"callbackUrl\": \"https://shop.example/x\", \"pace\": {\"perSecond\": 3}}},\n"
-                        "\"agents\": {\"one\": {\"type\": \"echo\"}, \"two\": {\"type\": \"demo\"}},\n"
-                        "\"defaultAgent\": \"one\",\n"
-                        "\"rules\": [{\"name\": \"r\", \"when\": {\"adapter\": \"sh*\", \"dm\": true},\n"
-                        "  \"agent\": \"two\"}, {\"mode\": \"off\"},],\n"
-                        "}\n");
+                *state,
+                "{ // comments and trailing commas are fine\n"
+                "\"$schema\": \"x\",\n"
+                "\"http\": {\"listen\": \"0.0.0.0:0\", \"trustedProxy\": \"10.0.0.1\"},\n"
+                "\"retention\": {\"message\": 1.5, \"custom\": -1, \"turn\": 0},\n"
+                "\"limits\": {\"mailbox\": 3},\n"
+                "\"adapters\": {\"shop\": {\"type\": \"api\", \"agent\": \"two\",\n"
+                "  \"callbackUrl\": \"https://shop.example/x\", \"pace\": {\"perSecond\": "
+                "3}}},\n"
+                "\"agents\": {\"one\": {\"type\": \"echo\"}, \"two\": {\"type\": \"demo\"}},\n"
+                "\"defaultAgent\": \"one\",\n"
+                "\"rules\": [{\"name\": \"r\", \"when\": {\"adapter\": \"sh*\", \"dm\": true},\n"
+                "  \"agent\": \"two\"}, {\"mode\": \"off\"},],\n"
+                "}\n");
 
         assert_string_equal(c->http.listen, "0.0.0.0:0");
         assert_int_equal(c->retention_ms[STREAM_MESSAGE], 129600000);
@@ -383,7 +389,8 @@ static void a_file_that_cannot_be_read_is_an_error_of_its_own(void **state)
 
 static void addresses_that_may_be_listened_at(void **state)
 {
-        static const char *const good[] = { "127.0.0.1:0", "localhost:8420", "[::1]:65535", "127.1.2.3:80" };
+        static const char *const good[] = { "127.0.0.1:0", "localhost:8420", "[::1]:65535",
+                                            "127.1.2.3:80" };
 
         for (size_t i = 0; i < COUNT(good); i++) {
                 char *text = mem_printf("{\"http\": {\"listen\": \"%s\"}}", good[i]);
@@ -391,42 +398,50 @@ static void addresses_that_may_be_listened_at(void **state)
                 config_free(load(*state, text));
                 free(text);
         }
-        config_free(
-                load(*state, "{\"http\": {\"listen\": \"[::]:0\", \"tlsCert\": \"c\", \"tlsKey\": \"k\"}}"));
+        config_free(load(
+                *state,
+                "{\"http\": {\"listen\": \"[::]:0\", \"tlsCert\": \"c\", \"tlsKey\": \"k\"}}"));
 }
 
 static void what_is_hardly_meant_is_warned_about(void **state)
 {
-        struct config *c =
-                load(*state, "{\"rules\": [\n{\"when\": {\"adapter\": [\"api\", \"discord-*\"]}}]}");
+        struct config *c = load(
+                *state, "{\"rules\": [\n{\"when\": {\"adapter\": [\"api\", \"discord-*\"]}}]}");
 
-        assert_string_equal(config_warnings(c),
-                            "config.json:2: rules[0].when.adapter: no adapter is called 'discord-*'\n");
+        assert_string_equal(
+                config_warnings(c),
+                "config.json:2: rules[0].when.adapter: no adapter is called 'discord-*'\n");
         config_free(c);
 
-        c = load(*state, "{\n\"adapters\": {\"terminal\": {\"type\": \"cli\", \"agent\": \"a\"}},\n"
-                         "\"agents\": {\"a\": {\"type\": \"echo\"}, \"b\": {\"type\": \"echo\"}}}");
+        c = load(*state, "{\n"
+                         "\"adapters\": {\"terminal\": {\"type\": \"cli\", \"agent\": \"a\"}},\n"
+                         "\"agents\": {\"a\": {\"type\": \"echo\"}, \"b\": {\"type\": "
+                         "\"echo\"}}}");
         assert_null(c->default_agent);
-        assert_string_equal(config_warnings(c),
-                            "config.json:3: agents: adapter 'api' answers nobody: name its 'agent', "
-                            "a 'defaultAgent', or rules\n");
+        assert_string_equal(
+                config_warnings(c),
+                "config.json:3: agents: adapter 'api' answers nobody: name its 'agent', a "
+                "'defaultAgent', or rules\n");
         config_free(c);
 
-        c = load(*state, "{\"adapters\": {\"api\": {\"type\": \"api\", \"callbackUrl\": \"http://x/\",\n"
-                         "\"callbackSecret\": \"" KEY "\"}}}");
-        assert_non_null(strstr(config_warnings(c),
-                               "config.json:2: adapters.api.callbackSecret: a secret is written in clear"));
+        c = load(*state,
+                 "{\"adapters\": {\"api\": {\"type\": \"api\", \"callbackUrl\": \"http://x/\",\n"
+                 "\"callbackSecret\": \"" KEY "\"}}}");
+        assert_non_null(
+                strstr(config_warnings(c),
+                       "config.json:2: adapters.api.callbackSecret: a secret is written in clear"));
         assert_null(strstr(config_warnings(c), KEY));
         config_free(c);
 }
 
 static void a_reload_shows_what_changed(void **state)
 {
-        struct config *old =
-                load(*state, "{\"adapters\": {\"a\": {\"type\": \"api\"}, \"t\": {\"type\": \"cli\"}}}");
-        struct config *new =
-                load(*state, "{ // a comment is no change\n\"adapters\": {\"t\": {\"type\": \"cli\"},"
-                             " \"a\": {\"type\": \"api\", \"timeoutMs\": 5000}}}");
+        struct config *old = load(
+                *state, "{\"adapters\": {\"a\": {\"type\": \"api\"}, \"t\": {\"type\": \"cli\"}}}");
+        struct config *new = load(
+                *state, "{ // a comment is no change\n"
+                        "\"adapters\": {\"t\": {\"type\": \"cli\"}, \"a\": {\"type\": \"api\", "
+                        "\"timeoutMs\": 5000}}}");
 
         assert_true(json_equal(adapter(old, "t")->raw, adapter(new, "t")->raw));
         assert_false(json_equal(adapter(old, "a")->raw, adapter(new, "a")->raw));
@@ -508,7 +523,8 @@ static bool enum_holds(const json_t *values, const json_t *value)
 
 static bool range_holds(const json_t *schema, const json_t *value)
 {
-        const json_t *min = json_object_get(schema, "minimum"), *max = json_object_get(schema, "maximum");
+        const json_t *min = json_object_get(schema, "minimum"),
+                     *max = json_object_get(schema, "maximum");
         double x = json_number_value(value);
 
         return (!min || x >= json_number_value(min)) && (!max || x <= json_number_value(max));
@@ -516,8 +532,10 @@ static bool range_holds(const json_t *schema, const json_t *value)
 
 static bool holds(const json_t *schema, const json_t *value)
 {
-        const json_t *kinds = json_object_get(schema, "oneOf"), *values = json_object_get(schema, "enum");
-        const json_t *constant = json_object_get(schema, "const"), *items = json_object_get(schema, "items");
+        const json_t *kinds = json_object_get(schema, "oneOf"),
+                     *values = json_object_get(schema, "enum");
+        const json_t *constant = json_object_get(schema, "const"),
+                     *items = json_object_get(schema, "items");
 
         if (!type_holds(json_object_get(schema, "type"), value))
                 return false;
@@ -563,7 +581,8 @@ static void the_schema_accepts_what_the_reader_accepts(void **state)
         /* clang-format on */
         json_t *schema = config_schema();
 
-        assert_string_equal(json_str(schema, "$schema", ""), "https://json-schema.org/draft/2020-12/schema");
+        assert_string_equal(json_str(schema, "$schema", ""),
+                            "https://json-schema.org/draft/2020-12/schema");
         for (size_t i = 0; i < COUNT(rows); i++) {
                 json_t *value = json_read(rows[i].text, strlen(rows[i].text), NULL);
                 struct config *c = NULL;
@@ -644,29 +663,34 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(an_empty_directory_works, begin, end),
-                cmocka_unit_test_setup_teardown(a_key_in_the_environment_brings_a_real_model, begin, end),
-                cmocka_unit_test_setup_teardown(a_token_in_the_environment_is_a_bot_unless_the_file_has_one,
-                                                begin, end),
-                cmocka_unit_test_setup_teardown(a_token_in_the_environment_that_is_none_names_its_origin,
-                                                begin, end),
-                cmocka_unit_test_setup_teardown(a_chat_service_in_the_environment_reads_along_in_the_channels,
-                                                begin, end),
-                cmocka_unit_test_setup_teardown(
-                        what_the_file_says_stands_above_a_chat_service_of_the_environment, begin, end),
-                cmocka_unit_test_setup_teardown(a_history_limit_that_is_no_number_names_its_origin, begin,
-                                                end),
-                cmocka_unit_test_setup_teardown(a_bad_base_url_in_the_environment_names_its_origin, begin,
+                cmocka_unit_test_setup_teardown(a_key_in_the_environment_brings_a_real_model, begin,
                                                 end),
                 cmocka_unit_test_setup_teardown(
-                        the_terminal_and_the_api_are_added_unless_the_file_speaks_of_them, begin, end),
+                        a_token_in_the_environment_is_a_bot_unless_the_file_has_one, begin, end),
+                cmocka_unit_test_setup_teardown(
+                        a_token_in_the_environment_that_is_none_names_its_origin, begin, end),
+                cmocka_unit_test_setup_teardown(
+                        a_chat_service_in_the_environment_reads_along_in_the_channels, begin, end),
+                cmocka_unit_test_setup_teardown(
+                        what_the_file_says_stands_above_a_chat_service_of_the_environment, begin,
+                        end),
+                cmocka_unit_test_setup_teardown(a_history_limit_that_is_no_number_names_its_origin,
+                                                begin, end),
+                cmocka_unit_test_setup_teardown(a_bad_base_url_in_the_environment_names_its_origin,
+                                                begin, end),
+                cmocka_unit_test_setup_teardown(
+                        the_terminal_and_the_api_are_added_unless_the_file_speaks_of_them, begin,
+                        end),
                 cmocka_unit_test_setup_teardown(everything_in_the_file_arrives, begin, end),
-                cmocka_unit_test_setup_teardown(every_mistake_is_told_with_file_and_line, begin, end),
-                cmocka_unit_test_setup_teardown(a_file_that_cannot_be_read_is_an_error_of_its_own, begin,
+                cmocka_unit_test_setup_teardown(every_mistake_is_told_with_file_and_line, begin,
                                                 end),
+                cmocka_unit_test_setup_teardown(a_file_that_cannot_be_read_is_an_error_of_its_own,
+                                                begin, end),
                 cmocka_unit_test_setup_teardown(addresses_that_may_be_listened_at, begin, end),
                 cmocka_unit_test_setup_teardown(what_is_hardly_meant_is_warned_about, begin, end),
                 cmocka_unit_test_setup_teardown(a_reload_shows_what_changed, begin, end),
-                cmocka_unit_test_setup_teardown(the_schema_accepts_what_the_reader_accepts, begin, end),
+                cmocka_unit_test_setup_teardown(the_schema_accepts_what_the_reader_accepts, begin,
+                                                end),
                 cmocka_unit_test(the_manual_describes_every_section_and_kind),
                 cmocka_unit_test_setup_teardown(the_example_in_the_manual_loads, begin, end),
         };

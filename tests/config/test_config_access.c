@@ -112,8 +112,10 @@ static unsigned turns_admitted(struct dispatch *d, const char *adapter)
 static void the_rate_is_five_unless_written_and_none_on_trusted_platforms(void **state)
 {
         struct dispatch *plain = dispatch_by(*state, "\"dm\": \"everyone\"");
-        struct dispatch *two = dispatch_by(*state, "\"dm\": \"everyone\", \"rateLimit\": { \"turns\": 2 }");
-        struct dispatch *none = dispatch_by(*state, "\"dm\": \"everyone\", \"rateLimit\": { \"turns\": 0 }");
+        struct dispatch *two =
+                dispatch_by(*state, "\"dm\": \"everyone\", \"rateLimit\": { \"turns\": 2 }");
+        struct dispatch *none =
+                dispatch_by(*state, "\"dm\": \"everyone\", \"rateLimit\": { \"turns\": 0 }");
 
         assert_int_equal(turns_admitted(plain, "tg"), 5);
         assert_int_equal(turns_admitted(plain, "terminal"), 20);
@@ -133,8 +135,10 @@ static void one_bot_in_two_adapters_is_a_mistake_without_its_token(void **state)
         assert_non_null(strstr(err.text, "again.botToken"));
         assert_non_null(strstr(err.text, "adapter 'tg' has the same token"));
         assert_null(strstr(err.text, "secret-of-the-test"));
-        assert_int_equal(
-                load(*state, "\"dm\": \"everyone\" }, \n\"again\": { \"enabled\": false, " TG, &c, &err), 0);
+        assert_int_equal(load(*state,
+                              "\"dm\": \"everyone\" }, \n\"again\": { \"enabled\": false, " TG, &c,
+                              &err),
+                         0);
         config_free(c);
 }
 
@@ -166,13 +170,13 @@ static void mistakes_are_told_with_their_line(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(without_a_word_about_it_nobody_is_answered_and_that_is_said,
-                                                begin, end),
+                cmocka_unit_test_setup_teardown(
+                        without_a_word_about_it_nobody_is_answered_and_that_is_said, begin, end),
                 cmocka_unit_test_setup_teardown(a_person_in_dm_is_answered, begin, end),
-                cmocka_unit_test_setup_teardown(the_rate_is_five_unless_written_and_none_on_trusted_platforms,
-                                                begin, end),
-                cmocka_unit_test_setup_teardown(one_bot_in_two_adapters_is_a_mistake_without_its_token, begin,
-                                                end),
+                cmocka_unit_test_setup_teardown(
+                        the_rate_is_five_unless_written_and_none_on_trusted_platforms, begin, end),
+                cmocka_unit_test_setup_teardown(
+                        one_bot_in_two_adapters_is_a_mistake_without_its_token, begin, end),
                 cmocka_unit_test_setup_teardown(mistakes_are_told_with_their_line, begin, end),
         };
 

@@ -32,7 +32,8 @@ static struct dispatch *dispatch_by(const char *adapters)
         return d;
 }
 
-static struct decision decided(struct dispatch *d, const char *adapter, const char *text, enum chat_kind chat)
+static struct decision decided(struct dispatch *d, const char *adapter, const char *text,
+                               enum chat_kind chat)
 {
         struct incoming in = { .adapter = adapter,
                                .channel = "7",
@@ -50,10 +51,10 @@ static struct decision decided(struct dispatch *d, const char *adapter, const ch
 
 static void commands_are_for_people_unless_the_file_says_otherwise(void **state)
 {
-        struct dispatch *d = dispatch_by("{\"programs\": {\"type\": \"api\"},"
-                                         " \"bridge\": {\"type\": \"api\", \"chatCommands\": true},"
-                                         " \"people\": {\"type\": \"cli\"},"
-                                         " \"plain\": {\"type\": \"cli\", \"chatCommands\": false}}");
+        struct dispatch *d =
+                dispatch_by("{\"programs\": {\"type\": \"api\"}, \"bridge\": {\"type\": \"api\", "
+                            "\"chatCommands\": true}, \"people\": {\"type\": \"cli\"}, "
+                            "\"plain\": {\"type\": \"cli\", \"chatCommands\": false}}");
 
         (void)state;
         assert_true(decided(d, "programs", "/stop", CHAT_DM).trigger);
@@ -66,18 +67,20 @@ static void commands_are_for_people_unless_the_file_says_otherwise(void **state)
 static void conversations_are_the_platforms_unless_the_file_says_otherwise(void **state)
 {
         struct dispatch *d = dispatch_by(
-                "{\"dc\": {\"type\": \"discord\", \"botToken\": \"secret\", \"allow\": \"*\"},"
-                " \"off\": {\"type\": \"discord\", \"botToken\": \"secret2\", \"allow\": \"*\","
-                "           \"conversationSeconds\": 0, \"dmConversationSeconds\": 0},"
-                " \"on\": {\"type\": \"cli\", \"conversationSeconds\": 60, \"dmConversationSeconds\": 60},"
-                " \"tty\": {\"type\": \"cli\"}}");
+                "{\"dc\": {\"type\": \"discord\", \"botToken\": \"secret\", \"allow\": \"*\"}, "
+                "\"off\": {\"type\": \"discord\", \"botToken\": \"secret2\", \"allow\": \"*\",           "
+                "\"conversationSeconds\": 0, \"dmConversationSeconds\": 0}, \"on\": {\"type\": "
+                "\"cli\", \"conversationSeconds\": 60, \"dmConversationSeconds\": 60}, \"tty\": "
+                "{\"type\": \"cli\"}}");
 
         (void)state;
         assert_int_equal(strncmp(decided(d, "dc", "hi", CHAT_DM).session, "discord-dm:", 11), 0);
-        assert_int_equal(strncmp(decided(d, "dc", "hi", CHAT_GROUP).session, "discord-channel-7:", 18), 0);
+        assert_int_equal(
+                strncmp(decided(d, "dc", "hi", CHAT_GROUP).session, "discord-channel-7:", 18), 0);
         assert_null(decided(d, "off", "hi", CHAT_DM).session);
         assert_null(decided(d, "off", "hi", CHAT_GROUP).session);
-        assert_int_equal(strncmp(decided(d, "on", "hi", CHAT_GROUP).session, "cli-channel-7:", 14), 0);
+        assert_int_equal(strncmp(decided(d, "on", "hi", CHAT_GROUP).session, "cli-channel-7:", 14),
+                         0);
         assert_null(decided(d, "tty", "hi", CHAT_DM).session);
         dispatch_free(d);
 }
@@ -90,11 +93,11 @@ static void assert_rate(struct decision out, int64_t turns, int64_t seconds)
 
 static void five_turns_a_minute_unless_the_file_says_otherwise(void **state)
 {
-        struct dispatch *d =
-                dispatch_by("{\"tg\": {\"type\": \"telegram\", \"botToken\": \"1:secret\", \"allow\": \"*\"},"
-                            " \"own\": {\"type\": \"telegram\", \"botToken\": \"2:secret\", \"allow\": \"*\","
-                            "           \"rateLimit\": {\"turns\": 9, \"seconds\": 10}},"
-                            " \"tty\": {\"type\": \"cli\"}}");
+        struct dispatch *d = dispatch_by(
+                "{\"tg\": {\"type\": \"telegram\", \"botToken\": \"1:secret\", \"allow\": "
+                "\"*\"}, \"own\": {\"type\": \"telegram\", \"botToken\": \"2:secret\", "
+                "\"allow\": \"*\",           \"rateLimit\": {\"turns\": 9, \"seconds\": 10}}, "
+                "\"tty\": {\"type\": \"cli\"}}");
 
         (void)state;
         assert_rate(decided(d, "tg", "hi", CHAT_DM), 5, 60);

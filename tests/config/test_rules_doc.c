@@ -1,4 +1,7 @@
-/* Every example of docs/RULES.md: each configuration is read, each event asked, each answer compared. */
+/*
+ * Every example of docs/RULES.md: each configuration is read, each event asked, each answer
+ * compared.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +34,9 @@ static char *read_manual(void)
         return buf_take(&text);
 }
 
-/* A token in the environment is an adapter by itself: only what the configuration names is there. */
+/*
+ * A token in the environment is an adapter by itself: only what the configuration names is there.
+ */
 static void set_tokens(const char *config)
 {
         static const char *const tokens[][2] = { { "TELEGRAM_BOT_TOKEN", "1:secret-of-the-test" },
@@ -140,10 +145,14 @@ static unsigned ask_all(struct dispatch *d, char *block)
         return asked;
 }
 
-/* The text of the next block of this kind at or after *at, which moves behind it; NULL when there is none. */
+/*
+ * The text of the next block of this kind at or after *at, which moves behind it; NULL when there
+ * is none.
+ */
 static char *next_block(char **at, const char *fence)
 {
-        char *begin = strstr(*at, fence), *end = begin ? strstr(begin + strlen(fence), "\n```") : NULL;
+        char *begin = strstr(*at, fence),
+             *end = begin ? strstr(begin + strlen(fence), "\n```") : NULL;
 
         if (!end)
                 return NULL;
@@ -175,7 +184,8 @@ static void every_example_of_the_manual_does_what_it_says(void **state)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(every_example_of_the_manual_does_what_it_says) };
+        const struct CMUnitTest tests[] = { cmocka_unit_test(
+                every_example_of_the_manual_does_what_it_says) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /*
- * dispatch_rig: a dispatch that knows one chat platform, open to everybody, and the rules of a test; alone, or deciding for a whole road.
+ * dispatch_rig: a dispatch that knows one chat platform, open to everybody, and the rules of a
+ * test; alone, or deciding for a whole road.
  */
 #ifndef TESTS_DISPATCH_RIG_H
 #define TESTS_DISPATCH_RIG_H
@@ -21,7 +22,8 @@ static inline struct access *rig_open_access(void)
         char star[] = "*", one[] = "1", *items[] = { star }, *admin[] = { one };
         struct setting_list everybody = { items, 1, true }, admins = { admin, 1, true };
 
-        return access_new(&(struct access_lists){ .admins = &admins, .dm = &everybody, .allow = &everybody });
+        return access_new(
+                &(struct access_lists){ .admins = &admins, .dm = &everybody, .allow = &everybody });
 }
 
 /* As Discord is by default, without debounce; person 1 is an admin. */
@@ -43,7 +45,8 @@ static inline void rig_set(struct dispatch *d, const char *rules_json, struct di
         struct rule *rules = mem_array(count, sizeof(*rules));
 
         for (size_t i = 0; i < count; i++) {
-                if (rule_read(src, i, json_array_get(settings_source_root(src), i), &rules[i], &err) < 0)
+                if (rule_read(src, i, json_array_get(settings_source_root(src), i), &rules[i],
+                              &err) < 0)
                         fail_msg("%s", err.text);
         }
         settings_source_free(src);

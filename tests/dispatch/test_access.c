@@ -11,7 +11,10 @@
 #include "base/mem.h"
 #include "dispatch/access.h"
 
-/* The lists as an adapter would have them in the file; NULL: not written. Words are separated by commas, "" is []. */
+/*
+ * The lists as an adapter would have them in the file; NULL: not written. Words are separated by
+ * commas, "" is [].
+ */
 struct written {
         const char *admins, *dm, *allow, *block, *channels;
 };
@@ -70,14 +73,18 @@ static struct access *make(const struct written *w)
 
 static struct incoming dm(const char *sender)
 {
-        return (struct incoming){ .adapter = "tg", .channel = sender, .chat = CHAT_DM, .sender_id = sender };
+        return (struct incoming){
+                .adapter = "tg", .channel = sender, .chat = CHAT_DM, .sender_id = sender
+        };
 }
 
 static struct incoming group(const char *channel, const char *sender)
 {
-        return (struct incoming){
-                .adapter = "tg", .channel = channel, .guild = "g1", .chat = CHAT_GROUP, .sender_id = sender
-        };
+        return (struct incoming){ .adapter = "tg",
+                                  .channel = channel,
+                                  .guild = "g1",
+                                  .chat = CHAT_GROUP,
+                                  .sender_id = sender };
 }
 
 static bool allows(struct written w, struct incoming in)

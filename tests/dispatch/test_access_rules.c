@@ -90,7 +90,8 @@ static void a_rule_holds_for_its_adapter_platform_and_place(void **state)
 {
         struct desk_rig *g = *state;
 
-        put(g, (struct access_rule){ .user = "7", .adapter = "tg", .place = "dm", .enabled = true });
+        put(g,
+            (struct access_rule){ .user = "7", .adapter = "tg", .place = "dm", .enabled = true });
         assert_true(let_in(g, "tg", "7"));
         assert_false(let_in(g, "dc", "7"));
         assert_false(desk_rig_group(g, "tg", "7", "hello").trigger);
@@ -140,11 +141,13 @@ static void whoever_is_kept_out_is_told_once_and_never_in_a_group(void **state)
 {
         struct desk_rig *g = *state;
 
-        put(g,
-            (struct access_rule){
-                    .user = "7", .deny = true, .message = "Please write to the office.", .enabled = true });
+        put(g, (struct access_rule){ .user = "7",
+                                     .deny = true,
+                                     .message = "Please write to the office.",
+                                     .enabled = true });
         assert_null(desk_rig_group(g, "tg", "7", "hello").notice);
-        assert_string_equal(desk_rig_dm(g, "tg", "7", "hello").notice, "Please write to the office.");
+        assert_string_equal(desk_rig_dm(g, "tg", "7", "hello").notice,
+                            "Please write to the office.");
         assert_null(desk_rig_dm(g, "tg", "7", "hello").notice);
 }
 
@@ -153,24 +156,28 @@ static void half_a_rule_is_refused(void **state)
         struct desk_rig *g = *state;
 
         assert_int_equal(put(g, (struct access_rule){ .enabled = true }).kind, ERR_INVALID);
-        assert_int_equal(put(g, (struct access_rule){ .user = "7", .person = 3 }).kind, ERR_INVALID);
+        assert_int_equal(put(g, (struct access_rule){ .user = "7", .person = 3 }).kind,
+                         ERR_INVALID);
         assert_int_equal(put(g, (struct access_rule){ .user = "telegram:" }).kind, ERR_INVALID);
-        assert_int_equal(put(g, (struct access_rule){ .user = "7", .place = "moon" }).kind, ERR_INVALID);
-        assert_int_equal(put(g, (struct access_rule){ .user = "7", .message = "hi" }).kind, ERR_INVALID);
+        assert_int_equal(put(g, (struct access_rule){ .user = "7", .place = "moon" }).kind,
+                         ERR_INVALID);
+        assert_int_equal(put(g, (struct access_rule){ .user = "7", .message = "hi" }).kind,
+                         ERR_INVALID);
         assert_int_equal(access_rules_count(g->desk->access), 0);
 }
 
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(a_change_takes_effect_at_once_and_outlives_the_process, setup,
-                                                teardown),
-                cmocka_unit_test_setup_teardown(a_rule_holds_for_its_adapter_platform_and_place, setup,
-                                                teardown),
+                cmocka_unit_test_setup_teardown(
+                        a_change_takes_effect_at_once_and_outlives_the_process, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_rule_holds_for_its_adapter_platform_and_place,
+                                                setup, teardown),
                 cmocka_unit_test_setup_teardown(a_deny_wins_over_every_allow, setup_open, teardown),
                 cmocka_unit_test_setup_teardown(an_expired_rule_counts_no_more, setup, teardown),
-                cmocka_unit_test_setup_teardown(whoever_is_kept_out_is_told_once_and_never_in_a_group,
-                                                setup_open, teardown),
+                cmocka_unit_test_setup_teardown(
+                        whoever_is_kept_out_is_told_once_and_never_in_a_group, setup_open,
+                        teardown),
                 cmocka_unit_test_setup_teardown(half_a_rule_is_refused, setup, teardown),
         };
 

@@ -71,8 +71,8 @@ static struct decision decided(struct dispatch *d, const struct incoming *in)
 static void it_has_to_be_meant_for_the_bot(void **state)
 {
         struct dispatch *d = rig_dispatch("[]", rig_adapter());
-        struct dispatch *room =
-                rig_dispatch("[{\"mode\": \"ambient\", \"when\": {\"channel\": \"456\"}}]", rig_adapter());
+        struct dispatch *room = rig_dispatch(
+                "[{\"mode\": \"ambient\", \"when\": {\"channel\": \"456\"}}]", rig_adapter());
         struct incoming in = group_message("7", "/stop");
         struct decision out;
 
@@ -136,8 +136,9 @@ static void an_old_command_is_over_and_where_a_rule_says_off_nobody_listens(void
 
         (void)state;
         a.max_age_seconds = 60;
-        d = rig_dispatch("[{\"name\": \"quiet\", \"when\": {\"channel\": \"457\"}, \"mode\": \"off\"}, {}]",
-                         a);
+        d = rig_dispatch(
+                "[{\"name\": \"quiet\", \"when\": {\"channel\": \"457\"}, \"mode\": \"off\"}, {}]",
+                a);
         in.is_mention = true;
         in.time_ms = NOON - 61 * SECONDS;
         out = decided(d, &in);
@@ -242,7 +243,8 @@ static const char *last_text(struct rig *g)
 static void an_admin_pauses_and_resumes_and_nobody_else(void **state)
 {
         struct dispatch *d = rig_dispatch("[]", rig_adapter());
-        struct incoming ann = group_message("7", "/pause"), admin = group_message("1", "/pause 30 at lunch");
+        struct incoming ann = group_message("7", "/pause"),
+                        admin = group_message("1", "/pause 30 at lunch");
         struct rig *g = rig_new();
         struct error err;
         struct desk *desk = desk_open(g->store, NULL, &err);
@@ -263,8 +265,9 @@ static void an_admin_pauses_and_resumes_and_nobody_else(void **state)
         ann.text = "hello?";
         hear(g, &ann);
         assert_int_equal(g->run_count, 0);
-        assert_non_null(strstr(rig_text(g, "SELECT reason FROM trigger_log ORDER BY event DESC LIMIT 1"),
-                               "the agent is paused here"));
+        assert_non_null(
+                strstr(rig_text(g, "SELECT reason FROM trigger_log ORDER BY event DESC LIMIT 1"),
+                       "the agent is paused here"));
         admin.text = "/resume";
         hear(g, &admin);
         assert_non_null(strstr(last_text(g), "The agent answers again."));

@@ -1,4 +1,7 @@
-/* Conversations: who is understood without addressing the bot again, for how long, and with which session. */
+/*
+ * Conversations: who is understood without addressing the bot again, for how long, and with which
+ * session.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,7 +45,8 @@ static bool understood(struct dispatch *d, const struct incoming *in)
 static void a_mention_opens_a_conversation_of_that_person_in_that_channel(void **state)
 {
         struct dispatch *d = rig_dispatch("[]", rig_adapter());
-        struct incoming ann = group_message("7", "hello"), bob = group_message("8", "me too"), elsewhere;
+        struct incoming ann = group_message("7", "hello"), bob = group_message("8", "me too"),
+                        elsewhere;
         struct decision out;
         char session[100];
 
@@ -135,11 +139,13 @@ static void an_explanation_tells_the_conversation_and_the_mode(void **state)
         assert_true(placed(d, &in, &out));
         buf_clear(&json);
         dispatch_explain(d, &in, &json);
-        assert_non_null(strstr(json.data, "\"mode\":\"reply\",\"conversation\":true,\"command\":null"));
+        assert_non_null(
+                strstr(json.data, "\"mode\":\"reply\",\"conversation\":true,\"command\":null"));
         in.text = "/why";
         buf_clear(&json);
         dispatch_explain(d, &in, &json);
-        assert_non_null(strstr(json.data, "\"mode\":null,\"conversation\":true,\"command\":\"why\""));
+        assert_non_null(
+                strstr(json.data, "\"mode\":null,\"conversation\":true,\"command\":\"why\""));
         buf_release(&json);
         dispatch_free(d);
 }
@@ -173,7 +179,8 @@ static void a_turn_that_lasts_longer_than_the_window_does_not_end_its_conversati
 static void a_thread_is_shared_and_goes_on_with_the_session_it_came_from(void **state)
 {
         struct dispatch *d = rig_dispatch("[]", rig_adapter());
-        struct incoming ann = group_message("7", "a long story please"), bob = group_message("8", "why?");
+        struct incoming ann = group_message("7", "a long story please"),
+                        bob = group_message("8", "why?");
         struct decision out;
         char session[100];
 
@@ -216,7 +223,8 @@ static void a_direct_chat_has_one_session_for_as_long_as_its_own_window(void **s
         assert_string_equal(out.session, first);
         end_turn(d, first, NULL);
         dispatch_set_clock(d, NOON + (2 * DM_WINDOW) * SECONDS);
-        assert_true(placed(d, &in, &out)); /* a DM is always answered, but this is another session */
+        /* a DM is always answered, but this is another session */
+        assert_true(placed(d, &in, &out));
         assert_string_not_equal(out.session, first);
         dispatch_free(d);
 }
@@ -262,10 +270,10 @@ static void what_was_refused_opens_nothing(void **state)
 
 static void a_rule_can_ask_for_a_conversation(void **state)
 {
-        struct dispatch *d =
-                rig_dispatch("[{\"name\": \"talk\", \"when\": {\"mention\": true, \"conversation\": "
-                             "true}}, {\"name\": \"call\", \"when\": {\"text\": \"^robo\"}}]",
-                             rig_adapter());
+        struct dispatch *d = rig_dispatch(
+                "[{\"name\": \"talk\", \"when\": {\"mention\": true, \"conversation\": true}}, "
+                "{\"name\": \"call\", \"when\": {\"text\": \"^robo\"}}]",
+                rig_adapter());
         struct dispatch *deaf = rig_dispatch("[{\"when\": {\"mention\": true}}]", rig_adapter());
         struct incoming in = group_message("7", "hello");
         struct decision out;
@@ -289,10 +297,12 @@ static void a_rule_can_ask_for_a_conversation(void **state)
 
 static void what_is_answered_in_a_thread_is_a_conversation_of_the_thread(void **state)
 {
-        struct dispatch *d = rig_dispatch("[{\"when\": {\"reaction\": \"🔬\"}, \"mode\": \"thread\"}, "
-                                          "{\"when\": {\"conversation\": true}}]",
-                                          rig_adapter());
-        struct incoming reaction = group_message("7", NULL), in = group_message("7", "thanks"), follow;
+        struct dispatch *d =
+                rig_dispatch("[{\"when\": {\"reaction\": \"🔬\"}, \"mode\": \"thread\"}, "
+                             "{\"when\": {\"conversation\": true}}]",
+                             rig_adapter());
+        struct incoming reaction = group_message("7", NULL), in = group_message("7", "thanks"),
+                        follow;
         struct decision out;
         char session[100];
 
@@ -326,7 +336,8 @@ static void hear(struct rig *g, const struct incoming *in)
 static void conversations_and_their_threads_survive_a_restart(void **state)
 {
         struct dispatch *d = rig_dispatch("[]", rig_adapter());
-        struct incoming ann = group_message("7", "a long story please"), bob = group_message("8", "why?");
+        struct incoming ann = group_message("7", "a long story please"),
+                        bob = group_message("8", "why?");
         struct rig *g = rig_new();
         struct error err;
         char session[100];
@@ -441,12 +452,15 @@ static void a_session_has_few_places_and_a_place_one_session(void **state)
 
 static void a_question_does_not_wait_with_what_nobody_has_to_answer(void **state)
 {
-        struct dispatch_adapter chat = { .commands = true, .debounce_ms = 60000, .debounce_max_ms = 60000 };
+        struct dispatch_adapter chat = { .commands = true,
+                                         .debounce_ms = 60000,
+                                         .debounce_max_ms = 60000 };
         struct dispatch *d = rig_dispatch(
-                "[{\"name\": \"asked\", \"when\": {\"mention\": true}},"
-                " {\"name\": \"room\", \"when\": {\"channel\": \"456\"}, \"mode\": \"ambient\"}]",
+                "[{\"name\": \"asked\", \"when\": {\"mention\": true}}, {\"name\": \"room\", "
+                "\"when\": {\"channel\": \"456\"}, \"mode\": \"ambient\"}]",
                 chat);
-        struct incoming talk = group_message("7", "hm"), question = group_message("8", "can you help?");
+        struct incoming talk = group_message("7", "hm"),
+                        question = group_message("8", "can you help?");
         struct rig *g = rig_new();
 
         (void)state;
@@ -457,9 +471,10 @@ static void a_question_does_not_wait_with_what_nobody_has_to_answer(void **state
         rig_hear(g, &question);
         rig_hear(g, &talk);
         rig_until_count(g, "SELECT count(*) FROM trigger_log", 4);
+        /* the room is looked at once, however the questions stand */
         assert_string_equal(
                 rig_text(g, "SELECT group_concat(rule || ' ' || inputs, '; ') FROM turns"),
-                "room 1,4; asked 2,3"); /* the room is looked at once, however the questions stand */
+                "room 1,4; asked 2,3");
         rig_free(g);
         dispatch_free(d);
 }
@@ -471,7 +486,8 @@ int main(void)
                 cmocka_unit_test(activity_of_both_sides_keeps_it_open_and_quiet_ends_it),
                 cmocka_unit_test(what_comes_late_is_judged_by_when_it_was_said),
                 cmocka_unit_test(an_explanation_tells_the_conversation_and_the_mode),
-                cmocka_unit_test(a_turn_that_lasts_longer_than_the_window_does_not_end_its_conversation),
+                cmocka_unit_test(
+                        a_turn_that_lasts_longer_than_the_window_does_not_end_its_conversation),
                 cmocka_unit_test(a_thread_is_shared_and_goes_on_with_the_session_it_came_from),
                 cmocka_unit_test(a_direct_chat_has_one_session_for_as_long_as_its_own_window),
                 cmocka_unit_test(without_windows_there_are_neither_sessions_nor_persons),
@@ -479,7 +495,8 @@ int main(void)
                 cmocka_unit_test(a_rule_can_ask_for_a_conversation),
                 cmocka_unit_test(what_is_answered_in_a_thread_is_a_conversation_of_the_thread),
                 cmocka_unit_test(conversations_and_their_threads_survive_a_restart),
-                cmocka_unit_test(a_turn_that_was_running_at_the_restart_keeps_its_conversation_open),
+                cmocka_unit_test(
+                        a_turn_that_was_running_at_the_restart_keeps_its_conversation_open),
                 cmocka_unit_test(the_quietest_conversation_is_forgotten_when_there_are_too_many),
                 cmocka_unit_test(a_session_has_few_places_and_a_place_one_session),
                 cmocka_unit_test(a_question_does_not_wait_with_what_nobody_has_to_answer),

@@ -1,4 +1,7 @@
-/* Each guard on a whole road: what it refuses is a row of the trigger log with its reason, in the order of the list. */
+/*
+ * Each guard on a whole road: what it refuses is a row of the trigger log with its reason, in the
+ * order of the list.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,8 +65,8 @@ static void guards_speak_in_the_order_of_the_list(void **state)
         a.budget_microusd = 1;
         a.max_age_seconds = 1;
         open_with(&f,
-                  "[{\"name\": \"talk\", \"when\": {\"text\": \"hello\", \"bots\": \"all\"}},"
-                  " {\"when\": {\"event\": \"reaction.*\", \"text\": \"x\"}}]",
+                  "[{\"name\": \"talk\", \"when\": {\"text\": \"hello\", \"bots\": \"all\"}}, "
+                  "{\"when\": {\"event\": \"reaction.*\", \"text\": \"x\"}}]",
                   a);
         dispatch_ended(f.dispatch, &(struct turn_run){ .adapter = CHAT },
                        &(struct turn_outcome){ .cost_microusd = 5 });
@@ -86,8 +89,9 @@ static void guards_speak_in_the_order_of_the_list(void **state)
         assert_non_null(strstr(last_row(&f), "skipped: it has passed through 1 bots"));
         in.hops = 0;
         hear(&f, &in);
-        assert_string_equal(last_row(&f), "skipped: the turns of adapter 'chat' have cost $0.00 today, its "
-                                          "budget is $0.00 (budget.usdPerDay)");
+        assert_string_equal(last_row(&f),
+                            "skipped: the turns of adapter 'chat' have cost $0.00 today, its "
+                            "budget is $0.00 (budget.usdPerDay)");
         assert_int_equal(f.rig->run_count, 0);
         dispatch_set_clock(f.dispatch, NOON + (int64_t)86400 * SECONDS); /* tomorrow */
         in.time_ms = NOON + (int64_t)86400 * SECONDS;
@@ -95,7 +99,8 @@ static void guards_speak_in_the_order_of_the_list(void **state)
         assert_string_equal(last_row(&f), "done");
         in.hops = 1; /* the rate is asked before the hops */
         hear(&f, &in);
-        assert_non_null(strstr(last_row(&f), "skipped: the sender caused 1 turns within 60 seconds"));
+        assert_non_null(
+                strstr(last_row(&f), "skipped: the sender caused 1 turns within 60 seconds"));
         close_all(&f);
 }
 
@@ -123,7 +128,8 @@ static void who_is_not_let_in_is_refused_before_rules_are_asked(void **state)
 
 static void bots_that_answer_each_other_are_stopped_until_a_person_speaks(void **state)
 {
-        struct incoming bot = group_message("9", "ping"), ann = group_message("7", "what are you two doing?"),
+        struct incoming bot = group_message("9", "ping"),
+                        ann = group_message("7", "what are you two doing?"),
                         gone = group_message(NULL, NULL);
         struct fixture f;
 
@@ -134,9 +140,10 @@ static void bots_that_answer_each_other_are_stopped_until_a_person_speaks(void *
         for (int i = 0; i < 4; i++)
                 hear(&f, &bot); /* nobody tells us the hops */
         assert_int_equal(f.rig->run_count, 3);
-        assert_string_equal(last_row(&f),
-                            "skipped: 3 messages of bots in a row were answered here and nobody else "
-                            "spoke, adapter 'chat' allows no more (maxHops)");
+        assert_string_equal(
+                last_row(&f),
+                "skipped: 3 messages of bots in a row were answered here and nobody else spoke, "
+                "adapter 'chat' allows no more (maxHops)");
         hear(&f, &gone); /* whoever deletes or edits does not speak; who it was is often not told */
         hear(&f, &bot);
         assert_non_null(strstr(last_row(&f), "in a row"));
@@ -151,7 +158,8 @@ static void bots_that_answer_each_other_are_stopped_until_a_person_speaks(void *
         hear(&f, &bot);
         hear(&f, &bot);
         assert_non_null(strstr(last_row(&f), "in a row"));
-        dispatch_set_clock(f.dispatch, NOON + 120 * SECONDS); /* it was no loop: a loop is never quiet */
+        /* it was no loop: a loop is never quiet */
+        dispatch_set_clock(f.dispatch, NOON + 120 * SECONDS);
         hear(&f, &bot);
         assert_string_equal(last_row(&f), "done");
         close_all(&f);
@@ -183,9 +191,11 @@ static void a_reaction_that_is_put_back_is_an_event_but_no_second_turn(void **st
         assert_string_equal(last_row(&f), "done");
         in.type = EVENT_REACTION_RECEIVED;
         hear(&f, &in);
-        assert_string_equal(last_row(&f),
-                            "skipped: the same reaction of the sender on this message has triggered already");
-        assert_int_equal(rig_count(f.rig, "SELECT count(*) FROM journal WHERE type LIKE 'reaction.%'"), 3);
+        assert_string_equal(
+                last_row(&f),
+                "skipped: the same reaction of the sender on this message has triggered already");
+        assert_int_equal(
+                rig_count(f.rig, "SELECT count(*) FROM journal WHERE type LIKE 'reaction.%'"), 3);
         assert_int_equal(f.rig->run_count, 2);
         in.id = "901"; /* another message */
         hear(&f, &in);
@@ -238,7 +248,8 @@ static void reactions_on_one_message_make_three_turns_and_no_more(void **state)
 static void the_oldest_message_is_forgotten_when_there_are_too_many(void **state)
 {
         struct reactions *r = reactions_new(2);
-        struct incoming a = reaction("7", "👍", "1"), b = reaction("7", "👍", "2"), c = reaction("7", "👍", "3");
+        struct incoming a = reaction("7", "👍", "1"), b = reaction("7", "👍", "2"),
+                        c = reaction("7", "👍", "3");
 
         (void)state;
         reactions_count(r, &a, NOON);
@@ -279,22 +290,25 @@ static void a_budget_that_is_used_up_is_told_once_and_is_back_tomorrow(void **st
         (void)state;
         a.budget_microusd = 2000000;
         open_with(&f,
-                  "[{\"name\": \"dear\", \"when\": {\"text\": \"^draw\"}, \"budget\": {\"usdPerDay\": 0.5}},"
-                  " {\"name\": \"rest\"}]",
+                  "[{\"name\": \"dear\", \"when\": {\"text\": \"^draw\"}, \"budget\": "
+                  "{\"usdPerDay\": 0.5}}, {\"name\": \"rest\"}]",
                   a);
         spend(&f, "dear", 499999);
         hear(&f, &in);
         assert_string_equal(last_row(&f), "done");
         spend(&f, "dear", 1);
         hear(&f, &in);
-        assert_string_equal(last_row(&f),
-                            "skipped: the turns of rule 'dear' have cost $0.50 today, its budget is "
-                            "$0.50 (budget.usdPerDay)");
+        assert_string_equal(
+                last_row(&f),
+                "skipped: the turns of rule 'dear' have cost $0.50 today, its budget is $0.50 "
+                "(budget.usdPerDay)");
         hear(&f, &in);
-        assert_int_equal(rig_count(f.rig, "SELECT count(*) FROM deliveries WHERE turn IS NULL OR turn = 0"),
-                         1);
-        assert_non_null(strstr(rig_text(f.rig, "SELECT payload FROM deliveries ORDER BY id DESC LIMIT 1"),
-                               "used up what I may spend today"));
+        assert_int_equal(
+                rig_count(f.rig, "SELECT count(*) FROM deliveries WHERE turn IS NULL OR turn = 0"),
+                1);
+        assert_non_null(
+                strstr(rig_text(f.rig, "SELECT payload FROM deliveries ORDER BY id DESC LIMIT 1"),
+                       "used up what I may spend today"));
         in.text = "hello"; /* the other rule goes on, until the adapter's is used up */
         hear(&f, &in);
         assert_string_equal(last_row(&f), "done");
@@ -369,10 +383,11 @@ static void turns_under_way_count_as_much_as_their_agent_cost_lately(void **stat
         ask(&f, "c");
         assert_string_equal(
                 last_row(&f),
-                "skipped: the turns of rule 'dear' have cost $0.30 today and 2 that have not ended "
-                "are expected to cost $0.80, its budget is $1.00 (budget.usdPerDay)");
-        assert_non_null(strstr(rig_text(f.rig, "SELECT payload FROM deliveries ORDER BY id DESC LIMIT 1"),
-                               "Please try again in a few minutes"));
+                "skipped: the turns of rule 'dear' have cost $0.30 today and 2 that have not "
+                "ended are expected to cost $0.80, its budget is $1.00 (budget.usdPerDay)");
+        assert_non_null(
+                strstr(rig_text(f.rig, "SELECT payload FROM deliveries ORDER BY id DESC LIMIT 1"),
+                       "Please try again in a few minutes"));
         rig_answer(f.rig, 0, "for nothing"); /* what it was expected to cost is free again */
         rig_until(f.rig, &f.rig->ended, 1);
         ask(&f, "c");
@@ -423,7 +438,9 @@ static bool admitted(struct dispatch *d, const char *trace, bool joins)
         return yes;
 }
 
-/* Clients may give the same trace to many messages, turns may end that nobody began, and days pass. */
+/*
+ * Clients may give the same trace to many messages, turns may end that nobody began, and days pass.
+ */
 static void what_is_expected_is_counted_once_for_each_turn(void **state)
 {
         struct dispatch *d = rig_dispatch("[{\"name\": \"dear\"}]", rig_adapter());
@@ -447,12 +464,12 @@ static void what_is_expected_is_counted_once_for_each_turn(void **state)
         for (int i = 0; i < 3; i++)
                 assert_true(admitted(d, "u", false));
         assert_false(admitted(d, "u", false));
-        dispatch_set_clock(
-                d,
-                NOON + (int64_t)43200 * SECONDS); /* midnight: what was spent is forgotten, not what runs */
+        /* midnight: what was spent is forgotten, not what runs */
+        dispatch_set_clock(d, NOON + (int64_t)43200 * SECONDS);
         assert_true(admitted(d, "u", false));
         assert_false(admitted(d, "u", false));
-        dispatch_set_clock(d, NOON + (int64_t)3 * 86400 * SECONDS); /* nobody told us of their end */
+        /* nobody told us of their end */
+        dispatch_set_clock(d, NOON + (int64_t)3 * 86400 * SECONDS);
         run.trace = "other";
         dispatch_ended(d, &run, &nothing);
         for (int i = 0; i < 4; i++)
@@ -469,14 +486,18 @@ static void who_reads_along_is_never_told_anything(void **state)
 
         (void)state;
         a.rate = (struct turn_rate){ 1, 60 };
-        open_with(&f, "[{\"name\": \"room\", \"mode\": \"ambient\", \"when\": {\"channel\": \"456\"}}]", a);
-        f.rig->recalls[0] = (struct rig_line){ .id = "1", .sender = "7", .name = "Ann", .text = "hello" };
+        open_with(&f,
+                  "[{\"name\": \"room\", \"mode\": \"ambient\", \"when\": {\"channel\": \"456\"}}]",
+                  a);
+        f.rig->recalls[0] =
+                (struct rig_line){ .id = "1", .sender = "7", .name = "Ann", .text = "hello" };
         f.rig->recall_count = 1;
         hear(&f, &in);
         hear(&f, &in);
         assert_non_null(strstr(last_row(&f), "the sender caused 1 turns"));
-        assert_int_equal(rig_count(f.rig, "SELECT count(*) FROM deliveries WHERE payload LIKE '%Too many%'"),
-                         0);
+        assert_int_equal(
+                rig_count(f.rig, "SELECT count(*) FROM deliveries WHERE payload LIKE '%Too many%'"),
+                0);
         close_all(&f);
 }
 

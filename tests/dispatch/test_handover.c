@@ -23,11 +23,13 @@ static int teardown(void **state)
         return 0;
 }
 
-static enum error_kind pause_at(struct desk_rig *g, const char *channel, const char *thread, int64_t until_ms)
+static enum error_kind pause_at(struct desk_rig *g, const char *channel, const char *thread,
+                                int64_t until_ms)
 {
-        struct handover_pause p = {
-                .place = { "tg", channel, thread }, .by = "Ann", .reason = "a refund", .until_ms = until_ms
-        };
+        struct handover_pause p = { .place = { "tg", channel, thread },
+                                    .by = "Ann",
+                                    .reason = "a refund",
+                                    .until_ms = until_ms };
         struct desk_outcome o = { 0 };
 
         handover_pause(g->desk->handover, &p, desk_rig_done, &o);
@@ -45,7 +47,9 @@ static enum error_kind resume_at(struct desk_rig *g, const char *channel, const 
 
 static struct decision decide(struct desk_rig *g, const char *channel, const char *thread)
 {
-        struct incoming in = { .adapter = "tg", .channel = channel, .thread = thread, .text = "hello" };
+        struct incoming in = {
+                .adapter = "tg", .channel = channel, .thread = thread, .text = "hello"
+        };
         struct decision out = { 0 };
 
         dispatch_decide(g->dispatch, &in, &out);
@@ -119,7 +123,8 @@ static void a_command_counts_from_its_decision_on_and_is_written_with_it(void **
         struct decision out = { 0 };
 
         assert_true(handover_pause_with(g->desk->handover, &p, &out));
-        assert_false(decide(g, "7", NULL).trigger); /* what follows in the same breath is not answered */
+        /* what follows in the same breath is not answered */
+        assert_false(decide(g, "7", NULL).trigger);
         desk_rig_commit(g, &out);
         desk_rig_restart(g);
         assert_false(decide(g, "7", NULL).trigger);
@@ -133,14 +138,16 @@ static void a_command_counts_from_its_decision_on_and_is_written_with_it(void **
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(a_paused_chat_is_stored_and_remembered_but_not_answered,
-                                                setup, teardown),
-                cmocka_unit_test_setup_teardown(a_channel_is_paused_with_its_threads_and_a_thread_alone,
-                                                setup, teardown),
+                cmocka_unit_test_setup_teardown(
+                        a_paused_chat_is_stored_and_remembered_but_not_answered, setup, teardown),
+                cmocka_unit_test_setup_teardown(
+                        a_channel_is_paused_with_its_threads_and_a_thread_alone, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_pause_outlives_the_process, setup, teardown),
-                cmocka_unit_test_setup_teardown(a_pause_ends_by_itself_at_its_time, setup, teardown),
-                cmocka_unit_test_setup_teardown(a_command_counts_from_its_decision_on_and_is_written_with_it,
-                                                setup, teardown),
+                cmocka_unit_test_setup_teardown(a_pause_ends_by_itself_at_its_time, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(
+                        a_command_counts_from_its_decision_on_and_is_written_with_it, setup,
+                        teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

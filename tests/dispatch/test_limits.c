@@ -17,7 +17,8 @@
 static const struct limits_who ann = { "tg", "c", "ann" };
 static const struct turn_rate two_a_minute = { 2, 60 };
 
-static bool take(struct limits *l, const struct limits_who *who, struct turn_rate rate, int64_t now_ms)
+static bool take(struct limits *l, const struct limits_who *who, struct turn_rate rate,
+                 int64_t now_ms)
 {
         if (limits_wait_ms(l, who, rate, now_ms) > 0)
                 return false;
@@ -170,7 +171,8 @@ static void a_pattern_has_fewer_steps_than_the_library_would_allow(void **state)
 
         (void)state;
         assert_int_equal(pattern_find(p, "aaaaaaaa!"), 0);
-        assert_int_equal(pattern_find(p, "aaaaaaaaaaaaaaaaaaaa!"), -1); /* a million: not tried to the end */
+        /* a million: not tried to the end */
+        assert_int_equal(pattern_find(p, "aaaaaaaaaaaaaaaaaaaa!"), -1);
         pattern_free(p);
 }
 

@@ -1,4 +1,7 @@
-/* Software that has shown a key may name the agent it wants; on a chat platform such a wish means nothing. */
+/*
+ * Software that has shown a key may name the agent it wants; on a chat platform such a wish means
+ * nothing.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,9 +65,11 @@ static void the_wish_survives_in_the_journal(void **state)
         struct incoming in = {
                 .adapter = "api", .key = "k", .channel = "c", .text = "hello", .agent = "expert"
         };
-        struct bus_event e = {
-                .seq = 1, .type = EVENT_MESSAGE_RECEIVED, .adapter = "api", .channel = "c", .key = "k"
-        };
+        struct bus_event e = { .seq = 1,
+                               .type = EVENT_MESSAGE_RECEIVED,
+                               .adapter = "api",
+                               .channel = "c",
+                               .key = "k" };
         struct incoming *copy = incoming_dup(&in), *back;
         struct error err;
         struct buf payload;

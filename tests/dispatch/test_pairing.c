@@ -163,7 +163,8 @@ static void strangers_cannot_make_us_talk_much(void **state)
         assert_non_null(strstr(out.reason, "20 codes wait on this adapter already"));
         out = desk_rig_dm(g, "dc", "7", "hello"); /* another adapter has its own places */
         assert_non_null(out.notice);
-        assert_int_equal(desk_rig_count(g, "SELECT count(*) FROM pairings"), PAIRING_WAITING_MAX + 1);
+        assert_int_equal(desk_rig_count(g, "SELECT count(*) FROM pairings"),
+                         PAIRING_WAITING_MAX + 1);
 }
 
 static void whoever_is_denied_stays_out_and_hears_nothing_more(void **state)
@@ -205,18 +206,19 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(
-                        whoever_shows_his_code_to_the_operator_is_let_in_at_once_and_for_good, setup,
-                        teardown),
-                cmocka_unit_test_setup_teardown(the_code_is_told_once_and_outlives_the_process, setup,
+                        whoever_shows_his_code_to_the_operator_is_let_in_at_once_and_for_good,
+                        setup, teardown),
+                cmocka_unit_test_setup_teardown(the_code_is_told_once_and_outlives_the_process,
+                                                setup, teardown),
+                cmocka_unit_test_setup_teardown(a_code_is_over_after_its_hour_and_a_new_one_is_told,
+                                                setup, teardown),
+                cmocka_unit_test_setup_teardown(strangers_cannot_make_us_talk_much, setup,
                                                 teardown),
-                cmocka_unit_test_setup_teardown(a_code_is_over_after_its_hour_and_a_new_one_is_told, setup,
-                                                teardown),
-                cmocka_unit_test_setup_teardown(strangers_cannot_make_us_talk_much, setup, teardown),
-                cmocka_unit_test_setup_teardown(whoever_is_denied_stays_out_and_hears_nothing_more, setup,
-                                                teardown),
+                cmocka_unit_test_setup_teardown(whoever_is_denied_stays_out_and_hears_nothing_more,
+                                                setup, teardown),
                 cmocka_unit_test_setup_teardown(
-                        nobody_is_told_a_code_where_pairing_is_not_wanted_or_in_a_dry_run, setup_closed,
-                        teardown),
+                        nobody_is_told_a_code_where_pairing_is_not_wanted_or_in_a_dry_run,
+                        setup_closed, teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

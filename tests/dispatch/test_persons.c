@@ -53,7 +53,8 @@ static struct outcome change(struct desk_rig *g, struct person_change c)
 
 static struct outcome merge(struct desk_rig *g, int64_t source, int64_t target)
 {
-        return change(g, (struct person_change){ .what = PERSON_MERGE, .source = source, .target = target });
+        return change(g, (struct person_change){
+                                 .what = PERSON_MERGE, .source = source, .target = target });
 }
 
 static struct outcome unlink_account(struct desk_rig *g, const char *platform, const char *user)
@@ -104,12 +105,14 @@ static void whoever_is_let_in_is_noted_once_with_his_names(void **state)
         assert_true(let_in(g, "dc", "7"));
         assert_int_not_equal(person(g, "discord", "7"), person(g, "telegram", "7"));
         assert_int_equal(desk_rig_count(g, "SELECT count(*) FROM identities WHERE name = '7'"), 2);
-        assert_int_equal(desk_rig_count(g, "SELECT count(*) FROM identity_chats WHERE channel = '7'"), 2);
+        assert_int_equal(
+                desk_rig_count(g, "SELECT count(*) FROM identity_chats WHERE channel = '7'"), 2);
         desk_rig_restart(g);
         assert_true(person(g, "discord", "7") > 0);
         assert_true(let_in(g, "tg", "7"));
         assert_int_equal(desk_rig_count(g, "SELECT count(*) FROM persons"), 2);
-        assert_int_equal(desk_rig_count(g, "SELECT count(*) FROM identities WHERE last_seen_ms > 1"), 2);
+        assert_int_equal(
+                desk_rig_count(g, "SELECT count(*) FROM identities WHERE last_seen_ms > 1"), 2);
 }
 
 static void strangers_bots_and_dry_runs_leave_no_trace(void **state)
@@ -186,8 +189,10 @@ static void an_admin_may_be_a_person(void **state)
         assert_non_null(strstr(desk_rig_dm(g, "dc", "10", "/pause").notice, "Only admins"));
         assert_null(strstr(desk_rig_dm(g, "dc", "10", "/help").notice, "/pause"));
         assert_non_null(strstr(desk_rig_dm(g, "dc", "9", "/help").notice, "/pause"));
-        assert_non_null(strstr(desk_rig_dm(g, "dc", "9", "/pause").notice, "The agent is silent here"));
-        assert_non_null(strstr(desk_rig_dm(g, "tg", "7", "/pause").notice, "The agent is silent here"));
+        assert_non_null(
+                strstr(desk_rig_dm(g, "dc", "9", "/pause").notice, "The agent is silent here"));
+        assert_non_null(
+                strstr(desk_rig_dm(g, "tg", "7", "/pause").notice, "The agent is silent here"));
 }
 
 static void a_deny_of_one_identity_keeps_the_whole_person_out(void **state)
@@ -223,14 +228,16 @@ static void a_merge_keeps_rules_and_history_and_is_taken_back_by_unlinking(void 
         other = person(g, "discord", "9");
         rule = add_rule(g, (struct access_rule){ .person = other, .deny = true });
         assert_int_equal(merge(g, other, me).kind, ERR_NONE);
-        assert_non_null(
-                access_rules_find(g->desk->access, rule)); /* the rule is still there, and still means him */
+        /* the rule is still there, and still means him */
+        assert_non_null(access_rules_find(g->desk->access, rule));
         assert_false(let_in(g, "dc", "9"));
         assert_false(let_in(g, "tg", "7"));
         assert_int_equal(persons_current(g->desk->persons, other), me);
         assert_int_equal(merge(g, other, me).kind, ERR_CONFLICT);
         assert_int_equal(desk_rig_count(g, "SELECT count(*) FROM identities WHERE person = 1"), 2);
-        assert_int_equal(desk_rig_count(g, "SELECT count(*) FROM journal WHERE type = 'identity.merged'"), 1);
+        assert_int_equal(
+                desk_rig_count(g, "SELECT count(*) FROM journal WHERE type = 'identity.merged'"),
+                1);
         /* a further merge: the alias follows */
         assert_int_equal(merge(g, me, person(g, "discord", "10")).kind, ERR_NONE);
         assert_int_equal(persons_current(g->desk->persons, other), 3);
@@ -246,9 +253,11 @@ static void a_merge_keeps_rules_and_history_and_is_taken_back_by_unlinking(void 
         assert_int_equal(person(g, "telegram", "7"), 3);
         assert_int_equal(unlink_account(g, "telegram", "7").result.person, me);
         assert_int_equal(unlink_account(g, "telegram", "7").kind, ERR_CONFLICT);
-        assert_int_equal(desk_rig_count(g, "SELECT count(*) FROM persons WHERE merged_into IS NOT NULL"), 0);
-        assert_int_equal(desk_rig_count(g, "SELECT count(*) FROM journal WHERE type = 'identity.unlinked'"),
-                         2);
+        assert_int_equal(
+                desk_rig_count(g, "SELECT count(*) FROM persons WHERE merged_into IS NOT NULL"), 0);
+        assert_int_equal(
+                desk_rig_count(g, "SELECT count(*) FROM journal WHERE type = 'identity.unlinked'"),
+                2);
 }
 
 static void what_was_merged_into_somebody_who_leaves_stays(void **state)
@@ -262,7 +271,8 @@ static void what_was_merged_into_somebody_who_leaves_stays(void **state)
         merge(g, 2, 3);
         assert_int_equal(unlink_account(g, "telegram", "2").kind, ERR_NONE);
         assert_int_equal(person(g, "telegram", "1"), 3);
-        assert_int_equal(persons_current(g->desk->persons, 1), 3); /* a rule about 1 still means identity 1 */
+        /* a rule about 1 still means identity 1 */
+        assert_int_equal(persons_current(g->desk->persons, 1), 3);
         assert_int_equal(person(g, "telegram", "2"), 2);
         desk_rig_restart(g);
         assert_int_equal(persons_current(g->desk->persons, 1), 3);
@@ -337,11 +347,13 @@ static void two_accounts_become_one_person_by_a_code_typed_in_each(void **state)
         assert_non_null(strstr(out.notice, "Done: "));
         assert_true(person(g, "telegram", "7") > 0);
         assert_int_equal(person(g, "discord", "9"), person(g, "telegram", "7"));
-        assert_non_null(strstr(desk_rig_dm(g, "dc", "10", line).notice, "This is no code")); /* used up */
+        /* used up */
+        assert_non_null(strstr(desk_rig_dm(g, "dc", "10", line).notice, "This is no code"));
         snprintf(line, sizeof(line), "%s", ask_code(g, "tg", "7"));
         assert_non_null(strstr(desk_rig_dm(g, "dc", "9", line).notice, "I know already"));
         snprintf(line, sizeof(line), "%s", ask_code(g, "tg", "7"));
-        assert_non_null(strstr(desk_rig_dm(g, "tg", "7", line).notice, "This is no code")); /* his own */
+        /* his own */
+        assert_non_null(strstr(desk_rig_dm(g, "tg", "7", line).notice, "This is no code"));
         assert_true(desk_rig_dm(g, "tg", "7", "/linked list?").trigger);
         assert_true(desk_rig_group(g, "tg", "8", "/link").trigger ==
                     desk_rig_group(g, "tg", "8", "hello").trigger);
@@ -395,8 +407,9 @@ static void a_link_that_is_one_too_many_is_not_confirmed(void **state)
         for (int i = 1; i < PERSON_MAX_IDENTITIES; i++) {
                 snprintf(sender, sizeof(sender), "%d", 100 + i);
                 let_in(g, "dc", sender);
-                assert_int_equal(merge(g, person(g, "discord", sender), person(g, "telegram", "7")).kind,
-                                 ERR_NONE);
+                assert_int_equal(
+                        merge(g, person(g, "discord", sender), person(g, "telegram", "7")).kind,
+                        ERR_NONE);
         }
         snprintf(line, sizeof(line), "%s", ask_code(g, "tg", "7"));
         assert_non_null(strstr(desk_rig_dm(g, "dc", "9", line).notice, "at most 20"));
@@ -437,7 +450,9 @@ static void a_rule_may_be_about_a_person_and_a_merge_keeps_it(void **state)
 
         let_in(g, "tg", "7");
         let_in(g, "dc", "9");
-        desk_rig_reload(g, "[{\"name\":\"his\",\"when\":{\"sender\":\"person:per-2\"}},{\"name\":\"all\"}]");
+        desk_rig_reload(
+                g,
+                "[{\"name\":\"his\",\"when\":{\"sender\":\"person:per-2\"}},{\"name\":\"all\"}]");
         assert_string_equal(desk_rig_dm(g, "tg", "7", "hi").rule, "all");
         assert_string_equal(desk_rig_dm(g, "dc", "9", "hi").rule, "his");
         merge(g, 2, 1);

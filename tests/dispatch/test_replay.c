@@ -1,4 +1,7 @@
-/* The same events, decided again by another configuration: only the difference the configuration makes is told. */
+/*
+ * The same events, decided again by another configuration: only the difference the configuration
+ * makes is told.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -120,14 +123,16 @@ static void what_would_be_different_is_told_and_counted(void **state)
         hear(&f, "7", "hello", true);
         hear(&f, "7", "more", false);
         replay(&f,
-               "[{\"name\": \"food\", \"when\": {\"text\": \"lunch\"}}, {\"name\": \"talk\", \"when\": "
-               "{\"mention\": true}}]",
+               "[{\"name\": \"food\", \"when\": {\"text\": \"lunch\"}}, {\"name\": \"talk\", "
+               "\"when\": {\"mention\": true}}]",
                a);
         assert_string_equal(f.told, "lunch?: - -> food\nmore: talk -> -\n");
         assert_int_equal(f.sum.begins, 1);
         assert_int_equal(f.sum.ends, 1);
         assert_int_equal(f.sum.moves, 0);
-        replay(&f, "[{\"name\": \"renamed\", \"when\": {\"mention\": true, \"conversation\": true}}]", a);
+        replay(&f,
+               "[{\"name\": \"renamed\", \"when\": {\"mention\": true, \"conversation\": true}}]",
+               a);
         assert_string_equal(f.told, "hello: talk -> renamed\nmore: talk -> renamed\n");
         assert_int_equal(f.sum.moves, 2);
         close_all(&f);
@@ -137,7 +142,8 @@ static void what_would_be_different_is_told_and_counted(void **state)
 static int set_back(struct store_tx *tx, void *arg, struct error *err)
 {
         (void)arg;
-        if (store_run(store_prepare(tx, "UPDATE trigger_log SET time_ms = time_ms - 100000"), err) < 0)
+        if (store_run(store_prepare(tx, "UPDATE trigger_log SET time_ms = time_ms - 100000"), err) <
+            0)
                 return -1;
         return store_run(store_prepare(tx, "UPDATE turns SET ended_ms = ended_ms - 100000"), err);
 }
@@ -182,9 +188,10 @@ static void only_what_came_later_is_told_but_what_came_before_counts(void **stat
         close_all(&f);
 }
 
-static const char row_count[] = "SELECT (SELECT count(*) FROM turns) + (SELECT count(*) FROM deliveries)"
-                                " + (SELECT count(*) FROM journal) + (SELECT count(*) FROM identities)"
-                                " + (SELECT sum(active_ms) FROM windows)";
+static const char row_count[] =
+        "SELECT (SELECT count(*) FROM turns) + (SELECT count(*) FROM deliveries)"
+        " + (SELECT count(*) FROM journal) + (SELECT count(*) FROM identities)"
+        " + (SELECT sum(active_ms) FROM windows)";
 
 static void nothing_is_written(void **state)
 {

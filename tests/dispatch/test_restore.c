@@ -29,7 +29,9 @@ static struct dispatch *dispatch_with(int64_t turns)
 
 static bool admitted(struct dispatch *d, const char *channel, const char *sender)
 {
-        struct incoming in = { .adapter = "j", .channel = channel, .sender_id = sender, .text = "hello" };
+        struct incoming in = {
+                .adapter = "j", .channel = channel, .sender_id = sender, .text = "hello"
+        };
         struct decision out;
 
         dispatch_decide(d, &in, &out);
@@ -79,7 +81,8 @@ static int find(struct store_tx *tx, void *arg, struct error *err)
 static int forget_contents(struct store_tx *tx, void *arg, struct error *err)
 {
         (void)arg;
-        return store_run(store_prepare(tx, "UPDATE journal SET payload = '{}' WHERE key IS NOT NULL"), err);
+        return store_run(
+                store_prepare(tx, "UPDATE journal SET payload = '{}' WHERE key IS NOT NULL"), err);
 }
 
 static void an_event_of_the_journal_can_be_tried_again(void **state)
@@ -123,11 +126,11 @@ static struct incoming *read_event(const char *text, struct error *err)
 static void a_written_event_is_read_as_the_api_shows_it(void **state)
 {
         struct error err = { 0 };
-        struct incoming *in =
-                read_event("{\"id\": \"evt-3\", \"type\": \"reaction.received\", \"instanceId\": \"tg\","
-                           " \"channel\": \"c\", \"threadId\": \"t\", \"payload\": {\"chatType\": \"dm\","
-                           " \"emoji\": \"👍\", \"sender\": {\"id\": \"7\", \"isBot\": true}, \"hops\": 2}}",
-                           &err);
+        struct incoming *in = read_event(
+                "{\"id\": \"evt-3\", \"type\": \"reaction.received\", \"instanceId\": \"tg\", "
+                "\"channel\": \"c\", \"threadId\": \"t\", \"payload\": {\"chatType\": \"dm\", "
+                "\"emoji\": \"👍\", \"sender\": {\"id\": \"7\", \"isBot\": true}, \"hops\": 2}}",
+                &err);
 
         (void)state;
         assert_non_null(in);

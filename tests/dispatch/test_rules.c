@@ -24,7 +24,9 @@ static struct access *open_access(void)
         return access_new(&(struct access_lists){ .dm = &everybody, .allow = &everybody });
 }
 
-/* A dispatch that knows a chat platform open to everybody, a trusted terminal, and the given rules. */
+/*
+ * A dispatch that knows a chat platform open to everybody, a trusted terminal, and the given rules.
+ */
 static struct dispatch *dispatch_with(const char *rules_json, const char *only_agent)
 {
         struct dispatch_adapter *adapters = mem_array(2, sizeof(*adapters));
@@ -39,8 +41,9 @@ static struct dispatch *dispatch_with(const char *rules_json, const char *only_a
         count = json_array_size(settings_source_root(src));
         rules = mem_array(count, sizeof(*rules));
         for (size_t i = 0; i < count; i++)
-                assert_int_equal(
-                        rule_read(src, i, json_array_get(settings_source_root(src), i), &rules[i], &err), 0);
+                assert_int_equal(rule_read(src, i, json_array_get(settings_source_root(src), i),
+                                           &rules[i], &err),
+                                 0);
         settings_source_free(src);
         adapters[0] = (struct dispatch_adapter){ .name = mem_strdup("discord-mybot"),
                                                  .platform = mem_strdup("discord"),
@@ -199,10 +202,10 @@ static void rules_about_others_do_not_silence_a_trusted_adapter(void **state)
 static void the_first_rule_that_matches_wins(void **state)
 {
         struct dispatch *d = dispatch_with(
-                "[{\"name\": \"one\", \"when\": {\"channel\": [\"1\", \"2\"]}, \"agent\": \"a\"},"
-                " {\"name\": \"two\", \"when\": {\"channel\": \"45*\"}, \"agent\": \"b\","
-                "  \"debounceMs\": 5, \"debounceMaxMs\": 50},"
-                " {\"name\": \"three\", \"agent\": \"c\"}]",
+                "[{\"name\": \"one\", \"when\": {\"channel\": [\"1\", \"2\"]}, \"agent\": "
+                "\"a\"}, {\"name\": \"two\", \"when\": {\"channel\": \"45*\"}, \"agent\": \"b\",  "
+                "\"debounceMs\": 5, \"debounceMaxMs\": 50}, {\"name\": \"three\", \"agent\": "
+                "\"c\"}]",
                 NULL);
         struct incoming in = message();
         struct decision out;
@@ -219,10 +222,10 @@ static void the_first_rule_that_matches_wins(void **state)
 
 static void dm_mention_and_reply_are_alternatives_and_the_rest_holds_together(void **state)
 {
-        struct dispatch *d =
-                dispatch_with("[{\"name\": \"people\", \"when\": {\"adapter\": \"discord-*\", \"dm\": true,"
-                              " \"mention\": true, \"sender\": [\"7\", \"8\"]}, \"agent\": \"a\"}]",
-                              NULL);
+        struct dispatch *d = dispatch_with(
+                "[{\"name\": \"people\", \"when\": {\"adapter\": \"discord-*\", \"dm\": true, "
+                "\"mention\": true, \"sender\": [\"7\", \"8\"]}, \"agent\": \"a\"}]",
+                NULL);
         struct incoming in = message();
         struct decision out;
 
@@ -245,10 +248,10 @@ static void dm_mention_and_reply_are_alternatives_and_the_rest_holds_together(vo
 
 static void a_rule_that_says_off_is_silent_and_says_so(void **state)
 {
-        struct dispatch *d =
-                dispatch_with("[{\"name\": \"quiet\", \"when\": {\"channel\": \"456\"}, \"mode\": \"off\"},"
-                              " {\"name\": \"all\", \"agent\": \"a\"}]",
-                              NULL);
+        struct dispatch *d = dispatch_with(
+                "[{\"name\": \"quiet\", \"when\": {\"channel\": \"456\"}, \"mode\": \"off\"}, "
+                "{\"name\": \"all\", \"agent\": \"a\"}]",
+                NULL);
         struct incoming in = message();
         struct decision out;
 
@@ -264,8 +267,8 @@ static void other_events_trigger_only_by_a_rule_that_names_them(void **state)
 {
         struct dispatch *plain = dispatch_with(no_rules, "assistant");
         struct dispatch *d = dispatch_with(
-                "[{\"name\": \"messages\", \"agent\": \"a\"},"
-                " {\"name\": \"reactions\", \"when\": {\"event\": \"reaction.*\"}, \"agent\": \"b\"}]",
+                "[{\"name\": \"messages\", \"agent\": \"a\"}, {\"name\": \"reactions\", "
+                "\"when\": {\"event\": \"reaction.*\"}, \"agent\": \"b\"}]",
                 NULL);
         static const char *const changes[] = { EVENT_MESSAGE_EDITED, EVENT_MESSAGE_DELETED };
         struct incoming in = message();
@@ -277,7 +280,8 @@ static void other_events_trigger_only_by_a_rule_that_names_them(void **state)
         in.chat = CHAT_DM;
         dispatch_decide(plain, &in, &out);
         assert_false(out.trigger);
-        assert_string_equal(out.reason, "event 'reaction.received' triggers only by a rule that names it");
+        assert_string_equal(out.reason,
+                            "event 'reaction.received' triggers only by a rule that names it");
         dispatch_decide(d, &in, &out);
         assert_true(out.trigger);
         assert_string_equal(out.rule, "reactions");
@@ -298,8 +302,10 @@ static void other_events_trigger_only_by_a_rule_that_names_them(void **state)
 static void a_bot_is_heard_only_where_a_rule_names_it(void **state)
 {
         struct dispatch *plain = dispatch_with(no_rules, "assistant");
-        struct dispatch *star = dispatch_with("[{\"when\": {\"sender\": \"*\"}, \"agent\": \"a\"}]", NULL);
-        struct dispatch *named = dispatch_with("[{\"when\": {\"sender\": \"7\"}, \"agent\": \"a\"}]", NULL);
+        struct dispatch *star =
+                dispatch_with("[{\"when\": {\"sender\": \"*\"}, \"agent\": \"a\"}]", NULL);
+        struct dispatch *named =
+                dispatch_with("[{\"when\": {\"sender\": \"7\"}, \"agent\": \"a\"}]", NULL);
         struct incoming in = message();
         struct decision out;
 
@@ -322,9 +328,10 @@ static void a_bot_is_heard_only_where_a_rule_names_it(void **state)
 static void old_backlog_is_expired_unless_the_rule_allows_it(void **state)
 {
         struct dispatch *d = dispatch_with("[{\"agent\": \"a\"}]", NULL);
-        struct dispatch *patient = dispatch_with("[{\"agent\": \"a\", \"maxAgeSeconds\": 0}]", NULL);
-        struct dispatch *hasty =
-                dispatch_with("[{\"name\": \"hasty\", \"agent\": \"a\", \"maxAgeSeconds\": 10}]", NULL);
+        struct dispatch *patient =
+                dispatch_with("[{\"agent\": \"a\", \"maxAgeSeconds\": 0}]", NULL);
+        struct dispatch *hasty = dispatch_with(
+                "[{\"name\": \"hasty\", \"agent\": \"a\", \"maxAgeSeconds\": 10}]", NULL);
         struct incoming in = message();
         struct decision out;
 
@@ -369,11 +376,11 @@ static void a_missing_agent_or_adapter_is_a_reason(void **state)
 static void an_explanation_says_why_each_rule_did_or_did_not_match(void **state)
 {
         struct dispatch *d = dispatch_with(
-                "[{\"name\": \"a\", \"when\": {\"adapter\": [\"x\", \"y-*\"]}, \"agent\": \"a\"},"
-                " {\"name\": \"b\", \"when\": {\"thread\": \"*\"}, \"agent\": \"a\"},"
-                " {\"name\": \"c\", \"when\": {\"dm\": true, \"reply\": true}, \"agent\": \"a\"},"
-                " {\"name\": \"d\", \"when\": {\"event\": []}, \"agent\": \"a\"},"
-                " {\"name\": \"e\", \"agent\": \"a\"}, {\"name\": \"f\", \"agent\": \"b\"}]",
+                "[{\"name\": \"a\", \"when\": {\"adapter\": [\"x\", \"y-*\"]}, \"agent\": "
+                "\"a\"}, {\"name\": \"b\", \"when\": {\"thread\": \"*\"}, \"agent\": \"a\"}, "
+                "{\"name\": \"c\", \"when\": {\"dm\": true, \"reply\": true}, \"agent\": \"a\"}, "
+                "{\"name\": \"d\", \"when\": {\"event\": []}, \"agent\": \"a\"}, {\"name\": "
+                "\"e\", \"agent\": \"a\"}, {\"name\": \"f\", \"agent\": \"b\"}]",
                 NULL);
         static const char *const whys[] = { "adapter 'discord-mybot' is not 'x' or 'y-*'",
                                             "there is no thread, wanted is '*'",
@@ -408,17 +415,21 @@ static void a_mistake_in_a_rule_is_told_with_its_line(void **state)
 {
         static const char text[] = "[\n{},\n{ \"when\": {\n  \"chanel\": \"1\" } }]";
         struct error err = { 0 };
-        struct settings_source *src = settings_source_new("config.json", NULL, text, strlen(text), &err);
+        struct settings_source *src =
+                settings_source_new("config.json", NULL, text, strlen(text), &err);
         struct rule r;
 
         (void)state;
-        assert_int_equal(rule_read(src, 1, json_array_get(settings_source_root(src), 1), &r, &err), -1);
+        assert_int_equal(rule_read(src, 1, json_array_get(settings_source_root(src), 1), &r, &err),
+                         -1);
         assert_int_equal(err.kind, ERR_INVALID);
         assert_non_null(strstr(err.text, "unknown key 'chanel' (did you mean 'channel'?)"));
         settings_source_free(src);
 }
 
-/* Does a dispatch with this one rule answer the event? When not, the rule's own reason is compared. */
+/*
+ * Does a dispatch with this one rule answer the event? When not, the rule's own reason is compared.
+ */
 static void expect(const char *when, const struct incoming *in, const char *why_not)
 {
         char *rules = mem_printf("[{\"when\": %s, \"agent\": \"a\"}]", when);
@@ -433,7 +444,8 @@ static void expect(const char *when, const struct incoming *in, const char *why_
         assert_non_null(j);
         assert_string_equal(json_str(json_array_get(json_object_get(j, "rules"), 0), "why", ""),
                             why_not ? why_not : "all conditions hold");
-        assert_int_equal(json_flag(json_object_get(j, "decision"), "trigger", false), why_not == NULL);
+        assert_int_equal(json_flag(json_object_get(j, "decision"), "trigger", false),
+                         why_not == NULL);
         json_decref(j);
         buf_release(&text);
         dispatch_free(d);
@@ -506,7 +518,8 @@ static void a_mention_pattern_counts_as_a_mention(void **state)
         (void)state;
         in.text = "hey Robo, what is up";
         expect("{\"mention\": true, \"mentionPattern\": \"\\\\brobo\\\\b\"}", &in, NULL);
-        expect("{\"mentionPattern\": \"jarvis\"}", &in, "the message is not a text with a 'mentionPattern'");
+        expect("{\"mentionPattern\": \"jarvis\"}", &in,
+               "the message is not a text with a 'mentionPattern'");
         in.is_mention = true;
         expect("{\"mention\": true, \"mentionPattern\": \"jarvis\"}", &in, NULL);
 }
@@ -518,7 +531,8 @@ static void the_bot_policy_says_which_bots_are_heard(void **state)
         (void)state;
         in.sender_is_bot = true;
         expect("{\"bots\": \"none\"}", &in, "the sender '7' is a bot that the rule does not name");
-        expect("{\"bots\": \"mentions\"}", &in, "the sender '7' is a bot and does not address this one");
+        expect("{\"bots\": \"mentions\"}", &in,
+               "the sender '7' is a bot and does not address this one");
         expect("{\"bots\": \"all\"}", &in, NULL);
         expect("{\"bots\": \"all\", \"sender\": \"8\"}", &in, "sender '7' is not '8'");
         in.is_reply = true;
@@ -528,8 +542,10 @@ static void the_bot_policy_says_which_bots_are_heard(void **state)
 static void hours_hold_by_the_clock_of_their_zone(void **state)
 {
         struct incoming in = message();
-        static const char rule[] = "{\"hours\": \"mon-fri 09:00-17:00\", \"timezone\": \"Europe/Berlin\"}";
-        char *patient = mem_printf("[{\"when\": %s, \"agent\": \"a\", \"maxAgeSeconds\": 0}]", rule);
+        static const char rule[] =
+                "{\"hours\": \"mon-fri 09:00-17:00\", \"timezone\": \"Europe/Berlin\"}";
+        char *patient =
+                mem_printf("[{\"when\": %s, \"agent\": \"a\", \"maxAgeSeconds\": 0}]", rule);
         struct dispatch *d = dispatch_with(patient, NULL);
         struct decision out;
 
@@ -550,7 +566,8 @@ static void hours_hold_by_the_clock_of_their_zone(void **state)
 
 static void the_bots_own_message_is_not_answered(void **state)
 {
-        struct dispatch *d = dispatch_with("[{\"when\": {\"bots\": \"all\"}, \"agent\": \"a\"}]", NULL);
+        struct dispatch *d =
+                dispatch_with("[{\"when\": {\"bots\": \"all\"}, \"agent\": \"a\"}]", NULL);
         struct incoming in = message();
         struct decision out;
 
@@ -564,7 +581,8 @@ static void the_bots_own_message_is_not_answered(void **state)
 
 static void a_message_without_content_is_not_answered(void **state)
 {
-        struct dispatch *d = dispatch_with("[{\"when\": {\"event\": \"*\"}, \"agent\": \"a\"}]", NULL);
+        struct dispatch *d =
+                dispatch_with("[{\"when\": {\"event\": \"*\"}, \"agent\": \"a\"}]", NULL);
         struct attachment photo = { .kind = "image" };
         struct incoming in = message();
         struct decision out;
@@ -620,7 +638,8 @@ static bool admitted(struct dispatch *d, const struct incoming *in, struct decis
 
 static void a_message_that_passed_through_too_many_bots_is_not_answered(void **state)
 {
-        struct dispatch *d = dispatch_with("[{\"when\": {\"bots\": \"all\"}, \"agent\": \"a\"}]", NULL);
+        struct dispatch *d =
+                dispatch_with("[{\"when\": {\"bots\": \"all\"}, \"agent\": \"a\"}]", NULL);
         struct incoming in = message();
         struct decision out;
 
@@ -630,8 +649,9 @@ static void a_message_that_passed_through_too_many_bots_is_not_answered(void **s
         in.hops = 4;
         assert_false(admitted(d, &in, &out));
         assert_false(out.trigger);
-        assert_string_equal(out.reason,
-                            "it has passed through 4 bots, adapter 'discord-mybot' allows 3 (maxHops)");
+        assert_string_equal(
+                out.reason,
+                "it has passed through 4 bots, adapter 'discord-mybot' allows 3 (maxHops)");
         out.trigger = out.joins = true; /* nor may it slip into a turn that waits */
         assert_false(dispatch_admit(d, &in, &out));
         dispatch_free(d);
@@ -663,8 +683,10 @@ static void more_turns_than_the_rate_allows_are_refused_and_told_once(void **sta
 
 static void a_rule_has_a_rate_of_its_own(void **state)
 {
-        struct dispatch *strict = dispatch_with("[{\"agent\": \"a\", \"rateLimit\": {\"turns\": 1}}]", NULL);
-        struct dispatch *none = dispatch_with("[{\"agent\": \"a\", \"rateLimit\": {\"turns\": 0}}]", NULL);
+        struct dispatch *strict =
+                dispatch_with("[{\"agent\": \"a\", \"rateLimit\": {\"turns\": 1}}]", NULL);
+        struct dispatch *none =
+                dispatch_with("[{\"agent\": \"a\", \"rateLimit\": {\"turns\": 0}}]", NULL);
         struct incoming in = message();
         struct decision out;
 
@@ -681,7 +703,8 @@ static void a_rule_has_a_rate_of_its_own(void **state)
 static void a_bot_is_not_told_to_slow_down(void **state)
 {
         struct dispatch *d = dispatch_with(
-                "[{\"when\": {\"bots\": \"all\"}, \"agent\": \"a\", \"rateLimit\": {\"turns\": 1}}]", NULL);
+                "[{\"when\": {\"bots\": \"all\"}, \"agent\": \"a\", \"rateLimit\": {\"turns\": 1}}]",
+                NULL);
         struct incoming in = message();
         struct decision out;
 
@@ -706,7 +729,8 @@ static void a_dry_run_counts_nothing(void **state)
                 buf_clear(&text);
                 dispatch_explain(d, &in, &text);
         }
-        assert_non_null(strstr(text.data, "\"rateLimit\":{\"turns\":2,\"seconds\":60,\"waitMs\":0}"));
+        assert_non_null(
+                strstr(text.data, "\"rateLimit\":{\"turns\":2,\"seconds\":60,\"waitMs\":0}"));
         assert_non_null(strstr(text.data, "\"access\":{\"allowed\":true"));
         assert_true(admitted(d, &in, &out));
         assert_true(admitted(d, &in, &out));
@@ -719,14 +743,16 @@ static void expect_mistake(const char *rule, const char *sentence)
 {
         char *text = mem_printf("{ \"rules\": [\n%s] }", rule);
         struct error err = { 0 };
-        struct settings_source *src = settings_source_new("config.json", NULL, text, strlen(text), &err);
+        struct settings_source *src =
+                settings_source_new("config.json", NULL, text, strlen(text), &err);
         struct rule r;
 
         assert_non_null(src);
-        assert_int_equal(rule_read(src, 0,
-                                   json_array_get(json_object_get(settings_source_root(src), "rules"), 0), &r,
-                                   &err),
-                         -1);
+        assert_int_equal(
+                rule_read(src, 0,
+                          json_array_get(json_object_get(settings_source_root(src), "rules"), 0),
+                          &r, &err),
+                -1);
         assert_int_equal(err.kind, ERR_INVALID);
         if (!strstr(err.text, sentence))
                 fail_msg("'%s' does not say '%s'", err.text, sentence);
@@ -746,11 +772,11 @@ static struct turn_terms terms_of(struct dispatch *d, const char *rule)
 static void a_rule_says_how_its_turns_are_answered(void **state)
 {
         struct dispatch *d = dispatch_with(
-                "[{\"name\": \"plain\", \"agent\": \"a\"},"
-                " {\"name\": \"thread\", \"reply\": \"thread\", \"prompt\": \"be kind\"},"
-                " {\"name\": \"room\", \"mode\": \"ambient\", \"when\": {\"channel\": \"456\"}},"
-                " {\"name\": \"own\", \"mode\": \"ambient\", \"when\": {\"channel\": \"*\"}, \"history\": 7,"
-                "  \"prompt\": \"lurk\", \"silence\": [\"meh\"]}]",
+                "[{\"name\": \"plain\", \"agent\": \"a\"}, {\"name\": \"thread\", \"reply\": "
+                "\"thread\", \"prompt\": \"be kind\"}, {\"name\": \"room\", \"mode\": "
+                "\"ambient\", \"when\": {\"channel\": \"456\"}}, {\"name\": \"own\", \"mode\": "
+                "\"ambient\", \"when\": {\"channel\": \"*\"}, \"history\": 7,  \"prompt\": "
+                "\"lurk\", \"silence\": [\"meh\"]}]",
                 NULL);
         struct turn_terms t;
 
@@ -780,8 +806,8 @@ static void a_rule_says_how_its_turns_are_answered(void **state)
 
 static void who_reads_along_hears_every_message_but_the_bots_own(void **state)
 {
-        struct dispatch *d = dispatch_with("[{\"name\": \"room\", \"mode\": \"ambient\", \"when\": "
-                                           "{\"channel\": \"456\"}, \"agent\": \"a\"}]",
+        struct dispatch *d = dispatch_with("[{\"name\": \"room\", \"mode\": \"ambient\", "
+                                           "\"when\": {\"channel\": \"456\"}, \"agent\": \"a\"}]",
                                            NULL);
         struct incoming in = message();
         struct decision out;
@@ -808,11 +834,13 @@ static void a_role_of_the_sender_can_be_asked_for(void **state)
         expect("{\"role\": [\"40\", \"41\"]}", &in,
                "the sender '7' has none of the roles of 'role': none is told");
         in.metadata = "{\"roles\": [\"12\", \"13\"]}";
-        expect("{\"role\": [\"40\", \"41\"]}", &in, "the sender '7' has none of the roles of 'role'");
+        expect("{\"role\": [\"40\", \"41\"]}", &in,
+               "the sender '7' has none of the roles of 'role'");
         expect("{\"role\": [\"40\", \"13\"]}", &in, NULL);
         expect("{\"role\": \"1*\"}", &in, NULL);
         in.metadata = "no json";
-        expect("{\"role\": \"*\"}", &in, "the sender '7' has none of the roles of 'role': none is told");
+        expect("{\"role\": \"*\"}", &in,
+               "the sender '7' has none of the roles of 'role': none is told");
 }
 
 static void mistakes_in_patterns_hours_and_modes_are_told_with_their_place(void **state)
@@ -824,7 +852,8 @@ static void mistakes_in_patterns_hours_and_modes_are_told_with_their_place(void 
         expect_mistake("{ \"when\": { \"mentionPattern\": \"[\" } }",
                        "config.json:2: rules[0].when.mentionPattern: '[': missing terminating ]");
         expect_mistake("{ \"when\": { \"text\": \"\\\\C\" } }", "is disabled");
-        expect_mistake("{ \"when\": { \"hours\": \"9-17\" } }", "expected hours such as '09:00-17:00'");
+        expect_mistake("{ \"when\": { \"hours\": \"9-17\" } }",
+                       "expected hours such as '09:00-17:00'");
         expect_mistake("{ \"when\": { \"timezone\": \"Mars/Base\" } }",
                        "the system knows no time zone 'Mars/Base'");
         expect_mistake("{ \"when\": { \"timezone\": \"../../etc/passwd\" } }",
@@ -834,7 +863,8 @@ static void mistakes_in_patterns_hours_and_modes_are_told_with_their_place(void 
         expect_mistake("{ \"reply\": \"thrad\" }", "did you mean 'thread'?");
         expect_mistake("{ \"reply\": \"thread\", \"mode\": \"silent\" }",
                        "goes together with mode 'reply' and 'thread' only");
-        expect_mistake("{ \"when\": { \"bots\": \"some\" } }", "expected one of 'none', 'mentions' or 'all'");
+        expect_mistake("{ \"when\": { \"bots\": \"some\" } }",
+                       "expected one of 'none', 'mentions' or 'all'");
 }
 
 int main(void)

@@ -25,7 +25,9 @@ static int teardown(void **state)
 static enum error_kind put(struct desk_rig *g, const char *name, int64_t position, bool enabled,
                            const char *json, enum stored_rule_put how)
 {
-        struct stored_rule r = { .name = name, .position = position, .enabled = enabled, .json = json };
+        struct stored_rule r = {
+                .name = name, .position = position, .enabled = enabled, .json = json
+        };
         struct desk_outcome o = { 0 };
 
         stored_rules_put(g->desk->rules, &r, how, desk_rig_done, &o);
@@ -51,9 +53,9 @@ static void a_stored_rule_is_in_force_at_once_and_after_a_restart_and_a_reload(v
         struct desk_rig *g = *state;
 
         assert_null(decider(g));
-        assert_int_equal(
-                put(g, "mute", 0, true, "{\"when\":{\"sender\":\"7\"},\"mode\":\"off\"}", RULE_CREATE),
-                ERR_NONE);
+        assert_int_equal(put(g, "mute", 0, true, "{\"when\":{\"sender\":\"7\"},\"mode\":\"off\"}",
+                             RULE_CREATE),
+                         ERR_NONE);
         assert_string_equal(decider(g), "mute");
         assert_false(desk_rig_dm(g, "tg", "7", "hello").trigger);
         desk_rig_reload(g, "[{\"name\":\"all\",\"when\":{\"sender\":\"8\"}}]");
@@ -105,17 +107,18 @@ static void what_other_gateways_call_conditions_is_understood(void **state)
 {
         struct desk_rig *g = *state;
 
-        assert_int_equal(put(g, "moved", 0, true,
-                             "{\"when\":{\"triggerEvents\":[\"message.received\"],\"triggerReactions\":null,"
-                             "\"triggerMentionPatterns\":[\"^hello\"]},\"mode\":\"off\"}",
-                             RULE_CREATE),
-                         ERR_NONE);
+        assert_int_equal(
+                put(g, "moved", 0, true,
+                    "{\"when\":{\"triggerEvents\":[\"message.received\"],\"triggerReactions\":null,\"triggerMentionPatterns\":[\"^hello\"]},\"mode\":\"off\"}",
+                    RULE_CREATE),
+                ERR_NONE);
         assert_string_equal(decider(g), "moved");
         assert_null(desk_rig_dm(g, "tg", "7", "goodbye").rule);
-        assert_int_equal(put(g, "both", 0, true,
-                             "{\"when\":{\"event\":\"*\",\"triggerEvents\":[\"message.received\"]}}",
-                             RULE_CREATE),
-                         ERR_INVALID);
+        assert_int_equal(
+                put(g, "both", 0, true,
+                    "{\"when\":{\"event\":\"*\",\"triggerEvents\":[\"message.received\"]}}",
+                    RULE_CREATE),
+                ERR_INVALID);
 }
 
 static void creating_twice_and_replacing_nothing_are_refused(void **state)
@@ -174,17 +177,20 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(
-                        a_stored_rule_is_in_force_at_once_and_after_a_restart_and_a_reload, setup, teardown),
+                        a_stored_rule_is_in_force_at_once_and_after_a_restart_and_a_reload, setup,
+                        teardown),
                 cmocka_unit_test_setup_teardown(
-                        positions_are_the_order_and_those_below_0_come_before_the_file, setup, teardown),
-                cmocka_unit_test_setup_teardown(the_file_wins_by_name_until_it_lets_go, setup, teardown),
-                cmocka_unit_test_setup_teardown(what_other_gateways_call_conditions_is_understood, setup,
+                        positions_are_the_order_and_those_below_0_come_before_the_file, setup,
+                        teardown),
+                cmocka_unit_test_setup_teardown(the_file_wins_by_name_until_it_lets_go, setup,
                                                 teardown),
-                cmocka_unit_test_setup_teardown(creating_twice_and_replacing_nothing_are_refused, setup,
-                                                teardown),
+                cmocka_unit_test_setup_teardown(what_other_gateways_call_conditions_is_understood,
+                                                setup, teardown),
+                cmocka_unit_test_setup_teardown(creating_twice_and_replacing_nothing_are_refused,
+                                                setup, teardown),
                 cmocka_unit_test_setup_teardown(mistakes_name_the_field, setup, teardown),
-                cmocka_unit_test_setup_teardown(a_row_of_another_version_does_not_hold_and_says_why, setup,
-                                                teardown),
+                cmocka_unit_test_setup_teardown(a_row_of_another_version_does_not_hold_and_says_why,
+                                                setup, teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,7 @@
-/* To whom an identity belongs is known of everybody, at a bounded price; who was seen lately, of the latest only. */
+/*
+ * To whom an identity belongs is known of everybody, at a bounded price; who was seen lately, of
+ * the latest only.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

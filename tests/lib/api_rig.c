@@ -122,7 +122,8 @@ static bool channel_is_group(void *ctx, const char *adapter, const char *channel
         return adapters_channel_is_group(((struct api_rig *)ctx)->adapters, adapter, channel);
 }
 
-static int render(void *ctx, const char *adapter, const char *text, struct rendered *out, struct error *err)
+static int render(void *ctx, const char *adapter, const char *text, struct rendered *out,
+                  struct error *err)
 {
         return adapters_render(((struct api_rig *)ctx)->adapters, adapter, text, out, err);
 }
@@ -137,7 +138,8 @@ static void reconcile(void *ctx, const struct delivery *d)
         adapters_reconcile(((struct api_rig *)ctx)->adapters, d);
 }
 
-static void live(void *ctx, const char *type, const char *adapter, const char *channel, const char *json)
+static void live(void *ctx, const char *type, const char *adapter, const char *channel,
+                 const char *json)
 {
         api_live(((struct api_rig *)ctx)->api, type, adapter, channel, json);
 }
@@ -162,7 +164,8 @@ static void default_limits(struct road_limits *limits)
         struct error err;
         struct settings_source *src = settings_source_new("limits", NULL, "{}", 2, &err);
 
-        must(src && settings_read(src, "limits", settings_source_root(src), tables, NULL, limits, &err) == 0,
+        must(src && settings_read(src, "limits", settings_source_root(src), tables, NULL, limits,
+                                  &err) == 0,
              &err);
         settings_source_free(src);
 }
@@ -189,7 +192,8 @@ static void open_road(struct api_rig *r)
         r->road = road_open(r->loop, r->store, r->bus, &limits, &hooks, &err);
         must(r->road != NULL, &err);
         adapters_set_road(r->adapters, r->road);
-        must(agents_set_outlet(r->agents, &(struct agents_outlet){ r->store, r->bus, r->road, outbox_put },
+        must(agents_set_outlet(r->agents,
+                               &(struct agents_outlet){ r->store, r->bus, r->road, outbox_put },
                                &err) == 0,
              &err);
 }
@@ -217,14 +221,16 @@ static void configure(struct api_rig *r)
                                             adapter_conf_make("terminal", "cli", "{}", &err) };
 
         must(agents[0] && agents_apply(r->agents, agents, 1, &err) == 0, &err);
-        must(adapters[0] && adapters[1] && adapters_apply(r->adapters, adapters, 2, &err) == 0, &err);
+        must(adapters[0] && adapters[1] && adapters_apply(r->adapters, adapters, 2, &err) == 0,
+             &err);
 }
 
 static void open_api(struct api_rig *r, int64_t max_stream_clients)
 {
         struct api_env env = { r->loop,     r->store,    r->bus, r->road,        r->agents,
                                r->adapters, r->dispatch, r->dir, clock_wall_ms() };
-        struct http_conf conf = { .listen = (char *)"127.0.0.1:0", .max_stream_clients = max_stream_clients };
+        struct http_conf conf = { .listen = (char *)"127.0.0.1:0",
+                                  .max_stream_clients = max_stream_clients };
         struct error err;
         char *path = scratch_path(r->dir, "state/operator.key");
         FILE *f;
@@ -303,9 +309,9 @@ void api_rig_send(struct api_rig *r, struct http_raw *c, const char *method, con
                   const char *more, const char *body)
 {
         size_t n = body ? strlen(body) : 0;
-        char *text =
-                mem_printf("%s %s HTTP/1.1\r\nHost: %s\r\nx-api-key: %s\r\nContent-Length: %zu\r\n%s\r\n%s",
-                           method, path, api_address(r->api), r->key, n, more, body ? body : "");
+        char *text = mem_printf(
+                "%s %s HTTP/1.1\r\nHost: %s\r\nx-api-key: %s\r\nContent-Length: %zu\r\n%s\r\n%s",
+                method, path, api_address(r->api), r->key, n, more, body ? body : "");
 
         http_raw_open(c, r->loop, api_address(r->api));
         assert_true(http_raw_say(c, text));
@@ -327,7 +333,8 @@ struct api_answer api_rig_receive(struct http_raw *c)
         return a;
 }
 
-struct api_answer api_rig_ask(struct api_rig *r, const char *method, const char *path, const char *body)
+struct api_answer api_rig_ask(struct api_rig *r, const char *method, const char *path,
+                              const char *body)
 {
         struct http_raw c;
 
@@ -335,12 +342,12 @@ struct api_answer api_rig_ask(struct api_rig *r, const char *method, const char 
         return api_rig_receive(&c);
 }
 
-struct api_answer api_rig_ask_as(struct api_rig *r, const char *method, const char *path, const char *headers,
-                                 const char *body)
+struct api_answer api_rig_ask_as(struct api_rig *r, const char *method, const char *path,
+                                 const char *headers, const char *body)
 {
         size_t n = body ? strlen(body) : 0;
-        char *text = mem_printf("%s %s HTTP/1.1\r\n%sContent-Length: %zu\r\n\r\n%s", method, path, headers, n,
-                                body ? body : "");
+        char *text = mem_printf("%s %s HTTP/1.1\r\n%sContent-Length: %zu\r\n\r\n%s", method, path,
+                                headers, n, body ? body : "");
         struct http_raw c;
 
         http_raw_open(&c, r->loop, api_address(r->api));

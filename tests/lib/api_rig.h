@@ -1,8 +1,10 @@
 /*
- * api_rig: the API over a real store, bus, road and adapter registry, asked over real connections; agents are played.
+ * api_rig: the API over a real store, bus, road and adapter registry, asked over real connections;
+ * agents are played.
  *
- * Adapters: "api" and "terminal". The agent answers "re: TEXT" soon; a text beginning with "hang" is left without an answer until
- * rig_release, "fail" fails with a notice, "quiet" is not answered at all by decision, "stream" comes in pieces.
+ * Adapters: "api" and "terminal". The agent answers "re: TEXT" soon; a text beginning with "hang"
+ * is left without an answer until rig_release, "fail" fails with a notice, "quiet" is not answered
+ * at all by decision, "stream" comes in pieces.
  */
 #ifndef TESTS_API_RIG_H
 #define TESTS_API_RIG_H
@@ -56,16 +58,20 @@ struct api_answer {
 };
 void api_answer_release(struct api_answer *a);
 
-/* Opens a connection and sends a request with the key; `more` are further header lines, "" for none. Does not wait. */
+/*
+ * Opens a connection and sends a request with the key; `more` are further header lines, "" for
+ * none. Does not wait.
+ */
 void api_rig_send(struct api_rig *r, struct http_raw *c, const char *method, const char *path,
                   const char *more, const char *body);
 /* Waits for the answer to it and closes. */
 struct api_answer api_rig_receive(struct http_raw *c);
 /* Both. */
-struct api_answer api_rig_ask(struct api_rig *r, const char *method, const char *path, const char *body);
+struct api_answer api_rig_ask(struct api_rig *r, const char *method, const char *path,
+                              const char *body);
 /* Without the key, with these header lines instead. */
-struct api_answer api_rig_ask_as(struct api_rig *r, const char *method, const char *path, const char *headers,
-                                 const char *body);
+struct api_answer api_rig_ask_as(struct api_rig *r, const char *method, const char *path,
+                                 const char *headers, const char *body);
 /* Turns the loop until *counter is at least n; fails the test after some seconds. */
 void api_rig_until(struct api_rig *r, const unsigned *counter, unsigned n);
 

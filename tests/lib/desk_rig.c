@@ -61,7 +61,9 @@ void desk_rig_reload(struct desk_rig *g, const char *rules)
 
 static void open_rig(struct desk_rig *g)
 {
-        struct store_options options = { .url = "sqlite", .dir = g->dir, .migrations = store_schema };
+        struct store_options options = { .url = "sqlite",
+                                         .dir = g->dir,
+                                         .migrations = store_schema };
         struct bus_options bus = { .url = "local" };
         struct error err;
 

@@ -1,5 +1,6 @@
 /*
- * desk_rig: a desk and a dispatch over a real store in a private folder; changes are awaited, restarts are real.
+ * desk_rig: a desk and a dispatch over a real store in a private folder; changes are awaited,
+ * restarts are real.
  *
  * Adapters "tg" (platform telegram) and "dc" (discord) let in whom `dm` says; agent "echo" answers.
  */
@@ -17,7 +18,8 @@ struct desk_rig {
         struct bus *bus;
         struct desk *desk;
         struct dispatch *dispatch;
-        const char *dm;    /* of both adapters: an entry of "dm", or NULL: everybody is let in everywhere */
+        /* of both adapters: an entry of "dm", or NULL: everybody is let in everywhere */
+        const char *dm;
         const char *admin; /* of both adapters; NULL: there is none, and no commands */
 };
 
@@ -25,7 +27,10 @@ struct desk_rig {
 struct desk_rig *desk_rig_new(const char *dm);
 void desk_rig_free(struct desk_rig *g);
 void desk_rig_restart(struct desk_rig *g);
-/* A reload of the configuration: the adapters anew, and these rules of the file as JSON text ("[{...}]"); NULL: none. */
+/*
+ * A reload of the configuration: the adapters anew, and these rules of the file as JSON text
+ * ("[{...}]"); NULL: none.
+ */
 void desk_rig_reload(struct desk_rig *g, const char *rules);
 
 /* A change that is awaited: pass desk_rig_done and the outcome, then wait. */
@@ -38,10 +43,15 @@ enum error_kind desk_rig_wait(struct desk_rig *g, struct desk_outcome *o);
 /* Commits what a decision wants written, as the road would. */
 void desk_rig_commit(struct desk_rig *g, struct decision *out);
 
-/* What is decided about a direct message of this sender in his own chat; what is to be written with it is committed. */
-struct decision desk_rig_dm(struct desk_rig *g, const char *adapter, const char *sender, const char *text);
+/*
+ * What is decided about a direct message of this sender in his own chat; what is to be written with
+ * it is committed.
+ */
+struct decision desk_rig_dm(struct desk_rig *g, const char *adapter, const char *sender,
+                            const char *text);
 /* The same in the group "g". */
-struct decision desk_rig_group(struct desk_rig *g, const char *adapter, const char *sender, const char *text);
+struct decision desk_rig_group(struct desk_rig *g, const char *adapter, const char *sender,
+                               const char *text);
 /* Runs a statement, as another hand would. The text is a constant. */
 void desk_rig_run(struct desk_rig *g, const char *sql);
 /* One number from the store. */

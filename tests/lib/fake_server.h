@@ -1,8 +1,9 @@
 /*
  * fake_server: an HTTP server that says exactly what a test tells it to, well or badly.
  *
- * Lives on the test's loop, on an ephemeral port of 127.0.0.1. Each request, on whichever connection it comes, gets the next
- * answer of the script; after the last one, requests are left without an answer.
+ * Lives on the test's loop, on an ephemeral port of 127.0.0.1. Each request, on whichever
+ * connection it comes, gets the next answer of the script; after the last one, requests are left
+ * without an answer.
  */
 #ifndef TESTS_FAKE_SERVER_H
 #define TESTS_FAKE_SERVER_H
@@ -17,9 +18,10 @@ struct fake_server;
 enum fake_end { FAKE_KEEP, FAKE_CLOSE, FAKE_RESET };
 
 struct fake_answer {
-        const char *bytes; /* the answer as it goes over the wire; NULL: none. Must outlive the server. */
-        size_t n;          /* 0: strlen(bytes) */
-        size_t piece;      /* > 0: written in pieces of this size, one in each round of the loop */
+        /* the answer as it goes over the wire; NULL: none. Must outlive the server. */
+        const char *bytes;
+        size_t n;     /* 0: strlen(bytes) */
+        size_t piece; /* > 0: written in pieces of this size, one in each round of the loop */
         enum fake_end end;
 };
 

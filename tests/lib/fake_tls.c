@@ -51,7 +51,8 @@ static X509 *make_certificate(EVP_PKEY *key)
         X509_gmtime_adj(X509_getm_notBefore(cert), -3600);
         X509_gmtime_adj(X509_getm_notAfter(cert), 86400);
         X509_set_pubkey(cert, key);
-        X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)"test", -1, -1, 0);
+        X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)"test", -1, -1,
+                                   0);
         X509_set_issuer_name(cert, name);
         add_extension(cert, NID_basic_constraints, "critical,CA:TRUE");
         add_extension(cert, NID_subject_alt_name, "DNS:localhost");
@@ -86,7 +87,8 @@ static void listen_somewhere(struct fake_tls *t)
 
 static void serve_one(struct fake_tls *t, int fd)
 {
-        static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello";
+        static const char answer[] =
+                "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello";
         struct timeval patience = { .tv_sec = PATIENCE_MS / 1000 };
         SSL *ssl = SSL_new(t->ctx);
         char request[4096];
@@ -120,7 +122,8 @@ static bool pass_out(int from, SSL *ssl)
 
 static void relay(SSL *ssl, int client, int server)
 {
-        struct pollfd p[2] = { { .fd = client, .events = POLLIN }, { .fd = server, .events = POLLIN } };
+        struct pollfd p[2] = { { .fd = client, .events = POLLIN },
+                               { .fd = server, .events = POLLIN } };
         bool going = true;
 
         while (going) {

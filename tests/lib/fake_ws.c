@@ -96,14 +96,16 @@ static ssize_t on_recv(wslay_event_context_ptr f, uint8_t *out, size_t n, int fl
         return (ssize_t)n;
 }
 
-static ssize_t on_send(wslay_event_context_ptr f, const uint8_t *bytes, size_t n, int flags, void *arg)
+static ssize_t on_send(wslay_event_context_ptr f, const uint8_t *bytes, size_t n, int flags,
+                       void *arg)
 {
         (void)f, (void)flags;
         fake_ws_raw(arg, bytes, n);
         return (ssize_t)n;
 }
 
-static void on_msg(wslay_event_context_ptr f, const struct wslay_event_on_msg_recv_arg *m, void *arg)
+static void on_msg(wslay_event_context_ptr f, const struct wslay_event_on_msg_recv_arg *m,
+                   void *arg)
 {
         struct fake_ws_conn *c = arg;
         struct fake_ws *s = c->server;
@@ -147,9 +149,11 @@ static void switch_over(struct fake_ws_conn *c)
 
         buf_init(&answer, 0);
         buf_addf(&answer,
-                 "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: keep-alive, "
-                 "Upgrade\r\n"
-                 "Sec-WebSocket-Accept: %s\r\n\r\n",
+                 "HTTP/1.1 101 Switching Protocols\r\n"
+                 "Upgrade: websocket\r\n"
+                 "Connection: keep-alive, Upgrade\r\n"
+                 "Sec-WebSocket-Accept: %s\r\n"
+                 "\r\n",
                  ws_accept(key, accept));
         if (s->greeting)
                 buf_add(&answer, s->greeting, s->greeting_n);

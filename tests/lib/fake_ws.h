@@ -1,5 +1,6 @@
 /*
- * fake_ws: a WebSocket server that does what a test tells it to, well or badly. On the test's loop, on an ephemeral port of 127.0.0.1.
+ * fake_ws: a WebSocket server that does what a test tells it to, well or badly. On the test's loop,
+ * on an ephemeral port of 127.0.0.1.
  */
 #ifndef TESTS_FAKE_WS_H
 #define TESTS_FAKE_WS_H
@@ -15,7 +16,8 @@ struct fake_ws_conn;
 struct fake_ws_handlers {
         void (*on_open)(void *arg, struct fake_ws_conn *c);
         void (*on_message)(void *arg, struct fake_ws_conn *c, const char *bytes, size_t n);
-        void (*on_gone)(void *arg, struct fake_ws_conn *c); /* the connection is about to be forgotten */
+        /* the connection is about to be forgotten */
+        void (*on_gone)(void *arg, struct fake_ws_conn *c);
 };
 
 struct fake_ws *fake_ws_new(struct loop *l, const struct fake_ws_handlers *handlers, void *arg);
@@ -23,7 +25,10 @@ void fake_ws_free(struct fake_ws *s);
 int fake_ws_port(const struct fake_ws *s);
 /* "ws://127.0.0.1:PORT" and path, yours to free. */
 char *fake_ws_url(const struct fake_ws *s, const char *path);
-/* From now on requests are answered with these bytes instead of a proper switch; "" is silence, NULL properly again. Borrowed. */
+/*
+ * From now on requests are answered with these bytes instead of a proper switch; "" is silence,
+ * NULL properly again. Borrowed.
+ */
 void fake_ws_answer(struct fake_ws *s, const char *bytes);
 /* The bytes follow the switch in the same write. Borrowed; NULL: none. */
 void fake_ws_greet(struct fake_ws *s, const char *bytes, size_t n);

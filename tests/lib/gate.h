@@ -1,5 +1,6 @@
 /*
- * gate: a store whose writer is held up. What is written while the gate is closed waits, and becomes one transaction when it opens.
+ * gate: a store whose writer is held up. What is written while the gate is closed waits, and
+ * becomes one transaction when it opens.
  *
  *     struct gate gate = { 0 };
  *

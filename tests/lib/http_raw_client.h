@@ -1,8 +1,8 @@
 /*
  * http_raw: a client that says exactly the bytes it is told to, for tests of the HTTP server.
  *
- * Server and client share one thread: every wait here lets the server's loop run. All waits end after some seconds
- * with a failed test.
+ * Server and client share one thread: every wait here lets the server's loop run. All waits end
+ * after some seconds with a failed test.
  */
 #ifndef TESTS_LIB_HTTP_RAW_CLIENT_H
 #define TESTS_LIB_HTTP_RAW_CLIENT_H
@@ -42,7 +42,10 @@ bool http_raw_wait_closed(struct http_raw *c);
 void http_raw_pause(struct http_raw *c, int ms);
 /* Does nobody listen there (any more)? */
 bool http_raw_refused(const char *address);
-/* Number of complete answers received (status line, headers, Content-Length or chunked body). 100s do not count. */
+/*
+ * Number of complete answers received (status line, headers, Content-Length or chunked body). 100s
+ * do not count.
+ */
 size_t http_raw_answers(const struct http_raw *c);
 /* Status of the i-th answer, or of its beginning; 0 when there is none. */
 int http_raw_status(const struct http_raw *c, size_t i);

@@ -1,5 +1,6 @@
 /*
- * What a platform would make of a rendered part: is it well formed, and which text does a person see?
+ * What a platform would make of a rendered part: is it well formed, and which text does a person
+ * see?
  *
  * Functions are static so that tests and fuzzers share them without another object.
  */
@@ -212,7 +213,8 @@ static inline void drop_zero_width(struct buf *b)
 }
 
 /* Adds the visible text of a part to *seen; returns NULL, or what is wrong with the part. */
-static inline const char *markdown_check(const char *part, const struct markdown_limits *l, struct buf *seen)
+static inline const char *markdown_check(const char *part, const struct markdown_limits *l,
+                                         struct buf *seen)
 {
         static const char *(*const see_as[])(const char *, struct buf *) = {
                 [MARKDOWN_PLAIN] = see_plain,

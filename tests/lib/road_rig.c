@@ -34,7 +34,8 @@ static void decide(void *ctx, const struct incoming *in, struct decision *out)
         out->rule = "test";
         out->debounce_ms = g->debounce_ms;
         out->debounce_max_ms = g->debounce_max_ms;
-        out->trigger = strcmp(in->type, EVENT_MESSAGE_RECEIVED) == 0 && strncmp(in->text, "skip", 4) != 0;
+        out->trigger =
+                strcmp(in->type, EVENT_MESSAGE_RECEIVED) == 0 && strncmp(in->text, "skip", 4) != 0;
         if (!out->trigger)
                 out->reason = "the test says so";
         if (g->decides)
@@ -74,7 +75,8 @@ static void agent_start(void *ctx, struct turn_run *run)
         for (unsigned i = 0; i < run->input_count; i++) {
                 size_t n = strlen(r->text);
 
-                snprintf(r->text + n, sizeof(r->text) - n, "%s%s", i ? "+" : "", run->inputs[i]->text);
+                snprintf(r->text + n, sizeof(r->text) - n, "%s%s", i ? "+" : "",
+                         run->inputs[i]->text);
         }
         run->agent_data = r;
         if (g->auto_answer)
@@ -102,7 +104,8 @@ static unsigned adapter_abilities(void *ctx, const char *adapter)
         if (strcmp(adapter, "grow") == 0)
                 return ADAPTER_EDITS | ADAPTER_STREAMS | ADAPTER_TYPING | ADAPTER_THREADS;
         if (strcmp(adapter, "react") == 0)
-                return ADAPTER_EDITS | ADAPTER_REACTIONS | ADAPTER_THREADS | ADAPTER_TYPING | ADAPTER_RECALLS;
+                return ADAPTER_EDITS | ADAPTER_REACTIONS | ADAPTER_THREADS | ADAPTER_TYPING |
+                       ADAPTER_RECALLS;
         return ADAPTER_EDITS;
 }
 
@@ -127,7 +130,8 @@ static bool channel_is_group(void *ctx, const char *adapter, const char *channel
 }
 
 /* A '|' in the text is where this platform's messages end. */
-static int render(void *ctx, const char *adapter, const char *text, struct rendered *out, struct error *err)
+static int render(void *ctx, const char *adapter, const char *text, struct rendered *out,
+                  struct error *err)
 {
         char *copy = mem_strdup(text), *rest = copy, *part;
 
@@ -247,8 +251,8 @@ static void on_recall(void *arg)
         rig_recall(arg);
 }
 
-static void recall(void *ctx, const char *adapter, const char *channel, const char *thread, unsigned limit,
-                   recall_fn *done, void *arg)
+static void recall(void *ctx, const char *adapter, const char *channel, const char *thread,
+                   unsigned limit, recall_fn *done, void *arg)
 {
         struct rig *g = ctx;
 
@@ -301,7 +305,8 @@ static void ended(void *ctx, const struct turn_run *run, const struct turn_outco
         if (g->real.ended)
                 g->real.ended(g->real.ctx, run, outcome);
         g->outcome = *outcome;
-        snprintf(g->outcome_thread, sizeof(g->outcome_thread), "%s", outcome->thread ? outcome->thread : "");
+        snprintf(g->outcome_thread, sizeof(g->outcome_thread), "%s",
+                 outcome->thread ? outcome->thread : "");
         g->outcome.thread = outcome->thread ? g->outcome_thread : NULL;
 }
 
@@ -359,7 +364,8 @@ static void default_limits(struct road_limits *limits)
         struct error err;
         struct settings_source *src = settings_source_new("defaults", NULL, "{}", 2, &err);
 
-        if (!src || settings_read(src, "limits", settings_source_root(src), tables, NULL, limits, &err) < 0)
+        if (!src ||
+            settings_read(src, "limits", settings_source_root(src), tables, NULL, limits, &err) < 0)
                 fail_msg("limits: %s", err.text);
         settings_source_free(src);
 }
@@ -428,8 +434,8 @@ static void on_ack(void *arg, const struct inbox_receipt *receipt)
         snprintf(g->last_trace, sizeof(g->last_trace), "%s", receipt->trace);
 }
 
-void rig_say(struct rig *g, const char *adapter, const char *channel, const char *agent, const char *text,
-             const char *key)
+void rig_say(struct rig *g, const char *adapter, const char *channel, const char *agent,
+             const char *text, const char *key)
 {
         struct incoming in = {
                 .adapter = adapter, .channel = channel, .guild = agent, .text = text, .key = key
@@ -503,9 +509,10 @@ void rig_until_idle(struct rig *g)
                 road_stats(g->road, &s);
         } while (s.events_waiting + s.turns_queued + s.turns_running + s.deliveries_open > 0 ||
                  g->acks == 0 ||
-                 rig_count(g, "SELECT count(*) FROM journal WHERE key IS NOT NULL AND seq > (SELECT "
-                              "coalesce(max(seq), 0) FROM cursors"
-                              " WHERE name = 'dispatch')") > 0);
+                 rig_count(g,
+                           "SELECT count(*) FROM journal WHERE key IS NOT NULL AND seq > (SELECT "
+                           "coalesce(max(seq), 0) FROM cursors"
+                           " WHERE name = 'dispatch')") > 0);
         timer_free(tick);
 }
 
@@ -532,7 +539,9 @@ void rig_answer(struct rig *g, unsigned run, const char *text)
 
 void rig_fail(struct rig *g, unsigned run, enum error_kind kind, const char *notice)
 {
-        struct turn_reply reply = { .kind = kind, .text = notice, .error = "the test made it fail" };
+        struct turn_reply reply = { .kind = kind,
+                                    .text = notice,
+                                    .error = "the test made it fail" };
         struct turn_run *r = g->runs[run].run;
 
         assert_non_null(r);

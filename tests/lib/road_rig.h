@@ -1,9 +1,12 @@
 /*
- * road_rig: a whole road with a real store in a temporary folder, and agents and adapters played by the test.
+ * road_rig: a whole road with a real store in a temporary folder, and agents and adapters played by
+ * the test.
  *
- * Agent names say how they behave: "echo" (one message a turn, may be run again), "batch" (takes several), "once" (must not be run twice). The test answers
- * turns with rig_answer, or lets rig->auto_answer do it. Adapter "j" is journaled; "x" is external: its sends are answered by rig->on_send;
- * "nonce" is external and idempotent; "look" can be read back; "grow" shows answers while they grow; "react" can put reactions and begin threads.
+ * Agent names say how they behave: "echo" (one message a turn, may be run again), "batch" (takes
+ * several), "once" (must not be run twice). The test answers turns with rig_answer, or lets
+ * rig->auto_answer do it. Adapter "j" is journaled; "x" is external: its sends are answered by
+ * rig->on_send; "nonce" is external and idempotent; "look" can be read back; "grow" shows answers
+ * while they grow; "react" can put reactions and begin threads.
  */
 #ifndef TESTS_ROAD_RIG_H
 #define TESTS_ROAD_RIG_H
@@ -58,10 +61,13 @@ struct rig {
         unsigned next_key;
         /* what a test wants decided otherwise, after the rig has decided; NULL: nothing */
         void (*decides)(struct rig *g, const struct incoming *in, struct decision *out);
-        /* decide, admit, terms, ending and ended asked of somebody real instead; each may be NULL */
+        /*
+         * decide, admit, terms, ending and ended asked of somebody real instead; each may be NULL
+         */
         struct road_hooks real;
         struct turn_terms terms;
-        bool no_thread;    /* no message can begin a thread; else it has the id "t-" and the message's */
+        /* no message can begin a thread; else it has the id "t-" and the message's */
+        bool no_thread;
         bool recall_hangs; /* recalls are answered by rig_recall only */
         bool recall_fails;
         struct rig_line recalls[8];
@@ -80,15 +86,21 @@ void rig_free(struct rig *g);
 /* Closes everything in memory and opens it again from the rows, as after a restart. */
 void rig_restart(struct rig *g);
 /* Hands an event in; key NULL: a new one. Does not wait. */
-void rig_say(struct rig *g, const char *adapter, const char *channel, const char *agent, const char *text,
-             const char *key);
-/* The same with everything the test cares about; what is NULL is filled in (adapter "j", channel "c", agent "echo" in guild, Ann). */
+void rig_say(struct rig *g, const char *adapter, const char *channel, const char *agent,
+             const char *text, const char *key);
+/*
+ * The same with everything the test cares about; what is NULL is filled in (adapter "j", channel
+ * "c", agent "echo" in guild, Ann).
+ */
 void rig_hear(struct rig *g, const struct incoming *in);
 /* Turns the loop until *counter reaches at least `n`; fails the test when it takes too long. */
 void rig_until(struct rig *g, const unsigned *counter, unsigned n);
 /* Turns the loop until the road has nothing open and nothing under way. */
 void rig_until_idle(struct rig *g);
-/* Turns the loop for so many milliseconds, and until what is being written is on the disk: for things that must not happen. */
+/*
+ * Turns the loop for so many milliseconds, and until what is being written is on the disk: for
+ * things that must not happen.
+ */
 void rig_spin(struct rig *g, int64_t ms);
 void rig_answer(struct rig *g, unsigned run, const char *text);
 void rig_fail(struct rig *g, unsigned run, enum error_kind kind, const char *notice);

@@ -15,7 +15,8 @@ static const json_t *resolve(const json_t *spec, const json_t *schema)
 /* The schema of a property, also from the parts of an allOf; NULL when it is not known. */
 static const json_t *property(const json_t *spec, const json_t *schema, const char *key)
 {
-        const json_t *found = json_object_get(json_object_get(resolve(spec, schema), "properties"), key);
+        const json_t *found =
+                json_object_get(json_object_get(resolve(spec, schema), "properties"), key);
         const json_t *parts = json_object_get(resolve(spec, schema), "allOf");
 
         for (size_t i = 0; !found && i < json_array_size(parts); i++)
@@ -60,7 +61,8 @@ static bool object_fits(const json_t *spec, const json_t *schema, const json_t *
 
 static bool array_fits(const json_t *spec, const json_t *schema, const json_t *value)
 {
-        if (!json_is_array(value) || (json_int_t)json_array_size(value) < json_int(schema, "minItems", 0))
+        if (!json_is_array(value) ||
+            (json_int_t)json_array_size(value) < json_int(schema, "minItems", 0))
                 return false;
         for (size_t i = 0; i < json_array_size(value); i++) {
                 if (!schema_fits(spec, json_object_get(schema, "items"), json_array_get(value, i)))
@@ -89,7 +91,8 @@ static bool is_one_of(const json_t *words, const json_t *value)
 
 static bool number_fits(const json_t *schema, const json_t *value)
 {
-        const json_t *min = json_object_get(schema, "minimum"), *max = json_object_get(schema, "maximum");
+        const json_t *min = json_object_get(schema, "minimum"),
+                     *max = json_object_get(schema, "maximum");
         double x = json_number_value(value);
 
         return json_is_number(value) && (!min || x >= json_number_value(min)) &&
@@ -129,6 +132,8 @@ bool schema_fits(const json_t *spec, const json_t *schema, const json_t *value)
 bool schema_named_fits(const json_t *spec, const char *name, const json_t *value)
 {
         return schema_fits(
-                spec, json_object_get(json_object_get(json_object_get(spec, "components"), "schemas"), name),
+                spec,
+                json_object_get(json_object_get(json_object_get(spec, "components"), "schemas"),
+                                name),
                 value);
 }

@@ -1,6 +1,6 @@
 /*
- * schema_fit: does a value fit a schema of an OpenAPI document? Enough of JSON Schema for the documents the tests have; properties that
- * the schema does not name do not fit.
+ * schema_fit: does a value fit a schema of an OpenAPI document? Enough of JSON Schema for the
+ * documents the tests have; properties that the schema does not name do not fit.
  */
 #ifndef TESTS_SCHEMA_FIT_H
 #define TESTS_SCHEMA_FIT_H

@@ -35,11 +35,13 @@ int sim_setup(void **state)
         r->world->client = http_client_new(r->loop, &plain, NULL);
         ada = dc_user_make(r->world, 42, "ada", "Ada");
         dc_bot(r->world, TOKEN);
-        dc_channel_make(r->world, dc_guild_make(r->world, 1000, "Lab", ada), 1001, CHANNEL_TEXT, "general");
+        dc_channel_make(r->world, dc_guild_make(r->world, 1000, "Lab", ada), 1001, CHANNEL_TEXT,
+                        "general");
         assert_int_equal(dc_gateway_listen(r->world->gateway, &gateway, NULL), 0);
         r->routes = dc_control_routes(&count);
         r->server = http_server_new(r->loop, &options, r->routes, count, &hooks, r->world, NULL);
-        snprintf(r->world->base_url, sizeof(r->world->base_url), "http://%s", http_server_address(r->server));
+        snprintf(r->world->base_url, sizeof(r->world->base_url), "http://%s",
+                 http_server_address(r->server));
         r->client = http_client_new(r->loop, &plain, NULL);
         *state = r;
         return 0;
@@ -90,8 +92,10 @@ void sim_start(struct sim_rig *r, struct sim_answer *a, const char *method, cons
                const char *body)
 {
         static const struct http_handlers handlers = { .on_done = on_done };
-        static const char *const headers[] = { "Content-Type: application/json", "Authorization: Bot " TOKEN,
-                                               "User-Agent: DiscordBot (https://example.org, 1)", NULL };
+        static const char *const headers[] = { "Content-Type: application/json",
+                                               "Authorization: Bot " TOKEN,
+                                               "User-Agent: DiscordBot (https://example.org, 1)",
+                                               NULL };
         char *url = mem_printf("%s%s", r->world->base_url, path);
         struct http_request request = { .method = method,
                                         .url = url,
@@ -110,7 +114,8 @@ void sim_await(struct sim_rig *r, struct sim_answer *a)
                 assert_true(loop_step(r->loop, true));
 }
 
-json_t *sim_call(struct sim_rig *r, const char *method, const char *path, const char *body, int status)
+json_t *sim_call(struct sim_rig *r, const char *method, const char *path, const char *body,
+                 int status)
 {
         char *full = mem_printf("/api/v10%s", path);
         struct sim_answer a;
@@ -122,8 +127,8 @@ json_t *sim_call(struct sim_rig *r, const char *method, const char *path, const 
         return a.body;
 }
 
-void sim_refused(struct sim_rig *r, const char *method, const char *path, const char *body, int status,
-                 int code)
+void sim_refused(struct sim_rig *r, const char *method, const char *path, const char *body,
+                 int status, int code)
 {
         json_t *error = sim_call(r, method, path, body, status);
 
@@ -225,9 +230,10 @@ static void on_closed(void *arg, const struct websocket_end *end)
 
 void sim_connect(struct sim_rig *r, struct sim_link *l, const char *path, const char *compress)
 {
-        static const struct websocket_handlers handlers = { .on_message = on_frame, .on_closed = on_closed };
-        char *url = mem_printf("%s%s?v=10&encoding=json%s%s", dc_gateway_url(r->world->gateway), path,
-                               *compress ? "&compress=" : "", compress);
+        static const struct websocket_handlers handlers = { .on_message = on_frame,
+                                                            .on_closed = on_closed };
+        char *url = mem_printf("%s%s?v=10&encoding=json%s%s", dc_gateway_url(r->world->gateway),
+                               path, *compress ? "&compress=" : "", compress);
         struct websocket_options options = { .url = url };
         json_t *hello;
 
@@ -289,8 +295,9 @@ void sim_hang_up(struct sim_link *l)
 
 json_t *sim_identify(struct sim_rig *r, struct sim_link *l, unsigned intents)
 {
-        char *frame = mem_printf(
-                "{\"op\":2,\"d\":{\"token\":\"" TOKEN "\",\"intents\":%u,\"properties\":{}}}", intents);
+        char *frame = mem_printf("{\"op\":2,\"d\":{\"token\":\"" TOKEN
+                                 "\",\"intents\":%u,\"properties\":{}}}",
+                                 intents);
         json_t *ready;
 
         sim_connect(r, l, "/", "");

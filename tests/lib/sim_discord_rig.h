@@ -1,5 +1,6 @@
 /*
- * sim_discord_rig: the simulated Discord on the test's loop, with a client for its API and one for its gateway.
+ * sim_discord_rig: the simulated Discord on the test's loop, with a client for its API and one for
+ * its gateway.
  */
 #ifndef TESTS_LIB_SIM_DISCORD_RIG_H
 #define TESTS_LIB_SIM_DISCORD_RIG_H
@@ -41,10 +42,11 @@ void sim_start(struct sim_rig *r, struct sim_answer *a, const char *method, cons
                const char *body);
 void sim_await(struct sim_rig *r, struct sim_answer *a);
 /* A call of the API ("/channels/..") that must be answered with this status. Yours. */
-json_t *sim_call(struct sim_rig *r, const char *method, const char *path, const char *body, int status);
+json_t *sim_call(struct sim_rig *r, const char *method, const char *path, const char *body,
+                 int status);
 /* The same, and the answer must have this code. */
-void sim_refused(struct sim_rig *r, const char *method, const char *path, const char *body, int status,
-                 int code);
+void sim_refused(struct sim_rig *r, const char *method, const char *path, const char *body,
+                 int status, int code);
 /* POST /sim/what; the answer is yours. */
 json_t *sim_play(struct sim_rig *r, const char *what, const char *wish);
 /* The same, with nothing to look at. */

@@ -104,7 +104,8 @@ static void requests_with_two_readings_are_recognised(void **state)
                 if (!r->why && why)
                         fail_msg("row %zu should be fine: %s", i, why);
                 if (r->why && (!why || !strstr(why, r->why)))
-                        fail_msg("row %zu should say '%s', not '%s'", i, r->why, why ? why : "fine");
+                        fail_msg("row %zu should say '%s', not '%s'", i, r->why,
+                                 why ? why : "fine");
         }
 }
 
@@ -244,7 +245,10 @@ static const struct {
 };
 /* clang-format on */
 
-/* Refused with a 4xx (505 for a foreign version) or closed without a word; in any case nothing behind it is heard. */
+/*
+ * Refused with a 4xx (505 for a foreign version) or closed without a word; in any case nothing
+ * behind it is heard.
+ */
 static void every_probe_is_refused_and_ends_the_connection(void **state)
 {
         struct site t;
@@ -262,7 +266,8 @@ static void every_probe_is_refused_and_ends_the_connection(void **state)
                 status = http_raw_status(&c, 0);
                 if (t.asked > 0 || http_raw_answers(&c) > 1 ||
                     (status != 0 && (status < 400 || status > 499) && status != 505))
-                        fail_msg("%s: answered %d, %u requests accepted", probes[i].name, status, t.asked);
+                        fail_msg("%s: answered %d, %u requests accepted", probes[i].name, status,
+                                 t.asked);
                 http_raw_close(&c);
         }
         close_site(&t);
@@ -278,7 +283,8 @@ static void every_probe_is_refused_in_small_pieces_too(void **state)
         open_site(&t);
         for (size_t i = 0; i < COUNT(probes); i++) {
                 http_raw_open(&c, t.loop, http_server_address(t.server));
-                for (size_t at = 0; at < probes[i].n && http_raw_send(&c, probes[i].bytes + at, 1); at++)
+                for (size_t at = 0; at < probes[i].n && http_raw_send(&c, probes[i].bytes + at, 1);
+                     at++)
                         loop_step(t.loop, false);
                 if (!http_raw_wait_closed(&c) || t.asked > 0)
                         fail_msg("%s: accepted", probes[i].name);
@@ -337,7 +343,10 @@ static void ordinary_requests_pass(void **state)
         close_site(&t);
 }
 
-/* The place of the headers in the library's buffer must be right for every size and on a kept connection. */
+/*
+ * The place of the headers in the library's buffer must be right for every size and on a kept
+ * connection.
+ */
 static void heads_of_every_size_pass_until_they_are_too_large(void **state)
 {
         struct site t;
@@ -436,7 +445,9 @@ static void three_pipelined_posts_get_three_answers(void **state)
         http_raw_open(&c, t.loop, http_server_address(t.server));
         for (int i = 0; i < 2; i++)
                 http_raw_say(&c, post);
-        http_raw_say(&c, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok");
+        http_raw_say(
+                &c,
+                "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok");
         assert_true(http_raw_wait_closed(&c));
         assert_int_equal(http_raw_answers(&c), 3);
         assert_int_equal(t.asked, 3);
@@ -444,8 +455,10 @@ static void three_pipelined_posts_get_three_answers(void **state)
         close_site(&t);
 }
 
-/* The library's query parser can be driven into a circle behind a NUL, where we cannot hide the query from it. The
- * request must cost one connection, not the server. */
+/*
+ * The library's query parser can be driven into a circle behind a NUL, where we cannot hide the
+ * query from it. The request must cost one connection, not the server.
+ */
 static void a_hidden_flood_of_parameters_harms_nobody_else(void **state)
 {
         struct site t;

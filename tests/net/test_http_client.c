@@ -166,9 +166,11 @@ static void a_body_is_posted_as_it_is(void **state)
 
         (void)state;
         SCRIPT(&w, { OK_TEXT });
-        ask(&w, (struct http_request){ .headers = headers, .body = "{\"a\":1}", .body_n = 7 }, "/", &s);
+        ask(&w, (struct http_request){ .headers = headers, .body = "{\"a\":1}", .body_n = 7 }, "/",
+            &s);
         assert_memory_equal(fake_server_request(w.server, 0), "POST / HTTP/1.1\r\n", 17);
-        assert_non_null(strstr(fake_server_request(w.server, 0), "Content-Type: application/json\r\n"));
+        assert_non_null(
+                strstr(fake_server_request(w.server, 0), "Content-Type: application/json\r\n"));
         assert_non_null(strstr(fake_server_request(w.server, 0), "\r\n\r\n{\"a\":1}"));
         assert_null(strstr(fake_server_request(w.server, 0), "Expect"));
         seen_release(&s);
@@ -194,7 +196,8 @@ static void other_methods_and_empty_bodies_are_sent(void **state)
 
                 ask(&w, (struct http_request){ .method = rows[i].method }, "/", &s);
                 assert_int_equal(s.result.status, 200);
-                assert_memory_equal(fake_server_request(w.server, i), rows[i].starts, strlen(rows[i].starts));
+                assert_memory_equal(fake_server_request(w.server, i), rows[i].starts,
+                                    strlen(rows[i].starts));
                 seen_release(&s);
         }
         world_close(&w);
@@ -237,7 +240,8 @@ static void parts_are_sent_as_a_form_with_a_file(void **state)
         assert_non_null(strstr(sent, "multipart/form-data; boundary="));
         assert_non_null(strstr(sent, "name=\"chat_id\"\r\n\r\n42\r\n"));
         assert_non_null(strstr(
-                sent, "filename=\"cat.png\"\r\nContent-Type: application/octet-stream\r\n\r\nPNGDATA"));
+                sent,
+                "filename=\"cat.png\"\r\nContent-Type: application/octet-stream\r\n\r\nPNGDATA"));
         unlink(path);
         seen_release(&s);
         world_close(&w);
@@ -265,8 +269,15 @@ static void a_chunked_answer_in_tiny_pieces_streams(void **state)
         struct seen s = { .stream = true };
 
         (void)state;
-        SCRIPT(&w, { .bytes = "HTTP/1.1 200 OK\r\nTransfer-Encoding: "
-                              "chunked\r\n\r\n3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n",
+        SCRIPT(&w, { .bytes = "HTTP/1.1 200 OK\r\n"
+                              "Transfer-Encoding: chunked\r\n"
+                              "\r\n"
+                              "3\r\n"
+                              "abc\r\n"
+                              "4\r\n"
+                              "defg\r\n"
+                              "0\r\n"
+                              "\r\n",
                      .piece = 1 });
         ask(&w, (struct http_request){ .silence_ms = 60000 }, "/", &s);
         assert_int_equal(s.result.kind, ERR_NONE);
@@ -348,7 +359,8 @@ static void an_answer_cut_in_the_middle_is_an_error_with_its_status(void **state
         struct seen s = { 0 };
 
         (void)state;
-        SCRIPT(&w, { .bytes = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello", .end = FAKE_CLOSE });
+        SCRIPT(&w, { .bytes = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello",
+                     .end = FAKE_CLOSE });
         ask(&w, (struct http_request){ 0 }, "/", &s);
         assert_int_equal(s.result.kind, ERR_NET);
         assert_int_equal(s.result.reach, HTTP_ANSWERED);
@@ -383,7 +395,8 @@ static void a_connection_closed_or_reset_without_an_answer_is_unsure(void **stat
         for (int i = 0; i < 2; i++) {
                 struct seen s = { 0 };
 
-                ask(&w, (struct http_request){ .body = "x", .body_n = 1, .repeatable = i }, "/", &s);
+                ask(&w, (struct http_request){ .body = "x", .body_n = 1, .repeatable = i }, "/",
+                    &s);
                 assert_int_equal(s.result.kind, ERR_NET);
                 assert_int_equal(s.result.reach, HTTP_UNSURE);
                 assert_int_equal(s.result.status, 0);
@@ -402,7 +415,8 @@ static void a_stale_connection_is_retried_once_when_repeatable(void **state)
         (void)state;
         SCRIPT(&w, { OK_TEXT }, { .end = FAKE_CLOSE }, { OK_TEXT });
         ask(&w, (struct http_request){ 0 }, "/1", &first);
-        ask(&w, (struct http_request){ .body = "x", .body_n = 1, .repeatable = true }, "/2", &second);
+        ask(&w, (struct http_request){ .body = "x", .body_n = 1, .repeatable = true }, "/2",
+            &second);
         assert_int_equal(second.result.status, 200);
         assert_int_equal(fake_server_requests(w.server), 3);
         assert_int_equal(fake_server_accepted(w.server), 2);
@@ -467,7 +481,8 @@ static void an_unknown_host_was_not_sent(void **state)
 
         (void)state;
         SCRIPT(&w, { OK_TEXT });
-        ask(&w, (struct http_request){ .url = "http://nobody.invalid/", .connect_ms = 60000 }, "", &s);
+        ask(&w, (struct http_request){ .url = "http://nobody.invalid/", .connect_ms = 60000 }, "",
+            &s);
         assert_int_equal(s.result.kind, ERR_NET);
         assert_int_equal(s.result.reach, HTTP_NOT_SENT);
         seen_release(&s);
@@ -655,7 +670,8 @@ static void an_aborted_call_is_silent_and_its_connection_goes(void **state)
 
         (void)state;
         SCRIPT(&w, { .bytes = "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nhello" },
-               { .bytes = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello hello", .piece = 1 });
+               { .bytes = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello hello",
+                 .piece = 1 });
         begin(&w, (struct http_request){ 0 }, "/", &at_once);
         http_abort(at_once.call);
         assert_int_equal(http_client_active(w.client), 0);
@@ -806,7 +822,9 @@ static void redirects_are_not_followed_for_posts_nor_unasked(void **state)
                { "HTTP/1.1 307 Go\r\nLocation: /there\r\nContent-Length: 0\r\n\r\n" });
         for (int i = 0; i < 2; i++) {
                 struct seen s = { 0 };
-                struct http_request r = { .follow = i == 1, .body = i ? "x" : NULL, .body_n = (size_t)i };
+                struct http_request r = { .follow = i == 1,
+                                          .body = i ? "x" : NULL,
+                                          .body_n = (size_t)i };
 
                 ask(&w, r, "/", &s);
                 assert_int_equal(s.result.status, i ? 307 : 302);
@@ -842,7 +860,8 @@ static void a_redirect_to_another_scheme_is_refused(void **state)
         struct seen s = { 0 };
 
         (void)state;
-        SCRIPT(&w, { "HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\nContent-Length: 0\r\n\r\n" });
+        SCRIPT(&w,
+               { "HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\nContent-Length: 0\r\n\r\n" });
         ask(&w, (struct http_request){ .follow = true }, "/", &s);
         assert_int_equal(s.result.kind, ERR_PROTOCOL);
         seen_release(&s);
@@ -923,8 +942,9 @@ static void tls_accepts_only_a_trusted_certificate_with_the_right_name(void **st
 
         (void)state;
         for (size_t i = 0; i < COUNT(rows); i++) {
-                struct http_client_options options = { .ca_file = rows[i].trusted ? fake_tls_ca_file(tls)
-                                                                                  : NULL };
+                struct http_client_options options = { .ca_file = rows[i].trusted
+                                                                          ? fake_tls_ca_file(tls)
+                                                                          : NULL };
                 struct world w;
                 struct seen s = { 0 };
                 char *url = mem_printf("https://%s:%d/", rows[i].host, fake_tls_port(tls));
@@ -1017,8 +1037,9 @@ static void a_call_may_be_started_inside_on_done(void **state)
 
 int main(void)
 {
-        static const char *const proxies[] = { "http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy",
-                                               "ALL_PROXY",  "no_proxy",    "NO_PROXY" };
+        static const char *const proxies[] = { "http_proxy", "https_proxy", "HTTPS_PROXY",
+                                               "all_proxy",  "ALL_PROXY",   "no_proxy",
+                                               "NO_PROXY" };
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(an_answer_is_collected_with_its_status_and_headers),
                 cmocka_unit_test(a_body_is_posted_as_it_is),

@@ -163,7 +163,8 @@ static bool gate(void *arg, struct http_exchange *x)
         return false;
 }
 
-static void refuse(void *arg, struct http_exchange *x, int status, const char *code, const char *message)
+static void refuse(void *arg, struct http_exchange *x, int status, const char *code,
+                   const char *message)
 {
         char text[600];
 
@@ -212,7 +213,10 @@ static void visit(struct site *t, struct http_raw *c)
         http_raw_open(c, t->loop, http_server_address(t->server));
 }
 
-/* Says it on a connection of its own and waits for the answer; returns the status. The client stays open. */
+/*
+ * Says it on a connection of its own and waits for the answer; returns the status. The client stays
+ * open.
+ */
 static int ask(struct site *t, struct http_raw *c, const char *request)
 {
         visit(t, c);
@@ -238,7 +242,8 @@ static void a_route_answers(void **state)
 {
         (void)state;
         expect("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n", 200, "\r\n\r\nhello");
-        expect("POST /json HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", 201, "{\"made\":\"it\"}");
+        expect("POST /json HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", 201,
+               "{\"made\":\"it\"}");
 }
 
 static void parameters_and_queries_are_decoded(void **state)
@@ -273,7 +278,8 @@ static void an_unknown_path_is_404_and_an_unknown_method_405_with_allow(void **s
         expect("GET /things/ HTTP/1.1\r\nHost: a\r\n\r\n", 404, "not_found");
         expect("GET /1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17 HTTP/1.1\r\nHost: a\r\n\r\n", 404,
                "not_found");
-        expect("POST /hello HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", 405, "Allow: GET, HEAD");
+        expect("POST /hello HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", 405,
+               "Allow: GET, HEAD");
         expect("PUT /things/4 HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", 405,
                "Allow: GET, HEAD, DELETE");
         expect("BREW /hello HTTP/1.1\r\nHost: a\r\n\r\n", 405, "method_not_allowed");
@@ -368,7 +374,8 @@ static void a_large_body_up_to_the_limit_is_taken(void **state)
         memset(body, 'b', n);
         open_site(&t, NULL);
         visit(&t, &c);
-        snprintf(head, sizeof(head), "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: %zu\r\n\r\n", n);
+        snprintf(head, sizeof(head),
+                 "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: %zu\r\n\r\n", n);
         http_raw_say(&c, head);
         assert_true(http_raw_send(&c, body, n));
         assert_true(http_raw_wait_answers(&c, 1));
@@ -386,8 +393,9 @@ static void expect_continue_is_answered_with_100(void **state)
         (void)state;
         open_site(&t, NULL);
         visit(&t, &c);
-        http_raw_say(&c,
-                     "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n");
+        http_raw_say(
+                &c,
+                "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n");
         assert_true(http_raw_wait_for(&c, "HTTP/1.1 100 Continue\r\n\r\n"));
         http_raw_say(&c, "abc");
         assert_true(http_raw_wait_answers(&c, 1));
@@ -404,8 +412,9 @@ static void a_body_over_the_limit_is_413_and_closed_without_reading_it(void **st
         (void)state;
         open_site(&t, NULL);
         visit(&t, &c);
-        http_raw_say(&c,
-                     "POST /small HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\nExpect: 100-continue\r\n\r\n");
+        http_raw_say(
+                &c,
+                "POST /small HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\nExpect: 100-continue\r\n\r\n");
         assert_true(http_raw_wait_closed(&c));
         assert_int_equal(http_raw_status(&c, 0), 413);
         assert_non_null(strstr(c.in.data, "too_large"));
@@ -579,10 +588,20 @@ static void pipelined_requests_are_answered_once_each_and_in_order(void **state)
         (void)state;
         open_site(&t, NULL);
         visit(&t, &c);
-        http_raw_say(&c,
-                     "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\none"
-                     "POST /later HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\ntwo"
-                     "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nConnection: close\r\n\r\nthree");
+        http_raw_say(&c, "POST /echo HTTP/1.1\r\n"
+                         "Host: a\r\n"
+                         "Content-Length: 3\r\n"
+                         "\r\n"
+                         "onePOST /later HTTP/1.1\r\n"
+                         "Host: a\r\n"
+                         "Content-Length: 3\r\n"
+                         "\r\n"
+                         "twoPOST /echo HTTP/1.1\r\n"
+                         "Host: a\r\n"
+                         "Content-Length: 5\r\n"
+                         "Connection: close\r\n"
+                         "\r\n"
+                         "three");
         assert_true(http_raw_until(t.loop, has_waiting, &t));
         assert_int_equal(t.asked, 2);
         answer_text(t.waiting[0], "TWO");
@@ -675,7 +694,10 @@ static bool has_two_streams(void *arg)
         return t->streams == 2;
 }
 
-/* What waits for a client that does not read is kept for it; a stream that has nothing to say may be silent for ever. */
+/*
+ * What waits for a client that does not read is kept for it; a stream that has nothing to say may
+ * be silent for ever.
+ */
 static void a_stream_nobody_reads_is_cut_and_a_quiet_one_is_not(void **state)
 {
         struct http_server_options o = { .request_seconds = 1 };
@@ -830,7 +852,10 @@ static void without_hooks_errors_are_plain_text(void **state)
         loop_free(l);
 }
 
-/* libmicrohttpd runs in circles when its pool is exhausted by query parameters; we do not let it count them. */
+/*
+ * libmicrohttpd runs in circles when its pool is exhausted by query parameters; we do not let it
+ * count them.
+ */
 static void a_thousand_parameters_do_no_harm(void **state)
 {
         struct site t;

@@ -64,7 +64,8 @@ static void make_certificate(struct site *t)
         X509_gmtime_adj(X509_getm_notBefore(cert), -3600);
         X509_gmtime_adj(X509_getm_notAfter(cert), 3600);
         X509_set_pubkey(cert, key);
-        X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)"localhost", -1, -1, 0);
+        X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)"localhost", -1,
+                                   -1, 0);
         X509_set_issuer_name(cert, name);
         assert_true(X509_sign(cert, key, EVP_sha256()) > 0);
         write_pem(t->cert, NULL, cert);
@@ -75,7 +76,9 @@ static void make_certificate(struct site *t)
 
 static void open_site(struct site *t)
 {
-        struct http_server_options o = { .listen = "127.0.0.1:0", .idle_seconds = 1, .request_seconds = 2 };
+        struct http_server_options o = { .listen = "127.0.0.1:0",
+                                         .idle_seconds = 1,
+                                         .request_seconds = 2 };
         struct error err;
 
         memset(t, 0, sizeof(*t));
@@ -196,8 +199,15 @@ static void pipelined_requests_in_one_record_are_all_answered(void **state)
         (void)state;
         open_site(&t);
         talk_open(&k, &t);
-        talk_say(&k, "GET /hello HTTP/1.1\r\nHost: a\r\n\r\nGET /hello HTTP/1.1\r\nHost: a\r\n\r\n"
-                     "GET /none HTTP/1.1\r\nHost: a\r\n\r\n");
+        talk_say(&k, "GET /hello HTTP/1.1\r\n"
+                     "Host: a\r\n"
+                     "\r\n"
+                     "GET /hello HTTP/1.1\r\n"
+                     "Host: a\r\n"
+                     "\r\n"
+                     "GET /none HTTP/1.1\r\n"
+                     "Host: a\r\n"
+                     "\r\n");
         assert_true(talk_wait_for(&k, "there is nothing at"));
         assert_int_equal(http_raw_answers(&k.raw), 3);
         talk_close(&k);
@@ -216,8 +226,12 @@ static void a_body_over_the_limit_ends_the_connection(void **state)
         assert_true(talk_wait_for(&k, "HTTP/1.1 413 "));
         talk_close(&k);
         talk_open(&k, &t);
-        talk_say(&k, "POST /later HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "
-                     "chunked\r\n\r\nff\r\n0123456789abcdef");
+        talk_say(&k, "POST /later HTTP/1.1\r\n"
+                     "Host: a\r\n"
+                     "Transfer-Encoding: chunked\r\n"
+                     "\r\n"
+                     "ff\r\n"
+                     "0123456789abcdef");
         assert_false(talk_wait_for(&k, "never"));
         assert_null(t.waiting);
         talk_close(&k);

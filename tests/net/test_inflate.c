@@ -70,7 +70,8 @@ static void messages_of_one_stream_come_out_one_by_one(void **state)
 
                 buf_init(&out, CAP);
                 for (int i = 0; i < 50; i++) {
-                        char *text = mem_printf("{\"op\":0,\"s\":%d,\"t\":\"MESSAGE_CREATE\",\"d\":{}}", i);
+                        char *text = mem_printf(
+                                "{\"op\":0,\"s\":%d,\"t\":\"MESSAGE_CREATE\",\"d\":{}}", i);
 
                         pack(p, kinds[k], text, strlen(text));
                         buf_clear(&out);
@@ -117,7 +118,8 @@ static void the_cap_holds_to_the_byte(void **state)
 
                         buf_init(&out, CAP);
                         pack(p, kinds[k], zeros, CAP + more);
-                        assert_int_equal(inflate_feed(z, (char *)p->out, p->n, &out, &err), more ? -1 : 1);
+                        assert_int_equal(inflate_feed(z, (char *)p->out, p->n, &out, &err),
+                                         more ? -1 : 1);
                         assert_int_equal(err.kind, more ? ERR_LIMIT : ERR_NONE);
                         assert_int_equal(out.len, CAP);
                         buf_release(&out);

@@ -137,7 +137,8 @@ static void posts_of_each_thread_arrive_in_their_order(void **state)
         for (int i = 0; i < 2; i++) {
                 posters[i].loop = l;
                 posters[i].done = &done;
-                assert_int_equal(pthread_create(&posters[i].thread, NULL, post_all, &posters[i]), 0);
+                assert_int_equal(pthread_create(&posters[i].thread, NULL, post_all, &posters[i]),
+                                 0);
         }
         loop_run(l);
         for (int i = 0; i < 2; i++) {
@@ -348,7 +349,8 @@ static void a_step_in_which_a_timer_fired_does_not_wait_for_more(void **state)
 {
         struct loop *l = loop_new();
         bool fired = false, later = false;
-        struct timer *soon = timer_new(l, note_fired, &fired), *hour = timer_new(l, note_fired, &later);
+        struct timer *soon = timer_new(l, note_fired, &fired),
+                     *hour = timer_new(l, note_fired, &later);
 
         (void)state;
         timer_start(hour, 3600000);

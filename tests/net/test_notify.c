@@ -1,4 +1,7 @@
-/* The service manager is told what it asked for, by a path or an abstract name; nobody listening is no failure. */
+/*
+ * The service manager is told what it asked for, by a path or an abstract name; nobody listening is
+ * no failure.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

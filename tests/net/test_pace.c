@@ -100,7 +100,8 @@ static void a_freeze_closes_the_channel_or_everything_and_the_later_end_wins(voi
 
 static void sweeping_forgets_channels_that_are_idle_and_keeps_the_others(void **state)
 {
-        struct pace *p = pace_new(&(struct pace_limits){ .per_channel_second = 1, .per_channel_minute = 20 });
+        struct pace *p = pace_new(
+                &(struct pace_limits){ .per_channel_second = 1, .per_channel_minute = 20 });
 
         (void)state;
         for (int i = 0; i < 100; i++) {
@@ -119,7 +120,8 @@ static void sweeping_forgets_channels_that_are_idle_and_keeps_the_others(void **
 
 static void a_hundred_thousand_channels_one_after_the_other_are_not_kept(void **state)
 {
-        struct pace *p = pace_new(&(struct pace_limits){ .per_channel_second = 1, .per_channel_minute = 20 });
+        struct pace *p = pace_new(
+                &(struct pace_limits){ .per_channel_second = 1, .per_channel_minute = 20 });
 
         (void)state;
         for (int i = 0; i < 100000; i++) {
@@ -172,7 +174,10 @@ static bool is_group(int channel)
         return channel % 2 == 1;
 }
 
-/* No window from one sending to a later one holds more than the bucket and what came back meanwhile. */
+/*
+ * No window from one sending to a later one holds more than the bucket and what came back
+ * meanwhile.
+ */
 static void check_windows(const struct run *r, int channel, double per_second, double burst)
 {
         double capacity = fmax(burst > 0 ? burst : per_second, 1);
@@ -182,7 +187,8 @@ static void check_windows(const struct run *r, int channel, double per_second, d
 
                 if (channel >= 0 && r->sent[i].channel != channel)
                         continue;
-                for (size_t j = i; j < r->count && r->sent[j].at_ms <= r->sent[i].at_ms + 90000; j++) {
+                for (size_t j = i; j < r->count && r->sent[j].at_ms <= r->sent[i].at_ms + 90000;
+                     j++) {
                         double seconds = (double)(r->sent[j].at_ms - r->sent[i].at_ms) / 1000;
 
                         n += channel < 0 || r->sent[j].channel == channel;
@@ -237,7 +243,8 @@ static void send_at_random(struct run *r)
 static void whatever_arrives_no_window_holds_more_than_the_limit(void **state)
 {
         const char *given = getenv("PACE_SEED");
-        unsigned seed = given ? (unsigned)strtoul(given, NULL, 10) : (unsigned)id_random_below(1u << 30);
+        unsigned seed =
+                given ? (unsigned)strtoul(given, NULL, 10) : (unsigned)id_random_below(1u << 30);
         struct run *r = mem_zalloc(sizeof(*r));
 
         (void)state;
@@ -246,8 +253,10 @@ static void whatever_arrives_no_window_holds_more_than_the_limit(void **state)
                 memset(r, 0, sizeof(*r));
                 r->seed = seed + round;
                 r->limits = (struct pace_limits){ .per_second = below(r, 4) ? real_below(r, 30) : 0,
-                                                  .per_channel_second = below(r, 4) ? real_below(r, 5) : 0,
-                                                  .per_channel_minute = below(r, 4) ? real_below(r, 60) : 0,
+                                                  .per_channel_second =
+                                                          below(r, 4) ? real_below(r, 5) : 0,
+                                                  .per_channel_minute =
+                                                          below(r, 4) ? real_below(r, 60) : 0,
                                                   .burst = below(r, 2) ? real_below(r, 10) : 0 };
                 send_at_random(r);
                 check_windows(r, -1, r->limits.per_second, r->limits.burst);
@@ -260,7 +269,10 @@ static void whatever_arrives_no_window_holds_more_than_the_limit(void **state)
         free(r);
 }
 
-/* Edits and typing ask every millisecond; now and then a final answer comes. It never waits longer than one token. */
+/*
+ * Edits and typing ask every millisecond; now and then a final answer comes. It never waits longer
+ * than one token.
+ */
 static void final_answers_are_not_starved_by_edits_and_typing(void **state)
 {
         unsigned seed = (unsigned)id_random_below(1u << 30);
@@ -272,7 +284,8 @@ static void final_answers_are_not_starved_by_edits_and_typing(void **state)
         (void)state;
         print_message("seed %u\n", seed);
         for (int64_t now = 0; now < 120000; now++) {
-                lesser += pace_take(p, "a", false, below(&r, 2) ? PACE_EDIT : PACE_TYPING, now) == 0;
+                lesser +=
+                        pace_take(p, "a", false, below(&r, 2) ? PACE_EDIT : PACE_TYPING, now) == 0;
                 if (now < final_at)
                         continue;
                 final_since = final_since < 0 ? now : final_since;

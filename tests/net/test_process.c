@@ -83,7 +83,10 @@ static void run(struct seen *s, struct process_options o, const char *script)
         await_exit(s);
 }
 
-/* A pipe whose write end every descendant of a child holds: reading ends when the last of them is gone. */
+/*
+ * A pipe whose write end every descendant of a child holds: reading ends when the last of them is
+ * gone.
+ */
 static int family_open(int *ours)
 {
         int fds[2];
@@ -325,7 +328,8 @@ static void somebody_who_left_the_group_does_not_hold_up_the_exit(void **state)
         struct seen s;
 
         (void)state;
-        run(&s, (struct process_options){ .grace_ms = 20 }, "setsid sleep 2 & sleep 0.2; echo done");
+        run(&s, (struct process_options){ .grace_ms = 20 },
+            "setsid sleep 2 & sleep 0.2; echo done");
         assert_int_equal(s.result.exit_code, 0);
         assert_string_equal(s.out.data, "done\n");
         end(&s);
@@ -365,7 +369,8 @@ static void an_abandoned_process_is_killed_in_silence(void **state)
                 int ours, theirs = family_open(&ours);
 
                 (void)state;
-                begin(&s, (struct process_options){ 0 }, "trap '' TERM; sleep 60 & echo ready; sleep 60");
+                begin(&s, (struct process_options){ 0 },
+                      "trap '' TERM; sleep 60 & echo ready; sleep 60");
                 s.abandon_at_output = i == 1;
                 await_text(&s, "ready");
                 if (i == 0)

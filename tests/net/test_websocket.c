@@ -129,9 +129,10 @@ static int tear_down(void **state)
 
 static void open_with(struct rig *g, struct websocket_options o)
 {
-        static const struct websocket_handlers handlers = {
-                .on_open = on_open, .on_message = on_message, .on_pong = on_pong, .on_closed = on_closed
-        };
+        static const struct websocket_handlers handlers = { .on_open = on_open,
+                                                            .on_message = on_message,
+                                                            .on_pong = on_pong,
+                                                            .on_closed = on_closed };
         char *url = o.url ? NULL : fake_ws_url(g->server, "/path?v=10");
 
         if (url)
@@ -328,7 +329,8 @@ static void a_refused_handshake_names_the_status_and_the_wait(void **state)
 {
         struct rig *g = *state;
 
-        fake_ws_answer(g->server, "HTTP/1.1 429 Slow\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n");
+        fake_ws_answer(g->server,
+                       "HTTP/1.1 429 Slow\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n");
         open_with(g, (struct websocket_options){ 0 });
         await(g, &g->closes, 1);
         assert_int_equal(g->end.status, 429);
@@ -341,9 +343,11 @@ static void a_wrong_accept_is_refused(void **state)
 {
         struct rig *g = *state;
 
-        fake_ws_answer(g->server,
-                       "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                       "Sec-WebSocket-Accept: AAAAAAAAAAAAAAAAAAAAAAAAAAA=\r\n\r\n");
+        fake_ws_answer(g->server, "HTTP/1.1 101 Switching Protocols\r\n"
+                                  "Upgrade: websocket\r\n"
+                                  "Connection: Upgrade\r\n"
+                                  "Sec-WebSocket-Accept: AAAAAAAAAAAAAAAAAAAAAAAAAAA=\r\n"
+                                  "\r\n");
         open_with(g, (struct websocket_options){ 0 });
         await(g, &g->closes, 1);
         assert_int_equal(g->end.kind, ERR_PROTOCOL);
@@ -562,7 +566,8 @@ static void answers_are_read_as_the_standard_says(void **state)
                 int rc, status;
         } rows[] = {
                 { HEAD OK RIGHT "\r\n", 1, 101 },
-                { HEAD "upgrade:websocket\r\nconnection:Upgrade\r\nX: y\r\n" RIGHT "\r\nrest", 1, 101 },
+                { HEAD "upgrade:websocket\r\nconnection:Upgrade\r\nX: y\r\n" RIGHT "\r\nrest", 1,
+                  101 },
                 { HEAD OK RIGHT, 0, 0 },
                 { HEAD RIGHT "\r\n", -1, 101 },
                 { HEAD OK "\r\n", -1, 101 },

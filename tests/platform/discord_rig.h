@@ -1,5 +1,6 @@
 /*
- * discord_rig: a Discord adapter against a scripted server, with nothing coming in and a road that only writes down.
+ * discord_rig: a Discord adapter against a scripted server, with nothing coming in and a road that
+ * only writes down.
  *
  * Include it in one file of a test program.
  */
@@ -60,7 +61,8 @@ bool dc_inbound_place(const struct dc_inbound *in, const char *channel, struct d
 {
         (void)in;
         *out = (struct dc_place){ .id = channel,
-                                  .guild = inbound.dm && strcmp(inbound.dm, channel) == 0 ? NULL : "1" };
+                                  .guild = inbound.dm && strcmp(inbound.dm, channel) == 0 ? NULL
+                                                                                          : "1" };
         return true;
 }
 
@@ -88,8 +90,8 @@ struct rig {
 static inline void says_with(struct rig *g, int status, const char *headers, const char *json)
 {
         if (json)
-                g->bytes[g->count] = mem_printf("HTTP/1.1 %d X\r\nContent-Length: %zu\r\n%s\r\n%s", status,
-                                                strlen(json), headers, json);
+                g->bytes[g->count] = mem_printf("HTTP/1.1 %d X\r\nContent-Length: %zu\r\n%s\r\n%s",
+                                                status, strlen(json), headers, json);
         g->script[g->count] = (struct fake_answer){ .bytes = g->bytes[g->count] };
         g->count++;
 }
@@ -99,9 +101,10 @@ static inline void says(struct rig *g, int status, const char *json)
         says_with(g, status, "", json);
 }
 
-#define ME          "{\"id\":\"42\",\"username\":\"testbot\",\"bot\":true}"
-#define APPLICATION "{\"id\":\"43\",\"name\":\"Test\",\"verify_key\":\"" PUBLIC_KEY "\",\"flags\":524288}"
-#define PUBLIC_KEY  "3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29"
+#define ME "{\"id\":\"42\",\"username\":\"testbot\",\"bot\":true}"
+#define APPLICATION \
+        "{\"id\":\"43\",\"name\":\"Test\",\"verify_key\":\"" PUBLIC_KEY "\",\"flags\":524288}"
+#define PUBLIC_KEY "3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29"
 
 static inline struct rig *rig_new(void)
 {
@@ -142,8 +145,8 @@ static inline void rig_apply(struct rig *g, const char *token, const char *more)
 {
         struct error err = { 0 };
         struct adapter_conf *c;
-        char *json = mem_printf("{\"botToken\":\"%s\",\"apiBase\":\"http://127.0.0.1:%d\"%s}", token,
-                                fake_server_port(g->server), more);
+        char *json = mem_printf("{\"botToken\":\"%s\",\"apiBase\":\"http://127.0.0.1:%d\"%s}",
+                                token, fake_server_port(g->server), more);
 
         c = adapter_conf_make("dc", "discord", json, &err);
         free(json);
@@ -171,7 +174,10 @@ static inline void rig_until_state(struct rig *g, enum adapter_state state)
         assert_int_equal(rig_adapter(g)->state, state);
 }
 
-/* The token is known, no commands are registered: ready to send. What was said before comes after the greeting. */
+/*
+ * The token is known, no commands are registered: ready to send. What was said before comes after
+ * the greeting.
+ */
 static inline void rig_connect(struct rig *g, const char *more)
 {
         size_t wanted = g->count;

@@ -1,8 +1,8 @@
 /*
  * fake_gateway: Discord's gateway as far as a test needs it, and on request as bad as it can be.
  *
- * Include it in one file of a test program. It greets, answers IDENTIFY and RESUME as `identify` and `resume` say, and acknowledges
- * heartbeats unless told not to.
+ * Include it in one file of a test program. It greets, answers IDENTIFY and RESUME as `identify`
+ * and `resume` say, and acknowledges heartbeats unless told not to.
  */
 #ifndef TESTS_FAKE_GATEWAY_H
 #define TESTS_FAKE_GATEWAY_H
@@ -20,7 +20,13 @@
 #define FAKE_CONNS 16
 
 /* What a question is answered with. Below zero as here; above, a close code. */
-enum fake_say { SAY_YES = 0, SAY_NOTHING = -1, SAY_INVALID = -2, SAY_INVALID_RESUMABLE = -3, SAY_CUT = -4 };
+enum fake_say {
+        SAY_YES = 0,
+        SAY_NOTHING = -1,
+        SAY_INVALID = -2,
+        SAY_INVALID_RESUMABLE = -3,
+        SAY_CUT = -4
+};
 
 struct fake_gateway {
         struct fake_ws *ws;
@@ -84,7 +90,8 @@ static inline void fake_say(struct fake_gateway *f, struct fake_ws_conn *c, cons
 static inline void fake_dispatch(struct fake_gateway *f, struct fake_ws_conn *c, const char *type,
                                  const char *d)
 {
-        char *text = mem_printf("{\"op\":0,\"s\":%lld,\"t\":\"%s\",\"d\":%s}", (long long)++f->seq, type, d);
+        char *text = mem_printf("{\"op\":0,\"s\":%lld,\"t\":\"%s\",\"d\":%s}", (long long)++f->seq,
+                                type, d);
 
         fake_say(f, c, text);
         free(text);
@@ -125,9 +132,7 @@ static inline void fake_on_gone(void *arg, struct fake_ws_conn *c)
 static inline void fake_ready(struct fake_gateway *f, struct fake_ws_conn *c)
 {
         char *d = mem_printf(
-                "{\"v\":10,\"session_id\":\"session-%u\",\"resume_gateway_url\":\"ws://127.0.0.1:%d/"
-                "resume\",\"user\":{\"id\":\"42\",\"username\":\"TestBot\",\"bot\":true},"
-                "\"application\":{\"id\":\"43\",\"flags\":0},\"guilds\":[]}",
+                "{\"v\":10,\"session_id\":\"session-%u\",\"resume_gateway_url\":\"ws://127.0.0.1:%d/resume\",\"user\":{\"id\":\"42\",\"username\":\"TestBot\",\"bot\":true},\"application\":{\"id\":\"43\",\"flags\":0},\"guilds\":[]}",
                 f->identifies, fake_ws_port(f->ws));
 
         f->seq = 0;
@@ -177,8 +182,8 @@ static inline void fake_on_message(void *arg, struct fake_ws_conn *c, const char
                         fake_say(f, c, "{\"op\":11}");
                 break;
         case 2:
-                f->shard_order[f->identifies++ % FAKE_CONNS] =
-                        (unsigned)json_integer_value(json_array_get(json_object_get(d, "shard"), 0));
+                f->shard_order[f->identifies++ % FAKE_CONNS] = (unsigned)json_integer_value(
+                        json_array_get(json_object_get(d, "shard"), 0));
                 json_decref(f->identified);
                 f->identified = json_incref(d);
                 if (fake_answer(f, c, f->identify))

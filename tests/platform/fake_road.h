@@ -1,5 +1,6 @@
 /*
- * fake_road: the four functions of the road that platforms call, written down for the test instead of acted upon.
+ * fake_road: the four functions of the road that platforms call, written down for the test instead
+ * of acted upon.
  *
  * Include it in one file of a test program; it takes the place of the real ones.
  */
@@ -36,8 +37,8 @@ static struct {
                 bool is_mention, more_follows;
         } arrivals[1024];
         struct {
-                char kind[20], channel[60], thread[30], text[200], reply_to[30], message_id[30], emoji[30],
-                        name[60];
+                char kind[20], channel[60], thread[30], text[200], reply_to[30], message_id[30],
+                        emoji[30], name[60];
                 outbox_ack_fn *ack;
                 void *arg;
         } put; /* the last delivery somebody asked for */
@@ -91,7 +92,8 @@ void outbox_wake(struct road *r, const char *adapter)
 
 void inbox_receive(struct road *r, const struct incoming *in, inbox_ack_fn *ack, void *arg)
 {
-        struct fake_arrival *a = &fake_road.arrivals[fake_road.received_count % COUNT(fake_road.arrivals)];
+        struct fake_arrival *a =
+                &fake_road.arrivals[fake_road.received_count % COUNT(fake_road.arrivals)];
 
         assert_ptr_equal(r, FAKE_ROAD);
         fake_road.received = *in;

@@ -32,8 +32,8 @@ struct rig {
 static inline void says(struct rig *g, int status, const char *json)
 {
         if (json)
-                g->bytes[g->count] = mem_printf("HTTP/1.1 %d X\r\nContent-Length: %zu\r\n\r\n%s", status,
-                                                strlen(json), json);
+                g->bytes[g->count] = mem_printf("HTTP/1.1 %d X\r\nContent-Length: %zu\r\n\r\n%s",
+                                                status, strlen(json), json);
         g->script[g->count] = (struct fake_answer){ .bytes = g->bytes[g->count] };
         g->count++;
 }
@@ -62,7 +62,8 @@ static inline struct rig *rig_new(void)
 static inline void rig_free(struct rig *g)
 {
         adapters_free(g->adapters);
-        for (unsigned i = 0; i < COUNT(fake_road.arrivals); i++) /* late acknowledgements find nobody */
+        /* late acknowledgements find nobody */
+        for (unsigned i = 0; i < COUNT(fake_road.arrivals); i++)
                 if (fake_road.arrivals[i].ack)
                         fake_road_ack(i, ERR_NONE);
         http_client_free(g->http);
@@ -97,7 +98,10 @@ static inline struct adapter *rig_adapter(struct rig *g)
         return adapters_find(g->adapters, "tg");
 }
 
-/* Greeting, no webhook, a first look that finds nothing, then a long poll that hangs: ready to send. */
+/*
+ * Greeting, no webhook, a first look that finds nothing, then a long poll that hangs: ready to
+ * send.
+ */
 static inline void rig_connect(struct rig *g)
 {
         size_t wanted = g->count;

@@ -139,8 +139,9 @@ static void an_adapter_with_its_own_certificates_has_its_own_client(void **state
         apply(f, conf("api", "api", "{\"caFile\": \"tests/no-such-file.pem\"}"), NULL);
         a = adapters_find(f->adapters, "api");
         assert_int_equal(a->state, ADAPTER_STOPPED);
-        assert_string_equal(a->why,
-                            "cannot read certificates 'tests/no-such-file.pem': No such file or directory");
+        assert_string_equal(
+                a->why,
+                "cannot read certificates 'tests/no-such-file.pem': No such file or directory");
         apply(f, conf("api", "api", "{\"caFile\": \"/dev/null\"}"), NULL);
         assert_true(adapters_ready(f->adapters, "api"));
         assert_non_null(a->http);
@@ -195,7 +196,8 @@ static void a_send_to_nobody_is_answered_later_and_may_be_repeated(void **state)
         struct fixture *f = *state;
 
         adapters_send(f->adapters, &(struct delivery){ .id = 7, .fence = 3, .adapter = "gone" });
-        adapters_reconcile(f->adapters, &(struct delivery){ .id = 8, .fence = 4, .adapter = "gone" });
+        adapters_reconcile(f->adapters,
+                           &(struct delivery){ .id = 8, .fence = 4, .adapter = "gone" });
         assert_int_equal(fake_road.count, 0);
         for (int i = 0; i < 100 && fake_road.count < 2; i++)
                 loop_step(f->loop, true);
@@ -236,7 +238,8 @@ static void limits_are_the_platforms_unless_the_adapter_sets_them(void **state)
         struct fixture *f = *state;
         struct pace_limits limits;
 
-        apply(f, conf("terminal", "cli", NULL), conf("api", "api", "{\"pace\": {\"perSecond\": 2.5}}"));
+        apply(f, conf("terminal", "cli", NULL),
+              conf("api", "api", "{\"pace\": {\"perSecond\": 2.5}}"));
         adapters_limits(f->adapters, "api", &limits);
         assert_true(limits.per_second > 2.4 && limits.per_second < 2.6);
         assert_true(limits.per_channel_second < 0.1);
@@ -260,9 +263,11 @@ static void changes_of_state_are_journaled(void **state)
         char *dir = scratch_new();
         struct error err = { 0 };
         struct store *s = store_open(
-                f->loop, &(struct store_options){ .url = "sqlite", .dir = dir, .migrations = store_schema },
+                f->loop,
+                &(struct store_options){ .url = "sqlite", .dir = dir, .migrations = store_schema },
                 &err);
-        struct bus *b = s ? bus_open(f->loop, s, &(struct bus_options){ .url = "local" }, &err) : NULL;
+        struct bus *b =
+                s ? bus_open(f->loop, s, &(struct bus_options){ .url = "local" }, &err) : NULL;
         struct bus_listener *listener;
         struct buf types;
 
@@ -280,9 +285,11 @@ static void changes_of_state_are_journaled(void **state)
         assert_string_equal(
                 types.data,
                 "adapter.connected terminal {\"platform\":\"cli\",\"state\":\"connected\"}\n"
-                "adapter.lost terminal {\"platform\":\"cli\",\"state\":\"lost\",\"why\":\"reset\"}\n"
-                "adapter.stopped terminal {\"platform\":\"cli\",\"state\":\"stopped\","
-                "\"why\":\"it is not configured any more\"}\n");
+                "adapter.lost terminal "
+                "{\"platform\":\"cli\",\"state\":\"lost\",\"why\":\"reset\"}\n"
+                "adapter.stopped terminal "
+                "{\"platform\":\"cli\",\"state\":\"stopped\",\"why\":\"it is not configured any "
+                "more\"}\n");
         apply(f, conf("terminal", "cli", NULL), NULL); /* written but told to nobody */
         adapters_set_journal(f->adapters, NULL, NULL);
         bus_unlisten(b, listener);
@@ -363,26 +370,29 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(adapters_connect_and_wake_the_outbox, begin, end),
                 cmocka_unit_test_setup_teardown(a_reload_leaves_what_did_not_change, begin, end),
-                cmocka_unit_test_setup_teardown(a_secret_rotated_behind_its_handle_restarts_the_adapter,
-                                                begin, end),
+                cmocka_unit_test_setup_teardown(
+                        a_secret_rotated_behind_its_handle_restarts_the_adapter, begin, end),
                 cmocka_unit_test_setup_teardown(a_disabled_adapter_is_known_but_off, begin, end),
-                cmocka_unit_test_setup_teardown(an_adapter_with_its_own_certificates_has_its_own_client,
-                                                begin, end),
-                cmocka_unit_test_setup_teardown(a_name_that_is_there_twice_changes_nothing, begin, end),
-                cmocka_unit_test_setup_teardown(an_adapter_says_why_it_is_lost_or_stopped, begin, end),
-                cmocka_unit_test_setup_teardown(what_is_received_carries_the_names_of_adapter_and_platform,
-                                                begin, end),
-                cmocka_unit_test_setup_teardown(a_send_to_nobody_is_answered_later_and_may_be_repeated, begin,
+                cmocka_unit_test_setup_teardown(
+                        an_adapter_with_its_own_certificates_has_its_own_client, begin, end),
+                cmocka_unit_test_setup_teardown(a_name_that_is_there_twice_changes_nothing, begin,
                                                 end),
-                cmocka_unit_test_setup_teardown(a_refusal_that_is_still_waiting_dies_with_the_registry, begin,
+                cmocka_unit_test_setup_teardown(an_adapter_says_why_it_is_lost_or_stopped, begin,
                                                 end),
-                cmocka_unit_test_setup_teardown(terminals_and_software_get_the_text_as_it_was_written, begin,
-                                                end),
-                cmocka_unit_test_setup_teardown(limits_are_the_platforms_unless_the_adapter_sets_them, begin,
-                                                end),
+                cmocka_unit_test_setup_teardown(
+                        what_is_received_carries_the_names_of_adapter_and_platform, begin, end),
+                cmocka_unit_test_setup_teardown(
+                        a_send_to_nobody_is_answered_later_and_may_be_repeated, begin, end),
+                cmocka_unit_test_setup_teardown(
+                        a_refusal_that_is_still_waiting_dies_with_the_registry, begin, end),
+                cmocka_unit_test_setup_teardown(
+                        terminals_and_software_get_the_text_as_it_was_written, begin, end),
+                cmocka_unit_test_setup_teardown(
+                        limits_are_the_platforms_unless_the_adapter_sets_them, begin, end),
                 cmocka_unit_test_setup_teardown(changes_of_state_are_journaled, begin, end),
                 cmocka_unit_test_setup_teardown(
-                        long_and_slow_answers_are_treated_as_the_settings_say_in_groups_alone, begin, end),
+                        long_and_slow_answers_are_treated_as_the_settings_say_in_groups_alone,
+                        begin, end),
                 cmocka_unit_test(mistakes_in_an_adapter_are_told_with_their_line),
         };
 

@@ -73,17 +73,18 @@ static void server_says(struct fixture *f, const struct fake_answer *answer, con
 
 static void deliver(struct fixture *f)
 {
-        adapters_send(f->adapters, &(struct delivery){ .id = 42,
-                                                       .fence = 5,
-                                                       .turn = 9,
-                                                       .attempt = 1,
-                                                       .adapter = "api",
-                                                       .channel = "c1",
-                                                       .kind = "send",
-                                                       .class = PACE_FINAL,
-                                                       .payload = "{\"text\":\"gr\xc3\xbc\xc3\x9f dich\"}",
-                                                       .trace = TRACE,
-                                                       .created_ms = 1000 });
+        adapters_send(f->adapters,
+                      &(struct delivery){ .id = 42,
+                                          .fence = 5,
+                                          .turn = 9,
+                                          .attempt = 1,
+                                          .adapter = "api",
+                                          .channel = "c1",
+                                          .kind = "send",
+                                          .class = PACE_FINAL,
+                                          .payload = "{\"text\":\"gr\xc3\xbc\xc3\x9f dich\"}",
+                                          .trace = TRACE,
+                                          .created_ms = 1000 });
 }
 
 static const struct fake_sent *await(struct fixture *f)
@@ -104,20 +105,24 @@ static void without_a_callback_the_journal_is_the_delivery(void **state)
         struct adapter_conf *c = adapter_conf_make("api", "api", NULL, &err);
 
         assert_int_equal(adapters_apply(f->adapters, &c, 1, &err), 0);
-        assert_int_equal(adapters_abilities(f->adapters, "api"), ADAPTER_JOURNALED | ADAPTER_THREADS);
+        assert_int_equal(adapters_abilities(f->adapters, "api"),
+                         ADAPTER_JOURNALED | ADAPTER_THREADS);
 }
 
 static void an_answer_is_posted_with_key_and_trace(void **state)
 {
         struct fixture *f = *state;
-        const struct fake_answer ok = { "HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n{\"id\":\"m-7\"}" };
+        const struct fake_answer ok = {
+                "HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n{\"id\":\"m-7\"}"
+        };
         const struct fake_sent *sent;
         const char *request, *body;
         struct error err;
         json_t *j;
 
         server_says(f, &ok, "");
-        assert_int_equal(adapters_abilities(f->adapters, "api"), ADAPTER_IDEMPOTENT | ADAPTER_THREADS);
+        assert_int_equal(adapters_abilities(f->adapters, "api"),
+                         ADAPTER_IDEMPOTENT | ADAPTER_THREADS);
         deliver(f);
         sent = await(f);
         assert_int_equal(sent->result.outcome, SEND_DONE);
@@ -134,7 +139,8 @@ static void an_answer_is_posted_with_key_and_trace(void **state)
         assert_string_equal(json_str(j, "instanceId", ""), "api");
         assert_string_equal(json_str(j, "channel", ""), "c1");
         assert_true(json_is_null(json_object_get(j, "threadId")));
-        assert_string_equal(json_str(json_object_get(j, "payload"), "text", ""), "gr\xc3\xbc\xc3\x9f dich");
+        assert_string_equal(json_str(json_object_get(j, "payload"), "text", ""),
+                            "gr\xc3\xbc\xc3\x9f dich");
         json_decref(j);
 }
 
@@ -150,11 +156,13 @@ static void the_receiver_can_check_the_signature(void **state)
         server_says(f, &ok, ", \"callbackSecret\": \"" SECRET "\"");
         deliver(f);
         assert_int_equal(await(f)->result.outcome, SEND_DONE);
-        assert_string_equal(fake_road.sent[0].platform_id, "dlv-42"); /* nobody said anything better */
+        /* nobody said anything better */
+        assert_string_equal(fake_road.sent[0].platform_id, "dlv-42");
         request = fake_server_request(f->server, 0);
         header = strstr(request, "X-Dragoman-Signature: ");
         assert_non_null(header);
-        assert_int_equal(sscanf(header, "X-Dragoman-Signature: t=%lld,v1=%64[0-9a-f]", &t, said), 2);
+        assert_int_equal(sscanf(header, "X-Dragoman-Signature: t=%lld,v1=%64[0-9a-f]", &t, said),
+                         2);
         text = mem_printf("%lld.%s", t, strstr(request, "\r\n\r\n") + 4);
         crypto_hmac_sha256(SECRET, strlen(SECRET), text, strlen(text), digest);
         assert_string_equal(said, crypto_hex(digest, sizeof(digest), hex));
@@ -255,16 +263,19 @@ static void a_post_in_flight_at_the_end_is_not_reported(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(without_a_callback_the_journal_is_the_delivery, begin, end),
+                cmocka_unit_test_setup_teardown(without_a_callback_the_journal_is_the_delivery,
+                                                begin, end),
                 cmocka_unit_test_setup_teardown(an_answer_is_posted_with_key_and_trace, begin, end),
                 cmocka_unit_test_setup_teardown(the_receiver_can_check_the_signature, begin, end),
                 cmocka_unit_test(each_answer_of_the_receiver_has_its_meaning),
-                cmocka_unit_test_setup_teardown(a_receiver_that_is_not_there_is_tried_again, begin, end),
-                cmocka_unit_test_setup_teardown(a_connection_cut_before_the_answer_leaves_it_unsure, begin,
+                cmocka_unit_test_setup_teardown(a_receiver_that_is_not_there_is_tried_again, begin,
                                                 end),
-                cmocka_unit_test_setup_teardown(a_post_in_flight_is_unsure_when_its_adapter_is_removed, begin,
+                cmocka_unit_test_setup_teardown(a_connection_cut_before_the_answer_leaves_it_unsure,
+                                                begin, end),
+                cmocka_unit_test_setup_teardown(
+                        a_post_in_flight_is_unsure_when_its_adapter_is_removed, begin, end),
+                cmocka_unit_test_setup_teardown(a_post_in_flight_at_the_end_is_not_reported, begin,
                                                 end),
-                cmocka_unit_test_setup_teardown(a_post_in_flight_at_the_end_is_not_reported, begin, end),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -184,9 +184,10 @@ static void interaction_routes_do_not_show_the_token(void **state)
         says(g, 204, "", "");
         rig_open(g, 0);
         ask(g, 'a',
-            (struct dc_request){ .method = "POST",
-                                 .route = "/interactions/{interaction_id}/{interaction_token}/callback",
-                                 .args = { "1", "its.token" } });
+            (struct dc_request){
+                    .method = "POST",
+                    .route = "/interactions/{interaction_id}/{interaction_token}/callback",
+                    .args = { "1", "its.token" } });
         until_answers(g, 1);
         assert_true(asked_for(g, 0, "POST /api/v10/interactions/1/its.token/callback"));
         assert_false(asked_for(g, 0, "Authorization"));
@@ -204,14 +205,17 @@ static void emoji_are_percent_encoded(void **state)
         ask(g, 'a',
             (struct dc_request){
                     .method = "PUT",
-                    .route = "/channels/{channel_id}/messages/{message_id}/reactions/{emoji_name}/@me",
+                    .route =
+                            "/channels/{channel_id}/messages/{message_id}/reactions/{emoji_name}/@me",
                     .args = { "1", "2", "👀" } });
         until_answers(g, 1);
-        assert_true(asked_for(g, 0, "PUT /api/v10/channels/1/messages/2/reactions/%F0%9F%91%80/@me"));
+        assert_true(
+                asked_for(g, 0, "PUT /api/v10/channels/1/messages/2/reactions/%F0%9F%91%80/@me"));
         ask(g, 'b',
             (struct dc_request){
                     .method = "PUT",
-                    .route = "/channels/{channel_id}/messages/{message_id}/reactions/{emoji_name}/@me",
+                    .route =
+                            "/channels/{channel_id}/messages/{message_id}/reactions/{emoji_name}/@me",
                     .args = { "1", "2", "party:77" } });
         until_answers(g, 2);
         assert_true(asked_for(g, 1, "/reactions/party%3A77/@me"));
@@ -220,7 +224,8 @@ static void emoji_are_percent_encoded(void **state)
 
 static void ids_that_are_no_digits_are_not_sent(void **state)
 {
-        static const char *const bad[] = { "",  "12a", "../users/@me", "-1", "1 ", "123456789012345678901",
+        static const char *const bad[] = { "",   "12a", "../users/@me",
+                                           "-1", "1 ",  "123456789012345678901",
                                            NULL };
         struct rig *g = rig_new();
 
@@ -275,16 +280,17 @@ static void a_refusal_names_code_and_field(void **state)
         (void)state;
         says(g, 400, "",
              "{\"code\":50035,\"message\":\"Invalid Form "
-             "Body\",\"errors\":{\"content\":{\"_errors\":[{\"code\":"
-             "\"BASE_TYPE_MAX_LENGTH\",\"message\":\"Must be 2000 or fewer in length.\"}]}}}");
+             "Body\",\"errors\":{\"content\":{\"_errors\":[{\"code\":\"BASE_TYPE_MAX_LENGTH\",\"message\":\"Must "
+             "be 2000 or fewer in length.\"}]}}}");
         rig_open(g, 0);
         ask(g, 'a', to_channel("1"));
         until_answers(g, 1);
         assert_false(g->last.ok);
         assert_int_equal(g->last.code, 50035);
-        assert_string_equal(g->last.why,
-                            "Discord says: Invalid Form Body (50035): content: Must be 2000 or fewer "
-                            "in length.");
+        assert_string_equal(
+                g->last.why,
+                "Discord says: Invalid Form Body (50035): content: Must be 2000 or fewer in "
+                "length.");
         rig_free(g);
 }
 
@@ -445,8 +451,9 @@ static void what_is_not_permitted_is_not_tried_again_for_typing(void **state)
 
 /* ---- limits ---- */
 
-#define BUCKET(hash, remaining, reset)                                                              \
-        "X-RateLimit-Bucket: " hash "\r\nX-RateLimit-Limit: 5\r\nX-RateLimit-Remaining: " remaining \
+#define BUCKET(hash, remaining, reset)                                  \
+        "X-RateLimit-Bucket: " hash                                     \
+        "\r\nX-RateLimit-Limit: 5\r\nX-RateLimit-Remaining: " remaining \
         "\r\nX-RateLimit-Reset-After: " reset "\r\n"
 
 static void a_used_up_bucket_waits_for_its_reset_and_others_do_not(void **state)
@@ -599,9 +606,10 @@ static void a_global_429_holds_everything_but_interactions(void **state)
         until_answers(g, 2);
         assert_int_equal(g->last.kind, ERR_LIMIT);
         ask(g, 'c',
-            (struct dc_request){ .method = "POST",
-                                 .route = "/interactions/{interaction_id}/{interaction_token}/callback",
-                                 .args = { "1", "t" } });
+            (struct dc_request){
+                    .method = "POST",
+                    .route = "/interactions/{interaction_id}/{interaction_token}/callback",
+                    .args = { "1", "t" } });
         until_answers(g, 3);
         assert_true(g->last.ok);
         rig_free(g);
@@ -611,10 +619,12 @@ static void a_global_429_holds_everything_but_interactions(void **state)
 static void an_acknowledgement_does_not_wait_for_slow_calls(void **state)
 {
         struct rig *g = rig_new();
-        struct dc_request urgent = { .method = "POST",
-                                     .route = "/interactions/{interaction_id}/{interaction_token}/callback",
-                                     .args = { "1", "t" },
-                                     .priority = DC_URGENT };
+        struct dc_request urgent = {
+                .method = "POST",
+                .route = "/interactions/{interaction_id}/{interaction_token}/callback",
+                .args = { "1", "t" },
+                .priority = DC_URGENT
+        };
         char channel[16];
 
         (void)state;
@@ -634,7 +644,8 @@ static void a_429_that_is_not_discords_own_is_about_everything(void **state)
         struct rig *g = rig_new();
 
         (void)state;
-        says(g, 429, "Retry-After: 60\r\nContent-Type: text/html\r\n", "<html>error code: 1015</html>");
+        says(g, 429, "Retry-After: 60\r\nContent-Type: text/html\r\n",
+             "<html>error code: 1015</html>");
         rig_open(g, 0);
         ask(g, 'a', to_channel("1"));
         until_answers(g, 1);
@@ -757,7 +768,9 @@ static void answers_that_overtake_each_other_do_not_give_calls_away(void **state
 {
         struct dc_limits l;
         struct dc_bucket *b;
-        struct dc_told second = { .limit = 5, .remaining = 3, .reset_after_ms = 1000, .window = 77 };
+        struct dc_told second = {
+                .limit = 5, .remaining = 3, .reset_after_ms = 1000, .window = 77
+        };
         struct dc_told first = { .limit = 5, .remaining = 4, .reset_after_ms = 1000, .window = 77 };
 
         (void)state;

@@ -1,6 +1,7 @@
 /*
- * Every REST call we make is one that Discord's own description of its API permits: the route exists, the query parameters are
- * known, and the body fits its schema with no member that is not in it.
+ * Every REST call we make is one that Discord's own description of its API permits: the route
+ * exists, the query parameters are known, and the body fits its schema with no member that is not
+ * in it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +23,8 @@ static const json_t *resolve(const json_t *schema)
         const char *ref = json_str(schema, "$ref", NULL);
 
         while (ref) {
-                const json_t *schemas = json_object_get(json_object_get(spec, "components"), "schemas");
+                const json_t *schemas =
+                        json_object_get(json_object_get(spec, "components"), "schemas");
 
                 schema = json_object_get(schemas, strrchr(ref, '/') + 1);
                 assert_non_null(schema);
@@ -80,11 +82,14 @@ static bool fits_one(const json_t *value, const json_t *choices, struct buf *why
 
 static bool in_range(const json_t *value, const json_t *schema)
 {
-        int64_t n = json_is_string(value)  ? (int64_t)utf8_length(json_string_value(value),
-                                                                  json_string_length(value), UTF8_CODE_POINTS)
+        int64_t n = json_is_string(value)
+                            ? (int64_t)utf8_length(json_string_value(value),
+                                                   json_string_length(value), UTF8_CODE_POINTS)
                     : json_is_array(value) ? (int64_t)json_array_size(value)
                                            : json_integer_value(value);
-        const char *low = json_is_string(value) ? "minLength" : json_is_array(value) ? "minItems" : "minimum";
+        const char *low = json_is_string(value)  ? "minLength"
+                          : json_is_array(value) ? "minItems"
+                                                 : "minimum";
         const char *high = json_is_string(value)  ? "maxLength"
                            : json_is_array(value) ? "maxItems"
                                                   : "maximum";
@@ -129,7 +134,8 @@ static bool items_fit(const json_t *value, const json_t *schema, struct buf *why
 /* The first of these that is there names the permitted values. */
 static bool is_permitted(const json_t *value, const json_t *schema)
 {
-        const json_t *list = json_object_get(schema, "enum"), *only = json_object_get(schema, "const");
+        const json_t *list = json_object_get(schema, "enum"),
+                     *only = json_object_get(schema, "const");
 
         if (only)
                 return json_equal(value, only);
@@ -238,7 +244,8 @@ static void check_query(const json_t *operation, const char *line)
 /* The JSON of a request; of an upload the part payload_json. */
 static json_t *body_of(const char *request)
 {
-        const char *body = strstr(request, "\r\n\r\n") + 4, *part = strstr(body, "name=\"payload_json\"");
+        const char *body = strstr(request, "\r\n\r\n") + 4,
+                   *part = strstr(body, "name=\"payload_json\"");
         const char *end = part ? strstr(part, "\r\n--") : NULL;
 
         if (!part)
@@ -261,8 +268,9 @@ static void check_request(const char *request)
                 fail_msg("%s is no call of Discord's API", line);
         check_query(operation, path);
         schema = json_object_get(
-                json_object_get(json_object_get(json_object_get(operation, "requestBody"), "content"),
-                                "application/json"),
+                json_object_get(
+                        json_object_get(json_object_get(operation, "requestBody"), "content"),
+                        "application/json"),
                 "schema");
         body = body_of(request);
         buf_init(&why, 0);
@@ -312,8 +320,7 @@ static void every_kind_of_delivery_is_a_call_discord_describes(void **state)
         } rows[] = {
                 { "send", "7", "{\"text\":\"<@11> hi\",\"replyTo\":\"5\"}" },
                 { "send", "7",
-                  "{\"text\":\"?\",\"buttons\":[[{\"text\":\"Yes\",\"data\":\"y\"},{\"text\":\"See\",\"url\":"
-                  "\"https://x.org\"}]]}" },
+                  "{\"text\":\"?\",\"buttons\":[[{\"text\":\"Yes\",\"data\":\"y\"},{\"text\":\"See\",\"url\":\"https://x.org\"}]]}" },
                 { "edit", "7", "{\"text\":\"more\",\"messageId\":\"5\"}" },
                 { "delete", "7", "{\"messageId\":\"5\"}" },
                 { "react", "7", "{\"messageId\":\"5\",\"emoji\":\"👀\"}" },
@@ -414,8 +421,8 @@ static void answers_to_commands_are_calls_discord_describes(void **state)
                                             .payload = rows[i].payload,
                                             .attempt = 1,
                                             .created_ms = clock_wall_ms() };
-                json_t *command = json_pack("{s:s, s:s, s:i, s:s}", "id", rows[i].id, "application_id", "43",
-                                            "type", 2, "token", "tkn123");
+                json_t *command = json_pack("{s:s, s:s, s:i, s:s}", "id", rows[i].id,
+                                            "application_id", "43", "type", 2, "token", "tkn123");
 
                 inbound.hooks.stored(inbound.hooks.ctx, command);
                 json_decref(command);

@@ -47,10 +47,7 @@ static int set_up(void **state)
         g->cache = dc_cache_new();
         g->reader = (struct dc_reader){ .self = SELF, .cache = g->cache };
         learn(g, "GUILD_CREATE",
-              "{\"id\":\"1\",\"name\":\"Home\",\"channels\":[{\"id\":\"10\",\"type\":0,\"name\":\"general\"},"
-              "{\"id\":\"12\",\"type\":4,\"name\":\"Texts\"},{\"id\":\"15\",\"type\":15,\"name\":\"forum\"}],"
-              "\"threads\":[{\"id\":\"11\",\"type\":11,\"name\":\"topic\",\"parent_id\":\"10\"}],"
-              "\"members\":[{\"user\":{\"id\":\"42\"},\"roles\":[\"77\"]}]}");
+              "{\"id\":\"1\",\"name\":\"Home\",\"channels\":[{\"id\":\"10\",\"type\":0,\"name\":\"general\"},{\"id\":\"12\",\"type\":4,\"name\":\"Texts\"},{\"id\":\"15\",\"type\":15,\"name\":\"forum\"}],\"threads\":[{\"id\":\"11\",\"type\":11,\"name\":\"topic\",\"parent_id\":\"10\"}],\"members\":[{\"user\":{\"id\":\"42\"},\"roles\":[\"77\"]}]}");
         *state = g;
         return 0;
 }
@@ -101,8 +98,9 @@ static const struct incoming *message(struct rig *g, const char *more)
 static void a_message_has_sender_place_and_roles(void **state)
 {
         struct rig *g = *state;
-        const struct incoming *in =
-                message(g, ",\"content\":\"hello\",\"member\":{\"nick\":\"Annie\",\"roles\":[\"7\",\"8\"]}");
+        const struct incoming *in = message(
+                g,
+                ",\"content\":\"hello\",\"member\":{\"nick\":\"Annie\",\"roles\":[\"7\",\"8\"]}");
 
         assert_non_null(in);
         assert_string_equal(in->key, "1000");
@@ -124,9 +122,9 @@ static void a_message_has_sender_place_and_roles(void **state)
 
 static void a_direct_message_is_one(void **state)
 {
-        const struct incoming *in =
-                told(*state, "MESSAGE_CREATE",
-                     "{\"id\":\"1000\",\"channel_id\":\"500\",\"type\":0,\"content\":\"hi\"," ANN "}");
+        const struct incoming *in = told(
+                *state, "MESSAGE_CREATE",
+                "{\"id\":\"1000\",\"channel_id\":\"500\",\"type\":0,\"content\":\"hi\"," ANN "}");
 
         assert_int_equal(in->chat, CHAT_DM);
         assert_null(in->guild);
@@ -137,9 +135,10 @@ static void a_direct_message_is_one(void **state)
 static void threads_and_posts_are_in_their_channel(void **state)
 {
         struct rig *g = *state;
-        const struct incoming *in =
-                told(g, "MESSAGE_CREATE",
-                     "{\"id\":\"1000\",\"channel_id\":\"11\",\"guild_id\":\"1\",\"content\":\"x\"," ANN "}");
+        const struct incoming *in = told(
+                g, "MESSAGE_CREATE",
+                "{\"id\":\"1000\",\"channel_id\":\"11\",\"guild_id\":\"1\",\"content\":\"x\"," ANN
+                "}");
 
         assert_string_equal(in->channel, "10");
         assert_string_equal(in->thread, "11");
@@ -148,13 +147,15 @@ static void threads_and_posts_are_in_their_channel(void **state)
         learn(g, "THREAD_CREATE",
               "{\"id\":\"16\",\"type\":11,\"guild_id\":\"1\",\"parent_id\":\"15\",\"name\":\"post\"}");
         in = told(g, "MESSAGE_CREATE",
-                  "{\"id\":\"16\",\"channel_id\":\"16\",\"guild_id\":\"1\",\"content\":\"x\"," ANN "}");
+                  "{\"id\":\"16\",\"channel_id\":\"16\",\"guild_id\":\"1\",\"content\":\"x\"," ANN
+                  "}");
         assert_string_equal(in->channel, "15");
         assert_string_equal(in->thread, "16");
         learn(g, "THREAD_LIST_SYNC",
               "{\"guild_id\":\"1\",\"threads\":[{\"id\":\"17\",\"type\":12,\"parent_id\":\"10\"}]}");
         in = told(g, "MESSAGE_CREATE",
-                  "{\"id\":\"18\",\"channel_id\":\"17\",\"guild_id\":\"1\",\"content\":\"x\"," ANN "}");
+                  "{\"id\":\"18\",\"channel_id\":\"17\",\"guild_id\":\"1\",\"content\":\"x\"," ANN
+                  "}");
         assert_string_equal(in->channel, "10");
         assert_string_equal(in->thread, "17");
 }
@@ -164,10 +165,10 @@ static void only_what_people_say_is_a_message(void **state)
         struct rig *g = *state;
 
         for (int type = 0; type < 50; type++) {
-                char *text =
-                        mem_printf("{\"id\":\"1000\",\"channel_id\":\"10\",\"guild_id\":\"1\",\"type\":%d,"
-                                   "\"content\":\"new name\"," ANN "}",
-                                   type);
+                char *text = mem_printf(
+                        "{\"id\":\"1000\",\"channel_id\":\"10\",\"guild_id\":\"1\",\"type\":%d,"
+                        "\"content\":\"new name\"," ANN "}",
+                        type);
 
                 assert_int_equal(told(g, "MESSAGE_CREATE", text) != NULL, type == 0 || type == 19);
                 free(text);
@@ -192,10 +193,9 @@ static void mentions_of_the_bot_are_noticed_and_taken_out(void **state)
         struct rig *g = *state;
 
         for (size_t i = 0; i < COUNT(rows); i++) {
-                char *more =
-                        mem_printf(",\"content\":\"%s\",\"mentions\":[{\"id\":\"42\",\"username\":\"bot\"},"
-                                   "{\"id\":\"5\",\"username\":\"ann\",\"global_name\":\"Ann\"}]",
-                                   rows[i].content);
+                char *more = mem_printf(
+                        ",\"content\":\"%s\",\"mentions\":[{\"id\":\"42\",\"username\":\"bot\"},{\"id\":\"5\",\"username\":\"ann\",\"global_name\":\"Ann\"}]",
+                        rows[i].content);
                 const struct incoming *in = message(g, more);
 
                 free(more);
@@ -221,7 +221,8 @@ static void a_role_of_the_bot_counts_only_when_asked_for(void **state)
         assert_true(message(g, more)->is_mention);
         assert_string_equal(g->item.events->text, "hello");
         assert_false(message(g, other)->is_mention);
-        assert_false(message(g, ",\"content\":\"@everyone\",\"mention_everyone\":true")->is_mention);
+        assert_false(
+                message(g, ",\"content\":\"@everyone\",\"mention_everyone\":true")->is_mention);
 }
 
 static void assert_stranger(const char *type, const char *text, const char *wanted)
@@ -239,19 +240,22 @@ static void whose_member_is_not_told_is_noticed(void **state)
         struct rig *g = *state;
 
         assert_stranger("MESSAGE_CREATE", "{\"author\":{\"id\":\"5\"}}", "5");
-        assert_stranger("MESSAGE_CREATE", "{\"author\":{\"id\":\"5\"},\"member\":{\"roles\":[]}}", "nobody");
-        assert_stranger("MESSAGE_CREATE", "{\"author\":{\"id\":\"5\"},\"webhook_id\":\"5\"}", "nobody");
+        assert_stranger("MESSAGE_CREATE", "{\"author\":{\"id\":\"5\"},\"member\":{\"roles\":[]}}",
+                        "nobody");
+        assert_stranger("MESSAGE_CREATE", "{\"author\":{\"id\":\"5\"},\"webhook_id\":\"5\"}",
+                        "nobody");
         assert_stranger("MESSAGE_CREATE", "{\"author\":{\"id\":\"5\"},\"type\":7}", "nobody");
         assert_stranger("MESSAGE_CREATE", "[]", "nobody");
         assert_stranger("MESSAGE_UPDATE", "{\"author\":{\"id\":\"5\"}}", "nobody");
         assert_stranger("MESSAGE_UPDATE", "{\"author\":{\"id\":\"5\"}" EDITED "}", "5");
-        assert_stranger("MESSAGE_REACTION_ADD", "{\"user_id\":\"5\",\"member\":{\"roles\":[]}}", "nobody");
+        assert_stranger("MESSAGE_REACTION_ADD", "{\"user_id\":\"5\",\"member\":{\"roles\":[]}}",
+                        "nobody");
         assert_stranger("MESSAGE_REACTION_REMOVE", "{\"user_id\":\"5\"}", "5");
         assert_stranger("MESSAGE_REACTION_REMOVE", "{\"user_id\":\"../5\"}", "nobody");
         assert_stranger("MESSAGE_DELETE", "{\"id\":\"5\"}", "nobody");
-        assert_non_null(told(g, "MESSAGE_CREATE",
-                             "{\"id\":\"1000\",\"channel_id\":\"10\",\"guild_id\":\"1\",\"content\":\"hi\","
-                             "\"author\":{\"id\":\"5\"},\"member\":null}"));
+        assert_non_null(told(
+                g, "MESSAGE_CREATE",
+                "{\"id\":\"1000\",\"channel_id\":\"10\",\"guild_id\":\"1\",\"content\":\"hi\",\"author\":{\"id\":\"5\"},\"member\":null}"));
         assert_true(json_flag(g->item.metadata, "rolesUnknown", false));
 #undef EDITED
 }
@@ -261,18 +265,20 @@ static void replies_to_the_bot_are_noticed(void **state)
         struct rig *g = *state;
         const struct incoming *in;
 
-        in = told(g, "MESSAGE_CREATE",
-                  "{\"id\":\"1000\",\"channel_id\":\"10\",\"guild_id\":\"1\",\"type\":19,\"content\":"
-                  "\"yes\"," ANN
-                  ",\"message_reference\":{\"message_id\":\"900\"},\"referenced_message\":{\"id\":\"900\","
-                  "\"content\":\"sure?\",\"author\":{\"id\":\"42\",\"username\":\"bot\"}}}");
+        in = told(
+                g, "MESSAGE_CREATE",
+                "{\"id\":\"1000\",\"channel_id\":\"10\",\"guild_id\":\"1\",\"type\":19,\"content\":"
+                "\"yes\"," ANN
+                ",\"message_reference\":{\"message_id\":\"900\"},\"referenced_message\":{\"id\":\"900\",\"content\":\"sure?\",\"author\":{\"id\":\"42\",\"username\":\"bot\"}}}");
         assert_true(in->is_reply);
         assert_string_equal(in->reply_to, "900");
-        assert_string_equal(json_str(json_object_get(g->item.metadata, "replyTo"), "text", ""), "sure?");
-        in = told(g, "MESSAGE_CREATE",
-                  "{\"id\":\"1000\",\"channel_id\":\"10\",\"guild_id\":\"1\",\"type\":19,\"content\":"
-                  "\"yes\"," ANN
-                  ",\"message_reference\":{\"message_id\":\"900\"},\"referenced_message\":null}");
+        assert_string_equal(json_str(json_object_get(g->item.metadata, "replyTo"), "text", ""),
+                            "sure?");
+        in = told(
+                g, "MESSAGE_CREATE",
+                "{\"id\":\"1000\",\"channel_id\":\"10\",\"guild_id\":\"1\",\"type\":19,\"content\":"
+                "\"yes\"," ANN
+                ",\"message_reference\":{\"message_id\":\"900\"},\"referenced_message\":null}");
         assert_false(in->is_reply);
         assert_string_equal(in->reply_to, "900");
 }
@@ -280,19 +286,18 @@ static void replies_to_the_bot_are_noticed(void **state)
 static void bots_webhooks_and_ourselves_are_told_apart(void **state)
 {
         struct rig *g = *state;
-        const struct incoming *in = told(g, "MESSAGE_CREATE",
-                                         "{\"id\":\"1\",\"channel_id\":\"10\",\"content\":\"x\",\"author\":{"
-                                         "\"id\":\"42\",\"bot\":true}}");
+        const struct incoming *in = told(
+                g, "MESSAGE_CREATE",
+                "{\"id\":\"1\",\"channel_id\":\"10\",\"content\":\"x\",\"author\":{\"id\":\"42\",\"bot\":true}}");
 
         assert_true(in->is_own && in->sender_is_bot);
-        in = told(g, "MESSAGE_CREATE",
-                  "{\"id\":\"1\",\"channel_id\":\"10\",\"content\":\"x\",\"author\":{\"id\":\"6\",\"bot\":"
-                  "true}}");
+        in = told(
+                g, "MESSAGE_CREATE",
+                "{\"id\":\"1\",\"channel_id\":\"10\",\"content\":\"x\",\"author\":{\"id\":\"6\",\"bot\":true}}");
         assert_true(!in->is_own && in->sender_is_bot);
-        in = told(g, "MESSAGE_CREATE",
-                  "{\"id\":\"1\",\"channel_id\":\"10\",\"content\":\"x\",\"webhook_id\":\"42\",\"author\":{"
-                  "\"id\":"
-                  "\"42\"}}");
+        in = told(
+                g, "MESSAGE_CREATE",
+                "{\"id\":\"1\",\"channel_id\":\"10\",\"content\":\"x\",\"webhook_id\":\"42\",\"author\":{\"id\":\"42\"}}");
         assert_true(!in->is_own && in->sender_is_bot);
 }
 
@@ -301,22 +306,25 @@ static void what_is_no_text_is_described(void **state)
         struct rig *g = *state;
 
         assert_string_equal(
-                message(g, ",\"content\":\"\",\"sticker_items\":[{\"id\":\"1\",\"name\":\"Wave\"}]")->text,
+                message(g, ",\"content\":\"\",\"sticker_items\":[{\"id\":\"1\",\"name\":\"Wave\"}]")
+                        ->text,
                 "[sticker: Wave]");
-        assert_string_equal(message(g,
-                                    ",\"content\":\"look\",\"embeds\":[{\"title\":\"A page\",\"description\":"
-                                    "\"about it\",\"fields\":[{\"name\":\"n\",\"value\":\"v\"}]}]")
+        assert_string_equal(message(g, ",\"content\":\"look\",\"embeds\":[{\"title\":\"A "
+                                       "page\",\"description\":\"about "
+                                       "it\",\"fields\":[{\"name\":\"n\",\"value\":\"v\"}]}]")
                                     ->text,
                             "look\n[embed: A page\nabout it\nn: v]");
         assert_string_equal(
-                message(g, ",\"content\":\"\",\"poll\":{\"question\":{\"text\":\"Tea?\"},\"answers\":[{"
-                           "\"poll_media\":{\"text\":\"yes\"}},{\"poll_media\":{\"text\":\"no\"}}]}")
+                message(g,
+                        ",\"content\":\"\",\"poll\":{\"question\":{\"text\":\"Tea?\"},\"answers\":[{\"poll_media\":{\"text\":\"yes\"}},{\"poll_media\":{\"text\":\"no\"}}]}")
                         ->text,
                 "[poll: Tea?: yes, no]");
-        assert_string_equal(message(g, ",\"content\":\"\",\"message_snapshots\":[{\"message\":{\"content\":"
-                                       "\"old news\"}}]")
-                                    ->text,
-                            "[forwarded message] old news");
+        assert_string_equal(
+                message(g,
+                        ",\"content\":\"\",\"message_snapshots\":[{\"message\":{\"content\":\"old "
+                        "news\"}}]")
+                        ->text,
+                "[forwarded message] old news");
         assert_null(message(g, ",\"content\":\"\""));
 }
 
@@ -324,10 +332,8 @@ static void attachments_are_listed(void **state)
 {
         struct rig *g = *state;
         const struct incoming *in = message(
-                g, ",\"content\":\"\",\"attachments\":[{\"id\":\"70\",\"filename\":\"a.png\",\"size\":12,"
-                   "\"content_type\":\"image/png\",\"url\":\"https://cdn/"
-                   "a.png\"},{\"id\":\"71\",\"filename\":\"b\","
-                   "\"size\":3,\"url\":\"https://cdn/b\"}]");
+                g,
+                ",\"content\":\"\",\"attachments\":[{\"id\":\"70\",\"filename\":\"a.png\",\"size\":12,\"content_type\":\"image/png\",\"url\":\"https://cdn/a.png\"},{\"id\":\"71\",\"filename\":\"b\",\"size\":3,\"url\":\"https://cdn/b\"}]");
 
         assert_int_equal(in->attachment_count, 2);
         assert_string_equal(in->attachments[0].kind, "image");
@@ -336,8 +342,8 @@ static void attachments_are_listed(void **state)
         assert_string_equal(in->attachments[1].kind, "document");
         assert_string_equal(g->item.files[1].url, "https://cdn/b");
         in = message(
-                g, ",\"content\":\"\",\"flags\":8192,\"attachments\":[{\"id\":\"70\",\"filename\":\"v.ogg\","
-                   "\"content_type\":\"audio/ogg\",\"url\":\"https://cdn/v\"}]");
+                g,
+                ",\"content\":\"\",\"flags\":8192,\"attachments\":[{\"id\":\"70\",\"filename\":\"v.ogg\",\"content_type\":\"audio/ogg\",\"url\":\"https://cdn/v\"}]");
         assert_string_equal(in->attachments[0].kind, "voice");
 }
 
@@ -353,15 +359,17 @@ static void edits_are_events_and_unfolding_links_are_not(void **state)
         assert_string_equal(in->type, EVENT_MESSAGE_EDITED);
         assert_string_equal(in->key, "1000:edit:2026-11-15T10:00:00Z");
         assert_string_equal(in->text, "now");
-        assert_null(told(g, "MESSAGE_UPDATE", "{" IN ",\"content\":\"now\",\"edited_timestamp\":null}"));
-        assert_null(told(g, "MESSAGE_UPDATE", "{\"id\":\"1000\",\"channel_id\":\"10\",\"embeds\":[]}"));
+        assert_null(told(g, "MESSAGE_UPDATE",
+                         "{" IN ",\"content\":\"now\",\"edited_timestamp\":null}"));
+        assert_null(
+                told(g, "MESSAGE_UPDATE", "{\"id\":\"1000\",\"channel_id\":\"10\",\"embeds\":[]}"));
 }
 
 static void deletions_name_the_message(void **state)
 {
         struct rig *g = *state;
-        const struct incoming *in =
-                told(g, "MESSAGE_DELETE", "{\"id\":\"1000\",\"channel_id\":\"11\",\"guild_id\":\"1\"}");
+        const struct incoming *in = told(
+                g, "MESSAGE_DELETE", "{\"id\":\"1000\",\"channel_id\":\"11\",\"guild_id\":\"1\"}");
 
         assert_string_equal(in->type, EVENT_MESSAGE_DELETED);
         assert_string_equal(in->id, "1000");
@@ -376,12 +384,13 @@ static void deletions_name_the_message(void **state)
 static void reactions_come_and_go_and_come_again(void **state)
 {
         struct rig *g = *state;
-        const struct incoming *in = told(g, "MESSAGE_REACTION_ADD",
-                                         "{\"user_id\":\"5\",\"channel_id\":\"10\",\"message_id\":\"1000\","
-                                         "\"guild_id\":\"1\",\"member\":{"
-                                         "\"user\":{\"id\":\"5\",\"username\":\"ann\"},\"roles\":[\"7\"]},"
-                                         "\"emoji\":{\"id\":null,\"name\":"
-                                         "\"\xf0\x9f\x94\xac\"},\"message_author_id\":\"42\"}");
+        const struct incoming *in =
+                told(g, "MESSAGE_REACTION_ADD",
+                     "{\"user_id\":\"5\",\"channel_id\":\"10\",\"message_id\":\"1000\","
+                     "\"guild_id\":\"1\",\"member\":{"
+                     "\"user\":{\"id\":\"5\",\"username\":\"ann\"},\"roles\":[\"7\"]},"
+                     "\"emoji\":{\"id\":null,\"name\":"
+                     "\"\xf0\x9f\x94\xac\"},\"message_author_id\":\"42\"}");
 
         assert_string_equal(in->type, EVENT_REACTION_RECEIVED);
         assert_string_equal(in->emoji, "\xf0\x9f\x94\xac");
@@ -389,19 +398,18 @@ static void reactions_come_and_go_and_come_again(void **state)
         assert_string_equal(in->sender_username, "ann");
         assert_true(in->is_reply);
         assert_string_equal(in->key, "1000:5:\xf0\x9f\x94\xac:+:s:9");
-        in = told(g, "MESSAGE_REACTION_REMOVE",
-                  "{\"user_id\":\"5\",\"channel_id\":\"500\",\"message_id\":\"1000\",\"emoji\":{\"id\":"
-                  "\"88\",\"name\":"
-                  "\"party\"}}");
+        in = told(
+                g, "MESSAGE_REACTION_REMOVE",
+                "{\"user_id\":\"5\",\"channel_id\":\"500\",\"message_id\":\"1000\",\"emoji\":{\"id\":\"88\",\"name\":\"party\"}}");
         assert_string_equal(in->type, EVENT_REACTION_REMOVED);
         assert_int_equal(in->chat, CHAT_DM);
         assert_string_equal(in->emoji, "party:88");
         assert_string_equal(in->emoji_name, "party");
         assert_true(in->emoji_custom);
         assert_string_equal(in->key, "1000:5:88:-:s:9");
-        in = told(g, "MESSAGE_REACTION_ADD",
-                  "{\"user_id\":\"42\",\"channel_id\":\"500\",\"message_id\":\"1000\",\"emoji\":{\"name\":"
-                  "\"x\"}}");
+        in = told(
+                g, "MESSAGE_REACTION_ADD",
+                "{\"user_id\":\"42\",\"channel_id\":\"500\",\"message_id\":\"1000\",\"emoji\":{\"name\":\"x\"}}");
         assert_true(in->is_own);
 }
 
@@ -419,19 +427,16 @@ static void commands_are_messages_without_their_token(void **state)
                 { "{\"name\":\"ask\",\"options\":[{\"name\":\"text\",\"type\":3,\"value\":\"why?\"}]}",
                   "why?" },
                 { "{\"name\":\"new\"}", "/new" },
-                { "{\"name\":\"a\",\"options\":[{\"name\":\"b\",\"type\":1,\"options\":[{\"name\":\"n\","
-                  "\"value\":3},{"
-                  "\"name\":\"y\",\"value\":true}]}]}",
+                { "{\"name\":\"a\",\"options\":[{\"name\":\"b\",\"type\":1,\"options\":[{\"name\":\"n\",\"value\":3},{\"name\":\"y\",\"value\":true}]}]}",
                   "/a b 3 yes" },
-                { "{\"name\":\"Explain\",\"type\":3,\"target_id\":\"9\",\"resolved\":{\"messages\":{\"9\":{"
-                  "\"content\":"
-                  "\"E=mc2\"}}}}",
+                { "{\"name\":\"Explain\",\"type\":3,\"target_id\":\"9\",\"resolved\":{\"messages\":{\"9\":{\"content\":\"E=mc2\"}}}}",
                   "/Explain E=mc2" },
         };
         struct rig *g = *state;
 
         for (size_t i = 0; i < COUNT(rows); i++) {
-                char *text = mem_printf("{\"id\":\"2000\",\"type\":2," BY ",\"data\":%s}", rows[i].data),
+                char *text = mem_printf("{\"id\":\"2000\",\"type\":2," BY ",\"data\":%s}",
+                                        rows[i].data),
                      *dump;
                 const struct incoming *in = told(g, "INTERACTION_CREATE", text);
 
@@ -464,16 +469,17 @@ static void buttons_say_something_or_are_events_of_their_own(void **state)
                   "{\"id\":\"2000\",\"type\":3," BY
                   ",\"message\":{\"id\":\"900\"},\"data\":{\"custom_id\":\"x\"}}");
         assert_string_equal(in->type, "custom.discord.component");
-        assert_null(told(g, "INTERACTION_CREATE", "{\"id\":\"2000\",\"type\":4," BY ",\"data\":{}}"));
+        assert_null(
+                told(g, "INTERACTION_CREATE", "{\"id\":\"2000\",\"type\":4," BY ",\"data\":{}}"));
         assert_null(told(g, "INTERACTION_CREATE", "{\"id\":\"2000\",\"type\":1}"));
 }
 
 static void forms_say_what_was_filled_in(void **state)
 {
-        const struct incoming *in = told(*state, "INTERACTION_CREATE",
-                                         "{\"id\":\"2000\",\"type\":5," BY
-                                         ",\"data\":{\"custom_id\":\"f\",\"components\":[{\"type\":1,"
-                                         "\"components\":[{\"custom_id\":\"q\",\"value\":\"how?\"}]}]}}");
+        const struct incoming *in = told(
+                *state, "INTERACTION_CREATE",
+                "{\"id\":\"2000\",\"type\":5," BY
+                ",\"data\":{\"custom_id\":\"f\",\"components\":[{\"type\":1,\"components\":[{\"custom_id\":\"q\",\"value\":\"how?\"}]}]}}");
 
         assert_string_equal(in->text, "how?");
 }

@@ -1,4 +1,7 @@
-/* The gateway's life: identify, resume, heartbeats, close codes, budgets, shards, and what happens when Discord misbehaves. */
+/*
+ * The gateway's life: identify, resume, heartbeats, close codes, budgets, shards, and what happens
+ * when Discord misbehaves.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,14 +49,14 @@ static void answer_later(void *arg)
 {
         struct rig *g = arg;
         char *text = mem_printf(
-                "{\"url\":\"ws://127.0.0.1:%d\",\"shards\":%lld,\"session_start_limit\":{\"total\":"
-                "1000,\"remaining\":%lld,\"reset_after\":%lld,\"max_concurrency\":%lld}}",
+                "{\"url\":\"ws://127.0.0.1:%d\",\"shards\":%lld,\"session_start_limit\":{\"total\":1000,\"remaining\":%lld,\"reset_after\":%lld,\"max_concurrency\":%lld}}",
                 fake_ws_port(g->fake.ws), (long long)g->shards, (long long)g->remaining,
                 (long long)g->reset_after, (long long)g->concurrency);
         json_t *body = json_read(text, strlen(text), NULL);
 
         if (g->gateway)
-                dc_gateway_bot(g->gateway, g->bot_status, g->bot_status == 200 ? body : NULL, "as told");
+                dc_gateway_bot(g->gateway, g->bot_status, g->bot_status == 200 ? body : NULL,
+                               "as told");
         json_decref(body);
         free(text);
 }
@@ -346,7 +349,8 @@ static void a_heartbeat_asked_for_is_sent_at_once(void **state)
         connected(g);
         fake_say(&g->fake, g->fake.last, "{\"op\":1,\"d\":null}");
         await(g, &g->fake.beats, 1);
-        for (int i = 0; i < 300; i++) /* but we do not let ourselves be driven over Discord's limit */
+        /* but we do not let ourselves be driven over Discord's limit */
+        for (int i = 0; i < 300; i++)
                 fake_say(&g->fake, g->fake.last, "{\"op\":1,\"d\":null}");
         fake_dispatch(&g->fake, g->fake.last, "END", "{}");
         await(g, &g->events, 1);
@@ -458,7 +462,10 @@ static void another_token_intents_or_shards_do_not_resume_it(void **state)
         assert_int_equal(g->fake.resumes, 0);
 }
 
-/* Guilds that a new shard takes over were somebody else's, and what was missed there is missed as well. */
+/*
+ * Guilds that a new shard takes over were somebody else's, and what was missed there is missed as
+ * well.
+ */
 static void a_new_shard_knows_since_when_something_may_be_missing(void **state)
 {
         struct rig *g = *state;
@@ -638,8 +645,8 @@ static void each_close_code_is_handled_as_the_table_says(void **state)
                 look(g);
                 if (g->fake.resumes != resumes || g->fake.identifies != identifies ||
                     g->stats.our_mistakes != mistakes)
-                        fail_msg("code %d: %u resumes, %u identifies", rows[i].code, g->fake.resumes,
-                                 g->fake.identifies);
+                        fail_msg("code %d: %u resumes, %u identifies", rows[i].code,
+                                 g->fake.resumes, g->fake.identifies);
         }
 }
 

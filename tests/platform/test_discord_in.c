@@ -1,4 +1,7 @@
-/* What Discord tells on its way to the inbox: in order, acknowledged after the commit, nothing missing after a lost session. */
+/*
+ * What Discord tells on its way to the inbox: in order, acknowledged after the commit, nothing
+ * missing after a lost session.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,7 +42,8 @@ struct rig {
         struct dc_inbound_options o;
         struct dc_inbound *in;
         struct asked gets[GETS];
-        struct asked member;   /* the last question for one; they are not counted among the others */
+        /* the last question for one; they are not counted among the others */
+        struct asked member;
         const char *member_is; /* what page() answers to it; NULL: nothing */
         unsigned member_count;
         unsigned get_count, ups, stops, stored, completed, dms;
@@ -52,8 +56,9 @@ struct rig {
 static void answer_bot(void *arg)
 {
         struct asked *a = arg;
-        json_t *body = json_pack("{s:i, s:{s:i, s:i, s:i, s:i}}", "shards", 1, "session_start_limit", "total",
-                                 1000, "remaining", 900, "reset_after", 0, "max_concurrency", 1);
+        json_t *body =
+                json_pack("{s:i, s:{s:i, s:i, s:i, s:i}}", "shards", 1, "session_start_limit",
+                          "total", 1000, "remaining", 900, "reset_after", 0, "max_concurrency", 1);
 
         if (a->done)
                 a->done(a->arg, 200, body, NULL);
@@ -167,7 +172,8 @@ static void close_it(struct rig *g)
 {
         dc_inbound_free(g->in);
         g->in = NULL;
-        for (unsigned i = 0; i < COUNT(fake_road.arrivals); i++) /* late acknowledgements find nobody */
+        /* late acknowledgements find nobody */
+        for (unsigned i = 0; i < COUNT(fake_road.arrivals); i++)
                 if (fake_road.arrivals[i].ack)
                         fake_road_ack(i, ERR_NONE);
         for (unsigned i = 0; i < GETS; i++)
@@ -218,7 +224,8 @@ static void begin(struct rig *g)
         "{\"id\":\"1\",\"name\":\"Home\",\"channels\":[{\"id\":\"10\",\"type\":0,\"name\":\"general\"," \
         "\"last_message_id\":" last                                                                     \
         "},{\"id\":\"12\",\"type\":0,\"name\":\"quiet\",\"last_message_id\":null},"                     \
-        "{\"id\":\"15\",\"type\":15,\"name\":\"forum\",\"last_message_id\":" last "}],\"threads\":[]}"
+        "{\"id\":\"15\",\"type\":15,\"name\":\"forum\",\"last_message_id\":" last                       \
+        "}],\"threads\":[]}"
 
 static void connected(struct rig *g)
 {
@@ -228,13 +235,13 @@ static void connected(struct rig *g)
 }
 
 /* Somebody writes in a channel; guild "": a DM. */
-static void write_in(struct rig *g, const char *channel, const char *guild, const char *id, const char *more)
+static void write_in(struct rig *g, const char *channel, const char *guild, const char *id,
+                     const char *more)
 {
-        char *d = mem_printf(
-                "{\"id\":\"%s\",\"channel_id\":\"%s\",\"type\":0,\"content\":\"text %s\",\"author\":{"
-                "\"id\":\"5\",\"username\":\"ann\"}%s%s%s%s}",
-                id, channel, id, *guild ? ",\"guild_id\":\"" : "", guild,
-                *guild ? "\",\"member\":{\"roles\":[]}" : "", more);
+        char *d = mem_printf("{\"id\":\"%s\",\"channel_id\":\"%s\",\"type\":0,\"content\":\"text "
+                             "%s\",\"author\":{\"id\":\"5\",\"username\":\"ann\"}%s%s%s%s}",
+                             id, channel, id, *guild ? ",\"guild_id\":\"" : "", guild,
+                             *guild ? "\",\"member\":{\"roles\":[]}" : "", more);
 
         fake_dispatch(&g->fake, g->fake.last, "MESSAGE_CREATE", d);
         free(d);
@@ -408,9 +415,7 @@ static void files_are_there_before_the_message_is(void **state)
         struct rig *g = *state;
         struct fake_server *cdn = fake_server_new(g->loop, script, COUNT(script));
         char *more = mem_printf(
-                     ",\"attachments\":[{\"id\":\"70\",\"filename\":\"a.txt\",\"size\":9,\"url\":\"http://"
-                     "127.0.0.1:%d/a.txt\"},{\"id\":\"71\",\"filename\":\"big\",\"size\":5000,\"url\":"
-                     "\"http://127.0.0.1:1/big\"}]",
+                     ",\"attachments\":[{\"id\":\"70\",\"filename\":\"a.txt\",\"size\":9,\"url\":\"http://127.0.0.1:%d/a.txt\"},{\"id\":\"71\",\"filename\":\"big\",\"size\":5000,\"url\":\"http://127.0.0.1:1/big\"}]",
                      fake_server_port(cdn)),
              *path;
 
@@ -441,9 +446,7 @@ static void files_of_one_name_do_not_replace_each_other(void **state)
         struct fake_server *cdn = fake_server_new(g->loop, script, COUNT(script));
         int port = fake_server_port(cdn);
         char *more = mem_printf(
-                ",\"attachments\":[{\"id\":\"70\",\"filename\":\"image.png\",\"size\":3,\"url\":\"http://"
-                "127.0.0.1:%d/1\"},{\"id\":\"71\",\"filename\":\"image.png\",\"size\":3,\"url\":"
-                "\"http://127.0.0.1:%d/2\"}]",
+                ",\"attachments\":[{\"id\":\"70\",\"filename\":\"image.png\",\"size\":3,\"url\":\"http://127.0.0.1:%d/1\"},{\"id\":\"71\",\"filename\":\"image.png\",\"size\":3,\"url\":\"http://127.0.0.1:%d/2\"}]",
                 port, port);
 
         connected(g);
@@ -452,7 +455,8 @@ static void files_of_one_name_do_not_replace_each_other(void **state)
         free(more);
         fake_server_free(cdn);
         for (size_t i = 0; i < COUNT(names); i++) {
-                char *path = mem_printf("%s/workspace/channels/dc/10/attachments/%s", g->dir, names[i]);
+                char *path =
+                        mem_printf("%s/workspace/channels/dc/10/attachments/%s", g->dir, names[i]);
                 int found = access(path, R_OK);
 
                 free(path);
@@ -489,14 +493,17 @@ static void an_interaction_is_acknowledged_after_its_commit(void **state)
         assert_int_equal(uncommitted(g), 0);
 }
 
-/* Its three seconds run while a file of an earlier message is on its way, or a lost session is read back. */
+/*
+ * Its three seconds run while a file of an earlier message is on its way, or a lost session is read
+ * back.
+ */
 static void an_interaction_does_not_wait_for_what_happened_before(void **state)
 {
         struct rig *g = *state;
         struct fake_server *cdn = fake_server_new(g->loop, NULL, 0); /* never answers */
-        char *more = mem_printf(",\"attachments\":[{\"id\":\"70\",\"filename\":\"a.txt\",\"size\":9,\"url\":"
-                                "\"http://127.0.0.1:%d/a.txt\"}]",
-                                fake_server_port(cdn)),
+        char *more = mem_printf(
+                     ",\"attachments\":[{\"id\":\"70\",\"filename\":\"a.txt\",\"size\":9,\"url\":\"http://127.0.0.1:%d/a.txt\"}]",
+                     fake_server_port(cdn)),
              command[400];
 
         connected(g);
@@ -550,7 +557,10 @@ static void an_interaction_over_http_is_answered_by_its_post(void **state)
 
 /* ---- after a gap ---- */
 
-/* A session is lost, and a new one begins that tells of the guild again; newest: the last message of channel 10. */
+/*
+ * A session is lost, and a new one begins that tells of the guild again; newest: the last message
+ * of channel 10.
+ */
 static void lose_session(struct rig *g, const char *newest)
 {
         unsigned identifies = g->fake.identifies;
@@ -558,8 +568,9 @@ static void lose_session(struct rig *g, const char *newest)
 
         fake_say(&g->fake, g->fake.last, "{\"op\":9,\"d\":false}");
         await(g, &g->fake.identifies, identifies + 1);
-        guild = mem_printf("%.*s\"%s\"%s", (int)(strstr(GUILD("@"), "@") - GUILD("@")), GUILD("@"), newest,
-                           "},{\"id\":\"15\",\"type\":15,\"last_message_id\":\"9\"}],\"threads\":[]}");
+        guild = mem_printf(
+                "%.*s\"%s\"%s", (int)(strstr(GUILD("@"), "@") - GUILD("@")), GUILD("@"), newest,
+                "},{\"id\":\"15\",\"type\":15,\"last_message_id\":\"9\"}],\"threads\":[]}");
         fake_dispatch(&g->fake, g->fake.last, "GUILD_CREATE", guild);
         free(guild);
 }
@@ -572,11 +583,10 @@ static void page(struct rig *g, unsigned i, const char *first, unsigned count)
         buf_init(&b, 0);
         buf_addch(&b, '[');
         for (unsigned k = 0; k < count; k++)
-                buf_addf(&b,
-                         "%s{\"id\":\"%llu\",\"channel_id\":\"10\",\"type\":0,\"content\":\"missed\","
-                         "\"author\":{"
-                         "\"id\":\"5\",\"username\":\"ann\"}}",
-                         k ? "," : "", (unsigned long long)(id - k));
+                buf_addf(
+                        &b,
+                        "%s{\"id\":\"%llu\",\"channel_id\":\"10\",\"type\":0,\"content\":\"missed\",\"author\":{\"id\":\"5\",\"username\":\"ann\"}}",
+                        k ? "," : "", (unsigned long long)(id - k));
         buf_addch(&b, ']');
         answer(g, i, 200, b.data);
         buf_release(&b);
@@ -598,7 +608,8 @@ static void what_a_lost_session_missed_is_read_back_before_what_happens_now(void
         await(g, &g->get_count, 1);
         assert_non_null(strstr(g->gets[0].path, "/channels/10/messages?after="));
         assert_non_null(strstr(g->gets[0].path, "&limit=100"));
-        snprintf(after, sizeof(after), "%.*s", (int)strcspn(strstr(g->gets[0].path, "after=") + 6, "&"),
+        snprintf(after, sizeof(after), "%.*s",
+                 (int)strcspn(strstr(g->gets[0].path, "after=") + 6, "&"),
                  strstr(g->gets[0].path, "after=") + 6);
         assert_true(dc_id_time_ms(after) <= clock_wall_ms() - 60000);
         write_in(g, "10", "1", "900", "");
@@ -717,13 +728,15 @@ static void a_process_that_ends_while_reading_back_begins_again(void **state)
         answer(g, 0, 200, "[{\"id\":\"1\",\"name\":\"Home\"}]");
         assert_string_equal(g->gets[1].path, "/guilds/1/channels");
         channels = mem_printf(
-                "[{\"id\":\"10\",\"type\":0,\"last_message_id\":\"%s\"},{\"id\":\"12\",\"type\":0}]", now);
+                "[{\"id\":\"10\",\"type\":0,\"last_message_id\":\"%s\"},{\"id\":\"12\",\"type\":0}]",
+                now);
         answer(g, 1, 200, channels);
         free(channels);
         assert_int_equal(g->get_count, 4);
         assert_non_null(strstr(g->gets[2].path, "/channels/10/messages?after="));
         assert_string_equal(g->gets[3].path, "/guilds/1/threads/active");
-        channels = mem_printf("{\"threads\":[{\"id\":\"13\",\"type\":11,\"last_message_id\":\"%s\"}]}", now);
+        channels = mem_printf(
+                "{\"threads\":[{\"id\":\"13\",\"type\":11,\"last_message_id\":\"%s\"}]}", now);
         answer(g, 3, 200, channels);
         free(channels);
         assert_int_equal(g->get_count, 5);
@@ -757,7 +770,8 @@ static void every_guild_is_called_however_many_there_are(void **state)
                 at = g->get_count - 1;
                 snprintf(path, sizeof(path), "/guilds/%u/channels", 1000 + k);
                 assert_string_equal(g->gets[at % GETS].path, path);
-                answer(g, at % GETS, k == 7 ? 403 : 200, "[]"); /* one that tells nothing stops nobody */
+                /* one that tells nothing stops nobody */
+                answer(g, at % GETS, k == 7 ? 403 : 200, "[]");
                 at = g->get_count - 1;
                 snprintf(path, sizeof(path), "/guilds/%u/threads/active", 1000 + k);
                 assert_string_equal(g->gets[at % GETS].path, path);
@@ -779,13 +793,17 @@ static void only_guilds_of_the_shard_that_missed_something_are_called(void **sta
         resumed_with_a_gap(g);
         answer(g, 0, 200, "[{\"id\":\"4194304\"},{\"id\":\"8388608\"}]");
         first = strcmp(g->gets[1].path, "/guilds/4194304/channels") == 0;
-        assert_string_equal(g->gets[1].path, first ? "/guilds/4194304/channels" : "/guilds/8388608/channels");
+        assert_string_equal(g->gets[1].path,
+                            first ? "/guilds/4194304/channels" : "/guilds/8388608/channels");
         answer(g, 1, 200, "[]");
         answer(g, 2, 200, "{}");
         assert_int_equal(g->get_count, 3);
 }
 
-/* Only the first shard looks up recent conversations, at the end of which everything goes on; the others have to let it go themselves. */
+/*
+ * Only the first shard looks up recent conversations, at the end of which everything goes on; the
+ * others have to let it go themselves.
+ */
 static void no_shard_holds_everything_for_ever(void **state)
 {
         struct rig *g = *state;
@@ -793,8 +811,9 @@ static void no_shard_holds_everything_for_ever(void **state)
         struct dc_cache *cache = dc_cache_new();
         struct dc_intake *intake = dc_intake_new(&g->o, &hooks, cache);
         struct dc_catchup *catchup = dc_catchup_new(&g->o, &hooks, intake, NULL, NULL);
-        json_t *message = json_pack("{s:s, s:s, s:i, s:s, s:{s:s, s:s}}", "id", "900", "channel_id", "77",
-                                    "type", 0, "content", "hi", "author", "id", "5", "username", "ann");
+        json_t *message =
+                json_pack("{s:s, s:s, s:i, s:s, s:{s:s, s:s}}", "id", "900", "channel_id", "77",
+                          "type", 0, "content", "hi", "author", "id", "5", "username", "ann");
         bool held;
 
         dc_catchup_behind(catchup);
@@ -809,7 +828,10 @@ static void no_shard_holds_everything_for_ever(void **state)
         assert_int_equal(fake_road.received_count, 1);
 }
 
-/* 300 channels of one guild have news: the next guild is not even asked before most of them are read. */
+/*
+ * 300 channels of one guild have news: the next guild is not even asked before most of them are
+ * read.
+ */
 static void further_guilds_wait_until_there_is_room_for_their_channels(void **state)
 {
         struct rig *g = *state;
@@ -822,24 +844,27 @@ static void further_guilds_wait_until_there_is_room_for_their_channels(void **st
         list_guilds(g, 0, 1000, 2);
         buf_init(&b, 0);
         for (unsigned k = 0; k < 300; k++)
-                buf_addf(&b, "%s{\"id\":\"%u\",\"type\":0,\"last_message_id\":\"%s\"}", k ? "," : "[",
-                         5000 + k, now);
+                buf_addf(&b, "%s{\"id\":\"%u\",\"type\":0,\"last_message_id\":\"%s\"}",
+                         k ? "," : "[", 5000 + k, now);
         buf_addch(&b, ']');
         answer(g, 1, 200, b.data);
         buf_release(&b);
         before = g->get_count;
         assert_string_equal(g->gets[before - 1].path, "/guilds/1000/threads/active");
         answer(g, before - 1, 200, "{\"threads\":[]}");
-        assert_int_equal(g->get_count, before); /* four channels are being read, nothing else is asked */
+        /* four channels are being read, nothing else is asked */
+        assert_int_equal(g->get_count, before);
         for (unsigned k = 0; k < 200; k++) {
                 unsigned i;
 
-                for (i = 0; i < GETS && !(g->gets[i].done && strstr(g->gets[i].path, "/messages?")); i++) {
+                for (i = 0; i < GETS && !(g->gets[i].done && strstr(g->gets[i].path, "/messages?"));
+                     i++) {
                 }
                 assert_true(i < GETS);
                 answer(g, i, 200, "[]");
         }
-        for (before = 0; before < GETS && strcmp(g->gets[before].path, "/guilds/1001/channels") != 0;
+        for (before = 0;
+             before < GETS && strcmp(g->gets[before].path, "/guilds/1001/channels") != 0;
              before++) {
         }
         assert_true(before < GETS);
@@ -1061,17 +1086,16 @@ static void what_happens_now_and_does_not_tell_its_member_is_asked_about_too(voi
         struct rig *g = *state;
 
         connected(g);
-        fake_dispatch(&g->fake, g->fake.last, "MESSAGE_REACTION_REMOVE",
-                      "{\"user_id\":\"5\",\"channel_id\":\"10\",\"guild_id\":\"1\",\"message_id\":\"8\","
-                      "\"emoji\":{\"id\":null,\"name\":\"x\"}}");
+        fake_dispatch(
+                &g->fake, g->fake.last, "MESSAGE_REACTION_REMOVE",
+                "{\"user_id\":\"5\",\"channel_id\":\"10\",\"guild_id\":\"1\",\"message_id\":\"8\",\"emoji\":{\"id\":null,\"name\":\"x\"}}");
         await(g, &g->member_count, 1);
         answer_member(g, 200, "{\"roles\":[\"77\"],\"user\":{\"id\":\"5\",\"username\":\"ann\"}}");
         assert_int_equal(fake_road.received_count, 1);
         assert_non_null(strstr(metadata(), "\"roles\":[\"77\"]"));
-        fake_dispatch(&g->fake, g->fake.last, "MESSAGE_UPDATE",
-                      "{\"id\":\"8\",\"channel_id\":\"10\",\"guild_id\":\"1\",\"content\":\"changed\","
-                      "\"edited_timestamp\":\"2026-01-02T03:04:05.000000+00:00\","
-                      "\"author\":{\"id\":\"5\",\"username\":\"ann\"}}");
+        fake_dispatch(
+                &g->fake, g->fake.last, "MESSAGE_UPDATE",
+                "{\"id\":\"8\",\"channel_id\":\"10\",\"guild_id\":\"1\",\"content\":\"changed\",\"edited_timestamp\":\"2026-01-02T03:04:05.000000+00:00\",\"author\":{\"id\":\"5\",\"username\":\"ann\"}}");
         await(g, &fake_road.received_count, 2);
         assert_int_equal(g->member_count, 1); /* the answer is remembered for a while */
         assert_non_null(strstr(metadata(), "\"roles\":[\"77\"]"));
@@ -1085,10 +1109,10 @@ static void few_are_asked_about_at_once(void **state)
         missed_something(g);
         buf_init(&b, 0);
         for (unsigned i = 0; i < 6; i++)
-                buf_addf(&b,
-                         "%c{\"id\":\"%u\",\"channel_id\":\"10\",\"type\":0,\"content\":\"hi\","
-                         "\"author\":{\"id\":\"%u\"}}",
-                         i ? ',' : '[', 400 - i, 50 + i);
+                buf_addf(
+                        &b,
+                        "%c{\"id\":\"%u\",\"channel_id\":\"10\",\"type\":0,\"content\":\"hi\",\"author\":{\"id\":\"%u\"}}",
+                        i ? ',' : '[', 400 - i, 50 + i);
         buf_addch(&b, ']');
         answer(g, 0, 200, b.data);
         buf_release(&b);
@@ -1104,9 +1128,9 @@ static void nobody_is_asked_about_direct_messages_and_webhooks(void **state)
 
         connected(g);
         write_in(g, "30", "", "100", "");
-        fake_dispatch(&g->fake, g->fake.last, "MESSAGE_CREATE",
-                      "{\"id\":\"101\",\"channel_id\":\"10\",\"guild_id\":\"1\",\"content\":\"news\","
-                      "\"webhook_id\":\"6\",\"author\":{\"id\":\"6\",\"username\":\"feed\"}}");
+        fake_dispatch(
+                &g->fake, g->fake.last, "MESSAGE_CREATE",
+                "{\"id\":\"101\",\"channel_id\":\"10\",\"guild_id\":\"1\",\"content\":\"news\",\"webhook_id\":\"6\",\"author\":{\"id\":\"6\",\"username\":\"feed\"}}");
         await(g, &fake_road.received_count, 2);
         assert_int_equal(g->member_count, 0);
 }
@@ -1138,7 +1162,8 @@ static void the_first_session_ever_reads_nothing_back(void **state)
         begin(g);
         await(g, &g->ups, 1);
         guild = mem_printf(
-                "{\"id\":\"1\",\"channels\":[{\"id\":\"10\",\"type\":0,\"last_message_id\":\"%s\"}]}", now);
+                "{\"id\":\"1\",\"channels\":[{\"id\":\"10\",\"type\":0,\"last_message_id\":\"%s\"}]}",
+                now);
         fake_dispatch(&g->fake, g->fake.last, "GUILD_CREATE", guild);
         free(guild);
         write_in(g, "10", "1", "100", "");
@@ -1170,7 +1195,8 @@ static void closing_with_everything_under_way_is_fine(void **state)
         dc_id_at(clock_wall_ms(), now);
         lose_session(g, now);
         await(g, &g->get_count, 1);
-        write_in(g, "10", "1", "900", ",\"attachments\":[{\"id\":\"70\",\"url\":\"http://127.0.0.1:1/x\"}]");
+        write_in(g, "10", "1", "900",
+                 ",\"attachments\":[{\"id\":\"70\",\"url\":\"http://127.0.0.1:1/x\"}]");
         write_in(g, "33", "1", "901", "");
         write_in(g, "12", "1", "902", "");
         await(g, &fake_road.received_count, 2);

@@ -56,8 +56,8 @@ static void without_a_token_it_says_both_places(void **state)
         assert_int_equal(adapters_apply(g->adapters, &c, 1, &err), 0);
         assert_int_equal(rig_adapter(g)->state, ADAPTER_STOPPED);
         assert_string_equal(rig_adapter(g)->why,
-                            "there is no bot token: set DISCORD_BOT_TOKEN in the environment, "
-                            "or adapters.dc.botToken");
+                            "there is no bot token: set DISCORD_BOT_TOKEN in the environment, or "
+                            "adapters.dc.botToken");
 }
 
 static void the_environment_has_a_token_too(void **state)
@@ -76,8 +76,8 @@ static void the_environment_has_a_token_too(void **state)
         assert_non_null(c);
         assert_int_equal(adapters_apply(g->adapters, &c, 1, &err), 0);
         rig_requests(g, 1);
-        assert_non_null(
-                strstr(fake_server_request(g->server, 0), "Authorization: Bot from.the.environment\r\n"));
+        assert_non_null(strstr(fake_server_request(g->server, 0),
+                               "Authorization: Bot from.the.environment\r\n"));
         unsetenv("DISCORD_BOT_TOKEN");
 }
 
@@ -106,9 +106,10 @@ static void one_token_serves_one_adapter(void **state)
         assert_non_null(c[0]);
         assert_int_equal(rig_adapter(g)->state, ADAPTER_UP);
         {
-                char *json = mem_printf("{\"botToken\":\"" TOKEN
-                                        "\",\"apiBase\":\"http://127.0.0.1:%d\",\"slashCommands\":false}",
-                                        fake_server_port(g->server));
+                char *json = mem_printf(
+                        "{\"botToken\":\"" TOKEN
+                        "\",\"apiBase\":\"http://127.0.0.1:%d\",\"slashCommands\":false}",
+                        fake_server_port(g->server));
 
                 c[1] = adapter_conf_make("dc", "discord", json, &err);
                 free(json);
@@ -116,7 +117,8 @@ static void one_token_serves_one_adapter(void **state)
         assert_non_null(c[1]);
         assert_int_equal(adapters_apply(g->adapters, c, 2, &err), 0);
         assert_int_equal(adapters_find(g->adapters, "again")->state, ADAPTER_STOPPED);
-        assert_non_null(strstr(adapters_find(g->adapters, "again")->why, "each bot may be connected once"));
+        assert_non_null(
+                strstr(adapters_find(g->adapters, "again")->why, "each bot may be connected once"));
         assert_int_equal(rig_adapter(g)->state, ADAPTER_UP);
 }
 
@@ -137,8 +139,8 @@ static void a_changed_token_is_used_everywhere_at_once(void **state)
         adapters_send(g->adapters, &d);
         rig_requests(g, 3);
         for (unsigned i = 2; i < 5; i++)
-                assert_non_null(
-                        strstr(fake_server_request(g->server, i), "Authorization: Bot the.new.token\r\n"));
+                assert_non_null(strstr(fake_server_request(g->server, i),
+                                       "Authorization: Bot the.new.token\r\n"));
         assert_int_equal(inbound.opened, 2);
 }
 
@@ -194,8 +196,9 @@ static void commands_are_registered_only_when_they_changed(void **state)
         rig_open(g, "");
         rig_requests(g, 3);
         assert_string_equal(rig_line(g, 2), "PUT /applications/43/commands");
-        for (const char *const *name = (const char *const[]){ "ask", "status", "new", "stop", "why", "pause",
-                                                              "resume", "help", "link", NULL };
+        for (const char *const *name =
+                     (const char *const[]){ "ask", "status", "new", "stop", "why", "pause",
+                                            "resume", "help", "link", NULL };
              *name; name++)
                 assert_non_null(strstr(rig_body(g, 2), *name));
         for (int i = 0; i < 100000 && !dc_memory_get(rig_adapter(g)->self, "commands"); i++)
@@ -261,7 +264,8 @@ static void commands_are_taken_away_where_the_settings_do_not_want_them_any_more
         for (unsigned i = 5; i < 7; i++) {
                 gone = gone || (strcmp(rig_line(g, i), "PUT /applications/43/commands") == 0 &&
                                 strcmp(rig_body(g, i), "[]") == 0);
-                there = there || strcmp(rig_line(g, i), "PUT /applications/43/guilds/5/commands") == 0;
+                there = there ||
+                        strcmp(rig_line(g, i), "PUT /applications/43/guilds/5/commands") == 0;
         }
         assert_true(gone && there);
 }
@@ -273,7 +277,8 @@ struct heard {
         char text[600];
 };
 
-static void on_recalled(void *arg, const struct recalled *lines, size_t count, const struct error *err)
+static void on_recalled(void *arg, const struct recalled *lines, size_t count,
+                        const struct error *err)
 {
         struct heard *h = arg;
 
@@ -295,11 +300,7 @@ static void the_last_messages_are_recalled_oldest_first(void **state)
         struct heard h = { 0 };
 
         says(g, 200,
-             "[{\"id\":\"3\",\"content\":\"hello\",\"author\":{\"id\":\"42\",\"username\":\"testbot\","
-             "\"bot\":true}},"
-             "{\"id\":\"2\",\"content\":\"\",\"author\":{\"id\":\"8\",\"username\":\"bob\",\"global_name\":"
-             "\"Bob\"},"
-             "\"message_snapshots\":[{\"message\":{\"content\":\"forwarded\"}}]}]");
+             "[{\"id\":\"3\",\"content\":\"hello\",\"author\":{\"id\":\"42\",\"username\":\"testbot\",\"bot\":true}},{\"id\":\"2\",\"content\":\"\",\"author\":{\"id\":\"8\",\"username\":\"bob\",\"global_name\":\"Bob\"},\"message_snapshots\":[{\"message\":{\"content\":\"forwarded\"}}]}]");
         rig_connect(g, "");
         adapters_recall(g->adapters, "dc", "7", "70", 25, on_recalled, &h);
         for (int i = 0; i < 100000 && h.calls == 0; i++)
@@ -365,7 +366,9 @@ static void questions_of_the_gateway_keep_their_buckets(void **state)
 /* Whoever asked is gone with the gateway, while the question is still under way. */
 static void a_question_of_a_gateway_that_was_stopped_has_no_answer(void **state)
 {
-        static const struct fake_answer late = { .bytes = "HTTP/1.1 200 X\r\nContent-Length: 2\r\n\r\n{}" };
+        static const struct fake_answer late = {
+                .bytes = "HTTP/1.1 200 X\r\nContent-Length: 2\r\n\r\n{}"
+        };
         struct rig *g = *state;
         int status = 0;
 

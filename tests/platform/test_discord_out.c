@@ -172,13 +172,16 @@ static void a_file_is_uploaded_with_its_caption(void **state)
         put_file(g, "note.txt", "the bytes");
         says(g, 200, SENT);
         rig_connect(g, "");
-        deliver(g, (struct delivery){
-                           .kind = "upload",
-                           .channel = "7",
-                           .payload = "{\"path\":\"note.txt\",\"mime\":\"text/plain\",\"text\":\"see\"}" });
+        deliver(g,
+                (struct delivery){
+                        .kind = "upload",
+                        .channel = "7",
+                        .payload =
+                                "{\"path\":\"note.txt\",\"mime\":\"text/plain\",\"text\":\"see\"}" });
         assert_int_equal(await(g)->result.outcome, SEND_DONE);
         request = fake_server_request(g->server, 2);
-        assert_non_null(strstr(request, "\"attachments\":[{\"id\":\"0\",\"filename\":\"note.txt\"}]"));
+        assert_non_null(
+                strstr(request, "\"attachments\":[{\"id\":\"0\",\"filename\":\"note.txt\"}]"));
         assert_non_null(strstr(request, "\"content\":\"see\""));
         assert_non_null(strstr(request, "\"enforce_nonce\":true"));
         assert_non_null(strstr(request, "name=\"files[0]\"; filename=\"note.txt\""));
@@ -197,36 +200,38 @@ static void answers_say_whether_to_go_on(void **state)
                 enum error_kind error;
                 const char *why; /* a part of it */
         } rows[] = {
-                { "send", 403, "{\"code\":50013,\"message\":\"Missing Permissions\"}", SEND_REJECTED,
-                  ERR_REFUSED, "Missing Permissions (50013): give the bot the permission" },
-                { "send", 403, "{\"code\":50001,\"message\":\"Missing Access\"}", SEND_REJECTED, ERR_REFUSED,
-                  "View Channel" },
-                { "send", 404, "{\"code\":10003,\"message\":\"Unknown Channel\"}", SEND_REJECTED, ERR_MISSING,
-                  "the channel is gone" },
+                { "send", 403, "{\"code\":50013,\"message\":\"Missing Permissions\"}",
+                  SEND_REJECTED, ERR_REFUSED,
+                  "Missing Permissions (50013): give the bot the permission" },
+                { "send", 403, "{\"code\":50001,\"message\":\"Missing Access\"}", SEND_REJECTED,
+                  ERR_REFUSED, "View Channel" },
+                { "send", 404, "{\"code\":10003,\"message\":\"Unknown Channel\"}", SEND_REJECTED,
+                  ERR_MISSING, "the channel is gone" },
                 { "send", 400, "{\"code\":50035,\"message\":\"Invalid Form Body\"}", SEND_REJECTED,
                   ERR_REFUSED, "Invalid Form Body" },
                 { "send", 500, "oops", SEND_UNSURE, ERR_NET, "Discord answered 500" },
-                { "send", 503, "{\"code\":130000,\"message\":\"API resource overloaded\"}", SEND_RETRY,
-                  ERR_NET, "overloaded" },
+                { "send", 503, "{\"code\":130000,\"message\":\"API resource overloaded\"}",
+                  SEND_RETRY, ERR_NET, "overloaded" },
                 { "edit", 502, "", SEND_RETRY, ERR_NET, "Discord answered 502" },
-                { "edit", 404, "{\"code\":10008,\"message\":\"Unknown Message\"}", SEND_REJECTED, ERR_MISSING,
-                  "the message has been deleted" },
-                { "delete", 404, "{\"code\":10008,\"message\":\"Unknown Message\"}", SEND_DONE, ERR_NONE,
-                  "" },
-                { "unreact", 404, "{\"code\":10008,\"message\":\"Unknown Message\"}", SEND_DONE, ERR_NONE,
-                  "" },
+                { "edit", 404, "{\"code\":10008,\"message\":\"Unknown Message\"}", SEND_REJECTED,
+                  ERR_MISSING, "the message has been deleted" },
+                { "delete", 404, "{\"code\":10008,\"message\":\"Unknown Message\"}", SEND_DONE,
+                  ERR_NONE, "" },
+                { "unreact", 404, "{\"code\":10008,\"message\":\"Unknown Message\"}", SEND_DONE,
+                  ERR_NONE, "" },
                 { "react", 404, "{\"code\":10008,\"message\":\"Unknown Message\"}", SEND_REJECTED,
                   ERR_MISSING, "deleted" },
-                { "react", 400, "{\"code\":10014,\"message\":\"Unknown Emoji\"}", SEND_REJECTED, ERR_INVALID,
-                  "name:id" },
+                { "react", 400, "{\"code\":10014,\"message\":\"Unknown Emoji\"}", SEND_REJECTED,
+                  ERR_INVALID, "name:id" },
                 { "react", 403, "{\"code\":90001,\"message\":\"Reaction blocked\"}", SEND_REJECTED,
                   ERR_REFUSED, "blocked the bot" },
-                { "thread", 400, "{\"code\":160004,\"message\":\"A thread has already been created\"}",
-                  SEND_DONE, ERR_NONE, "" },
+                { "thread", 400,
+                  "{\"code\":160004,\"message\":\"A thread has already been created\"}", SEND_DONE,
+                  ERR_NONE, "" },
                 { "thread", 400, "{\"code\":50024,\"message\":\"Cannot execute\"}", SEND_REJECTED,
                   ERR_INVALID, "this kind of channel" },
-                { "send", 429, "{\"message\":\"slow\",\"retry_after\":300,\"global\":false}", SEND_RETRY,
-                  ERR_LIMIT, "slow" },
+                { "send", 429, "{\"message\":\"slow\",\"retry_after\":300,\"global\":false}",
+                  SEND_RETRY, ERR_LIMIT, "slow" },
         };
 
         (void)state;
@@ -236,10 +241,12 @@ static void answers_say_whether_to_go_on(void **state)
 
                 says(g, rows[i].status, rows[i].body);
                 rig_connect(g, "");
-                deliver(g, (struct delivery){
-                                   .kind = rows[i].kind,
-                                   .channel = "7",
-                                   .payload = "{\"text\":\"hi\",\"messageId\":\"5\",\"emoji\":\"👀\"}" });
+                deliver(g,
+                        (struct delivery){
+                                .kind = rows[i].kind,
+                                .channel = "7",
+                                .payload =
+                                        "{\"text\":\"hi\",\"messageId\":\"5\",\"emoji\":\"👀\"}" });
                 sent = await(g);
                 assert_int_equal(sent->result.outcome, rows[i].outcome);
                 assert_int_equal(sent->result.kind, rows[i].error);
@@ -260,7 +267,8 @@ static void a_global_limit_holds_the_adapter(void **state)
         says_with(g, 429, "X-RateLimit-Global: true\r\n",
                   "{\"message\":\"slow\",\"retry_after\":60,\"global\":true}");
         rig_connect(g, "");
-        deliver(g, (struct delivery){ .kind = "send", .channel = "7", .payload = "{\"text\":\"hi\"}" });
+        deliver(g, (struct delivery){
+                           .kind = "send", .channel = "7", .payload = "{\"text\":\"hi\"}" });
         assert_true(await(g)->result.freeze_adapter);
 }
 
@@ -271,7 +279,8 @@ static void a_token_that_is_withdrawn_stops_the_adapter(void **state)
 
         says(g, 401, "{\"code\":0,\"message\":\"401: Unauthorized\"}");
         rig_connect(g, "");
-        deliver(g, (struct delivery){ .kind = "send", .channel = "7", .payload = "{\"text\":\"hi\"}" });
+        deliver(g, (struct delivery){
+                           .kind = "send", .channel = "7", .payload = "{\"text\":\"hi\"}" });
         sent = await(g);
         assert_int_equal(sent->result.outcome, SEND_RETRY); /* it is sent with the next token */
         assert_int_equal(rig_adapter(g)->state, ADAPTER_STOPPED);
@@ -296,9 +305,11 @@ static const char *nonce_of(struct rig *g, unsigned i)
 static void a_repeated_send_has_the_same_nonce_and_another_delivery_another(void **state)
 {
         struct rig *g = *state;
-        struct delivery d = {
-                .id = 1, .adapter = "dc", .kind = "send", .channel = "7", .payload = "{\"text\":\"hi\"}"
-        };
+        struct delivery d = { .id = 1,
+                              .adapter = "dc",
+                              .kind = "send",
+                              .channel = "7",
+                              .payload = "{\"text\":\"hi\"}" };
         char first[30];
 
         d.created_ms = clock_wall_ms();
@@ -329,13 +340,16 @@ static void somebody_else_who_speaks_with_our_token_is_noticed(void **state)
         rig_connect(g, "");
         dc = rig_adapter(g)->self;
         dc->opened_ms -= 120000; /* since when we know all of ours */
-        deliver(g, (struct delivery){ .kind = "send", .channel = "7", .payload = "{\"text\":\"hi\"}" });
+        deliver(g, (struct delivery){
+                           .kind = "send", .channel = "7", .payload = "{\"text\":\"hi\"}" });
         await(g);
         dc_id_at(clock_wall_ms(), id);
-        message = json_pack("{s:s, s:s, s:s}", "id", id, "channel_id", "7", "nonce", nonce_of(g, 0));
+        message =
+                json_pack("{s:s, s:s, s:s}", "id", id, "channel_id", "7", "nonce", nonce_of(g, 0));
         inbound.hooks.own(inbound.hooks.ctx, message);
         assert_int_equal(dc->twin.seen, 0);
-        json_object_set_new(message, "nonce", json_string("1234567890123456789")); /* other software */
+        /* other software */
+        json_object_set_new(message, "nonce", json_string("1234567890123456789"));
         inbound.hooks.own(inbound.hooks.ctx, message);
         assert_int_equal(dc->twin.seen, 0);
         json_object_set_new(message, "nonce", json_string("0123456789abcdef01234567"));
@@ -354,15 +368,18 @@ static void an_old_message_that_had_arrived_is_not_sent_again(void **state)
         const struct fake_sent *sent;
 
         says(g, 200,
-             "[{\"id\":\"900\",\"content\":\"hi\",\"author\":{\"id\":\"77\"}},"
-             "{\"id\":\"899\",\"content\":\" hi\",\"author\":{\"id\":\"42\"}}]");
+             "[{\"id\":\"900\",\"content\":\"hi\",\"author\":{\"id\":\"77\"}},{\"id\":\"899\",\"content\":\" "
+             "hi\",\"author\":{\"id\":\"42\"}}]");
         rig_connect(g, "");
-        deliver(g, (struct delivery){
-                           .kind = "send", .channel = "7", .payload = "{\"text\":\"hi\"}", .attempt = 2 });
+        deliver(g, (struct delivery){ .kind = "send",
+                                      .channel = "7",
+                                      .payload = "{\"text\":\"hi\"}",
+                                      .attempt = 2 });
         sent = await(g);
         assert_int_equal(sent->result.outcome, SEND_DONE);
         assert_string_equal(sent->platform_id, "899");
-        assert_string_equal(rig_line(g, 0), "GET /channels/7/messages?after=1174109820026880000&limit=100");
+        assert_string_equal(rig_line(g, 0),
+                            "GET /channels/7/messages?after=1174109820026880000&limit=100");
 }
 
 static void an_old_message_that_had_not_arrived_is_sent(void **state)
@@ -370,12 +387,13 @@ static void an_old_message_that_had_not_arrived_is_sent(void **state)
         struct rig *g = *state;
 
         says(g, 200,
-             "[{\"id\":\"900\",\"content\":\"hi\",\"nonce\":\"another\",\"author\":{\"id\":\"42\"}},"
-             "{\"id\":\"901\",\"content\":\"ho\",\"author\":{\"id\":\"42\"}}]");
+             "[{\"id\":\"900\",\"content\":\"hi\",\"nonce\":\"another\",\"author\":{\"id\":\"42\"}},{\"id\":\"901\",\"content\":\"ho\",\"author\":{\"id\":\"42\"}}]");
         says(g, 200, SENT);
         rig_connect(g, "");
-        deliver(g, (struct delivery){
-                           .kind = "send", .channel = "7", .payload = "{\"text\":\"hi\"}", .attempt = 2 });
+        deliver(g, (struct delivery){ .kind = "send",
+                                      .channel = "7",
+                                      .payload = "{\"text\":\"hi\"}",
+                                      .attempt = 2 });
         assert_string_equal(await(g)->platform_id, "501");
         assert_string_equal(rig_line(g, 1), "POST /channels/7/messages");
 }
@@ -391,9 +409,7 @@ static void an_old_file_is_told_from_another_by_its_size(void **state)
 
         put_file(g, "two.txt", "12345");
         says(g, 200,
-             "[{\"id\":\"900\",\"content\":\"\",\"author\":{\"id\":\"42\"},\"attachments\":[{\"filename\":"
-             "\"one.txt\","
-             "\"size\":4}]}]");
+             "[{\"id\":\"900\",\"content\":\"\",\"author\":{\"id\":\"42\"},\"attachments\":[{\"filename\":\"one.txt\",\"size\":4}]}]");
         says(g, 200, SENT);
         rig_connect(g, "");
         deliver(g, d);
@@ -407,8 +423,10 @@ static void what_cannot_be_found_out_stays_unsure(void **state)
 
         says(g, 403, "{\"code\":50001,\"message\":\"Missing Access\"}");
         rig_connect(g, "");
-        deliver(g, (struct delivery){
-                           .kind = "send", .channel = "7", .payload = "{\"text\":\"hi\"}", .attempt = 2 });
+        deliver(g, (struct delivery){ .kind = "send",
+                                      .channel = "7",
+                                      .payload = "{\"text\":\"hi\"}",
+                                      .attempt = 2 });
         assert_int_equal(await(g)->result.outcome, SEND_UNSURE);
         assert_int_equal(fake_server_requests(g->server), 3);
 }
@@ -423,13 +441,15 @@ static void a_dm_is_opened_once_and_remembered(void **state)
         says(g, 200, SENT);
         says(g, 200, SENT);
         rig_connect(g, "");
-        deliver(g, (struct delivery){ .kind = "send", .channel = "user:5", .payload = "{\"text\":\"hi\"}" });
+        deliver(g, (struct delivery){
+                           .kind = "send", .channel = "user:5", .payload = "{\"text\":\"hi\"}" });
         assert_int_equal(await(g)->result.outcome, SEND_DONE);
         assert_string_equal(rig_line(g, 0), "POST /users/@me/channels");
         assert_string_equal(rig_body(g, 0), "{\"recipient_id\":\"5\"}");
         assert_string_equal(rig_line(g, 1), "POST /channels/88/messages");
         fake_road.count = 0;
-        deliver(g, (struct delivery){ .kind = "send", .channel = "user:5", .payload = "{\"text\":\"hi\"}" });
+        deliver(g, (struct delivery){
+                           .kind = "send", .channel = "user:5", .payload = "{\"text\":\"hi\"}" });
         await(g);
         assert_string_equal(rig_line(g, 2), "POST /channels/88/messages");
 }
@@ -440,10 +460,11 @@ static void somebody_who_takes_no_dms_is_told_apart(void **state)
         const struct fake_sent *sent;
 
         says(g, 400,
-             "{\"code\":50278,\"message\":\"Cannot send messages to this user due to having no mutual "
-             "guilds\"}");
+             "{\"code\":50278,\"message\":\"Cannot send messages to this user due to having no "
+             "mutual guilds\"}");
         rig_connect(g, "");
-        deliver(g, (struct delivery){ .kind = "send", .channel = "user:5", .payload = "{\"text\":\"hi\"}" });
+        deliver(g, (struct delivery){
+                           .kind = "send", .channel = "user:5", .payload = "{\"text\":\"hi\"}" });
         sent = await(g);
         assert_int_equal(sent->result.outcome, SEND_REJECTED);
         assert_non_null(strstr(sent->why, "shares no server"));
@@ -458,8 +479,9 @@ static void the_operator_is_the_first_admin_whoever_writes(void **state)
         inbound.hooks.dm(inbound.hooks.ctx, "99", "990"); /* a stranger */
         inbound.hooks.dm(inbound.hooks.ctx, "10", "100");
         inbound.hooks.dm(inbound.hooks.ctx, "11", "110");
-        deliver(g,
-                (struct delivery){ .kind = "send", .channel = "operator", .payload = "{\"text\":\"news\"}" });
+        deliver(g, (struct delivery){ .kind = "send",
+                                      .channel = "operator",
+                                      .payload = "{\"text\":\"news\"}" });
         assert_int_equal(await(g)->result.outcome, SEND_DONE);
         assert_string_equal(rig_line(g, 0), "POST /channels/100/messages");
 }
@@ -475,8 +497,9 @@ static void the_operators_address_survives_a_restart(void **state)
         inbound.hooks.dm(inbound.hooks.ctx, "10", "100");
         rig_apply(g, "an.other.token", ",\"slashCommands\":false,\"admins\":[\"10\"]");
         rig_until_state(g, ADAPTER_UP);
-        deliver(g,
-                (struct delivery){ .kind = "send", .channel = "operator", .payload = "{\"text\":\"news\"}" });
+        deliver(g, (struct delivery){ .kind = "send",
+                                      .channel = "operator",
+                                      .payload = "{\"text\":\"news\"}" });
         assert_int_equal(await(g)->result.outcome, SEND_DONE);
         assert_string_equal(rig_line(g, 2), "POST /channels/100/messages");
 }
@@ -487,12 +510,14 @@ static void without_an_operator_news_wait(void **state)
         const struct fake_sent *sent;
 
         rig_connect(g, "");
-        deliver(g,
-                (struct delivery){ .kind = "send", .channel = "operator", .payload = "{\"text\":\"news\"}" });
+        deliver(g, (struct delivery){ .kind = "send",
+                                      .channel = "operator",
+                                      .payload = "{\"text\":\"news\"}" });
         sent = await(g);
         assert_int_equal(sent->result.outcome, SEND_RETRY);
         assert_int_equal(sent->result.kind, ERR_LIMIT); /* not counted as an attempt */
-        assert_string_equal(sent->why, "there is no operator to tell yet: name one in adapters.dc.admins");
+        assert_string_equal(sent->why,
+                            "there is no operator to tell yet: name one in adapters.dc.admins");
 }
 
 static void an_operator_who_cannot_be_reached_yet_is_waited_for(void **state)
@@ -502,8 +527,9 @@ static void an_operator_who_cannot_be_reached_yet_is_waited_for(void **state)
 
         says(g, 400, "{\"code\":50278,\"message\":\"no mutual guilds\"}");
         rig_connect(g, ",\"admins\":\"10\"");
-        deliver(g,
-                (struct delivery){ .kind = "send", .channel = "operator", .payload = "{\"text\":\"news\"}" });
+        deliver(g, (struct delivery){ .kind = "send",
+                                      .channel = "operator",
+                                      .payload = "{\"text\":\"news\"}" });
         sent = await(g);
         assert_int_equal(sent->result.outcome, SEND_RETRY);
         assert_int_equal(sent->result.kind, ERR_LIMIT);
@@ -517,7 +543,8 @@ static void names_become_mentions_where_we_know_them(void **state)
         inbound.named = "ada";
         inbound.named_id = "11";
         rig_connect(g, "");
-        assert_int_equal(adapters_render(g->adapters, "dc", "ask @Ada or @bob, not @everyone", &r, NULL), 0);
+        assert_int_equal(
+                adapters_render(g->adapters, "dc", "ask @Ada or @bob, not @everyone", &r, NULL), 0);
         assert_int_equal(r.count, 1);
         assert_non_null(strstr(r.parts[0].text, "ask <@11> or @bob"));
         assert_null(strstr(r.parts[0].text, "@everyone"));
@@ -541,7 +568,8 @@ static void long_answers_are_cut_at_2000_with_their_fences(void **state)
         for (size_t i = 0; i < r.count; i++) {
                 unsigned fences = 0;
 
-                assert_true(utf8_length(r.parts[i].text, strlen(r.parts[i].text), UTF8_CODE_POINTS) <= 2000);
+                assert_true(utf8_length(r.parts[i].text, strlen(r.parts[i].text),
+                                        UTF8_CODE_POINTS) <= 2000);
                 for (const char *p = r.parts[i].text; (p = strstr(p, "```")); p += 3)
                         fences++;
                 assert_int_equal(fences, 2);
@@ -559,7 +587,8 @@ static void sends_under_way_end_with_the_adapter(void **state)
 
         says(g, 200, NULL);
         rig_connect(g, "");
-        deliver(g, (struct delivery){ .kind = "send", .channel = "7", .payload = "{\"text\":\"hi\"}" });
+        deliver(g, (struct delivery){
+                           .kind = "send", .channel = "7", .payload = "{\"text\":\"hi\"}" });
         rig_requests(g, 1);
         assert_int_equal(adapters_apply(g->adapters, NULL, 0, &err), 0);
         assert_int_equal(fake_road.count, 1);

@@ -23,7 +23,8 @@ static int end(void **state)
 }
 
 #define PLACE(method) method " /webhooks/43/interaction-secret/messages/@original"
-#define COMMAND       "{\"id\":\"900\",\"application_id\":\"43\",\"type\":2,\"token\":\"interaction-secret\"}"
+#define COMMAND \
+        "{\"id\":\"900\",\"application_id\":\"43\",\"type\":2,\"token\":\"interaction-secret\"}"
 
 static void stored(const char *text)
 {
@@ -85,8 +86,9 @@ static void a_command_is_put_off_and_then_answered_in_its_place(void **state)
         assert_string_equal(rig_body(g, 0), "{\"type\":5}");
         answer(g, "{\"text\":\"hi\",\"replyTo\":\"900\"}");
         assert_string_equal(rig_line(g, 1), PLACE("PATCH"));
-        assert_string_equal(rig_body(g, 1), "{\"content\":\"hi\",\"allowed_mentions\":{\"parse\":[],"
-                                            "\"users\":[],\"replied_user\":false}}");
+        assert_string_equal(
+                rig_body(g, 1),
+                "{\"content\":\"hi\",\"allowed_mentions\":{\"parse\":[],\"users\":[],\"replied_user\":false}}");
         assert_string_equal(fake_road.sent[0].platform_id, "501");
         answer(g, "{\"text\":\"the rest\"}");
         assert_string_equal(rig_line(g, 2), "POST /channels/7/messages");
@@ -253,7 +255,10 @@ static void a_command_of_the_endpoint_may_be_answered_too_early(void **state)
         json_decref(interaction);
 }
 
-/* Nobody knows whether the life before has answered it: its place is used, and left alone in the end. */
+/*
+ * Nobody knows whether the life before has answered it: its place is used, and left alone in the
+ * end.
+ */
 static void a_command_that_is_told_again_still_has_its_place(void **state)
 {
         struct rig *g = *state;
@@ -305,9 +310,10 @@ static void a_withdrawal_is_tried_again_until_discord_has_an_opinion(void **stat
         }
         rig_connect(g, "");
         for (size_t i = 0; i < COUNT(rows); i++) {
-                snprintf(text, sizeof(text),
-                         "{\"id\":\"91%zu\",\"application_id\":\"43\",\"type\":2,\"token\":\"secret-%zu\"}",
-                         i, i);
+                snprintf(
+                        text, sizeof(text),
+                        "{\"id\":\"91%zu\",\"application_id\":\"43\",\"type\":2,\"token\":\"secret-%zu\"}",
+                        i, i);
                 stored(text);
                 snprintf(text, sizeof(text), "{\"messageId\":\"91%zu\"}", i);
                 deliver(g, "withdraw", text);
@@ -344,7 +350,10 @@ static void a_command_whose_answer_is_refused_there_does_not_seem_to_be_thought_
         assert_string_equal(rig_line(g, 3), "POST /channels/7/messages");
 }
 
-/* The process died between Discord's answer and the commit: the answer stands in the command's place already. */
+/*
+ * The process died between Discord's answer and the commit: the answer stands in the command's
+ * place already.
+ */
 static void a_command_that_an_earlier_life_has_answered_is_not_answered_again(void **state)
 {
         struct rig *g = *state;
@@ -357,9 +366,7 @@ static void a_command_that_an_earlier_life_has_answered_is_not_answered_again(vo
                               .attempt = 2 };
 
         says(g, 200,
-             "[{\"id\":\"902\",\"content\":\"hi\",\"author\":{\"id\":\"42\"}},"
-             "{\"id\":\"901\",\"content\":\"hi\",\"author\":{\"id\":\"42\"},\"interaction_metadata\":{\"id\":"
-             "\"900\"}}]");
+             "[{\"id\":\"902\",\"content\":\"hi\",\"author\":{\"id\":\"42\"}},{\"id\":\"901\",\"content\":\"hi\",\"author\":{\"id\":\"42\"},\"interaction_metadata\":{\"id\":\"900\"}}]");
         says(g, 403, "{\"code\":50001,\"message\":\"Missing Access\"}");
         says(g, 200, "{\"id\":\"903\"}");
         rig_connect(g, "");

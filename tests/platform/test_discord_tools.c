@@ -86,19 +86,21 @@ static void what_sends_is_a_delivery(void **state)
         static const struct {
                 const char *tool, *arguments, *kind, *channel, *message, *text, *emoji, *name;
         } rows[] = {
-                { "discord_send", "{\"channel_id\":\"7\",\"content\":\"hi\"}", "send", "7", "", "hi", "",
-                  "" },
-                { "discord_send", "{\"channel_id\":7,\"content\":\"hi\"}", "send", "7", "", "hi", "", "" },
-                { "discord_dm", "{\"user_id\":\"5\",\"content\":\"hi\"}", "send", "user:5", "", "hi", "",
-                  "" },
-                { "discord_react", "{\"channel_id\":\"7\",\"message_id\":\"9\",\"emoji\":\"👍\"}", "react",
-                  "7", "9", "", "👍", "" },
-                { "discord_edit", "{\"channel_id\":\"7\",\"message_id\":\"9\",\"content\":\"no\"}", "edit",
-                  "7", "9", "no", "", "" },
-                { "discord_delete", "{\"channel_id\":\"7\",\"message_id\":\"9\"}", "delete", "7", "9", "", "",
-                  "" },
-                { "discord_create_thread", "{\"channel_id\":\"7\",\"message_id\":\"9\",\"name\":\"plan\"}",
-                  "thread", "7", "9", "", "", "plan" },
+                { "discord_send", "{\"channel_id\":\"7\",\"content\":\"hi\"}", "send", "7", "",
+                  "hi", "", "" },
+                { "discord_send", "{\"channel_id\":7,\"content\":\"hi\"}", "send", "7", "", "hi",
+                  "", "" },
+                { "discord_dm", "{\"user_id\":\"5\",\"content\":\"hi\"}", "send", "user:5", "",
+                  "hi", "", "" },
+                { "discord_react", "{\"channel_id\":\"7\",\"message_id\":\"9\",\"emoji\":\"👍\"}",
+                  "react", "7", "9", "", "👍", "" },
+                { "discord_edit", "{\"channel_id\":\"7\",\"message_id\":\"9\",\"content\":\"no\"}",
+                  "edit", "7", "9", "no", "", "" },
+                { "discord_delete", "{\"channel_id\":\"7\",\"message_id\":\"9\"}", "delete", "7",
+                  "9", "", "", "" },
+                { "discord_create_thread",
+                  "{\"channel_id\":\"7\",\"message_id\":\"9\",\"name\":\"plan\"}", "thread", "7",
+                  "9", "", "", "plan" },
         };
         struct rig *g = *state;
 
@@ -114,10 +116,12 @@ static void what_sends_is_a_delivery(void **state)
                 assert_string_equal(fake_road.put.emoji, rows[i].emoji);
                 assert_string_equal(fake_road.put.name, rows[i].name);
                 fake_road.put.ack(fake_road.put.arg, &receipt);
-                assert_string_equal(told.result,
-                                    "{\"deliveryId\":\"dlv-12\",\"status\":\"queued\",\"messages\":2}");
+                assert_string_equal(
+                        told.result,
+                        "{\"deliveryId\":\"dlv-12\",\"status\":\"queued\",\"messages\":2}");
         }
-        assert_int_equal(fake_server_requests(g->server), g->greetings); /* nothing takes a short cut */
+        /* nothing takes a short cut */
+        assert_int_equal(fake_server_requests(g->server), g->greetings);
 }
 
 static void wrong_arguments_are_told_by_name(void **state)
@@ -153,26 +157,16 @@ static void reading_shows_who_said_what_oldest_first(void **state)
         struct rig *g = *state;
 
         says(g, 200,
-             "[{\"id\":\"175928847299117064\",\"content\":\"two\",\"author\":{\"id\":\"6\",\"username\":"
-             "\"bob\"},"
-             "\"message_reference\":{\"message_id\":\"175928847299117063\"},\"attachments\":[{\"filename\":"
-             "\"a.png\"}]},"
-             "{\"id\":\"175928847299117063\",\"content\":\"one\",\"author\":{\"id\":\"5\",\"username\":"
-             "\"ada\","
-             "\"global_name\":\"Ada L\"}}]");
+             "[{\"id\":\"175928847299117064\",\"content\":\"two\",\"author\":{\"id\":\"6\",\"username\":\"bob\"},\"message_reference\":{\"message_id\":\"175928847299117063\"},\"attachments\":[{\"filename\":\"a.png\"}]},{\"id\":\"175928847299117063\",\"content\":\"one\",\"author\":{\"id\":\"5\",\"username\":\"ada\",\"global_name\":\"Ada "
+             "L\"}}]");
         rig_connect(g, "");
         call(g, "discord_read", "{\"channel_id\":\"7\",\"limit\":500,\"before\":\"99\"}");
         await_told(g);
         assert_string_equal(rig_line(g, 0), "GET /channels/7/messages?limit=100&before=99");
-        assert_string_equal(told.result,
-                            "{\"messages\":[{\"id\":\"175928847299117063\",\"time\":\"2016-04-30T11:18:25."
-                            "796Z\",\"author\":{\"id\":"
-                            "\"5\",\"username\":\"ada\",\"name\":\"Ada L\",\"bot\":false},\"text\":\"one\"},"
-                            "{\"id\":\"175928847299117064\",\"time\":\"2016-04-30T11:18:25.796Z\",\"author\":"
-                            "{\"id\":\"6\","
-                            "\"username\":\"bob\",\"name\":\"bob\",\"bot\":false},\"text\":\"two\","
-                            "\"replyTo\":\"175928847299117063\","
-                            "\"files\":[\"a.png\"]}]}");
+        assert_string_equal(
+                told.result,
+                "{\"messages\":[{\"id\":\"175928847299117063\",\"time\":\"2016-04-30T11:18:25.796Z\",\"author\":{\"id\":\"5\",\"username\":\"ada\",\"name\":\"Ada "
+                "L\",\"bot\":false},\"text\":\"one\"},{\"id\":\"175928847299117064\",\"time\":\"2016-04-30T11:18:25.796Z\",\"author\":{\"id\":\"6\",\"username\":\"bob\",\"name\":\"bob\",\"bot\":false},\"text\":\"two\",\"replyTo\":\"175928847299117063\",\"files\":[\"a.png\"]}]}");
 }
 
 static void channels_of_the_only_server_are_listed_with_threads(void **state)
@@ -181,9 +175,9 @@ static void channels_of_the_only_server_are_listed_with_threads(void **state)
 
         says(g, 200, "[{\"id\":\"1\",\"name\":\"Home\"}]");
         says(g, 200,
-             "[{\"id\":\"7\",\"name\":\"general\",\"type\":0,\"topic\":\"all\"},{\"id\":\"8\",\"name\":\"f\","
-             "\"type\":15}]");
-        says(g, 200, "{\"threads\":[{\"id\":\"70\",\"name\":\"plan\",\"type\":11,\"parent_id\":\"7\"}]}");
+             "[{\"id\":\"7\",\"name\":\"general\",\"type\":0,\"topic\":\"all\"},{\"id\":\"8\",\"name\":\"f\",\"type\":15}]");
+        says(g, 200,
+             "{\"threads\":[{\"id\":\"70\",\"name\":\"plan\",\"type\":11,\"parent_id\":\"7\"}]}");
         rig_connect(g, "");
         call(g, "discord_list_channels", "{}");
         await_told(g);
@@ -191,10 +185,7 @@ static void channels_of_the_only_server_are_listed_with_threads(void **state)
         assert_string_equal(rig_line(g, 2), "GET /guilds/1/threads/active");
         assert_string_equal(
                 told.result,
-                "{\"guildId\":\"1\",\"channels\":[{\"id\":\"7\",\"name\":\"general\",\"type\":\"text\","
-                "\"topic\":"
-                "\"all\"},{\"id\":\"8\",\"name\":\"f\",\"type\":\"forum\"},{\"id\":\"70\",\"name\":\"plan\","
-                "\"type\":\"thread\",\"parent\":\"7\"}]}");
+                "{\"guildId\":\"1\",\"channels\":[{\"id\":\"7\",\"name\":\"general\",\"type\":\"text\",\"topic\":\"all\"},{\"id\":\"8\",\"name\":\"f\",\"type\":\"forum\"},{\"id\":\"70\",\"name\":\"plan\",\"type\":\"thread\",\"parent\":\"7\"}]}");
 }
 
 static void of_several_servers_one_must_be_named(void **state)
@@ -205,7 +196,8 @@ static void of_several_servers_one_must_be_named(void **state)
         rig_connect(g, "");
         call(g, "discord_list_channels", "{}");
         await_told(g);
-        assert_string_equal(told.why, "'guild_id' must say which server is meant: 1 (Home), 2 (Work)");
+        assert_string_equal(told.why,
+                            "'guild_id' must say which server is meant: 1 (Home), 2 (Work)");
 }
 
 static void servers_and_the_bot_itself_are_told(void **state)
@@ -223,8 +215,7 @@ static void servers_and_the_bot_itself_are_told(void **state)
         await_told(g);
         assert_string_equal(
                 told.result,
-                "{\"id\":\"42\",\"username\":\"testbot\",\"applicationId\":\"43\",\"operators\":[\"10\"],"
-                "\"operatorDm\":\"100\"}");
+                "{\"id\":\"42\",\"username\":\"testbot\",\"applicationId\":\"43\",\"operators\":[\"10\"],\"operatorDm\":\"100\"}");
 }
 
 static void discords_refusals_come_with_advice(void **state)
@@ -236,8 +227,8 @@ static void discords_refusals_come_with_advice(void **state)
         call(g, "discord_read", "{\"channel_id\":\"7\"}");
         await_told(g);
         assert_int_equal(told.kind, ERR_REFUSED);
-        assert_string_equal(told.why,
-                            "Discord says: Missing Access (50001): give the bot View Channel there");
+        assert_string_equal(
+                told.why, "Discord says: Missing Access (50001): give the bot View Channel there");
 }
 
 static void without_a_token_tools_say_where_to_put_one(void **state)
@@ -250,8 +241,9 @@ static void without_a_token_tools_say_where_to_put_one(void **state)
         call(g, "discord_send", "{\"channel_id\":\"7\",\"content\":\"hi\"}");
         await_told(g);
         assert_int_equal(told.kind, ERR_CONFLICT);
-        assert_string_equal(told.why, "there is no bot token: set DISCORD_BOT_TOKEN in the environment, or "
-                                      "adapters.dc.botToken");
+        assert_string_equal(told.why,
+                            "there is no bot token: set DISCORD_BOT_TOKEN in the environment, or "
+                            "adapters.dc.botToken");
 }
 
 static void a_question_under_way_is_answered_when_the_adapter_ends(void **state)

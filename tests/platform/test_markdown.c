@@ -1,6 +1,6 @@
 /*
- * Markdown in, messages out: rows for each dialect, exact limits, and random documents whose parts are read back as
- * the platform would read them. SEED=n repeats a random run.
+ * Markdown in, messages out: rows for each dialect, exact limits, and random documents whose parts
+ * are read back as the platform would read them. SEED=n repeats a random run.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,8 @@ static const char *const dialect_names[] = { "plain", "discord", "slack", "teleg
 /* Knows two people. */
 static bool mention(void *arg, struct slice name, struct buf *out)
 {
-        static const char *const forms[] = { "%s!", "<@%s>", "<@U%s>", "<a href=\"tg://user?id=%s\">x</a>" };
+        static const char *const forms[] = { "%s!", "<@%s>", "<@U%s>",
+                                             "<a href=\"tg://user?id=%s\">x</a>" };
         const char *form = forms[*(const enum markdown_dialect *)arg];
         const char *id = slice_is(name, "ann") ? "1" : slice_is(name, "bob_x") ? "2" : NULL;
 
@@ -59,14 +60,16 @@ static const struct row rows[] = {
         /* inline */
         { "hello", { "hello" } },
         { "a **b** c", { "a b c", "a **b** c", "a *b* c", "a <b>b</b> c" } },
-        { "*i* _j_ ~~s~~", { "i j s", "*i* *j* ~~s~~", "_i_ _j_ ~s~", "<i>i</i> <i>j</i> <s>s</s>" } },
+        { "*i* _j_ ~~s~~",
+          { "i j s", "*i* *j* ~~s~~", "_i_ _j_ ~s~", "<i>i</i> <i>j</i> <s>s</s>" } },
         { "**a *b* c**", { "a b c", "**a *b* c**", "*a _b_ c*", "<b>a <i>b</i> c</b>" } },
         { "a**b**c", { "abc", "a**b**c", "a" Z "*b*" Z "c", "a<b>b</b>c" } },
         { "`x < y`", { "x < y", "`x < y`", "`x &lt; y`", "<code>x &lt; y</code>" } },
         { "``a`b``", { "a`b", "``" Z "a`b" Z "``", "a`" Z "b", "<code>a`b</code>" } },
         { "**`x`**", { "x", "**`x`**", "*`x`*", "<code>x</code>" } },
         /* escaping by context */
-        { "1 < 2 & 3 > 2", { "1 < 2 & 3 > 2", "1 \\< 2 & 3 \\> 2", "1 &lt; 2 &amp; 3 &gt; 2", NULL } },
+        { "1 < 2 & 3 > 2",
+          { "1 < 2 & 3 > 2", "1 \\< 2 & 3 \\> 2", "1 &lt; 2 &amp; 3 &gt; 2", NULL } },
         { "\\*not bold\\*", { "*not bold*", "\\*not bold\\*", "*" Z "not bold*", "*not bold*" } },
         { "snake_case", { "snake_case", "snake\\_case", "snake_case", NULL } },
         { "<script>alert(1)</script>",
@@ -100,7 +103,8 @@ static const struct row rows[] = {
         { "@everyone @HERE",
           { "@everyone @HERE", "@" Z "everyone @" Z "HERE", "@" Z "everyone @" Z "HERE",
             "@everyone @HERE" } },
-        { "# @**every**one", { "@everyone", "# @" Z "everyone", "*@" Z "everyone*", "<b>@everyone</b>" } },
+        { "# @**every**one",
+          { "@everyone", "# @" Z "everyone", "*@" Z "everyone*", "<b>@everyone</b>" } },
         { "<!here> <@&5>",
           { "<!here> <@&5>", "\\<!here\\> \\<@" Z "&5\\>", "&lt;!here&gt; &lt;@&amp;5&gt;",
             "&lt;!here&gt; &lt;@&amp;5&gt;" } },
@@ -118,17 +122,21 @@ static const struct row rows[] = {
         /* quotes */
         { "> a\n> b\n\nc", { "> a\n> b\n\nc", NULL, NULL, "<blockquote>a\nb</blockquote>\n\nc" } },
         { "> **a\n> b**",
-          { "> a\n> b", "> **a**\n> **b**", "> *a*\n> *b*", "<blockquote><b>a\nb</b></blockquote>" } },
-        { "> a\n>\n> > b", { "> a\n> \n> > b", "> a\n> \n> b", NULL, "<blockquote>a\n\nb</blockquote>" } },
+          { "> a\n> b", "> **a**\n> **b**", "> *a*\n> *b*",
+            "<blockquote><b>a\nb</b></blockquote>" } },
+        { "> a\n>\n> > b",
+          { "> a\n> \n> > b", "> a\n> \n> b", NULL, "<blockquote>a\n\nb</blockquote>" } },
         { "> ```c\n> x;\n> ```",
           { "> x;", "> ```c\n> x;\n> ```", "```\nx;\n```",
             "<blockquote><pre><code class=\"language-c\">x;</code></pre></blockquote>" } },
         { "\\> a", { "> a", "\\> a", Z "&gt; a", "&gt; a" } },
         /* code */
         { "```py\nif a < b:\n    c()\n```",
-          { "if a < b:\n    c()", "```py\nif a < b:\n    c()\n```", "```\nif a &lt; b:\n    c()\n```",
+          { "if a < b:\n    c()", "```py\nif a < b:\n    c()\n```",
+            "```\nif a &lt; b:\n    c()\n```",
             "<pre><code class=\"language-py\">if a &lt; b:\n    c()</code></pre>" } },
-        { "~~~\na ``` b\n~~~", { "a ``` b", "```\na `" Z "`" Z "` b\n```", NULL, "<pre>a ``` b</pre>" } },
+        { "~~~\na ``` b\n~~~",
+          { "a ``` b", "```\na `" Z "`" Z "` b\n```", NULL, "<pre>a ``` b</pre>" } },
         { "```\"><b>\nx\n```", { "x", "```\nx\n```", NULL, "<pre>x</pre>" } },
         /* tables and rules */
         { "|a|n|\n|-|-:|\n|**x**|1|\n|long|22|",
@@ -149,12 +157,14 @@ static void each_construct_is_written_in_each_dialect(void **state)
                         struct markdown_limits limits = { .dialect = d,
                                                           .mention = mention,
                                                           .mention_arg = &d };
-                        struct markdown_parts parts = render(rows[i].in, strlen(rows[i].in), limits);
+                        struct markdown_parts parts =
+                                render(rows[i].in, strlen(rows[i].in), limits);
 
                         want = rows[i].out[d] ? rows[i].out[d] : want;
                         if (parts.count != 1 || strcmp(parts.items[0], want) != 0)
-                                fail_msg("%s of\n%s\nis\n%s\nand not\n%s", dialect_names[d], rows[i].in,
-                                         parts.count ? parts.items[0] : "(nothing)", want);
+                                fail_msg("%s of\n%s\nis\n%s\nand not\n%s", dialect_names[d],
+                                         rows[i].in, parts.count ? parts.items[0] : "(nothing)",
+                                         want);
                         markdown_parts_release(&parts);
                 }
         }
@@ -254,7 +264,8 @@ static void a_part_may_be_exactly_as_long_as_the_limit(void **state)
                 struct markdown_limits limits = { .dialect = cases[i].dialect,
                                                   .unit = cases[i].unit,
                                                   .max = cases[i].max };
-                char *text = repeated(cases[i].before, cases[i].unit_text, cases[i].times, cases[i].after);
+                char *text = repeated(cases[i].before, cases[i].unit_text, cases[i].times,
+                                      cases[i].after);
 
                 if (part_count(text, limits) != cases[i].parts)
                         fail_msg("case %zu has %zu parts", i, part_count(text, limits));
@@ -294,12 +305,14 @@ static void a_caption_has_what_fits_below_a_file_and_the_rest_follows(void **sta
                 { 1024, "", "seven, ", 300, "", 2, 1021 },     /* between words */
                 { 1024, "Look:\n\n", "x", 1020, "", 2, 1024 }, /* a line of five would be a waste */
                 { 1024, "", "x", 700,
-                  "\n\nand the paragraph that says what follows is not torn apart by the "
-                  "file that it happens to stand below, because a caption may as well be "
-                  "a little shorter than the longest one that Telegram would have "
-                  "accepted: people read it at one glance, and what they read next "
-                  "begins with a sentence, not in the middle of one, as it should. "
-                  "That is why the first part ends where the paragraph of many x ends.",
+                  "\n"
+                  "\n"
+                  "and the paragraph that says what follows is not torn apart by the file that "
+                  "it happens to stand below, because a caption may as well be a little shorter "
+                  "than the longest one that Telegram would have accepted: people read it at one "
+                  "glance, and what they read next begins with a sentence, not in the middle of "
+                  "one, as it should. That is why the first part ends where the paragraph of "
+                  "many x ends.",
                   2, 700 },
                 { 1, "", "😀", 1, "", 2, 0 }, /* nothing fits: the file goes without */
         };
@@ -310,7 +323,8 @@ static void a_caption_has_what_fits_below_a_file_and_the_rest_follows(void **sta
                                                   .unit = UTF8_UTF16,
                                                   .max = 4096,
                                                   .caption = cases[i].caption };
-                char *text = repeated(cases[i].before, cases[i].unit_text, cases[i].times, cases[i].after);
+                char *text = repeated(cases[i].before, cases[i].unit_text, cases[i].times,
+                                      cases[i].after);
                 struct markdown_parts parts = render(text, strlen(text), limits);
 
                 if (parts.count != cases[i].parts || shown_length(parts.items[0]) != cases[i].shown)
@@ -339,7 +353,9 @@ static void markup_at_the_end_of_a_caption_goes_on_behind_it(void **state)
 static void an_emoji_of_several_code_points_is_not_cut(void **state)
 {
         static const char family[] = "👨‍👩‍👧‍👦";
-        struct markdown_limits limits = { .dialect = MARKDOWN_DISCORD, .unit = UTF8_CODE_POINTS, .max = 256 };
+        struct markdown_limits limits = { .dialect = MARKDOWN_DISCORD,
+                                          .unit = UTF8_CODE_POINTS,
+                                          .max = 256 };
         char *text = repeated("x", family, 100, "");
         struct markdown_parts parts = render(text, strlen(text), limits);
 
@@ -353,7 +369,9 @@ static void an_emoji_of_several_code_points_is_not_cut(void **state)
 
 static void a_cut_code_block_is_closed_and_reopened_with_its_language(void **state)
 {
-        struct markdown_limits limits = { .dialect = MARKDOWN_DISCORD, .unit = UTF8_CODE_POINTS, .max = 256 };
+        struct markdown_limits limits = { .dialect = MARKDOWN_DISCORD,
+                                          .unit = UTF8_CODE_POINTS,
+                                          .max = 256 };
         char *text = repeated("```py\n", "    print(1)\n", 30, "```");
         struct markdown_parts parts = render(text, strlen(text), limits);
 
@@ -380,7 +398,9 @@ static void a_cut_falls_between_blocks_before_lines_before_sentences_before_word
                 { " Stop! ", "Stop!" },
                 { " ", "w" },
         };
-        struct markdown_limits limits = { .dialect = MARKDOWN_PLAIN, .unit = UTF8_CODE_POINTS, .max = 256 };
+        struct markdown_limits limits = { .dialect = MARKDOWN_PLAIN,
+                                          .unit = UTF8_CODE_POINTS,
+                                          .max = 256 };
 
         (void)state;
         for (size_t i = 0; i < COUNT(cases); i++) {
@@ -388,7 +408,8 @@ static void a_cut_falls_between_blocks_before_lines_before_sentences_before_word
                 char *tail = repeated("", "v ", 100, "");
                 char *text = mem_printf("%s%s%s", head, cases[i].glue, tail);
                 struct markdown_parts parts = render(text, strlen(text), limits);
-                const char *end = parts.items[0] + strlen(parts.items[0]) - strlen(cases[i].first_end);
+                const char *end =
+                        parts.items[0] + strlen(parts.items[0]) - strlen(cases[i].first_end);
 
                 assert_int_equal(parts.count, 2);
                 if (i < 3)
@@ -404,15 +425,17 @@ static void a_cut_falls_between_blocks_before_lines_before_sentences_before_word
 
 static void a_link_is_not_cut_and_a_huge_address_is_not_lost(void **state)
 {
-        struct markdown_limits limits = { .dialect = MARKDOWN_TELEGRAM_HTML, .unit = UTF8_UTF16, .max = 256 };
+        struct markdown_limits limits = { .dialect = MARKDOWN_TELEGRAM_HTML,
+                                          .unit = UTF8_UTF16,
+                                          .max = 256 };
         char *text = repeated("", "x", 200, " [a link with many words in it](https://x.y/z) end");
         struct markdown_parts parts = render(text, strlen(text), limits);
         char *url;
 
         (void)state;
         assert_int_equal(parts.count, 2);
-        assert_non_null(
-                strstr(parts.items[1], "<a href=\"https://x.y/z\">a link with many words in it</a> end"));
+        assert_non_null(strstr(parts.items[1],
+                               "<a href=\"https://x.y/z\">a link with many words in it</a> end"));
         markdown_parts_release(&parts);
         free(text);
 
@@ -469,8 +492,8 @@ static void hostile_input_is_answered_like_any_other(void **state)
                 { "", "\xcc\x81", 30000, "" },
                 { "x", "\xe2\x80\x8d", 20000, "" },
                 { "", "<br>", 15000, "x" },
-                { "[a]: http://x.y/zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz\n\n", "[a] ",
-                  15000, "" },
+                { "[a]: http://x.y/zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz\n\n",
+                  "[a] ", 15000, "" },
                 { "|a|\n|-|\n", "|x\n", 20000, "" },
                 { "```", "a", 5000, "\nx\n```" },
                 { "```\n", " ", 5000, "x\n```" },
@@ -478,7 +501,8 @@ static void hostile_input_is_answered_like_any_other(void **state)
 
         (void)state;
         for (size_t i = 0; i < COUNT(cases); i++) {
-                char *text = repeated(cases[i].before, cases[i].unit, cases[i].times, cases[i].after);
+                char *text =
+                        repeated(cases[i].before, cases[i].unit, cases[i].times, cases[i].after);
 
                 check_all_dialects(text, strlen(text), 4096);
                 free(text);
@@ -589,8 +613,9 @@ static void random_code(struct random *r, const char *indent)
 
 static void random_block(struct random *r)
 {
-        static const char *const prefixes[] = { "",   "",     "",    "# ",     "#### ",  "> ",   "> > ",
-                                                "- ", "  - ", "1. ", "- [x] ", "- [ ] ", "> - ", "- > " };
+        static const char *const prefixes[] = { "",       "",       "",     "# ",   "#### ",
+                                                "> ",     "> > ",   "- ",   "  - ", "1. ",
+                                                "- [x] ", "- [ ] ", "> - ", "- > " };
 
         switch (pick(r, 8)) {
         case 0:
@@ -622,11 +647,12 @@ static void see_document(const struct random *r, uint64_t seed, struct markdown_
 
         for (size_t i = 0; i < parts.count; i++) {
                 bool below = i == 0 && limits.caption > 0;
-                const char *why =
-                        below && !*parts.items[0] ? NULL : markdown_check(parts.items[i], &limits, seen);
+                const char *why = below && !*parts.items[0]
+                                          ? NULL
+                                          : markdown_check(parts.items[i], &limits, seen);
 
-                if (below && !why && limits.dialect == MARKDOWN_TELEGRAM_HTML && limits.unit == UTF8_UTF16 &&
-                    shown_length(parts.items[0]) > limits.caption)
+                if (below && !why && limits.dialect == MARKDOWN_TELEGRAM_HTML &&
+                    limits.unit == UTF8_UTF16 && shown_length(parts.items[0]) > limits.caption)
                         why = "too long a caption";
                 if (why)
                         fail_msg("SEED=%llu, %s, max %zu: %s in\n%s", (unsigned long long)seed,
@@ -646,8 +672,9 @@ static void check_document(const struct random *r, uint64_t seed, struct markdow
         limits.max = limits.caption = 0;
         see_document(r, seed, limits, &whole);
         if (strcmp(split.data, whole.data) != 0)
-                fail_msg("SEED=%llu, %s: the parts show\n%s\nand the whole\n%s", (unsigned long long)seed,
-                         dialect_names[limits.dialect], split.data, whole.data);
+                fail_msg("SEED=%llu, %s: the parts show\n%s\nand the whole\n%s",
+                         (unsigned long long)seed, dialect_names[limits.dialect], split.data,
+                         whole.data);
         buf_release(&split);
         buf_release(&whole);
 }
@@ -668,12 +695,13 @@ static void random_documents_are_split_without_losing_anything(void **state)
                         random_block(&r);
                 for (enum markdown_dialect d = MARKDOWN_PLAIN; d <= MARKDOWN_TELEGRAM_HTML; d++)
                         check_document(&r, seed,
-                                       (struct markdown_limits){ .dialect = d,
-                                                                 .unit = (enum utf8_unit)pick(&r, 3),
-                                                                 .max = MARKDOWN_PART_MIN + pick(&r, 500),
-                                                                 .caption = pick(&r, 2) ? pick(&r, 300) : 0,
-                                                                 .mention = mention,
-                                                                 .mention_arg = &d });
+                                       (struct markdown_limits){
+                                               .dialect = d,
+                                               .unit = (enum utf8_unit)pick(&r, 3),
+                                               .max = MARKDOWN_PART_MIN + pick(&r, 500),
+                                               .caption = pick(&r, 2) ? pick(&r, 300) : 0,
+                                               .mention = mention,
+                                               .mention_arg = &d });
                 buf_release(&r.out);
         }
 }
@@ -689,7 +717,8 @@ int main(void)
                 cmocka_unit_test(markup_at_the_end_of_a_caption_goes_on_behind_it),
                 cmocka_unit_test(an_emoji_of_several_code_points_is_not_cut),
                 cmocka_unit_test(a_cut_code_block_is_closed_and_reopened_with_its_language),
-                cmocka_unit_test(a_cut_falls_between_blocks_before_lines_before_sentences_before_words),
+                cmocka_unit_test(
+                        a_cut_falls_between_blocks_before_lines_before_sentences_before_words),
                 cmocka_unit_test(a_link_is_not_cut_and_a_huge_address_is_not_lost),
                 cmocka_unit_test(hostile_input_is_answered_like_any_other),
                 cmocka_unit_test(a_sparse_table_does_not_explode),

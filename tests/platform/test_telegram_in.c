@@ -17,11 +17,13 @@
 #define ANN                                                                                              \
         "\"from\":{\"id\":7,\"is_bot\":false,\"first_name\":\"Ann\",\"last_name\":\"Lee\",\"username\":" \
         "\"ann\"}"
-#define DM      "\"chat\":{\"id\":7,\"type\":\"private\",\"first_name\":\"Ann\"}"
-#define GROUP   "\"chat\":{\"id\":-100200,\"type\":\"supergroup\",\"title\":\"Lab\",\"is_forum\":true}"
-#define CHANNEL "\"chat\":{\"id\":-100300,\"type\":\"channel\",\"title\":\"News\",\"username\":\"news\"}"
-#define HEAD    "\"message_id\":5,\"date\":1000,"
-#define FILE_   "\"file_id\":\"F\",\"file_unique_id\":\"U\""
+#define DM "\"chat\":{\"id\":7,\"type\":\"private\",\"first_name\":\"Ann\"}"
+#define GROUP \
+        "\"chat\":{\"id\":-100200,\"type\":\"supergroup\",\"title\":\"Lab\",\"is_forum\":true}"
+#define CHANNEL \
+        "\"chat\":{\"id\":-100300,\"type\":\"channel\",\"title\":\"News\",\"username\":\"news\"}"
+#define HEAD  "\"message_id\":5,\"date\":1000,"
+#define FILE_ "\"file_id\":\"F\",\"file_unique_id\":\"U\""
 
 static void show_flag(struct buf *b, bool yes, const char *name)
 {

@@ -79,7 +79,8 @@ static void updates_are_confirmed_when_all_are_committed(void **state)
         assert_string_equal(fake_road.arrivals[1].key, "8:2");
         assert_int_equal(offset_of(g, 2), 0); /* Telegram remembers where we were */
         fake_road_ack(1, ERR_NONE);
-        assert_int_equal(http_client_active(g->http), 0); /* nothing is asked while one is not safe */
+        /* nothing is asked while one is not safe */
+        assert_int_equal(http_client_active(g->http), 0);
         fake_road_ack(0, ERR_NONE);
         rig_requests(g, 4);
         assert_int_equal(offset_of(g, 3), 102);
@@ -186,7 +187,8 @@ static void service_messages_are_confirmed_without_an_event(void **state)
         struct rig *g = *state;
 
         says(g, 200,
-             GOT("{\"update_id\":100,\"message\":{\"message_id\":1," CHAT("7") ",\"pinned_message\":{}}}"));
+             GOT("{\"update_id\":100,\"message\":{\"message_id\":1," CHAT(
+                     "7") ",\"pinned_message\":{}}}"));
         says(g, 200, NULL);
         rig_open(g, "");
         rig_requests(g, 4);
@@ -200,8 +202,9 @@ static void an_album_is_one_event_behind_which_its_chat_waits(void **state)
 
         says(g, 200,
              GOT(PHOTO("100", "7", "1", ",\"media_group_id\":\"g\",\"caption\":\"two\"") "," PHOTO(
-                     "101", "7", "2", ",\"media_group_id\":\"g\"") "," TEXT("102", "7",
-                                                                            "3") "," TEXT("103", "8", "4")));
+                     "101", "7", "2",
+                     ",\"media_group_id\":\"g\"") "," TEXT("102", "7", "3") "," TEXT("103", "8",
+                                                                                     "4")));
         for (int i = 0; i < 10; i++)
                 says(g, 200, NONE); /* looks beside */
         rig_open(g, ",\"mediaMaxBytes\":0");
@@ -215,14 +218,15 @@ static void an_album_is_one_event_behind_which_its_chat_waits(void **state)
         assert_int_equal(offset_of(g, 3), 100); /* a look beside confirms nothing */
 }
 
-/* The first life stored one part and died before that was confirmed; this one finds both together. */
+/*
+ * The first life stored one part and died before that was confirmed; this one finds both together.
+ */
 static void an_album_of_which_a_part_is_known_is_handed_over_part_by_part(void **state)
 {
         struct rig *g = *state;
         const char *both = GOT(PHOTO("100", "7", "1", ",\"media_group_id\":\"g\"") "," PHOTO(
                 "101", "7", "2",
-                ",\"media_group_id\":\"g\",\"caption\":\"@TestBot\","
-                "\"caption_entities\":[{\"type\":\"mention\",\"offset\":0,\"length\":8}]"));
+                ",\"media_group_id\":\"g\",\"caption\":\"@TestBot\",\"caption_entities\":[{\"type\":\"mention\",\"offset\":0,\"length\":8}]"));
 
         says(g, 200, both);
         for (int i = 0; i < 10; i++)
@@ -256,9 +260,9 @@ static void a_part_that_comes_late_is_addressed_as_its_album_is(void **state)
         struct rig *g = *state;
 
         says(g, 200,
-             GOT(PHOTO("100", "7", "1",
-                       ",\"media_group_id\":\"g\",\"caption\":\"@TestBot\","
-                       "\"caption_entities\":[{\"type\":\"mention\",\"offset\":0,\"length\":8}]")));
+             GOT(PHOTO(
+                     "100", "7", "1",
+                     ",\"media_group_id\":\"g\",\"caption\":\"@TestBot\",\"caption_entities\":[{\"type\":\"mention\",\"offset\":0,\"length\":8}]")));
         for (int i = 0; i < 3; i++)
                 says(g, 200, NONE);
         says(g, 200, GOT(PHOTO("101", "7", "2", ",\"media_group_id\":\"g\"")));
@@ -280,13 +284,14 @@ static void an_attachment_is_there_before_its_event(void **state)
         FILE *f;
 
         says(g, 200, GOT(PHOTO("100", "7", "1", "")));
-        says(g, 200, "{\"ok\":true,\"result\":{\"file_id\":\"F1\",\"file_path\":\"photos/file 1.jpg\"}}");
+        says(g, 200,
+             "{\"ok\":true,\"result\":{\"file_id\":\"F1\",\"file_path\":\"photos/file 1.jpg\"}}");
         says(g, 200, "the picture");
         rig_open(g, "");
         await_arrivals(g, 1);
         assert_string_equal(rig_method(g, 3), "getFile");
-        assert_non_null(
-                strstr(fake_server_request(g->server, 4), "GET /file/bot" TOKEN "/photos/file%201.jpg "));
+        assert_non_null(strstr(fake_server_request(g->server, 4),
+                               "GET /file/bot" TOKEN "/photos/file%201.jpg "));
         f = fopen(path, "r");
         assert_non_null(f);
         assert_non_null(fgets(text, sizeof(text), f));
@@ -312,7 +317,8 @@ static void what_people_send_is_private(void **state)
         struct rig *g = *state;
 
         says(g, 200, GOT(PHOTO("100", "7", "1", "")));
-        says(g, 200, "{\"ok\":true,\"result\":{\"file_id\":\"F1\",\"file_path\":\"photos/1.jpg\"}}");
+        says(g, 200,
+             "{\"ok\":true,\"result\":{\"file_id\":\"F1\",\"file_path\":\"photos/1.jpg\"}}");
         says(g, 200, "the picture");
         rig_open(g, "");
         await_arrivals(g, 1);
@@ -325,7 +331,8 @@ static void what_people_send_is_private(void **state)
 static void a_link_in_the_workspace_is_not_followed(void **state)
 {
         struct rig *g = *state;
-        char *workspace = scratch_path(g->dir, "workspace"), *secret = scratch_path(g->dir, "state/7");
+        char *workspace = scratch_path(g->dir, "workspace"),
+             *secret = scratch_path(g->dir, "state/7");
         char *channels = scratch_path(g->dir, "workspace/channels");
         char *tg = scratch_path(g->dir, "workspace/channels/tg");
 
@@ -333,7 +340,8 @@ static void a_link_in_the_workspace_is_not_followed(void **state)
         assert_int_equal(mkdir(channels, 0755), 0);
         assert_int_equal(symlink("../../state", tg), 0);
         says(g, 200, GOT(PHOTO("100", "7", "1", "")));
-        says(g, 200, "{\"ok\":true,\"result\":{\"file_id\":\"F1\",\"file_path\":\"photos/1.jpg\"}}");
+        says(g, 200,
+             "{\"ok\":true,\"result\":{\"file_id\":\"F1\",\"file_path\":\"photos/1.jpg\"}}");
         says(g, 200, "the picture");
         rig_open(g, "");
         await_arrivals(g, 1);
@@ -365,7 +373,8 @@ static void what_cannot_be_downloaded_is_not_asked_for(void **state)
         } rows[] = {
                 { "photos/a.jpg", "it is larger than mediaMaxBytes",
                   99999999999 }, /* the message did not say */
-                { "/var/lib/telegram/file.jpg", "the Bot API server keeps its files for itself (--local)" },
+                { "/var/lib/telegram/file.jpg",
+                  "the Bot API server keeps its files for itself (--local)" },
                 { "photos/../../secret", "Telegram gave no path to download it from" },
                 { "", "Telegram gave no path to download it from" },
         };
@@ -373,8 +382,9 @@ static void what_cannot_be_downloaded_is_not_asked_for(void **state)
         (void)state;
         for (size_t i = 0; i < COUNT(rows); i++) {
                 struct rig *g = rig_new();
-                char *file = mem_printf("{\"ok\":true,\"result\":{\"file_path\":\"%s\",\"file_size\":%lld}}",
-                                        rows[i].path, rows[i].size);
+                char *file = mem_printf(
+                        "{\"ok\":true,\"result\":{\"file_path\":\"%s\",\"file_size\":%lld}}",
+                        rows[i].path, rows[i].size);
 
                 says(g, 200, ME);
                 says(g, 200, NO_HOOK);
@@ -414,9 +424,7 @@ static void a_group_that_tells_its_new_id_is_known_by_it(void **state)
         const struct telegram *tg;
 
         says(g, 200,
-             GOT("{\"update_id\":100,\"message\":{\"message_id\":1,\"chat\":{\"id\":-5,\"type\":\"group\"},"
-                 "\"date\":9,"
-                 "\"migrate_to_chat_id\":-1005}}"));
+             GOT("{\"update_id\":100,\"message\":{\"message_id\":1,\"chat\":{\"id\":-5,\"type\":\"group\"},\"date\":9,\"migrate_to_chat_id\":-1005}}"));
         says(g, 200, NULL);
         rig_open(g, "");
         rig_requests(g, 4);
@@ -455,7 +463,8 @@ static void the_bot_is_known_by_name_and_by_what_it_can(void **state)
         assert_int_equal(adapters_abilities(g->adapters, "tg") & (ADAPTER_EDITS | ADAPTER_STREAMS),
                          ADAPTER_EDITS);
         adapters_limits(g->adapters, "tg", &pace);
-        assert_true(pace.per_second == 30 && pace.per_channel_second == 1 && pace.per_channel_minute == 20);
+        assert_true(pace.per_second == 30 && pace.per_channel_second == 1 &&
+                    pace.per_channel_minute == 20);
 }
 
 static void a_bad_token_stops_with_a_sentence(void **state)
@@ -465,9 +474,10 @@ static void a_bad_token_stops_with_a_sentence(void **state)
         says(g, 401, NO("401", "Unauthorized"));
         rig_open(g, "");
         rig_until_state(g, ADAPTER_STOPPED);
-        assert_string_equal(rig_adapter(g)->why,
-                            "Telegram does not know this bot token: put the one @BotFather shows into "
-                            "adapters.tg.botToken");
+        assert_string_equal(
+                rig_adapter(g)->why,
+                "Telegram does not know this bot token: put the one @BotFather shows into "
+                "adapters.tg.botToken");
 }
 
 static void a_proxy_that_knows_no_such_page_is_no_bad_token(void **state)
@@ -484,8 +494,8 @@ static void a_second_poller_is_told_once_it_stays(void **state)
 {
         struct rig *g = *state;
         const char *conflict =
-                NO("409", "Conflict: terminated by other getUpdates request; make sure that only one bot "
-                          "instance is running");
+                NO("409", "Conflict: terminated by other getUpdates request; make sure that only "
+                          "one bot instance is running");
 
         says(g, 409, conflict); /* the first one may be our own former self */
         says(g, 409, conflict);
@@ -504,9 +514,8 @@ static void a_webhook_set_behind_our_back_is_told(void **state)
         struct rig *g = *state;
 
         says(g, 409,
-             NO("409",
-                "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete "
-                "the webhook first"));
+             NO("409", "Conflict: can't use getUpdates method while webhook is active; use "
+                       "deleteWebhook to delete the webhook first"));
         rig_open(g, "");
         rig_until_state(g, ADAPTER_LOST);
         assert_non_null(strstr(rig_adapter(g)->why, "somebody has set a webhook"));
@@ -539,8 +548,8 @@ static void a_rate_limit_of_polling_is_waited_for(void **state)
         struct timer *longer_than_a_first_pause = timer_new(g->loop, on_over, &over);
 
         says(g, 429,
-             "{\"ok\":false,\"error_code\":429,\"description\":\"Too Many Requests: retry after 60\","
-             "\"parameters\":{\"retry_after\":60}}");
+             "{\"ok\":false,\"error_code\":429,\"description\":\"Too Many Requests: retry after "
+             "60\",\"parameters\":{\"retry_after\":60}}");
         says(g, 200, NONE);
         rig_open(g, "");
         rig_until_state(g, ADAPTER_LOST);
@@ -568,13 +577,15 @@ static void commands_are_published_only_when_they_change(void **state)
         rig_open(g, ",\"commands\":[\"help - what I can do\"]");
         rig_requests(g, 4);
         assert_string_equal(rig_method(g, 1), "setMyCommands");
-        assert_string_equal(rig_params(g, 1),
-                            "{\"commands\":[{\"command\":\"help\",\"description\":\"what I can do\"}]}");
+        assert_string_equal(
+                rig_params(g, 1),
+                "{\"commands\":[{\"command\":\"help\",\"description\":\"what I can do\"}]}");
         rig_until_state(g, ADAPTER_UP);
-        json = mem_printf("{\"botToken\":\"" TOKEN
-                          "\",\"apiBase\":\"http://127.0.0.1:%d\",\"pollSeconds\":20,"
-                          "\"commands\":[\"/help - what I can do\"]}",
-                          fake_server_port(g->server));
+        json = mem_printf(
+                "{\"botToken\":\"" TOKEN
+                "\",\"apiBase\":\"http://127.0.0.1:%d\",\"pollSeconds\":20,\"commands\":[\"/help "
+                "- what I can do\"]}",
+                fake_server_port(g->server));
         c = adapter_conf_make("tg", "telegram", json, &err);
         free(json);
         assert_int_equal(adapters_apply(g->adapters, &c, 1, &err), 0);
@@ -593,7 +604,8 @@ static void one_token_serves_one_adapter(void **state)
         says(g, 200, NULL);
         g->server = fake_server_new(g->loop, g->script, g->count);
         for (int i = 0; i < 2; i++) {
-                char *json = mem_printf("{\"botToken\":\"" TOKEN "\",\"apiBase\":\"http://127.0.0.1:%d\"}",
+                char *json = mem_printf("{\"botToken\":\"" TOKEN
+                                        "\",\"apiBase\":\"http://127.0.0.1:%d\"}",
                                         fake_server_port(g->server));
 
                 two[i] = adapter_conf_make(i == 0 ? "tg" : "again", "telegram", json, &err);
@@ -603,7 +615,8 @@ static void one_token_serves_one_adapter(void **state)
         assert_int_equal(adapters_apply(g->adapters, two, 2, &err), 0);
         assert_int_equal(rig_adapter(g)->state, ADAPTER_CONNECTING);
         assert_int_equal(adapters_find(g->adapters, "again")->state, ADAPTER_STOPPED);
-        assert_non_null(strstr(adapters_find(g->adapters, "again")->why, "already uses this botToken"));
+        assert_non_null(
+                strstr(adapters_find(g->adapters, "again")->why, "already uses this botToken"));
 }
 
 static void a_webhook_is_set_from_the_public_url(void **state)
@@ -616,12 +629,9 @@ static void a_webhook_is_set_from_the_public_url(void **state)
         rig_open(g, ",\"mode\":\"webhook\",\"webhookSecret\":\"S3cret_of-mine\"");
         rig_until_state(g, ADAPTER_UP);
         assert_string_equal(rig_method(g, 1), "setWebhook");
-        assert_string_equal(rig_params(g, 1),
-                            "{\"url\":\"https://bot.example/api/v2/channels/telegram/tg/"
-                            "webhook\",\"secret_token\":\"S3cret_of-mine\","
-                            "\"allowed_updates\":[\"message\",\"edited_message\",\"channel_post\","
-                            "\"edited_channel_post\",\"message_reaction\",\"callback_query\",\"my_chat_"
-                            "member\"],\"drop_pending_updates\":false}");
+        assert_string_equal(
+                rig_params(g, 1),
+                "{\"url\":\"https://bot.example/api/v2/channels/telegram/tg/webhook\",\"secret_token\":\"S3cret_of-mine\",\"allowed_updates\":[\"message\",\"edited_message\",\"channel_post\",\"edited_channel_post\",\"message_reaction\",\"callback_query\",\"my_chat_member\"],\"drop_pending_updates\":false}");
 }
 
 /* The next look at the webhook, without waiting for it. */
@@ -644,8 +654,7 @@ static void a_webhook_that_somebody_pointed_elsewhere_is_told_until_it_is_ours_a
         says(g, 200, TRUE);
         says(g, 200, "{\"ok\":true,\"result\":{\"url\":\"https://other.example/hook\"}}");
         says(g, 200,
-             "{\"ok\":true,\"result\":{\"url\":\"https://bot.example/api/v2/channels/telegram/tg/"
-             "webhook\"}}");
+             "{\"ok\":true,\"result\":{\"url\":\"https://bot.example/api/v2/channels/telegram/tg/webhook\"}}");
         says(g, 200, NO_HOOK);
         says(g, 200, TRUE);
         rig_open(g, ",\"mode\":\"webhook\"");
@@ -681,7 +690,9 @@ static void on_post(struct http_exchange *x)
 
 static struct http_server *listen_for_posts(struct rig *g)
 {
-        static const struct http_route routes[] = { { .method = "POST", .path = "/hook", .run = on_post } };
+        static const struct http_route routes[] = {
+                { .method = "POST", .path = "/hook", .run = on_post }
+        };
         struct error err = { 0 };
         struct http_server *s;
 
@@ -690,8 +701,8 @@ static struct http_server *listen_for_posts(struct rig *g)
         says(g, 200, TRUE);
         rig_open(g, ",\"mode\":\"webhook\"");
         rig_until_state(g, ADAPTER_UP);
-        s = http_server_new(g->loop, &(struct http_server_options){ .listen = "127.0.0.1:0" }, routes, 1,
-                            &(struct http_server_hooks){ 0 }, g, &err);
+        s = http_server_new(g->loop, &(struct http_server_options){ .listen = "127.0.0.1:0" },
+                            routes, 1, &(struct http_server_hooks){ 0 }, g, &err);
         assert_non_null(s);
         return s;
 }
@@ -708,9 +719,9 @@ static void post(struct rig *g, struct http_server *s, struct http_raw *c, const
 
 static void post_update(struct rig *g, struct http_server *s, struct http_raw *c, int update)
 {
-        char *body =
-                mem_printf("{\"update_id\":%d,\"message\":{\"message_id\":%d," CHAT("7") ",\"text\":\"t\"}}",
-                           update, update);
+        char *body = mem_printf(
+                "{\"update_id\":%d,\"message\":{\"message_id\":%d," CHAT("7") ",\"text\":\"t\"}}",
+                update, update);
 
         post(g, s, c, body);
         free(body);

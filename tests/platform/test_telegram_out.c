@@ -95,7 +95,8 @@ static void each_kind_of_delivery_is_a_call(void **state)
                 struct rig *g = rig_new();
                 const struct fake_sent *sent;
 
-                says(g, 200, calls[i].platform_id[0] == '5' && calls[i].platform_id[1] ? SENT : TRUE);
+                says(g, 200,
+                     calls[i].platform_id[0] == '5' && calls[i].platform_id[1] ? SENT : TRUE);
                 rig_connect(g);
                 deliver(g, (struct delivery){ .kind = calls[i].kind,
                                               .channel = calls[i].channel,
@@ -119,12 +120,14 @@ static void what_makes_no_sense_is_rejected_without_asking(void **state)
                 const char *kind, *payload, *why;
         } rows[] = {
                 { "send", "{\"text\":\"\"}", "there is no text to send" },
-                { "edit", "{\"messageId\":\"x\",\"text\":\"a\"}", "'x' is no id of a Telegram message" },
+                { "edit", "{\"messageId\":\"x\",\"text\":\"a\"}",
+                  "'x' is no id of a Telegram message" },
                 { "react", "{\"messageId\":\"5\",\"emoji\":\"ab\"}",
                   "Telegram's bots cannot react with 'ab'" },
                 { "upload", "{\"path\":\"../state/operator.key\"}",
                   "there is no file '../state/operator.key' in the workspace" },
-                { "send", "{\"text\":\"a\",\"buttons\":[[{\"text\":\"b\",\"data\":\"" LONG_DATA "\"}]]}",
+                { "send",
+                  "{\"text\":\"a\",\"buttons\":[[{\"text\":\"b\",\"data\":\"" LONG_DATA "\"}]]}",
                   "the data of button 'b' must have 1 to 64 bytes" },
                 { "dance", "{}", "Telegram has nothing for a delivery of kind 'dance'" },
         };
@@ -134,8 +137,9 @@ static void what_makes_no_sense_is_rejected_without_asking(void **state)
                 struct rig *g = rig_new();
 
                 rig_connect(g);
-                deliver(g, (struct delivery){
-                                   .kind = rows[i].kind, .channel = "7", .payload = rows[i].payload });
+                deliver(g, (struct delivery){ .kind = rows[i].kind,
+                                              .channel = "7",
+                                              .payload = rows[i].payload });
                 assert_int_equal(await(g)->result.outcome, SEND_REJECTED);
                 assert_string_equal(fake_road.sent[0].why, rows[i].why);
                 assert_int_equal(fake_server_requests(g->server), 4);
@@ -146,7 +150,8 @@ static void what_makes_no_sense_is_rejected_without_asking(void **state)
 /* Sends a picture, sea.png, to topic 4 of group -7, as a reply to message 9. */
 static void upload_picture(struct rig *g)
 {
-        char *dir = scratch_path(g->dir, "workspace"), *path = scratch_path(g->dir, "workspace/sea.png");
+        char *dir = scratch_path(g->dir, "workspace"),
+             *path = scratch_path(g->dir, "workspace/sea.png");
         FILE *f;
 
         mkdir(dir, 0755);
@@ -157,11 +162,12 @@ static void upload_picture(struct rig *g)
         free(dir);
         free(path);
         rig_connect(g);
-        deliver(g, (struct delivery){ .kind = "upload",
-                                      .channel = "-7",
-                                      .thread = "4",
-                                      .payload = "{\"path\":\"sea.png\",\"mime\":\"image/"
-                                                 "png\",\"text\":\"<i>sea</i>\",\"replyTo\":\"9\"}" });
+        deliver(g,
+                (struct delivery){ .kind = "upload",
+                                   .channel = "-7",
+                                   .thread = "4",
+                                   .payload = "{\"path\":\"sea.png\",\"mime\":\"image/"
+                                              "png\",\"text\":\"<i>sea</i>\",\"replyTo\":\"9\"}" });
 }
 
 static void a_picture_that_is_no_photo_for_telegram_is_sent_as_a_document(void **state)
@@ -177,9 +183,10 @@ static void a_picture_that_is_no_photo_for_telegram_is_sent_as_a_document(void *
                             "sent as a document: Telegram does not take it as a photo");
         assert_string_equal(rig_method(g, 4), "sendPhoto");
         assert_string_equal(rig_method(g, 5), "sendDocument");
-        assert_non_null(
-                strstr(fake_server_request(g->server, 5), "name=\"document\"; filename=\"sea.png\"\r\n"));
-        assert_non_null(strstr(fake_server_request(g->server, 5), "name=\"caption\"\r\n\r\n<i>sea</i>\r\n"));
+        assert_non_null(strstr(fake_server_request(g->server, 5),
+                               "name=\"document\"; filename=\"sea.png\"\r\n"));
+        assert_non_null(strstr(fake_server_request(g->server, 5),
+                               "name=\"caption\"\r\n\r\n<i>sea</i>\r\n"));
 }
 
 static void a_file_of_the_workspace_is_uploaded_with_its_caption(void **state)
@@ -298,7 +305,8 @@ static void the_token_is_in_no_sentence(void **state)
 
         rig_connect(g); /* from now on it is known as a secret */
         tg_answer_read(&r, &body, &answer, said, sizeof(said));
-        assert_non_null(strstr(answer.why, "Telegram could not be reached: cannot reach http://x/bot"));
+        assert_non_null(
+                strstr(answer.why, "Telegram could not be reached: cannot reach http://x/bot"));
         assert_null(strstr(answer.why, TOKEN));
 }
 
@@ -316,9 +324,10 @@ static void a_call_without_answer_says_how_far_it_got(void **state)
 
         (void)state;
         for (size_t i = 0; i < COUNT(rows); i++) {
-                struct http_result r = {
-                        .reach = rows[i].reach, .kind = ERR_NET, .why = "it broke", .retry_after_ms = -1
-                };
+                struct http_result r = { .reach = rows[i].reach,
+                                         .kind = ERR_NET,
+                                         .why = "it broke",
+                                         .retry_after_ms = -1 };
                 struct tg_answer answer;
                 struct send_result result;
                 char said[300], why[300];
@@ -340,10 +349,12 @@ static void refused_markup_is_sent_once_more_as_plain_text(void **state)
                 "Bad Request: can't parse entities: Unsupported start tag \\\"x\\\" at byte offset 0"));
         says(g, 200, SENT);
         rig_connect(g);
-        deliver(g, (struct delivery){
-                           .kind = "send", .channel = "7", .payload = "{\"text\":\"<x>1 &lt; 2</x>\"}" });
+        deliver(g, (struct delivery){ .kind = "send",
+                                      .channel = "7",
+                                      .payload = "{\"text\":\"<x>1 &lt; 2</x>\"}" });
         assert_int_equal(await(g)->result.outcome, SEND_DONE);
-        assert_string_equal(fake_road.sent[0].why, "sent as plain text: Telegram refused the markup");
+        assert_string_equal(fake_road.sent[0].why,
+                            "sent as plain text: Telegram refused the markup");
         assert_string_equal(rig_params(g, 5), "{\"chat_id\":7,\"text\":\"1 < 2\"}");
 }
 
@@ -356,7 +367,8 @@ static void the_refused_markup_of_a_caption_is_plain_text_as_well(void **state)
         upload_picture(g);
         assert_int_equal(await(g)->result.outcome, SEND_DONE);
         assert_string_equal(rig_method(g, 5), "sendPhoto");
-        assert_non_null(strstr(fake_server_request(g->server, 5), "name=\"caption\"\r\n\r\nsea\r\n"));
+        assert_non_null(
+                strstr(fake_server_request(g->server, 5), "name=\"caption\"\r\n\r\nsea\r\n"));
         assert_null(strstr(fake_server_request(g->server, 5), "parse_mode"));
 }
 
@@ -367,7 +379,8 @@ static void a_second_refusal_is_final(void **state)
         says(g, 400, NO("400", "Bad Request: can't parse entities"));
         says(g, 400, NO("400", "Bad Request: can't parse entities"));
         rig_connect(g);
-        deliver(g, (struct delivery){ .kind = "send", .channel = "7", .payload = "{\"text\":\"<x>\"}" });
+        deliver(g, (struct delivery){
+                           .kind = "send", .channel = "7", .payload = "{\"text\":\"<x>\"}" });
         assert_int_equal(await(g)->result.outcome, SEND_REJECTED);
         assert_int_equal(fake_server_requests(g->server), 6);
 }
@@ -378,9 +391,8 @@ static void a_group_that_moved_is_followed_and_remembered(void **state)
         json_t *memory;
 
         says(g, 400,
-             "{\"ok\":false,\"error_code\":400,\"description\":\"Bad Request: group chat was upgraded to a "
-             "supergroup "
-             "chat\",\"parameters\":{\"migrate_to_chat_id\":-100500}}");
+             "{\"ok\":false,\"error_code\":400,\"description\":\"Bad Request: group chat was "
+             "upgraded to a supergroup chat\",\"parameters\":{\"migrate_to_chat_id\":-100500}}");
         says(g, 200, SENT);
         says(g, 200, SENT);
         rig_connect(g);
@@ -392,7 +404,8 @@ static void a_group_that_moved_is_followed_and_remembered(void **state)
         assert_non_null(strstr(rig_params(g, 5), "\"chat_id\":-100500"));
         assert_null(strstr(rig_params(g, 5), "\"reply_parameters\"")); /* message 3 is not there */
         fake_road.count = 0;
-        deliver(g, (struct delivery){ .kind = "send", .channel = "-5", .payload = "{\"text\":\"b\"}" });
+        deliver(g, (struct delivery){
+                           .kind = "send", .channel = "-5", .payload = "{\"text\":\"b\"}" });
         assert_int_equal(await(g)->result.outcome, SEND_DONE);
         assert_non_null(strstr(rig_params(g, 6), "\"chat_id\":-100500"));
         memory = adapter_memory_read(rig_adapter(g)); /* as the next start will */
@@ -411,8 +424,8 @@ static void repeated_rate_limits_freeze_the_whole_bot(void **state)
         rig_connect(g);
         for (int i = 0; i < 3; i++) {
                 fake_road.count = 0;
-                deliver(g,
-                        (struct delivery){ .kind = "send", .channel = "7", .payload = "{\"text\":\"a\"}" });
+                deliver(g, (struct delivery){
+                                   .kind = "send", .channel = "7", .payload = "{\"text\":\"a\"}" });
                 assert_int_equal(await(g)->result.retry_after_ms, 2000);
                 assert_int_equal(fake_road.sent[0].result.freeze_adapter, i == 2);
         }
@@ -424,7 +437,8 @@ static void a_token_that_is_refused_stops_the_adapter(void **state)
 
         says(g, 401, NO("401", "Unauthorized"));
         rig_connect(g);
-        deliver(g, (struct delivery){ .kind = "send", .channel = "7", .payload = "{\"text\":\"a\"}" });
+        deliver(g,
+                (struct delivery){ .kind = "send", .channel = "7", .payload = "{\"text\":\"a\"}" });
         assert_int_equal(await(g)->result.outcome, SEND_RETRY);
         assert_int_equal(rig_adapter(g)->state, ADAPTER_STOPPED);
         assert_non_null(strstr(rig_adapter(g)->why, "botToken"));
@@ -437,7 +451,8 @@ static void sends_in_flight_end_with_the_adapter(void **state)
 
         says(g, 200, NULL);
         rig_connect(g);
-        deliver(g, (struct delivery){ .kind = "send", .channel = "7", .payload = "{\"text\":\"a\"}" });
+        deliver(g,
+                (struct delivery){ .kind = "send", .channel = "7", .payload = "{\"text\":\"a\"}" });
         rig_requests(g, 5);
         assert_int_equal(adapters_apply(g->adapters, NULL, 0, NULL), 0);
         assert_int_equal(fake_road.count, 1);
@@ -449,21 +464,25 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(each_kind_of_delivery_is_a_call),
                 cmocka_unit_test(what_makes_no_sense_is_rejected_without_asking),
-                cmocka_unit_test_setup_teardown(a_file_of_the_workspace_is_uploaded_with_its_caption, begin,
-                                                end),
-                cmocka_unit_test_setup_teardown(a_picture_that_is_no_photo_for_telegram_is_sent_as_a_document,
-                                                begin, end),
+                cmocka_unit_test_setup_teardown(
+                        a_file_of_the_workspace_is_uploaded_with_its_caption, begin, end),
+                cmocka_unit_test_setup_teardown(
+                        a_picture_that_is_no_photo_for_telegram_is_sent_as_a_document, begin, end),
                 cmocka_unit_test(each_answer_of_telegram_has_its_meaning),
                 cmocka_unit_test(an_answer_that_is_cut_behind_its_status_line_is_an_answer),
                 cmocka_unit_test_setup_teardown(the_token_is_in_no_sentence, begin, end),
                 cmocka_unit_test(a_call_without_answer_says_how_far_it_got),
-                cmocka_unit_test_setup_teardown(refused_markup_is_sent_once_more_as_plain_text, begin, end),
-                cmocka_unit_test_setup_teardown(the_refused_markup_of_a_caption_is_plain_text_as_well, begin,
-                                                end),
+                cmocka_unit_test_setup_teardown(refused_markup_is_sent_once_more_as_plain_text,
+                                                begin, end),
+                cmocka_unit_test_setup_teardown(
+                        the_refused_markup_of_a_caption_is_plain_text_as_well, begin, end),
                 cmocka_unit_test_setup_teardown(a_second_refusal_is_final, begin, end),
-                cmocka_unit_test_setup_teardown(a_group_that_moved_is_followed_and_remembered, begin, end),
-                cmocka_unit_test_setup_teardown(repeated_rate_limits_freeze_the_whole_bot, begin, end),
-                cmocka_unit_test_setup_teardown(a_token_that_is_refused_stops_the_adapter, begin, end),
+                cmocka_unit_test_setup_teardown(a_group_that_moved_is_followed_and_remembered,
+                                                begin, end),
+                cmocka_unit_test_setup_teardown(repeated_rate_limits_freeze_the_whole_bot, begin,
+                                                end),
+                cmocka_unit_test_setup_teardown(a_token_that_is_refused_stops_the_adapter, begin,
+                                                end),
                 cmocka_unit_test_setup_teardown(sends_in_flight_end_with_the_adapter, begin, end),
         };
 

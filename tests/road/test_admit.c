@@ -33,7 +33,9 @@ static void a_turn_that_is_not_admitted_is_skipped_with_its_reason(void **state)
         assert_int_equal(g->run_count, 1);
         assert_int_equal(rig_count(g, "SELECT count(*) FROM turns"), 1);
         assert_string_equal(
-                rig_text(g, "SELECT status || ': ' || reason FROM trigger_log WHERE status = 'skipped'"),
+                rig_text(
+                        g,
+                        "SELECT status || ': ' || reason FROM trigger_log WHERE status = 'skipped'"),
                 "skipped: too many turns");
         assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 1);
         rig_free(g);
@@ -69,7 +71,8 @@ static void the_notice_is_a_delivery_like_any_other(void **state)
         assert_string_equal(g->sent[0].channel, "c");
         assert_string_equal(rig_text(g, "SELECT state FROM deliveries"), "sent");
         assert_string_equal(rig_text(g, "SELECT trace FROM deliveries"), g->last_trace);
-        assert_non_null(strstr(rig_text(g, "SELECT payload FROM deliveries"), "\"replyTo\":\"k1\""));
+        assert_non_null(
+                strstr(rig_text(g, "SELECT payload FROM deliveries"), "\"replyTo\":\"k1\""));
         rig_free(g);
 }
 
@@ -81,7 +84,8 @@ static void where_the_journal_is_the_delivery_the_notice_is_sent_by_its_commit(v
         rig_say(g, "j", "c", "echo", "one", NULL);
         rig_until(g, &g->acks, 1);
         rig_until_idle(g);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM journal WHERE type = 'message.sent'"), 1);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM journal WHERE type = 'message.sent'"),
+                         1);
         assert_string_equal(rig_text(g, "SELECT state FROM deliveries"), "sent");
         rig_free(g);
 }
@@ -113,7 +117,8 @@ int main(void)
                 cmocka_unit_test(a_turn_that_is_not_admitted_is_skipped_with_its_reason),
                 cmocka_unit_test(messages_that_join_a_waiting_turn_are_not_counted),
                 cmocka_unit_test(the_notice_is_a_delivery_like_any_other),
-                cmocka_unit_test(where_the_journal_is_the_delivery_the_notice_is_sent_by_its_commit),
+                cmocka_unit_test(
+                        where_the_journal_is_the_delivery_the_notice_is_sent_by_its_commit),
                 cmocka_unit_test(a_notice_survives_a_restart_and_is_sent_once),
         };
 

@@ -23,9 +23,11 @@ static struct rig *rig_in_a_room(void)
 
 static void says(struct rig *g, const char *id, const char *text)
 {
-        struct incoming in = {
-                .adapter = "react", .platform = "discord", .chat = CHAT_GROUP, .id = id, .text = text
-        };
+        struct incoming in = { .adapter = "react",
+                               .platform = "discord",
+                               .chat = CHAT_GROUP,
+                               .id = id,
+                               .text = text };
 
         rig_hear(g, &in);
 }
@@ -51,7 +53,8 @@ static void the_agent_is_shown_the_room_as_it_is_now(void **state)
         run = g->runs[0].run;
         assert_string_equal(run->mode, "ambient");
         assert_string_equal(run->prompt, "Read the room.");
-        assert_int_equal(run->history_count, 2); /* an empty one, and the message itself, are not repeated */
+        /* an empty one, and the message itself, are not repeated */
+        assert_int_equal(run->history_count, 2);
         assert_string_equal(run->history[0].role, "user");
         assert_string_equal(run->history[0].name, "discord:11");
         assert_string_equal(run->history[0].display, "Ann");
@@ -134,7 +137,8 @@ static void silence_posts_nothing_and_the_record_says_so(void **state)
         assert_int_equal(rig_count(g, "SELECT count(*) FROM turns WHERE state = 'done'"), 6);
         assert_string_equal(rig_text(g, "SELECT status || ': ' || reason FROM trigger_log"),
                             "done: agent 'echo' had nothing to say");
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM transcript WHERE role = 'assistant'"), 0);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM transcript WHERE role = 'assistant'"),
+                         0);
         assert_false(g->outcome.answered);
         asks(g, "m9", "hm");
         rig_answer(g, 6, "No action needed, but it is your turn.");
@@ -179,7 +183,9 @@ static void a_rule_that_goes_away_does_not_make_a_silent_agent_speak(void **stat
         rig_free(g);
 }
 
-/* The rule is removed while a turn of it waits behind another; a restart comes on top where wanted. */
+/*
+ * The rule is removed while a turn of it waits behind another; a restart comes on top where wanted.
+ */
 static void remove_rule_while_waiting(struct rig *g, bool restart)
 {
         asks(g, "m1", "hm");
@@ -215,8 +221,10 @@ static void a_turn_that_waits_ends_as_it_began_though_its_rule_is_removed(void *
                 rig_answer(g, 1u + (unsigned)restart, "Move along.");
                 rig_until_idle(g);
                 assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 0);
-                assert_int_equal(rig_count(g, "SELECT count(*) FROM turns WHERE state = 'done'"), 2);
-                assert_int_equal(rig_count(g, "SELECT count(*) FROM turns WHERE terms IS NOT NULL"), 0);
+                assert_int_equal(rig_count(g, "SELECT count(*) FROM turns WHERE state = 'done'"),
+                                 2);
+                assert_int_equal(rig_count(g, "SELECT count(*) FROM turns WHERE terms IS NOT NULL"),
+                                 0);
                 rig_free(g);
         }
 }
@@ -332,7 +340,8 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(the_agent_is_shown_the_room_as_it_is_now),
-                cmocka_unit_test(where_the_platform_tells_no_history_the_agent_knows_what_the_bot_heard),
+                cmocka_unit_test(
+                        where_the_platform_tells_no_history_the_agent_knows_what_the_bot_heard),
                 cmocka_unit_test(what_comes_meanwhile_is_one_further_turn),
                 cmocka_unit_test(silence_posts_nothing_and_the_record_says_so),
                 cmocka_unit_test(a_silent_rule_runs_the_agent_and_never_posts),

@@ -11,7 +11,8 @@
 #include "../lib/road_rig.h"
 
 /* Hands it in and waits until it is decided. */
-static void happens(struct rig *g, const char *type, const char *id, const char *sender, const char *text)
+static void happens(struct rig *g, const char *type, const char *id, const char *sender,
+                    const char *text)
 {
         int64_t before = rig_count(g, "SELECT count(*) FROM trigger_log");
         struct incoming in = { .type = type,
@@ -42,7 +43,8 @@ static void deletes(struct rig *g, const char *id)
 
 static const char *last_reason(struct rig *g)
 {
-        return rig_text(g, "SELECT status || ': ' || reason FROM trigger_log ORDER BY event DESC LIMIT 1");
+        return rig_text(
+                g, "SELECT status || ': ' || reason FROM trigger_log ORDER BY event DESC LIMIT 1");
 }
 
 /* Two messages wait for more: "one" with the id 1, "two" with the id 2. */
@@ -111,8 +113,9 @@ static void a_deleted_message_is_taken_out_of_what_waits(void **state)
         assert_string_equal(g->runs[0].text, "two");
         rig_answer(g, 0, "1");
         rig_until_idle(g);
-        assert_string_equal(rig_text(g, "SELECT status || ': ' || error FROM trigger_log ORDER BY event"),
-                            "cancelled: it was deleted before it was answered");
+        assert_string_equal(
+                rig_text(g, "SELECT status || ': ' || error FROM trigger_log ORDER BY event"),
+                "cancelled: it was deleted before it was answered");
         rig_free(g);
 }
 
@@ -166,8 +169,9 @@ static void a_deleted_question_stops_the_turn_that_runs(void **state)
         assert_true(g->runs[0].cancelled);
         assert_string_equal(g->runs[1].text, "two+three");
         deletes(g, "2");
-        assert_string_equal(last_reason(g),
-                            "done: one of several messages of trn-2, which goes on with the others");
+        assert_string_equal(
+                last_reason(g),
+                "done: one of several messages of trn-2, which goes on with the others");
         deletes(g, "2"); /* told twice */
         assert_non_null(g->runs[1].run);
         deletes(g, "3");
@@ -187,8 +191,9 @@ static void what_was_deleted_while_the_agent_worked_is_not_read_by_the_next_life
         rig_restart(g);
         rig_until(g, &g->run_count, 2);
         assert_string_equal(g->runs[1].text, "two");
-        assert_string_equal(rig_text(g, "SELECT status || ': ' || error FROM trigger_log ORDER BY event"),
-                            "cancelled: it was deleted before it was answered");
+        assert_string_equal(
+                rig_text(g, "SELECT status || ': ' || error FROM trigger_log ORDER BY event"),
+                "cancelled: it was deleted before it was answered");
         deletes(g, "2");
         rig_until_idle(g);
         assert_true(g->runs[1].cancelled);
@@ -225,7 +230,8 @@ int main(void)
                 cmocka_unit_test(what_is_said_instead_of_a_deleted_message_is_answered),
                 cmocka_unit_test(a_deleted_question_stops_the_turn_that_runs),
                 cmocka_unit_test(an_edit_of_what_does_not_wait_changes_nothing),
-                cmocka_unit_test(what_was_deleted_while_the_agent_worked_is_not_read_by_the_next_life),
+                cmocka_unit_test(
+                        what_was_deleted_while_the_agent_worked_is_not_read_by_the_next_life),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

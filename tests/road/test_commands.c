@@ -46,7 +46,9 @@ static struct rig *rig_with_commands(void)
 
 static const char *last_answer(struct rig *g)
 {
-        return rig_text(g, "SELECT json_extract(payload, '$.text') FROM deliveries ORDER BY id DESC LIMIT 1");
+        return rig_text(
+                g,
+                "SELECT json_extract(payload, '$.text') FROM deliveries ORDER BY id DESC LIMIT 1");
 }
 
 /* Says it and waits until it is decided. */
@@ -153,12 +155,14 @@ static void a_turn_knows_where_its_conversation_began(void **state)
 }
 
 /* Somebody says it somewhere; a question's turn is answered, and what it knew is told. */
-static struct turn_anew anew_of(struct rig *g, const char *channel, const char *thread, const char *person,
-                                const char *text)
+static struct turn_anew anew_of(struct rig *g, const char *channel, const char *thread,
+                                const char *person, const char *text)
 {
-        struct incoming in = {
-                .channel = channel, .thread = thread, .sender_id = person, .sender_name = person, .text = text
-        };
+        struct incoming in = { .channel = channel,
+                               .thread = thread,
+                               .sender_id = person,
+                               .sender_name = person,
+                               .text = text };
         int64_t before = rig_count(g, "SELECT count(*) FROM trigger_log");
         struct turn_anew anew = { 0 };
         unsigned runs = g->run_count;
@@ -297,7 +301,8 @@ static void a_stop_ends_what_runs_and_what_waits(void **state)
         assert_string_equal(
                 rig_text(g, "SELECT status || ': ' || reason FROM trigger_log ORDER BY event DESC"),
                 "done: the command /stop was carried out");
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM trigger_log WHERE status = 'cancelled'"), 3);
+        assert_int_equal(
+                rig_count(g, "SELECT count(*) FROM trigger_log WHERE status = 'cancelled'"), 3);
         says(g, "four"); /* it goes on as if nothing had been */
         rig_until(g, &g->run_count, 3);
         assert_string_equal(g->runs[2].text, "four");
@@ -308,10 +313,12 @@ static void per_person(struct rig *g, const struct incoming *in, struct decision
 {
         knows_commands(g, in, out);
         out->per_person = strcmp(in->text, "in the room") != 0;
-        out->agent = out->command ? NULL : in->guild; /* nobody knows whom a command would have been for */
+        /* nobody knows whom a command would have been for */
+        out->agent = out->command ? NULL : in->guild;
 }
 
-static void a_stop_means_whatever_agent_works_for_the_person_or_the_room_but_nobody_else(void **state)
+static void a_stop_means_whatever_agent_works_for_the_person_or_the_room_but_nobody_else(
+        void **state)
 {
         struct rig *g = rig_new();
         struct incoming bob = { .sender_id = "bob", .sender_name = "Bob", .text = "for bob" };
@@ -412,8 +419,9 @@ static void the_status_tells_what_is_going_on(void **state)
         rig_until(g, &g->run_count, 1);
         says(g, "two");
         says(g, "/status");
-        assert_string_equal(last_answer(g),
-                            "Agent 'batch' has been working on an answer for 0 s. 1 message waits.");
+        assert_string_equal(
+                last_answer(g),
+                "Agent 'batch' has been working on an answer for 0 s. 1 message waits.");
         rig_answer(g, 0, "1");
         rig_until(g, &g->run_count, 2);
         rig_answer(g, 1, "2");
@@ -435,7 +443,8 @@ static void why_tells_the_story_of_the_last_message(void **state)
         says(g, "skip this");
         says(g, "/status");
         says(g, "/why");
-        assert_string_equal(last_answer(g), "Your message “skip this”: silent because the test says so.");
+        assert_string_equal(last_answer(g),
+                            "Your message “skip this”: silent because the test says so.");
         says(g, "fail\nwith a second line");
         rig_until(g, &g->run_count, 1);
         rig_fail(g, 0, ERR_NET, NULL);
@@ -493,7 +502,8 @@ static void a_why_that_is_decided_when_the_process_ends_is_stored(void **state)
         rig_restart(g);
         assert_int_equal(whys_decided, 1);
         assert_int_equal(whys_stored, 1);
-        assert_string_equal(last_answer(g), "Your message “skip that”: silent because the test says so.");
+        assert_string_equal(last_answer(g),
+                            "Your message “skip that”: silent because the test says so.");
         rig_free(g);
 }
 
@@ -506,7 +516,8 @@ int main(void)
                 cmocka_unit_test(who_begins_anew_does_so_for_himself_and_for_the_chat),
                 cmocka_unit_test(a_turn_that_was_there_before_belongs_to_what_was),
                 cmocka_unit_test(a_failed_turn_that_is_tried_again_belongs_where_it_did),
-                cmocka_unit_test(nothing_joins_an_old_turn_that_is_tried_again_during_a_new_beginning),
+                cmocka_unit_test(
+                        nothing_joins_an_old_turn_that_is_tried_again_during_a_new_beginning),
                 cmocka_unit_test(a_stop_ends_what_runs_and_what_waits),
                 cmocka_unit_test(
                         a_stop_means_whatever_agent_works_for_the_person_or_the_room_but_nobody_else),

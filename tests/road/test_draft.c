@@ -9,12 +9,16 @@
 
 #include "../lib/road_rig.h"
 
-/* Turns the loop until a send of this kind and class of text has been asked for; its place in g->sent. */
+/*
+ * Turns the loop until a send of this kind and class of text has been asked for; its place in
+ * g->sent.
+ */
 static unsigned await(struct rig *g, const char *kind, const char *text)
 {
         for (unsigned seen = 0;; seen++) {
                 rig_until(g, &g->sent_count, seen + 1);
-                if (strcmp(g->sent[seen].kind, kind) == 0 && (!text || strcmp(g->sent[seen].text, text) == 0))
+                if (strcmp(g->sent[seen].kind, kind) == 0 &&
+                    (!text || strcmp(g->sent[seen].text, text) == 0))
                         return seen;
         }
 }
@@ -173,9 +177,11 @@ static void the_draft_goes_with_the_question(void **state)
         rig_hear(g, &asked);
         rig_until(g, &g->run_count, 1);
         turn_delta(g->runs[0].run, "a draft", 7);
-        rig_until_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'send' AND state = 'sent'", 1);
+        rig_until_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'send' AND state = 'sent'",
+                        1);
         rig_hear(g, &deleted);
-        rig_until_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'delete' AND state = 'sent'", 1);
+        rig_until_count(
+                g, "SELECT count(*) FROM deliveries WHERE kind = 'delete' AND state = 'sent'", 1);
         assert_true(g->runs[0].cancelled);
         rig_until_idle(g);
         rig_free(g);

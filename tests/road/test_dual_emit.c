@@ -13,9 +13,11 @@
 static void react(struct rig *g, const char *type, const char *key)
 {
         unsigned before = g->acks;
-        struct incoming in = {
-                .type = type, .key = key, .id = "17", .sender_id = "ann", .emoji = "\xf0\x9f\x91\x8d"
-        };
+        struct incoming in = { .type = type,
+                               .key = key,
+                               .id = "17",
+                               .sender_id = "ann",
+                               .emoji = "\xf0\x9f\x91\x8d" };
 
         rig_hear(g, &in);
         rig_until(g, &g->acks, before + 1);
@@ -38,12 +40,14 @@ static void a_reaction_is_journaled_twice_and_triggers_once(void **state)
         g->auto_answer = g->auto_send = true;
         react(g, EVENT_REACTION_RECEIVED, "k1");
         react(g, EVENT_REACTION_REMOVED, "k2");
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM journal WHERE type LIKE 'reaction.%'"), 2);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM journal WHERE type LIKE 'reaction.%'"),
+                         2);
         assert_int_equal(rig_count(g, COPIES), 2);
         assert_int_equal(rig_count(g, COPIES " AND payload LIKE '%\"removed\":true%'"), 1);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM journal WHERE type = 'message.received' AND "
-                                      "stream = 0 AND trace IS NOT NULL"),
-                         2);
+        assert_int_equal(
+                rig_count(g, "SELECT count(*) FROM journal WHERE type = 'message.received' AND "
+                             "stream = 0 AND trace IS NOT NULL"),
+                2);
         decided = rig_count(g, "SELECT count(*) FROM trigger_log");
         assert_int_equal(decided, 2);
         /* as if nothing had been decided yet: the copies stay what they are */
@@ -51,13 +55,16 @@ static void a_reaction_is_journaled_twice_and_triggers_once(void **state)
         rig_until_idle(g);
         assert_int_equal(rig_count(g, "SELECT count(*) FROM trigger_log"), decided);
         assert_int_equal(
-                rig_count(g, "SELECT count(*) FROM trigger_log WHERE event_type = 'message.received'"), 0);
+                rig_count(g,
+                          "SELECT count(*) FROM trigger_log WHERE event_type = 'message.received'"),
+                0);
         rig_free(g);
 }
 
 static void a_reaction_says_who_reacted_to_what_and_where(void **state)
 {
-        static const char *const members[] = { "\"messageId\":\"17\"", "\"chatId\":\"c\"", "\"from\":\"ann\"",
+        static const char *const members[] = { "\"messageId\":\"17\"", "\"chatId\":\"c\"",
+                                               "\"from\":\"ann\"",
                                                "\"emoji\":", "\"isCustomEmoji\":false" };
         struct rig *g = rig_new();
         const char *payload;
@@ -65,7 +72,8 @@ static void a_reaction_says_who_reacted_to_what_and_where(void **state)
         (void)state;
         g->auto_answer = g->auto_send = true;
         react(g, EVENT_REACTION_RECEIVED, "k1");
-        payload = rig_text(g, "SELECT payload FROM journal WHERE type = 'reaction.received' AND stream = 1");
+        payload = rig_text(
+                g, "SELECT payload FROM journal WHERE type = 'reaction.received' AND stream = 1");
         for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
                 assert_non_null(strstr(payload, members[i]));
         rig_free(g);

@@ -41,8 +41,9 @@ static const char *doings(const struct rig *g)
                 size_t n = strlen(out);
 
                 if (strcmp(s->kind, "type") != 0)
-                        snprintf(out + n, sizeof(out) - n, "%s%s %s%s%s", n ? ", " : "", s->kind, s->emoji,
-                                 s->emoji[0] ? " on " : "", s->emoji[0] ? s->message : s->text);
+                        snprintf(out + n, sizeof(out) - n, "%s%s %s%s%s", n ? ", " : "", s->kind,
+                                 s->emoji, s->emoji[0] ? " on " : "",
+                                 s->emoji[0] ? s->message : s->text);
         }
         return out;
 }
@@ -110,7 +111,8 @@ static void a_sign_that_has_not_left_is_not_sent_any_more(void **state)
         outbox_wake(g->road, "react");
         rig_until_idle(g);
         assert_string_equal(doings(g), "send slow, react ✅ on m1");
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE state = 'superseded'"), 1);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE state = 'superseded'"),
+                         1);
         rig_free(g);
 }
 
@@ -168,7 +170,8 @@ static void there_are_no_signs_where_they_would_only_disturb(void **state)
         rig_spin(g, 20);
         rig_answer(g, 2, "what a message");
         rig_until_idle(g);
-        assert_string_equal(doings(g), "send to one person, send reading along, send what a message");
+        assert_string_equal(doings(g),
+                            "send to one person, send reading along, send what a message");
         rig_free(g);
 }
 
@@ -187,7 +190,9 @@ static void a_refused_sign_is_no_dead_letter(void **state)
         rig_until_idle(g);
         assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE state = 'failed'"), 0);
         assert_int_equal(
-                rig_count(g, "SELECT count(*) FROM deliveries WHERE state = 'sent' AND kind = 'send'"), 1);
+                rig_count(g,
+                          "SELECT count(*) FROM deliveries WHERE state = 'sent' AND kind = 'send'"),
+                1);
         rig_free(g);
 }
 
@@ -234,7 +239,8 @@ static void an_answer_in_a_thread_is_ticked_off_when_it_has_arrived(void **state
         g->auto_send = true;
         rig_result(g, 2, SEND_DONE, ERR_NONE, -1);
         rig_until_idle(g);
-        assert_string_equal(doings(g), "react 👀 on m1, thread , send slow, unreact 👀 on m1, react ✅ on m1");
+        assert_string_equal(doings(g),
+                            "react 👀 on m1, thread , send slow, unreact 👀 on m1, react ✅ on m1");
         rig_free(g);
 }
 
@@ -246,7 +252,8 @@ static void an_answer_that_does_not_arrive_in_its_thread_is_not_ticked_off(void 
         g->auto_send = true;
         rig_result(g, 2, SEND_REJECTED, ERR_REFUSED, -1);
         rig_until_idle(g);
-        assert_string_equal(doings(g), "react 👀 on m1, thread , send slow, unreact 👀 on m1, react ❌ on m1");
+        assert_string_equal(doings(g),
+                            "react 👀 on m1, thread , send slow, unreact 👀 on m1, react ❌ on m1");
         rig_free(g);
 }
 

@@ -1,6 +1,6 @@
 /*
- * Everything at once, at random: people in a channel and in threads that continue their sessions, who edit, delete and stop, and a process that is
- * started again in between. SEED=n repeats a run.
+ * Everything at once, at random: people in a channel and in threads that continue their sessions,
+ * who edit, delete and stop, and a process that is started again in between. SEED=n repeats a run.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,10 +34,13 @@ static void decides(struct rig *g, const struct incoming *in, struct decision *o
 }
 
 /* One of the people says, edits or deletes something, in the channel or in somebody's thread. */
-static void acts(struct rig *g, const char *type, unsigned message, const char *text, bool in_thread)
+static void acts(struct rig *g, const char *type, unsigned message, const char *text,
+                 bool in_thread)
 {
         char sender[4], thread[4], id[16];
-        struct incoming in = { .type = type, .guild = "batch", .text = text, .id = id, .sender_id = sender };
+        struct incoming in = {
+                .type = type, .guild = "batch", .text = text, .id = id, .sender_id = sender
+        };
 
         snprintf(id, sizeof(id), "m%u", message);
         snprintf(sender, sizeof(sender), "%u", message % PEOPLE);
@@ -68,37 +71,47 @@ static void check_record(struct rig *g)
         road_stats(g->road, &stats);
         assert_int_equal(stats.lanes, 0);
         assert_int_equal(
-                rig_count(g, "SELECT count(*) FROM trigger_log WHERE status NOT IN ('done', 'cancelled')"
-                             " AND event_type = 'message.received'"),
+                rig_count(
+                        g,
+                        "SELECT count(*) FROM trigger_log WHERE status NOT IN ('done', 'cancelled')"
+                        " AND event_type = 'message.received'"),
                 0);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM turns WHERE state NOT IN ('done', 'cancelled')"),
-                         0);
+        assert_int_equal(
+                rig_count(g, "SELECT count(*) FROM turns WHERE state NOT IN ('done', 'cancelled')"),
+                0);
         /* nothing is cancelled that nobody stopped or deleted */
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM trigger_log WHERE status = 'cancelled'"
-                                      " AND error NOT LIKE 'stopped by%' AND error NOT LIKE '%deleted%'"),
-                         0);
+        assert_int_equal(
+                rig_count(g, "SELECT count(*) FROM trigger_log WHERE status = 'cancelled'"
+                             " AND error NOT LIKE 'stopped by%' AND error NOT LIKE '%deleted%'"),
+                0);
         /* what was answered was read as it stood last, once */
         assert_int_equal(
-                rig_count(g, "SELECT count(*) FROM trigger_log WHERE status = 'done' AND turn IS NOT NULL"),
+                rig_count(
+                        g,
+                        "SELECT count(*) FROM trigger_log WHERE status = 'done' AND turn IS NOT NULL"),
                 rig_count(g, "SELECT count(*) FROM transcript WHERE role = 'user'"));
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM trigger_log l JOIN journal j ON j.seq = "
-                                      "coalesce(l.changed_by, l.event)"
-                                      " WHERE l.status = 'done' AND l.turn IS NOT NULL AND NOT EXISTS "
-                                      "(SELECT 1 FROM transcript x"
-                                      " WHERE x.turn = l.turn AND x.role = 'user' AND x.text = "
-                                      "json_extract(j.payload, '$.text'))"),
+        assert_int_equal(rig_count(g,
+                                   "SELECT count(*) FROM trigger_log l JOIN journal j ON j.seq = "
+                                   "coalesce(l.changed_by, l.event)"
+                                   " WHERE l.status = 'done' AND l.turn IS NOT NULL AND NOT EXISTS "
+                                   "(SELECT 1 FROM transcript x"
+                                   " WHERE x.turn = l.turn AND x.role = 'user' AND x.text = "
+                                   "json_extract(j.payload, '$.text'))"),
                          0);
         /* in the order in which it was said */
         assert_int_equal(
-                rig_count(g, "SELECT count(*) FROM turns a JOIN turns b ON a.conversation = b.conversation"
-                             " AND a.id < b.id WHERE a.started_ms > b.started_ms"),
+                rig_count(
+                        g,
+                        "SELECT count(*) FROM turns a JOIN turns b ON a.conversation = b.conversation"
+                        " AND a.id < b.id WHERE a.started_ms > b.started_ms"),
                 0);
 }
 
 static void whatever_people_do_each_message_is_answered_once_or_somebody_took_it_back(void **state)
 {
         const char *given = getenv("SEED");
-        unsigned seed = given ? (unsigned)strtoul(given, NULL, 10) : (unsigned)id_random_below(1000000);
+        unsigned seed =
+                given ? (unsigned)strtoul(given, NULL, 10) : (unsigned)id_random_below(1000000);
         struct rig *g = rig_new();
         unsigned said = 0, sent = 0, restarts = 0;
 
@@ -126,7 +139,8 @@ static void whatever_people_do_each_message_is_answered_once_or_somebody_took_it
                         acts(g, EVENT_MESSAGE_RECEIVED, said++, "/stop", rand() % 2);
                 else if (what < 16 && g->run_count > 0)
                         answer_one(g, g->run_count - 1 -
-                                              (unsigned)rand() % (g->run_count < 6 ? g->run_count : 6));
+                                              (unsigned)rand() %
+                                                      (g->run_count < 6 ? g->run_count : 6));
                 sent += what < 11;
                 if (what == 16 && restarts < 8 && rand() % 3 == 0) {
                         rig_spin(g, 10);
@@ -148,7 +162,8 @@ static void whatever_people_do_each_message_is_answered_once_or_somebody_took_it
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(whatever_people_do_each_message_is_answered_once_or_somebody_took_it_back),
+                cmocka_unit_test(
+                        whatever_people_do_each_message_is_answered_once_or_somebody_took_it_back),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,7 @@
-/* What an agent knows although it was not asked: what was said while a person had taken over, and what that person answered. */
+/*
+ * What an agent knows although it was not asked: what was said while a person had taken over, and
+ * what that person answered.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -94,7 +97,8 @@ static void the_agent_reads_what_was_said_and_answered_meanwhile(void **state)
         g->decides = sets_aside;
         ask(g, "two");
         assert_non_null(strstr(history(g), "assistant batch: re: one\n"));
-        assert_non_null(strstr(history(g), "aside: where is my money?\nassistant Ann: On its way.\n"));
+        assert_non_null(
+                strstr(history(g), "aside: where is my money?\nassistant Ann: On its way.\n"));
         assert_int_equal(g->runs[g->run_count - 1].run->history_count, 4);
         rig_answer(g, g->run_count - 1, "re: two");
         rig_until_idle(g);
@@ -109,7 +113,8 @@ static void a_conversation_may_begin_while_a_person_has_taken_over(void **state)
         rig_say(g, "j", "c", "batch", "aside: hello", NULL);
         rig_until_idle(g);
         assert_int_equal(rig_count(g, "SELECT count(*) FROM turns"), 0);
-        assert_string_equal(rig_text(g, "SELECT reason FROM trigger_log"), "a person has taken over");
+        assert_string_equal(rig_text(g, "SELECT reason FROM trigger_log"),
+                            "a person has taken over");
         ask(g, "now you");
         assert_non_null(strstr(history(g), "aside: hello\n"));
         assert_int_equal(rig_count(g, "SELECT count(*) FROM conversations"), 1);

@@ -49,8 +49,10 @@ static void a_delivery_is_claimed_sent_and_settled(void **state)
         assert_string_equal(rig_text(g, "SELECT state FROM deliveries"), "sending");
         rig_result(g, 0, SEND_DONE, ERR_NONE, -1);
         rig_spin(g, 20);
-        assert_string_equal(rig_text(g, "SELECT state || ' ' || platform_id FROM deliveries"), "sent p1");
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM journal WHERE type = 'message.sent'"), 1);
+        assert_string_equal(rig_text(g, "SELECT state || ' ' || platform_id FROM deliveries"),
+                            "sent p1");
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM journal WHERE type = 'message.sent'"),
+                         1);
         rig_free(g);
 }
 
@@ -79,9 +81,10 @@ static void an_answer_that_may_leave_at_once_is_claimed_with_its_row(void **stat
                   " BEGIN INSERT INTO seen VALUES(NEW.state); END");
         rig_answer(g, 0, "one|two");
         rig_until(g, &g->sent_count, 1);
-        assert_string_equal(rig_text(g, "SELECT group_concat(state || ' ' || attempt || ' ' || fence) FROM"
-                                        " (SELECT * FROM deliveries ORDER BY id)"),
-                            "sending 1 1,queued 0 0");
+        assert_string_equal(
+                rig_text(g, "SELECT group_concat(state || ' ' || attempt || ' ' || fence) FROM"
+                            " (SELECT * FROM deliveries ORDER BY id)"),
+                "sending 1 1,queued 0 0");
         assert_int_equal(rig_count(g, "SELECT count(*) FROM seen"), 0); /* no claim of its own */
         rig_result(g, 0, SEND_DONE, ERR_NONE, -1);
         rig_until(g, &g->sent_count, 2);
@@ -145,8 +148,9 @@ static void a_pause_between_parts_goes_on_after_a_restart(void **state)
         rig_restart(g);
         rig_spin(g, 20);
         assert_int_equal(g->sent_count, 1);
-        assert_int_equal(rig_count(g, "SELECT due_ms - created_ms FROM deliveries WHERE state = 'queued'"),
-                         3600000);
+        assert_int_equal(
+                rig_count(g, "SELECT due_ms - created_ms FROM deliveries WHERE state = 'queued'"),
+                3600000);
         rig_free(g);
 }
 
@@ -167,7 +171,8 @@ static void failures_are_retried_until_the_delivery_is_a_dead_letter(void **stat
         assert_int_equal(g->sent_count, 3);
         assert_string_equal(rig_text(g, "SELECT state FROM deliveries"), "failed");
         assert_int_equal(rig_count(g, "SELECT count(*) FROM attempts"), 3);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM journal WHERE type = 'message.failed'"), 1);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM journal WHERE type = 'message.failed'"),
+                         1);
 
         outbox_retry(g->road, 1, false, on_done, &outcome);
         rig_until(g, &g->sent_count, 4);
@@ -212,7 +217,8 @@ static void a_rate_limit_freezes_the_channel_and_is_no_failed_attempt(void **sta
         assert_true(clock_mono_ms() - began >= 55);
         rig_result(g, 3, SEND_DONE, ERR_NONE, -1);
         rig_spin(g, 20);
-        assert_string_equal(rig_text(g, "SELECT state || ' ' || attempt FROM deliveries"), "sent 1");
+        assert_string_equal(rig_text(g, "SELECT state || ' ' || attempt FROM deliveries"),
+                            "sent 1");
         rig_free(g);
 }
 
@@ -234,8 +240,10 @@ static void an_unsure_send_is_repeated_only_where_that_does_no_harm(void **state
         rig_result(g, 2, SEND_UNSURE, ERR_NET, -1);
         rig_spin(g, 50);
         assert_int_equal(g->sent_count, 3);
-        assert_string_equal(rig_text(g, "SELECT state FROM deliveries WHERE adapter = 'x'"), "unknown");
-        outbox_retry(g->road, 2, false, on_done, &outcome); /* it may have arrived: not without force */
+        assert_string_equal(rig_text(g, "SELECT state FROM deliveries WHERE adapter = 'x'"),
+                            "unknown");
+        /* it may have arrived: not without force */
+        outbox_retry(g->road, 2, false, on_done, &outcome);
         rig_spin(g, 20);
         assert_int_equal(outcome, ERR_CONFLICT);
         outbox_retry(g->road, 2, true, on_done, &outcome);
@@ -326,8 +334,10 @@ static void what_waited_too_long_is_not_sent(void **state)
 
         (void)state;
         g->adapters_down = true;
-        put(g, (struct outgoing){
-                       .adapter = "x", .channel = "c", .text = "old", .expires_ms = clock_wall_ms() - 1 });
+        put(g, (struct outgoing){ .adapter = "x",
+                                  .channel = "c",
+                                  .text = "old",
+                                  .expires_ms = clock_wall_ms() - 1 });
         put(g, (struct outgoing){ .adapter = "x", .channel = "c", .text = "new" });
         g->adapters_down = false;
         outbox_wake(g->road, "x");
@@ -400,9 +410,11 @@ static void the_same_request_key_is_the_same_delivery(void **state)
         int64_t first;
 
         (void)state;
-        put(g, (struct outgoing){ .adapter = "x", .channel = "c", .text = "a|b", .request_key = "k" });
+        put(g,
+            (struct outgoing){ .adapter = "x", .channel = "c", .text = "a|b", .request_key = "k" });
         first = last.delivery;
-        put(g, (struct outgoing){ .adapter = "x", .channel = "c", .text = "a|b", .request_key = "k" });
+        put(g,
+            (struct outgoing){ .adapter = "x", .channel = "c", .text = "a|b", .request_key = "k" });
         assert_true(last.duplicate);
         assert_int_equal(last.delivery, first);
         assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 2);
@@ -416,7 +428,8 @@ static void a_journaled_adapter_is_done_with_the_commit(void **state)
         (void)state;
         put(g, (struct outgoing){ .adapter = "j", .channel = "c", .text = "hello" });
         assert_string_equal(rig_text(g, "SELECT state FROM deliveries"), "sent");
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM journal WHERE type = 'message.sent'"), 1);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM journal WHERE type = 'message.sent'"),
+                         1);
         assert_int_equal(g->sent_count, 0);
         rig_free(g);
 }
@@ -461,7 +474,8 @@ static void only_so_many_sends_are_in_doubt_at_once(void **state)
         road_set_limits(g->road, &g->limits);
         for (int i = 0; i < 4; i++) {
                 snprintf(channel, sizeof(channel), "c%d", i);
-                put(g, (struct outgoing){ .adapter = "x", .channel = channel, .text = i == 0 ? "a|b" : "a" });
+                put(g, (struct outgoing){
+                               .adapter = "x", .channel = channel, .text = i == 0 ? "a|b" : "a" });
         }
         rig_until(g, &g->sent_count, 2);
         rig_spin(g, 20);
@@ -469,8 +483,9 @@ static void only_so_many_sends_are_in_doubt_at_once(void **state)
         assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE state = 'queued'"), 3);
         rig_result(g, 0, SEND_DONE, ERR_NONE, -1);
         rig_until(g, &g->sent_count, 3);
-        assert_string_equal(g->sent[2].channel, "c2"); /* whoever waits goes before c0 has its second */
-        rig_result(g, 1, SEND_RETRY, ERR_NET, -1);     /* a failure makes room, too */
+        /* whoever waits goes before c0 has its second */
+        assert_string_equal(g->sent[2].channel, "c2");
+        rig_result(g, 1, SEND_RETRY, ERR_NET, -1); /* a failure makes room, too */
         rig_until(g, &g->sent_count, 4);
         assert_string_equal(g->sent[3].channel, "c3");
         g->auto_send = true;
@@ -550,13 +565,17 @@ static void what_does_not_fit_below_a_file_follows_it_also_after_a_crash(void **
         rig_result(g, 0, SEND_DONE, ERR_NONE, -1);
         rig_until(g, &g->sent_count, 2);
         rig_result(g, 1, SEND_RETRY, ERR_NET, 60000); /* it waits when the process ends */
-        rig_until_count(g, "SELECT count(*) FROM deliveries WHERE state = 'queued' AND attempt = 1", 1);
+        rig_until_count(g, "SELECT count(*) FROM deliveries WHERE state = 'queued' AND attempt = 1",
+                        1);
         rig_restart(g);
         rig_until_count(g, "SELECT count(*) FROM deliveries WHERE state = 'sent'", 1);
-        assert_string_equal(rig_text(g, "SELECT group_concat(kind || ' ' || state) FROM deliveries"),
-                            "upload sent,send queued,send queued");
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE payload LIKE '%path%'"), 1);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE payload LIKE '%replyTo%'"), 1);
+        assert_string_equal(
+                rig_text(g, "SELECT group_concat(kind || ' ' || state) FROM deliveries"),
+                "upload sent,send queued,send queued");
+        assert_int_equal(
+                rig_count(g, "SELECT count(*) FROM deliveries WHERE payload LIKE '%path%'"), 1);
+        assert_int_equal(
+                rig_count(g, "SELECT count(*) FROM deliveries WHERE payload LIKE '%replyTo%'"), 1);
         rig_free(g);
 }
 

@@ -22,8 +22,9 @@ static void hear_album(struct rig *g)
 {
         static const struct incoming_part second = { "c:2", "2" };
 
-        hear(g, &(struct incoming){
-                        .key = "c:1", .id = "1", .text = "album", .parts = &second, .part_count = 1 });
+        hear(g,
+             &(struct incoming){
+                     .key = "c:1", .id = "1", .text = "album", .parts = &second, .part_count = 1 });
 }
 
 static void hear_part(struct rig *g, const char *key)
@@ -45,7 +46,8 @@ static void a_part_of_a_stored_event_is_known_also_after_a_restart(void **state)
         hear_album(g);
         assert_int_equal(g->duplicates, 3);
         rig_until_idle(g);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM journal WHERE type = 'message.received'"), 1);
+        assert_int_equal(
+                rig_count(g, "SELECT count(*) FROM journal WHERE type = 'message.received'"), 1);
         assert_int_equal(rig_count(g, "SELECT count(*) FROM turns"), 1);
         rig_free(g);
 }
@@ -64,12 +66,14 @@ static void an_event_of_which_a_part_is_known_is_not_stored_and_its_new_parts_ca
                 rig_restart(g);
                 hear_album(g);
                 assert_int_equal(g->duplicates, 1);
-                assert_int_equal(rig_count(g, "SELECT count(*) FROM journal WHERE key IS NOT NULL"), 1);
+                assert_int_equal(rig_count(g, "SELECT count(*) FROM journal WHERE key IS NOT NULL"),
+                                 1);
                 hear_part(g, "c:1");
                 hear_part(g, "c:2");
                 assert_int_equal(g->duplicates, 2);
                 rig_until_idle(g);
-                assert_int_equal(rig_count(g, "SELECT count(*) FROM turns WHERE state = 'done'"), 2);
+                assert_int_equal(rig_count(g, "SELECT count(*) FROM turns WHERE state = 'done'"),
+                                 2);
                 rig_free(g);
         }
 }
@@ -80,12 +84,14 @@ static void the_event_is_the_last_word_and_its_parts_name_it(void **state)
 
         (void)state;
         hear_album(g);
-        assert_string_equal(rig_text(g, "SELECT group_concat(type || ' ' || key, ', ') FROM (SELECT * FROM "
-                                        "journal WHERE key IS NOT NULL ORDER BY seq)"),
-                            "message.part c:2, message.received c:1");
+        assert_string_equal(
+                rig_text(g, "SELECT group_concat(type || ' ' || key, ', ') FROM (SELECT * FROM "
+                            "journal WHERE key IS NOT NULL ORDER BY seq)"),
+                "message.part c:2, message.received c:1");
         assert_string_equal(rig_text(g, "SELECT payload FROM journal WHERE type = 'message.part'"),
                             "{\"id\":\"2\",\"channelId\":\"c\",\"partOf\":\"1\"}");
-        assert_int_equal(rig_count(g, "SELECT count(DISTINCT trace) FROM journal WHERE key IS NOT NULL"), 1);
+        assert_int_equal(
+                rig_count(g, "SELECT count(DISTINCT trace) FROM journal WHERE key IS NOT NULL"), 1);
         rig_free(g);
 }
 
@@ -93,7 +99,8 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_part_of_a_stored_event_is_known_also_after_a_restart),
-                cmocka_unit_test(an_event_of_which_a_part_is_known_is_not_stored_and_its_new_parts_can_be),
+                cmocka_unit_test(
+                        an_event_of_which_a_part_is_known_is_not_stored_and_its_new_parts_can_be),
                 cmocka_unit_test(the_event_is_the_last_word_and_its_parts_name_it),
         };
 

@@ -28,7 +28,10 @@ static struct rig *rig_with_records(void)
         return g;
 }
 
-/* As if the rows of turns up to number `last` had been made so many days ago; a negative number is the future. */
+/*
+ * As if the rows of turns up to number `last` had been made so many days ago; a negative number is
+ * the future.
+ */
 struct ageing {
         int64_t last, days;
 };

@@ -1,4 +1,7 @@
-/* Whose conversation it is: lanes of persons, sessions across lanes, and what an agent reads of them. */
+/*
+ * Whose conversation it is: lanes of persons, sessions across lanes, and what an agent reads of
+ * them.
+ */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -49,7 +52,8 @@ static void two_people_of_a_channel_have_a_lane_each(void **state)
         rig_until(g, &g->run_count, 3);
         assert_string_equal(g->runs[2].text, "ann 2");
         assert_int_equal(rig_count(g, "SELECT count(*) FROM conversations WHERE channel = 'c'"), 2);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM conversations WHERE person = 'bob'"), 1);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM conversations WHERE person = 'bob'"),
+                         1);
         rig_free(g);
 }
 
@@ -203,7 +207,8 @@ static void a_new_session_begins_with_the_last_lines_of_its_lane_and_keeps_them(
 static int age_lines(struct store_tx *tx, void *arg, struct error *err)
 {
         (void)arg;
-        return store_run(store_prepare(tx, "UPDATE transcript SET time_ms = time_ms - 86400001"), err);
+        return store_run(store_prepare(tx, "UPDATE transcript SET time_ms = time_ms - 86400001"),
+                         err);
 }
 
 static void a_new_session_knows_nothing_of_the_day_before_yesterday(void **state)
@@ -234,8 +239,9 @@ static unsigned done_count;
 
 static int write_also(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct store_stmt *s = store_prepare(tx, "INSERT INTO meta(key, value) VALUES('also:' || ?1, 'x')"
-                                                 " ON CONFLICT(key) DO UPDATE SET value = meta.value || 'x'");
+        struct store_stmt *s =
+                store_prepare(tx, "INSERT INTO meta(key, value) VALUES('also:' || ?1, 'x')"
+                                  " ON CONFLICT(key) DO UPDATE SET value = meta.value || 'x'");
 
         store_bind_text(s, 1, arg);
         if (store_run(s, err) < 0)
@@ -343,13 +349,17 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(two_people_of_a_channel_have_a_lane_each),
                 cmocka_unit_test(a_persons_lane_keeps_its_order_over_a_restart),
-                cmocka_unit_test(the_session_is_stored_and_handed_to_the_agent_also_after_a_restart),
+                cmocka_unit_test(
+                        the_session_is_stored_and_handed_to_the_agent_also_after_a_restart),
                 cmocka_unit_test(a_thread_continues_the_session_of_its_channel),
                 cmocka_unit_test(a_session_has_one_turn_at_a_time_wherever_it_is_asked),
-                cmocka_unit_test(a_new_session_begins_with_the_last_lines_of_its_lane_and_keeps_them),
+                cmocka_unit_test(
+                        a_new_session_begins_with_the_last_lines_of_its_lane_and_keeps_them),
                 cmocka_unit_test(a_new_session_knows_nothing_of_the_day_before_yesterday),
-                cmocka_unit_test(what_else_is_to_be_written_is_stored_with_the_decision_or_not_at_all),
-                cmocka_unit_test(a_crash_in_the_middle_of_it_leaves_nothing_and_it_is_decided_again),
+                cmocka_unit_test(
+                        what_else_is_to_be_written_is_stored_with_the_decision_or_not_at_all),
+                cmocka_unit_test(
+                        a_crash_in_the_middle_of_it_leaves_nothing_and_it_is_decided_again),
                 cmocka_unit_test(a_turns_end_is_told_once_it_is_stored),
         };
 

@@ -56,13 +56,15 @@ static void an_orderly_stop_hands_nothing_to_an_adapter_that_cannot_answer(void 
         rig_answer(g, 0, "answer");
         for (road_stats(g->road, &s); s.deliveries_open == 0; road_stats(g->road, &s))
                 loop_step(g->loop, true);
-        gate_open(&gate); /* the claim is on its way to the disk, and nobody looks whether it has arrived */
+        /* the claim is on its way to the disk, and nobody looks whether it has arrived */
+        gate_open(&gate);
         rig_restart(g);
         assert_int_equal(g->sent_count, 0);
         rig_until(g, &g->sent_count, 1);
         rig_result(g, 0, SEND_DONE, ERR_NONE, -1);
         rig_until_idle(g);
-        assert_string_equal(rig_text(g, "SELECT state || ' ' || attempt FROM deliveries"), "sent 1");
+        assert_string_equal(rig_text(g, "SELECT state || ' ' || attempt FROM deliveries"),
+                            "sent 1");
         rig_free(g);
 }
 
@@ -88,7 +90,9 @@ static void an_answer_whose_draft_failed_is_a_message_like_any_other(void **stat
         rig_say(g, "grow", "c", "echo", "hello", NULL);
         rig_until(g, &g->run_count, 1);
         turn_delta(g->runs[0].run, "part", 4);
-        while (rig_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'send' AND state = 'expired'") ==
+        while (rig_count(
+                       g,
+                       "SELECT count(*) FROM deliveries WHERE kind = 'send' AND state = 'expired'") ==
                0) {
                 rig_until(g, &g->sent_count, seen + 1);
                 if (strcmp(g->sent[seen].kind, "type") == 0)
@@ -205,7 +209,8 @@ static void a_typing_sign_says_nothing_about_health(void **state)
         rig_spin(g, 50);
         road_adapter_stats(g->road, "grow", &stats);
         assert_int_equal(stats.last_failure_ms, 0);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM journal WHERE type LIKE 'delivery.%'"), 0);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM journal WHERE type LIKE 'delivery.%'"),
+                         0);
         rig_free(g);
 }
 
@@ -215,7 +220,8 @@ static void no_agent_is_asked_while_the_process_ends(void **state)
 
         (void)state;
         rig_say(g, "j", "c", "batch", "hello", NULL);
-        rig_until_count(g, "SELECT count(*) FROM turns", 1); /* stored, and its history is not read yet */
+        /* stored, and its history is not read yet */
+        rig_until_count(g, "SELECT count(*) FROM turns", 1);
         rig_restart(g);
         rig_until(g, &g->run_count, 1);
         assert_false(g->runs[0].cancelled);

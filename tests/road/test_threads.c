@@ -10,9 +10,12 @@
 
 #include "../lib/road_rig.h"
 
-static void asks(struct rig *g, const char *id, const char *thread, enum chat_kind chat, const char *text)
+static void asks(struct rig *g, const char *id, const char *thread, enum chat_kind chat,
+                 const char *text)
 {
-        struct incoming in = { .adapter = "react", .id = id, .thread = thread, .chat = chat, .text = text };
+        struct incoming in = {
+                .adapter = "react", .id = id, .thread = thread, .chat = chat, .text = text
+        };
 
         rig_hear(g, &in);
         rig_until(g, &g->run_count, g->run_count + 1);
@@ -29,8 +32,8 @@ static const char *posts(const struct rig *g)
                 size_t n = strlen(out);
 
                 if (strcmp(s->kind, "type") != 0)
-                        snprintf(out + n, sizeof(out) - n, "%s%s%s%s: %s %s", n ? ", " : "", s->channel,
-                                 s->thread[0] ? "/" : "", s->thread, s->kind,
+                        snprintf(out + n, sizeof(out) - n, "%s%s%s%s: %s %s", n ? ", " : "",
+                                 s->channel, s->thread[0] ? "/" : "", s->thread, s->kind,
                                  strcmp(s->kind, "thread") == 0 ? s->name : s->text);
         }
         return out;
@@ -47,7 +50,8 @@ static void an_answer_in_thread_mode_stands_in_a_thread_whole(void **state)
         assert_string_equal(g->runs[0].run->mode, "thread");
         rig_answer(g, 0, "one|two");
         rig_until_idle(g);
-        assert_string_equal(posts(g), "c/t-m1: thread what is this?, c/t-m1: send one, c/t-m1: send two");
+        assert_string_equal(posts(g),
+                            "c/t-m1: thread what is this?, c/t-m1: send one, c/t-m1: send two");
         assert_string_equal(g->sent[0].message, "m1");
         assert_string_equal(g->sent[1].reply_to, "");
         assert_true(g->outcome.answered);
@@ -77,9 +81,10 @@ static void only_a_long_answer_in_a_group_begins_a_thread_by_itself(void **state
         asks(g, "m5", NULL, CHAT_GROUP, "e");
         rig_fail(g, 4, ERR_NET, "a long notice of a failure");
         rig_until_idle(g);
-        assert_string_equal(posts(g), "c: send ääää5, c/t-m2: thread b, c/t-m2: send äääää6, c: send to one "
-                                      "person, c/t-m2: send in the thread already, c: send a long notice of "
-                                      "a failure");
+        assert_string_equal(posts(g),
+                            "c: send ääää5, c/t-m2: thread b, c/t-m2: send äääää6, c: send to "
+                            "one person, c/t-m2: send in the thread already, c: send a long "
+                            "notice of a failure");
         rig_free(g);
 }
 
@@ -115,16 +120,20 @@ static void what_grew_in_the_channel_moves_into_the_thread(void **state)
         rig_hear(g, &in);
         rig_until(g, &g->run_count, 1);
         turn_delta(g->runs[0].run, "a long", 6);
-        rig_until_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'send' AND state = 'sent'", 1);
+        rig_until_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'send' AND state = 'sent'",
+                        1);
         rig_answer(g, 0, "a long answer");
         rig_until_idle(g);
-        assert_string_equal(posts(g),
-                            "c: send a long, c/t-m1: thread hello, c: delete , c/t-m1: send a long answer");
+        assert_string_equal(
+                posts(g),
+                "c: send a long, c/t-m1: thread hello, c: delete , c/t-m1: send a long answer");
         for (unsigned i = 0; i < g->sent_count; i++)
-                assert_int_equal(strcmp(g->sent[i].kind, "delete") == 0, g->sent[i].target[0] != '\0');
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'delete' AND ref > 0"
-                                      " AND state = 'sent'"),
-                         1);
+                assert_int_equal(strcmp(g->sent[i].kind, "delete") == 0,
+                                 g->sent[i].target[0] != '\0');
+        assert_int_equal(
+                rig_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'delete' AND ref > 0"
+                             " AND state = 'sent'"),
+                1);
         rig_free(g);
 }
 
@@ -151,8 +160,10 @@ static void an_answer_whose_thread_is_refused_arrives_in_the_channel(void **stat
         rig_result(g, 0, SEND_REJECTED, ERR_REFUSED, -1);
         rig_until_idle(g);
         assert_string_equal(posts(g), "c/t-m1: thread hello, c: send one, c: send two");
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE state IN ('failed', 'unknown')"),
-                         0);
+        assert_int_equal(
+                rig_count(g,
+                          "SELECT count(*) FROM deliveries WHERE state IN ('failed', 'unknown')"),
+                0);
         assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE thread IS NULL"), 2);
         rig_free(g);
 }
@@ -167,8 +178,9 @@ static void a_thread_whose_beginning_is_in_doubt_is_begun_again(void **state)
         g->auto_send = true;
         rig_result(g, 1, SEND_DONE, ERR_NONE, -1);
         rig_until_idle(g);
-        assert_string_equal(posts(g), "c/t-m1: thread hello, c/t-m1: thread hello, c/t-m1: send one, c/t-m1: "
-                                      "send two");
+        assert_string_equal(posts(g),
+                            "c/t-m1: thread hello, c/t-m1: thread hello, c/t-m1: send one, "
+                            "c/t-m1: send two");
         rig_free(g);
 }
 

@@ -26,7 +26,8 @@ static void an_event_is_acknowledged_and_answered_once(void **state)
         rig_answer(g, 0, "hi there");
         rig_until_idle(g);
         assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE state = 'sent'"), 1);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM journal WHERE type = 'message.sent'"), 1);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM journal WHERE type = 'message.sent'"),
+                         1);
         assert_string_equal(rig_text(g, "SELECT state FROM turns"), "done");
         assert_string_equal(rig_text(g, "SELECT status FROM trigger_log"), "done");
         rig_free(g);
@@ -40,13 +41,15 @@ static void an_answer_in_parts_is_that_many_messages_and_one_line_of_the_convers
         (void)state;
         rig_say(g, "j", "c", "echo", "hello", NULL);
         rig_until(g, &g->run_count, 1);
-        turn_finish(g->runs[0].run,
-                    &(struct turn_reply){ .text = "first\n\nsecond", .parts = parts, .part_count = 2 });
+        turn_finish(
+                g->runs[0].run,
+                &(struct turn_reply){ .text = "first\n\nsecond", .parts = parts, .part_count = 2 });
         g->runs[0].run = NULL;
         rig_until_idle(g);
         assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE state = 'sent'"), 2);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE payload LIKE '%\"second\"%'"),
-                         1);
+        assert_int_equal(
+                rig_count(g, "SELECT count(*) FROM deliveries WHERE payload LIKE '%\"second\"%'"),
+                1);
         assert_string_equal(rig_text(g, "SELECT text FROM transcript WHERE role = 'assistant'"),
                             "first\n\nsecond");
         rig_free(g);
@@ -61,11 +64,12 @@ static void one_trace_id_runs_from_the_first_event_to_the_last_delivery(void **s
         rig_say(g, "x", "c", "echo", "hello", NULL);
         rig_until(g, &g->sent_count, 1);
         rig_until_idle(g);
-        assert_int_equal(rig_count(g, "SELECT count(DISTINCT trace) FROM (SELECT trace FROM journal UNION "
-                                      "ALL SELECT trace FROM turns"
-                                      " UNION ALL SELECT trace FROM deliveries UNION ALL SELECT trace FROM "
-                                      "trigger_log) AS t"),
-                         1);
+        assert_int_equal(
+                rig_count(g, "SELECT count(DISTINCT trace) FROM (SELECT trace FROM journal UNION "
+                             "ALL SELECT trace FROM turns"
+                             " UNION ALL SELECT trace FROM deliveries UNION ALL SELECT trace FROM "
+                             "trigger_log) AS t"),
+                1);
         assert_string_equal(rig_text(g, "SELECT trace FROM deliveries"), g->last_trace);
         rig_free(g);
 }
@@ -245,7 +249,8 @@ static void what_an_earlier_life_left_comes_before_what_is_said_now(void **state
         rig_say(g, "j", "c", "echo", "two", NULL);
         /* it is stored before the loop has turned once */
         for (int i = 0;
-             i < 100000 && rig_count(g, "SELECT count(*) FROM journal WHERE type = 'message.received'") < 2;
+             i < 100000 &&
+             rig_count(g, "SELECT count(*) FROM journal WHERE type = 'message.received'") < 2;
              i++)
                 sched_yield();
         rig_until(g, &g->run_count, 2);
@@ -302,7 +307,8 @@ static void a_hanging_agent_is_stopped_and_the_user_told(void **state)
         rig_until(g, &g->run_count, 2); /* the lane goes on by itself */
         assert_true(g->runs[0].cancelled);
         assert_string_equal(rig_text(g, "SELECT error_kind FROM turns WHERE id = 1"), "timeout");
-        assert_non_null(strstr(rig_text(g, "SELECT payload FROM deliveries WHERE turn = 1"), "too long"));
+        assert_non_null(
+                strstr(rig_text(g, "SELECT payload FROM deliveries WHERE turn = 1"), "too long"));
         rig_free(g);
 }
 
@@ -349,7 +355,8 @@ static void a_failed_turn_tells_the_user_and_can_be_retried(void **state)
         rig_until(g, &g->run_count, 1);
         rig_fail(g, 0, ERR_NET, "Sorry, no answer.");
         rig_until_idle(g);
-        assert_string_equal(rig_text(g, "SELECT state || ' ' || error_kind FROM turns"), "failed net");
+        assert_string_equal(rig_text(g, "SELECT state || ' ' || error_kind FROM turns"),
+                            "failed net");
         assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 1);
         assert_int_equal(rig_count(g, "SELECT count(*) FROM transcript"), 0);
         turn_retry(g->road, 1, on_done, &outcome);
@@ -375,7 +382,8 @@ static void a_late_answer_changes_nothing(void **state)
         rig_until(g, &g->run_count, 1);
         run = g->runs[0].run;
         rig_answer(g, 0, "first");
-        turn_finish(run, &late); /* the end is on its way to the disk: the second one is not heard */
+        /* the end is on its way to the disk: the second one is not heard */
+        turn_finish(run, &late);
         rig_until_idle(g);
         assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 1);
         rig_free(g);
@@ -428,8 +436,9 @@ static void limits_refuse_with_a_reason_and_lose_nothing(void **state)
                 rig_say(g, "j", "c", "echo", "waits", NULL);
         rig_until(g, &g->acks, 4);
         rig_spin(g, 20);
-        assert_non_null(strstr(rig_text(g, "SELECT reason FROM trigger_log WHERE status = 'skipped'"),
-                               "limits.mailbox"));
+        assert_non_null(
+                strstr(rig_text(g, "SELECT reason FROM trigger_log WHERE status = 'skipped'"),
+                       "limits.mailbox"));
         for (int i = 0; i < 2; i++)
                 rig_say(g, "j", i ? "e" : "d", "echo", "elsewhere", NULL);
         rig_until(g, &g->acks, 6);
@@ -468,12 +477,16 @@ static void check_order(struct rig *g)
         char sql[400];
 
         for (int c = 0; c < LANES; c++) {
-                /* the numbers in the answers of a channel, in the order of delivery, must be the numbers that were said, each once */
-                snprintf(sql, sizeof(sql),
-                         "SELECT group_concat(t, ',') FROM (SELECT json_extract(payload, '$.text') AS t FROM "
-                         "journal"
-                         " WHERE type = 'message.sent' AND channel = 'c%d' ORDER BY seq) AS s",
-                         c);
+                /*
+                 * the numbers in the answers of a channel, in the order of delivery, must be the
+                 * numbers that were said, each once
+                 */
+                snprintf(
+                        sql, sizeof(sql),
+                        "SELECT group_concat(t, ',') FROM (SELECT json_extract(payload, '$.text') AS t FROM "
+                        "journal"
+                        " WHERE type = 'message.sent' AND channel = 'c%d' ORDER BY seq) AS s",
+                        c);
                 /* texts are "re:3+4": compare with the sequence said */
                 {
                         char copy[4096], *rest = copy, *piece;
@@ -493,7 +506,8 @@ static void check_order(struct rig *g)
 static void random_interleavings_keep_order_and_answer_each_once(void **state)
 {
         const char *given = getenv("SEED");
-        unsigned seed = given ? (unsigned)strtoul(given, NULL, 10) : (unsigned)id_random_below(1000000);
+        unsigned seed =
+                given ? (unsigned)strtoul(given, NULL, 10) : (unsigned)id_random_below(1000000);
         struct rig *g = rig_new();
         int said[LANES] = { 0 }, total = 0, restarts = 0;
 
@@ -527,7 +541,8 @@ static void random_interleavings_keep_order_and_answer_each_once(void **state)
                                 rig_answer(g, i, text);
                         }
                 } else if (what == 8 && restarts < 8 && rand() % 10 == 0) {
-                        rig_until(g, &g->acks, (unsigned)total); /* what is not acknowledged may be lost */
+                        /* what is not acknowledged may be lost */
+                        rig_until(g, &g->acks, (unsigned)total);
                         rig_restart(g);
                         restarts++;
                 } else {
@@ -554,12 +569,14 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(an_event_is_acknowledged_and_answered_once),
-                cmocka_unit_test(an_answer_in_parts_is_that_many_messages_and_one_line_of_the_conversation),
+                cmocka_unit_test(
+                        an_answer_in_parts_is_that_many_messages_and_one_line_of_the_conversation),
                 cmocka_unit_test(one_trace_id_runs_from_the_first_event_to_the_last_delivery),
                 cmocka_unit_test(the_same_key_is_one_turn_also_after_a_restart),
                 cmocka_unit_test(a_skipped_event_leaves_its_reason),
                 cmocka_unit_test(a_lane_runs_one_turn_at_a_time_in_order),
-                cmocka_unit_test(what_arrives_meanwhile_is_the_next_turn_of_an_agent_that_reads_several),
+                cmocka_unit_test(
+                        what_arrives_meanwhile_is_the_next_turn_of_an_agent_that_reads_several),
                 cmocka_unit_test(a_burst_is_one_turn_and_a_restart_does_not_forget_it),
                 cmocka_unit_test(two_people_in_one_window_are_two_turns),
                 cmocka_unit_test(a_burst_without_end_is_cut_by_the_maximum_wait),

@@ -31,9 +31,11 @@ static void asks(struct rig *g, const char *agent, const char *id, const char *t
 /* "kind:message" of everything that was stored, in order. */
 static const char *stored(struct rig *g)
 {
-        return rig_text(g, "SELECT group_concat(kind || ':' || coalesce(json_extract(payload, '$.messageId'),"
-                           " json_extract(payload, '$.replyTo'), ''), ' ')"
-                           " FROM (SELECT kind, payload FROM deliveries WHERE kind <> 'type' ORDER BY id)");
+        return rig_text(
+                g,
+                "SELECT group_concat(kind || ':' || coalesce(json_extract(payload, '$.messageId'),"
+                " json_extract(payload, '$.replyTo'), ''), ' ')"
+                " FROM (SELECT kind, payload FROM deliveries WHERE kind <> 'type' ORDER BY id)");
 }
 
 static struct rig *rig_that_sends(void)
@@ -166,7 +168,8 @@ static void a_stopped_turn_leaves_what_it_has_shown(void **state)
         (void)state;
         asks(g, "echo", "i1", "a long one");
         turn_delta(g->runs[0].run, "so far", 6);
-        rig_until_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'send' AND state = 'sent'", 1);
+        rig_until_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'send' AND state = 'sent'",
+                        1);
         turn_cancel(g->road, g->runs[0].run->id, "stopped", NULL, NULL);
         rig_until_idle(g);
         assert_string_equal(stored(g), "send:i1");
@@ -178,7 +181,8 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(an_answer_takes_the_place_and_nothing_is_withdrawn),
                 cmocka_unit_test(a_turn_that_says_nothing_withdraws_the_place),
-                cmocka_unit_test(whoever_reads_along_answers_a_command_in_its_place_or_withdraws_it),
+                cmocka_unit_test(
+                        whoever_reads_along_answers_a_command_in_its_place_or_withdraws_it),
                 cmocka_unit_test(one_answer_to_several_commands_stands_in_the_place_of_the_last),
                 cmocka_unit_test(a_stopped_turn_withdraws_what_it_was_asked),
                 cmocka_unit_test(a_place_is_withdrawn_in_whichever_life_the_turn_ends),

@@ -74,8 +74,8 @@ static void missing_rights_are_told_apart(void **state)
         sim_refused(r, NULL, MESSAGES, "{\"content\":\"x\"}", 403, 50001);
         sim_do(r, "permissions", "{\"channel\":\"general\",\"deny\":[\"READ_MESSAGE_HISTORY\"]}");
         {
-                char *reply =
-                        mem_printf("{\"content\":\"x\",\"message_reference\":{\"message_id\":\"%s\"}}", id);
+                char *reply = mem_printf(
+                        "{\"content\":\"x\",\"message_reference\":{\"message_id\":\"%s\"}}", id);
 
                 sim_refused(r, NULL, MESSAGES, reply, 403, 160002);
                 free(reply);
@@ -95,8 +95,10 @@ static void a_nonce_that_is_enforced_makes_one_message(void **state)
         assert_string_not_equal(first, third);
         assert_int_equal(count_of(r, "messages?kind=message"), 2);
         sim_do(r, "settings", "{\"nonce_ms\":-1}");
-        sent(r, "{\"content\":\"x\",\"nonce\":\"def\",\"enforce_nonce\":true}", first, sizeof(first));
-        sent(r, "{\"content\":\"x\",\"nonce\":\"def\",\"enforce_nonce\":true}", second, sizeof(second));
+        sent(r, "{\"content\":\"x\",\"nonce\":\"def\",\"enforce_nonce\":true}", first,
+             sizeof(first));
+        sent(r, "{\"content\":\"x\",\"nonce\":\"def\",\"enforce_nonce\":true}", second,
+             sizeof(second));
         assert_string_not_equal(first, second); /* minutes later it is forgotten */
 }
 
@@ -105,12 +107,12 @@ static void a_reply_to_what_is_gone_fails_unless_it_may(void **state)
         struct sim_rig *r = *state;
         json_t *m;
 
-        sim_refused(r, NULL, MESSAGES, "{\"content\":\"x\",\"message_reference\":{\"message_id\":\"5\"}}",
-                    400, 50035);
-        m = sim_call(r, NULL, MESSAGES,
-                     "{\"content\":\"x\",\"message_reference\":{\"message_id\":\"5\",\"fail_if_not_exists\":"
-                     "false}}",
-                     200);
+        sim_refused(r, NULL, MESSAGES,
+                    "{\"content\":\"x\",\"message_reference\":{\"message_id\":\"5\"}}", 400, 50035);
+        m = sim_call(
+                r, NULL, MESSAGES,
+                "{\"content\":\"x\",\"message_reference\":{\"message_id\":\"5\",\"fail_if_not_exists\":false}}",
+                200);
         assert_int_equal(json_int(m, "type", -1), 0);
         assert_null(json_object_get(m, "message_reference"));
         json_decref(m);
@@ -129,9 +131,10 @@ static void only_allowed_mentions_ping(void **state)
         assert_false(json_flag(m, "mention_everyone", true));
         assert_int_equal(json_array_size(json_object_get(m, "mentions")), 0);
         json_decref(m);
-        sim_refused(r, NULL, MESSAGES,
-                    "{\"content\":\"x\",\"allowed_mentions\":{\"parse\":[\"users\"],\"users\":[\"42\"]}}",
-                    400, 50035);
+        sim_refused(
+                r, NULL, MESSAGES,
+                "{\"content\":\"x\",\"allowed_mentions\":{\"parse\":[\"users\"],\"users\":[\"42\"]}}",
+                400, 50035);
 }
 
 static void an_edit_that_is_refused_changes_nothing(void **state)
@@ -213,8 +216,7 @@ static void faults_strike_once(void **state)
         struct sim_answer a;
 
         sim_do(r, "faults",
-               "{\"kind\":\"flood\",\"method\":\"create_message\",\"retry_after\":0.25,\"scope\":"
-               "\"global\"}");
+               "{\"kind\":\"flood\",\"method\":\"create_message\",\"retry_after\":0.25,\"scope\":\"global\"}");
         sim_start(r, &a, NULL, "/api/v10" MESSAGES, "{\"content\":\"x\"}");
         sim_await(r, &a);
         assert_int_equal(a.status, 429);
@@ -305,9 +307,11 @@ static void assert_signed(const struct sim_rig *r, const char *request)
 static void an_endpoint_gets_signed_interactions(void **state)
 {
         static const char refusal[] = "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n";
-        static const char answer[] =
-                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 38\r\n\r\n"
-                "{\"type\":4,\"data\":{\"content\":\"here\"}}";
+        static const char answer[] = "HTTP/1.1 200 OK\r\n"
+                                     "Content-Type: application/json\r\n"
+                                     "Content-Length: 38\r\n"
+                                     "\r\n"
+                                     "{\"type\":4,\"data\":{\"content\":\"here\"}}";
         static const struct fake_answer script[] = { { .bytes = refusal },
                                                      { .bytes = refusal },
                                                      { .bytes = answer } };

@@ -15,8 +15,12 @@
 #include "base/mem.h"
 #include "sim/discord/form.h"
 
-/* "" when the body fits, else the first problem; `at` (if not NULL) is where an error must be, "a/b/0". */
-static void judged(const char *op, const char *text, const char *problem, const char *at, const char *code)
+/*
+ * "" when the body fits, else the first problem; `at` (if not NULL) is where an error must be,
+ * "a/b/0".
+ */
+static void judged(const char *op, const char *text, const char *problem, const char *at,
+                   const char *code)
 {
         json_t *body = json_read(text, strlen(text), NULL), *errors, *below;
         char told[FORM_PROBLEM_SIZE];
@@ -43,22 +47,21 @@ static void judged(const char *op, const char *text, const char *problem, const 
 static void what_fits_passes(void **state)
 {
         (void)state;
-        judged("create_message", "{\"content\":\"hi\",\"nonce\":7,\"enforce_nonce\":true}", "", NULL, NULL);
-        judged("create_message", "{\"content\":null,\"embeds\":[{\"title\":\"t\"}]}", "", NULL, NULL);
+        judged("create_message", "{\"content\":\"hi\",\"nonce\":7,\"enforce_nonce\":true}", "",
+               NULL, NULL);
+        judged("create_message", "{\"content\":null,\"embeds\":[{\"title\":\"t\"}]}", "", NULL,
+               NULL);
         judged("create_message",
-               "{\"message_reference\":{\"message_id\":\"5\",\"fail_if_not_exists\":false},\"allowed_"
-               "mentions\":{"
-               "\"parse\":[],\"replied_user\":false},\"content\":\"x\"}",
+               "{\"message_reference\":{\"message_id\":\"5\",\"fail_if_not_exists\":false},\"allowed_mentions\":{\"parse\":[],\"replied_user\":false},\"content\":\"x\"}",
                "", NULL, NULL);
         judged("create_message",
-               "{\"components\":[{\"type\":1,\"components\":[{\"type\":2,\"style\":1,\"label\":\"Yes\","
-               "\"custom_id\":\"y\"}]}]}",
+               "{\"components\":[{\"type\":1,\"components\":[{\"type\":2,\"style\":1,\"label\":\"Yes\",\"custom_id\":\"y\"}]}]}",
                "", NULL, NULL);
         judged("bulk_set_application_commands",
-               "[{\"name\":\"ask\",\"description\":\"Asks\",\"options\":[{\"type\":3,\"name\":\"q\","
-               "\"description\":\"What\",\"required\":true}]}]",
+               "[{\"name\":\"ask\",\"description\":\"Asks\",\"options\":[{\"type\":3,\"name\":\"q\",\"description\":\"What\",\"required\":true}]}]",
                "", NULL, NULL);
-        judged("create_interaction_response", "{\"type\":5,\"data\":{\"flags\":64}}", "", NULL, NULL);
+        judged("create_interaction_response", "{\"type\":5,\"data\":{\"flags\":64}}", "", NULL,
+               NULL);
 }
 
 static void what_does_not_fit_is_told_where_it_is(void **state)
@@ -66,10 +69,11 @@ static void what_does_not_fit_is_told_where_it_is(void **state)
         char *longer = mem_zalloc(2100), *body;
 
         (void)state;
-        judged("create_message", "{\"colour\":1}", "body: \"colour\" is not in the description.", "colour",
-               "UNKNOWN_FIELD");
-        judged("create_message", "{\"content\":5}", "content: Could not interpret the value as string.",
-               "content", "STRING_TYPE_CONVERT");
+        judged("create_message", "{\"colour\":1}", "body: \"colour\" is not in the description.",
+               "colour", "UNKNOWN_FIELD");
+        judged("create_message", "{\"content\":5}",
+               "content: Could not interpret the value as string.", "content",
+               "STRING_TYPE_CONVERT");
         judged("create_message", "{\"embeds\":[{\"title\":\"a\"},{\"color\":\"red\"}]}",
                "embeds.1.color: Value is not int.", "embeds/1/color", "NUMBER_TYPE_COERCE");
         judged("create_message", "{\"message_reference\":{\"message_id\":\"five\"}}",
@@ -79,8 +83,8 @@ static void what_does_not_fit_is_told_where_it_is(void **state)
                "allowed_mentions.parse.0: Value \"all\" is not one of those allowed.",
                "allowed_mentions/parse/0", "BASE_TYPE_CHOICES");
         judged("create_thread_from_message", "{\"auto_archive_duration\":61,\"name\":\"x\"}",
-               "auto_archive_duration: Value 61 is not one of those allowed.", "auto_archive_duration",
-               "BASE_TYPE_CHOICES");
+               "auto_archive_duration: Value 61 is not one of those allowed.",
+               "auto_archive_duration", "BASE_TYPE_CHOICES");
         judged("create_thread_from_message", "{}", "body: This field is required (name)", "name",
                "BASE_TYPE_REQUIRED");
         memset(longer, 'x', 2001);

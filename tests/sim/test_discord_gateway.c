@@ -71,7 +71,8 @@ static void without_the_intent_contents_are_hidden(void **state)
         json_t *m;
 
         json_decref(sim_identify(r, &l, AGENT & ~(1u << 15)));
-        sim_do(r, "send", "{\"channel\":\"general\",\"text\":\"secret\",\"embeds\":[{}],\"files\":[{}]}");
+        sim_do(r, "send",
+               "{\"channel\":\"general\",\"text\":\"secret\",\"embeds\":[{}],\"files\":[{}]}");
         m = sim_event(&l, "MESSAGE_CREATE");
         assert_string_equal(json_str(m, "content", "?"), "");
         assert_int_equal(json_array_size(json_object_get(m, "attachments")), 0);
@@ -96,7 +97,8 @@ static void events_nobody_asked_for_do_not_come(void **state)
 
         json_decref(sim_identify(r, &l, 1u << 0 | 1u << 9));
         said = sim_play(r, "send", "{\"channel\":\"general\",\"text\":\"one\"}");
-        wish = mem_printf("{\"message_id\":\"%s\",\"emoji\":\"👍\"}", json_str(said, "message_id", ""));
+        wish = mem_printf("{\"message_id\":\"%s\",\"emoji\":\"👍\"}",
+                          json_str(said, "message_id", ""));
         sim_do(r, "react", wish);
         sim_do(r, "typing", "{\"channel\":\"general\"}");
         sim_do(r, "send", "{\"text\":\"direct\"}");
@@ -125,10 +127,14 @@ static void each_mistake_has_its_close_code(void **state)
                 { "no json", 4002 },
                 { "{\"op\":3,\"d\":{}}", 4003 },
                 { "{\"op\":2,\"d\":{\"token\":\"wrong\",\"intents\":0}}", 4004 },
-                { "{\"op\":2,\"d\":{\"token\":\"" TOKEN "\",\"intents\":0,\"shard\":[2,2]}}", 4010 },
+                { "{\"op\":2,\"d\":{\"token\":\"" TOKEN "\",\"intents\":0,\"shard\":[2,2]}}",
+                  4010 },
                 { "{\"op\":2,\"d\":{\"token\":\"" TOKEN "\",\"intents\":0}}", 4011 },
-                { "{\"op\":2,\"d\":{\"token\":\"" TOKEN "\",\"intents\":1073741824,\"shard\":[0,2]}}", 4013 },
-                { "{\"op\":2,\"d\":{\"token\":\"" TOKEN "\",\"intents\":2,\"shard\":[0,2]}}", 4014 },
+                { "{\"op\":2,\"d\":{\"token\":\"" TOKEN
+                  "\",\"intents\":1073741824,\"shard\":[0,2]}}",
+                  4013 },
+                { "{\"op\":2,\"d\":{\"token\":\"" TOKEN "\",\"intents\":2,\"shard\":[0,2]}}",
+                  4014 },
         };
         struct sim_rig *r = *state;
 
@@ -176,8 +182,9 @@ static void who_identifies_twice_or_sends_too_much_is_closed(void **state)
 /* Hangs up, comes back with RESUME at this number. */
 static void come_back(struct sim_rig *r, struct sim_link *l, const char *session, int seq)
 {
-        char *frame = mem_printf(
-                "{\"op\":6,\"d\":{\"token\":\"" TOKEN "\",\"session_id\":\"%s\",\"seq\":%d}}", session, seq);
+        char *frame = mem_printf("{\"op\":6,\"d\":{\"token\":\"" TOKEN
+                                 "\",\"session_id\":\"%s\",\"seq\":%d}}",
+                                 session, seq);
 
         sim_hang_up(l);
         sim_connect(r, l, "/resume", "");
@@ -239,7 +246,8 @@ static void the_days_budget_ends_in_a_new_token(void **state)
         json_decref(sim_identify(r, &l, 0));
         sim_hang_up(&l);
         answer = sim_call(r, NULL, "/gateway/bot", NULL, 200);
-        assert_int_equal(json_int(json_object_get(answer, "session_start_limit"), "remaining", -1), 0);
+        assert_int_equal(json_int(json_object_get(answer, "session_start_limit"), "remaining", -1),
+                         0);
         json_decref(answer);
         sim_connect(r, &l, "/", "");
         sim_say(&l, "{\"op\":2,\"d\":{\"token\":\"" TOKEN "\",\"intents\":0}}");
@@ -278,8 +286,9 @@ static void a_guild_belongs_to_one_shard(void **state)
 
         sim_do(r, "guilds", "{\"id\":\"4194304\",\"name\":\"Other\"}"); /* 1 << 22: shard 1 of 2 */
         for (int i = 0; i < 2; i++) {
-                char *frame = mem_printf(
-                        "{\"op\":2,\"d\":{\"token\":\"" TOKEN "\",\"intents\":46593,\"shard\":[%d,2]}}", i);
+                char *frame = mem_printf("{\"op\":2,\"d\":{\"token\":\"" TOKEN
+                                         "\",\"intents\":46593,\"shard\":[%d,2]}}",
+                                         i);
                 const json_t *guilds;
 
                 sim_connect(r, &l[i], "/", "");
@@ -287,7 +296,8 @@ static void a_guild_belongs_to_one_shard(void **state)
                 ready = sim_event(&l[i], "READY");
                 guilds = json_object_get(ready, "guilds");
                 assert_int_equal(json_array_size(guilds), 1);
-                assert_string_equal(json_str(json_array_get(guilds, 0), "id", ""), i ? "4194304" : LAB);
+                assert_string_equal(json_str(json_array_get(guilds, 0), "id", ""),
+                                    i ? "4194304" : LAB);
                 json_decref(ready);
                 json_decref(sim_event(&l[i], "GUILD_CREATE"));
                 free(frame);

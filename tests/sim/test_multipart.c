@@ -25,10 +25,18 @@ static void fields_and_files_are_told_apart(void **state)
 
         (void)state;
         assert_int_equal(parse(&m, TYPE,
-                               "--xyz\r\nContent-Disposition: form-data; name=\"chat_id\"\r\n\r\n42\r\n"
-                               "--xyz\r\nContent-Disposition: form-data; name=\"photo\"; filename=\"a "
+                               "--xyz\r\n"
+                               "Content-Disposition: form-data; name=\"chat_id\"\r\n"
+                               "\r\n"
+                               "42\r\n"
+                               "--xyz\r\n"
+                               "Content-Disposition: form-data; name=\"photo\"; filename=\"a "
                                "\\\"b\\\".png\"\r\n"
-                               "Content-Type: image/png\r\n\r\n\r\n--xy\r\n--xyz--\r\n"),
+                               "Content-Type: image/png\r\n"
+                               "\r\n"
+                               "\r\n"
+                               "--xy\r\n"
+                               "--xyz--\r\n"),
                          0);
         assert_int_equal(m.count, 2);
         assert_string_equal(m.parts[0].name, "chat_id");
@@ -47,9 +55,10 @@ static void an_empty_part_is_empty(void **state)
         struct multipart m;
 
         (void)state;
-        assert_int_equal(parse(&m, "Multipart/Form-Data; charset=utf-8; boundary=\"xyz\"",
-                               "--xyz\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n\r\n--xyz--\r\n"),
-                         0);
+        assert_int_equal(
+                parse(&m, "Multipart/Form-Data; charset=utf-8; boundary=\"xyz\"",
+                      "--xyz\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n\r\n--xyz--\r\n"),
+                0);
         assert_int_equal(m.parts[0].n, 0);
         multipart_release(&m);
 }
@@ -67,8 +76,10 @@ static void what_is_not_exactly_right_is_refused(void **state)
                 { TYPE, "junk\r\n--xyz--\r\n" },
                 { TYPE, "--xyz\r\n\r\nno name\r\n--xyz--\r\n" },
                 { TYPE, "--xyz\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nno end" },
-                { TYPE, "--xyz\r\nContent-Disposition: attachment; name=\"a\"\r\n\r\nx\r\n--xyz--\r\n" },
-                { TYPE, "--xyz\r\nContent-Disposition: form-data; name=\"a\r\n\r\nx\r\n--xyz--\r\n" },
+                { TYPE,
+                  "--xyz\r\nContent-Disposition: attachment; name=\"a\"\r\n\r\nx\r\n--xyz--\r\n" },
+                { TYPE,
+                  "--xyz\r\nContent-Disposition: form-data; name=\"a\r\n\r\nx\r\n--xyz--\r\n" },
                 { TYPE, "--xyz\r\nbroken header\r\n\r\nx\r\n--xyz--\r\n" },
         };
         struct multipart m;

@@ -16,9 +16,12 @@
 #include "sim/options.h"
 
 static const struct own_option own[] = { { "data", "DIR", "files" }, { 0 } };
-static const struct options_about about = {
-        .name = "test", .about = "A test.\n", .port = "8081", .token = "1:a", .own = own, .controls = ""
-};
+static const struct options_about about = { .name = "test",
+                                            .about = "A test.\n",
+                                            .port = "8081",
+                                            .token = "1:a",
+                                            .own = own,
+                                            .controls = "" };
 
 /* A command line of words; it must outlive what is read. */
 static int read_line(struct options *o, const char *words)
@@ -115,7 +118,8 @@ static void settings_are_turned_all_together_or_not_at_all(void **state)
         jsonw_open(&b, '{');
         knobs_write(knobs, &s, &b);
         jsonw_close(&b, '}');
-        assert_string_equal(b.data, "{\"settings\":{\"strict\":false,\"wait\":-1,\"keep\":100,\"rate\":2}}");
+        assert_string_equal(
+                b.data, "{\"settings\":{\"strict\":false,\"wait\":-1,\"keep\":100,\"rate\":2}}");
         buf_release(&b);
 }
 

@@ -59,10 +59,12 @@ static void html_is_parsed_as_telegram_does(void **state)
                 { "<b></b>x", "x", "" },
                 { "<b>", NULL, "Can't find end tag corresponding to start tag \"b\"" },
                 { "</b>", NULL, "Unexpected end tag at byte offset 0" },
-                { "<b>x</i>", NULL, "Unmatched end tag at byte offset 4, expected \"</b>\", found \"</i>\"" },
+                { "<b>x</i>", NULL,
+                  "Unmatched end tag at byte offset 4, expected \"</b>\", found \"</i>\"" },
                 { "x <y>", NULL, "Unsupported start tag \"y\" at byte offset 2" },
                 { "1 < 2", NULL, "Unsupported start tag \"\" at byte offset 2" },
-                { "<span>x</span>", NULL, "Tag \"span\" must have class \"tg-spoiler\" at byte offset 0" },
+                { "<span>x</span>", NULL,
+                  "Tag \"span\" must have class \"tg-spoiler\" at byte offset 0" },
                 { "<a href>x</a>", NULL,
                   "Expected equal sign in declaration of an attribute of the tag \"a\" at byte offset 0" },
         };
@@ -76,17 +78,17 @@ static void markdown_v2_is_parsed_as_telegram_does(void **state)
 {
         static const struct row rows[] = {
                 { "*b* _i_ __u__ ~s~", "b i u s",
-                  "[{\"offset\":0,\"length\":1,\"type\":\"bold\"},{\"offset\":2,\"length\":1,\"type\":"
-                  "\"italic\"},{\"offset\":4,\"length\":1,\"type\":\"underline\"},{\"offset\":6,\"length\":1,"
-                  "\"type\":\"strikethrough\"}]" },
+                  "[{\"offset\":0,\"length\":1,\"type\":\"bold\"},{\"offset\":2,\"length\":1,\"type\":\"italic\"},{\"offset\":4,\"length\":1,\"type\":\"underline\"},{\"offset\":6,\"length\":1,\"type\":\"strikethrough\"}]" },
                 { "a\\.b", "a.b", "" },
                 { "`a*b`", "a*b", "[{\"offset\":0,\"length\":3,\"type\":\"code\"}]" },
-                { "```c\nx```", "x", "[{\"offset\":0,\"length\":1,\"type\":\"pre\",\"language\":\"c\"}]" },
+                { "```c\nx```", "x",
+                  "[{\"offset\":0,\"length\":1,\"type\":\"pre\",\"language\":\"c\"}]" },
                 { "[l](http://a.b)", "l",
                   "[{\"offset\":0,\"length\":1,\"type\":\"text_link\",\"url\":\"http://a.b\"}]" },
                 { "||s||", "s", "[{\"offset\":0,\"length\":1,\"type\":\"spoiler\"}]" },
                 { ">q\n>r\nx", "q\nr\nx", "[{\"offset\":0,\"length\":4,\"type\":\"blockquote\"}]" },
-                { "a.b", NULL, "Character '.' is reserved and must be escaped with the preceding '\\'" },
+                { "a.b", NULL,
+                  "Character '.' is reserved and must be escaped with the preceding '\\'" },
                 { "*b", NULL, "Can't find end of Bold entity at byte offset 0" },
                 { "x `y", NULL, "Can't find end of Code entity at byte offset 2" },
         };
@@ -123,7 +125,8 @@ static void mentions_commands_tags_and_addresses_are_found(void **state)
                   "[{\"offset\":0,\"length\":10,\"type\":\"bot_command\"}]" },
                 { "👋 @ada!", "👋 @ada!", "[{\"offset\":3,\"length\":4,\"type\":\"mention\"}]" },
                 { "a@example.org", "a@example.org", "" },
-                { "see http://a.b.", "see http://a.b.", "[{\"offset\":4,\"length\":10,\"type\":\"url\"}]" },
+                { "see http://a.b.", "see http://a.b.",
+                  "[{\"offset\":4,\"length\":10,\"type\":\"url\"}]" },
                 { "#été #1", "#été #1", "[{\"offset\":0,\"length\":4,\"type\":\"hashtag\"}]" },
                 { "1/2 and a/b", "1/2 and a/b", "" },
         };
@@ -143,8 +146,9 @@ static void nothing_is_found_inside_code(void **state)
         assert_int_equal(rich_from_html(&r, "<code>@ada</code> @bob", problem), 0);
         rich_detect(&r);
         entities = rich_entities(&r);
-        assert_string_equal(entities, "[{\"offset\":0,\"length\":4,\"type\":\"code\"},"
-                                      "{\"offset\":5,\"length\":4,\"type\":\"mention\"}]");
+        assert_string_equal(
+                entities,
+                "[{\"offset\":0,\"length\":4,\"type\":\"code\"},{\"offset\":5,\"length\":4,\"type\":\"mention\"}]");
         free(entities);
         rich_release(&r);
 }

@@ -51,17 +51,16 @@ static void the_table_has_every_method_and_parameter_of_the_description(void **s
 
 static void text_becomes_values_of_the_described_types(void **state)
 {
-        json_t *args = object("{\"chat_id\":\"42\",\"text\":\"hi\",\"disable_notification\":\"True\","
-                              "\"message_thread_id\":null,"
-                              "\"reply_markup\":\"{\\\"inline_keyboard\\\":[[{\\\"text\\\":\\\"a\\\","
-                              "\\\"url\\\":\\\"b\\\"}]]}\"}");
+        json_t *args = object(
+                "{\"chat_id\":\"42\",\"text\":\"hi\",\"disable_notification\":\"True\",\"message_thread_id\":null,\"reply_markup\":\"{\\\"inline_keyboard\\\":[[{\\\"text\\\":\\\"a\\\",\\\"url\\\":\\\"b\\\"}]]}\"}");
         char problem[SPEC_PROBLEM_SIZE];
 
         (void)state;
         assert_int_equal(spec_check(spec_method("sendMessage"), args, problem), 0);
         assert_int_equal(json_int(args, "chat_id", 0), 42);
         assert_true(json_flag(args, "disable_notification", false));
-        assert_true(json_is_array(json_object_get(json_object_get(args, "reply_markup"), "inline_keyboard")));
+        assert_true(json_is_array(
+                json_object_get(json_object_get(args, "reply_markup"), "inline_keyboard")));
         assert_null(json_object_get(args, "message_thread_id"));
         json_decref(args);
 }
@@ -80,16 +79,17 @@ static void what_breaks_the_description_is_named(void **state)
                   "unknown parameter \"colour\"" },
                 { "sendMessage", "{\"chat_id\":1,\"text\":5}",
                   "can't parse parameter \"text\": expected String" },
-                { "sendMessage", "{\"chat_id\":1,\"text\":\"x\",\"reply_parameters\":{\"message_id\":\"y\"}}",
-                  "can't parse parameter \"reply_parameters\": field \"message_id\" of ReplyParameters has a "
-                  "wrong type" },
+                { "sendMessage",
+                  "{\"chat_id\":1,\"text\":\"x\",\"reply_parameters\":{\"message_id\":\"y\"}}",
+                  "can't parse parameter \"reply_parameters\": field \"message_id\" of "
+                  "ReplyParameters has a wrong type" },
                 { "sendMessage", "{\"chat_id\":1,\"text\":\"x\",\"reply_parameters\":{}}",
                   "can't parse parameter \"reply_parameters\": ReplyParameters has no field \"message_id\"" },
                 { "sendMessage",
-                  "{\"chat_id\":1,\"text\":\"x\",\"reply_markup\":{\"inline_keyboard\":[[{\"text\":\"a\","
-                  "\"hide\":false}]]}}",
+                  "{\"chat_id\":1,\"text\":\"x\",\"reply_markup\":{\"inline_keyboard\":[[{\"text\":\"a\",\"hide\":false}]]}}",
                   "can't parse parameter \"reply_markup\": unknown field \"hide\" in InlineKeyboardButton" },
-                { "getUpdates", "{\"timeout\":1.5}", "can't parse parameter \"timeout\": expected Integer" },
+                { "getUpdates", "{\"timeout\":1.5}",
+                  "can't parse parameter \"timeout\": expected Integer" },
                 { "setMessageReaction",
                   "{\"chat_id\":1,\"message_id\":2,\"reaction\":[{\"type\":\"emoji\",\"emoji\":\"👍\"}]}",
                   "" },
@@ -97,8 +97,7 @@ static void what_breaks_the_description_is_named(void **state)
                   "{\"chat_id\":1,\"message_id\":2,\"reaction\":[{\"type\":\"emoji\"}]}",
                   "can't parse parameter \"reaction\": ReactionTypeEmoji has no field \"emoji\"" },
                 { "sendMediaGroup",
-                  "{\"chat_id\":1,\"media\":[{\"type\":\"photo\",\"media\":\"a\"},{\"type\":\"video\","
-                  "\"media\":\"b\"}]}",
+                  "{\"chat_id\":1,\"media\":[{\"type\":\"photo\",\"media\":\"a\"},{\"type\":\"video\",\"media\":\"b\"}]}",
                   "" },
         };
         char problem[SPEC_PROBLEM_SIZE];
@@ -116,8 +115,8 @@ static void what_breaks_the_description_is_named(void **state)
 
 static void an_unknown_field_does_not_stop_the_conversion(void **state)
 {
-        json_t *args = object("{\"chat_id\":\"1\",\"text\":\"x\",\"reply_parameters\":\"{\\\"message_id\\\":"
-                              "\\\"7\\\",\\\"odd\\\":1}\"}");
+        json_t *args = object(
+                "{\"chat_id\":\"1\",\"text\":\"x\",\"reply_parameters\":\"{\\\"message_id\\\":\\\"7\\\",\\\"odd\\\":1}\"}");
         char problem[SPEC_PROBLEM_SIZE];
 
         (void)state;

@@ -51,8 +51,8 @@ static int setup(void **state)
         r->world->client = http_client_new(r->loop, &plain, NULL);
         b = world_bot(r->world, TOKEN, NULL);
         chat_private(b, user_make(r->world, 42, "Ada", "ada"), true);
-        r->server =
-                http_server_new(r->loop, &options, control_routes, control_route_count, NULL, r->world, NULL);
+        r->server = http_server_new(r->loop, &options, control_routes, control_route_count, NULL,
+                                    r->world, NULL);
         r->client = http_client_new(r->loop, &plain, NULL);
         *state = r;
         return 0;
@@ -122,12 +122,14 @@ static json_t *call(struct rig *r, const char *method, const char *args, int sta
 
         free(path);
         assert_int_equal(a.status, status);
-        result = status == 200 ? json_incref(json_object_get(a.body, "result")) : json_incref(a.body);
+        result = status == 200 ? json_incref(json_object_get(a.body, "result"))
+                               : json_incref(a.body);
         json_decref(a.body);
         return result;
 }
 
-static void refused(struct rig *r, const char *method, const char *args, int status, const char *words)
+static void refused(struct rig *r, const char *method, const char *args, int status,
+                    const char *words)
 {
         json_t *error = call(r, method, args, status);
 
@@ -162,7 +164,8 @@ static char *texts(const json_t *updates, int64_t *last_id)
 
         buf_init(&b, 0);
         json_array_foreach(updates, i, u) {
-                buf_addf(&b, "%s%s", i ? " " : "", json_str(json_object_get(u, "message"), "text", "?"));
+                buf_addf(&b, "%s%s", i ? " " : "",
+                         json_str(json_object_get(u, "message"), "text", "?"));
                 if (last_id && json_int(u, "update_id", 0) > *last_id)
                         *last_id = json_int(u, "update_id", 0);
         }
@@ -247,8 +250,11 @@ static void a_webhook_gets_each_update_until_it_says_2xx(void **state)
 {
         static const struct fake_answer script[] = {
                 { .bytes = "HTTP/1.1 500 no\r\nContent-Length: 0\r\n\r\n" },
-                { .bytes = "HTTP/1.1 200 ok\r\nContent-Length: 60\r\n\r\n"
-                           "{\"method\":\"sendMessage\",\"chat_id\":42,\"text\":\"by the answer\"}" },
+                { .bytes = "HTTP/1.1 200 ok\r\n"
+                           "Content-Length: 60\r\n"
+                           "\r\n"
+                           "{\"method\":\"sendMessage\",\"chat_id\":42,\"text\":\"by the "
+                           "answer\"}" },
         };
         struct rig *r = *state;
         struct fake_server *hook = fake_server_new(r->loop, script, COUNT(script));
@@ -257,14 +263,14 @@ static void a_webhook_gets_each_update_until_it_says_2xx(void **state)
         args = mem_printf("{\"url\":\"%s\",\"secret_token\":\"s3\"}", url);
         json_decref(call(r, "setWebhook", args, 200));
         refused(r, "getUpdates", "{}", 409,
-                "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete "
-                "the "
-                "webhook first");
+                "Conflict: can't use getUpdates method while webhook is active; use "
+                "deleteWebhook to delete the webhook first");
         say(r, "hooked");
         while (r->world->message_count == 0)
                 assert_true(loop_step(r->loop, true));
         assert_int_equal(fake_server_requests(hook), 2);
-        assert_non_null(strstr(fake_server_request(hook, 1), "X-Telegram-Bot-Api-Secret-Token: s3"));
+        assert_non_null(
+                strstr(fake_server_request(hook, 1), "X-Telegram-Bot-Api-Secret-Token: s3"));
         assert_non_null(strstr(fake_server_request(hook, 1), "hooked"));
         json_decref(call(r, "deleteWebhook", "{}", 200));
         poll_is(r, "{}", "", NULL);
@@ -284,7 +290,8 @@ static void calls_are_refused_in_telegrams_words(void **state)
         assert_int_equal(a.status, 401);
         json_decref(a.body);
         refused(r, "sendNothing", "{}", 404, "Not Found: method not found");
-        refused(r, "sendMessage", "{\"chat_id\":43,\"text\":\"x\"}", 400, "Bad Request: chat not found");
+        refused(r, "sendMessage", "{\"chat_id\":43,\"text\":\"x\"}", 400,
+                "Bad Request: chat not found");
         refused(r, "sendMessage", "{\"chat_id\":42,\"text\":\" \"}", 400,
                 "Bad Request: message text is empty");
         refused(r, "sendMessage", "{\"chat_id\":42,\"text\":\"x\",\"message_thread_id\":1}", 400,

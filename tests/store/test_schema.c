@@ -13,7 +13,8 @@
 #include "base/mem.h"
 #include "store/migrate.h"
 
-static struct store *open_with(const char *dir, const struct store_migration *steps, struct error *err)
+static struct store *open_with(const char *dir, const struct store_migration *steps,
+                               struct error *err)
 {
         struct store_options o = { .url = "sqlite", .dir = dir, .migrations = steps };
 
@@ -52,8 +53,8 @@ static struct store_migration *steps_up_to(int n)
 
 static int describe(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct store_stmt *s =
-                store_prepare(tx, "SELECT name, coalesce(sql, '') FROM sqlite_schema ORDER BY name");
+        struct store_stmt *s = store_prepare(
+                tx, "SELECT name, coalesce(sql, '') FROM sqlite_schema ORDER BY name");
         struct buf *out = arg;
         int rc;
 
@@ -126,7 +127,8 @@ static const struct store_migration one[] = {
 };
 static const struct store_migration two[] = {
         { 1, "one", "CREATE TABLE a(n INTKEY)" },
-        { 2, "two", "CREATE TABLE b(n AUTOKEY, AUTOKEYS TEXT); INSERT INTO b(AUTOKEYS) VALUES('x')" },
+        { 2, "two",
+          "CREATE TABLE b(n AUTOKEY, AUTOKEYS TEXT); INSERT INTO b(AUTOKEYS) VALUES('x')" },
         { 0, NULL, NULL },
 };
 static const struct store_migration two_broken[] = {
@@ -185,7 +187,9 @@ static void a_step_that_fails_leaves_the_version_before_it(void **state)
 static void looking_only_does_not_migrate(void **state)
 {
         char *dir = scratch_new();
-        struct store_options o = { .url = "sqlite", .dir = dir, .migrations = two, .read_only = true };
+        struct store_options o = {
+                .url = "sqlite", .dir = dir, .migrations = two, .read_only = true
+        };
         struct error err = { 0 };
 
         (void)state;
@@ -200,8 +204,8 @@ static void key_words_are_replaced_only_as_whole_words(void **state)
         char *sql = store_migrate_spell(&store_sqlite, "AUTOKEY, xINTKEY INTKEY;AUTOKEYS INTKEY");
 
         (void)state;
-        assert_string_equal(sql, "INTEGER PRIMARY KEY AUTOINCREMENT, xINTKEY INTEGER PRIMARY KEY;"
-                                 "AUTOKEYS INTEGER PRIMARY KEY");
+        assert_string_equal(sql, "INTEGER PRIMARY KEY AUTOINCREMENT, xINTKEY INTEGER PRIMARY "
+                                 "KEY;AUTOKEYS INTEGER PRIMARY KEY");
         free(sql);
 }
 

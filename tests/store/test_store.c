@@ -1,4 +1,7 @@
-/* The store: what was completed is there, in order, whatever happens to neighbours, disk or process. */
+/*
+ * The store: what was completed is there, in order, whatever happens to neighbours, disk or
+ * process.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,7 +62,9 @@ static int setup(void **state)
 
         w->dir = scratch_new();
         w->loop = loop_new();
-        w->options = (struct store_options){ .url = "sqlite", .dir = w->dir, .migrations = numbers_only };
+        w->options = (struct store_options){ .url = "sqlite",
+                                             .dir = w->dir,
+                                             .migrations = numbers_only };
         *state = w;
         return 0;
 }
@@ -91,7 +96,8 @@ struct number {
 static int put(struct store_tx *tx, void *arg, struct error *err)
 {
         struct number *p = arg;
-        struct store_stmt *s = store_prepare(tx, "INSERT INTO numbers(n, note) VALUES(?1, 'a note')");
+        struct store_stmt *s =
+                store_prepare(tx, "INSERT INTO numbers(n, note) VALUES(?1, 'a note')");
 
         p->runs++;
         store_bind_int(s, 1, p->n);
@@ -325,7 +331,8 @@ static int insert_twice(struct store_tx *tx, void *arg, struct error *err)
 
         for (int i = 0; i < 2; i++) {
                 struct store_stmt *s = store_prepare(
-                        tx, "INSERT INTO numbers(n, note) VALUES(?1, 'a note') ON CONFLICT DO NOTHING");
+                        tx,
+                        "INSERT INTO numbers(n, note) VALUES(?1, 'a note') ON CONFLICT DO NOTHING");
 
                 store_bind_int(s, 1, 41);
                 if (store_insert(s, key, err) != (i == 0))

@@ -1,6 +1,7 @@
 /*
- * Other software as a platform. Messages come in over the REST API. Answers are read from the journal there, and then a delivery is
- * done when it is committed; or each is posted to `callbackUrl`, signed, with an idempotency key.
+ * Other software as a platform. Messages come in over the REST API. Answers are read from the
+ * journal there, and then a delivery is done when it is committed; or each is posted to
+ * `callbackUrl`, signed, with an idempotency key.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -171,10 +172,11 @@ static char *signature(const struct secret *secret, const struct buf *body)
         buf_init(&signed_text, 0);
         buf_addf(&signed_text, "%lld.", now);
         buf_add(&signed_text, body->data, body->len);
-        crypto_hmac_sha256(secret_reveal(secret), secret_length(secret), signed_text.data, signed_text.len,
-                           digest);
+        crypto_hmac_sha256(secret_reveal(secret), secret_length(secret), signed_text.data,
+                           signed_text.len, digest);
         buf_release(&signed_text);
-        return mem_printf("X-Dragoman-Signature: t=%lld,v1=%s", now, crypto_hex(digest, sizeof(digest), hex));
+        return mem_printf("X-Dragoman-Signature: t=%lld,v1=%s", now,
+                          crypto_hex(digest, sizeof(digest), hex));
 }
 
 static char *traceparent(const char *trace)
@@ -202,7 +204,8 @@ static void start_post(struct post *p, const struct delivery *d, const struct bu
 
         add_header(headers, &n, mem_strdup("Content-Type: application/json"));
         add_header(headers, &n, mem_printf("Idempotency-Key: dlv-%" PRId64 "-%s", d->id, d->trace));
-        add_header(headers, &n, conf->callback_secret ? signature(conf->callback_secret, body) : NULL);
+        add_header(headers, &n,
+                   conf->callback_secret ? signature(conf->callback_secret, body) : NULL);
         add_header(headers, &n, traceparent(d->trace));
         p->call = http_start(p->adapter->http,
                              &(struct http_request){
@@ -259,7 +262,10 @@ static void api_close(struct adapter *a)
         struct post *p;
 
         while ((p = TAILQ_FIRST(&api->posts))) {
-                /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not see that the freed post left the list */
+                /*
+                 * NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not see that the freed post
+                 * left the list
+                 */
                 http_abort(p->call);
                 post_end(p, &stopped);
         }
@@ -275,19 +281,21 @@ static unsigned api_abilities(const struct adapter *a)
         return ADAPTER_THREADS | (conf->callback_idempotent ? ADAPTER_IDEMPOTENT : 0u);
 }
 
-static int api_check(struct settings_source *src, const char *path, const void *conf, struct error *err)
+static int api_check(struct settings_source *src, const char *path, const void *conf,
+                     struct error *err)
 {
         const struct api_conf *c = conf;
 
         if (c->callback_secret && !c->callback_url)
-                return settings_error(src, path, err, "'callbackSecret' has no use without 'callbackUrl'");
+                return settings_error(src, path, err,
+                                      "'callbackSecret' has no use without 'callbackUrl'");
         return 0;
 }
 
 const struct platform_ops api_platform = {
         .name = "api",
-        .help = "Other software: it posts messages over the HTTP API and gets the answers by reading events "
-                "or by a callback.",
+        .help = "Other software: it posts messages over the HTTP API and gets the answers by "
+                "reading events or by a callback.",
         .can = ADAPTER_JOURNALED | ADAPTER_IDEMPOTENT | ADAPTER_THREADS,
         .as_written = true,
         .trusted = true,

@@ -1,6 +1,7 @@
 /*
- * The terminal as a platform. Terminals attach over the HTTP API: they post messages and read the answers from the journal, so an
- * answer is delivered when it is committed. They render Markdown themselves.
+ * The terminal as a platform. Terminals attach over the HTTP API: they post messages and read the
+ * answers from the journal, so an answer is delivered when it is committed. They render Markdown
+ * themselves.
  */
 #include "platform/kinds.h"
 

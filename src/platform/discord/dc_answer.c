@@ -28,8 +28,9 @@ struct dc_told dc_answer_limits(const struct http_call *h)
                 .hash = http_answer_header(h, "X-RateLimit-Bucket"),
                 .limit = number_of(http_answer_header(h, "X-RateLimit-Limit")),
                 .remaining = number_of(http_answer_header(h, "X-RateLimit-Remaining")),
-                .reset_after_ms = at_most(dc_seconds_ms(http_answer_header(h, "X-RateLimit-Reset-After")),
-                                          RETRY_MAX_MS),
+                .reset_after_ms =
+                        at_most(dc_seconds_ms(http_answer_header(h, "X-RateLimit-Reset-After")),
+                                RETRY_MAX_MS),
                 .window = dc_seconds_ms(http_answer_header(h, "X-RateLimit-Reset")),
         };
 }
@@ -48,7 +49,9 @@ static int64_t retry_after_of(const json_t *body, const struct http_result *resu
         return seconds > (double)RETRY_MAX_MS / 1000 ? RETRY_MAX_MS : (int64_t)(seconds * 1000) + 1;
 }
 
-/* The first complaint of {"errors": {"content": {"_errors": [{"message": ...}]}}}, with its place. */
+/*
+ * The first complaint of {"errors": {"content": {"_errors": [{"message": ...}]}}}, with its place.
+ */
 static const char *first_complaint(const json_t *errors, struct buf *place)
 {
         const json_t *list = json_object_get(errors, "_errors");
@@ -77,7 +80,8 @@ static void say_refusal(const json_t *body, const struct dc_answer *a, char *tex
         buf_init(&place, 200);
         detail = first_complaint(json_object_get(body, "errors"), &place);
         if (said && detail)
-                snprintf(text, size, "Discord says: %s (%d): %s: %s", said, a->code, place.data, detail);
+                snprintf(text, size, "Discord says: %s (%d): %s: %s", said, a->code, place.data,
+                         detail);
         else if (said && a->code)
                 snprintf(text, size, "Discord says: %s (%d)", said, a->code);
         else if (said)
@@ -88,7 +92,8 @@ static void say_refusal(const json_t *body, const struct dc_answer *a, char *tex
 }
 
 /* A 429 that is not JSON comes from the guard in front of Discord, and is about our address. */
-static bool is_global(const struct http_call *h, const struct http_result *result, const json_t *body)
+static bool is_global(const struct http_call *h, const struct http_result *result,
+                      const json_t *body)
 {
         const char *told = http_answer_header(h, "X-RateLimit-Global");
 

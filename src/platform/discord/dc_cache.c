@@ -155,7 +155,8 @@ void dc_cache_set_roles(struct dc_cache *c, const char *guild, json_t *roles)
         g->roles = json_is_array(roles) ? json_incref(roles) : json_array();
 }
 
-static void take_member(struct dc_cache *c, const char *self, const char *guild, const json_t *member)
+static void take_member(struct dc_cache *c, const char *self, const char *guild,
+                        const json_t *member)
 {
         json_t *roles = json_object_get(member, "roles");
 

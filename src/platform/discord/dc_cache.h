@@ -1,5 +1,6 @@
 /*
- * dc_cache: the places Discord has told us of: channels and threads, and the bot's own roles. Bounded: what it does not know is asked.
+ * dc_cache: the places Discord has told us of: channels and threads, and the bot's own roles.
+ * Bounded: what it does not know is asked.
  */
 #ifndef PLATFORM_DISCORD_DC_CACHE_H
 #define PLATFORM_DISCORD_DC_CACHE_H
@@ -38,7 +39,9 @@ bool dc_cache_has_role(const struct dc_cache *c, const char *guild, const char *
 /* Has anybody told which roles the bot has there? And somebody has; NULL: none. */
 bool dc_cache_knows_roles(const struct dc_cache *c, const char *guild);
 void dc_cache_set_roles(struct dc_cache *c, const char *guild, json_t *roles);
-/* Somebody was met; and the id of the one with this user name, NULL: not known. Borrowed as above. */
+/*
+ * Somebody was met; and the id of the one with this user name, NULL: not known. Borrowed as above.
+ */
 void dc_cache_met(struct dc_cache *c, const char *username, const char *id);
 const char *dc_cache_user_named(const struct dc_cache *c, const char *username);
 /* Channels and threads that are known. */

@@ -1,5 +1,6 @@
 /*
- * dc_call: one call of Discord's REST API as dc_rest.c keeps it, from being asked for until it is answered.
+ * dc_call: one call of Discord's REST API as dc_rest.c keeps it, from being asked for until it is
+ * answered.
  */
 #ifndef PLATFORM_DISCORD_DC_CALL_H
 #define PLATFORM_DISCORD_DC_CALL_H
@@ -36,7 +37,10 @@ struct dc_call {
         TAILQ_ENTRY(dc_call) next;
 };
 
-/* A copy of what is asked for. -1 with an error when the route cannot be filled: then it has no path, and can only be answered. */
+/*
+ * A copy of what is asked for. -1 with an error when the route cannot be filled: then it has no
+ * path, and can only be answered.
+ */
 int dc_call_make(struct dc_call *c, const struct dc_request *q, int64_t now_ms, struct error *err);
 void dc_call_free(struct dc_call *c);
 /* Goes out; authorization is the header that shows the bot's token. */

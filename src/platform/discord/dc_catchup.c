@@ -127,8 +127,8 @@ static void on_recent(void *arg, const struct error *err)
         struct dc_catchup *c = r->c;
 
         if (c && err)
-                log_warn("cannot look up the recent conversations", LOG_S("adapter", c->adapter->name),
-                         LOG_S("why", err->text));
+                log_warn("cannot look up the recent conversations",
+                         LOG_S("adapter", c->adapter->name), LOG_S("why", err->text));
         if (c) {
                 c->recent = NULL;
                 c->recent_before = err ? 0 : r->last;
@@ -216,11 +216,14 @@ static void begin_roll(struct dc_catchup *c)
                 dc_roll_begin(c->roll);
 }
 
-/* The gap of the shard that has this guild, while its guilds are called; NULL: it is none of them. */
+/*
+ * The gap of the shard that has this guild, while its guilds are called; NULL: it is none of them.
+ */
 static const struct gap *gap_of_guild(const struct dc_catchup *c, const char *guild)
 {
         uint64_t id = strtoull(guild, NULL, 10);
-        const struct gap *gap = c->shards > 0 ? gap_of(c, (unsigned)((id >> 22) % c->shards)) : NULL;
+        const struct gap *gap =
+                c->shards > 0 ? gap_of(c, (unsigned)((id >> 22) % c->shards)) : NULL;
 
         return gap && gap->open && gap->sight == CALLING ? gap : NULL;
 }
@@ -396,13 +399,16 @@ static void on_end(void *arg)
 
 /* ---- life ---- */
 
-struct dc_catchup *dc_catchup_new(const struct dc_inbound_options *o, const struct dc_inbound_hooks *hooks,
-                                  struct dc_intake *intake, dc_caught_up_fn *caught_up, void *arg)
+struct dc_catchup *dc_catchup_new(const struct dc_inbound_options *o,
+                                  const struct dc_inbound_hooks *hooks, struct dc_intake *intake,
+                                  dc_caught_up_fn *caught_up, void *arg)
 {
         struct dc_catchup *c = mem_zalloc(sizeof(*c));
-        const struct dc_roll_owner owner = {
-                .arg = c, .wants = on_wants, .has_room = on_has_room, .places = on_places, .over = on_over
-        };
+        const struct dc_roll_owner owner = { .arg = c,
+                                             .wants = on_wants,
+                                             .has_room = on_has_room,
+                                             .places = on_places,
+                                             .over = on_over };
 
         c->adapter = o->adapter;
         c->intake = intake;

@@ -1,5 +1,6 @@
 /*
- * What it means that Discord closes, as one table. https://docs.discord.com/developers/topics/opcodes-and-status-codes
+ * What it means that Discord closes, as one table.
+ * https://docs.discord.com/developers/topics/opcodes-and-status-codes
  */
 #include <stdio.h>
 #include <string.h>
@@ -36,7 +37,10 @@ const struct dc_close_rule *dc_close_rule(int code)
         return &lost;
 }
 
-/* Privileged intents, and the flags of an application that has them: with a review, or without one while it is small. */
+/*
+ * Privileged intents, and the flags of an application that has them: with a review, or without one
+ * while it is small.
+ */
 /* clang-format off */
 static const struct {
         unsigned intent;
@@ -49,8 +53,12 @@ static const struct {
 };
 /* clang-format on */
 
-/* The names of privileged intents that we ask for and these flags do not grant; how many bytes that are. */
-static size_t name_privileged(const struct dc_gateway_options *o, int64_t flags, char *out, size_t size)
+/*
+ * The names of privileged intents that we ask for and these flags do not grant; how many bytes that
+ * are.
+ */
+static size_t name_privileged(const struct dc_gateway_options *o, int64_t flags, char *out,
+                              size_t size)
 {
         const char *between = "";
         size_t at = 0;
@@ -85,15 +93,15 @@ void dc_close_sentence(const struct dc_gateway_options *o, int code, char *out, 
         case 4014:
                 name_missing(o, names, sizeof(names));
                 snprintf(out, size,
-                         "Discord refuses the %s: switch it on in the developer portal, page Bot, Privileged "
-                         "Gateway Intents (close code 4014)",
+                         "Discord refuses the %s: switch it on in the developer portal, page "
+                         "Bot, Privileged Gateway Intents (close code 4014)",
                          names);
                 break;
         case 4010:
         case 4011:
                 snprintf(out, size, "%s: %s adapters.%.60s.shards%s (close code %d)",
-                         dc_close_rule(code)->what, o->shards ? "set" : "start again, or set", o->name,
-                         o->shards ? " to \"auto\"" : "", code);
+                         dc_close_rule(code)->what, o->shards ? "set" : "start again, or set",
+                         o->name, o->shards ? " to \"auto\"" : "", code);
                 break;
         default:
                 snprintf(out, size, "%s (close code %d)", dc_close_rule(code)->what, code);

@@ -1,6 +1,6 @@
 /*
- * The slash commands, registered with Discord when what was registered last is not what we have: Discord allows 200 creations a day, and shows
- * changes of global ones late.
+ * The slash commands, registered with Discord when what was registered last is not what we have:
+ * Discord allows 200 creations a day, and shows changes of global ones late.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,10 @@
 enum { OPTION_STRING = 3, OPTION_INTEGER = 4, COMMAND_CHAT = 1 };
 enum { IN_GUILDS = 0, IN_DMS = 1 };
 
-/* What they do is decided by dispatch and the road: /ask is a message to the agent, the others are the bot's own. */
+/*
+ * What they do is decided by dispatch and the road: /ask is a message to the agent, the others are
+ * the bot's own.
+ */
 /* clang-format off */
 static const struct command {
         const char *name, *help;
@@ -39,16 +42,16 @@ static const struct command {
 
 static json_t *command_json(const struct command *c)
 {
-        json_t *o = json_pack("{s:s, s:i, s:s, s:[i]}", "name", c->name, "type", COMMAND_CHAT, "description",
-                              c->help, "contexts", IN_DMS);
+        json_t *o = json_pack("{s:s, s:i, s:s, s:[i]}", "name", c->name, "type", COMMAND_CHAT,
+                              "description", c->help, "contexts", IN_DMS);
 
         if (!c->dm_only)
                 json_array_insert_new(json_object_get(o, "contexts"), 0, json_integer(IN_GUILDS));
         if (c->option)
                 json_object_set_new(o, "options",
-                                    json_pack("[{s:i, s:s, s:s, s:b}]", "type", c->option_type, "name",
-                                              c->option, "description", c->option_help, "required",
-                                              c->required));
+                                    json_pack("[{s:i, s:s, s:s, s:b}]", "type", c->option_type,
+                                              "name", c->option, "description", c->option_help,
+                                              "required", c->required));
         return o;
 }
 
@@ -104,7 +107,8 @@ static void on_registered(void *arg, const struct dc_answer *a)
 
                 if (a->status == 0 || a->status == 429 || a->status >= 500)
                         timer_start(r->dc->commands_timer, AGAIN_MS);
-                log_warn("the slash commands could not be registered", LOG_S("adapter", r->dc->adapter->name),
+                log_warn("the slash commands could not be registered",
+                         LOG_S("adapter", r->dc->adapter->name),
                          LOG_S("guild", r->guild ? r->guild : "everywhere"), LOG_S("why", a->why),
                          LOG_S("advice", advice ? advice : ""),
                          LOG_S("next", timer_active(r->dc->commands_timer)
@@ -122,8 +126,8 @@ static void publish_to(struct discord *dc, const char *guild, const json_t *list
         r->dc = dc;
         r->guild = mem_strdup(guild);
         digest_of(dc, list, r->digest);
-        if (strcmp(json_str(dc_memory_get(dc, "commands"), guild ? guild : "everywhere", ""), r->digest) ==
-            0) {
+        if (strcmp(json_str(dc_memory_get(dc, "commands"), guild ? guild : "everywhere", ""),
+                   r->digest) == 0) {
                 free(r->guild);
                 free(r);
                 return;

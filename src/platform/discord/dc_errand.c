@@ -1,4 +1,7 @@
-/* Questions to Discord that belong to nobody in particular: tools, recall, the gateway's own. They end with the adapter. */
+/*
+ * Questions to Discord that belong to nobody in particular: tools, recall, the gateway's own. They
+ * end with the adapter.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,7 +67,8 @@ static void on_got(void *arg, const struct dc_answer *a)
         free(g);
 }
 
-static void get(struct discord *dc, const char *path, enum dc_priority priority, dc_got_fn *done, void *arg)
+static void get(struct discord *dc, const char *path, enum dc_priority priority, dc_got_fn *done,
+                void *arg)
 {
         struct dc_request q = { .method = "GET", .priority = priority, .repeatable = true };
         char ids[DC_ARGS_MAX][DC_ID_SIZE];

@@ -46,7 +46,8 @@ static bool is_self(const struct dc_reading *r, const char *id)
         return id && r->by->self && strcmp(id, r->by->self) == 0;
 }
 
-struct incoming *dc_events_new(struct dc_reading *r, const char *channel, const char *guild, size_t n)
+struct incoming *dc_events_new(struct dc_reading *r, const char *channel, const char *guild,
+                               size_t n)
 {
         struct dc_item *item = r->item;
         struct dc_place place = { .type = -1 }, parent = { .type = -1 };
@@ -78,14 +79,15 @@ struct incoming *dc_events_new(struct dc_reading *r, const char *channel, const 
         return item->events;
 }
 
-void dc_read_person(struct dc_reading *r, const json_t *user, const json_t *member, struct incoming *in)
+void dc_read_person(struct dc_reading *r, const json_t *user, const json_t *member,
+                    struct incoming *in)
 {
         json_t *roles = json_object_get(member, "roles");
 
         in->sender_id = id_of(user, "id");
         in->sender_username = json_str(user, "username", NULL);
-        in->sender_name =
-                json_str(member, "nick", json_str(user, "global_name", json_str(user, "username", NULL)));
+        in->sender_name = json_str(member, "nick",
+                                   json_str(user, "global_name", json_str(user, "username", NULL)));
         in->sender_is_bot = json_flag(user, "bot", false);
         in->is_own = is_self(r, in->sender_id);
         if (json_is_array(roles))
@@ -114,7 +116,8 @@ static void add_files(struct dc_reading *r, const json_t *message)
         size_t i;
 
         json_array_foreach(list, i, file) {
-                const char *url = json_str(file, "url", NULL), *mime = json_str(file, "content_type", NULL);
+                const char *url = json_str(file, "url", NULL),
+                           *mime = json_str(file, "content_type", NULL);
 
                 if (item->attachment_count == FILES_MAX || !url)
                         continue;
@@ -158,7 +161,8 @@ static bool mentions_us(const struct dc_reading *r, const json_t *message, const
         if (!r->by->role_mentions)
                 return false;
         json_array_foreach(roles, i, one)
-                if (json_is_string(one) && dc_cache_has_role(r->by->cache, guild, json_string_value(one)))
+                if (json_is_string(one) &&
+                    dc_cache_has_role(r->by->cache, guild, json_string_value(one)))
                         return true;
         return false;
 }
@@ -178,8 +182,9 @@ static void read_reply(struct dc_reading *r, const json_t *message, struct incom
                 return; /* it is deleted */
         said = json_object();
         json_object_set_new(said, "text", json_string(json_str(to, "content", "")));
-        json_object_set_new(said, "from",
-                            json_string(json_str(author, "global_name", json_str(author, "username", ""))));
+        json_object_set_new(
+                said, "from",
+                json_string(json_str(author, "global_name", json_str(author, "username", ""))));
         dc_note(r, "replyTo", said);
 }
 
@@ -189,8 +194,8 @@ static void read_notes(struct dc_reading *r, const json_t *message)
         size_t i;
 
         json_array_foreach(mentions, i, user)
-                json_array_append_new(list, json_pack("{s:s, s:s}", "id", json_str(user, "id", ""), "name",
-                                                      json_str(user, "username", "")));
+                json_array_append_new(list, json_pack("{s:s, s:s}", "id", json_str(user, "id", ""),
+                                                      "name", json_str(user, "username", "")));
         if (json_array_size(list) > 0)
                 json_object_set(r->item->metadata, "mentions", list);
         json_decref(list);
@@ -279,7 +284,8 @@ static void read_edit(struct dc_reading *r, json_t *d)
 static void read_delete(struct dc_reading *r, json_t *d)
 {
         const char *id = id_of(d, "id");
-        struct incoming *in = id ? dc_events_new(r, id_of(d, "channel_id"), id_of(d, "guild_id"), 1) : NULL;
+        struct incoming *in =
+                id ? dc_events_new(r, id_of(d, "channel_id"), id_of(d, "guild_id"), 1) : NULL;
 
         if (!in) {
                 ignore(r, "it names no message or channel");
@@ -319,9 +325,10 @@ static void read_reaction(struct dc_reading *r, json_t *d, const char *type)
                      *user = json_object_get(member, "user");
         const char *message = id_of(d, "message_id"), *who = id_of(d, "user_id"),
                    *name = json_str(emoji, "name", NULL), *custom = id_of(emoji, "id");
-        struct incoming *in = message && who && (name || custom)
-                                      ? dc_events_new(r, id_of(d, "channel_id"), id_of(d, "guild_id"), 1)
-                                      : NULL;
+        struct incoming *in =
+                message && who && (name || custom)
+                        ? dc_events_new(r, id_of(d, "channel_id"), id_of(d, "guild_id"), 1)
+                        : NULL;
 
         if (!in) {
                 ignore(r, "it names no message, person or emoji");
@@ -334,10 +341,12 @@ static void read_reaction(struct dc_reading *r, json_t *d, const char *type)
         in->id = message;
         in->emoji_custom = custom != NULL;
         in->emoji_name = custom ? name : NULL;
-        in->emoji = custom ? arena_printf(&r->item->arena, "%s:%s", name ? name : "emoji", custom) : name;
+        in->emoji = custom ? arena_printf(&r->item->arena, "%s:%s", name ? name : "emoji", custom)
+                           : name;
         in->is_reply = is_self(r, json_str(d, "message_author_id", NULL));
         in->key = arena_printf(&r->item->arena, "%s:%s:%s:%s:%s:%" PRId64, message, who,
-                               custom ? custom : name, strcmp(type, EVENT_REACTION_RECEIVED) == 0 ? "+" : "-",
+                               custom ? custom : name,
+                               strcmp(type, EVENT_REACTION_RECEIVED) == 0 ? "+" : "-",
                                r->e->session ? r->e->session : "", r->e->seq);
         note_text(r, "messageAuthorId", json_str(d, "message_author_id", NULL));
 }
@@ -357,8 +366,9 @@ static void read_reaction_remove(struct dc_reading *r, json_t *d)
 /* Webhooks are nobody's. */
 static const char *who_said(const json_t *d)
 {
-        return is_said(d) && !json_str(d, "webhook_id", NULL) ? id_of(json_object_get(d, "author"), "id")
-                                                              : NULL;
+        return is_said(d) && !json_str(d, "webhook_id", NULL)
+                       ? id_of(json_object_get(d, "author"), "id")
+                       : NULL;
 }
 
 static const char *who_edited(const json_t *d)

@@ -1,12 +1,15 @@
 /*
  * dc_event: a dispatch of the gateway, or a message read by REST, in the shape all platforms share.
  *
- * Pure: no network, no clock, no disk. One dispatch gives no event (joins, pins, somebody's pictures unfolding), one, or several (a bulk
- * delete). The keys are made so that the same happening told again is the same event:
+ * Pure: no network, no clock, no disk. One dispatch gives no event (joins, pins, somebody's
+ * pictures unfolding), one, or several (a bulk delete). The keys are made so that the same
+ * happening told again is the same event:
  *
  *     a message    its id                     a deletion    its id and "delete"
- *     an edit      its id and time of edit    a reaction    message, person, emoji, + or -, and the session's number of the dispatch:
- *     an interaction    its id                              Discord gives a reaction no time, and one may come back after it went
+ *     an edit      its id and time of edit    a reaction    message, person, emoji, + or -, and the
+ *                  session's number of the dispatch:
+ *     an interaction    its id                              Discord gives a reaction no time, and
+ *                       one may come back after it went
  */
 #ifndef PLATFORM_DISCORD_DC_EVENT_H
 #define PLATFORM_DISCORD_DC_EVENT_H
@@ -19,7 +22,10 @@
 #include "platform/discord/dc_gateway.h"
 #include "road/event.h"
 
-/* Data of a button that begins like this is said by whoever presses it: "say:yes" is the message "yes". */
+/*
+ * Data of a button that begins like this is said by whoever presses it: "say:yes" is the message
+ * "yes".
+ */
 #define DC_SAY "say:"
 
 /* What a reader knows of us and the world. */
@@ -47,11 +53,15 @@ struct dc_item {
         json_t *metadata; /* of every event */
 };
 
-/* The channel or thread it happened in, as Discord names it; NULL: nowhere, or it is of no interest. Borrowed. */
+/*
+ * The channel or thread it happened in, as Discord names it; NULL: nowhere, or it is of no
+ * interest. Borrowed.
+ */
 const char *dc_event_place(const char *type, const json_t *d);
 /*
- * Whose member it should tell and does not: a person's id, borrowed; NULL: it tells, or nobody needs it. Messages read by REST never do. A member of null
- * says that nobody knows: metadata.rolesUnknown.
+ * Whose member it should tell and does not: a person's id, borrowed; NULL: it tells, or nobody
+ * needs it. Messages read by REST never do. A member of null says that nobody knows:
+ * metadata.rolesUnknown.
  */
 const char *dc_event_stranger(const char *type, const json_t *d);
 /* Always fills *out (release it); the dispatch is borrowed and its d must outlive it. */
@@ -66,8 +76,10 @@ struct dc_reading {
         const struct dc_dispatch *e;
 };
 /* Room for n events, all in this place. NULL when the place makes no sense. */
-struct incoming *dc_events_new(struct dc_reading *r, const char *channel, const char *guild, size_t n);
-void dc_read_person(struct dc_reading *r, const json_t *user, const json_t *member, struct incoming *in);
+struct incoming *dc_events_new(struct dc_reading *r, const char *channel, const char *guild,
+                               size_t n);
+void dc_read_person(struct dc_reading *r, const json_t *user, const json_t *member,
+                    struct incoming *in);
 void dc_note(struct dc_reading *r, const char *key, json_t *value);
 /* dc_interaction.c */
 void dc_read_interaction(struct dc_reading *r, json_t *d);

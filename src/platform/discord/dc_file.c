@@ -33,8 +33,8 @@ static void put(struct dc_file *f, const char *text, uint64_t version)
         pthread_mutex_lock(&f->lock);
         if (version > f->written) {
                 if (file_replace(f->path, text) < 0)
-                        log_warn("cannot keep what should survive a restart", LOG_S("file", f->path),
-                                 LOG_S("why", strerror(errno)));
+                        log_warn("cannot keep what should survive a restart",
+                                 LOG_S("file", f->path), LOG_S("why", strerror(errno)));
                 f->written = version;
         }
         pthread_mutex_unlock(&f->lock);
@@ -102,8 +102,8 @@ void dc_file_changed(struct dc_file *f, bool now)
 
 /* ---- life ---- */
 
-struct dc_file *dc_file_new(struct loop *l, const char *path, int64_t delay_ms, dc_file_text_fn *text,
-                            void *arg)
+struct dc_file *dc_file_new(struct loop *l, const char *path, int64_t delay_ms,
+                            dc_file_text_fn *text, void *arg)
 {
         struct dc_file *f = mem_zalloc(sizeof(*f));
 
@@ -125,7 +125,8 @@ void dc_file_close(struct dc_file *f)
         if (!f)
                 return;
         timer_free(f->timer);
-        if (f->dirty || f->refs > 1) { /* a writing under way comes too late for whoever reads next */
+        /* a writing under way comes too late for whoever reads next */
+        if (f->dirty || f->refs > 1) {
                 text = f->text(f->arg);
                 put(f, text, ++f->version);
                 wipe(text);

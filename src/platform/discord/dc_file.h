@@ -1,7 +1,9 @@
 /*
- * dc_file: a small file that follows something in memory, so that a crash loses at most the last moment of it.
+ * dc_file: a small file that follows something in memory, so that a crash loses at most the last
+ * moment of it.
  *
- * Written on a pool thread, as a whole and in one step; an older text never replaces a newer one. A failure is logged, and the next change tries again.
+ * Written on a pool thread, as a whole and in one step; an older text never replaces a newer one. A
+ * failure is logged, and the next change tries again.
  */
 #ifndef PLATFORM_DISCORD_DC_FILE_H
 #define PLATFORM_DISCORD_DC_FILE_H
@@ -18,8 +20,8 @@ struct dc_file;
 typedef char *dc_file_text_fn(void *arg);
 
 /* The path is copied. delay_ms: how late it may be. */
-struct dc_file *dc_file_new(struct loop *l, const char *path, int64_t delay_ms, dc_file_text_fn *text,
-                            void *arg);
+struct dc_file *dc_file_new(struct loop *l, const char *path, int64_t delay_ms,
+                            dc_file_text_fn *text, void *arg);
 /* It is not up to date any more; now: no delay this time. NULL is fine. */
 void dc_file_changed(struct dc_file *f, bool now);
 /* Writes what is still to be written; blocks. NULL is fine. */

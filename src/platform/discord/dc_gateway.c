@@ -49,7 +49,8 @@ static bool all_up(const struct dc_gateway *g)
         return g->count > 0;
 }
 
-void dc_gateway_shard_up(struct dc_gateway *g, const struct dc_gateway_ready *ready, int64_t since_ms)
+void dc_gateway_shard_up(struct dc_gateway *g, const struct dc_gateway_ready *ready,
+                         int64_t since_ms)
 {
         g->refs++;
         g->on.ready(g->arg, ready);
@@ -162,7 +163,8 @@ static void grant(struct dc_gateway *g, unsigned i)
         struct dc_shard *s = g->waiting[i];
 
         turn_of(g, s)->holder = s;
-        memmove(&g->waiting[i], &g->waiting[i + 1], (g->waiting_count - i - 1) * sizeof(*g->waiting));
+        memmove(&g->waiting[i], &g->waiting[i + 1],
+                (g->waiting_count - i - 1) * sizeof(*g->waiting));
         g->waiting_count--;
         g->remaining--;
         dc_shard_identify(s);
@@ -230,7 +232,9 @@ static void take_answer(struct dc_gateway *g, const json_t *body)
         g->asked_ms = now;
         g->failures = 0;
         if (g->count == 0) {
-                g->concurrency = (unsigned)(at_once < 1 ? 1 : at_once > SHARDS_MAX ? SHARDS_MAX : at_once);
+                g->concurrency = (unsigned)(at_once < 1            ? 1
+                                            : at_once > SHARDS_MAX ? SHARDS_MAX
+                                                                   : at_once);
                 make_shards(g, json_int(body, "shards", 1));
         }
         want_pump(g);
@@ -314,7 +318,10 @@ static void on_given_back(void *arg)
         (void)arg;
 }
 
-/* A guild of some megabytes is ten times as large while it is looked at, and afterwards nobody needs that any more. */
+/*
+ * A guild of some megabytes is ten times as large while it is looked at, and afterwards nobody
+ * needs that any more.
+ */
 static void on_tidy(void *arg)
 {
         struct dc_gateway *g = arg;
@@ -392,7 +399,8 @@ void dc_gateway_committed(struct dc_gateway *g, uint64_t ticket)
         uint64_t shard = ticket >> DC_TICKET_SHARD;
 
         if (shard < g->count)
-                dc_shard_committed(g->shards[shard], ticket & ((UINT64_C(1) << DC_TICKET_SHARD) - 1));
+                dc_shard_committed(g->shards[shard],
+                                   ticket & ((UINT64_C(1) << DC_TICKET_SHARD) - 1));
 }
 
 void dc_gateway_caught_up(struct dc_gateway *g, unsigned shard)

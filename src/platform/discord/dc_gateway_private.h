@@ -39,14 +39,16 @@ void dc_close_sentence(const struct dc_gateway_options *o, int code, char *out, 
 /*
  * What RESUME needs, and what has to be read back when that does not help. Empty: id NULL.
  *
- * Times are Discord's, taken from the ids of messages, as far as there were any: our own clock may jump.
+ * Times are Discord's, taken from the ids of messages, as far as there were any: our own clock may
+ * jump.
  */
 struct dc_session {
         char *id, *resume_url;
-        int64_t seq;        /* everything up to here is committed */
-        int64_t seen_ms;    /* nothing is missing up to then; 0: never was there a session */
-        bool seen_message;  /* seen_ms is the time of a message */
-        int64_t missing_ms; /* an earlier session was lost then, and reading back has not ended; 0: it has */
+        int64_t seq;       /* everything up to here is committed */
+        int64_t seen_ms;   /* nothing is missing up to then; 0: never was there a session */
+        bool seen_message; /* seen_ms is the time of a message */
+        /* an earlier session was lost then, and reading back has not ended; 0: it has */
+        int64_t missing_ms;
         char *user_id, *username, *application_id;
 };
 void dc_session_release(struct dc_session *s);
@@ -54,10 +56,16 @@ void dc_session_release(struct dc_session *s);
 void dc_session_forget(struct dc_session *s);
 
 struct dc_session_file;
-/* Reads what is there, if it belongs to this bot, these intents and this number of shards. dir NULL: nothing is kept. */
-struct dc_session_file *dc_session_open(const struct dc_gateway_options *o, unsigned shard, unsigned shards,
-                                        struct dc_session *out);
-/* Soon, at most once in save_ms, on a worker thread, as it is then; another session at once. It must live until dc_session_close. */
+/*
+ * Reads what is there, if it belongs to this bot, these intents and this number of shards. dir
+ * NULL: nothing is kept.
+ */
+struct dc_session_file *dc_session_open(const struct dc_gateway_options *o, unsigned shard,
+                                        unsigned shards, struct dc_session *out);
+/*
+ * Soon, at most once in save_ms, on a worker thread, as it is then; another session at once. It
+ * must live until dc_session_close.
+ */
 void dc_session_save(struct dc_session_file *f, const struct dc_session *s);
 /* Writes what is still to be written; blocks. NULL is fine. */
 void dc_session_close(struct dc_session_file *f);
@@ -65,13 +73,15 @@ void dc_session_close(struct dc_session_file *f);
 /* ---- dc_frame.c ---- */
 
 /*
- * The frames of one connection on their way to JSON. Large ones are parsed on a pool thread; the order stays, and nothing more is read meanwhile.
+ * The frames of one connection on their way to JSON. Large ones are parsed on a pool thread; the
+ * order stays, and nothing more is read meanwhile.
  */
 struct dc_frames;
 struct dc_frames_handlers {
         void (*payload)(void *arg, json_t *payload); /* an object; borrowed */
         void (*busy)(void *arg, bool busy);          /* stop reading, go on reading */
-        void (*failed)(void *arg, const char *why); /* not to be read; the connection is of no use any more */
+        /* not to be read; the connection is of no use any more */
+        void (*failed)(void *arg, const char *why);
 };
 struct dc_frames *dc_frames_new(struct loop *l, const char *compress,
                                 const struct dc_frames_handlers *handlers, void *arg);
@@ -88,7 +98,10 @@ struct dc_passed {
         bool begins;        /* the first of a new session */
 };
 
-/* Dispatches in their order, from being handed over until they and all before them are committed. Zeroed is empty. */
+/*
+ * Dispatches in their order, from being handed over until they and all before them are committed.
+ * Zeroed is empty.
+ */
 struct dc_pending {
         struct dc_pending_entry *ring;
         size_t cap, count;
@@ -105,7 +118,10 @@ bool dc_pending_take(struct dc_pending *p, struct dc_passed *what);
 
 /* ---- dc_progress.c ---- */
 
-/* How far a shard has come: what of its session was received, and what of that is committed. Zeroed before dc_progress_open. */
+/*
+ * How far a shard has come: what of its session was received, and what of that is committed. Zeroed
+ * before dc_progress_open.
+ */
 struct dc_progress {
         char *session_id, *resume_url; /* of the session we are in; NULL: none */
         int64_t seq;                   /* received */
@@ -122,12 +138,17 @@ void dc_progress_open(struct dc_progress *p, const struct dc_gateway_options *o,
 void dc_progress_release(struct dc_progress *p);
 /* The session cannot be resumed; what is missing since is still known. */
 void dc_progress_drop(struct dc_progress *p);
-/* READY has named a session. Returns since when something may be missing; 0: there was none before. */
-int64_t dc_progress_begin(struct dc_progress *p, const char *id, const char *resume_url, const json_t *ready,
-                          int64_t seq);
+/*
+ * READY has named a session. Returns since when something may be missing; 0: there was none before.
+ */
+int64_t dc_progress_begin(struct dc_progress *p, const char *id, const char *resume_url,
+                          const json_t *ready, int64_t seq);
 /* A dispatch has come; returns its number. */
 uint64_t dc_progress_received(struct dc_progress *p, const struct dc_passed *what);
-/* The one of this number is committed, in any order. wall_ms: nothing is missing up to now if nothing else waits; 0: nobody knows. */
+/*
+ * The one of this number is committed, in any order. wall_ms: nothing is missing up to now if
+ * nothing else waits; 0: nobody knows.
+ */
 void dc_progress_committed(struct dc_progress *p, uint64_t number, int64_t wall_ms);
 /* Discord has answered a heartbeat: the same. */
 void dc_progress_alive(struct dc_progress *p, int64_t wall_ms);
@@ -151,8 +172,8 @@ struct dc_link_handlers {
         void (*closed)(void *arg, const struct websocket_end *end);
 };
 /* base: without its query. The handlers must live as long. */
-struct dc_link *dc_link_open(struct dc_gateway *g, const char *base, const struct dc_link_handlers *handlers,
-                             void *arg);
+struct dc_link *dc_link_open(struct dc_gateway *g, const char *base,
+                             const struct dc_link_handlers *handlers, void *arg);
 /* No handler follows. NULL is fine. */
 void dc_link_free(struct dc_link *l);
 /* With a code that leaves the session alive; `closed` follows. */
@@ -185,8 +206,10 @@ enum {
 
 /* What we say to the gateway. seq -1: nothing was told yet. */
 void dc_say_heartbeat(struct buf *out, int64_t seq);
-void dc_say_identify(struct buf *out, const struct dc_gateway_options *o, unsigned shard, unsigned shards);
-void dc_say_resume(struct buf *out, const struct dc_gateway_options *o, const char *session, int64_t seq);
+void dc_say_identify(struct buf *out, const struct dc_gateway_options *o, unsigned shard,
+                     unsigned shards);
+void dc_say_resume(struct buf *out, const struct dc_gateway_options *o, const char *session,
+                   int64_t seq);
 
 /* ---- dc_shard.c ---- */
 
@@ -252,7 +275,8 @@ void dc_gateway_want_turn(struct dc_gateway *g, struct dc_shard *s);
 /* The turn is over: IDENTIFY was sent, or it came to nothing. Harmless when it had none. */
 void dc_gateway_turn_over(struct dc_gateway *g, struct dc_shard *s, bool identified);
 /* since_ms: of the gap, unless it was resumed. */
-void dc_gateway_shard_up(struct dc_gateway *g, const struct dc_gateway_ready *ready, int64_t since_ms);
+void dc_gateway_shard_up(struct dc_gateway *g, const struct dc_gateway_ready *ready,
+                         int64_t since_ms);
 void dc_gateway_shard_lost(struct dc_gateway *g, const char *why);
 void dc_gateway_stop(struct dc_gateway *g, bool bad_token, const char *why);
 /* A large payload was read: what it needed is given back when no more of them come. */

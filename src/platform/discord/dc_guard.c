@@ -45,7 +45,7 @@ void dc_guard_count(struct dc_guard *g, int64_t now_ms)
         if (g->sum < g->max || g->closed)
                 return;
         g->closed = true;
-        log_error("Discord has refused so many calls that it would soon ban our address; nothing is sent "
-                  "until fewer than the limit lie within ten minutes",
+        log_error("Discord has refused so many calls that it would soon ban our address; nothing "
+                  "is sent until fewer than the limit lie within ten minutes",
                   LOG_S("adapter", g->name), LOG_I("refused", g->sum), LOG_I("limit", g->max));
 }

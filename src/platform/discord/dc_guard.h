@@ -1,8 +1,9 @@
 /*
- * dc_guard: answers for which Discord bans an address: 401, 403 and 429, ten thousand within ten minutes.
+ * dc_guard: answers for which Discord bans an address: 401, 403 and 429, ten thousand within ten
+ * minutes.
  *
- * They are counted by the minute; long before there are so many the guard closes, and opens again when the oldest have aged. Pure arithmetic over a
- * clock the caller passes in.
+ * They are counted by the minute; long before there are so many the guard closes, and opens again
+ * when the oldest have aged. Pure arithmetic over a clock the caller passes in.
  */
 #ifndef PLATFORM_DISCORD_DC_GUARD_H
 #define PLATFORM_DISCORD_DC_GUARD_H

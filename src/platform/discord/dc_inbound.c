@@ -40,7 +40,8 @@ static void on_ask(void *arg)
 
 static bool is_completion(const struct dc_dispatch *e)
 {
-        return strcmp(e->type, "INTERACTION_CREATE") == 0 && json_int(e->d, "type", 0) == AUTOCOMPLETE;
+        return strcmp(e->type, "INTERACTION_CREATE") == 0 &&
+               json_int(e->d, "type", 0) == AUTOCOMPLETE;
 }
 
 static void on_event(void *arg, const struct dc_dispatch *e)
@@ -115,9 +116,9 @@ static void on_stopped(void *arg, bool bad_token, const char *why)
 
         if (bad_token) {
                 snprintf(text, sizeof(text),
-                         "Discord does not know this bot token: put the one of the developer portal (Bot, "
-                         "Reset Token) "
-                         "into adapters.%.60s.botToken or DISCORD_BOT_TOKEN",
+                         "Discord does not know this bot token: put the one of the developer "
+                         "portal (Bot, Reset Token) into adapters.%.60s.botToken or "
+                         "DISCORD_BOT_TOKEN",
                          in->adapter->name);
                 why = text;
         }
@@ -151,7 +152,8 @@ static struct dc_gateway *open_gateway(struct dc_inbound *in, const struct dc_in
         return dc_gateway_new(&options, &handlers, in);
 }
 
-struct dc_inbound *dc_inbound_new(const struct dc_inbound_options *o, const struct dc_inbound_hooks *hooks)
+struct dc_inbound *dc_inbound_new(const struct dc_inbound_options *o,
+                                  const struct dc_inbound_hooks *hooks)
 {
         struct dc_inbound *in = mem_zalloc(sizeof(*in));
 

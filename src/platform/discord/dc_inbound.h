@@ -1,8 +1,10 @@
 /*
- * dc_inbound: everything that comes from Discord, on its way to the inbox. What discord.c has to know of it is this header.
+ * dc_inbound: everything that comes from Discord, on its way to the inbox. What discord.c has to
+ * know of it is this header.
  *
  *     dc_inbound.c      introduces the gateway to the intake
- *     dc_intake.c       events in order, each committed before the gateway may forget it; files are fetched before
+ *     dc_intake.c       events in order, each committed before the gateway may forget it; files are
+ *                       fetched before
  *     dc_where.c        what kind of place it is, asked when nobody has told
  *     dc_members.c      who somebody is there, asked when what happened does not tell
  *     dc_event.c        a dispatch in the shape all platforms share (pure)
@@ -30,7 +32,10 @@ struct dc_inbound;
 /* The answer to a GET: status 0 when none came; body NULL when it was no JSON. All borrowed. */
 typedef void dc_got_fn(void *arg, int status, json_t *body, const char *why);
 
-/* Waits of reading back, in milliseconds; 0 stands for what is in the comment. Tests make them short. */
+/*
+ * Waits of reading back, in milliseconds; 0 stands for what is in the comment. Tests make them
+ * short.
+ */
 struct dc_catchup_times {
         int64_t wait_ms;  /* 250: after Discord could not answer; doubles */
         int64_t done_ms;  /* 3000: after the last sign of something to read, it has ended */
@@ -55,7 +60,10 @@ struct dc_inbound_options {
 
 struct dc_inbound_hooks {
         void *ctx;
-        /* GETs a path below the API's base ("/channels/1/messages?after=2"). One call of done, later, or none after dc_inbound_free. */
+        /*
+         * GETs a path below the API's base ("/channels/1/messages?after=2"). One call of done,
+         * later, or none after dc_inbound_free.
+         */
         void (*get)(void *ctx, const char *path, dc_got_fn *done, void *arg);
         /* The same for what may be late: it leaves the limits to what people wait for. */
         void (*get_later)(void *ctx, const char *path, dc_got_fn *done, void *arg);
@@ -64,13 +72,16 @@ struct dc_inbound_hooks {
         void (*lost)(void *ctx, const char *why);
         void (*stopped)(void *ctx, const char *why);
         /*
-         * An interaction is stored: acknowledge it now, deferring (type 5 for commands, 6 for components). `interaction` is what Discord sent,
-         * with id, token, type; borrowed. Answers to it carry metadata.interaction of the event.
+         * An interaction is stored: acknowledge it now, deferring (type 5 for commands, 6 for
+         * components). `interaction` is what Discord sent, with id, token, type; borrowed. Answers
+         * to it carry metadata.interaction of the event.
          */
         void (*stored)(void *ctx, const json_t *interaction);
         /* Somebody has written to us in this DM channel. NULL: nobody wants to know. */
         void (*dm)(void *ctx, const char *user, const char *channel);
-        /* A message of the bot itself, as Discord tells it; borrowed. NULL: nobody wants to know. */
+        /*
+         * A message of the bot itself, as Discord tells it; borrowed. NULL: nobody wants to know.
+         */
         void (*own)(void *ctx, const json_t *message);
         /* Autocompletion: answered by the owner at once; nothing is stored. NULL: left alone. */
         void (*complete)(void *ctx, const json_t *interaction);
@@ -81,7 +92,10 @@ struct dc_inbound *dc_inbound_new(const struct dc_inbound_options *options,
 /* Late answers find nobody. NULL is fine. */
 void dc_inbound_free(struct dc_inbound *in);
 
-/* An interaction that came by the signed HTTP endpoint, already verified. stored(arg, true) after the commit, or false. Borrowed. */
+/*
+ * An interaction that came by the signed HTTP endpoint, already verified. stored(arg, true) after
+ * the commit, or false. Borrowed.
+ */
 void dc_inbound_interaction(struct dc_inbound *in, const json_t *interaction,
                             void (*stored)(void *arg, bool ok), void *arg);
 
@@ -93,7 +107,10 @@ struct dc_place {
 };
 /* False when we have not been told of it. */
 bool dc_inbound_place(const struct dc_inbound *in, const char *channel, struct dc_place *out);
-/* The id of somebody whose user name this is (they are unique), as far as we have met them; NULL: not known. Borrowed as above. */
+/*
+ * The id of somebody whose user name this is (they are unique), as far as we have met them; NULL:
+ * not known. Borrowed as above.
+ */
 const char *dc_inbound_user_named(const struct dc_inbound *in, const char *username);
 void dc_inbound_stats(const struct dc_inbound *in, struct dc_gateway_stats *out);
 

@@ -77,8 +77,8 @@ static void on_member(void *arg, const char *path, json_t *member);
 
 /* ---- life ---- */
 
-struct dc_intake *dc_intake_new(const struct dc_inbound_options *o, const struct dc_inbound_hooks *hooks,
-                                struct dc_cache *cache)
+struct dc_intake *dc_intake_new(const struct dc_inbound_options *o,
+                                const struct dc_inbound_hooks *hooks, struct dc_cache *cache)
 {
         struct dc_intake *in = mem_zalloc(sizeof(*in));
 
@@ -90,8 +90,9 @@ struct dc_intake *dc_intake_new(const struct dc_inbound_options *o, const struct
         in->where = dc_where_new(o, hooks, cache, on_where, in);
         in->members = dc_members_new(o, hooks, on_member, in);
         map_init(&in->holds);
-        in->fetches =
-                (struct fetches){ .adapter = o->adapter, .from = "Discord", .max_bytes = o->media_max_bytes };
+        in->fetches = (struct fetches){ .adapter = o->adapter,
+                                        .from = "Discord",
+                                        .max_bytes = o->media_max_bytes };
         fetches_init(&in->fetches);
         return in;
 }
@@ -201,8 +202,9 @@ static void refused(struct work *w, const char *why)
         int64_t wait = again_ms(in->refusals);
 
         if (in->refusals++ == 0)
-                log_warn("the inbox takes nothing at the moment; what Discord told is offered again",
-                         LOG_S("adapter", in->adapter->name), LOG_S("why", why));
+                log_warn(
+                        "the inbox takes nothing at the moment; what Discord told is offered again",
+                        LOG_S("adapter", in->adapter->name), LOG_S("why", why));
         if (w->stored) {
                 finish(w, false);
                 return;
@@ -276,7 +278,10 @@ static void store(struct work *w)
         free(metadata);
 }
 
-/* Does something earlier of the same place still wait? A command cannot: it must be acknowledged within three seconds. */
+/*
+ * Does something earlier of the same place still wait? A command cannot: it must be acknowledged
+ * within three seconds.
+ */
 static bool is_behind(const struct work *w)
 {
         const struct work *p;
@@ -365,7 +370,10 @@ static void fetch(struct work *w, size_t i)
         w->wants[i].fetch = fetch_start(&w->in->fetches, &order, on_fetched, &w->wants[i]);
 }
 
-/* Place and person are known, as far as they can be. False: there was nothing in it, and the work is gone. */
+/*
+ * Place and person are known, as far as they can be. False: there was nothing in it, and the work
+ * is gone.
+ */
 static bool read_it(struct work *w)
 {
         struct dc_intake *in = w->in;
@@ -394,10 +402,14 @@ static bool read_it(struct work *w)
 
 /* ---- who? ---- */
 
-/* Where Discord has the member that should be told here and is not; NULL: nothing is missing. To be freed. */
+/*
+ * Where Discord has the member that should be told here and is not; NULL: nothing is missing. To be
+ * freed.
+ */
 static char *path_of_stranger(const struct work *w)
 {
-        const char *user = dc_event_stranger(w->e.type, w->e.d), *guild = json_str(w->e.d, "guild_id", NULL);
+        const char *user = dc_event_stranger(w->e.type, w->e.d),
+                   *guild = json_str(w->e.d, "guild_id", NULL);
         struct dc_place place = { .type = -1 };
 
         if (!user || (w->in->self && strcmp(user, w->in->self) == 0))
@@ -485,7 +497,8 @@ static void prepare(struct work *w)
 
         if (is_interaction(w))
                 learn_channel(w->in, w->e.d);
-        w->placed = !guild || dc_where_knows(w->in->where, w->place, is_interaction(w) ? NULL : guild);
+        w->placed =
+                !guild || dc_where_knows(w->in->where, w->place, is_interaction(w) ? NULL : guild);
         if (!w->placed)
                 dc_where_ask(w->in->where, w->place, guild);
         else if (meet(w) && w->state == WORK_READY)
@@ -527,7 +540,8 @@ void dc_intake_event(struct dc_intake *in, const struct dc_dispatch *e)
 void dc_intake_interaction(struct dc_intake *in, const json_t *interaction,
                            void (*stored)(void *arg, bool ok), void *arg)
 {
-        const struct dc_dispatch e = { .type = "INTERACTION_CREATE", .d = (json_t *)(uintptr_t)interaction };
+        const struct dc_dispatch e = { .type = "INTERACTION_CREATE",
+                                       .d = (json_t *)(uintptr_t)interaction };
         const char *place = dc_event_place(e.type, interaction);
         struct work *w;
 
@@ -589,7 +603,8 @@ void dc_intake_missed(struct dc_intake *in, const char *place, json_t *message)
                 TAILQ_INSERT_BEFORE(before, w, next);
         else
                 TAILQ_INSERT_TAIL(&in->window, w, next);
-        w->placed = dc_where_knows(in->where, place, NULL); /* whether this is a DM is not in the message */
+        /* whether this is a DM is not in the message */
+        w->placed = dc_where_knows(in->where, place, NULL);
         if (!w->placed)
                 dc_where_ask(in->where, place, NULL);
         else if (meet(w))

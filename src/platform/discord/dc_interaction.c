@@ -1,5 +1,6 @@
 /*
- * Slash commands, buttons, menus and forms as messages of whoever used them. Their token is a secret and stays out of the event.
+ * Slash commands, buttons, menus and forms as messages of whoever used them. Their token is a
+ * secret and stays out of the event.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -55,14 +56,20 @@ static void add_target(struct buf *out, const json_t *data)
         const char *target = json_str(data, "target_id", "");
 
         if (json_int(data, "type", 1) == COMMAND_MESSAGE)
-                add_value(out, json_object_get(json_object_get(json_object_get(resolved, "messages"), target),
-                                               "content"));
+                add_value(out,
+                          json_object_get(
+                                  json_object_get(json_object_get(resolved, "messages"), target),
+                                  "content"));
         else if (json_int(data, "type", 1) == COMMAND_USER)
-                add_value(out, json_object_get(json_object_get(json_object_get(resolved, "users"), target),
-                                               "username"));
+                add_value(out, json_object_get(
+                                       json_object_get(json_object_get(resolved, "users"), target),
+                                       "username"));
 }
 
-/* /ask is a message to the agent; every other command keeps its name, so that it can be told from one. */
+/*
+ * /ask is a message to the agent; every other command keeps its name, so that it can be told from
+ * one.
+ */
 static const char *say_command(struct arena *a, const json_t *data)
 {
         const char *name = json_str(data, "name", ""), *text;
@@ -101,7 +108,8 @@ static const char *say_form(struct arena *a, const json_t *data)
 
 static void note_interaction(struct dc_reading *r, const json_t *d, const json_t *data)
 {
-        static const char *const copied[] = { "name", "custom_id", "values", "target_id", "options" };
+        static const char *const copied[] = { "name", "custom_id", "values", "target_id",
+                                              "options" };
         static const char *const names[] = { "name", "customId", "values", "targetId", "options" };
         json_t *o = json_pack("{s:s, s:I}", "id", json_str(d, "id", ""), "type",
                               (json_int_t)json_int(d, "type", 0));
@@ -115,8 +123,11 @@ static void note_interaction(struct dc_reading *r, const json_t *d, const json_t
         dc_note(r, "interaction", o);
 }
 
-/* A button that says something is a message; other data is an event for rules and other software. */
-static void read_component(struct dc_reading *r, const json_t *d, const json_t *data, struct incoming *in)
+/*
+ * A button that says something is a message; other data is an event for rules and other software.
+ */
+static void read_component(struct dc_reading *r, const json_t *d, const json_t *data,
+                           struct incoming *in)
 {
         const char *said = json_str(data, "custom_id", ""),
                    *message = json_str(json_object_get(d, "message"), "id", NULL),

@@ -37,8 +37,8 @@ void dc_limits_release(struct dc_limits *l)
 /* Nothing is known of it that a fresh one would not know soon. */
 static bool is_idle(const struct dc_bucket *b, int64_t now_ms)
 {
-        return b->flying == 0 && b->waiting == 0 && b->reset_ms <= now_ms && b->closed_ms <= now_ms &&
-               b->denied_ms <= now_ms;
+        return b->flying == 0 && b->waiting == 0 && b->reset_ms <= now_ms &&
+               b->closed_ms <= now_ms && b->denied_ms <= now_ms;
 }
 
 /* Interaction tokens come and go: what is idle is forgotten when there are many. */

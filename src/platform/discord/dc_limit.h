@@ -1,8 +1,9 @@
 /*
  * dc_limit: how many calls Discord permits now, as far as its answers have told.
  *
- * Pure arithmetic over a clock the caller passes in. A bucket is named by Discord's hash and the top-level id of the path; before a route's first answer
- * the hash is unknown, and the route stands for it. Calls that wait hang at their bucket; who may go is decided by dc_rest.c.
+ * Pure arithmetic over a clock the caller passes in. A bucket is named by Discord's hash and the
+ * top-level id of the path; before a route's first answer the hash is unknown, and the route stands
+ * for it. Calls that wait hang at their bucket; who may go is decided by dc_rest.c.
  */
 #ifndef PLATFORM_DISCORD_DC_LIMIT_H
 #define PLATFORM_DISCORD_DC_LIMIT_H
@@ -20,10 +21,12 @@ struct dc_bucket {
         char *key;
         bool told;                /* an answer has come: the numbers below mean something */
         int64_t limit, remaining; /* limit 0: this route has none */
-        int64_t window;    /* X-RateLimit-Reset in ms, names the window the numbers are of; 0: not told */
+        /* X-RateLimit-Reset in ms, names the window the numbers are of; 0: not told */
+        int64_t window;
         int64_t reset_ms;  /* when the window ends, our clock */
         int64_t closed_ms; /* a 429: nothing goes before */
-        int64_t denied_ms; /* we may not do this here: unimportant calls are not even tried before */
+        /* we may not do this here: unimportant calls are not even tried before */
+        int64_t denied_ms;
         int denied_code;
         unsigned flying;
         unsigned waiting;
@@ -51,15 +54,18 @@ void dc_limits_release(struct dc_limits *l);
 struct dc_bucket *dc_limits_bucket(struct dc_limits *l, const char *method, const char *route,
                                    const char *major, int64_t now_ms);
 /*
- * An answer of this route told its bucket: returns the one it is from now on. When that is another, the caller moves what waits there and then
- * calls dc_limits_drop for the old one.
+ * An answer of this route told its bucket: returns the one it is from now on. When that is another,
+ * the caller moves what waits there and then calls dc_limits_drop for the old one.
  */
 struct dc_bucket *dc_limits_learn(struct dc_limits *l, struct dc_bucket *b, const char *method,
                                   const char *route, const char *major, const char *hash);
 /* Frees a bucket nobody uses; does nothing while calls fly or wait. */
 void dc_limits_drop(struct dc_limits *l, struct dc_bucket *b);
 
-/* 0: one may go now; > 0: ask again in so many ms; -1: when a call that is flying has been answered. */
+/*
+ * 0: one may go now; > 0: ask again in so many ms; -1: when a call that is flying has been
+ * answered.
+ */
 int64_t dc_bucket_wait(const struct dc_bucket *b, int64_t now_ms);
 void dc_bucket_told(struct dc_bucket *b, const struct dc_told *told, int64_t now_ms);
 /* Nothing goes for so long. The later end wins. */

@@ -1,5 +1,6 @@
 /*
- * One connection to the gateway: a WebSocket, its frames as JSON, the heartbeat, and how much may be sent.
+ * One connection to the gateway: a WebSocket, its frames as JSON, the heartbeat, and how much may
+ * be sent.
  *
  * It dies once and is never mended: whoever has it makes another one.
  */
@@ -181,12 +182,13 @@ static char *full_url(const char *base, const char *compress)
         bool squeezed = compress && strcmp(compress, "none") != 0;
         size_t n = strlen(base);
 
-        return mem_printf("%s%s?v=%d&encoding=json%s%s", base, n > 0 && base[n - 1] == '/' ? "" : "/",
-                          API_VERSION, squeezed ? "&compress=" : "", squeezed ? compress : "");
+        return mem_printf("%s%s?v=%d&encoding=json%s%s", base,
+                          n > 0 && base[n - 1] == '/' ? "" : "/", API_VERSION,
+                          squeezed ? "&compress=" : "", squeezed ? compress : "");
 }
 
-struct dc_link *dc_link_open(struct dc_gateway *g, const char *base, const struct dc_link_handlers *handlers,
-                             void *arg)
+struct dc_link *dc_link_open(struct dc_gateway *g, const char *base,
+                             const struct dc_link_handlers *handlers, void *arg)
 {
         static const struct websocket_handlers on_socket = { .on_open = on_open,
                                                              .on_message = on_message,
@@ -204,11 +206,12 @@ struct dc_link *dc_link_open(struct dc_gateway *g, const char *base, const struc
         l->beat_ms = l->ping_ms = -1;
         l->beat = timer_new(g->o.loop, on_beat, l);
         l->frames = dc_frames_new(g->o.loop, g->o.compress, &on_frames, l);
-        l->ws = websocket_open(
-                g->o.loop, g->o.http,
-                &(struct websocket_options){
-                        .url = url, .headers = headers, .close_ms = CLOSE_MS, .max_message = MESSAGE_MAX },
-                &on_socket, l);
+        l->ws = websocket_open(g->o.loop, g->o.http,
+                               &(struct websocket_options){ .url = url,
+                                                            .headers = headers,
+                                                            .close_ms = CLOSE_MS,
+                                                            .max_message = MESSAGE_MAX },
+                               &on_socket, l);
         free(url);
         return l;
 }

@@ -22,8 +22,8 @@ static struct discord *discord_of(const struct dc_send *s)
 
 /* ---- the parts of a call ---- */
 
-static void set_call(struct dc_send *s, const char *method, const char *route, const char *a, const char *b,
-                     const char *c)
+static void set_call(struct dc_send *s, const char *method, const char *route, const char *a,
+                     const char *b, const char *c)
 {
         const char *const args[DC_ARGS_MAX] = { a, b, c };
 
@@ -41,7 +41,8 @@ static int take_message_id(struct dc_send *s, const struct delivery *d, struct e
         const char *id = d->target ? d->target : json_str(s->payload, "messageId", NULL);
 
         if (!dc_is_id(id))
-                return error_set(err, ERR_INVALID, "'%.40s' is no id of a Discord message", id ? id : "");
+                return error_set(err, ERR_INVALID, "'%.40s' is no id of a Discord message",
+                                 id ? id : "");
         s->message = mem_strdup(id);
         return 0;
 }
@@ -72,15 +73,17 @@ static json_t *button(const json_t *wanted, struct error *err)
 
         if (url ? strlen(url) > 512
                 : strlen(data) < 1 || utf8_length(data, strlen(data), UTF8_CODE_POINTS) > 100) {
-                error_set(err, ERR_INVALID,
-                          "button '%.40s' needs data of 1 to 100 characters or a URL of at most 512", text);
+                error_set(
+                        err, ERR_INVALID,
+                        "button '%.40s' needs data of 1 to 100 characters or a URL of at most 512",
+                        text);
                 return NULL;
         }
         if (url)
-                return json_pack("{s:i, s:i, s:s%, s:s}", "type", 2, "style", 5, "label", text, label, "url",
-                                 url);
-        return json_pack("{s:i, s:i, s:s%, s:s}", "type", 2, "style", 1, "label", text, label, "custom_id",
-                         data);
+                return json_pack("{s:i, s:i, s:s%, s:s}", "type", 2, "style", 5, "label", text,
+                                 label, "url", url);
+        return json_pack("{s:i, s:i, s:s%, s:s}", "type", 2, "style", 1, "label", text, label,
+                         "custom_id", data);
 }
 
 /* "buttons": [[{"text", "data" or "url"}, ...], ...]: rows of buttons below the message. */
@@ -113,20 +116,28 @@ static int add_buttons(struct dc_send *s, struct error *err)
         return 0;
 }
 
-/* In a DM an answer needs no arrow to the question, unless somebody asks for it; to a command there can be none. */
+/*
+ * In a DM an answer needs no arrow to the question, unless somebody asks for it; to a command there
+ * can be none.
+ */
 static bool add_reply(struct dc_send *s, const struct delivery *d)
 {
         bool begins_the_thread = s->thread && s->reply_to && strcmp(s->thread, s->reply_to) == 0;
 
-        if (!dc_is_id(s->reply_to) || begins_the_thread || dc_reply_is(discord_of(s), s->reply_to) ||
+        if (!dc_is_id(s->reply_to) || begins_the_thread ||
+            dc_reply_is(discord_of(s), s->reply_to) ||
             (d->turn > 0 && dc_is_dm(discord_of(s), s->channel)))
                 return false;
-        json_object_set_new(s->body, "message_reference",
-                            json_pack("{s:s, s:b}", "message_id", s->reply_to, "fail_if_not_exists", false));
+        json_object_set_new(
+                s->body, "message_reference",
+                json_pack("{s:s, s:b}", "message_id", s->reply_to, "fail_if_not_exists", false));
         return true;
 }
 
-/* The same for every attempt of a delivery, another one for every other delivery, also of another database. */
+/*
+ * The same for every attempt of a delivery, another one for every other delivery, also of another
+ * database.
+ */
 static void add_nonce(struct dc_send *s)
 {
         char text[160], digest[SHA256_HEX_SIZE];
@@ -142,7 +153,10 @@ static void add_nonce(struct dc_send *s)
 
 /* ---- the kinds ---- */
 
-/* What Discord shows for a command while we seem to think. False: there is no such place (any more). */
+/*
+ * What Discord shows for a command while we seem to think. False: there is no such place (any
+ * more).
+ */
 static bool take_place_of(struct dc_send *s, const char *command, const char *method)
 {
         const char *application, *token;
@@ -154,7 +168,8 @@ static bool take_place_of(struct dc_send *s, const char *command, const char *me
         return true;
 }
 
-static int make_message(struct dc_send *s, const struct delivery *d, bool needs_text, struct error *err)
+static int make_message(struct dc_send *s, const struct delivery *d, bool needs_text,
+                        struct error *err)
 {
         bool replies = false;
 
@@ -178,8 +193,8 @@ static int make_edit(struct dc_send *s, const struct delivery *d, struct error *
 {
         if (take_message_id(s, d, err) < 0 || add_text(s, true, false, err) < 0)
                 return -1;
-        set_call(s, "PATCH", "/channels/{channel_id}/messages/{message_id}", place_of_message(s), s->message,
-                 NULL);
+        set_call(s, "PATCH", "/channels/{channel_id}/messages/{message_id}", place_of_message(s),
+                 s->message, NULL);
         return add_buttons(s, err);
 }
 
@@ -187,12 +202,15 @@ static int make_delete(struct dc_send *s, const struct delivery *d, struct error
 {
         if (take_message_id(s, d, err) < 0)
                 return -1;
-        set_call(s, "DELETE", "/channels/{channel_id}/messages/{message_id}", place_of_message(s), s->message,
-                 NULL);
+        set_call(s, "DELETE", "/channels/{channel_id}/messages/{message_id}", place_of_message(s),
+                 s->message, NULL);
         return 0;
 }
 
-/* Without its token there is nothing one can do: Discord takes the place away after a quarter of an hour. */
+/*
+ * Without its token there is nothing one can do: Discord takes the place away after a quarter of an
+ * hour.
+ */
 static int make_withdraw(struct dc_send *s, const struct delivery *d, struct error *err)
 {
         if (take_message_id(s, d, err) < 0)
@@ -202,7 +220,8 @@ static int make_withdraw(struct dc_send *s, const struct delivery *d, struct err
 }
 
 /* Discord shows by itself how it goes with a command; there is no message to react to. */
-static int make_reaction(struct dc_send *s, const struct delivery *d, const char *method, struct error *err)
+static int make_reaction(struct dc_send *s, const struct delivery *d, const char *method,
+                         struct error *err)
 {
         char *emoji;
 
@@ -210,7 +229,8 @@ static int make_reaction(struct dc_send *s, const struct delivery *d, const char
                 return -1;
         s->needless = dc_reply_is(discord_of(s), s->message);
         emoji = dc_emoji(json_str(s->payload, "emoji", ""));
-        set_call(s, method, "/channels/{channel_id}/messages/{message_id}/reactions/{emoji_name}/@me",
+        set_call(s, method,
+                 "/channels/{channel_id}/messages/{message_id}/reactions/{emoji_name}/@me",
                  place_of_message(s), s->message, emoji);
         free(emoji);
         return 0;
@@ -233,8 +253,8 @@ static int make_type(struct dc_send *s, const struct delivery *d, struct error *
 {
         (void)d;
         (void)err;
-        set_call(s, "POST", "/channels/{channel_id}/typing", dc_place(discord_of(s), s->channel, s->thread),
-                 NULL, NULL);
+        set_call(s, "POST", "/channels/{channel_id}/typing",
+                 dc_place(discord_of(s), s->channel, s->thread), NULL, NULL);
         return 0;
 }
 
@@ -256,8 +276,8 @@ static int make_thread(struct dc_send *s, const struct delivery *d, struct error
                 return -1;
         json_object_set_new(s->body, "name", thread_name(name));
         json_object_set_new(s->body, "auto_archive_duration", json_integer(1440));
-        set_call(s, "POST", "/channels/{channel_id}/messages/{message_id}/threads", place_of_message(s),
-                 s->message, NULL);
+        set_call(s, "POST", "/channels/{channel_id}/messages/{message_id}/threads",
+                 place_of_message(s), s->message, NULL);
         return 0;
 }
 

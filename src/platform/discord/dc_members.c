@@ -39,8 +39,9 @@ struct dc_members {
 
 /* ---- life ---- */
 
-struct dc_members *dc_members_new(const struct dc_inbound_options *o, const struct dc_inbound_hooks *hooks,
-                                  dc_members_fn *answered, void *arg)
+struct dc_members *dc_members_new(const struct dc_inbound_options *o,
+                                  const struct dc_inbound_hooks *hooks, dc_members_fn *answered,
+                                  void *arg)
 {
         struct dc_members *m = mem_zalloc(sizeof(*m));
 
@@ -145,8 +146,10 @@ static json_t *member_of(const struct person *p, int status, json_t *body, const
                 return json_incref(body);
         if (status == 404)
                 return json_pack("{s:[]}", "roles");
-        log_warn("Discord does not say which roles somebody has; whoever blocks a role blocks them for now",
-                 LOG_S("adapter", p->members->adapter->name), LOG_S("member", p->path), LOG_S("why", why));
+        log_warn(
+                "Discord does not say which roles somebody has; whoever blocks a role blocks them for now",
+                LOG_S("adapter", p->members->adapter->name), LOG_S("member", p->path),
+                LOG_S("why", why));
         return json_null();
 }
 

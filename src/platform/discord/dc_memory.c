@@ -1,5 +1,6 @@
 /*
- * What must survive a restart besides the store: where the operators are reached, which commands were registered. DMs of others are remembered while the process lives, and not without end.
+ * What must survive a restart besides the store: where the operators are reached, which commands
+ * were registered. DMs of others are remembered while the process lives, and not without end.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -108,8 +109,9 @@ void dc_memory_dm(struct discord *dc, const char *user, const char *channel)
 
 const char *dc_memory_dm_of(const struct discord *dc, const char *user)
 {
-        const char *kept =
-                dc_is_operator(dc, user) ? json_str(dc_memory_get(dc, "operators"), user, NULL) : NULL;
+        const char *kept = dc_is_operator(dc, user)
+                                   ? json_str(dc_memory_get(dc, "operators"), user, NULL)
+                                   : NULL;
 
         return kept ? kept : map_get(&dc->dms, user);
 }

@@ -8,8 +8,8 @@
 #define BAD_TOKEN_MS 60000
 
 /*
- * Discord's codes that have a meaning beyond their status. `done_for`: for these kinds it says that things are as they should be. `again`: it
- * passes by itself. The advice is for the operator.
+ * Discord's codes that have a meaning beyond their status. `done_for`: for these kinds it says that
+ * things are as they should be. `again`: it passes by itself. The advice is for the operator.
  */
 /* clang-format off */
 static const struct verdict {
@@ -81,7 +81,8 @@ static enum send_outcome of_refusal(const struct dc_answer *a)
         return a->kind == ERR_INVALID || a->code != 0 ? SEND_REJECTED : SEND_RETRY;
 }
 
-static enum send_outcome outcome_of(const char *kind, const struct dc_answer *a, const struct verdict *v)
+static enum send_outcome outcome_of(const char *kind, const struct dc_answer *a,
+                                    const struct verdict *v)
 {
         if (is_done(kind, a, v))
                 return SEND_DONE;
@@ -105,7 +106,8 @@ static enum error_kind kind_of(const struct dc_answer *a, const struct verdict *
         return a->status >= 500 ? ERR_NET : ERR_REFUSED;
 }
 
-void dc_outcome(const char *kind, const struct dc_answer *a, struct send_result *out, char *text, size_t size)
+void dc_outcome(const char *kind, const struct dc_answer *a, struct send_result *out, char *text,
+                size_t size)
 {
         const struct verdict *v = find(a->code);
 

@@ -39,7 +39,8 @@ static void on_parsed(void *arg)
         free(p);
 }
 
-struct dc_parsing *dc_parse_apart(struct loop *l, const char *text, size_t n, dc_parsed_fn *done, void *arg)
+struct dc_parsing *dc_parse_apart(struct loop *l, const char *text, size_t n, dc_parsed_fn *done,
+                                  void *arg)
 {
         struct dc_parsing *p = mem_zalloc(sizeof(*p));
 

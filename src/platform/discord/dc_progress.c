@@ -1,11 +1,13 @@
 /*
  * How far a shard has come in its session.
  *
- * Two sequence numbers: `seq` is the last one received, which a resume on another connection of this process continues, because what lies between
- * is still in our hands; `committed.seq` is stored. Only that one goes to disk and into heartbeats, so that Discord keeps what we could still lose.
+ * Two sequence numbers: `seq` is the last one received, which a resume on another connection of
+ * this process continues, because what lies between is still in our hands; `committed.seq` is
+ * stored. Only that one goes to disk and into heartbeats, so that Discord keeps what we could still
+ * lose.
  *
- * A new session may begin while something of the last one is not committed. Until that is, it is `next`: on disk stands the old one, which a
- * process that ends now could still resume.
+ * A new session may begin while something of the last one is not committed. Until that is, it is
+ * `next`: on disk stands the old one, which a process that ends now could still resume.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -58,10 +60,11 @@ uint64_t dc_progress_received(struct dc_progress *p, const struct dc_passed *wha
         return number;
 }
 
-int64_t dc_progress_begin(struct dc_progress *p, const char *id, const char *resume_url, const json_t *ready,
-                          int64_t seq)
+int64_t dc_progress_begin(struct dc_progress *p, const char *id, const char *resume_url,
+                          const json_t *ready, int64_t seq)
 {
-        const json_t *user = json_object_get(ready, "user"), *app = json_object_get(ready, "application");
+        const json_t *user = json_object_get(ready, "user"),
+                     *app = json_object_get(ready, "application");
         int64_t since_ms = p->committed.missing_ms ? p->committed.missing_ms : p->committed.seen_ms;
 
         dc_progress_drop(p);
@@ -78,8 +81,8 @@ int64_t dc_progress_begin(struct dc_progress *p, const char *id, const char *res
                                        .username = mem_strdup(json_str(user, "username", NULL)),
                                        .application_id = mem_strdup(json_str(app, "id", NULL)) };
         /* it says nothing that would have to be stored */
-        dc_progress_committed(p, dc_progress_received(p, &(struct dc_passed){ .seq = seq, .begins = true }),
-                              0);
+        dc_progress_committed(
+                p, dc_progress_received(p, &(struct dc_passed){ .seq = seq, .begins = true }), 0);
         return since_ms;
 }
 

@@ -49,8 +49,8 @@ struct dc_readback {
         struct dc_catchup_times times;
         TAILQ_HEAD(, job) jobs; /* running ones and those that wait */
         size_t count, running;
-        struct map
-                known; /* places of the last gap; the value is their job, or ourselves when they have been read */
+        /* places of the last gap; the value is their job, or ourselves when they have been read */
+        struct map known;
         bool crowded;           /* `room` is to be told */
         bool failed;            /* some place could not be read */
         struct timer *patience; /* holding ends */
@@ -61,8 +61,9 @@ static void ask(struct job *j);
 
 /* ---- life ---- */
 
-struct dc_readback *dc_readback_new(const struct dc_inbound_options *o, const struct dc_inbound_hooks *hooks,
-                                    struct dc_intake *intake, void (*room)(void *arg), void *arg)
+struct dc_readback *dc_readback_new(const struct dc_inbound_options *o,
+                                    const struct dc_inbound_hooks *hooks, struct dc_intake *intake,
+                                    void (*room)(void *arg), void *arg)
 {
         struct dc_readback *r = mem_zalloc(sizeof(*r));
 
@@ -92,7 +93,8 @@ void dc_readback_free(struct dc_readback *r)
         if (!r)
                 return;
         for (j = TAILQ_FIRST(&r->jobs); j;
-             j = after) { /* nothing is released: whatever is held is told again after the restart */
+             /* nothing is released: whatever is held is told again after the restart */
+             j = after) {
                 after = TAILQ_NEXT(j, next);
                 job_free(j);
         }
@@ -154,7 +156,8 @@ static void take_page(struct job *j, const json_t *page)
                 dc_intake_missed(j->r->intake, j->place, json_array_get(page, i));
         j->left -= (int64_t)n;
         if (n > 0)
-                snprintf(j->after, sizeof(j->after), "%s", json_str(json_array_get(page, 0), "id", j->after));
+                snprintf(j->after, sizeof(j->after), "%s",
+                         json_str(json_array_get(page, 0), "id", j->after));
 }
 
 static void on_read(struct job *j, const json_t *page)
@@ -203,14 +206,16 @@ static void ask(struct job *j)
                 return;
         }
         j->asked = j->left < PAGE ? j->left : PAGE;
-        path = mem_printf("/channels/%s/messages?after=%s&limit=%" PRId64, j->place, j->after, j->asked);
+        path = mem_printf("/channels/%s/messages?after=%s&limit=%" PRId64, j->place, j->after,
+                          j->asked);
         r->hooks.get_later(r->hooks.ctx, path, on_page, j);
         free(path);
 }
 
 int64_t dc_readback_wait_ms(const struct dc_catchup_times *times, unsigned tries)
 {
-        int64_t first = times->wait_ms > 0 ? times->wait_ms : WAIT_MS, ms = first << (tries < 8 ? tries : 8);
+        int64_t first = times->wait_ms > 0 ? times->wait_ms : WAIT_MS,
+                ms = first << (tries < 8 ? tries : 8);
 
         if (tries >= TRIES)
                 return -1;

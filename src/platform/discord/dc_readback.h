@@ -1,8 +1,10 @@
 /*
- * dc_readback: channels and threads whose messages are read back, each from a time on, with GET messages?after=.
+ * dc_readback: channels and threads whose messages are read back, each from a time on, with GET
+ * messages?after=.
  *
- * A few are read at once, and no faster than the intake stores: what was read and is not stored yet is bounded, whatever the disk does. While a place
- * is read, what happens there now waits in the intake, but not for ever. Discord's bad moments are waited out; a place that stays unreadable is
+ * A few are read at once, and no faster than the intake stores: what was read and is not stored yet
+ * is bounded, whatever the disk does. While a place is read, what happens there now waits in the
+ * intake, but not for ever. Discord's bad moments are waited out; a place that stays unreadable is
  * given up, and remembered as a failure.
  */
 #ifndef PLATFORM_DISCORD_DC_READBACK_H
@@ -26,7 +28,10 @@ struct dc_readback *dc_readback_new(const struct dc_inbound_options *options,
 void dc_readback_free(struct dc_readback *r);
 /* Another gap: places that were read may have to be read again. */
 void dc_readback_again(struct dc_readback *r);
-/* What was said there since then, by Discord's clock; once for each gap, however often it is wanted, unless it was given up. */
+/*
+ * What was said there since then, by Discord's clock; once for each gap, however often it is
+ * wanted, unless it was given up.
+ */
 void dc_readback_want(struct dc_readback *r, const char *place, int64_t since_ms);
 /* Should whoever can wait add further places? */
 bool dc_readback_has_room(const struct dc_readback *r);
@@ -36,7 +41,10 @@ bool dc_readback_is_full(const struct dc_readback *r);
 bool dc_readback_is_idle(const struct dc_readback *r);
 /* Was some place given up since this was last asked? */
 bool dc_readback_take_failed(struct dc_readback *r);
-/* How long to wait after so many questions that Discord could not answer; -1: that is enough of them. */
+/*
+ * How long to wait after so many questions that Discord could not answer; -1: that is enough of
+ * them.
+ */
 int64_t dc_readback_wait_ms(const struct dc_catchup_times *times, unsigned tries);
 
 #endif

@@ -36,7 +36,8 @@ static const char *text_of(const json_t *m)
         const char *text = json_str(m, "content", "");
         const json_t *snapshot = json_array_get(json_object_get(m, "message_snapshots"), 0);
 
-        return *text || !snapshot ? text : json_str(json_object_get(snapshot, "message"), "content", "");
+        return *text || !snapshot ? text
+                                  : json_str(json_object_get(snapshot, "message"), "content", "");
 }
 
 static const char *name_of(const json_t *author)
@@ -55,8 +56,8 @@ static struct recalled line_of(const struct discord *dc, const json_t *m)
                                   .sender_id = sender,
                                   .sender_name = name_of(author),
                                   .is_own = dc->self.id && strcmp(sender, dc->self.id) == 0,
-                                  .is_bot =
-                                          json_flag(author, "bot", false) || json_str(m, "webhook_id", NULL),
+                                  .is_bot = json_flag(author, "bot", false) ||
+                                            json_str(m, "webhook_id", NULL),
                                   .text = text_of(m),
                                   .time_ms = dc_id_time_ms(json_str(m, "id", NULL)) };
 }
@@ -79,8 +80,8 @@ static void on_messages(void *arg, const struct dc_answer *a)
         free(r);
 }
 
-void dc_recall(struct adapter *a, const char *channel, const char *thread, unsigned limit, recall_fn *done,
-               void *arg)
+void dc_recall(struct adapter *a, const char *channel, const char *thread, unsigned limit,
+               recall_fn *done, void *arg)
 {
         struct discord *dc = a->self;
         struct recall *r = mem_zalloc(sizeof(*r));
@@ -89,7 +90,10 @@ void dc_recall(struct adapter *a, const char *channel, const char *thread, unsig
         r->dc = dc;
         r->done = done;
         r->arg = arg;
-        snprintf(query, sizeof(query), "limit=%u", limit < 1 ? 1 : limit > RECALL_MAX ? RECALL_MAX : limit);
+        snprintf(query, sizeof(query), "limit=%u",
+                 limit < 1            ? 1
+                 : limit > RECALL_MAX ? RECALL_MAX
+                                      : limit);
         dc_ask(dc,
                &(struct dc_request){ .method = "GET",
                                      .route = "/channels/{channel_id}/messages",

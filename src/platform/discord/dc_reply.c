@@ -1,11 +1,15 @@
 /*
- * Slash commands and buttons are acknowledged within three seconds, by putting the answer off: Discord shows that the bot is thinking. The answer then
- * takes that message's place, with a token that is worth fifteen minutes, or a delivery withdraws it. Whatever comes later goes to the channel.
+ * Slash commands and buttons are acknowledged within three seconds, by putting the answer off:
+ * Discord shows that the bot is thinking. The answer then takes that message's place, with a token
+ * that is worth fifteen minutes, or a delivery withdraws it. Whatever comes later goes to the
+ * channel.
  *
- * Nothing can be put in that place before Discord has taken the acknowledgement: deliveries wait for its answer. When it was the answer to a post nobody
- * tells us, so for a moment a place that is not there is one that is not there yet.
+ * Nothing can be put in that place before Discord has taken the acknowledgement: deliveries wait
+ * for its answer. When it was the answer to a post nobody tells us, so for a moment a place that is
+ * not there is one that is not there yet.
  *
- * The tokens are secrets. They are in memory and in a file of the state directory, so that a command is answered in its place also after a crash.
+ * The tokens are secrets. They are in memory and in a file of the state directory, so that a
+ * command is answered in its place also after a crash.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,11 +35,13 @@ enum { CALLBACK_LATER = 5, CALLBACK_UPDATE_LATER = 6 };
 struct dc_token {
         char *interaction, *application, *token;
         int64_t until_ms; /* wall clock */
-        int64_t settles_ms; /* the same: before this time Discord may not know of the acknowledgement; 0: it does */
+        /* the same: before this time Discord may not know of the acknowledgement; 0: it does */
+        int64_t settles_ms;
         bool acknowledging; /* Discord has not answered the acknowledgement yet */
         bool taken;         /* a delivery was made for its place, and may be on its way */
         bool unsure;        /* an earlier life acknowledged it, and may have answered */
-        bool spent; /* answered, or cannot be; remembered because it is no message one could react to */
+        /* answered, or cannot be; remembered because it is no message one could react to */
+        bool spent;
         TAILQ_ENTRY(dc_token) next;
 };
 
@@ -78,7 +84,10 @@ static void watch(struct discord *dc)
 
         if (!oldest)
                 return;
-        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not see that the freed one left the list */
+        /*
+         * NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not see that the freed one left the
+         * list
+         */
         left = oldest->until_ms - clock_wall_ms();
         timer_start(dc->tokens_timer, left > 0 ? left : 0);
 }
@@ -116,7 +125,8 @@ static struct dc_token *keep(struct discord *dc, const char *interaction, const 
 {
         struct dc_token *t;
 
-        if (!dc_is_id(interaction) || !dc_is_id(application) || !token || !*token || find(dc, interaction))
+        if (!dc_is_id(interaction) || !dc_is_id(application) || !token || !*token ||
+            find(dc, interaction))
                 return NULL;
         if (dc->token_count >= TOKENS_MAX)
                 give_up(dc, TAILQ_FIRST(&dc->tokens));
@@ -133,7 +143,8 @@ static struct dc_token *keep(struct discord *dc, const char *interaction, const 
         return t;
 }
 
-bool dc_reply_token(struct discord *dc, const char *interaction, const char **application, const char **token)
+bool dc_reply_token(struct discord *dc, const char *interaction, const char **application,
+                    const char **token)
 {
         struct dc_token *t = find(dc, interaction);
 
@@ -190,7 +201,8 @@ static bool has_place(const json_t *interaction)
 
 static json_t *acknowledgement_of(const json_t *interaction)
 {
-        return json_pack("{s:i}", "type", has_place(interaction) ? CALLBACK_LATER : CALLBACK_UPDATE_LATER);
+        return json_pack("{s:i}", "type",
+                         has_place(interaction) ? CALLBACK_LATER : CALLBACK_UPDATE_LATER);
 }
 
 static struct dc_token *keep_of(struct discord *dc, const json_t *interaction)
@@ -224,10 +236,10 @@ static void on_acknowledged(void *arg, const struct dc_answer *a)
         bool again = a->code == ALREADY_ACKNOWLEDGED, stopped = a->kind == ERR_CANCELLED;
 
         if (!a->ok && !again && !stopped)
-                log_warn("Discord did not take the acknowledgement of a command; its answer goes to the "
-                         "channel",
-                         LOG_S("adapter", dc->adapter->name), LOG_S("interaction", ack->interaction),
-                         LOG_S("why", a->why));
+                log_warn("Discord did not take the acknowledgement of a command; its answer goes "
+                         "to the channel",
+                         LOG_S("adapter", dc->adapter->name),
+                         LOG_S("interaction", ack->interaction), LOG_S("why", a->why));
         if (t && t->acknowledging) {
                 t->acknowledging = false;
                 t->unsure = again;
@@ -251,13 +263,14 @@ void dc_reply_stored(void *discord, const json_t *interaction)
         ack->dc = dc;
         ack->interaction = mem_strdup(json_str(interaction, "id", ""));
         dc_ask(dc,
-               &(struct dc_request){ .method = "POST",
-                                     .route = "/interactions/{interaction_id}/{interaction_token}/callback",
-                                     .args = { ack->interaction, json_str(interaction, "token", NULL) },
-                                     .body = body,
-                                     .priority = DC_URGENT,
-                                     .total_ms = 3000,
-                                     .wait_ms = 2500 },
+               &(struct dc_request){
+                       .method = "POST",
+                       .route = "/interactions/{interaction_id}/{interaction_token}/callback",
+                       .args = { ack->interaction, json_str(interaction, "token", NULL) },
+                       .body = body,
+                       .priority = DC_URGENT,
+                       .total_ms = 3000,
+                       .wait_ms = 2500 },
                on_acknowledged, ack);
         json_decref(body);
 }
@@ -320,7 +333,8 @@ static void restore(struct discord *dc, const json_t *kept)
 
 void dc_replies_open(struct discord *dc)
 {
-        char *path = mem_printf("%s/state/interactions-%s.json", dc->adapter->dir, dc->adapter->name);
+        char *path =
+                mem_printf("%s/state/interactions-%s.json", dc->adapter->dir, dc->adapter->name);
         json_t *kept = dc_file_read(path);
 
         TAILQ_INIT(&dc->tokens);

@@ -1,5 +1,6 @@
 /*
- * Calls wait at their bucket until it, the global limit and the guard let them go; answers teach the bucket.
+ * Calls wait at their bucket until it, the global limit and the guard let them go; answers teach
+ * the bucket.
  *
  *     dc_rest_call ──► waiting ──► flying ──► answered
  *                         ▲           │
@@ -179,14 +180,15 @@ static bool is_shared(const struct dc_call *c)
 static void on_limited(struct dc_call *c, struct dc_bucket *b, const struct dc_answer *a)
 {
         struct dc_rest *r = c->rest;
-        int64_t now = loop_now_ms(r->loop), ms = a->retry_after_ms > 0 ? a->retry_after_ms : DC_LIMITED_MS;
+        int64_t now = loop_now_ms(r->loop),
+                ms = a->retry_after_ms > 0 ? a->retry_after_ms : DC_LIMITED_MS;
 
         if (!a->global)
                 dc_bucket_close(b, ms, now);
         else if (now + ms > r->global_ms)
                 r->global_ms = now + ms;
-        log_warn("Discord's rate limit is reached", LOG_S("adapter", r->name), LOG_S("method", c->method),
-                 LOG_S("route", c->route), LOG_I("retryAfterMs", ms),
+        log_warn("Discord's rate limit is reached", LOG_S("adapter", r->name),
+                 LOG_S("method", c->method), LOG_S("route", c->route), LOG_I("retryAfterMs", ms),
                  LOG_S("scope", a->global      ? "global"
                                 : is_shared(c) ? "shared"
                                                : "bucket"));
@@ -213,7 +215,8 @@ static void take_notice(struct dc_call *c, struct dc_bucket *b, const struct dc_
 
 static void refuse_unauthorized(struct dc_call *c)
 {
-        refuse(c, ERR_REFUSED, -1, "Discord does not know the bot token: nothing more is asked with it");
+        refuse(c, ERR_REFUSED, -1,
+               "Discord does not know the bot token: nothing more is asked with it");
 }
 
 /* Whatever waits would show a token that is worth nothing, and count towards a ban. */
@@ -241,7 +244,8 @@ static void pump(struct dc_rest *r);
 static bool may_wait_again(const struct dc_call *c, const struct dc_answer *a)
 {
         return a->status == 429 &&
-               loop_now_ms(c->rest->loop) + (a->retry_after_ms > 0 ? a->retry_after_ms : DC_LIMITED_MS) <=
+               loop_now_ms(c->rest->loop) +
+                               (a->retry_after_ms > 0 ? a->retry_after_ms : DC_LIMITED_MS) <=
                        c->deadline_ms;
 }
 
@@ -255,7 +259,8 @@ static void on_parsed(void *arg, json_t *body)
         dc_call_free(c);
 }
 
-static void parse_apart(struct dc_call *c, const struct dc_answer *answer, const struct http_result *result)
+static void parse_apart(struct dc_call *c, const struct dc_answer *answer,
+                        const struct http_result *result)
 {
         c->state = CALL_PARSING;
         c->answer = *answer;
@@ -359,7 +364,10 @@ static int64_t pump_bucket(struct dc_rest *r, struct dc_bucket *b)
         return c ? wait : -1;
 }
 
-/* Whoever cannot go before its deadline is told now; returns the nearest deadline of the others, or -1. */
+/*
+ * Whoever cannot go before its deadline is told now; returns the nearest deadline of the others, or
+ * -1.
+ */
 static int64_t end_late(struct dc_rest *r, struct dc_bucket *b, int64_t wait)
 {
         int64_t now = loop_now_ms(r->loop), nearest = -1;
@@ -387,7 +395,10 @@ static int64_t earlier(int64_t a, int64_t b)
         return a < b ? a : b;
 }
 
-/* Lets go whatever may. Not one look at each that waits for every answer: when all connections are busy, the rest can only wait. */
+/*
+ * Lets go whatever may. Not one look at each that waits for every answer: when all connections are
+ * busy, the rest can only wait.
+ */
 static void pump(struct dc_rest *r)
 {
         struct dc_bucket *b, *after;
@@ -434,21 +445,23 @@ static bool refused_at_once(struct dc_call *c)
                 refuse_unauthorized(c);
         } else if (!may_pass(r, c)) {
                 refuse(c, ERR_LIMIT, GUARDED_MS,
-                       "Discord has refused so many calls in ten minutes that it would soon ban our address: "
-                       "nothing is sent for "
-                       "a while");
+                       "Discord has refused so many calls in ten minutes that it would soon ban "
+                       "our address: nothing is sent for a while");
         } else if (c->priority == DC_IDLE && b->denied_ms > loop_now_ms(r->loop)) {
                 c->refusal_code = b->denied_code;
-                refuse(c, ERR_REFUSED, -1, "Discord has just said that the bot may not do this here");
+                refuse(c, ERR_REFUSED, -1,
+                       "Discord has just said that the bot may not do this here");
         } else if (r->waiting >= DC_WAITING_MAX && c->priority != DC_URGENT) {
-                refuse(c, ERR_LIMIT, DC_LIMITED_MS, "too many calls wait for Discord's rate limits");
+                refuse(c, ERR_LIMIT, DC_LIMITED_MS,
+                       "too many calls wait for Discord's rate limits");
         } else {
                 return false;
         }
         return true;
 }
 
-struct dc_call *dc_rest_call(struct dc_rest *r, const struct dc_request *q, dc_answer_fn *done, void *arg)
+struct dc_call *dc_rest_call(struct dc_rest *r, const struct dc_request *q, dc_answer_fn *done,
+                             void *arg)
 {
         struct dc_call *c = mem_zalloc(sizeof(*c));
         int64_t now = loop_now_ms(r->loop);

@@ -107,7 +107,8 @@ static void on_answer(void *arg, int status, json_t *body, const char *why)
                 r->failed = r->failed || DC_UNWELL(status);
                 log_info("Discord does not tell where something may have been missed",
                          LOG_S("adapter", r->adapter->name),
-                         LOG_S("guild", r->state == ROLL_GUILDS ? "all" : guild(r)), LOG_S("why", why));
+                         LOG_S("guild", r->state == ROLL_GUILDS ? "all" : guild(r)),
+                         LOG_S("why", why));
         }
         proceed(r, status == 200 ? body : NULL);
 }
@@ -162,8 +163,8 @@ bool dc_roll_take_failed(struct dc_roll *r)
 
 /* ---- life ---- */
 
-struct dc_roll *dc_roll_new(const struct dc_inbound_options *o, const struct dc_inbound_hooks *hooks,
-                            const struct dc_roll_owner *owner)
+struct dc_roll *dc_roll_new(const struct dc_inbound_options *o,
+                            const struct dc_inbound_hooks *hooks, const struct dc_roll_owner *owner)
 {
         struct dc_roll *r = mem_zalloc(sizeof(*r));
 

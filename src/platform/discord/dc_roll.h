@@ -1,8 +1,10 @@
 /*
- * dc_roll: the bot's guilds called one after the other by REST, each for its channels and active threads.
+ * dc_roll: the bot's guilds called one after the other by REST, each for its channels and active
+ * threads.
  *
- * For when the gateway tells of no guild, or of more than can be kept in mind. All guilds are listed, however many there are, and a page of
- * their ids is all that is in memory: the owner says when there is room for the places of the next guild.
+ * For when the gateway tells of no guild, or of more than can be kept in mind. All guilds are
+ * listed, however many there are, and a page of their ids is all that is in memory: the owner says
+ * when there is room for the places of the next guild.
  */
 #ifndef PLATFORM_DISCORD_DC_ROLL_H
 #define PLATFORM_DISCORD_DC_ROLL_H
@@ -18,11 +20,13 @@ struct dc_roll_owner {
         void *arg;
         bool (*wants)(void *arg, const char *guild);
         bool (*has_room)(void *arg); /* no: dc_roll_go_on follows when there is */
-        void (*places)(void *arg, const char *guild, const json_t *places); /* channel objects; borrowed */
+        /* channel objects; borrowed */
+        void (*places)(void *arg, const char *guild, const json_t *places);
         void (*over)(void *arg); /* all have been called; dc_roll_begin is allowed */
 };
 
-struct dc_roll *dc_roll_new(const struct dc_inbound_options *options, const struct dc_inbound_hooks *hooks,
+struct dc_roll *dc_roll_new(const struct dc_inbound_options *options,
+                            const struct dc_inbound_hooks *hooks,
                             const struct dc_roll_owner *owner);
 /* NULL is fine. */
 void dc_roll_free(struct dc_roll *r);

@@ -10,7 +10,8 @@ bool dc_is_id(const char *text)
         return n > 0 && n <= 20 && text[n] == '\0';
 }
 
-int dc_route_fill(const struct dc_request *q, struct buf *path, struct buf *major, struct error *err)
+int dc_route_fill(const struct dc_request *q, struct buf *path, struct buf *major,
+                  struct error *err)
 {
         const char *at = q->route, *open;
         size_t n = 0;
@@ -23,8 +24,9 @@ int dc_route_fill(const struct dc_request *q, struct buf *path, struct buf *majo
                 buf_add(path, at, (size_t)(open - at));
                 if (!arg || !*arg || strcmp(arg, ".") == 0 || strcmp(arg, "..") == 0 ||
                     (is_id && !dc_is_id(arg)))
-                        return error_set(err, ERR_INVALID, "'%.40s' is no %.*s of Discord%s", arg ? arg : "",
-                                         (int)(close - open - 1), open + 1, is_id ? ": ids are digits" : "");
+                        return error_set(err, ERR_INVALID, "'%.40s' is no %.*s of Discord%s",
+                                         arg ? arg : "", (int)(close - open - 1), open + 1,
+                                         is_id ? ": ids are digits" : "");
                 escaped = http_escape(arg);
                 buf_addstr(path, escaped);
                 if (n == 0 || (n == 1 && strncmp(q->route, "/webhooks/", 10) == 0))
@@ -53,7 +55,8 @@ void dc_route_of(const char *path, struct buf *route, char ids[DC_ARGS_MAX][DC_I
                         args[n] = ids[n];
                         n++;
                         /* "channels" without its s */
-                        buf_addf(route, "/{%.*s_id}", before.n > 0 ? (int)before.n - 1 : 0, before.p);
+                        buf_addf(route, "/{%.*s_id}", before.n > 0 ? (int)before.n - 1 : 0,
+                                 before.p);
                 } else {
                         buf_add(route, path, length + 1);
                 }

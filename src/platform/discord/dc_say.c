@@ -12,7 +12,8 @@ void dc_say_heartbeat(struct buf *b, int64_t seq)
         jsonw_close(b, '}');
 }
 
-void dc_say_identify(struct buf *b, const struct dc_gateway_options *o, unsigned shard, unsigned shards)
+void dc_say_identify(struct buf *b, const struct dc_gateway_options *o, unsigned shard,
+                     unsigned shards)
 {
         jsonw_open(b, '{');
         jsonw_int(b, "op", DC_OP_IDENTIFY);
@@ -32,7 +33,8 @@ void dc_say_identify(struct buf *b, const struct dc_gateway_options *o, unsigned
         jsonw_close(b, '}');
 }
 
-void dc_say_resume(struct buf *b, const struct dc_gateway_options *o, const char *session, int64_t seq)
+void dc_say_resume(struct buf *b, const struct dc_gateway_options *o, const char *session,
+                   int64_t seq)
 {
         jsonw_open(b, '{');
         jsonw_int(b, "op", DC_OP_RESUME);

@@ -2,15 +2,19 @@
  * Deliveries become calls of Discord's REST API.
  *
  * Repeating a message does no harm, which is what ADAPTER_IDEMPOTENT promises the road:
- *  - every message carries a nonce made of its delivery, and enforce_nonce: Discord answers a repetition within "a few minutes" with the message
- *    that is there already. That much is documented, the number of minutes is not.
- *  - so an attempt after the first whose delivery is older than NONCE_MS looks first: it reads the channel from the delivery's beginning on, and only
- *    a message that is not there is sent. Discord's history is sure to have the message; whether it shows the nonce is not documented, so our
- *    own message with the same text and the same question counts as well.
- *    A file is known by its size.
- *  - when neither can be found out (no right to read the history), the delivery ends as unknown, never as a repetition.
- * Answers to slash commands are edits of the message that Discord shows already: these may be repeated as long as the command's token is worth
- * something. After that an attempt goes to the channel with a nonce that Discord has never seen: it looks first, too.
+ *  - every message carries a nonce made of its delivery, and enforce_nonce: Discord answers a
+ *    repetition within "a few minutes" with the message that is there already. That much is
+ *    documented, the number of minutes is not.
+ *  - so an attempt after the first whose delivery is older than NONCE_MS looks first: it reads the
+ *    channel from the delivery's beginning on, and only a message that is not there is sent.
+ *    Discord's history is sure to have the message; whether it shows the nonce is not documented,
+ *    so our own message with the same text and the same question counts as well. A file is known by
+ *    its size.
+ *  - when neither can be found out (no right to read the history), the delivery ends as unknown,
+ *    never as a repetition.
+ * Answers to slash commands are edits of the message that Discord shows already: these may be
+ * repeated as long as the command's token is worth something. After that an attempt goes to the
+ * channel with a nonce that Discord has never seen: it looks first, too.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,8 +77,8 @@ static void on_later(void *arg)
 }
 
 /* An answer that needs no call; given from the loop. */
-static void end_later(struct dc_send *s, enum send_outcome outcome, enum error_kind kind, int64_t retry_ms,
-                      const char *why)
+static void end_later(struct dc_send *s, enum send_outcome outcome, enum error_kind kind,
+                      int64_t retry_ms, const char *why)
 {
         snprintf(s->why, sizeof(s->why), "%s", why);
         s->early = (struct send_result){
@@ -118,11 +122,13 @@ static void go_afresh(struct dc_send *s)
 /* Once: the command cannot be answered any more, its channel can. */
 static bool try_afresh(struct dc_send *s, const struct dc_answer *a)
 {
-        if (!s->interaction || !s->kind->creates || s->afresh || a->status < 400 || a->status >= 500 ||
-            a->status == 429)
+        if (!s->interaction || !s->kind->creates || s->afresh || a->status < 400 ||
+            a->status >= 500 || a->status == 429)
                 return false;
-        log_info("a command cannot be answered in its own place any more; the answer goes to the channel",
-                 LOG_S("adapter", s->adapter->name), LOG_I("delivery", s->delivery), LOG_S("why", a->why));
+        log_info(
+                "a command cannot be answered in its own place any more; the answer goes to the channel",
+                LOG_S("adapter", s->adapter->name), LOG_I("delivery", s->delivery),
+                LOG_S("why", a->why));
         if (is_over(a))
                 dc_reply_done(discord_of(s), s->interaction);
         else
@@ -134,7 +140,8 @@ static bool try_afresh(struct dc_send *s, const struct dc_answer *a)
 /* The acknowledgement was the answer to a post, and Discord has yet to read it. */
 static bool is_too_early(const struct dc_send *s, const struct dc_answer *a)
 {
-        return s->interaction && a->status == 404 && dc_reply_may_come(discord_of(s), s->interaction);
+        return s->interaction && a->status == 404 &&
+               dc_reply_may_come(discord_of(s), s->interaction);
 }
 
 static const char *platform_id_of(const struct dc_send *s, const struct dc_answer *a)
@@ -150,10 +157,11 @@ static void on_sent(void *arg, const struct dc_answer *a)
 
         s->call = NULL;
         if (is_too_early(s, a)) {
-                send_end(s, &(struct send_result){ .outcome = SEND_RETRY,
-                                                   .kind = ERR_LIMIT,
-                                                   .why = "Discord has not shown the command's place yet",
-                                                   .retry_after_ms = TOO_EARLY_MS });
+                send_end(s, &(struct send_result){
+                                    .outcome = SEND_RETRY,
+                                    .kind = ERR_LIMIT,
+                                    .why = "Discord has not shown the command's place yet",
+                                    .retry_after_ms = TOO_EARLY_MS });
                 return;
         }
         if (try_afresh(s, a))
@@ -167,19 +175,19 @@ static void send_call(struct dc_send *s)
 {
         const struct dc_file file = { s->file, s->file_name, s->file_mime };
 
-        s->call =
-                dc_rest_call(discord_of(s)->rest,
-                             &(struct dc_request){ .method = s->method,
-                                                   .route = s->route,
-                                                   .args = { s->args[0], s->args[1], s->args[2], s->args[3] },
-                                                   .body = json_object_size(s->body) > 0 ? s->body : NULL,
-                                                   .files = &file,
-                                                   .file_count = s->file ? 1 : 0,
-                                                   .priority = s->kind->priority,
-                                                   .repeatable = !s->kind->creates || s->interaction,
-                                                   .total_ms = s->file ? UPLOAD_MS : SEND_MS,
-                                                   .wait_ms = s->kind->wait_ms },
-                             on_sent, s);
+        s->call = dc_rest_call(
+                discord_of(s)->rest,
+                &(struct dc_request){ .method = s->method,
+                                      .route = s->route,
+                                      .args = { s->args[0], s->args[1], s->args[2], s->args[3] },
+                                      .body = json_object_size(s->body) > 0 ? s->body : NULL,
+                                      .files = &file,
+                                      .file_count = s->file ? 1 : 0,
+                                      .priority = s->kind->priority,
+                                      .repeatable = !s->kind->creates || s->interaction,
+                                      .total_ms = s->file ? UPLOAD_MS : SEND_MS,
+                                      .wait_ms = s->kind->wait_ms },
+                on_sent, s);
 }
 
 /* ---- has it arrived already? ---- */
@@ -203,7 +211,8 @@ static bool same_file(const struct dc_send *s, const json_t *m)
 
         if (!s->file)
                 return json_array_size(files) == 0;
-        return stat(s->file, &st) == 0 && json_int(json_array_get(files, 0), "size", -1) == st.st_size;
+        return stat(s->file, &st) == 0 &&
+               json_int(json_array_get(files, 0), "size", -1) == st.st_size;
 }
 
 /* Does this message stand in the place of the command that is answered? */
@@ -226,7 +235,8 @@ static bool is_this(const struct dc_send *s, const json_t *m)
         const char *nonce = json_str(m, "nonce", NULL),
                    *author = json_str(json_object_get(m, "author"), "id", "");
         const char *about = json_str(json_object_get(m, "message_reference"), "message_id", NULL);
-        const char *wanted = json_str(json_object_get(s->body, "message_reference"), "message_id", NULL);
+        const char *wanted =
+                json_str(json_object_get(s->body, "message_reference"), "message_id", NULL);
 
         if (!dc->self.id || strcmp(author, dc->self.id) != 0)
                 return false;
@@ -262,12 +272,13 @@ static void on_looked(void *arg, const struct dc_answer *a)
                 s->looked = true;
                 proceed(s);
         } else {
-                send_end(s, &(struct send_result){ .outcome = SEND_UNSURE,
-                                                   .kind = a->ok ? ERR_LIMIT : ERR_REFUSED,
-                                                   .why = a->ok ? "an earlier attempt may have arrived, and "
-                                                                  "too much was written there since"
-                                                                : a->why,
-                                                   .retry_after_ms = -1 });
+                send_end(s, &(struct send_result){
+                                    .outcome = SEND_UNSURE,
+                                    .kind = a->ok ? ERR_LIMIT : ERR_REFUSED,
+                                    .why = a->ok ? "an earlier attempt may have arrived, and "
+                                                   "too much was written there since"
+                                                 : a->why,
+                                    .retry_after_ms = -1 });
         }
 }
 
@@ -318,9 +329,10 @@ static void on_opened(void *arg, const struct dc_answer *a)
         } else {
                 const struct dc_answer answer = { .status = a->status,
                                                   .code = a->code,
-                                                  .reach = a->status ? a->reach
-                                                                     : HTTP_NOT_SENT, /* no message went */
-                                                  .kind = a->kind == ERR_INVALID ? ERR_INVALID : ERR_NET,
+                                                  /* no message went */
+                                                  .reach = a->status ? a->reach : HTTP_NOT_SENT,
+                                                  .kind = a->kind == ERR_INVALID ? ERR_INVALID
+                                                                                 : ERR_NET,
                                                   .why = a->why,
                                                   .retry_after_ms = a->retry_after_ms };
 
@@ -356,8 +368,8 @@ static void no_place(struct dc_send *s)
                 end_later(s, SEND_RETRY, ERR_LIMIT, NO_OPERATOR_MS, why);
         } else {
                 snprintf(why, sizeof(why),
-                         "'%.60s' is no Discord channel: it is an id, 'user:ID' for somebody's DM, or "
-                         "'operator'",
+                         "'%.60s' is no Discord channel: it is an id, 'user:ID' for somebody's "
+                         "DM, or 'operator'",
                          s->channel);
                 end_later(s, SEND_REJECTED, ERR_INVALID, -1, why);
         }
@@ -434,7 +446,8 @@ void dc_send(struct adapter *a, const struct delivery *d)
         struct error err = { 0 };
 
         if (!s->kind)
-                error_set(&err, ERR_INVALID, "Discord has nothing for a delivery of kind '%.20s'", d->kind);
+                error_set(&err, ERR_INVALID, "Discord has nothing for a delivery of kind '%.20s'",
+                          d->kind);
         if (!s->kind || s->kind->make(s, d, &err) < 0)
                 end_later(s, SEND_REJECTED, err.kind, -1, err.text);
         else if (s->needless)
@@ -448,7 +461,8 @@ void dc_sends_release(struct discord *dc)
         struct dc_send *s;
 
         while ((s = TAILQ_FIRST(&dc->sends))) {
-                bool harmless = s->later || !s->kind->creates || !s->call || !dc_call_begun(s->call);
+                bool harmless =
+                        s->later || !s->kind->creates || !s->call || !dc_call_begun(s->call);
                 const struct send_result result = { .outcome = harmless ? SEND_RETRY : SEND_UNSURE,
                                                     .kind = ERR_CANCELLED,
                                                     .why = "the adapter was stopped",

@@ -14,7 +14,10 @@ struct dc_kind {
         bool creates; /* a message: repeating needs care */
         enum dc_priority priority;
         int64_t wait_ms;
-        /* Fills method, route, args and body; -1 with an error when it cannot be. args[0] stays NULL when a DM must be opened first. */
+        /*
+         * Fills method, route, args and body; -1 with an error when it cannot be. args[0] stays
+         * NULL when a DM must be opened first.
+         */
         int (*make)(struct dc_send *s, const struct delivery *d, struct error *err);
 };
 

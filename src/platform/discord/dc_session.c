@@ -1,6 +1,6 @@
 /*
- * Sessions in files, one for each shard. Behind the truth by save_ms at most: a session that is resumed from too early a place is told
- * a few things again, which is harmless.
+ * Sessions in files, one for each shard. Behind the truth by save_ms at most: a session that is
+ * resumed from too early a place is told a few things again, which is harmless.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,8 +137,8 @@ static json_t *read_first(const struct dc_gateway_options *o)
         return j;
 }
 
-struct dc_session_file *dc_session_open(const struct dc_gateway_options *o, unsigned shard, unsigned shards,
-                                        struct dc_session *out)
+struct dc_session_file *dc_session_open(const struct dc_gateway_options *o, unsigned shard,
+                                        unsigned shards, struct dc_session *out)
 {
         struct dc_session_file *f;
         char digest[SHA256_HEX_SIZE], *path;
@@ -157,7 +157,10 @@ struct dc_session_file *dc_session_open(const struct dc_gateway_options *o, unsi
         j = dc_file_read(path);
         free(path);
         take_session(f, j, out);
-        if (!j) /* the guilds of a new shard were another one's: what that has seen is what is known of them */
+        /*
+         * the guilds of a new shard were another one's: what that has seen is what is known of them
+         */
+        if (!j)
                 j = read_first(o);
         take_times(f, j, out);
         json_decref(j);

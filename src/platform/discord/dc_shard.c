@@ -5,8 +5,9 @@
  *        ▲                          └──────► identifying ──┘ │
  *        └───────────────── closing ◄────────────────────────┘     stopped: for good
  *
- * `enter` is the one door. Whoever wants to leave a connection says what comes next (a plan) and closes; `lost` then does it. What of the session was
- * received and what is committed is dc_progress.c's.
+ * `enter` is the one door. Whoever wants to leave a connection says what comes next (a plan) and
+ * closes; `lost` then does it. What of the session was received and what is committed is
+ * dc_progress.c's.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,7 +117,8 @@ static void lost(struct dc_shard *s)
                 drop_session(s);
         g->counted.lost++;
         log_info("discord connection ended", LOG_S("adapter", g->o.name), LOG_I("shard", s->id),
-                 LOG_S("why", s->why), LOG_S("next", s->progress.session_id ? "resume" : "identify"),
+                 LOG_S("why", s->why),
+                 LOG_S("next", s->progress.session_id ? "resume" : "identify"),
                  LOG_I("inMs", wait));
         enter(s, SHARD_WAITING);
         timer_start(s->timer, wait);
@@ -145,7 +147,8 @@ static void on_closed(void *arg, const struct websocket_end *end)
         if (rule->ours) {
                 s->g->counted.our_mistakes++;
                 log_warn("Discord objects to what we sent", LOG_S("adapter", s->g->o.name),
-                         LOG_I("shard", s->id), LOG_S("what", rule->what), LOG_I("code", end->code));
+                         LOG_I("shard", s->id), LOG_S("what", rule->what),
+                         LOG_I("code", end->code));
         }
         if (s->state == SHARD_CLOSING) { /* our own plan holds */
                 lost(s);
@@ -249,7 +252,8 @@ static void hand_over(struct dc_shard *s, const char *type, json_t *d, int64_t s
 {
         bool message = strcmp(type, "MESSAGE_CREATE") == 0;
         struct dc_passed what = { .seq = seq,
-                                  .message_ms = message ? dc_id_time_ms(json_str(d, "id", NULL)) : 0 };
+                                  .message_ms =
+                                          message ? dc_id_time_ms(json_str(d, "id", NULL)) : 0 };
         uint64_t number = received(s, what);
         const struct dc_dispatch e = { .ticket = (uint64_t)s->id << DC_TICKET_SHARD | number,
                                        .shard = s->id,
@@ -345,7 +349,8 @@ static void on_hello(struct dc_shard *s, const json_t *d)
                 identify(s);
         else
                 resume(s);
-        dc_link_hold(s->link, s->progress.full); /* when what came over the last connection still waits */
+        /* when what came over the last connection still waits */
+        dc_link_hold(s->link, s->progress.full);
 }
 
 /* ---- frames ---- */
@@ -396,7 +401,8 @@ static void on_unreadable(void *arg, const char *why)
 {
         struct dc_shard *s = arg;
 
-        s->sent_resume = s->sent_resume || s->state == SHARD_UP; /* the same again may not be endless */
+        /* the same again may not be endless */
+        s->sent_resume = s->sent_resume || s->state == SHARD_UP;
         s->up_ms = -1;
         leave(s, DC_RESUME, -1, why);
 }

@@ -1,6 +1,7 @@
 /*
- * What agents and the API may ask of Discord. The set is closed: every id that a tool takes is in the answer of another one, servers from
- * discord_list_guilds, channels and threads from discord_list_channels, messages and people from discord_read.
+ * What agents and the API may ask of Discord. The set is closed: every id that a tool takes is in
+ * the answer of another one, servers from discord_list_guilds, channels and threads from
+ * discord_list_channels, messages and people from discord_read.
  *
  * What sends, edits, deletes or reacts becomes a delivery in the outbox, like an agent's answer.
  */
@@ -76,7 +77,8 @@ static void fail_with(struct tool_call *t, const struct dc_answer *a)
         fail(t, &err);
 }
 
-static void ask(struct tool_call *t, const char *route, const char *id, const char *query, dc_answer_fn *done)
+static void ask(struct tool_call *t, const char *route, const char *id, const char *query,
+                dc_answer_fn *done)
 {
         dc_ask(t->dc,
                &(struct dc_request){ .method = "GET",
@@ -103,7 +105,8 @@ static const char *id_of(const json_t *arguments, const char *name, bool require
 }
 
 /* A channel as people and Discord name it: the id of a thread is enough. */
-static void find_place(const struct discord *dc, const char *id, struct outgoing *out, char parent[24])
+static void find_place(const struct discord *dc, const char *id, struct outgoing *out,
+                       char parent[24])
 {
         struct dc_place place;
 
@@ -140,15 +143,17 @@ struct sending {
 static int read_sending(const struct sending *s, const struct discord *dc, const json_t *arguments,
                         struct outgoing *out, char spaces[4][24], struct error *err)
 {
-        const char *place = id_of(arguments, s->person ? "user_id" : "channel_id", true, spaces[0], err);
+        const char *place =
+                id_of(arguments, s->person ? "user_id" : "channel_id", true, spaces[0], err);
 
         if (place && !s->person)
                 find_place(dc, place, out, spaces[3]);
         else if (place)
                 out->channel = place; /* the caller makes it a person */
         out->message_id = s->message ? id_of(arguments, "message_id", true, spaces[1], err) : NULL;
-        out->reply_to =
-                s->content && !s->message ? id_of(arguments, "reply_to", false, spaces[2], err) : NULL;
+        out->reply_to = s->content && !s->message
+                                ? id_of(arguments, "reply_to", false, spaces[2], err)
+                                : NULL;
         out->text = s->content ? tool_text(arguments, "content", true, spaces[2], err) : NULL;
         out->emoji = s->emoji ? tool_text(arguments, "emoji", true, spaces[2], err) : NULL;
         out->file.name = s->name ? tool_text(arguments, "name", true, spaces[2], err) : NULL;
@@ -180,31 +185,34 @@ static void tool_send(struct adapter *a, const json_t *arguments, platform_tool_
 
 static void tool_dm(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg)
 {
-        send_as(a, &(struct sending){ .kind = "send", .content = true, .person = true }, arguments, done,
-                arg);
+        send_as(a, &(struct sending){ .kind = "send", .content = true, .person = true }, arguments,
+                done, arg);
 }
 
-static void tool_react(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg)
+static void tool_react(struct adapter *a, const json_t *arguments, platform_tool_fn *done,
+                       void *arg)
 {
-        send_as(a, &(struct sending){ .kind = "react", .message = true, .emoji = true }, arguments, done,
-                arg);
+        send_as(a, &(struct sending){ .kind = "react", .message = true, .emoji = true }, arguments,
+                done, arg);
 }
 
 static void tool_edit(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg)
 {
-        send_as(a, &(struct sending){ .kind = "edit", .message = true, .content = true }, arguments, done,
-                arg);
+        send_as(a, &(struct sending){ .kind = "edit", .message = true, .content = true }, arguments,
+                done, arg);
 }
 
-static void tool_delete(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg)
+static void tool_delete(struct adapter *a, const json_t *arguments, platform_tool_fn *done,
+                        void *arg)
 {
         send_as(a, &(struct sending){ .kind = "delete", .message = true }, arguments, done, arg);
 }
 
-static void tool_thread(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg)
+static void tool_thread(struct adapter *a, const json_t *arguments, platform_tool_fn *done,
+                        void *arg)
 {
-        send_as(a, &(struct sending){ .kind = "thread", .message = true, .name = true }, arguments, done,
-                arg);
+        send_as(a, &(struct sending){ .kind = "thread", .message = true, .name = true }, arguments,
+                done, arg);
 }
 
 /* ---- reading ---- */
@@ -288,12 +296,13 @@ static void on_self(void *arg, const struct dc_answer *a)
         ids = json_array();
         for (size_t i = 0; i < admins->count; i++)
                 json_array_append_new(ids, json_string(admins->items[i]));
-        succeed(t, json_pack("{s:s, s:s, s:s?, s:o, s:s?}", "id", json_str(a->result, "id", ""), "username",
-                             json_str(a->result, "username", ""), "applicationId", t->dc->self.application,
-                             "operators", ids, "operatorDm", dm));
+        succeed(t, json_pack("{s:s, s:s, s:s?, s:o, s:s?}", "id", json_str(a->result, "id", ""),
+                             "username", json_str(a->result, "username", ""), "applicationId",
+                             t->dc->self.application, "operators", ids, "operatorDm", dm));
 }
 
-static void tool_whoami(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg)
+static void tool_whoami(struct adapter *a, const json_t *arguments, platform_tool_fn *done,
+                        void *arg)
 {
         (void)arguments;
         ask(call_new(a, done, arg), "/users/@me", NULL, NULL, on_self);
@@ -307,8 +316,8 @@ static json_t *guilds_json(const json_t *answer)
         size_t i;
 
         json_array_foreach(answer, i, g)
-                json_array_append_new(list, json_pack("{s:s, s:s}", "id", json_str(g, "id", ""), "name",
-                                                      json_str(g, "name", "")));
+                json_array_append_new(list, json_pack("{s:s, s:s}", "id", json_str(g, "id", ""),
+                                                      "name", json_str(g, "name", "")));
         return list;
 }
 
@@ -322,7 +331,8 @@ static void on_guilds(void *arg, const struct dc_answer *a)
                 fail_with(t, a);
 }
 
-static void tool_guilds(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg)
+static void tool_guilds(struct adapter *a, const json_t *arguments, platform_tool_fn *done,
+                        void *arg)
 {
         struct error err = { 0 };
         char space[24], query[60];
@@ -354,10 +364,12 @@ static void add_channels(json_t *list, const json_t *answer)
 
         json_array_foreach(answer, i, c) {
                 json_t *o = json_pack("{s:s, s:s, s:s}", "id", json_str(c, "id", ""), "name",
-                                      json_str(c, "name", ""), "type", type_name(json_int(c, "type", -1)));
+                                      json_str(c, "name", ""), "type",
+                                      type_name(json_int(c, "type", -1)));
 
                 if (json_str(c, "parent_id", NULL))
-                        json_object_set_new(o, "parent", json_string(json_str(c, "parent_id", NULL)));
+                        json_object_set_new(o, "parent",
+                                            json_string(json_str(c, "parent_id", NULL)));
                 if (json_str(c, "topic", NULL))
                         json_object_set_new(o, "topic", json_string(json_str(c, "topic", NULL)));
                 json_array_append_new(list, o);
@@ -410,14 +422,16 @@ static void on_choice(void *arg, const struct dc_answer *a)
         for (size_t i = 0; i < json_array_size(a->result); i++) {
                 const json_t *g = json_array_get(a->result, i);
 
-                buf_addf(&text, "%s %s (%s)", i ? "," : "", json_str(g, "id", ""), json_str(g, "name", ""));
+                buf_addf(&text, "%s %s (%s)", i ? "," : "", json_str(g, "id", ""),
+                         json_str(g, "name", ""));
         }
         error_set(&err, ERR_INVALID, "%s", text.data);
         buf_release(&text);
         fail(t, &err);
 }
 
-static void tool_channels(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg)
+static void tool_channels(struct adapter *a, const json_t *arguments, platform_tool_fn *done,
+                          void *arg)
 {
         struct error err = { 0 };
         char space[24];
@@ -457,16 +471,19 @@ const struct platform_tool dc_tools[] = {
                  "\"user_id\",\"content\""),
           tool_dm },
         { "discord_read", "Reads the last messages of a channel or thread, oldest first.",
-          OBJECT(CHANNEL ",\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":100,\"default\":20},"
-                         "\"before\":" ID("Only messages before this one"),
+          OBJECT(CHANNEL
+                 ",\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":100,\"default\":20},"
+                 "\"before\":" ID("Only messages before this one"),
                  "\"channel_id\""),
           tool_read },
         { "discord_react", "Reacts to a message with an emoji.",
-          OBJECT(CHANNEL "," MESSAGE ",\"emoji\":" TEXT("The emoji itself, or name:id of a custom one"),
+          OBJECT(CHANNEL "," MESSAGE
+                         ",\"emoji\":" TEXT("The emoji itself, or name:id of a custom one"),
                  "\"channel_id\",\"message_id\",\"emoji\""),
           tool_react },
         { "discord_edit", "Replaces the text of a message the bot has sent.",
-          OBJECT(CHANNEL "," MESSAGE "," CONTENT, "\"channel_id\",\"message_id\",\"content\""), tool_edit },
+          OBJECT(CHANNEL "," MESSAGE "," CONTENT, "\"channel_id\",\"message_id\",\"content\""),
+          tool_edit },
         { "discord_delete", "Deletes a message.",
           OBJECT(CHANNEL "," MESSAGE, "\"channel_id\",\"message_id\""), tool_delete },
         { "discord_create_thread", "Begins a thread at a message; the thread has the message's id.",
@@ -478,7 +495,7 @@ const struct platform_tool dc_tools[] = {
         { "discord_list_channels",
           "Lists the channels and active threads of a server; without guild_id of the only one.",
           OBJECT("\"guild_id\":" ID("A server, from discord_list_guilds"), ""), tool_channels },
-        { "discord_whoami", "Tells the bot's name and id, and the ids of its operators.", OBJECT("", ""),
-          tool_whoami },
+        { "discord_whoami", "Tells the bot's name and id, and the ids of its operators.",
+          OBJECT("", ""), tool_whoami },
         { 0 },
 };

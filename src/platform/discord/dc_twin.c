@@ -17,7 +17,8 @@ static uint64_t value_of(const char *nonce)
 {
         char digits[DIGITS + 1];
 
-        if (!nonce || strlen(nonce) != DC_NONCE_SIZE || strspn(nonce, "0123456789abcdef") != DC_NONCE_SIZE)
+        if (!nonce || strlen(nonce) != DC_NONCE_SIZE ||
+            strspn(nonce, "0123456789abcdef") != DC_NONCE_SIZE)
                 return 0;
         memcpy(digits, nonce, DIGITS);
         digits[DIGITS] = '\0';
@@ -59,9 +60,8 @@ void dc_twin_heard(struct dc_twin *t, const char *adapter, const json_t *message
         if (t->told_ms > 0 && wall_ms - t->told_ms < AGAIN_MS)
                 return;
         t->told_ms = wall_ms;
-        log_warn("another process speaks with this bot's token, and both answer: stop one of them, or give "
-                 "it a "
-                 "bot of its own",
+        log_warn("another process speaks with this bot's token, and both answer: stop one of "
+                 "them, or give it a bot of its own",
                  LOG_S("adapter", adapter), LOG_S("channel", json_str(message, "channel_id", "")),
                  LOG_S("message", json_str(message, "id", "")), LOG_I("messages", t->seen));
 }

@@ -1,8 +1,10 @@
 /*
  * dc_twin: another process that speaks with our token.
  *
- * Discord gives each of them every message, so both answer, and nobody is refused. One data directory has a lock; across directories and machines it shows
- * in the bot's own messages: each of ours carries a nonce that we have made, and a message with such a nonce that we have not sent is a twin's.
+ * Discord gives each of them every message, so both answer, and nobody is refused. One data
+ * directory has a lock; across directories and machines it shows in the bot's own messages: each of
+ * ours carries a nonce that we have made, and a message with such a nonce that we have not sent is
+ * a twin's.
  */
 #ifndef PLATFORM_DISCORD_DC_TWIN_H
 #define PLATFORM_DISCORD_DC_TWIN_H

@@ -1,8 +1,9 @@
 /*
- * Interactions over HTTP: Discord posts them to /api/v2/channels/discord/<adapter>/interactions, signed with the application's key.
+ * Interactions over HTTP: Discord posts them to /api/v2/channels/discord/<adapter>/interactions,
+ * signed with the application's key.
  *
- * The answer to the post is the acknowledgement, and it goes out after the commit. Discord tries wrong signatures now and then, and takes the
- * address away when they pass.
+ * The answer to the post is the acknowledgement, and it goes out after the commit. Discord tries
+ * wrong signatures now and then, and takes the address away when they pass.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,8 @@ bool dc_webhook_admits(struct adapter *a, struct http_exchange *x)
                             "adapter '%s' does not know the application's public key yet", a->name);
                 return false;
         }
-        if (!signature || strlen(signature) != 2 * ED25519_SIGNATURE_SIZE || !timestamp || !*timestamp)
+        if (!signature || strlen(signature) != 2 * ED25519_SIGNATURE_SIZE || !timestamp ||
+            !*timestamp)
                 return refuse_signature(x);
         return true;
 }
@@ -78,7 +80,8 @@ static void on_stored(void *arg, bool ok)
         if (ok)
                 http_answer_json(p->x, 200, dc_reply_keep(p->dc, p->interaction));
         else
-                http_refuse(p->x, 503, "UNAVAILABLE", "the command could not be stored; please try again");
+                http_refuse(p->x, 503, "UNAVAILABLE",
+                            "the command could not be stored; please try again");
         json_decref(p->interaction);
         free(p);
 }
@@ -122,7 +125,8 @@ void dc_webhook(struct adapter *a, struct http_exchange *x)
         if (type == INTERACTION_PING)
                 http_answer_json(x, 200, json_pack("{s:i}", "type", 1));
         else if (type == INTERACTION_COMPLETE)
-                http_answer_json(x, 200, json_pack("{s:i, s:{s:[]}}", "type", 8, "data", "choices"));
+                http_answer_json(x, 200,
+                                 json_pack("{s:i, s:{s:[]}}", "type", 8, "data", "choices"));
         else if (type < 1 || !dc_is_id(json_str(interaction, "id", NULL)))
                 http_refuse(x, 400, "VALIDATION_ERROR", "this is no interaction of Discord");
         else if (!dc->inbound || !a->road)

@@ -36,8 +36,9 @@ struct dc_where {
 
 /* ---- life ---- */
 
-struct dc_where *dc_where_new(const struct dc_inbound_options *o, const struct dc_inbound_hooks *hooks,
-                              struct dc_cache *cache, dc_where_fn *answered, void *arg)
+struct dc_where *dc_where_new(const struct dc_inbound_options *o,
+                              const struct dc_inbound_hooks *hooks, struct dc_cache *cache,
+                              dc_where_fn *answered, void *arg)
 {
         struct dc_where *w = mem_zalloc(sizeof(*w));
 
@@ -93,7 +94,10 @@ static bool is_unwell(int status)
         return status == 0 || status == 429 || status >= 500;
 }
 
-/* What happened in a guild goes on after a while, as good as it can; of what is not even known to be in one nothing can be made. */
+/*
+ * What happened in a guild goes on after a while, as good as it can; of what is not even known to
+ * be in one nothing can be made.
+ */
 static bool asks_again(struct question *q, int status)
 {
         int64_t ms = (int64_t)AGAIN_MS << (q->tries < TRIES ? q->tries : TRIES);
@@ -118,7 +122,8 @@ static void end(struct question *q, bool known)
 
 static bool needs_roles(const struct dc_where *w, const char *guild)
 {
-        return w->role_mentions && w->self && dc_is_id(guild) && !dc_cache_knows_roles(w->cache, guild);
+        return w->role_mentions && w->self && dc_is_id(guild) &&
+               !dc_cache_knows_roles(w->cache, guild);
 }
 
 static void take_place(struct question *q, const json_t *channel)
@@ -132,8 +137,9 @@ static void take_for_channel(struct question *q, int status, const char *why)
 {
         json_t *plain = json_pack("{s:s, s:i}", "id", q->place, "type", DC_TYPE_TEXT);
 
-        log_info("Discord does not say what this channel is", LOG_S("adapter", q->where->adapter->name),
-                 LOG_S("channel", q->place), LOG_S("why", why));
+        log_info("Discord does not say what this channel is",
+                 LOG_S("adapter", q->where->adapter->name), LOG_S("channel", q->place),
+                 LOG_S("why", why));
         if (!is_unwell(status))
                 dc_cache_add(q->where->cache, q->guild, plain);
         json_decref(plain);

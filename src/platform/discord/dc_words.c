@@ -77,7 +77,8 @@ static bool is_self(const struct dc_reading *r, const struct tag *t, const char 
 }
 
 /* As people see it; false: left as it is. */
-static bool add_tag(const struct dc_reading *r, const json_t *message, const struct tag *t, struct buf *out)
+static bool add_tag(const struct dc_reading *r, const json_t *message, const struct tag *t,
+                    struct buf *out)
 {
         struct dc_place place;
         const char *name;
@@ -101,7 +102,8 @@ static bool add_tag(const struct dc_reading *r, const json_t *message, const str
         return true;
 }
 
-static void add_content(const struct dc_reading *r, const json_t *message, const char *text, struct buf *out)
+static void add_content(const struct dc_reading *r, const json_t *message, const char *text,
+                        struct buf *out)
 {
         const char *guild = json_str(r->e->d, "guild_id", NULL);
 
@@ -116,7 +118,8 @@ static void add_content(const struct dc_reading *r, const json_t *message, const
                 n = tag_read(text, &t);
                 if (n > 0 && is_self(r, &t, guild)) {
                         text += n;
-                        if (*text == ' ' && (out->len == 0 || strchr(" \n", out->data[out->len - 1])))
+                        if (*text == ' ' &&
+                            (out->len == 0 || strchr(" \n", out->data[out->len - 1])))
                                 text++; /* not two spaces where the name was */
                 } else if (n > 0 && add_tag(r, message, &t, out)) {
                         text += n;
@@ -147,8 +150,8 @@ static void add_stickers(const json_t *message, struct buf *out)
 
 static void add_poll(const json_t *message, struct buf *out)
 {
-        const json_t *poll = json_object_get(message, "poll"), *answers = json_object_get(poll, "answers"),
-                     *answer;
+        const json_t *poll = json_object_get(message, "poll"),
+                     *answers = json_object_get(poll, "answers"), *answer;
         size_t i;
 
         if (!json_is_object(poll))

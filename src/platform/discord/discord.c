@@ -6,7 +6,8 @@
  *      ▼  │
  *     waiting
  *
- * The token is tried before anything else: the log shows the bot's name, or what to do about the token.
+ * The token is tried before anything else: the log shows the bot's name, or what to do about the
+ * token.
  */
 #include "platform/discord/discord.h"
 
@@ -73,8 +74,8 @@ static const struct setting discord_settings[] = {
 };
 /* clang-format on */
 
-static int mistake(struct settings_source *src, const char *path, const char *key, struct error *err,
-                   const char *what)
+static int mistake(struct settings_source *src, const char *path, const char *key,
+                   struct error *err, const char *what)
 {
         char *at = *path ? mem_printf("%s.%s", path, key) : mem_strdup(key);
         int rc = settings_error(src, at, err, "%s", what);
@@ -86,13 +87,15 @@ static int mistake(struct settings_source *src, const char *path, const char *ke
 /* Tokens are three words of base64url with dots between; nothing else may get into a header. */
 static bool looks_like_token(const struct secret *token)
 {
-        static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
+        static const char allowed[] =
+                "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
 
-        return secret_length(token) > 0 && strspn(secret_reveal(token), allowed) == secret_length(token);
+        return secret_length(token) > 0 &&
+               strspn(secret_reveal(token), allowed) == secret_length(token);
 }
 
-static int check_intents(struct settings_source *src, const char *path, const struct discord_conf *c,
-                         struct error *err)
+static int check_intents(struct settings_source *src, const char *path,
+                         const struct discord_conf *c, struct error *err)
 {
         for (size_t i = 0; i < c->intents.count; i++) {
                 const char *name = c->intents.items[i], *near = dc_intent_near(name);
@@ -107,12 +110,14 @@ static int check_intents(struct settings_source *src, const char *path, const st
         return 0;
 }
 
-static int discord_check(struct settings_source *src, const char *path, const void *conf, struct error *err)
+static int discord_check(struct settings_source *src, const char *path, const void *conf,
+                         struct error *err)
 {
         const struct discord_conf *c = conf;
 
         if (c->token && strncmp(secret_reveal(c->token), "Bot ", 4) == 0)
-                return mistake(src, path, "botToken", err, "the token is written without 'Bot ' before it");
+                return mistake(src, path, "botToken", err,
+                               "the token is written without 'Bot ' before it");
         if (c->token && !looks_like_token(c->token))
                 return mistake(src, path, "botToken", err,
                                "this does not look like a bot's token from the developer portal");
@@ -120,12 +125,14 @@ static int discord_check(struct settings_source *src, const char *path, const vo
             strncmp(c->gateway_url, "ws://", 5) != 0)
                 return mistake(src, path, "gatewayUrl", err, "must start with wss:// or ws://");
         if (c->public_key && strspn(c->public_key, "0123456789abcdefABCDEF") != 64)
-                return mistake(src, path, "publicKey", err, "a public key has 64 hexadecimal digits");
+                return mistake(src, path, "publicKey", err,
+                               "a public key has 64 hexadecimal digits");
         if (check_intents(src, path, c, err) < 0)
                 return -1;
         for (size_t i = 0; i < c->command_guilds.count; i++)
                 if (!dc_is_id(c->command_guilds.items[i]))
-                        return mistake(src, path, "commandGuilds", err, "ids of servers are digits");
+                        return mistake(src, path, "commandGuilds", err,
+                                       "ids of servers are digits");
         return 0;
 }
 
@@ -158,11 +165,12 @@ static void on_unauthorized(void *arg)
         struct discord *dc = arg;
         char why[200];
 
-        snprintf(why, sizeof(why),
-                 "Discord does not know this bot token: put the one of the developer portal (Bot, Reset "
-                 "Token) into "
-                 "adapters.%.60s.botToken or " TOKEN_VARIABLE,
-                 dc->adapter->name);
+        snprintf(
+                why, sizeof(why),
+                "Discord does not know this bot token: put the one of the developer portal (Bot, Reset "
+                "Token) into "
+                "adapters.%.60s.botToken or " TOKEN_VARIABLE,
+                dc->adapter->name);
         dc_stop(dc, why);
 }
 
@@ -189,11 +197,12 @@ static void greeting_failed(struct discord *dc, const struct dc_answer *a)
 
 static void ask(struct discord *dc, const char *route, dc_answer_fn *done)
 {
-        dc->call = dc_rest_call(
-                dc->rest,
-                &(struct dc_request){
-                        .method = "GET", .route = route, .priority = DC_NORMAL, .repeatable = true },
-                done, dc);
+        dc->call = dc_rest_call(dc->rest,
+                                &(struct dc_request){ .method = "GET",
+                                                      .route = route,
+                                                      .priority = DC_NORMAL,
+                                                      .repeatable = true },
+                                done, dc);
 }
 
 /* ---- what the inbound side tells ---- */
@@ -293,7 +302,10 @@ static void take_application(struct discord *dc, const json_t *app)
                 dc->self.public_key = mem_strdup(json_str(app, "verify_key", NULL));
 }
 
-/* The application's id may also come with the gateway's READY: without it only slash commands would be late. */
+/*
+ * The application's id may also come with the gateway's READY: without it only slash commands would
+ * be late.
+ */
 static void on_application(void *arg, const struct dc_answer *a)
 {
         struct discord *dc = arg;
@@ -322,8 +334,8 @@ static void on_greeted(void *arg, const struct dc_answer *a)
         dc->self.id = mem_strdup(json_str(a->result, "id", NULL));
         dc->self.username = mem_strdup(json_str(a->result, "username", ""));
         adapter_is(dc->adapter, dc->self.username, dc->self.id);
-        log_info("discord bot", LOG_S("adapter", dc->adapter->name), LOG_S("name", dc->self.username),
-                 LOG_S("id", dc->self.id));
+        log_info("discord bot", LOG_S("adapter", dc->adapter->name),
+                 LOG_S("name", dc->self.username), LOG_S("id", dc->self.id));
         ask(dc, "/applications/@me", on_application);
 }
 
@@ -361,7 +373,8 @@ static struct secret *take_token(const struct adapter *a, struct error *err)
         if (token && looks_like_token(token))
                 return token;
         if (token)
-                error_set(err, ERR_INVALID, "what " TOKEN_VARIABLE " holds does not look like a bot's token");
+                error_set(err, ERR_INVALID,
+                          "what " TOKEN_VARIABLE " holds does not look like a bot's token");
         else
                 error_set(err, ERR_INVALID,
                           "there is no bot token: set " TOKEN_VARIABLE
@@ -475,20 +488,24 @@ static bool discord_mention(const struct adapter *a, struct slice name, struct b
         return id && buf_addf(out, "<@%s>", id) == 0;
 }
 
-/* A message in a guild can begin a thread; one that is in a thread or in a DM cannot, and a command is no message. */
+/*
+ * A message in a guild can begin a thread; one that is in a thread or in a DM cannot, and a command
+ * is no message.
+ */
 static const char *discord_thread_at(const struct adapter *a, const struct incoming *in)
 {
         bool command = in->key && strncmp(in->key, "interaction:", 12) == 0;
 
         (void)a;
-        return in->chat == CHAT_GROUP && !in->thread && !command && dc_is_id(in->id) ? in->id : NULL;
+        return in->chat == CHAT_GROUP && !in->thread && !command && dc_is_id(in->id) ? in->id
+                                                                                     : NULL;
 }
 
 const struct platform_ops discord_platform = {
         .name = "discord",
         .help = "A Discord bot: the gateway and the REST API.",
-        .can = ADAPTER_IDEMPOTENT | ADAPTER_EDITS | ADAPTER_STREAMS | ADAPTER_TYPING | ADAPTER_THREADS |
-               ADAPTER_REACTIONS | ADAPTER_FILES | ADAPTER_RECALLS,
+        .can = ADAPTER_IDEMPOTENT | ADAPTER_EDITS | ADAPTER_STREAMS | ADAPTER_TYPING |
+               ADAPTER_THREADS | ADAPTER_REACTIONS | ADAPTER_FILES | ADAPTER_RECALLS,
         .text = { .dialect = MARKDOWN_DISCORD, .unit = UTF8_CODE_POINTS, .max = 2000 },
         .debounce_ms = 3000,
         .manners = { .conversation_seconds = 300,

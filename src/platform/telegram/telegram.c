@@ -4,7 +4,8 @@
  *     greeting ──► settling ──► listening ◄──► waiting
  *        └──────────────┴────────────┴──► stopped
  *
- * Polling keeps no position of its own: Telegram remembers what was confirmed, and only committed updates are confirmed.
+ * Polling keeps no position of its own: Telegram remembers what was confirmed, and only committed
+ * updates are confirmed.
  */
 #include "platform/telegram/telegram.h"
 
@@ -20,9 +21,10 @@
 #include "base/mem.h"
 #include "platform/kinds.h"
 
-#define GREET_MS        15000
-#define POLL_MARGIN_MS  10000 /* our deadline is later than Telegram's */
-#define BESIDE_MS       600 /* between looks while an update is pending; Telegram slows down whoever asks faster */
+#define GREET_MS       15000
+#define POLL_MARGIN_MS 10000 /* our deadline is later than Telegram's */
+/* between looks while an update is pending; Telegram slows down whoever asks faster */
+#define BESIDE_MS       600
 #define BACKOFF_MS      1000
 #define BACKOFF_MAX_MS  60000
 #define CONFLICT_MS     2000
@@ -62,8 +64,8 @@ static const struct setting telegram_settings[] = {
 
 #define WORD "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 
-static int mistake(struct settings_source *src, const char *path, const char *key, struct error *err,
-                   const char *what)
+static int mistake(struct settings_source *src, const char *path, const char *key,
+                   struct error *err, const char *what)
 {
         char *at = *path ? mem_printf("%s.%s", path, key) : mem_strdup(key);
         int rc = settings_error(src, at, err, "%s", what);
@@ -72,19 +74,22 @@ static int mistake(struct settings_source *src, const char *path, const char *ke
         return rc;
 }
 
-static int telegram_check(struct settings_source *src, const char *path, const void *conf, struct error *err)
+static int telegram_check(struct settings_source *src, const char *path, const void *conf,
+                          struct error *err)
 {
         const struct telegram_conf *c = conf;
         const struct secret *s = c->webhook_secret;
 
         if (secret_length(c->token) == 0 ||
             strspn(secret_reveal(c->token), WORD ":") != secret_length(c->token))
-                return mistake(src, path, "botToken", err,
-                               "this does not look like a token of @BotFather (such as 123456:ABC-DEF)");
+                return mistake(
+                        src, path, "botToken", err,
+                        "this does not look like a token of @BotFather (such as 123456:ABC-DEF)");
         if (s && (secret_length(s) == 0 || secret_length(s) > 256 ||
                   strspn(secret_reveal(s), WORD) != secret_length(s)))
-                return mistake(src, path, "webhookSecret", err,
-                               "a webhook secret has 1 to 256 characters of A-Z, a-z, 0-9, _ and -");
+                return mistake(
+                        src, path, "webhookSecret", err,
+                        "a webhook secret has 1 to 256 characters of A-Z, a-z, 0-9, _ and -");
         if (c->commands.count > 100)
                 return mistake(src, path, "commands", err, "a bot has at most 100 commands");
         for (size_t i = 0; i < c->commands.count; i++) {
@@ -110,7 +115,8 @@ bool tg_polls(const struct telegram *tg)
 /* The one door. */
 static void link_enter(struct telegram *tg, enum tg_state state)
 {
-        static const char *const names[] = { "greeting", "settling", "listening", "waiting", "stopped" };
+        static const char *const names[] = { "greeting", "settling", "listening", "waiting",
+                                             "stopped" };
 
         if (tg->state != state)
                 log_debug("telegram link", LOG_S("adapter", tg->adapter->name),
@@ -169,7 +175,8 @@ static bool is_bad_token(const struct tg_answer *answer)
         return answer->genuine && (answer->status == 401 || answer->status == 404);
 }
 
-static void ask(struct telegram *tg, const char *method, json_t *params, int64_t total_ms, tg_answer_fn *done)
+static void ask(struct telegram *tg, const char *method, json_t *params, int64_t total_ms,
+                tg_answer_fn *done)
 {
         struct tg_request q = {
                 .method = method, .params = params, .total_ms = total_ms, .repeatable = true
@@ -250,7 +257,8 @@ static void on_settled(void *arg, const struct tg_answer *answer)
 static json_t *allowed_updates(void)
 {
         return json_pack("[s, s, s, s, s, s, s]", "message", "edited_message", "channel_post",
-                         "edited_channel_post", "message_reaction", "callback_query", "my_chat_member");
+                         "edited_channel_post", "message_reaction", "callback_query",
+                         "my_chat_member");
 }
 
 static char *hook_address(const struct adapter *a)
@@ -259,7 +267,8 @@ static char *hook_address(const struct adapter *a)
 
         while (n > 0 && a->public_url[n - 1] == '/')
                 n--;
-        return mem_printf("%.*s/api/v2/channels/telegram/%s/webhook", (int)n, a->public_url, a->name);
+        return mem_printf("%.*s/api/v2/channels/telegram/%s/webhook", (int)n, a->public_url,
+                          a->name);
 }
 
 static void set_webhook(struct telegram *tg)
@@ -284,7 +293,8 @@ static void on_webhook_info(void *arg, const struct tg_answer *answer)
         }
         log_info("a webhook was set for this bot; it is removed, its waiting updates are kept",
                  LOG_S("adapter", tg->adapter->name));
-        ask(tg, "deleteWebhook", json_pack("{s:b}", "drop_pending_updates", 0), GREET_MS, on_settled);
+        ask(tg, "deleteWebhook", json_pack("{s:b}", "drop_pending_updates", 0), GREET_MS,
+            on_settled);
 }
 
 static void settle(struct telegram *tg)
@@ -298,7 +308,10 @@ static void settle(struct telegram *tg)
 
 /* ---- webhook mode: does Telegram reach us? ---- */
 
-/* One that is gone is set again; whoever has set another one would only set it again, too. Errors are Telegram's view of us. */
+/*
+ * One that is gone is set again; whoever has set another one would only set it again, too. Errors
+ * are Telegram's view of us.
+ */
 static void on_watched(void *arg, const struct tg_answer *answer)
 {
         struct telegram *tg = arg;
@@ -319,9 +332,10 @@ static void on_watched(void *arg, const struct tg_answer *answer)
                 return;
         }
         if (strcmp(url, tg->hook) != 0) {
-                adapter_lost(tg->adapter,
-                             "somebody has pointed this bot's webhook at another address: stop that "
-                             "program and restart this adapter, or give it a bot of its own");
+                adapter_lost(
+                        tg->adapter,
+                        "somebody has pointed this bot's webhook at another address: stop that "
+                        "program and restart this adapter, or give it a bot of its own");
                 return;
         }
         adapter_ready(tg->adapter);
@@ -368,14 +382,16 @@ static size_t take_updates(struct telegram *tg, const json_t *list)
 }
 
 /*
- * Something in the answer is not as we read JSON, or there is too much of it, and Telegram would repeat it for ever. So fewer are
- * asked for, until one is alone: that one is left out. False when these are no updates at all.
+ * Something in the answer is not as we read JSON, or there is too much of it, and Telegram would
+ * repeat it for ever. So fewer are asked for, until one is alone: that one is left out. False when
+ * these are no updates at all.
  */
 static bool try_fewer(struct telegram *tg, const struct tg_answer *answer)
 {
         int64_t id = tg_update_number(answer->body, answer->body_n);
 
-        if (answer->status != 200 || (answer->kind != ERR_NONE && answer->kind != ERR_LIMIT) || id < 0)
+        if (answer->status != 200 || (answer->kind != ERR_NONE && answer->kind != ERR_LIMIT) ||
+            id < 0)
                 return false;
         if (tg->batch > 1) {
                 tg->batch = tg->batch > 10 ? 10 : 1;
@@ -387,22 +403,30 @@ static bool try_fewer(struct telegram *tg, const struct tg_answer *answer)
         return true;
 }
 
-/* Two who ask for the same bot's updates take turns; right after a restart the other one is our own former self. */
+/*
+ * Two who ask for the same bot's updates take turns; right after a restart the other one is our own
+ * former self.
+ */
 static void on_conflict(struct telegram *tg, const struct tg_answer *answer)
 {
         bool webhook = strstr(answer->why, "webhook") != NULL;
 
         link_enter(tg, TG_WAITING);
         if (webhook)
-                adapter_lost(tg->adapter, "somebody has set a webhook for this bot while we poll: remove it "
-                                          "(deleteWebhook), or use mode 'webhook', or restart to take over");
+                adapter_lost(tg->adapter,
+                             "somebody has set a webhook for this bot while we poll: remove it "
+                             "(deleteWebhook), or use mode 'webhook', or restart to take over");
         else if (tg->conflicts > 0)
-                adapter_lost(tg->adapter, "another process polls with this bot token: stop it, or give this "
-                                          "adapter a bot of its own");
+                adapter_lost(tg->adapter,
+                             "another process polls with this bot token: stop it, or give this "
+                             "adapter a bot of its own");
         timer_start(tg->timer, backoff_ms(tg->conflicts++, CONFLICT_MS, CONFLICT_MAX_MS));
 }
 
-/* A server that does not hold the question although it has nothing to say would have us ask without a pause. */
+/*
+ * A server that does not hold the question although it has nothing to say would have us ask without
+ * a pause.
+ */
 static bool came_too_soon(const struct telegram *tg)
 {
         return tg->intake.count == 0 && tg->held_seconds > 0 &&
@@ -496,9 +520,10 @@ static int telegram_open(struct adapter *a, struct error *err)
         struct telegram *tg;
 
         if (strcmp(((const struct telegram_conf *)a->conf)->mode, "webhook") == 0 && !a->public_url)
-                return error_set(err, ERR_INVALID,
-                                 "mode 'webhook' needs http.publicUrl: the https address under which "
-                                 "Telegram reaches us");
+                return error_set(
+                        err, ERR_INVALID,
+                        "mode 'webhook' needs http.publicUrl: the https address under which "
+                        "Telegram reaches us");
         tg = mem_zalloc(sizeof(*tg));
         tg->adapter = a;
         tg->conf = a->conf;
@@ -561,9 +586,12 @@ static bool telegram_is_group(const struct adapter *a, const char *channel)
 const struct platform_ops telegram_platform = {
         .name = "telegram",
         .help = "A Telegram bot, by long polling or webhook.",
-        .can = ADAPTER_EDITS | ADAPTER_STREAMS | ADAPTER_TYPING | ADAPTER_THREADS | ADAPTER_REACTIONS |
-               ADAPTER_FILES,
-        .text = { .dialect = MARKDOWN_TELEGRAM_HTML, .unit = UTF8_UTF16, .max = 4096, .caption = 1024 },
+        .can = ADAPTER_EDITS | ADAPTER_STREAMS | ADAPTER_TYPING | ADAPTER_THREADS |
+               ADAPTER_REACTIONS | ADAPTER_FILES,
+        .text = { .dialect = MARKDOWN_TELEGRAM_HTML,
+                  .unit = UTF8_UTF16,
+                  .max = 4096,
+                  .caption = 1024 },
         .pace = { .per_second = 30, .per_channel_second = 1, .per_channel_minute = 20 },
         .settings = telegram_settings,
         .conf_size = sizeof(struct telegram_conf),

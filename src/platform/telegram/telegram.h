@@ -3,11 +3,13 @@
  *
  *     telegram.c    settings, the link: greeting, polling or webhook, waiting, stopped
  *     tg_call.c     one call of the Bot API
- *     tg_update.c   an update becomes events; tg_text.c reads its text, tg_words.c what is neither text nor a file
+ *     tg_update.c   an update becomes events; tg_text.c reads its text, tg_words.c what is neither
+ *                   text nor a file
  *     tg_webhook.c  the door through which updates are posted
  *     tg_intake.c   updates on their way to the inbox, in order, acknowledged after the commit
  *     tg_album.c    an album whose parts come one by one
- *     tg_fetch.c    where attachments are; platform/fetch.c downloads them into the channel's folder
+ *     tg_fetch.c    where attachments are; platform/fetch.c downloads them into the channel's
+ *                   folder
  *     tg_send.c     deliveries become calls; tg_reaction.c knows the permitted emoji
  *     tg_memory.c   what must survive a restart besides the store, and the lock on the token
  *
@@ -83,9 +85,12 @@ struct telegram {
         struct timer *timer;  /* the next try, or the next look beside pending updates */
         struct timer *watch;  /* webhook mode: does Telegram reach us? */
         unsigned failures, conflicts;
-        int64_t asked_ms, held_seconds; /* the last question for updates, and how long it may be held */
-        int64_t offset;                 /* everything below is committed; 0: not known, Telegram remembers */
-        int64_t batch; /* how many updates are asked for at once: fewer after an answer that could not be read */
+        /* the last question for updates, and how long it may be held */
+        int64_t asked_ms, held_seconds;
+        /* everything below is committed; 0: not known, Telegram remembers */
+        int64_t offset;
+        /* how many updates are asked for at once: fewer after an answer that could not be read */
+        int64_t batch;
         struct tg_intake intake;
         struct tg_albums albums;
         struct tg_calls calls; /* all of them */
@@ -112,7 +117,10 @@ void tg_intake_release(struct telegram *tg);
 void tg_intake_add(struct telegram *tg, json_t *update, struct http_exchange *x);
 /* Updates below this one are committed; `otherwise` when nothing is pending. */
 int64_t tg_intake_offset(const struct telegram *tg, int64_t otherwise);
-/* Some update waits for files or for the rest of its album, and there is room for more: look for further ones meanwhile. */
+/*
+ * Some update waits for files or for the rest of its album, and there is room for more: look for
+ * further ones meanwhile.
+ */
 bool tg_intake_open(const struct telegram *tg);
 
 /* ---- tg_webhook.c ---- */
@@ -124,7 +132,10 @@ void tg_webhook(struct adapter *a, struct http_exchange *x);
 
 /* ---- tg_album.c ---- */
 
-/* An event of an album (the item's): it is addressed to the bot when those before it were, and those behind it are when it is. */
+/*
+ * An event of an album (the item's): it is addressed to the bot when those before it were, and
+ * those behind it are when it is.
+ */
 void tg_album_joins(struct telegram *tg, const struct tg_item *item, struct incoming *in);
 /* A part of an album that was posted. */
 void tg_album_part(struct telegram *tg, struct tg_item *item);
@@ -141,8 +152,8 @@ void tg_send(struct adapter *a, const struct delivery *d);
 /* All sends in flight end as unsure. */
 void tg_sends_release(struct telegram *tg);
 /* What Telegram's answer means for a delivery of this kind; why goes to `text`. */
-void tg_outcome(const char *kind, const struct tg_answer *answer, struct send_result *out, char *text,
-                size_t size);
+void tg_outcome(const char *kind, const struct tg_answer *answer, struct send_result *out,
+                char *text, size_t size);
 
 /* ---- tg_reaction.c ---- */
 

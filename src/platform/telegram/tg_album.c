@@ -1,9 +1,11 @@
 /*
  * Albums whose parts come one by one.
  *
- * Telegram posts the next part of an album when the last one has been acknowledged, and we acknowledge what is stored. So each part
- * becomes an event of its own, and the road gathers them in one turn; so does a part that is polled too late to be joined to the others. Only
- * one part carries the caption, and with it the mention: the others are addressed to the bot because that one was.
+ * Telegram posts the next part of an album when the last one has been acknowledged, and we
+ * acknowledge what is stored. So each part becomes an event of its own, and the road gathers them
+ * in one turn; so does a part that is polled too late to be joined to the others. Only one part
+ * carries the caption, and with it the mention: the others are addressed to the bot because that
+ * one was.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +18,9 @@ void tg_album_joins(struct telegram *tg, const struct tg_item *item, struct inco
         struct tg_albums *known = &tg->albums;
         unsigned i = 0;
 
-        while (i < TG_ALBUMS && !(known->items[i].id && strcmp(known->items[i].id, item->album) == 0 &&
-                                  strcmp(known->items[i].chat, item->chat) == 0))
+        while (i < TG_ALBUMS &&
+               !(known->items[i].id && strcmp(known->items[i].id, item->album) == 0 &&
+                 strcmp(known->items[i].chat, item->chat) == 0))
                 i++;
         if (i == TG_ALBUMS) {
                 i = known->next;

@@ -70,8 +70,8 @@ static int64_t retry_after_of(const json_t *parameters, const struct http_result
         return (seconds > FOREVER_S ? FOREVER_S : seconds) * 1000;
 }
 
-static void read_refusal(const json_t *body, const struct http_result *r, struct tg_answer *out, char *text,
-                         size_t size)
+static void read_refusal(const json_t *body, const struct http_result *r, struct tg_answer *out,
+                         char *text, size_t size)
 {
         const char *said = json_str(body, "description", NULL);
 
@@ -85,8 +85,8 @@ static void read_refusal(const json_t *body, const struct http_result *r, struct
 }
 
 /* Why there is no result, as a sentence; "" when there is one. */
-static void explain(const json_t *body, const struct http_result *r, struct tg_answer *out, char *text,
-                    size_t size)
+static void explain(const json_t *body, const struct http_result *r, struct tg_answer *out,
+                    char *text, size_t size)
 {
         const char *why = r->why ? r->why : "no reason given";
 
@@ -116,7 +116,8 @@ void tg_answer_read(const struct http_result *r, json_t **body, struct tg_answer
                                    .body = r->body ? r->body : "",
                                    .body_n = r->body ? r->body_n : 0,
                                    .genuine = json_is_boolean(json_object_get(*body, "ok")),
-                                   .ok = is_2xx(r->status) && (cut || json_flag(*body, "ok", false)),
+                                   .ok = is_2xx(r->status) &&
+                                         (cut || json_flag(*body, "ok", false)),
                                    .result = json_object_get(*body, "result"),
                                    .retry_after_ms = retry_after_of(parameters, r) };
         explain(*body, r, out, text, size);
@@ -125,7 +126,8 @@ void tg_answer_read(const struct http_result *r, json_t **body, struct tg_answer
                 char id[24];
 
                 snprintf(id, sizeof(id), "%" JSON_INTEGER_FORMAT, json_integer_value(moved));
-                json_object_set_new(*body, "moved", json_string(id)); /* the body keeps the text alive */
+                /* the body keeps the text alive */
+                json_object_set_new(*body, "moved", json_string(id));
                 out->migrated = json_str(*body, "moved", NULL);
         }
 }
@@ -152,7 +154,10 @@ static char *form_value(const json_t *value)
         return json_is_string(value) ? mem_strdup(json_string_value(value)) : json_text(value);
 }
 
-/* The parameters and the file as parts of a form; returns how many. The data of all but the file is allocated. */
+/*
+ * The parameters and the file as parts of a form; returns how many. The data of all but the file is
+ * allocated.
+ */
 static size_t make_parts(const struct tg_request *q, struct http_part *parts)
 {
         size_t n = 0;
@@ -165,7 +170,8 @@ static size_t make_parts(const struct tg_request *q, struct http_part *parts)
                 if (n == PARTS_MAX - 1)
                         break;
                 text = form_value(value);
-                parts[n++] = (struct http_part){ .name = key, .data = text, .data_n = strlen(text) };
+                parts[n++] =
+                        (struct http_part){ .name = key, .data = text, .data_n = strlen(text) };
         }
         parts[n++] = (struct http_part){ .name = q->upload->field,
                                          .file_path = q->upload->path,
@@ -174,7 +180,8 @@ static size_t make_parts(const struct tg_request *q, struct http_part *parts)
         return n;
 }
 
-struct tg_call *tg_call_start(struct telegram *tg, const struct tg_request *q, tg_answer_fn *done, void *arg)
+struct tg_call *tg_call_start(struct telegram *tg, const struct tg_request *q, tg_answer_fn *done,
+                              void *arg)
 {
         static const char *const json_headers[] = { "Content-Type: application/json", NULL };
         static const struct http_handlers handlers = { .on_done = on_done };

@@ -19,12 +19,15 @@ struct tg_call;
 struct tg_answer {
         bool ok;
         bool genuine; /* it has Telegram's form; else it may be that of a proxy on the way */
-        int status;   /* error_code, or the status of an answer that is not Telegram's; 0: no answer came */
+        /* error_code, or the status of an answer that is not Telegram's; 0: no answer came */
+        int status;
         enum http_reach reach;
         enum error_kind kind; /* ERR_NONE: a whole answer came */
-        const char *body;     /* as it came, for whoever can do something with what could not be read */
+        /* as it came, for whoever can do something with what could not be read */
+        const char *body;
         size_t body_n;
-        const json_t *result;   /* with ok; may be NULL when the answer was cut after its status line */
+        /* with ok; may be NULL when the answer was cut after its status line */
+        const json_t *result;
         const char *why;        /* one sentence, without secrets */
         int64_t retry_after_ms; /* -1: not told */
         const char *migrated;   /* the chat's new id, or NULL */
@@ -45,15 +48,20 @@ struct tg_request {
 };
 
 /* Never answers before it has returned. Everything is copied. */
-struct tg_call *tg_call_start(struct telegram *tg, const struct tg_request *request, tg_answer_fn *done,
-                              void *arg);
+struct tg_call *tg_call_start(struct telegram *tg, const struct tg_request *request,
+                              tg_answer_fn *done, void *arg);
 /* No answer follows. NULL is fine. */
 void tg_call_abort(struct tg_call *c);
 void tg_calls_abort(struct telegram *tg);
-/* Reads what came; for the call itself and for tests. *body owns the strings: decref it afterwards. */
+/*
+ * Reads what came; for the call itself and for tests. *body owns the strings: decref it afterwards.
+ */
 void tg_answer_read(const struct http_result *r, json_t **body, struct tg_answer *out, char *text,
                     size_t size);
-/* "/bot<token>/method" or "/file/bot<token>/path" behind the base; holds the token: yours to wipe and free. */
+/*
+ * "/bot<token>/method" or "/file/bot<token>/path" behind the base; holds the token: yours to wipe
+ * and free.
+ */
 char *tg_url(const struct telegram *tg, const char *before, const char *after);
 void tg_url_free(char *url);
 /* chat_id and the like: a number where it is one, else a string. */

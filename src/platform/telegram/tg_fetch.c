@@ -1,5 +1,6 @@
 /*
- * Where Telegram has a file is asked with getFile, when its turn to be downloaded has come; platform/fetch.c does the rest.
+ * Where Telegram has a file is asked with getFile, when its turn to be downloaded has come;
+ * platform/fetch.c does the rest.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -49,8 +50,9 @@ static void fetch_from(struct telegram *tg, struct fetch *f, const json_t *file)
         } else if (refusal) {
                 fetch_fail(f, refusal);
         } else {
-                fetch_fail(f, path[0] == '/' ? "the Bot API server keeps its files for itself (--local)"
-                                             : "Telegram gave no path to download it from");
+                fetch_fail(f, path[0] == '/'
+                                      ? "the Bot API server keeps its files for itself (--local)"
+                                      : "Telegram gave no path to download it from");
         }
         free(encoded);
 }
@@ -70,11 +72,12 @@ static void on_file(void *arg, const struct tg_answer *answer)
 static void *locate(struct adapter *a, struct fetch *f, const char *file_id)
 {
         json_t *params = json_pack("{s:s}", "file_id", file_id);
-        struct tg_call *call = tg_call_start(
-                a->self,
-                &(struct tg_request){
-                        .method = "getFile", .params = params, .total_ms = ASK_MS, .repeatable = true },
-                on_file, f);
+        struct tg_call *call = tg_call_start(a->self,
+                                             &(struct tg_request){ .method = "getFile",
+                                                                   .params = params,
+                                                                   .total_ms = ASK_MS,
+                                                                   .repeatable = true },
+                                             on_file, f);
 
         json_decref(params);
         return call;

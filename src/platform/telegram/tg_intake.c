@@ -1,15 +1,18 @@
 /*
  * Updates on their way to the inbox.
  *
- *     arrived ──► held (an album is not complete) ──► fetching (files) ──► ready ──► storing ──► done
+ *     arrived ──► held (an album is not complete) ──► fetching (files) ──► ready ──► storing ──►
+ *     done
  *
- * Every update stands in the window from its arrival until it and all before it are committed; what is behind the window may be
- * confirmed to Telegram. Events of one chat are handed over in their order; those of other chats do not wait for them. When
- * the inbox refuses, a polled update stays and is handed over again: nothing is confirmed meanwhile. A posted one is given back with 503.
+ * Every update stands in the window from its arrival until it and all before it are committed; what
+ * is behind the window may be confirmed to Telegram. Events of one chat are handed over in their
+ * order; those of other chats do not wait for them. When the inbox refuses, a polled update stays
+ * and is handed over again: nothing is confirmed meanwhile. A posted one is given back with 503.
  *
- * The polled parts of an album are one event (posted ones: tg_album.c), under the key of its first message, and the inbox knows the others' keys as well. After
- * a crash Telegram repeats what was not confirmed, and then other parts may come together than before: when the inbox knows some of an
- * album's parts, each is handed over by itself.
+ * The polled parts of an album are one event (posted ones: tg_album.c), under the key of its first
+ * message, and the inbox knows the others' keys as well. After a crash Telegram repeats what was
+ * not confirmed, and then other parts may come together than before: when the inbox knows some of
+ * an album's parts, each is handed over by itself.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -111,8 +114,8 @@ void tg_intake_release(struct telegram *tg)
 /* ---- the window ---- */
 
 /*
- * Committed updates leave: from the front when polling, because Telegram repeats what is behind a pending one and it must be
- * known again; from anywhere when they are posted.
+ * Committed updates leave: from the front when polling, because Telegram repeats what is behind a
+ * pending one and it must be known again; from anywhere when they are posted.
  */
 static void sweep(struct telegram *tg)
 {
@@ -190,7 +193,10 @@ static void forget(struct tg_work *w)
         answer(w, false);
 }
 
-/* Whoever posted is told to come back, and it is forgotten here; what we polled ourselves is kept and handed over again. */
+/*
+ * Whoever posted is told to come back, and it is forgotten here; what we polled ourselves is kept
+ * and handed over again.
+ */
 static void refused(struct tg_work *w, const char *why)
 {
         struct tg_intake *in = &w->tg->intake;
@@ -230,7 +236,8 @@ static void on_receipt(void *arg, const struct inbox_receipt *r)
                 t->refused = true;
                 snprintf(t->why, sizeof(t->why), "%.199s", r->error.text);
         } else if (r->outcome == INBOX_FAILED) {
-                log_warn("an update was left out: it will never be accepted", LOG_S("why", r->error.text));
+                log_warn("an update was left out: it will never be accepted",
+                         LOG_S("why", r->error.text));
         }
         if (--t->left > 0)
                 return;
@@ -263,7 +270,8 @@ static void note_files(json_t *metadata, const struct tg_item *item)
                 if (item->files[i].id)
                         json_object_set_new(file, "fileId", json_string(item->files[i].id));
                 if (item->files[i].unique)
-                        json_object_set_new(file, "fileUniqueId", json_string(item->files[i].unique));
+                        json_object_set_new(file, "fileUniqueId",
+                                            json_string(item->files[i].unique));
                 if (item->files[i].error)
                         json_object_set_new(file, "error", json_string(item->files[i].error));
                 json_array_append_new(files, file);
@@ -282,11 +290,13 @@ static struct tg_work *first_part(struct tg_work *w)
 }
 
 /* Adds what another part of the album says. */
-static void add_part(struct incoming *in, json_t *metadata, struct attachment *all, const struct tg_work *p)
+static void add_part(struct incoming *in, json_t *metadata, struct attachment *all,
+                     const struct tg_work *p)
 {
         const struct incoming *more = p->item.events;
 
-        memcpy(all + in->attachment_count, p->item.attachments, p->item.attachment_count * sizeof(*all));
+        memcpy(all + in->attachment_count, p->item.attachments,
+               p->item.attachment_count * sizeof(*all));
         in->attachment_count += p->item.attachment_count;
         note_files(metadata, &p->item);
         if (!in->text || !*in->text) {
@@ -297,7 +307,8 @@ static void add_part(struct incoming *in, json_t *metadata, struct attachment *a
         in->is_reply = in->is_reply || more->is_reply;
 }
 
-static void hand_over(struct tg_work *w, struct incoming *in, const json_t *metadata, struct receipt *t)
+static void hand_over(struct tg_work *w, struct incoming *in, const json_t *metadata,
+                      struct receipt *t)
 {
         char *text = json_text(metadata);
 
@@ -339,7 +350,8 @@ static void store_message(struct tg_work *w, struct receipt *t)
         in.parts = parts;
         add_part(&in, metadata, all, first);
         while ((p = next_part(w, first, p))) {
-                parts[in.part_count++] = (struct incoming_part){ p->item.events->key, p->item.events->id };
+                parts[in.part_count++] =
+                        (struct incoming_part){ p->item.events->key, p->item.events->id };
                 add_part(&in, metadata, all, p);
         }
         if (w->item.album)
@@ -412,8 +424,8 @@ static bool is_behind(const struct tg_work *w)
         for (p = TAILQ_FIRST(&w->tg->intake.window); p; p = TAILQ_NEXT(p, next)) {
                 if (p == w)
                         return false;
-                if (!p->lead && (p->state == WORK_UNREADY || p->state == WORK_READY) && p->item.chat &&
-                    strcmp(p->item.chat, w->item.chat) == 0)
+                if (!p->lead && (p->state == WORK_UNREADY || p->state == WORK_READY) &&
+                    p->item.chat && strcmp(p->item.chat, w->item.chat) == 0)
                         return true;
         }
         return false;
@@ -427,7 +439,8 @@ static void flush(struct telegram *tg)
         if (tg->intake.again && timer_active(tg->intake.again))
                 return;
         for (w = TAILQ_FIRST(&tg->intake.window); w; w = TAILQ_NEXT(w, next))
-                if (w->state == WORK_READY && !w->lead && (tg->intake.unready == 0 || !is_behind(w)))
+                if (w->state == WORK_READY && !w->lead &&
+                    (tg->intake.unready == 0 || !is_behind(w)))
                         store(w);
 }
 
@@ -474,9 +487,10 @@ static void fetch(struct tg_work *w, size_t i)
         struct fetches *all = &w->tg->intake.fetches;
         const struct attachment *a = &w->item.attachments[i];
         struct tg_file *file = &w->item.files[i];
-        const struct fetch_order order = {
-                .key = file->id, .channel = w->item.chat, .message = w->item.events[0].id, .name = a->name
-        };
+        const struct fetch_order order = { .key = file->id,
+                                           .channel = w->item.chat,
+                                           .message = w->item.events[0].id,
+                                           .name = a->name };
 
         if (!file->id)
                 return;
@@ -497,7 +511,8 @@ static struct tg_work *album_of(struct tg_work *w)
                 return NULL;
         for (p = TAILQ_FIRST(&w->tg->intake.window); p; p = TAILQ_NEXT(p, next))
                 if (p != w && !p->lead && p->state == WORK_UNREADY && p->item.album &&
-                    strcmp(p->item.album, w->item.album) == 0 && strcmp(p->item.chat, w->item.chat) == 0)
+                    strcmp(p->item.album, w->item.album) == 0 &&
+                    strcmp(p->item.chat, w->item.chat) == 0)
                         return p;
         return NULL;
 }
@@ -556,7 +571,8 @@ void tg_intake_add(struct telegram *tg, json_t *update, struct http_exchange *x)
                 return;
         }
         if (x && tg->intake.count >= WINDOW_MAX) {
-                http_refuse(x, 503, "UNAVAILABLE", "too many updates wait to be stored; send it again");
+                http_refuse(x, 503, "UNAVAILABLE",
+                            "too many updates wait to be stored; send it again");
                 return;
         }
         w = mem_zalloc(sizeof(*w));
@@ -584,8 +600,8 @@ static void on_button(void *arg, const struct tg_answer *answer)
         struct telegram *tg = arg;
 
         if (!answer->ok)
-                log_info("a pressed button could not be confirmed", LOG_S("adapter", tg->adapter->name),
-                         LOG_S("why", answer->why));
+                log_info("a pressed button could not be confirmed",
+                         LOG_S("adapter", tg->adapter->name), LOG_S("why", answer->why));
 }
 
 /* Ends the progress the user sees on the button. */

@@ -1,6 +1,6 @@
 /*
- * What must survive a restart besides the store: which commands were published last, which chats have moved. And the lock: one
- * token, one adapter of this data directory.
+ * What must survive a restart besides the store: which commands were published last, which chats
+ * have moved. And the lock: one token, one adapter of this data directory.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -59,8 +59,8 @@ void tg_chat_moved(struct telegram *tg, const char *from, const char *to)
                 json_object_set_new(tg->memory, "moved", moved);
         }
         json_object_set_new(moved, from, json_string(to));
-        log_info("a group became a supergroup and has a new id", LOG_S("adapter", tg->adapter->name),
-                 LOG_S("from", from), LOG_S("to", to));
+        log_info("a group became a supergroup and has a new id",
+                 LOG_S("adapter", tg->adapter->name), LOG_S("from", from), LOG_S("to", to));
         memory_write(tg);
 }
 
@@ -103,14 +103,15 @@ static json_t *commands_of(const struct telegram_conf *conf)
                 const char *help;
 
                 if (split_command(conf->commands.items[i], &name, &help))
-                        json_array_append_new(list, json_pack("{s:s%, s:s}", "command", name.p, name.n,
-                                                              "description", help));
+                        json_array_append_new(list, json_pack("{s:s%, s:s}", "command", name.p,
+                                                              name.n, "description", help));
         }
         return list;
 }
 
 /* Another bot behind the same adapter name has not seen our commands. */
-static void commands_digest(const struct telegram *tg, const json_t *commands, char out[SHA256_HEX_SIZE])
+static void commands_digest(const struct telegram *tg, const json_t *commands,
+                            char out[SHA256_HEX_SIZE])
 {
         char *text = json_text(commands), *all = mem_printf("%" PRId64 " %s", tg->self.id, text);
 
@@ -126,8 +127,9 @@ static void on_published(void *arg, const struct tg_answer *answer)
         json_t *commands;
 
         if (!answer->ok) {
-                log_warn("the bot's commands could not be published; trying again at the next start",
-                         LOG_S("adapter", tg->adapter->name), LOG_S("why", answer->why));
+                log_warn(
+                        "the bot's commands could not be published; trying again at the next start",
+                        LOG_S("adapter", tg->adapter->name), LOG_S("why", answer->why));
                 return;
         }
         commands = commands_of(tg->conf);
@@ -149,8 +151,9 @@ void tg_commands_publish(struct telegram *tg)
         commands_digest(tg, json_object_get(params, "commands"), digest);
         if (strcmp(json_str(tg->memory, "commands", ""), digest) != 0)
                 tg_call_start(tg,
-                              &(struct tg_request){
-                                      .method = "setMyCommands", .params = params, .repeatable = true },
+                              &(struct tg_request){ .method = "setMyCommands",
+                                                    .params = params,
+                                                    .repeatable = true },
                               on_published, tg);
         json_decref(params);
 }

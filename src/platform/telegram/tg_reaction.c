@@ -1,4 +1,7 @@
-/* Bots may react with a fixed set of emoji; what people and agents like to use instead is mapped to the nearest. */
+/*
+ * Bots may react with a fixed set of emoji; what people and agents like to use instead is mapped to
+ * the nearest.
+ */
 #include <string.h>
 
 #include "base/mem.h"
@@ -6,14 +9,15 @@
 
 /* From the description of ReactionTypeEmoji, Bot API 10.1. */
 static const char *const allowed[] = {
-        "❤",    "👍",          "👎",    "🔥",    "🥰",        "👏", "😁",    "🤔", "🤯", "😱",
-        "🤬", "😢",          "🎉",    "🤩", "🤮",        "💩", "🙏",    "👌",    "🕊", "🤡",
-        "🥱", "🥴",       "😍",    "🐳",    "❤‍🔥",  "🌚", "🌭", "💯",    "🤣", "⚡",
-        "🍌",    "🏆",          "💔",    "🤨", "😐",           "🍓", "🍾", "💋",    "🖕", "😈",
-        "😴",    "😭",          "🤓", "👻",    "👨‍💻", "👀", "🎃",    "🙈",    "😇",    "😨",
-        "🤝", "✍",          "🤗", "🫡", "🎅",           "🎄", "☃",    "💅",    "🤪", "🗿",
-        "🆒",    "💘",          "🙉",    "🦄", "😘",           "💊", "🙊",    "😎",    "👾",    "🤷‍♂",
-        "🤷", "🤷‍♀", "😡",
+        "❤",    "👍",    "👎",    "🔥",    "🥰", "👏",    "😁",          "🤔", "🤯",
+        "😱",    "🤬", "😢",    "🎉",    "🤩", "🤮", "💩",          "🙏",    "👌",
+        "🕊", "🤡", "🥱", "🥴", "😍",    "🐳",    "❤‍🔥", "🌚",    "🌭",
+        "💯",    "🤣", "⚡",    "🍌",    "🏆",    "💔",    "🤨",       "😐",    "🍓",
+        "🍾", "💋",    "🖕", "😈",    "😴",    "😭",    "🤓",       "👻",    "👨‍💻",
+        "👀",    "🎃",    "🙈",    "😇",    "😨",    "🤝", "✍",          "🤗", "🫡",
+        "🎅",    "🎄",    "☃",    "💅",    "🤪", "🗿",    "🆒",          "💘",    "🙉",
+        "🦄", "😘",    "💊",    "🙊",    "😎",    "👾",    "🤷‍♂", "🤷", "🤷‍♀",
+        "😡",
 };
 
 /* clang-format off */
@@ -30,7 +34,8 @@ static const struct {
 };
 /* clang-format on */
 
-#define SELECTOR "\xef\xb8\x8f" /* U+FE0F: "show it as an emoji"; Telegram's names do not have it */
+/* U+FE0F: "show it as an emoji"; Telegram's names do not have it */
+#define SELECTOR "\xef\xb8\x8f"
 
 /* The same emoji, variation selectors aside? */
 static bool same(const char *a, const char *b)

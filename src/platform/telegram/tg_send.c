@@ -1,8 +1,9 @@
 /*
  * Deliveries become calls of the Bot API.
  *
- * A row for each kind of delivery says how to make the call. Telegram knows no idempotency mark: a message that may have arrived
- * is reported as unsure and never repeated here. Edits, deletes, reactions and typing may be repeated without harm.
+ * A row for each kind of delivery says how to make the call. Telegram knows no idempotency mark: a
+ * message that may have arrived is reported as unsure and never repeated here. Edits, deletes,
+ * reactions and typing may be repeated without harm.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -42,7 +43,8 @@ struct tg_send {
 struct kind {
         const char *name;
         bool repeatable;
-        int (*make)(struct tg_send *s, const struct delivery *d, const json_t *payload, struct error *err);
+        int (*make)(struct tg_send *s, const struct delivery *d, const json_t *payload,
+                    struct error *err);
 };
 
 /* ---- the parts of a call ---- */
@@ -82,7 +84,8 @@ static int add_message_id(struct tg_send *s, const struct delivery *d, const jso
         const char *id = d->target ? d->target : json_str(payload, "messageId", NULL);
 
         if (!is_number(id))
-                return error_set(err, ERR_INVALID, "'%.40s' is no id of a Telegram message", id ? id : "");
+                return error_set(err, ERR_INVALID, "'%.40s' is no id of a Telegram message",
+                                 id ? id : "");
         s->message = mem_strdup(id);
         tg_set_id(s->params, "message_id", id);
         return 0;
@@ -107,7 +110,8 @@ static json_t *button(const json_t *wanted, struct error *err)
         if (url)
                 return json_pack("{s:s, s:s}", "text", text, "url", url);
         if (strlen(data) == 0 || strlen(data) > CALLBACK_MAX) {
-                error_set(err, ERR_INVALID, "the data of button '%.40s' must have 1 to 64 bytes", text);
+                error_set(err, ERR_INVALID, "the data of button '%.40s' must have 1 to 64 bytes",
+                          text);
                 return NULL;
         }
         return json_pack("{s:s, s:s}", "text", text, "callback_data", data);
@@ -122,7 +126,8 @@ static int add_buttons(struct tg_send *s, const json_t *payload, struct error *e
         if (!rows)
                 return 0;
         keyboard = json_array();
-        json_object_set_new(s->params, "reply_markup", json_pack("{s:o}", "inline_keyboard", keyboard));
+        json_object_set_new(s->params, "reply_markup",
+                            json_pack("{s:o}", "inline_keyboard", keyboard));
         for (size_t i = 0; i < json_array_size(rows); i++) {
                 const json_t *wanted = json_array_get(rows, i);
                 json_t *row = json_array();
@@ -141,7 +146,8 @@ static int add_buttons(struct tg_send *s, const json_t *payload, struct error *e
 
 /* ---- the kinds ---- */
 
-static int make_send(struct tg_send *s, const struct delivery *d, const json_t *payload, struct error *err)
+static int make_send(struct tg_send *s, const struct delivery *d, const json_t *payload,
+                     struct error *err)
 {
         s->method = "sendMessage";
         add_topic(s, d->thread);
@@ -151,7 +157,8 @@ static int make_send(struct tg_send *s, const struct delivery *d, const json_t *
         return add_buttons(s, payload, err);
 }
 
-static int make_edit(struct tg_send *s, const struct delivery *d, const json_t *payload, struct error *err)
+static int make_edit(struct tg_send *s, const struct delivery *d, const json_t *payload,
+                     struct error *err)
 {
         s->method = "editMessageText";
         if (add_message_id(s, d, payload, err) < 0 || add_text(s, payload, "text", err) < 0)
@@ -159,14 +166,16 @@ static int make_edit(struct tg_send *s, const struct delivery *d, const json_t *
         return add_buttons(s, payload, err);
 }
 
-static int make_delete(struct tg_send *s, const struct delivery *d, const json_t *payload, struct error *err)
+static int make_delete(struct tg_send *s, const struct delivery *d, const json_t *payload,
+                       struct error *err)
 {
         s->method = "deleteMessage";
         return add_message_id(s, d, payload, err);
 }
 
 /* Replaces the bot's reaction; without an emoji it is taken away. */
-static int make_react(struct tg_send *s, const struct delivery *d, const json_t *payload, struct error *err)
+static int make_react(struct tg_send *s, const struct delivery *d, const json_t *payload,
+                      struct error *err)
 {
         const char *emoji = json_str(payload, "emoji", ""), *allowed = tg_reaction(emoji);
         json_t *list = json_array();
@@ -176,16 +185,19 @@ static int make_react(struct tg_send *s, const struct delivery *d, const json_t 
         if (add_message_id(s, d, payload, err) < 0)
                 return -1;
         if (allowed)
-                json_array_append_new(list, json_pack("{s:s, s:s}", "type", "emoji", "emoji", allowed));
+                json_array_append_new(list,
+                                      json_pack("{s:s, s:s}", "type", "emoji", "emoji", allowed));
         else if (is_number(emoji))
-                json_array_append_new(
-                        list, json_pack("{s:s, s:s}", "type", "custom_emoji", "custom_emoji_id", emoji));
+                json_array_append_new(list, json_pack("{s:s, s:s}", "type", "custom_emoji",
+                                                      "custom_emoji_id", emoji));
         else if (emoji[0])
-                return error_set(err, ERR_INVALID, "Telegram's bots cannot react with '%.20s'", emoji);
+                return error_set(err, ERR_INVALID, "Telegram's bots cannot react with '%.20s'",
+                                 emoji);
         return 0;
 }
 
-static int make_type(struct tg_send *s, const struct delivery *d, const json_t *payload, struct error *err)
+static int make_type(struct tg_send *s, const struct delivery *d, const json_t *payload,
+                     struct error *err)
 {
         (void)payload;
         (void)err;
@@ -231,8 +243,12 @@ static int add_caption(struct tg_send *s, const json_t *payload, struct error *e
         return text[0] ? add_text(s, payload, "caption", err) : 0;
 }
 
-/* {"path": in the workspace, "name", "mime", "as": photo, audio, video, document or voice, "text": the caption} */
-static int make_upload(struct tg_send *s, const struct delivery *d, const json_t *payload, struct error *err)
+/*
+ * {"path": in the workspace, "name", "mime", "as": photo, audio, video, document or voice, "text":
+ * the caption}
+ */
+static int make_upload(struct tg_send *s, const struct delivery *d, const json_t *payload,
+                       struct error *err)
 {
         const char *path = json_str(payload, "path", ""), *slash = strrchr(path, '/');
         const char *mime = json_str(payload, "mime", "application/octet-stream");
@@ -290,8 +306,8 @@ static enum send_outcome outcome_of(const char *kind, const struct tg_answer *a)
         if (a->status == 429 || a->status == 401)
                 return SEND_RETRY;
         if (a->status >= 300 && a->status < 500)
-                return a->genuine || a->status == 413 ? SEND_REJECTED
-                                                      : SEND_RETRY; /* a proxy may let it pass next time */
+                /* a proxy may let it pass next time */
+                return a->genuine || a->status == 413 ? SEND_REJECTED : SEND_RETRY;
         if (a->status == 0 && a->reach == HTTP_NOT_SENT)
                 return SEND_RETRY;
         return k && k->repeatable ? SEND_RETRY : SEND_UNSURE;
@@ -320,7 +336,8 @@ static enum error_kind kind_of(const char *kind, const struct tg_answer *a)
         return a->status >= 500 || !a->genuine ? ERR_NET : ERR_REFUSED;
 }
 
-void tg_outcome(const char *kind, const struct tg_answer *a, struct send_result *out, char *text, size_t size)
+void tg_outcome(const char *kind, const struct tg_answer *a, struct send_result *out, char *text,
+                size_t size)
 {
         *out = (struct send_result){ .outcome = outcome_of(kind, a), .retry_after_ms = -1 };
         if (out->outcome == SEND_DONE)
@@ -367,7 +384,8 @@ static bool try_plain(struct tg_send *s, const struct tg_answer *a)
         if (s->plain || a->status != 400 || !html || !strstr(a->why, "can't parse entities"))
                 return false;
         log_warn("Telegram refuses the markup of a message; it is sent as plain text",
-                 LOG_S("adapter", s->adapter->name), LOG_I("delivery", s->delivery), LOG_S("why", a->why));
+                 LOG_S("adapter", s->adapter->name), LOG_I("delivery", s->delivery),
+                 LOG_S("why", a->why));
         plain = tg_text_plain(html);
         json_object_set_new(s->params, field, json_string(plain));
         json_object_del(s->params, "parse_mode");
@@ -384,7 +402,8 @@ static bool try_as_file(struct tg_send *s, const struct tg_answer *a)
             (!strcasestr(a->why, "photo") && !strcasestr(a->why, "image")))
                 return false;
         log_info("Telegram does not take a picture as a photo; it is sent as a document",
-                 LOG_S("adapter", s->adapter->name), LOG_I("delivery", s->delivery), LOG_S("why", a->why));
+                 LOG_S("adapter", s->adapter->name), LOG_I("delivery", s->delivery),
+                 LOG_S("why", a->why));
         s->method = "sendDocument";
         s->file_field = "document";
         s->as_file = true;
@@ -424,13 +443,15 @@ static void on_sent(void *arg, const struct tg_answer *a)
                 result.platform_id = id;
         }
         if (result.outcome == SEND_DONE)
-                result.why = s->plain     ? "sent as plain text: Telegram refused the markup"
-                             : s->as_file ? "sent as a document: Telegram does not take it as a photo"
-                                          : NULL;
+                result.why = s->plain ? "sent as plain text: Telegram refused the markup"
+                             : s->as_file
+                                     ? "sent as a document: Telegram does not take it as a photo"
+                                     : NULL;
         send_end(s, &result);
         if (a->status == 401 && a->genuine)
-                tg_stop(tg, "Telegram does not accept the bot token any more: put the one @BotFather shows "
-                            "into botToken");
+                tg_stop(tg,
+                        "Telegram does not accept the bot token any more: put the one @BotFather "
+                        "shows into botToken");
 }
 
 static void send_call(struct tg_send *s)
@@ -481,7 +502,8 @@ void tg_send(struct adapter *a, const struct delivery *d)
         TAILQ_INSERT_TAIL(&tg->sends, s, next);
         tg_set_id(s->params, "chat_id", tg_chat_now(tg, d->channel));
         if (!s->kind)
-                error_set(&err, ERR_INVALID, "Telegram has nothing for a delivery of kind '%.20s'", d->kind);
+                error_set(&err, ERR_INVALID, "Telegram has nothing for a delivery of kind '%.20s'",
+                          d->kind);
         if (s->kind && s->kind->make(s, d, payload, &err) == 0)
                 send_call(s);
         else

@@ -40,7 +40,8 @@ struct reading {
 
 static bool is_our_name(const struct tg_self *self, const char *name, size_t n)
 {
-        return self->username && strlen(self->username) == n && strncasecmp(self->username, name, n) == 0;
+        return self->username && strlen(self->username) == n &&
+               strncasecmp(self->username, name, n) == 0;
 }
 
 /* The bot is addressed by text[from, to). */
@@ -111,7 +112,10 @@ static bool is_blank(char c)
         return c == ' ' || c == '\n' || c == '\t';
 }
 
-/* Copies the text without the cuts. A name at the beginning takes its comma along, one in between a blank. */
+/*
+ * Copies the text without the cuts. A name at the beginning takes its comma along, one in between a
+ * blank.
+ */
 static const char *without(const struct reading *r)
 {
         size_t n = strlen(r->text), at = 0, len = 0;
@@ -136,8 +140,8 @@ static const char *without(const struct reading *r)
         return kept;
 }
 
-void tg_text_read(struct arena *arena, const struct tg_self *self, const char *text, const json_t *entities,
-                  struct tg_text *out)
+void tg_text_read(struct arena *arena, const struct tg_self *self, const char *text,
+                  const json_t *entities, struct tg_text *out)
 {
         struct reading r = { .arena = arena, .self = self, .text = text, .out = out };
         size_t count = json_array_size(entities);

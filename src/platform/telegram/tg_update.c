@@ -81,7 +81,8 @@ static struct incoming *events_new(struct reading *r, const json_t *chat, size_t
 }
 
 /* A person, or a chat that speaks in its own name: a channel, an anonymous administrator. */
-static void read_sender(struct reading *r, const json_t *user, const json_t *chat, struct incoming *in)
+static void read_sender(struct reading *r, const json_t *user, const json_t *chat,
+                        struct incoming *in)
 {
         const json_t *who = chat ? chat : user;
 
@@ -93,7 +94,9 @@ static void read_sender(struct reading *r, const json_t *user, const json_t *cha
 
 /* ---- attachments ---- */
 
-/* Fields of a message that carry a file. An animation also comes as document: the first row wins. */
+/*
+ * Fields of a message that carry a file. An animation also comes as document: the first row wins.
+ */
 /* clang-format off */
 static const struct media {
         const char *field, *kind, *mime, *extension;
@@ -128,7 +131,8 @@ static const json_t *largest(const json_t *sizes)
         return best;
 }
 
-static struct attachment *attachment_new(struct tg_item *item, const char *kind, struct tg_file **file)
+static struct attachment *attachment_new(struct tg_item *item, const char *kind,
+                                         struct tg_file **file)
 {
         item->attachments = arena_alloc(&item->arena, sizeof(*item->attachments));
         item->files = arena_alloc(&item->arena, sizeof(*item->files));
@@ -180,10 +184,14 @@ static bool read_media(struct reading *r, const json_t *message)
 
 /* ---- messages ---- */
 
-/* The General topic has number 1 on the way in and must not be named on the way out: it is the chat itself. */
+/*
+ * The General topic has number 1 on the way in and must not be named on the way out: it is the chat
+ * itself.
+ */
 static const char *topic_of(struct reading *r, const json_t *message)
 {
-        if (!json_flag(message, "is_topic_message", false) || json_int(message, "message_thread_id", 1) <= 1)
+        if (!json_flag(message, "is_topic_message", false) ||
+            json_int(message, "message_thread_id", 1) <= 1)
                 return NULL; /* without the flag it is only a thread of replies */
         return id_text(&r->item->arena, message, "message_thread_id");
 }
@@ -191,7 +199,8 @@ static const char *topic_of(struct reading *r, const json_t *message)
 /* In a topic every message replies to the one that made the topic: that is no reply. */
 static void read_reply(struct reading *r, const json_t *message, struct incoming *in)
 {
-        const json_t *to = json_object_get(message, "reply_to_message"), *from = json_object_get(to, "from");
+        const json_t *to = json_object_get(message, "reply_to_message"),
+                     *from = json_object_get(to, "from");
         const char *text = json_str(to, "text", json_str(to, "caption", NULL));
         const char *quote = json_str(json_object_get(message, "quote"), "text", NULL);
         json_t *said;
@@ -219,7 +228,8 @@ static void read_notes(struct reading *r, const json_t *message, const char *ent
         note_ref(r, "authorSignature", json_object_get(message, "author_signature"));
         note_ref(r, "isAutomaticForward", json_object_get(message, "is_automatic_forward"));
         if (json_object_get(message, "via_bot"))
-                note(r, "viaBot", json_string(json_str(json_object_get(message, "via_bot"), "username", "")));
+                note(r, "viaBot",
+                     json_string(json_str(json_object_get(message, "via_bot"), "username", "")));
 }
 
 /* Text, or the caption of a file, with its entities. */
@@ -272,7 +282,8 @@ static bool read_content(struct reading *r, const json_t *message, struct incomi
 static void read_any_message(struct reading *r, const json_t *message, const char *type)
 {
         struct tg_item *item = r->item;
-        const json_t *chat = json_object_get(message, "chat"), *from = json_object_get(message, "from");
+        const json_t *chat = json_object_get(message, "chat"),
+                     *from = json_object_get(message, "from");
         const json_t *sender_chat = json_object_get(message, "sender_chat");
         struct incoming *in = events_new(r, chat, 1);
 
@@ -341,8 +352,8 @@ static bool has_reaction(const json_t *list, const json_t *reaction)
 }
 
 /* Fills `out` (NULL: only counts) with the reactions in `list` that are not in `other`. */
-static size_t read_changes(struct reading *r, const json_t *body, const json_t *list, const json_t *other,
-                           const char *type, struct incoming *out)
+static size_t read_changes(struct reading *r, const json_t *body, const json_t *list,
+                           const json_t *other, const char *type, struct incoming *out)
 {
         size_t n = 0;
 
@@ -366,11 +377,13 @@ static size_t read_changes(struct reading *r, const json_t *body, const json_t *
                         in->emoji = "\xe2\xad\x90";
                         in->emoji_name = "paid";
                 }
-                in->key = arena_printf(&r->item->arena, "%s:%s:reaction:%" PRId64 ":%s%s", r->item->chat,
-                                       in->id ? in->id : "0", r->item->update,
-                                       strcmp(type, EVENT_REACTION_RECEIVED) == 0 ? "+" : "-", in->emoji);
+                in->key = arena_printf(&r->item->arena, "%s:%s:reaction:%" PRId64 ":%s%s",
+                                       r->item->chat, in->id ? in->id : "0", r->item->update,
+                                       strcmp(type, EVENT_REACTION_RECEIVED) == 0 ? "+" : "-",
+                                       in->emoji);
                 in->time_ms = time_of(body, "date");
-                read_sender(r, json_object_get(body, "user"), json_object_get(body, "actor_chat"), in);
+                read_sender(r, json_object_get(body, "user"), json_object_get(body, "actor_chat"),
+                            in);
         }
         return n;
 }
@@ -393,7 +406,10 @@ static void read_reaction(struct reading *r, json_t *body)
 
 /* ---- buttons ---- */
 
-/* What a button says is a message of whoever pressed it; other data is an event for rules and other software. */
+/*
+ * What a button says is a message of whoever pressed it; other data is an event for rules and other
+ * software.
+ */
 static void read_callback(struct reading *r, json_t *body)
 {
         const json_t *message = json_object_get(body, "message");
@@ -436,13 +452,15 @@ static void read_member(struct reading *r, json_t *body)
         if (!in)
                 return;
         in->type = "custom.telegram.member";
-        in->key = arena_printf(&r->item->arena, "%s:member:%" PRId64, r->item->chat, r->item->update);
+        in->key =
+                arena_printf(&r->item->arena, "%s:member:%" PRId64, r->item->chat, r->item->update);
         in->time_ms = time_of(body, "date");
         if (in->chat == CHAT_DM)
-                in->text = out ? "the user has blocked the bot" : "the user has started or unblocked the bot";
+                in->text = out ? "the user has blocked the bot"
+                               : "the user has started or unblocked the bot";
         else
-                in->text = arena_printf(&r->item->arena, "the bot's standing changed from '%s' to '%s'", old,
-                                        new);
+                in->text = arena_printf(&r->item->arena,
+                                        "the bot's standing changed from '%s' to '%s'", old, new);
         read_sender(r, json_object_get(body, "from"), NULL, in);
         note(r, "member", json_pack("{s:s, s:s}", "old", old, "new", new));
 }
@@ -485,7 +503,8 @@ int64_t tg_update_number(const char *text, size_t n)
         const char *at = memmem(text, n, name, strlen(name)), *end = text + n;
         int64_t number = -1;
 
-        for (at = at ? at + strlen(name) : end; at < end && (*at == ' ' || (*at >= '0' && *at <= '9')); at++)
+        for (at = at ? at + strlen(name) : end;
+             at < end && (*at == ' ' || (*at >= '0' && *at <= '9')); at++)
                 if (*at != ' ' && number < INT32_MAX)
                         number = (number < 0 ? 0 : number) * 10 + (*at - '0');
         return number;

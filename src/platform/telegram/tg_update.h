@@ -1,8 +1,9 @@
 /*
  * tg_update: an update of the Bot API in the shape all platforms share.
  *
- * Pure: no network, no clock, no disk. One update gives no event (service messages), one, or several (a reaction that replaces
- * another). The keys are made so that the same happening delivered again, even under another update id, is the same event.
+ * Pure: no network, no clock, no disk. One update gives no event (service messages), one, or
+ * several (a reaction that replaces another). The keys are made so that the same happening
+ * delivered again, even under another update id, is the same event.
  */
 #ifndef PLATFORM_TELEGRAM_TG_UPDATE_H
 #define PLATFORM_TELEGRAM_TG_UPDATE_H
@@ -14,7 +15,10 @@
 #include "platform/telegram/tg_text.h"
 #include "road/event.h"
 
-/* Data of a button that begins like this is said by whoever presses it: "say:yes" is the message "yes". */
+/*
+ * Data of a button that begins like this is said by whoever presses it: "say:yes" is the message
+ * "yes".
+ */
 #define TG_SAY "say:"
 
 /* Where Telegram has an attachment. Not our secret: a file id is of no use without the token. */

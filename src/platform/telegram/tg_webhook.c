@@ -20,8 +20,8 @@ bool tg_webhook_admits(struct adapter *a, struct http_exchange *x)
         const struct telegram *tg = a->self;
 
         if (tg_polls(tg) || !tg->secret) {
-                http_refuse(x, 404, "NOT_FOUND", "adapter '%s' takes no webhooks: its mode is polling",
-                            a->name);
+                http_refuse(x, 404, "NOT_FOUND",
+                            "adapter '%s' takes no webhooks: its mode is polling", a->name);
                 return false;
         }
         if (!secret_is_right(tg, http_header(x, SECRET_NAME))) {
@@ -49,7 +49,8 @@ void tg_webhook(struct adapter *a, struct http_exchange *x)
                 log_warn("an update is left out: it cannot be read", LOG_S("adapter", a->name),
                          LOG_I("update", tg_update_number(body, n)), LOG_S("why", err.text));
                 http_answer(x, 200, NULL, "", 0);
-        } else if (!json_is_object(update) || !json_is_integer(json_object_get(update, "update_id")))
+        } else if (!json_is_object(update) ||
+                   !json_is_integer(json_object_get(update, "update_id")))
                 http_refuse(x, 400, "VALIDATION_ERROR", "this is no update: %s",
                             err.text[0] ? err.text : "it has no update_id");
         else

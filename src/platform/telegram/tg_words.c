@@ -18,7 +18,8 @@ struct saying {
 
 const char *tg_full_name(struct arena *arena, const json_t *who)
 {
-        const char *first = json_str(who, "first_name", NULL), *last = json_str(who, "last_name", NULL);
+        const char *first = json_str(who, "first_name", NULL),
+                   *last = json_str(who, "last_name", NULL);
 
         if (first && *first && last && *last)
                 return arena_printf(arena, "%s %s", first, last);
@@ -43,7 +44,8 @@ static void say_location(struct saying *s, const json_t *body)
 
 static void say_venue(struct saying *s, const json_t *body)
 {
-        buf_addf(&s->text, "Venue: %s, %s (", json_str(body, "title", ""), json_str(body, "address", ""));
+        buf_addf(&s->text, "Venue: %s, %s (", json_str(body, "title", ""),
+                 json_str(body, "address", ""));
         add_place(s, json_object_get(body, "location"));
         buf_addstr(&s->text, ")");
 }
@@ -73,7 +75,8 @@ static void say_checklist(struct saying *s, const json_t *body)
         for (size_t i = 0; i < json_array_size(tasks); i++) {
                 const json_t *task = json_array_get(tasks, i);
 
-                buf_addf(&s->text, "\n%s %s", json_int(task, "completion_date", 0) > 0 ? "[x]" : "[ ]",
+                buf_addf(&s->text, "\n%s %s",
+                         json_int(task, "completion_date", 0) > 0 ? "[x]" : "[ ]",
                          json_str(task, "text", ""));
         }
 }
@@ -112,7 +115,10 @@ static bool is_ours(const struct tg_self *self, const char *name)
         return self->username && name && strcasecmp(self->username, name + (*name == '@')) == 0;
 }
 
-/* Text inside of text: a string, a list, or an object around another one. The depth is that of the JSON. */
+/*
+ * Text inside of text: a string, a list, or an object around another one. The depth is that of the
+ * JSON.
+ */
 static void add_rich_text(struct saying *s, const json_t *rich)
 {
         if (json_is_string(rich))
@@ -148,7 +154,10 @@ static void add_rich_row(struct saying *s, const json_t *cells)
         buf_addch(&s->text, '\n');
 }
 
-/* The members of a block that show text, in the order they are shown; those that are lists of blocks are read likewise. */
+/*
+ * The members of a block that show text, in the order they are shown; those that are lists of
+ * blocks are read likewise.
+ */
 static void add_rich_block(struct saying *s, const json_t *block)
 {
         static const char *const before[] = { "summary", "text", "expression" };

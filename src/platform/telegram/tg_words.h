@@ -1,7 +1,8 @@
 /*
  * tg_words: content that is neither text nor a file, put into words.
  *
- * Places, contacts, polls and the like are told in a line; a rich message is read as plain text, line by line. Pure.
+ * Places, contacts, polls and the like are told in a line; a rich message is read as plain text,
+ * line by line. Pure.
  */
 #ifndef PLATFORM_TELEGRAM_TG_WORDS_H
 #define PLATFORM_TELEGRAM_TG_WORDS_H
