@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/heap_trim.h"
 #include "base/mem.h"
-#include "base/trim.h"
 #include "daemon_private.h"
 #include "net/notify.h"
 

@@ -5,7 +5,7 @@
 
 #include "api/api_private.h"
 #include "base/clock.h"
-#include "base/code.h"
+#include "base/human_code.h"
 #include "base/jsonw.h"
 #include "dispatch/dispatch.h"
 #include "road/show.h"

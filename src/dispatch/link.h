@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/code.h"
+#include "base/human_code.h"
 #include "dispatch/access_rules.h"
 
 struct links;

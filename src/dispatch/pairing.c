@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/code.h"
+#include "base/human_code.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "dispatch/also.h"

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
-#include "base/zone.h"
+#include "base/timezone.h"
 #include "dispatch/dispatch.h"
 #include "dispatch/hours.h"
 #include "dispatch/pattern.h"

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "base/code.h"
+#include "base/human_code.h"
 
 static void a_code_is_read_as_people_write_it(void **state)
 {

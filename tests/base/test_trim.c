@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/trim.h"
+#include "base/heap_trim.h"
 
 #define FILE_BYTES 1048576
 

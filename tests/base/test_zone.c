@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/zone.h"
+#include "base/timezone.h"
 
 static int64_t hours_ahead(const char *zone, const char *when)
 {

@@ -11,7 +11,7 @@
 
 #include "../lib/desk_rig.h"
 #include "base/clock.h"
-#include "base/code.h"
+#include "base/human_code.h"
 
 static int setup(void **state)
 {

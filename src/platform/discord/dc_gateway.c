@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/heap_trim.h"
 #include "base/id.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/trim.h"
 #include "platform/discord/dc_gateway_private.h"
 
 #define SHARDS_MAX 1000

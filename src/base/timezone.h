@@ -4,8 +4,8 @@
  * The C library knows one zone per process, and changing it is not safe with threads; so the
  * system's zone files (RFC 8536) are read here.
  */
-#ifndef BASE_ZONE_H
-#define BASE_ZONE_H
+#ifndef BASE_TIMEZONE_H
+#define BASE_TIMEZONE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * code: short random codes that people read aloud and type: eight of 32 letters and digits that do
  * not look alike, 40 random bits.
  */
-#ifndef BASE_CODE_H
-#define BASE_CODE_H
+#ifndef BASE_HUMAN_CODE_H
+#define BASE_HUMAN_CODE_H
 
 #include <stdbool.h>
 

@@ -5,8 +5,8 @@
  * clean, so the kernel can drop them for nothing and read them back from its cache when they are
  * needed after all; freed heap goes back as well.
  */
-#ifndef BASE_TRIM_H
-#define BASE_TRIM_H
+#ifndef BASE_HEAP_TRIM_H
+#define BASE_HEAP_TRIM_H
 
 /* Takes some milliseconds: only for moments when nobody waits. */
 void trim_idle_memory(void);

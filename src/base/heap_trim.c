@@ -1,4 +1,4 @@
-#include "base/trim.h"
+#include "base/heap_trim.h"
 
 #include <malloc.h>
 #include <stdint.h>

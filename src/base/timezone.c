@@ -1,4 +1,4 @@
-#include "base/zone.h"
+#include "base/timezone.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "base/code.h"
+#include "base/human_code.h"
 
 #include <ctype.h>
 #include <stdio.h>
