@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "net/guard.h"
+#include "net/http_guard.h"
 
 #define MAX_HEADERS 32
 

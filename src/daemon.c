@@ -14,7 +14,7 @@
 #include "base/heap_trim.h"
 #include "base/mem.h"
 #include "daemon_private.h"
-#include "net/notify.h"
+#include "net/sd_notify.h"
 
 #define DRAIN_MS      10000
 #define FIRST_TRIM_MS 3000 /* when those who waited for the start have been served */

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "net/http_exchange.h"
-#include "net/tcp_taken.h"
+#include "net/tcp_acked.h"
 
 void http_conn_enter(struct http_conn *c, enum http_phase phase)
 {

@@ -21,8 +21,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "net/guard.h"
 #include "net/http_exchange.h"
+#include "net/http_guard.h"
 
 #define MAX_HEADERS 100
 

@@ -15,7 +15,7 @@
 #include "base/id.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "net/line.h"
+#include "net/tls_connection.h"
 #include "net/ws_handshake.h"
 
 #define OPEN_MS     20000

@@ -11,7 +11,7 @@
 
 #include "../lib/http_raw_client.h"
 #include "base/mem.h"
-#include "net/guard.h"
+#include "net/http_guard.h"
 #include "net/http_server.h"
 
 /* ---- the guard alone ---- */

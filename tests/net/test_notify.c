@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "../lib/scratch.h"
-#include "net/notify.h"
+#include "net/sd_notify.h"
 
 /* name: as in NOTIFY_SOCKET. */
 static int listen_at(const char *name)

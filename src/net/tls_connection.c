@@ -1,4 +1,4 @@
-#include "net/line.h"
+#include "net/tls_connection.h"
 
 #include <curl/curl.h>
 #include <stdlib.h>

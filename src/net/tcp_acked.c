@@ -1,4 +1,4 @@
-#include "net/tcp_taken.h"
+#include "net/tcp_acked.h"
 
 #include <linux/tcp.h>
 #include <netinet/in.h>

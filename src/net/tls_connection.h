@@ -5,8 +5,8 @@
  * then only reads and writes. Each line has a multi handle of its own: in a shared one, curl would
  * take the quiet connection for an idle one and close it.
  */
-#ifndef NET_LINE_H
-#define NET_LINE_H
+#ifndef NET_TLS_CONNECTION_H
+#define NET_TLS_CONNECTION_H
 
 #include <stdbool.h>
 #include <stddef.h>

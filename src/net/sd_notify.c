@@ -2,7 +2,7 @@
  * The notification protocol is one datagram; a library for it would cost more memory than the
  * daemon's own state.
  */
-#include "net/notify.h"
+#include "net/sd_notify.h"
 
 #include <stddef.h>
 #include <stdlib.h>

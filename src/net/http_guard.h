@@ -4,8 +4,8 @@
  * libmicrohttpd at our version accepts requests that can be smuggled past a proxy; here they are
  * recognised from the parsed header list and answered with 400 and a closed connection.
  */
-#ifndef NET_GUARD_H
-#define NET_GUARD_H
+#ifndef NET_HTTP_GUARD_H
+#define NET_HTTP_GUARD_H
 
 #include <stdbool.h>
 #include <stddef.h>

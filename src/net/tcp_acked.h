@@ -2,8 +2,8 @@
  * tcp_taken: how far a peer has come. A file of its own because the kernel's and the C library's
  * tcp headers exclude each other, and only the kernel's knows the counter.
  */
-#ifndef NET_TCP_TAKEN_H
-#define NET_TCP_TAKEN_H
+#ifndef NET_TCP_ACKED_H
+#define NET_TCP_ACKED_H
 
 #include <stdint.h>
 

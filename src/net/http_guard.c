@@ -1,4 +1,4 @@
-#include "net/guard.h"
+#include "net/http_guard.h"
 
 #include <stdint.h>
 #include <string.h>
