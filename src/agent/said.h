@@ -6,7 +6,7 @@
 #define AGENT_SAID_H
 
 #include "base/buf.h"
-#include "road/event.h"
+#include "road/incoming.h"
 
 /* Appends its text, or what stands for it, and a line for each file; never nothing. */
 void said_add(struct buf *out, const struct incoming *in);

@@ -8,7 +8,7 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "dispatch/judge.h"
-#include "road/show.h"
+#include "road/report/row_json.h"
 
 struct access_ask {
         const char *type, *adapter, *user, *place, *reason, *message;

@@ -12,7 +12,7 @@
 #include "base/id.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
-#include "road/show.h"
+#include "road/report/row_json.h"
 
 struct message {
         const char *type, *content, *name, *source;

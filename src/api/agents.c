@@ -5,7 +5,7 @@
 #include "api/api_private.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
-#include "road/show.h"
+#include "road/report/row_json.h"
 
 static const struct {
         unsigned flag;

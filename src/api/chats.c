@@ -16,8 +16,8 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "bus/bus.h"
-#include "road/event.h"
-#include "road/show.h"
+#include "road/incoming.h"
+#include "road/report/row_json.h"
 
 #define ROWS_MAX   5000 /* of the journal, of all streams: looked at for one page */
 #define TEXT_SHOWN 200  /* bytes of a chat's last message */

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/jsonw.h"
 #include "dispatch/dispatch.h"
-#include "road/show.h"
+#include "road/report/row_json.h"
 
 struct pause_ask {
         const char *thread, *by, *reason;

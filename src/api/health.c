@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/jsonw.h"
 #include "bus/bus.h"
-#include "road/show.h"
+#include "road/report/row_json.h"
 
 void health_alive(struct http_exchange *x)
 {

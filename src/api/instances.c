@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
-#include "road/show.h"
+#include "road/report/row_json.h"
 
 #define LATE_MS 60000 /* a delivery that waits longer says that something is wrong */
 

@@ -7,7 +7,7 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "platform/platform.h"
-#include "road/show.h"
+#include "road/report/row_json.h"
 
 #define RATE_MAX 1000000
 

@@ -13,7 +13,7 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "platform/platform.h"
-#include "road/show.h"
+#include "road/report/row_json.h"
 
 #define TEXT_MAX 1048576 /* the road's own limit is smaller; this one bounds what is looked at */
 #define WAIT_MAX 120000

@@ -9,7 +9,7 @@
 #include "api/api_private.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "road/story.h"
+#include "road/report/trace_report.h"
 
 struct ownership {
         struct job job;

@@ -8,7 +8,7 @@
 #include "base/human_code.h"
 #include "base/jsonw.h"
 #include "dispatch/dispatch.h"
-#include "road/show.h"
+#include "road/report/row_json.h"
 
 struct pairing_ask {
         int64_t limit, before;

@@ -8,7 +8,7 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "dispatch/dispatch.h"
-#include "road/show.h"
+#include "road/report/row_json.h"
 
 #define LIMIT_MAX 100
 

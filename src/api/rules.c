@@ -7,7 +7,7 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "dispatch/dispatch.h"
-#include "road/show.h"
+#include "road/report/row_json.h"
 
 #define POSITION_MAX 1000000
 #define UNSET        (POSITION_MAX + 1)

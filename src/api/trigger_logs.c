@@ -3,7 +3,7 @@
 
 #include "api/api_private.h"
 #include "bus/bus.h"
-#include "road/show.h"
+#include "road/report/row_json.h"
 
 struct logs_ask {
         int64_t before, limit;

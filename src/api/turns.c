@@ -5,7 +5,7 @@
 #include "api/api_private.h"
 #include "api/retry.h"
 #include "base/jsonw.h"
-#include "road/show.h"
+#include "road/report/row_json.h"
 
 struct turns_ask {
         int64_t before, limit, conversation;

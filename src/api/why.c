@@ -3,7 +3,7 @@
 
 #include "api/api_private.h"
 #include "base/jsonw.h"
-#include "road/story.h"
+#include "road/report/trace_report.h"
 
 #define ID_LONGEST 300
 

@@ -9,7 +9,7 @@
 #include "cli/offline.h"
 #include "cli/rest.h"
 #include "cli/style.h"
-#include "road/show.h"
+#include "road/report/row_json.h"
 
 /* ---- list ---- */
 

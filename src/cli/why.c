@@ -9,7 +9,7 @@
 #include "cli/offline.h"
 #include "cli/show.h"
 #include "cli/style.h"
-#include "road/story.h"
+#include "road/report/trace_report.h"
 
 #define TEXT_SHOWN 300
 

@@ -27,7 +27,7 @@
 
 #include "base/buf.h"
 #include "base/settings.h"
-#include "road/event.h"
+#include "road/incoming.h"
 
 struct access;
 

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "road/event.h"
+#include "road/incoming.h"
 
 #define CHAIN_QUIET_MS 120000
 

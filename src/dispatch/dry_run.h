@@ -7,7 +7,7 @@
 #include <jansson.h>
 
 #include "base/error.h"
-#include "road/event.h"
+#include "road/incoming.h"
 
 /*
  * The event, written as the API shows events:

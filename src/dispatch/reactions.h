@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "road/event.h"
+#include "road/incoming.h"
 #include "store/store.h"
 
 #define REACTIONS_PER_MESSAGE 3

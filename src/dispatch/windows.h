@@ -23,7 +23,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "road/event.h"
+#include "road/incoming.h"
 #include "road/road.h"
 #include "store/store.h"
 

@@ -27,7 +27,7 @@
 #include "bus/bus.h"
 #include "net/loop.h"
 #include "net/pace.h"
-#include "road/event.h"
+#include "road/incoming.h"
 #include "store/store.h"
 
 struct road;

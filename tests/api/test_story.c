@@ -17,7 +17,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "net/loop.h"
-#include "road/story.h"
+#include "road/report/trace_report.h"
 
 #define TRACE "0198c0ffee00aabbccddeeff00112233"
 

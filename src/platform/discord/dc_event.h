@@ -20,7 +20,7 @@
 #include "base/arena.h"
 #include "platform/discord/dc_cache.h"
 #include "platform/discord/dc_gateway.h"
-#include "road/event.h"
+#include "road/incoming.h"
 
 /*
  * Data of a button that begins like this is said by whoever presses it: "say:yes" is the message

@@ -13,7 +13,7 @@
 
 #include "base/arena.h"
 #include "platform/telegram/tg_text.h"
-#include "road/event.h"
+#include "road/incoming.h"
 
 /*
  * Data of a button that begins like this is said by whoever presses it: "say:yes" is the message

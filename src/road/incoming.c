@@ -1,4 +1,4 @@
-#include "road/event.h"
+#include "road/incoming.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  * A SHOW_* text is the beginning of a query whose columns the function of the same name writes.
  * Inside store functions only.
  */
-#ifndef ROAD_SHOW_H
-#define ROAD_SHOW_H
+#ifndef ROAD_REPORT_ROW_JSON_H
+#define ROAD_REPORT_ROW_JSON_H
 
 #include <stdint.h>
 

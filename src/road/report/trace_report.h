@@ -1,12 +1,12 @@
 /*
  * story: what became of a message, and why, told from the rows.
  */
-#ifndef ROAD_STORY_H
-#define ROAD_STORY_H
+#ifndef ROAD_REPORT_TRACE_REPORT_H
+#define ROAD_REPORT_TRACE_REPORT_H
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "road/event.h"
+#include "road/incoming.h"
 #include "store/store.h"
 
 /*

@@ -3,7 +3,7 @@
  * the turn, its deliveries. What each part says about the outcome is kept as facts, from which the
  * summary is made at the end.
  */
-#include "road/story.h"
+#include "road/report/trace_report.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +15,8 @@
 #include "base/jsonw.h"
 #include "base/utf8.h"
 #include "net/pace.h"
-#include "road/event.h"
-#include "road/show.h"
+#include "road/incoming.h"
+#include "road/report/row_json.h"
 
 #define TEXT_SHOWN 2000  /* bytes of a message's text */
 #define LOOK_BACK  20000 /* rows looked at where no index helps */

@@ -14,8 +14,8 @@
 #include "base/jsonw.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "road/report/trace_report.h"
 #include "road/road_private.h"
-#include "road/story.h"
 
 #define PARTS_MS      1500 /* from one part of a message to the next */
 #define MAX_DECISIONS 512  /* per transaction */

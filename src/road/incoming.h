@@ -5,8 +5,8 @@
  * unified message (id, channelId, sender, text, attachments, ...). Both directions are here, so
  * that a restart reads back exactly what was handed over.
  */
-#ifndef ROAD_EVENT_H
-#define ROAD_EVENT_H
+#ifndef ROAD_INCOMING_H
+#define ROAD_INCOMING_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "road/show.h"
+#include "road/report/row_json.h"
 
 #include <stdio.h>
 #include <stdlib.h>
