@@ -14,9 +14,9 @@
 #include "base/mem.h"
 #include "dispatch/commands.h"
 #include "dispatch/dispatch.h"
-#include "dispatch/hours.h"
-#include "dispatch/pattern.h"
-#include "dispatch/rules.h"
+#include "dispatch/rules/hours.h"
+#include "dispatch/rules/pattern.h"
+#include "dispatch/rules/rules.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

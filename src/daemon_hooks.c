@@ -2,7 +2,7 @@
  * The road's hooks: each question goes to whoever can answer it.
  */
 #include "daemon_private.h"
-#include "dispatch/persons.h"
+#include "dispatch/people/persons.h"
 
 static void hook_decide(void *ctx, const struct incoming *in, struct decision *out)
 {

@@ -12,7 +12,7 @@
 #include "api/api.h"
 #include "config/config.h"
 #include "daemon.h"
-#include "dispatch/desk.h"
+#include "dispatch/runtime_policy.h"
 
 /* Which file a path named, and which contents it had. */
 struct file_mark {

@@ -1,5 +1,5 @@
 /* Strangers with a code, and the operator's word about them. */
-#include "dispatch/pairing.h"
+#include "dispatch/access/pairing.h"
 
 #include <stdlib.h>
 

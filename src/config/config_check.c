@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/secret.h"
 #include "config/config_private.h"
-#include "dispatch/rules.h"
+#include "dispatch/rules/rules.h"
 
 /* ---- names ---- */
 

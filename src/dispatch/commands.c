@@ -7,10 +7,10 @@
 
 #include "base/mem.h"
 #include "base/settings.h"
-#include "dispatch/also.h"
+#include "dispatch/access/access_check.h"
 #include "dispatch/dispatch_private.h"
 #include "dispatch/guards.h"
-#include "dispatch/judge.h"
+#include "dispatch/tx_extra.h"
 
 #define WORD_MAX        20
 #define COMMANDS        20 /* of one person in one channel */

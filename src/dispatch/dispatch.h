@@ -35,9 +35,9 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/settings.h"
-#include "dispatch/access.h"
-#include "dispatch/desk.h"
-#include "dispatch/limits.h"
+#include "dispatch/access/access.h"
+#include "dispatch/limits/rate_limit.h"
+#include "dispatch/runtime_policy.h"
 #include "road/road.h"
 
 struct dispatch;

@@ -6,13 +6,13 @@
 #define DISPATCH_DISPATCH_PRIVATE_H
 
 #include "base/map.h"
-#include "dispatch/budget.h"
-#include "dispatch/chain.h"
 #include "dispatch/commands.h"
 #include "dispatch/dispatch.h"
-#include "dispatch/reactions.h"
-#include "dispatch/rules.h"
-#include "dispatch/windows.h"
+#include "dispatch/limits/bot_loop.h"
+#include "dispatch/limits/budget.h"
+#include "dispatch/limits/reaction_limit.h"
+#include "dispatch/rules/rules.h"
+#include "dispatch/sessions/chat_sessions.h"
 
 #define PEOPLE_MAX  20000 /* whose turns are counted at the same time */
 #define WINDOWS_MAX 20000 /* conversations that are open at the same time */

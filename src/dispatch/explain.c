@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/jsonw.h"
+#include "dispatch/access/access_check.h"
 #include "dispatch/dispatch_private.h"
-#include "dispatch/judge.h"
 
 /* own: only the rules that can concern this adapter; NULL: all. */
 static void explain_rules(const struct dispatch *d, const struct dispatch_adapter *own,

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "dispatch/access/access_check.h"
 #include "dispatch/dispatch_private.h"
-#include "dispatch/judge.h"
 
 #define BLOCK_NOTICE_SECONDS 3600 /* how often somebody is told that he is kept out */
 

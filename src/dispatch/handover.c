@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "dispatch/also.h"
+#include "dispatch/tx_extra.h"
 
 #define BREAK "\x1f" /* between the parts of a key; no platform has it in an id */
 

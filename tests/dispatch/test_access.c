@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "dispatch/access.h"
+#include "dispatch/access/access.h"
 
 /*
  * The lists as an adapter would have them in the file; NULL: not written. Words are separated by

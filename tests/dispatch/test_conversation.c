@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "dispatch/windows.h"
+#include "dispatch/sessions/chat_sessions.h"
 #include "dispatch_rig.h"
 
 /* Decides and, as the road does, asks for admission and writes what goes with it. */

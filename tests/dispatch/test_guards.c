@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "dispatch/reactions.h"
+#include "dispatch/limits/reaction_limit.h"
 #include "dispatch_rig.h"
 
 #define TALK "[{\"name\": \"all\", \"when\": {\"event\": \"*\", \"bots\": \"all\"}}]"

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "dispatch/hours.h"
-#include "dispatch/limits.h"
-#include "dispatch/pattern.h"
+#include "dispatch/limits/rate_limit.h"
+#include "dispatch/rules/hours.h"
+#include "dispatch/rules/pattern.h"
 
 static const struct limits_who ann = { "tg", "c", "ann" };
 static const struct turn_rate two_a_minute = { 2, 60 };

@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "dispatch/dispatch.h"
-#include "dispatch/rules.h"
+#include "dispatch/rules/rules.h"
 
 static const char *const no_rules = "[]";
 

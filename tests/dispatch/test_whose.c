@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "dispatch/sightings.h"
-#include "dispatch/whose.h"
+#include "dispatch/people/identity_index.h"
+#include "dispatch/people/seen_cache.h"
 
 #define PEOPLE 100000
 
