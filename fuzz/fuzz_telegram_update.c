@@ -9,7 +9,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "platform/fetch.h"
+#include "platform/attachment_fetch.h"
 #include "platform/telegram/telegram.h"
 
 static const struct tg_self self = { .id = 42, .username = "TestBot" };

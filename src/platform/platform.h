@@ -19,7 +19,7 @@
 #include "net/http_client.h"
 #include "net/http_server.h"
 #include "net/loop.h"
-#include "platform/markdown.h"
+#include "platform/markdown/markdown.h"
 #include "road/road.h"
 
 struct adapter;

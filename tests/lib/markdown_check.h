@@ -13,7 +13,7 @@
 
 #include "base/buf.h"
 #include "base/utf8.h"
-#include "platform/markdown.h"
+#include "platform/markdown/markdown.h"
 
 /* Adds a byte that is seen; white space may differ at cuts. */
 static inline void see(struct buf *seen, char c)

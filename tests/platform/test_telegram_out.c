@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "platform/adapter_memory.h"
+#include "platform/adapter_file.h"
 #include "platform/telegram/telegram.h"
 #include "telegram_rig.h"
 

@@ -10,11 +10,11 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "platform/attachment_fetch.h"
 #include "platform/discord/dc_event.h"
 #include "platform/discord/dc_members.h"
 #include "platform/discord/dc_where.h"
 #include "platform/discord/discord.h"
-#include "platform/fetch.h"
 
 #define POSTS_MAX 1000 /* interactions over HTTP that wait to be stored */
 #define AGAIN_MS  500

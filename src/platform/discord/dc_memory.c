@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "platform/adapter_memory.h"
+#include "platform/adapter_file.h"
 #include "platform/discord/discord.h"
 
 #define DMS_MAX 10000

@@ -21,7 +21,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "platform/adapter_memory.h"
+#include "platform/adapter_file.h"
 #include "platform/kinds.h"
 
 #define BACKOFF_MS     1000

@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
-#include "platform/fetch.h"
+#include "platform/attachment_fetch.h"
 #include "platform/platform.h"
 #include "platform/telegram/tg_call.h"
 #include "platform/telegram/tg_update.h"

@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "platform/adapter_memory.h"
+#include "platform/adapter_file.h"
 #include "platform/telegram/telegram.h"
 
 #define COMMANDS_MAX 100 /* Telegram's limits */

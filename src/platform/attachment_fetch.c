@@ -1,4 +1,4 @@
-#include "platform/fetch.h"
+#include "platform/attachment_fetch.h"
 
 #include <errno.h>
 #include <fcntl.h>

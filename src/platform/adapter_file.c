@@ -1,4 +1,4 @@
-#include "platform/adapter_memory.h"
+#include "platform/adapter_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "platform/md_table.h"
+#include "platform/markdown/md_table.h"
 
 #include <stdint.h>
 #include <stdlib.h>

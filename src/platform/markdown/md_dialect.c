@@ -1,4 +1,4 @@
-#include "platform/md_dialect.h"
+#include "platform/markdown/md_dialect.h"
 
 #include <ctype.h>
 #include <string.h>

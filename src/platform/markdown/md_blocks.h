@@ -5,8 +5,8 @@
  * quote, at which list depth, with which marker. Entities are decoded, soft and hard breaks are
  * '\n' in the text.
  */
-#ifndef PLATFORM_MD_BLOCKS_H
-#define PLATFORM_MD_BLOCKS_H
+#ifndef PLATFORM_MARKDOWN_MD_BLOCKS_H
+#define PLATFORM_MARKDOWN_MD_BLOCKS_H
 
 #include <stdbool.h>
 #include <stddef.h>

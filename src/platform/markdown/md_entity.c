@@ -1,4 +1,4 @@
-#include "platform/md_entity.h"
+#include "platform/markdown/md_entity.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "platform/md_write.h"
+#include "platform/markdown/md_write.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -7,8 +7,8 @@
 #include <strings.h>
 
 #include "base/mem.h"
-#include "platform/md_dialect.h"
-#include "platform/md_table.h"
+#include "platform/markdown/md_dialect.h"
+#include "platform/markdown/md_table.h"
 
 /*
  * The bounds that keep the splitter's promise: open spans (a quote, three styles, a link), a

@@ -8,8 +8,8 @@
  * by itself, empty spans are never written, and white space never stands at the inner edge of a
  * span, where most dialects would not see the markup.
  */
-#ifndef PLATFORM_MD_ATOMS_H
-#define PLATFORM_MD_ATOMS_H
+#ifndef PLATFORM_MARKDOWN_MD_ATOMS_H
+#define PLATFORM_MARKDOWN_MD_ATOMS_H
 
 #include <stdbool.h>
 #include <stddef.h>

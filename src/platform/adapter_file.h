@@ -5,8 +5,8 @@
  * Rare and small: which commands were registered, where a chat has moved to, where an operator is
  * reached.
  */
-#ifndef PLATFORM_ADAPTER_MEMORY_H
-#define PLATFORM_ADAPTER_MEMORY_H
+#ifndef PLATFORM_ADAPTER_FILE_H
+#define PLATFORM_ADAPTER_FILE_H
 
 #include <jansson.h>
 

@@ -1,8 +1,8 @@
 /*
  * md_entity: HTML entities as they occur in Markdown.
  */
-#ifndef PLATFORM_MD_ENTITY_H
-#define PLATFORM_MD_ENTITY_H
+#ifndef PLATFORM_MARKDOWN_MD_ENTITY_H
+#define PLATFORM_MARKDOWN_MD_ENTITY_H
 
 #include <stddef.h>
 

@@ -1,12 +1,12 @@
 /*
  * md_write: a block list becomes atoms in a platform's dialect.
  */
-#ifndef PLATFORM_MD_WRITE_H
-#define PLATFORM_MD_WRITE_H
+#ifndef PLATFORM_MARKDOWN_MD_WRITE_H
+#define PLATFORM_MARKDOWN_MD_WRITE_H
 
-#include "platform/markdown.h"
-#include "platform/md_atoms.h"
-#include "platform/md_blocks.h"
+#include "platform/markdown/markdown.h"
+#include "platform/markdown/md_atoms.h"
+#include "platform/markdown/md_blocks.h"
 
 /* Fills *atoms (not yet initialised); release them. */
 void md_write(const struct md_doc *doc, const struct markdown_limits *limits,

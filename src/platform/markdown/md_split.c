@@ -3,7 +3,7 @@
  * cut seen. The best is the latest of the highest rank that leaves the part at least half full, so
  * every atom is written at most about twice and the whole is linear.
  */
-#include "platform/md_split.h"
+#include "platform/markdown/md_split.h"
 
 #include <assert.h>
 #include <ctype.h>

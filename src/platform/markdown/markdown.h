@@ -17,8 +17,8 @@
  * or one that is built to explode (huge sparse tables, a long address referenced a thousand times),
  * is not parsed: it is written as plain paragraphs, and nothing is lost.
  */
-#ifndef PLATFORM_MARKDOWN_H
-#define PLATFORM_MARKDOWN_H
+#ifndef PLATFORM_MARKDOWN_MARKDOWN_H
+#define PLATFORM_MARKDOWN_MARKDOWN_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "platform/md_blocks.h"
+#include "platform/markdown/md_blocks.h"
 
 #include <ctype.h>
 #include <md4c.h>
@@ -7,8 +7,8 @@
 #include <strings.h>
 
 #include "base/mem.h"
-#include "platform/markdown.h"
-#include "platform/md_entity.h"
+#include "platform/markdown/markdown.h"
+#include "platform/markdown/md_entity.h"
 
 /*
  * What a text may grow into. md4c fills every short table row up and repeats a referenced address

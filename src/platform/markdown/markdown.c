@@ -1,10 +1,10 @@
-#include "platform/markdown.h"
+#include "platform/markdown/markdown.h"
 
 #include <stdlib.h>
 
-#include "platform/md_blocks.h"
-#include "platform/md_split.h"
-#include "platform/md_write.h"
+#include "platform/markdown/md_blocks.h"
+#include "platform/markdown/md_split.h"
+#include "platform/markdown/md_write.h"
 
 /* Line ends of any kind become '\n', in place. */
 static size_t normalise_lines(char *text)

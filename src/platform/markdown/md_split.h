@@ -1,13 +1,13 @@
 /*
  * md_split: atoms become messages of limited length.
  */
-#ifndef PLATFORM_MD_SPLIT_H
-#define PLATFORM_MD_SPLIT_H
+#ifndef PLATFORM_MARKDOWN_MD_SPLIT_H
+#define PLATFORM_MARKDOWN_MD_SPLIT_H
 
 #include <stddef.h>
 
-#include "platform/markdown.h"
-#include "platform/md_atoms.h"
+#include "platform/markdown/markdown.h"
+#include "platform/markdown/md_atoms.h"
 
 /*
  * Fills *out. `max` is in the atoms' unit, 0 for no limit. Whoever made the atoms promises that

@@ -1,4 +1,4 @@
-#include "platform/md_atoms.h"
+#include "platform/markdown/md_atoms.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,15 +3,15 @@
  *
  * A new platform is a row in md_dialect.c and an escape function if it has a syntax of its own.
  */
-#ifndef PLATFORM_MD_DIALECT_H
-#define PLATFORM_MD_DIALECT_H
+#ifndef PLATFORM_MARKDOWN_MD_DIALECT_H
+#define PLATFORM_MARKDOWN_MD_DIALECT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buf.h"
-#include "platform/markdown.h"
-#include "platform/md_atoms.h"
+#include "platform/markdown/markdown.h"
+#include "platform/markdown/md_atoms.h"
 
 struct md_pair {
         const char *open, *close; /* NULL: the dialect has no such markup */

@@ -7,8 +7,8 @@
  * One queue for each adapter, bounded in number, size and time. What fails for the moment is tried
  * a few times more; when it does not work out, the message goes on without the file and says why.
  */
-#ifndef PLATFORM_FETCH_H
-#define PLATFORM_FETCH_H
+#ifndef PLATFORM_ATTACHMENT_FETCH_H
+#define PLATFORM_ATTACHMENT_FETCH_H
 
 #include <stdint.h>
 #include <sys/queue.h>
