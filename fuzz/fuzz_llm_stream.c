@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/llm.h"
+#include "agent/llm/llm.h"
 #include "base/utf8.h"
 
 static void gather(void *arg, const char *text, size_t n)

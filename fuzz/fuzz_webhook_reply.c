@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/hook.h"
+#include "agent/http/http_agent.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 

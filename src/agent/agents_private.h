@@ -8,9 +8,9 @@
 #include <sys/queue.h>
 
 #include "agent/agent.h"
+#include "agent/agent_queue.h"
 #include "agent/answers.h"
 #include "agent/breaker.h"
-#include "agent/queue.h"
 #include "base/map.h"
 
 #define RUN_BUCKETS 256

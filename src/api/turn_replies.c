@@ -10,7 +10,7 @@
 #include <strings.h>
 
 #include "agent/agent.h"
-#include "agent/hook.h"
+#include "agent/http/http_agent.h"
 #include "api/api_private.h"
 #include "base/jsonw.h"
 #include "base/mem.h"

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 
-#include "agent/llm.h"
+#include "agent/llm/llm.h"
 #include "agent_bench.h"
 #include "base/json.h"
 

@@ -5,8 +5,8 @@
 
 #include <cmocka.h>
 
+#include "agent/agent_queue.h"
 #include "agent/breaker.h"
-#include "agent/queue.h"
 
 static const struct breaker_limits limits = { .failures = 3, .pause_ms = 1000 };
 

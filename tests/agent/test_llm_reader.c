@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/llm.h"
+#include "agent/llm/llm.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 

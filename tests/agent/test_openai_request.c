@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "agent/agents_private.h"
-#include "agent/llm.h"
+#include "agent/llm/llm.h"
 #include "base/json.h"
 #include "base/mem.h"
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/said.h"
+#include "agent/message_text.h"
 #include "base/mem.h"
 
 static void everything_that_happens_says_something(void **state)

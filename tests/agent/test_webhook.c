@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 
-#include "agent/hook.h"
+#include "agent/http/http_agent.h"
 #include "agent_bench.h"
 #include "base/clock.h"
 #include "base/crypto.h"

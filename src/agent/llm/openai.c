@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "agent/kinds.h"
-#include "agent/llm.h"
+#include "agent/llm/llm.h"
 #include "base/json.h"
 #include "base/jsonw.h"
 

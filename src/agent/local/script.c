@@ -43,7 +43,7 @@
 #include <string.h>
 
 #include "agent/kinds.h"
-#include "agent/play.h"
+#include "agent/local/canned_reply.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/mem.h"

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "agent/hook.h"
+#include "agent/http/http_agent.h"
 #include "base/mem.h"
 
 struct hook_reading {

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "agent/hook.h"
+#include "agent/http/http_agent.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"

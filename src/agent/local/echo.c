@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "agent/kinds.h"
-#include "agent/play.h"
+#include "agent/local/canned_reply.h"
 #include "base/mem.h"
 
 struct echo_conf {

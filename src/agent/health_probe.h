@@ -4,8 +4,8 @@
  * What the health checks of all kinds share. A kind keeps its open questions in a struct probes, so
  * that closing the agent forgets them.
  */
-#ifndef AGENT_PROBE_H
-#define AGENT_PROBE_H
+#ifndef AGENT_HEALTH_PROBE_H
+#define AGENT_HEALTH_PROBE_H
 
 #include <sys/queue.h>
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/llm.h"
+#include "agent/llm/llm.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/utf8.h"

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/hook.h"
-#include "agent/play.h"
+#include "agent/http/http_agent.h"
+#include "agent/local/canned_reply.h"
 #include "base/jsonw.h"
 #include "bus/bus.h"
 

@@ -9,8 +9,8 @@
  *     play_say(p, text, n);
  *     play_begin(p);
  */
-#ifndef AGENT_PLAY_H
-#define AGENT_PLAY_H
+#ifndef AGENT_LOCAL_CANNED_REPLY_H
+#define AGENT_LOCAL_CANNED_REPLY_H
 
 #include "agent/agent.h"
 

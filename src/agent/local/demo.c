@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "agent/kinds.h"
-#include "agent/play.h"
+#include "agent/local/canned_reply.h"
 #include "base/buf.h"
 
 struct demo_conf {

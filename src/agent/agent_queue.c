@@ -1,4 +1,4 @@
-#include "agent/queue.h"
+#include "agent/agent_queue.h"
 
 void queue_init(struct queue *q)
 {

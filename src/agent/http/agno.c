@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/call_headers.h"
+#include "agent/http/call_headers.h"
 #include "agent/kinds.h"
-#include "agent/llm.h"
-#include "agent/said.h"
+#include "agent/llm/llm.h"
+#include "agent/message_text.h"
 #include "base/json.h"
 #include "base/mem.h"
 

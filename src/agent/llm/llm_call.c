@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/call_headers.h"
-#include "agent/llm.h"
+#include "agent/http/call_headers.h"
+#include "agent/llm/llm.h"
 #include "base/id.h"
 #include "base/log.h"
 #include "base/mem.h"

@@ -1,4 +1,4 @@
-#include "agent/call_headers.h"
+#include "agent/http/call_headers.h"
 
 #include <stdarg.h>
 #include <stdio.h>

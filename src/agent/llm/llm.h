@@ -8,11 +8,11 @@
  * A wire is what a service says differently: paths, headers, the request's body, the shape of its
  * answers. openai.c and anthropic.c each have one; builtin.c only chooses between them.
  */
-#ifndef AGENT_LLM_H
-#define AGENT_LLM_H
+#ifndef AGENT_LLM_LLM_H
+#define AGENT_LLM_LLM_H
 
 #include "agent/agent.h"
-#include "agent/probe.h"
+#include "agent/health_probe.h"
 #include "base/buf.h"
 #include "base/secret.h"
 #include "net/sse_reader.h"

@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/call_headers.h"
-#include "agent/hook.h"
+#include "agent/http/call_headers.h"
+#include "agent/http/http_agent.h"
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "base/fault.h"

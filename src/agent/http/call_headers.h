@@ -4,8 +4,8 @@
  * Every call of every kind carries its trace, and it is written here and nowhere else: traceparent
  * as W3C says, X-Trace-Id for those who only want to log it.
  */
-#ifndef AGENT_CALL_HEADERS_H
-#define AGENT_CALL_HEADERS_H
+#ifndef AGENT_HTTP_CALL_HEADERS_H
+#define AGENT_HTTP_CALL_HEADERS_H
 
 #include "base/id.h"
 #include "base/secret.h"

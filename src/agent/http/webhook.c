@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/call_headers.h"
-#include "agent/hook.h"
+#include "agent/http/call_headers.h"
+#include "agent/http/http_agent.h"
 #include "agent/kinds.h"
-#include "agent/said.h"
+#include "agent/message_text.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 

@@ -2,8 +2,8 @@
  * said: a message as an agent reads it that takes nothing but text. A picture without a word, a
  * reaction or a deletion says something, too.
  */
-#ifndef AGENT_SAID_H
-#define AGENT_SAID_H
+#ifndef AGENT_MESSAGE_TEXT_H
+#define AGENT_MESSAGE_TEXT_H
 
 #include "base/buf.h"
 #include "road/incoming.h"

@@ -9,11 +9,11 @@
  *  - hook_answer.c understands an answer, whether it came as the response or was posted to the
  *    reply URL; hook_read.c has large ones read apart.
  */
-#ifndef AGENT_HOOK_H
-#define AGENT_HOOK_H
+#ifndef AGENT_HTTP_HTTP_AGENT_H
+#define AGENT_HTTP_HTTP_AGENT_H
 
 #include "agent/agent.h"
-#include "agent/probe.h"
+#include "agent/health_probe.h"
 #include "base/buf.h"
 #include "base/secret.h"
 

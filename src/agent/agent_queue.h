@@ -4,8 +4,8 @@
  * First come, first served. That is fair to conversations, because a conversation's lane hands over
  * one turn at a time: whoever has just been served stands behind all the others with the next one.
  */
-#ifndef AGENT_QUEUE_H
-#define AGENT_QUEUE_H
+#ifndef AGENT_AGENT_QUEUE_H
+#define AGENT_AGENT_QUEUE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "agent/play.h"
+#include "agent/local/canned_reply.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/llm.h"
-#include "agent/said.h"
+#include "agent/llm/llm.h"
+#include "agent/message_text.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "base/utf8.h"

@@ -1,4 +1,4 @@
-#include "agent/probe.h"
+#include "agent/health_probe.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "agent/kinds.h"
-#include "agent/llm.h"
+#include "agent/llm/llm.h"
 #include "base/mem.h"
 
 static const struct llm_wire *const services[] = { &anthropic_wire, &openai_wire };

@@ -1,4 +1,4 @@
-#include "agent/said.h"
+#include "agent/message_text.h"
 
 #include <string.h>
 
