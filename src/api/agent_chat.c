@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "api/api_private.h"
-#include "api/converse.h"
+#include "api/chat_bridge.h"
 #include "base/id.h"
 #include "base/jsonw.h"
 #include "base/mem.h"

@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include "api/api.h"
+#include "api/auth.h"
 #include "api/body.h"
-#include "api/door.h"
 #include "api/key.h"
 #include "api/metrics.h"
 #include "api/routes.h"

@@ -5,7 +5,7 @@
 #define API_COMPLETION_ASK_H
 
 #include "api/body.h"
-#include "api/converse.h"
+#include "api/chat_bridge.h"
 
 struct completion_options {
         bool usage;

@@ -16,8 +16,8 @@
 #include <sys/queue.h>
 
 #include "api/api_private.h"
+#include "api/chat_bridge.h"
 #include "api/completion_ask.h"
-#include "api/converse.h"
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/json.h"

@@ -3,7 +3,7 @@
 
 #include "agent/agent.h"
 #include "api/api_private.h"
-#include "api/converse.h"
+#include "api/chat_bridge.h"
 #include "base/jsonw.h"
 
 static void write_model(struct buf *b, const struct api *a, const char *name)

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/door.h"
+#include "api/auth.h"
 #include "api/state_file.h"
 #include "base/id.h"
 #include "base/log.h"

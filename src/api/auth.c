@@ -1,4 +1,4 @@
-#include "api/door.h"
+#include "api/auth.h"
 
 #include <arpa/inet.h>
 #include <stdint.h>

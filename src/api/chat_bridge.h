@@ -7,8 +7,8 @@
  * and only what is new in its list is handed over. One that does not brings its history along each
  * time: the whole list is handed over, in a chat of its own.
  */
-#ifndef API_CONVERSE_H
-#define API_CONVERSE_H
+#ifndef API_CHAT_BRIDGE_H
+#define API_CHAT_BRIDGE_H
 
 #include "api/api_private.h"
 #include "platform/platform.h"

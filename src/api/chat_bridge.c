@@ -1,4 +1,4 @@
-#include "api/converse.h"
+#include "api/chat_bridge.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
  * door: who may ask. The operator key and the other keys, where we listen, and which hosts, origins
  * and peers are ours.
  */
-#ifndef API_DOOR_H
-#define API_DOOR_H
+#ifndef API_AUTH_H
+#define API_AUTH_H
 
 #include <stdbool.h>
 #include <stddef.h>
