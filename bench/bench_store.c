@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "bus/bus.h"
+#include "rows/schema.h"
 
 struct run {
         struct store *store;
@@ -85,7 +86,7 @@ static void measure(const char *folder, int in_flight, int64_t total)
 {
         char *dir = mem_printf("%s/bench-store-XXXXXX", folder);
         char *clean = mem_printf("rm -rf '%s'", mkdtemp(dir) ? dir : "");
-        struct store_options o = { .url = "sqlite", .dir = dir, .migrations = store_schema };
+        struct store_options o = { .url = "sqlite", .dir = dir, .migrations = schema_steps };
         struct loop *l = loop_new();
         struct error err = { 0 };
         struct run r = { .store = store_open(l, &o, &err), .total = total };

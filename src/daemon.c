@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "daemon_private.h"
 #include "net/sd_notify.h"
+#include "rows/schema.h"
 
 #define DRAIN_MS      10000
 #define FIRST_TRIM_MS 3000 /* when those who waited for the start have been served */
@@ -132,7 +133,7 @@ static int open_store(struct daemon *d, struct error *err)
         char *dir = mem_printf("%s/state", d->options->dir);
         struct store_options store = { .url = d->config->store_url,
                                        .dir = dir,
-                                       .migrations = store_schema };
+                                       .migrations = schema_steps };
         struct bus_options bus = { .url = d->config->bus_url };
 
         memcpy(bus.retention_ms, d->config->retention_ms, sizeof(bus.retention_ms));

@@ -3,13 +3,14 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "rows/schema.h"
 
 struct store *offline_open(const char *dir, struct error *err)
 {
         char *state = mem_printf("%s/state", dir);
         struct store_options options = { .url = "sqlite",
                                          .dir = state,
-                                         .migrations = store_schema,
+                                         .migrations = schema_steps,
                                          .read_only = true,
                                          .skip_check = true };
         struct store *s = store_open(NULL, &options, err);

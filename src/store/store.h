@@ -53,7 +53,6 @@ struct store_migration {
         const char *sql;
 };
 /* schema.c: all tables of the product, in one place */
-extern const struct store_migration store_schema[];
 
 struct store_options {
         const char *url; /* "sqlite" (file main.db in dir) or, later, "postgres://..." */

@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "net/loop.h"
 #include "road/report/trace_report.h"
+#include "rows/schema.h"
 
 #define TRACE "0198c0ffee00aabbccddeeff00112233"
 
@@ -30,7 +31,7 @@ struct fixture {
 static int setup(void **state)
 {
         struct fixture *f = mem_zalloc(sizeof(*f));
-        struct store_options o = { .url = "sqlite", .migrations = store_schema };
+        struct store_options o = { .url = "sqlite", .migrations = schema_steps };
         struct error err;
 
         f->dir = scratch_new();

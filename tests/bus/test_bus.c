@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "bus/bus.h"
+#include "rows/schema.h"
 
 #define DAY_MS (24 * 60 * 60 * INT64_C(1000))
 
@@ -29,7 +30,7 @@ struct world {
 
 static void must_open(struct world *w)
 {
-        struct store_options o = { .url = "sqlite", .dir = w->dir, .migrations = store_schema };
+        struct store_options o = { .url = "sqlite", .dir = w->dir, .migrations = schema_steps };
         struct error err = { 0 };
 
         w->store = store_open(w->loop, &o, &err);

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "patience.h"
+#include "rows/schema.h"
 #include "scratch.h"
 
 /* ---- the road's hooks ---- */
@@ -262,7 +263,7 @@ struct api_rig *api_rig_new(void)
 struct api_rig *api_rig_new_with(int64_t max_stream_clients)
 {
         struct api_rig *r = mem_zalloc(sizeof(*r));
-        struct store_options store = { .url = "sqlite", .migrations = store_schema };
+        struct store_options store = { .url = "sqlite", .migrations = schema_steps };
         struct bus_options bus = { .url = "local" };
         struct error err;
         char *state;

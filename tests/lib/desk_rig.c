@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "rows/schema.h"
 #include "scratch.h"
 
 static struct dispatch_adapter adapter(const char *name, const char *platform, const char *dm,
@@ -63,7 +64,7 @@ static void open_rig(struct desk_rig *g)
 {
         struct store_options options = { .url = "sqlite",
                                          .dir = g->dir,
-                                         .migrations = store_schema };
+                                         .migrations = schema_steps };
         struct bus_options bus = { .url = "local" };
         struct error err;
 

@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "patience.h"
 #include "road/road_private.h"
+#include "rows/schema.h"
 
 #define BUSY_MS 2000 /* a busy machine takes its time for a write */
 
@@ -334,7 +335,7 @@ static const struct road_hooks rig_hooks = {
 
 static void open_all(struct rig *g)
 {
-        struct store_options store = { .url = "sqlite", .dir = g->dir, .migrations = store_schema };
+        struct store_options store = { .url = "sqlite", .dir = g->dir, .migrations = schema_steps };
         struct bus_options bus = { .url = "local" };
         struct road_hooks hooks = rig_hooks;
         struct error err = { 0 };

@@ -12,6 +12,7 @@
 #include "fake_road.h"
 #include "platform/kinds.h"
 #include "platform/platform.h"
+#include "rows/schema.h"
 #include "store/store.h"
 
 struct fixture {
@@ -264,7 +265,7 @@ static void changes_of_state_are_journaled(void **state)
         struct error err = { 0 };
         struct store *s = store_open(
                 f->loop,
-                &(struct store_options){ .url = "sqlite", .dir = dir, .migrations = store_schema },
+                &(struct store_options){ .url = "sqlite", .dir = dir, .migrations = schema_steps },
                 &err);
         struct bus *b =
                 s ? bus_open(f->loop, s, &(struct bus_options){ .url = "local" }, &err) : NULL;

@@ -5,11 +5,11 @@
  * milliseconds. `fence` grows with every claim of a row; whoever finishes the work names the fence
  * it was given, so a late finisher changes nothing.
  */
-#include "store/store.h"
+#include "rows/schema.h"
 
 /* a line of SQL is a line */
 /* clang-format off */
-const struct store_migration store_schema[] = {
+const struct store_migration schema_steps[] = {
         { 1, "the road",
           "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL);"
 

@@ -11,6 +11,7 @@
 #include "../lib/scratch.h"
 #include "base/buf.h"
 #include "base/mem.h"
+#include "rows/schema.h"
 #include "store/migrate.h"
 
 static struct store *open_with(const char *dir, const struct store_migration *steps,
@@ -37,7 +38,7 @@ static int last_version(void)
 {
         int n = 0;
 
-        while (store_schema[n].version)
+        while (schema_steps[n].version)
                 n++;
         return n;
 }
@@ -47,7 +48,7 @@ static struct store_migration *steps_up_to(int n)
 {
         struct store_migration *steps = mem_array((size_t)n + 1, sizeof(*steps));
 
-        memcpy(steps, store_schema, (size_t)n * sizeof(*steps));
+        memcpy(steps, schema_steps, (size_t)n * sizeof(*steps));
         return steps;
 }
 
@@ -79,15 +80,15 @@ static void versions_have_no_gaps_and_names(void **state)
 {
         (void)state;
         for (int i = 0; i < last_version(); i++) {
-                assert_int_equal(store_schema[i].version, i + 1);
-                assert_non_null(store_schema[i].name);
+                assert_int_equal(schema_steps[i].version, i + 1);
+                assert_non_null(schema_steps[i].name);
         }
 }
 
 static void every_version_leads_to_the_newest(void **state)
 {
         char *fresh_dir = scratch_new();
-        char *fresh = description(fresh_dir, store_schema);
+        char *fresh = description(fresh_dir, schema_steps);
 
         (void)state;
         for (int from = 1; from <= last_version(); from++) {
@@ -96,7 +97,7 @@ static void every_version_leads_to_the_newest(void **state)
                 char *found;
 
                 free(description(dir, steps));
-                found = description(dir, store_schema);
+                found = description(dir, schema_steps);
                 assert_string_equal(found, fresh);
                 free(found);
                 free(steps);
@@ -109,8 +110,8 @@ static void every_version_leads_to_the_newest(void **state)
 static void migrating_twice_changes_nothing(void **state)
 {
         char *dir = scratch_new();
-        char *once = description(dir, store_schema);
-        char *twice = description(dir, store_schema);
+        char *once = description(dir, schema_steps);
+        char *twice = description(dir, schema_steps);
 
         (void)state;
         assert_string_equal(once, twice);
