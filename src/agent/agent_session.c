@@ -15,7 +15,7 @@ static char *name_of_its_own(const struct answers *w, const struct turn_run *run
         unsigned char mac[SHA256_SIZE];
         char hex[SHA256_HEX_SIZE];
         char *whose = mem_printf("session/%s\n%s\n%s\n%s\n%" PRId64, run->agent, run->adapter,
-                                 run->channel, run->thread ? run->thread : "", run->begun);
+                                 run->channel, run->thread ? run->thread : "", run->reset_turn);
 
         crypto_hmac_sha256(w->secret, sizeof(w->secret), whose, strlen(whose), mac);
         free(whose);
@@ -78,9 +78,9 @@ static char *name_of_parts(const struct turn_run *run, const struct agent_common
         if (per_chat && !bare && run->thread)
                 add_id(&b, run->thread, bare);
         if (per_user && sender)
-                anew = per_chat ? run->anew.person_in_chat : run->anew.person;
+                anew = per_chat ? run->resets.person_in_chat : run->resets.person;
         else
-                anew = run->anew.chat;
+                anew = run->resets.chat;
         if (anew > 0)
                 buf_addf(&b, "#%" PRId64, anew);
         return buf_take(&b);

@@ -166,8 +166,8 @@ static int write_pause(struct store_tx *tx, const struct handover_pause *p, cons
 {
         struct store_stmt *s = store_prepare(
                 tx,
-                "INSERT INTO paused(place, adapter, channel, thread, by_whom, reason, since_ms, until_ms)"
-                " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT(place) DO UPDATE SET"
+                "INSERT INTO handovers(chat, adapter, channel, thread, by_whom, reason, since_ms, until_ms)"
+                " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT(chat) DO UPDATE SET"
                 " by_whom = ?5, reason = ?6, since_ms = ?7, until_ms = ?8");
 
         store_bind_text(s, 1, key);
@@ -180,14 +180,14 @@ static int write_pause(struct store_tx *tx, const struct handover_pause *p, cons
         store_bind_int(s, 8, p->until_ms);
         if (store_run(s, err) < 0)
                 return -1;
-        s = store_prepare(tx, "DELETE FROM paused WHERE until_ms > 0 AND until_ms <= ?1");
+        s = store_prepare(tx, "DELETE FROM handovers WHERE until_ms > 0 AND until_ms <= ?1");
         store_bind_int(s, 1, p->since_ms);
         return store_run(s, err);
 }
 
 static int write_resume(struct store_tx *tx, struct change *c, struct error *err)
 {
-        struct store_stmt *s = store_prepare(tx, "DELETE FROM paused WHERE place = ?1");
+        struct store_stmt *s = store_prepare(tx, "DELETE FROM handovers WHERE chat = ?1");
 
         store_bind_text(s, 1, c->key);
         if (store_run(s, err) < 0)
@@ -320,7 +320,7 @@ static int read_pauses(struct store_tx *tx, void *arg, struct error *err)
         struct handover *h = arg;
         struct store_stmt *s = store_prepare(
                 tx,
-                "SELECT adapter, channel, thread, by_whom, reason, since_ms, until_ms FROM paused"
+                "SELECT adapter, channel, thread, by_whom, reason, since_ms, until_ms FROM handovers"
                 " WHERE until_ms = 0 OR until_ms > ?1");
         int rc;
 

@@ -77,8 +77,8 @@ struct incoming {
         /* said on purpose and whole, by a command or a form: no burst is waited for */
         bool is_command;
         /*
-         * the platform shows that an answer is coming, in the place it will take: a "withdraw" ends
-         * that without one
+         * the platform shows that an answer is coming, in the place it will take: a
+         * "cancel_deferred" ends that without one
          */
         bool is_awaited;
         /* a part of a message in several parts, which arrive one by one: one turn reads them all */

@@ -18,7 +18,7 @@ struct row {
         int64_t id, conversation, attempt, fence, due_ms, created_ms, draft, mark, joins_from;
         char *agent, *rule, *trace, *adapter, *channel, *thread, *person, *session, *cancel,
                 *terms_note;
-        struct turn_anew anew;
+        struct reset_turns resets;
         bool was_running;
         struct incoming **inputs;
         unsigned count;
@@ -95,7 +95,7 @@ static int read_event(struct store_tx *tx, int64_t seq, struct incoming **out, s
 static int read_edit(struct store_tx *tx, int64_t seq, int64_t *edit, struct error *err)
 {
         struct store_stmt *s =
-                store_prepare(tx, "SELECT changed_by FROM trigger_log WHERE event = ?1");
+                store_prepare(tx, "SELECT edited_by FROM trigger_log WHERE event = ?1");
 
         store_bind_int(s, 1, seq);
         return store_number(s, 0, edit, err);
@@ -124,14 +124,12 @@ static int read_input(struct store_tx *tx, struct row *w, int64_t seq, struct er
         return 0;
 }
 
-static int read_anew(struct store_tx *tx, struct row *w, struct error *err)
+static int read_resets(struct store_tx *tx, struct row *w, struct error *err)
 {
-        struct lane_name where = { .adapter = w->adapter,
-                                   .channel = w->channel,
-                                   .thread = w->thread };
+        struct reset_scope scope = { w->adapter, w->channel, w->thread,
+                                     w->count > 0 ? w->inputs[0]->sender_id : NULL };
 
-        return anew_look(tx, &where, w->count > 0 ? w->inputs[0]->sender_id : NULL, w->id, &w->anew,
-                         err);
+        return reset_row_get(tx, &scope, w->id, &w->resets, err);
 }
 
 /* What was said, and whether that was after a new beginning. */
@@ -149,14 +147,14 @@ static int read_inputs(struct store_tx *tx, struct row *w, const char *inputs, s
                         return -1;
                 p = *end == ',' ? end + 1 : end;
         }
-        return read_anew(tx, w, err);
+        return read_resets(tx, w, err);
 }
 
-#define TURN_COLUMNS                                                                                        \
-        "t.id, t.conversation, t.agent, t.rule, t.state, t.inputs, t.trace, t.attempt, t.fence, t.due_ms, " \
-        "t.created_ms,"                                                                                     \
-        " c.adapter, c.channel, c.thread, t.draft, c.person, t.session, t.cancel, t.mark, c.history_turn, " \
-        "t.terms"
+#define TURN_COLUMNS                                                                                                            \
+        "t.id, t.conversation, t.agent, t.rule, t.state, t.inputs, t.trace, t.attempt, t.fence, t.due_ms, "                     \
+        "t.created_ms,"                                                                                                         \
+        " c.adapter, c.channel, c.thread, t.draft, c.person, t.session, t.cancel_reason, t.progress_reaction, c.history_turn, " \
+        "t.reply_policy"
 
 /*
  * Reads the row the statement stands on. inputs_out: a copy of the list, because reading events
@@ -255,7 +253,7 @@ static struct turn *place_row(struct road *r, struct row *w)
         r->next_turn = next > w->id ? next : w->id + 1;
         t->run.attempt = (int)w->attempt;
         t->run.fence = w->fence;
-        t->run.anew = w->anew;
+        t->run.resets = w->resets;
         t->created_ms = w->created_ms;
         t->draft_delivery = w->draft;
         t->mark = w->mark;
@@ -423,7 +421,7 @@ static int revive(struct store_tx *tx, struct reviving *v, struct error *err)
         struct store_stmt *s = store_prepare(
                 tx,
                 "UPDATE turns SET state = 'queued', attempt = 0, fence = fence + 1,"
-                " cancel = NULL, mark = 0, due_ms = ?2, ended_ms = NULL WHERE id = ?1 AND state = 'failed'");
+                " cancel_reason = NULL, progress_reaction = 0, due_ms = ?2, ended_ms = NULL WHERE id = ?1 AND state = 'failed'");
 
         store_bind_int(s, 1, v->id);
         store_bind_int(s, 2, clock_wall_ms());

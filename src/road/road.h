@@ -28,6 +28,7 @@
 #include "net/loop.h"
 #include "net/pace.h"
 #include "road/incoming.h"
+#include "rows/reset_row.h"
 #include "store/store.h"
 
 struct road;
@@ -144,20 +145,15 @@ struct transcript_line {
         int64_t time_ms;
 };
 
-/* The turn with which each of these began anew (/new), by whoever of them said it; 0: never. */
-struct turn_anew {
-        int64_t person, chat,
-                person_in_chat; /* of the first message; a chat is a channel or a thread of it */
-};
-
 /* One run of an agent, as the agent sees it. Valid until turn_finish or the cancel hook returns. */
 struct turn_run {
         int64_t id;
         int64_t fence;
-        int attempt;           /* 1 for the first */
-        int64_t conversation;  /* number; shown as "conv-N" */
-        int64_t begun;         /* the turn with which it began anew (/new); 0: it never did */
-        struct turn_anew anew; /* the same for those who share a memory beyond the conversation */
+        int attempt;          /* 1 for the first */
+        int64_t conversation; /* number; shown as "conv-N" */
+        int64_t reset_turn;   /* the turn with which it began anew (/new); 0: it never did */
+        struct reset_turns
+                resets; /* the same for those who share a memory beyond the conversation */
         const char *agent;
         const char *key; /* the same for every attempt: the idempotency key for the agent's side */
         const char *trace;
@@ -225,7 +221,8 @@ struct delivery {
         int attempt;
         int64_t turn; /* 0 when it belongs to none */
         const char *adapter, *channel, *thread;
-        /* "send", "edit", "delete", "react", "unreact", "thread", "type", "upload", "withdraw" */
+        /* "send", "edit", "delete", "react", "unreact", "thread", "type", "upload",
+         * "cancel_deferred" */
         const char *kind;
         enum pace_class class;
         const char *payload; /* JSON object text: {"text": ..., "replyTo": ..., "messageId": ...} */

@@ -308,15 +308,6 @@ void lane_run(struct turn *t); /* it becomes the running one of its lane, which 
 void lane_take(struct turn *t);
 void lane_give_back(struct turn *t); /* undoes lane_take when the turn leaves */
 
-/*
- * anew.c: inside store functions. Who said /new, and where, is noted; a turn looks whether any of
- * that was before it.
- */
-int anew_note(struct store_tx *tx, const struct lane_name *where, const char *sender, int64_t turn,
-              struct error *err);
-int anew_look(struct store_tx *tx, const struct lane_name *where, const char *sender, int64_t turn,
-              struct turn_anew *out, struct error *err);
-
 /* flight.c */
 /* also without one */
 bool flight_is_free(const struct road *r, const char *agent, const char *session);

@@ -1,9 +1,9 @@
 /*
- * The schema: all tables of the product in one place, as numbered steps.
+ * The tables of the product, as numbered steps.
  *
- * A step that has been released is never edited; a change is a new step. Times are wall-clock
- * milliseconds. `fence` grows with every claim of a row; whoever finishes the work names the fence
- * it was given, so a late finisher changes nothing.
+ * Never edit a released step; add a new one. Times are wall-clock milliseconds. `fence` grows with
+ * every claim of a row: a worker that finishes names the fence it was given, so one that comes too
+ * late changes nothing.
  */
 #include "rows/schema.h"
 
@@ -18,85 +18,86 @@ const struct store_migration schema_steps[] = {
           " seq AUTOKEY, type TEXT NOT NULL, stream BIGINT NOT NULL, time_ms BIGINT NOT NULL,"
           " adapter TEXT, channel TEXT, thread TEXT, trace TEXT, key TEXT, payload TEXT NOT NULL);"
           "CREATE UNIQUE INDEX journal_key ON journal(adapter, key) WHERE key IS NOT NULL;"
-          "CREATE TABLE cursors(name TEXT PRIMARY KEY, seq BIGINT NOT NULL, updated_ms BIGINT NOT NULL);"
+          "CREATE TABLE cursors("
+          " name TEXT PRIMARY KEY, seq BIGINT NOT NULL, updated_ms BIGINT NOT NULL);"
 
           /* road: conversations are lanes; a turn's inputs are event numbers joined by commas */
           "CREATE TABLE conversations("
-          " id AUTOKEY, lane TEXT NOT NULL UNIQUE, adapter TEXT NOT NULL, channel TEXT NOT NULL, thread TEXT,"
-          " agent TEXT NOT NULL, created_ms BIGINT NOT NULL, active_ms BIGINT NOT NULL,"
-          " history_from BIGINT NOT NULL DEFAULT 0);"
+          " id AUTOKEY, lane TEXT NOT NULL UNIQUE, adapter TEXT NOT NULL, channel TEXT NOT NULL,"
+          " thread TEXT, agent TEXT NOT NULL, created_ms BIGINT NOT NULL,"
+          " active_ms BIGINT NOT NULL, history_from BIGINT NOT NULL DEFAULT 0);"
           "CREATE TABLE turns("
-          " id INTKEY, conversation BIGINT NOT NULL, agent TEXT NOT NULL, rule TEXT, state TEXT NOT NULL,"
-          " inputs TEXT NOT NULL, trace TEXT NOT NULL, attempt BIGINT NOT NULL, fence BIGINT NOT NULL,"
-          " owner TEXT, lease_ms BIGINT NOT NULL DEFAULT 0, due_ms BIGINT NOT NULL, created_ms BIGINT NOT "
-          "NULL,"
+          " id INTKEY, conversation BIGINT NOT NULL, agent TEXT NOT NULL, rule TEXT,"
+          " state TEXT NOT NULL, inputs TEXT NOT NULL, trace TEXT NOT NULL,"
+          " attempt BIGINT NOT NULL, fence BIGINT NOT NULL, owner TEXT,"
+          " lease_ms BIGINT NOT NULL DEFAULT 0, due_ms BIGINT NOT NULL, created_ms BIGINT NOT NULL,"
           " started_ms BIGINT, ended_ms BIGINT, error_kind TEXT, error TEXT,"
           " tokens_in BIGINT NOT NULL DEFAULT 0, tokens_out BIGINT NOT NULL DEFAULT 0,"
           " cost_microusd BIGINT NOT NULL DEFAULT 0, draft BIGINT NOT NULL DEFAULT 0);"
           "CREATE INDEX turns_open ON turns(id) WHERE state IN ('queued', 'running');"
           "CREATE INDEX turns_dead ON turns(id) WHERE state = 'failed';"
           "CREATE TABLE transcript("
-          " id AUTOKEY, conversation BIGINT NOT NULL, turn BIGINT NOT NULL, role TEXT NOT NULL, name TEXT,"
-          " text TEXT NOT NULL, time_ms BIGINT NOT NULL);"
+          " id AUTOKEY, conversation BIGINT NOT NULL, turn BIGINT NOT NULL, role TEXT NOT NULL,"
+          " name TEXT, text TEXT NOT NULL, time_ms BIGINT NOT NULL);"
           "CREATE INDEX transcript_by_conversation ON transcript(conversation, id);"
 
           /* dispatch: what was decided about each inbound event, and why */
           "CREATE TABLE trigger_log("
-          " event INTKEY, time_ms BIGINT NOT NULL, event_type TEXT NOT NULL, adapter TEXT NOT NULL, channel "
-          "TEXT,"
-          " thread TEXT, sender TEXT, sender_name TEXT, agent TEXT, rule TEXT, turn BIGINT, trace TEXT NOT "
-          "NULL,"
-          " status TEXT NOT NULL, reason TEXT, duration_ms BIGINT, tokens_in BIGINT, tokens_out BIGINT,"
-          " cost_microusd BIGINT, error TEXT);"
+          " event INTKEY, time_ms BIGINT NOT NULL, event_type TEXT NOT NULL, adapter TEXT NOT NULL,"
+          " channel TEXT, thread TEXT, sender TEXT, sender_name TEXT, agent TEXT, rule TEXT,"
+          " turn BIGINT, trace TEXT NOT NULL, status TEXT NOT NULL, reason TEXT,"
+          " duration_ms BIGINT, tokens_in BIGINT, tokens_out BIGINT, cost_microusd BIGINT,"
+          " error TEXT);"
           "CREATE INDEX trigger_log_trace ON trigger_log(trace);"
 
           /* outbox */
           "CREATE TABLE deliveries("
-          " id INTKEY, turn BIGINT, adapter TEXT NOT NULL, channel TEXT NOT NULL, thread TEXT, kind TEXT NOT "
-          "NULL,"
-          " class BIGINT NOT NULL, payload TEXT NOT NULL, state TEXT NOT NULL, attempt BIGINT NOT NULL "
-          "DEFAULT 0,"
-          " fence BIGINT NOT NULL DEFAULT 0, owner TEXT, lease_ms BIGINT NOT NULL DEFAULT 0, due_ms BIGINT "
-          "NOT NULL,"
-          " expires_ms BIGINT NOT NULL DEFAULT 0, created_ms BIGINT NOT NULL, ended_ms BIGINT, platform_id "
-          "TEXT,"
-          " error_kind TEXT, error TEXT, trace TEXT NOT NULL, request_key TEXT, ref BIGINT NOT NULL DEFAULT "
-          "0);"
+          " id INTKEY, turn BIGINT, adapter TEXT NOT NULL, channel TEXT NOT NULL, thread TEXT,"
+          " kind TEXT NOT NULL, class BIGINT NOT NULL, payload TEXT NOT NULL, state TEXT NOT NULL,"
+          " attempt BIGINT NOT NULL DEFAULT 0, fence BIGINT NOT NULL DEFAULT 0, owner TEXT,"
+          " lease_ms BIGINT NOT NULL DEFAULT 0, due_ms BIGINT NOT NULL,"
+          " expires_ms BIGINT NOT NULL DEFAULT 0, created_ms BIGINT NOT NULL, ended_ms BIGINT,"
+          " platform_id TEXT, error_kind TEXT, error TEXT, trace TEXT NOT NULL, request_key TEXT,"
+          " ref BIGINT NOT NULL DEFAULT 0);"
           "CREATE INDEX deliveries_open ON deliveries(id) WHERE state IN ('queued', 'sending');"
           "CREATE INDEX deliveries_dead ON deliveries(id) WHERE state IN ('failed', 'unknown');"
           "CREATE INDEX deliveries_turn ON deliveries(turn) WHERE turn IS NOT NULL;"
-          "CREATE UNIQUE INDEX deliveries_request ON deliveries(request_key) WHERE request_key IS NOT NULL;"
+          "CREATE UNIQUE INDEX deliveries_request ON deliveries(request_key)"
+          " WHERE request_key IS NOT NULL;"
           "CREATE TABLE attempts("
-          " delivery BIGINT NOT NULL, attempt BIGINT NOT NULL, time_ms BIGINT NOT NULL, outcome TEXT NOT "
-          "NULL,"
-          " detail TEXT, PRIMARY KEY (delivery, attempt));" },
+          " delivery BIGINT NOT NULL, attempt BIGINT NOT NULL, time_ms BIGINT NOT NULL,"
+          " outcome TEXT NOT NULL, detail TEXT, PRIMARY KEY (delivery, attempt));" },
         { 2, "handover",
           "CREATE TABLE paused("
-          " place TEXT PRIMARY KEY, adapter TEXT NOT NULL, channel TEXT NOT NULL, thread TEXT, by_whom TEXT,"
-          " reason TEXT, since_ms BIGINT NOT NULL, until_ms BIGINT NOT NULL DEFAULT 0);"
+          " place TEXT PRIMARY KEY, adapter TEXT NOT NULL, channel TEXT NOT NULL, thread TEXT,"
+          " by_whom TEXT, reason TEXT, since_ms BIGINT NOT NULL,"
+          " until_ms BIGINT NOT NULL DEFAULT 0);"
           "CREATE INDEX conversations_chat ON conversations(adapter, channel);" },
         { 3, "keys",
-          /* api: the digest of a key, never its text; scopes are words parted by spaces, adapters names parted by commas (null: all) */
+          /* api: the digest of a key, never its text; scopes are words parted by spaces, adapters
+           * names parted by commas (null: all) */
           "CREATE TABLE keys("
-          " id AUTOKEY, name TEXT NOT NULL, prefix TEXT NOT NULL UNIQUE, hash TEXT NOT NULL, scopes TEXT NOT "
-          "NULL,"
-          " adapters TEXT, created_ms BIGINT NOT NULL, expires_ms BIGINT NOT NULL DEFAULT 0,"
-          " used_ms BIGINT NOT NULL DEFAULT 0, revoked_ms BIGINT NOT NULL DEFAULT 0, rate_limit BIGINT NOT "
-          "NULL);" },
+          " id AUTOKEY, name TEXT NOT NULL, prefix TEXT NOT NULL UNIQUE, hash TEXT NOT NULL,"
+          " scopes TEXT NOT NULL, adapters TEXT, created_ms BIGINT NOT NULL,"
+          " expires_ms BIGINT NOT NULL DEFAULT 0, used_ms BIGINT NOT NULL DEFAULT 0,"
+          " revoked_ms BIGINT NOT NULL DEFAULT 0, rate_limit BIGINT NOT NULL);" },
         { 4, "sessions, commands, marks",
           "ALTER TABLE conversations ADD COLUMN person TEXT;"
-          /* what the agent is shown begins after this line and with this turn: a turn that ran when it was reset is not shown */
+          /* what the agent is shown begins after this line and with this turn: a turn that ran
+           * when it was reset is not shown */
           "ALTER TABLE conversations ADD COLUMN history_turn BIGINT NOT NULL DEFAULT 0;"
           "ALTER TABLE turns ADD COLUMN session TEXT;"
           "ALTER TABLE turns ADD COLUMN cancel TEXT;" /* somebody asked to stop it, and why */
-          "ALTER TABLE turns ADD COLUMN mark BIGINT NOT NULL DEFAULT 0;" /* the delivery that marked its message as slow */
+          /* the delivery that marked its message as slow */
+          "ALTER TABLE turns ADD COLUMN mark BIGINT NOT NULL DEFAULT 0;"
           "ALTER TABLE transcript ADD COLUMN session TEXT;"
           "CREATE INDEX transcript_by_session ON transcript(session, id) WHERE session IS NOT NULL;"
-          "ALTER TABLE trigger_log ADD COLUMN changed_by BIGINT;" }, /* the edit whose text replaced this one's */
+          /* the edit whose text replaced this one's */
+          "ALTER TABLE trigger_log ADD COLUMN changed_by BIGINT;" },
         { 5, "stored rules",
           "CREATE TABLE rules("
-          " name TEXT PRIMARY KEY, position BIGINT NOT NULL, enabled BIGINT NOT NULL, rule TEXT NOT NULL,"
-          " created_ms BIGINT NOT NULL, updated_ms BIGINT NOT NULL);" },
+          " name TEXT PRIMARY KEY, position BIGINT NOT NULL, enabled BIGINT NOT NULL,"
+          " rule TEXT NOT NULL, created_ms BIGINT NOT NULL, updated_ms BIGINT NOT NULL);" },
         { 6, "requests and chats",
           /* of the request that made it, so that the same key with another body is told apart */
           "ALTER TABLE deliveries ADD COLUMN request_hash TEXT;"
@@ -110,10 +111,10 @@ const struct store_migration schema_steps[] = {
           "CREATE INDEX windows_active ON windows(active_ms);" },
         { 8, "access rules",
           "CREATE TABLE access_rules("
-          " id AUTOKEY, adapter TEXT, effect TEXT NOT NULL, platform_user TEXT, person BIGINT, place TEXT,"
-          " enabled BIGINT NOT NULL, reason TEXT, message TEXT, expires_ms BIGINT NOT NULL DEFAULT 0, "
-          "by_whom TEXT,"
-          " created_ms BIGINT NOT NULL, updated_ms BIGINT NOT NULL);" },
+          " id AUTOKEY, adapter TEXT, effect TEXT NOT NULL, platform_user TEXT, person BIGINT,"
+          " place TEXT, enabled BIGINT NOT NULL, reason TEXT, message TEXT,"
+          " expires_ms BIGINT NOT NULL DEFAULT 0, by_whom TEXT, created_ms BIGINT NOT NULL,"
+          " updated_ms BIGINT NOT NULL);" },
         { 9, "reactions and costs",
           /* dispatch: what is read at every start must not take a look at everything */
           "CREATE INDEX trigger_log_reactions ON trigger_log(event)"
@@ -121,43 +122,61 @@ const struct store_migration schema_steps[] = {
           "CREATE INDEX turns_cost ON turns(ended_ms) WHERE cost_microusd > 0;" },
         { 10, "pairing",
           "CREATE TABLE pairings("
-          " id AUTOKEY, code TEXT NOT NULL, adapter TEXT NOT NULL, platform TEXT NOT NULL, sender TEXT NOT "
-          "NULL,"
-          " name TEXT, state TEXT NOT NULL, rule BIGINT, created_ms BIGINT NOT NULL, expires_ms BIGINT NOT "
-          "NULL,"
-          " decided_ms BIGINT, by_whom TEXT);"
+          " id AUTOKEY, code TEXT NOT NULL, adapter TEXT NOT NULL, platform TEXT NOT NULL,"
+          " sender TEXT NOT NULL, name TEXT, state TEXT NOT NULL, rule BIGINT,"
+          " created_ms BIGINT NOT NULL, expires_ms BIGINT NOT NULL, decided_ms BIGINT,"
+          " by_whom TEXT);"
           "CREATE INDEX pairings_waiting ON pairings(id) WHERE state = 'waiting';" },
         { 11, "persons",
           /* a merged person stays as an alias; an identity remembers where it was at home before */
           "CREATE TABLE persons("
-          " id AUTOKEY, name TEXT, created_ms BIGINT NOT NULL, updated_ms BIGINT NOT NULL, merged_into "
-          "BIGINT);"
+          " id AUTOKEY, name TEXT, created_ms BIGINT NOT NULL, updated_ms BIGINT NOT NULL,"
+          " merged_into BIGINT);"
           "CREATE INDEX persons_merged ON persons(merged_into) WHERE merged_into IS NOT NULL;"
           "CREATE TABLE identities("
-          " id AUTOKEY, platform TEXT NOT NULL, user_id TEXT NOT NULL, person BIGINT NOT NULL, home BIGINT "
-          "NOT NULL,"
-          " name TEXT, username TEXT, adapter TEXT, first_seen_ms BIGINT NOT NULL, last_seen_ms BIGINT NOT "
-          "NULL,"
+          " id AUTOKEY, platform TEXT NOT NULL, user_id TEXT NOT NULL, person BIGINT NOT NULL,"
+          " home BIGINT NOT NULL, name TEXT, username TEXT, adapter TEXT,"
+          " first_seen_ms BIGINT NOT NULL, last_seen_ms BIGINT NOT NULL,"
           " UNIQUE (platform, user_id));"
           "CREATE INDEX identities_person ON identities(person, id);"
           /* where somebody can be written to alone */
           "CREATE TABLE identity_chats("
-          " identity BIGINT NOT NULL, adapter TEXT NOT NULL, channel TEXT NOT NULL, seen_ms BIGINT NOT NULL,"
-          " PRIMARY KEY (identity, adapter));" },
+          " identity BIGINT NOT NULL, adapter TEXT NOT NULL, channel TEXT NOT NULL,"
+          " seen_ms BIGINT NOT NULL, PRIMARY KEY (identity, adapter));" },
         { 12, "notes",
-          /* what a person said in a chat belongs to no turn: few lines, which must be found among many */
+          /* what a person said in a chat belongs to no turn: few lines, which must be found among
+           * many */
           "CREATE INDEX transcript_notes ON transcript(conversation, id) WHERE turn = 0;" },
         { 13, "absent readers",
           /* bus: events that were deleted before this reader of the journal came back for them */
           "ALTER TABLE cursors ADD COLUMN missed BIGINT NOT NULL DEFAULT 0;" },
         { 14, "terms of turns",
-          /* road: what the rule of an open or failed turn said about its answer, as JSON; null: a plain reply */
+          /* road: what the rule of an open or failed turn said about its answer, as JSON; null: a
+           * plain reply */
           "ALTER TABLE turns ADD COLUMN terms TEXT;" },
         { 15, "who began anew",
-          /* road: from which turn on; a person anywhere ('' as channel), a chat (no person), a person in a chat */
+          /* road: from which turn on; a person anywhere ('' as channel), a chat (no person), a
+           * person in a chat */
           "CREATE TABLE anew("
-          " adapter TEXT NOT NULL, channel TEXT NOT NULL, thread TEXT NOT NULL, person TEXT NOT NULL,"
-          " turn BIGINT NOT NULL, PRIMARY KEY (adapter, channel, thread, person));" },
+          " adapter TEXT NOT NULL, channel TEXT NOT NULL, thread TEXT NOT NULL,"
+          " person TEXT NOT NULL, turn BIGINT NOT NULL,"
+          " PRIMARY KEY (adapter, channel, thread, person));" },
+        { 16, "plain names",
+          "ALTER TABLE anew RENAME TO resets;"
+          "ALTER TABLE paused RENAME TO handovers;"
+          "ALTER TABLE handovers RENAME COLUMN place TO chat;"
+          "ALTER TABLE windows RENAME TO chat_sessions;"
+          "ALTER TABLE chat_sessions RENAME COLUMN place TO chat;"
+          "DROP INDEX windows_session;"
+          "DROP INDEX windows_active;"
+          "CREATE INDEX chat_sessions_session ON chat_sessions(session);"
+          "CREATE INDEX chat_sessions_active ON chat_sessions(active_ms);"
+          "ALTER TABLE turns RENAME COLUMN mark TO progress_reaction;"
+          "ALTER TABLE turns RENAME COLUMN cancel TO cancel_reason;"
+          "ALTER TABLE turns RENAME COLUMN terms TO reply_policy;"
+          "ALTER TABLE trigger_log RENAME COLUMN changed_by TO edited_by;"
+          "ALTER TABLE deliveries RENAME COLUMN ref TO edits;"
+          "UPDATE deliveries SET kind = 'cancel_deferred' WHERE kind = 'withdraw';" },
         { 0, NULL, NULL },
 };
 /* clang-format on */

@@ -164,7 +164,7 @@ static char *session_at(struct bench *b, const struct where *w, unsigned request
         t.run.adapter = w->adapter;
         t.run.channel = w->channel;
         t.run.thread = w->thread;
-        t.run.begun = w->begun;
+        t.run.reset_turn = w->begun;
         fake_turn_start(&t, b->agents);
         fake_turn_await(&t, b->loop);
         fake_turn_release(&t);

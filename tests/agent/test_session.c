@@ -84,7 +84,7 @@ static void whoever_began_anew_has_another_session(void **state)
 
         (void)state;
         init(&t);
-        t.run.anew = (struct turn_anew){ .person = 41, .chat = 42, .person_in_chat = 43 };
+        t.run.resets = (struct reset_turns){ .person = 41, .chat = 42, .person_in_chat = 43 };
         assert_name(PER_USER, &t.run, "telegram:tg:7#41");
         assert_name(PER_CHAT, &t.run, "telegram:tg:-100#42");
         assert_name(PER_BOTH, &t.run, "telegram:tg:7:-100#43");
@@ -104,7 +104,7 @@ static void what_several_people_said_is_in_nobodys_own_session(void **state)
 
         (void)state;
         init(&t);
-        t.run.anew = (struct turn_anew){ .person = 41, .chat = 42, .person_in_chat = 43 };
+        t.run.resets = (struct reset_turns){ .person = 41, .chat = 42, .person_in_chat = 43 };
         t.inputs[1] = &other;
         t.run.input_count = 2;
         assert_name(PER_USER, &t.run, "telegram:tg:*:-100#42");

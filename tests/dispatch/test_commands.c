@@ -257,11 +257,11 @@ static void an_admin_pauses_and_resumes_and_nobody_else(void **state)
         ann.is_mention = admin.is_mention = true;
         hear(g, &ann);
         assert_non_null(strstr(last_text(g), "Only admins may use `/pause`."));
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM paused"), 0);
+        assert_int_equal(rig_count(g, "SELECT count(*) FROM handovers"), 0);
         hear(g, &admin);
         assert_non_null(strstr(last_text(g), "silent here for 30 minutes"));
-        assert_string_equal(rig_text(g, "SELECT reason FROM paused"), "at lunch");
-        assert_int_equal(rig_count(g, "SELECT (until_ms - since_ms) / 60000 FROM paused"), 30);
+        assert_string_equal(rig_text(g, "SELECT reason FROM handovers"), "at lunch");
+        assert_int_equal(rig_count(g, "SELECT (until_ms - since_ms) / 60000 FROM handovers"), 30);
         ann.text = "hello?";
         hear(g, &ann);
         assert_int_equal(g->run_count, 0);

@@ -191,7 +191,7 @@ static void only_what_came_later_is_told_but_what_came_before_counts(void **stat
 static const char row_count[] =
         "SELECT (SELECT count(*) FROM turns) + (SELECT count(*) FROM deliveries)"
         " + (SELECT count(*) FROM journal) + (SELECT count(*) FROM identities)"
-        " + (SELECT sum(active_ms) FROM windows)";
+        " + (SELECT sum(active_ms) FROM chat_sessions)";
 
 static void nothing_is_written(void **state)
 {

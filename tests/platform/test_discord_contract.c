@@ -405,7 +405,7 @@ static void answers_to_commands_are_calls_discord_describes(void **state)
         static const struct {
                 const char *id, *kind, *payload;
         } rows[] = { { "900", "send", "{\"text\":\"hi\",\"replyTo\":\"900\"}" },
-                     { "901", "withdraw", "{\"messageId\":\"901\"}" } };
+                     { "901", "cancel_deferred", "{\"messageId\":\"901\"}" } };
         struct rig *g = *state;
 
         for (size_t i = 0; i < COUNT(rows); i++) {

@@ -281,11 +281,11 @@ static void a_command_without_an_answer_does_not_seem_to_be_thought_about(void *
         says(g, 204, "");
         rig_connect(g, "");
         stored(COMMAND);
-        deliver(g, "withdraw", "{\"messageId\":\"900\"}");
+        deliver(g, "cancel_deferred", "{\"messageId\":\"900\"}");
         assert_int_equal(settled(g)->outcome, SEND_DONE);
         assert_string_equal(rig_line(g, 1), PLACE("DELETE"));
         /* and once is enough */
-        deliver(g, "withdraw", "{\"messageId\":\"900\"}");
+        deliver(g, "cancel_deferred", "{\"messageId\":\"900\"}");
         assert_int_equal(settled(g)->outcome, SEND_DONE);
         assert_int_equal(fake_server_requests(g->server), g->greetings + 2);
 }
@@ -316,7 +316,7 @@ static void a_withdrawal_is_tried_again_until_discord_has_an_opinion(void **stat
                         i, i);
                 stored(text);
                 snprintf(text, sizeof(text), "{\"messageId\":\"91%zu\"}", i);
-                deliver(g, "withdraw", text);
+                deliver(g, "cancel_deferred", text);
                 assert_int_equal(settled(g)->outcome, rows[i].outcome);
         }
         assert_int_equal(rig_adapter(g)->state,
@@ -329,7 +329,7 @@ static void nothing_is_withdrawn_of_a_command_we_do_not_know(void **state)
         struct rig *g = *state;
 
         rig_connect(g, "");
-        deliver(g, "withdraw", "{\"messageId\":\"900\"}");
+        deliver(g, "cancel_deferred", "{\"messageId\":\"900\"}");
         assert_int_equal(settled(g)->outcome, SEND_DONE);
         assert_int_equal(fake_server_requests(g->server), g->greetings);
 }

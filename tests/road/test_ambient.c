@@ -223,8 +223,9 @@ static void a_turn_that_waits_ends_as_it_began_though_its_rule_is_removed(void *
                 assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 0);
                 assert_int_equal(rig_count(g, "SELECT count(*) FROM turns WHERE state = 'done'"),
                                  2);
-                assert_int_equal(rig_count(g, "SELECT count(*) FROM turns WHERE terms IS NOT NULL"),
-                                 0);
+                assert_int_equal(
+                        rig_count(g, "SELECT count(*) FROM turns WHERE reply_policy IS NOT NULL"),
+                        0);
                 rig_free(g);
         }
 }

@@ -119,7 +119,7 @@ static int64_t begun_of(struct rig *g, const char *text)
 
         says(g, text);
         rig_until(g, &g->run_count, runs + 1);
-        begun = g->runs[runs].run->begun;
+        begun = g->runs[runs].run->reset_turn;
         rig_answer(g, runs, "so it is");
         rig_until_idle(g);
         return begun;
@@ -137,10 +137,10 @@ static void a_turn_knows_where_its_conversation_began(void **state)
         rig_until(g, &g->run_count, 2);
         says(g, "/new");
         says(g, "the first of the new one");
-        assert_int_equal(g->runs[1].run->begun, 0);
+        assert_int_equal(g->runs[1].run->reset_turn, 0);
         rig_answer(g, 1, "1");
         rig_until(g, &g->run_count, 3);
-        first = g->runs[2].run->begun;
+        first = g->runs[2].run->reset_turn;
         assert_true(first > 0);
         rig_answer(g, 2, "2");
         rig_until_idle(g);
@@ -155,8 +155,8 @@ static void a_turn_knows_where_its_conversation_began(void **state)
 }
 
 /* Somebody says it somewhere; a question's turn is answered, and what it knew is told. */
-static struct turn_anew anew_of(struct rig *g, const char *channel, const char *thread,
-                                const char *person, const char *text)
+static struct reset_turns anew_of(struct rig *g, const char *channel, const char *thread,
+                                  const char *person, const char *text)
 {
         struct incoming in = { .channel = channel,
                                .thread = thread,
@@ -164,7 +164,7 @@ static struct turn_anew anew_of(struct rig *g, const char *channel, const char *
                                .sender_name = person,
                                .text = text };
         int64_t before = rig_count(g, "SELECT count(*) FROM trigger_log");
-        struct turn_anew anew = { 0 };
+        struct reset_turns anew = { 0 };
         unsigned runs = g->run_count;
 
         rig_hear(g, &in);
@@ -172,13 +172,13 @@ static struct turn_anew anew_of(struct rig *g, const char *channel, const char *
         if (text[0] == '/')
                 return anew;
         rig_until(g, &g->run_count, runs + 1);
-        anew = g->runs[runs].run->anew;
+        anew = g->runs[runs].run->resets;
         rig_answer(g, runs, "so it is");
         rig_until_idle(g);
         return anew;
 }
 
-static void assert_anew(struct turn_anew a, bool person, bool chat, bool person_in_chat)
+static void assert_anew(struct reset_turns a, bool person, bool chat, bool person_in_chat)
 {
         assert_int_equal(a.person > 0, person);
         assert_int_equal(a.chat > 0, chat);
@@ -218,11 +218,11 @@ static void a_turn_that_was_there_before_belongs_to_what_was(void **state)
         rig_restart(g);
         rig_until(g, &g->run_count, 2);
         assert_string_equal(g->runs[1].text, "before");
-        assert_int_equal(g->runs[1].run->anew.chat, 0);
+        assert_int_equal(g->runs[1].run->resets.chat, 0);
         rig_answer(g, 1, "1");
         rig_until(g, &g->run_count, 3);
         assert_string_equal(g->runs[2].text, "after");
-        assert_true(g->runs[2].run->anew.chat > 0);
+        assert_true(g->runs[2].run->resets.chat > 0);
         rig_free(g);
 }
 
@@ -243,14 +243,14 @@ static void a_failed_turn_that_is_tried_again_belongs_where_it_did(void **state)
         says(g, "after");
         rig_until(g, &g->run_count, 1);
         failed = g->runs[0].run->id;
-        chat = g->runs[0].run->anew.chat;
+        chat = g->runs[0].run->resets.chat;
         assert_true(chat > 0);
         rig_fail(g, 0, ERR_INVALID, "no");
         rig_until_idle(g);
         turn_retry(g->road, failed, on_retried, &retried);
         rig_until(g, &g->run_count, 2);
         assert_true(retried);
-        assert_int_equal(g->runs[1].run->anew.chat, chat);
+        assert_int_equal(g->runs[1].run->resets.chat, chat);
         rig_free(g);
 }
 

@@ -92,7 +92,7 @@ static void check_record(struct rig *g)
                 rig_count(g, "SELECT count(*) FROM transcript WHERE role = 'user'"));
         assert_int_equal(rig_count(g,
                                    "SELECT count(*) FROM trigger_log l JOIN journal j ON j.seq = "
-                                   "coalesce(l.changed_by, l.event)"
+                                   "coalesce(l.edited_by, l.event)"
                                    " WHERE l.status = 'done' AND l.turn IS NOT NULL AND NOT EXISTS "
                                    "(SELECT 1 FROM transcript x"
                                    " WHERE x.turn = l.turn AND x.role = 'user' AND x.text = "

@@ -131,7 +131,7 @@ static void what_grew_in_the_channel_moves_into_the_thread(void **state)
                 assert_int_equal(strcmp(g->sent[i].kind, "delete") == 0,
                                  g->sent[i].target[0] != '\0');
         assert_int_equal(
-                rig_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'delete' AND ref > 0"
+                rig_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'delete' AND edits > 0"
                              " AND state = 'sent'"),
                 1);
         rig_free(g);

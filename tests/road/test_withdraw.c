@@ -66,7 +66,7 @@ static void a_turn_that_says_nothing_withdraws_the_place(void **state)
         asks(g, "echo", "i1", "why?");
         rig_answer(g, 0, "");
         rig_until_idle(g);
-        assert_string_equal(stored(g), "withdraw:i1");
+        assert_string_equal(stored(g), "cancel_deferred:i1");
         assert_string_equal(rig_text(g, "SELECT state FROM deliveries"), "sent");
         rig_free(g);
 }
@@ -82,7 +82,7 @@ static void whoever_reads_along_answers_a_command_in_its_place_or_withdraws_it(v
         asks(g, "echo", "i2", "and now?");
         rig_answer(g, 1, "yes");
         rig_until_idle(g);
-        assert_string_equal(stored(g), "withdraw:i1 send:i2");
+        assert_string_equal(stored(g), "cancel_deferred:i1 send:i2");
         rig_free(g);
 }
 
@@ -100,7 +100,7 @@ static void one_answer_to_several_commands_stands_in_the_place_of_the_last(void 
         assert_string_equal(g->runs[1].text, "two+three");
         rig_answer(g, 1, "the others");
         rig_until_idle(g);
-        assert_string_equal(stored(g), "send:i1 send:i3 withdraw:i2");
+        assert_string_equal(stored(g), "send:i1 send:i3 cancel_deferred:i2");
         rig_free(g);
 }
 
@@ -116,7 +116,7 @@ static void a_stopped_turn_withdraws_what_it_was_asked(void **state)
         rig_until(g, &g->run_count, 2);
         turn_cancel(g->road, g->runs[1].run->id, "stopped", NULL, NULL);
         rig_until_idle(g);
-        assert_string_equal(stored(g), "withdraw:i1 withdraw:i2");
+        assert_string_equal(stored(g), "cancel_deferred:i1 cancel_deferred:i2");
         rig_free(g);
 }
 
@@ -130,7 +130,7 @@ static void a_place_is_withdrawn_in_whichever_life_the_turn_ends(void **state)
         rig_until(g, &g->run_count, 2);
         rig_answer(g, 1, "");
         rig_until_idle(g);
-        assert_string_equal(stored(g), "withdraw:i1");
+        assert_string_equal(stored(g), "cancel_deferred:i1");
         rig_free(g);
 }
 
@@ -156,7 +156,7 @@ static void a_command_nobody_answers_is_withdrawn_by_its_decision(void **state)
         rig_hear(g, &plain);
         rig_until(g, &g->acks, 4);
         rig_until_idle(g);
-        assert_string_equal(stored(g), "withdraw:i1 withdraw:i2 send:i3");
+        assert_string_equal(stored(g), "cancel_deferred:i1 cancel_deferred:i2 send:i3");
         rig_free(g);
 }
 

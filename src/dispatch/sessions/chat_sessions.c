@@ -232,8 +232,8 @@ struct row {
 static int write_place(struct store_tx *tx, const struct row *r, struct error *err)
 {
         struct store_stmt *s = store_prepare(
-                tx, "INSERT INTO windows(place, session, active_ms) VALUES(?1, ?2, ?3)"
-                    " ON CONFLICT(place) DO UPDATE SET session = ?2, active_ms = ?3");
+                tx, "INSERT INTO chat_sessions(chat, session, active_ms) VALUES(?1, ?2, ?3)"
+                    " ON CONFLICT(chat) DO UPDATE SET session = ?2, active_ms = ?3");
 
         store_bind_text(s, 1, r->place);
         store_bind_text(s, 2, r->session);
@@ -244,7 +244,7 @@ static int write_place(struct store_tx *tx, const struct row *r, struct error *e
 static int write_said(struct store_tx *tx, void *arg, struct error *err)
 {
         const struct row *r = arg;
-        struct store_stmt *s = store_prepare(tx, "DELETE FROM windows WHERE active_ms < ?1");
+        struct store_stmt *s = store_prepare(tx, "DELETE FROM chat_sessions WHERE active_ms < ?1");
 
         store_bind_int(s, 1, r->now_ms - ROW_MAX_MS);
         return store_run(s, err) < 0 ? -1 : write_place(tx, r, err);
@@ -254,7 +254,7 @@ static int write_ended(struct store_tx *tx, void *arg, struct error *err)
 {
         const struct row *r = arg;
         struct store_stmt *s =
-                store_prepare(tx, "UPDATE windows SET active_ms = ?2 WHERE session = ?1");
+                store_prepare(tx, "UPDATE chat_sessions SET active_ms = ?2 WHERE session = ?1");
 
         store_bind_text(s, 1, r->session);
         store_bind_int(s, 2, r->now_ms);
@@ -301,8 +301,8 @@ struct restoring {
 static int read_rows(struct store_tx *tx, const struct restoring *r, struct error *err)
 {
         struct store_stmt *s = store_prepare(
-                tx, "SELECT place, session, active_ms FROM (SELECT place, session, active_ms"
-                    " FROM windows WHERE active_ms > ?1 ORDER BY active_ms DESC LIMIT ?2)"
+                tx, "SELECT chat, session, active_ms FROM (SELECT chat, session, active_ms"
+                    " FROM chat_sessions WHERE active_ms > ?1 ORDER BY active_ms DESC LIMIT ?2)"
                     " AS newest ORDER BY active_ms");
         int rc;
 

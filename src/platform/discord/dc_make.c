@@ -306,7 +306,7 @@ static const struct dc_kind kinds[] = {
         { "thread",   false, DC_NORMAL, 0,              make_thread   },
         { "type",     false, DC_IDLE,   TYPING_WAIT_MS, make_type     },
         { "upload",   true,  DC_NORMAL, UPLOAD_WAIT_MS, make_upload   },
-        { "withdraw", false, DC_NORMAL, 0,              make_withdraw },
+        { "cancel_deferred", false, DC_NORMAL, 0,              make_withdraw },
 };
 /* clang-format on */
 

@@ -20,10 +20,10 @@ static const struct verdict {
         const char *advice;
 } verdicts[] = {
         { 10003,  "unreact",                 false, ERR_MISSING,  "the channel is gone, or the bot was never in it" },
-        { 10008,  "delete unreact withdraw", false, ERR_MISSING,  "the message has been deleted" },
+        { 10008,  "delete unreact cancel_deferred", false, ERR_MISSING,  "the message has been deleted" },
         { 10014,  NULL,                      false, ERR_INVALID,  "an emoji is written as itself or as name:id, and the bot must know it" },
-        { 10015,  "withdraw",                false, ERR_MISSING,  "a command can be answered for fifteen minutes" },
-        { 10062,  "withdraw",                false, ERR_MISSING,  "the command was not acknowledged within three seconds" },
+        { 10015,  "cancel_deferred", false, ERR_MISSING,  "a command can be answered for fifteen minutes" },
+        { 10062,  "cancel_deferred", false, ERR_MISSING,  "the command was not acknowledged within three seconds" },
         { 20028,  NULL,                      true,  ERR_LIMIT,    NULL },
         { 30010,  NULL,                      false, ERR_LIMIT,    "the message has 20 different reactions already" },
         { 30046,  NULL,                      true,  ERR_LIMIT,    NULL },
@@ -35,7 +35,7 @@ static const struct verdict {
         { 50007,  NULL,                      false, ERR_REFUSED,  "the person takes no DMs from this bot" },
         { 50013,  NULL,                      false, ERR_REFUSED,  "give the bot the permission there: docs/platforms/discord.md lists them" },
         { 50024,  NULL,                      false, ERR_INVALID,  "this kind of channel cannot do that" },
-        { 50027,  "withdraw",                false, ERR_MISSING,  "a command can be answered for fifteen minutes" },
+        { 50027,  "cancel_deferred", false, ERR_MISSING,  "a command can be answered for fifteen minutes" },
         { 50083,  NULL,                      false, ERR_REFUSED,  "the thread is archived" },
         { 50278,  NULL,                      false, ERR_REFUSED,  "the bot shares no server with this person" },
         { 90001,  NULL,                      false, ERR_REFUSED,  "the person has blocked the bot" },

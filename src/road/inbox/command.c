@@ -39,6 +39,8 @@ const char *command_name(enum road_command what)
 
 static int write_new(struct store_tx *tx, const struct command *c, struct error *err)
 {
+        struct reset_scope scope = { c->whose.adapter, c->whose.channel, c->whose.thread,
+                                     c->sender };
         struct store_stmt *s = store_prepare(
                 tx,
                 "UPDATE conversations SET history_from = (SELECT coalesce(max(id), 0) FROM transcript),"
@@ -52,7 +54,7 @@ static int write_new(struct store_tx *tx, const struct command *c, struct error 
         store_bind_int(s, 5, c->from_turn);
         if (store_run(s, err) < 0)
                 return -1;
-        return anew_note(tx, &c->whose, c->sender, c->from_turn, err);
+        return reset_row_put(tx, &scope, c->from_turn, err);
 }
 
 static int write_command(struct store_tx *tx, struct effect *e, struct error *err)

@@ -35,10 +35,10 @@ struct placed {
         int64_t conversation; /* result; written anew each time the write is repeated */
         /* result, of a lane that was not known: the turn with which it began anew */
         int64_t begun;
-        struct turn_anew anew; /* result, likewise */
-        struct lane_name lane; /* whose conversation it belongs to; agent NULL: nobody's */
-        char *lane_key;        /* the same as a key */
-        bool remembered;       /* SKIPPED: the conversation's history gets it all the same */
+        struct reset_turns resets; /* result, likewise */
+        struct lane_name lane;     /* whose conversation it belongs to; agent NULL: nobody's */
+        char *lane_key;            /* the same as a key */
+        bool remembered;           /* SKIPPED: the conversation's history gets it all the same */
         struct road_also also;
         struct effect *effect; /* CARRIED_OUT: what is changed; may be NULL */
         /* CARRIED_OUT: the notice is what is stored about an earlier message */
@@ -322,6 +322,8 @@ static void place(struct road *r, struct placed *p, struct incoming *in)
 static int write_turn(struct store_tx *tx, struct decisions *ds, struct placed *p,
                       struct error *err)
 {
+        struct reset_scope scope = { p->lane.adapter, p->lane.channel, p->lane.thread,
+                                     p->in->sender_id };
         struct turn *t = p->turn;
         struct store_stmt *s;
 
@@ -329,12 +331,12 @@ static int write_turn(struct store_tx *tx, struct decisions *ds, struct placed *
         if (p->known == 0 &&
             lane_row(tx, t->lane->key, &p->lane, ds->now_ms, &p->conversation, &p->begun, err) < 0)
                 return -1;
-        if (anew_look(tx, &p->lane, p->in->sender_id, t->run.id, &p->anew, err) < 0)
+        if (reset_row_get(tx, &scope, t->run.id, &p->resets, err) < 0)
                 return -1;
         s = store_prepare(
                 tx, "INSERT INTO turns(id, conversation, agent, rule, state, inputs, trace, "
                     "attempt, fence, owner,"
-                    " due_ms, created_ms, started_ms, session, terms)"
+                    " due_ms, created_ms, started_ms, session, reply_policy)"
                     " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?9, ?10, ?11, ?12, ?13, ?14)");
         store_bind_int(s, 1, t->run.id);
         store_bind_int(s, 2, p->conversation);
@@ -470,9 +472,9 @@ static void on_placed(struct road *r, struct placed *p)
         }
         t->lane->conversation = p->conversation;
         t->run.conversation = p->conversation;
-        t->run.anew = p->anew;
+        t->run.resets = p->resets;
         if (p->known == 0)
-                t->run.begun = p->begun;
+                t->run.reset_turn = p->begun;
         if (t->lane->joins_from < p->begun)
                 t->lane->joins_from = p->begun;
         if (t->starts_now) {

@@ -90,7 +90,7 @@ static struct turn *find(const struct road *r, const struct incoming *in, unsign
 static int write_edit(struct store_tx *tx, const struct change *c, struct error *err)
 {
         struct store_stmt *s =
-                store_prepare(tx, "UPDATE trigger_log SET changed_by = ?2 WHERE event = ?1");
+                store_prepare(tx, "UPDATE trigger_log SET edited_by = ?2 WHERE event = ?1");
 
         store_bind_int(s, 1, c->event);
         store_bind_int(s, 2, c->by);

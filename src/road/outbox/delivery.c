@@ -103,7 +103,7 @@ static int insert(struct store_tx *tx, const struct out *o, bool sent, const cha
                 tx,
                 "INSERT INTO deliveries(id, turn, adapter, channel, thread, kind, class, payload, state, "
                 "attempt,"
-                " due_ms, expires_ms, created_ms, ended_ms, platform_id, trace, request_key, ref, fence, "
+                " due_ms, expires_ms, created_ms, ended_ms, platform_id, trace, request_key, edits, fence, "
                 "owner,"
                 " lease_ms) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?21, ?12, ?11, ?13, ?14, "
                 "?15, ?16, ?17, ?18, ?19, ?20)");

@@ -129,7 +129,7 @@ static int write_settlement(struct store_tx *tx, void *arg, struct error *err)
                     "?6, platform_id = ?7,"
                     " error_kind = ?8, error = ?9, lease_ms = ?11, kind = CASE ?10 WHEN 1 THEN "
                     "'send' ELSE kind END,"
-                    " ref = CASE ?10 WHEN 1 THEN 0 ELSE ref END"
+                    " edits = CASE ?10 WHEN 1 THEN 0 ELSE edits END"
                     " WHERE id = ?1 AND fence = ?2 AND state IN ('queued', 'sending')");
 
         bus_batch_reset(&m->batch);

@@ -323,7 +323,7 @@ static int write_claim(struct store_tx *tx, void *arg, struct error *err)
         s = store_prepare(
                 tx, "UPDATE deliveries SET state = 'sending', attempt = ?2, fence = ?3, owner = ?4,"
                     " lease_ms = ?5, kind = CASE ?7 WHEN 1 THEN 'send' ELSE kind END,"
-                    " ref = CASE ?7 WHEN 1 THEN 0 ELSE ref END"
+                    " edits = CASE ?7 WHEN 1 THEN 0 ELSE edits END"
                     " WHERE id = ?1 AND fence = ?6 AND state IN ('queued', 'sending')");
         store_bind_int(s, 1, c->out->d.id);
         store_bind_int(s, 2, c->out->d.attempt);

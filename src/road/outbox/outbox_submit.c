@@ -317,7 +317,7 @@ static struct out *load(struct store_stmt *s)
 
 #define LOADED                                                                                              \
         "id, coalesce(turn, 0), adapter, channel, thread, kind, class, payload, trace, created_ms, fence, " \
-        "attempt, expires_ms, ref"
+        "attempt, expires_ms, edits"
 
 static int write_revival(struct store_tx *tx, void *arg, struct error *err)
 {

@@ -25,7 +25,7 @@
 #define SHOW_DECISION \
         "SELECT l.event, l.time_ms, l.event_type, l.adapter, l.channel, l.thread, l.sender, l.sender_name," \
         " l.agent, l.rule, l.turn, l.trace, l.status, l.reason, l.duration_ms, l.tokens_in, l.tokens_out," \
-        " l.cost_microusd, l.error, l.changed_by, t.attempt, t.session, t.started_ms, t.ended_ms" \
+        " l.cost_microusd, l.error, l.edited_by, t.attempt, t.session, t.started_ms, t.ended_ms" \
         " FROM trigger_log l LEFT JOIN turns t ON t.id = l.turn "
 /* clang-format on */
 

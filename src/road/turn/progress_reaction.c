@@ -52,7 +52,7 @@ static int write_marking(struct store_tx *tx, void *arg, struct error *err)
         bus_batch_reset(&m->batch);
         if (out_store(tx, &m->batch, m->out, false, NULL, err) < 0)
                 return -1;
-        s = store_prepare(tx, "UPDATE turns SET mark = ?2 WHERE id = ?1");
+        s = store_prepare(tx, "UPDATE turns SET progress_reaction = ?2 WHERE id = ?1");
         store_bind_int(s, 1, m->turn->run.id);
         store_bind_int(s, 2, m->out->d.id);
         return store_run(s, err);

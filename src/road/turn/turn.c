@@ -28,7 +28,7 @@ struct turn *turn_new(struct road *r, struct lane *lane, const char *agent, cons
         t->lane = lane;
         t->run.id = r->next_turn++;
         t->run.conversation = lane->conversation;
-        t->run.begun = t->run.id >= lane->joins_from ? lane->joins_from : 0;
+        t->run.reset_turn = t->run.id >= lane->joins_from ? lane->joins_from : 0;
         t->agent = mem_strdup(agent);
         t->rule = mem_strdup(rule);
         snprintf(t->trace, sizeof(t->trace), "%s", trace ? trace : "");
@@ -359,7 +359,7 @@ int turn_mark_cancelled(struct store_tx *tx, int64_t turn, const char *why, stru
 {
         struct store_stmt *s = store_prepare(
                 tx,
-                "UPDATE turns SET cancel = ?2 WHERE id = ?1 AND state IN ('queued', 'running')");
+                "UPDATE turns SET cancel_reason = ?2 WHERE id = ?1 AND state IN ('queued', 'running')");
 
         store_bind_int(s, 1, turn);
         store_bind_text(s, 2, why);

@@ -40,7 +40,7 @@ static int end_row(struct store_tx *tx, struct ending *e, struct error *err)
                 tx,
                 "UPDATE turns SET state = ?3, ended_ms = ?4, error_kind = ?5, error = ?6, tokens_in = ?7,"
                 " tokens_out = ?8, cost_microusd = ?9,"
-                " terms = CASE WHEN ?3 = 'failed' THEN terms END"
+                " reply_policy = CASE WHEN ?3 = 'failed' THEN reply_policy END"
                 " WHERE id = ?1 AND fence = ?2"
                 " AND state IN ('queued', 'running')");
 
