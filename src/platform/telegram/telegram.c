@@ -19,6 +19,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "net/backoff.h"
 #include "platform/kinds.h"
 
 #define GREET_MS       15000
@@ -145,22 +146,10 @@ static void stop_bad_token(struct telegram *tg)
         tg_stop(tg, why);
 }
 
-static int64_t jitter(int64_t ms)
-{
-        return ms / 2 + (int64_t)id_random_below((uint64_t)(ms / 2) + 1);
-}
-
-static int64_t backoff_ms(unsigned failures, int64_t base, int64_t cap)
-{
-        int64_t ms = base << (failures < 10 ? failures : 10);
-
-        return jitter(ms < cap ? ms : cap);
-}
-
 /* Telegram did not answer as it should: tell, wait, begin again. */
 static void link_failed(struct telegram *tg, const struct tg_answer *answer)
 {
-        int64_t wait = backoff_ms(tg->failures++, BACKOFF_MS, BACKOFF_MAX_MS);
+        int64_t wait = backoff_half_jitter_ms(tg->failures++, BACKOFF_MS, BACKOFF_MAX_MS);
 
         if (answer->retry_after_ms > wait)
                 wait = answer->retry_after_ms;
@@ -420,7 +409,8 @@ static void on_conflict(struct telegram *tg, const struct tg_answer *answer)
                 adapter_lost(tg->adapter,
                              "another process polls with this bot token: stop it, or give this "
                              "adapter a bot of its own");
-        timer_start(tg->timer, backoff_ms(tg->conflicts++, CONFLICT_MS, CONFLICT_MAX_MS));
+        timer_start(tg->timer,
+                    backoff_half_jitter_ms(tg->conflicts++, CONFLICT_MS, CONFLICT_MAX_MS));
 }
 
 /*

@@ -14,6 +14,7 @@
 #include "base/jsonw.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "net/backoff.h"
 #include "road/road_private.h"
 
 enum verdict { VERDICT_SENT, VERDICT_AGAIN, VERDICT_FAILED, VERDICT_UNKNOWN, VERDICT_EXPIRED };
@@ -265,18 +266,6 @@ static void give_up(struct road *r, struct out *o, enum verdict verdict,
         settle(m);
 }
 
-/* Doubling with jitter, so that many failures at once do not come back at once. */
-static int64_t backoff_ms(const struct road *r, int attempt)
-{
-        int64_t d = r->limits.retry_base_ms;
-
-        for (int i = 1; i < attempt && d < r->limits.retry_cap_ms; i++)
-                d *= 2;
-        if (d > r->limits.retry_cap_ms)
-                d = r->limits.retry_cap_ms;
-        return d / 2 + (int64_t)id_random_below((uint64_t)(d / 2) + 1);
-}
-
 /* `at_last`: what it is when all attempts are used up. */
 static void try_again(struct road *r, struct out *o, const struct send_result *result,
                       enum verdict at_last)
@@ -289,7 +278,10 @@ static void try_again(struct road *r, struct out *o, const struct send_result *r
                 give_up(r, o, out_is_fleeting(o) ? VERDICT_EXPIRED : at_last, result);
                 return;
         }
-        wait = result->retry_after_ms >= 0 ? result->retry_after_ms : backoff_ms(r, o->d.attempt);
+        wait = result->retry_after_ms >= 0
+                       ? result->retry_after_ms
+                       : backoff_half_jitter_ms(o->d.attempt > 1 ? (unsigned)o->d.attempt - 1 : 0,
+                                                r->limits.retry_base_ms, r->limits.retry_cap_ms);
         m = settlement_new(r, o, VERDICT_AGAIN, limited ? "limited" : "retry", result);
         m->due_ms += wait;
         if (limited) {
