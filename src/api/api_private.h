@@ -18,6 +18,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "net/http_server.h"
+#include "net/json_offload.h"
 #include "road/road.h"
 #include "store/store.h"
 
@@ -60,7 +61,7 @@ struct api {
         struct completions *completions;
         struct job *jobs;
         /* the body of the request that is being run; NULL: it is parsed when it is read */
-        struct parsed *parsed;
+        const struct json_parsed *parsed;
         char *addr_file;
         uint64_t requests; /* for request ids */
         char run[9];       /* makes them unique across starts */
@@ -109,32 +110,12 @@ bool path_stays_inside(const char *path);
 /* Path parameter ":id" with this prefix; answers 404 and returns -1 when it is none. */
 int64_t request_id(struct http_exchange *x, const char *prefix, const char *what);
 
-/* ---- large bodies (large.c) ---- */
+/* ---- large bodies (body_offload.c) ---- */
 
-/* From this size on a body is read on a pool thread. */
-#define LARGE_BODY ((size_t)256 * 1024)
-
-/* A body on the pool thread. The first member of whoever has one read. */
-struct large {
-        struct job job;
-        char *text; /* the body, which is no longer the exchange's; gone afterwards */
-        size_t n;
-        /* on the pool thread; touches nothing else */
-        void (*read)(struct large *l);
-        /* on the loop, frees. x NULL: nobody waits */
-        void (*then)(struct large *l, struct http_exchange *x);
-};
-bool large_body(const struct http_exchange *x);
-/* With read and then set. */
-void large_read(struct large *l, struct http_exchange *x);
-
-/* What became of a body that was parsed there. */
-struct parsed {
-        json_t *root;       /* NULL: it is malformed */
-        struct error error; /* how */
-};
-/* Runs the handler of the route, once a large body has been parsed. */
+/* Runs the handler of the route; a large body is parsed first, on the pool. */
 void request_run(struct http_exchange *x);
+/* The body as the pool has parsed it; NULL: it is small, and still the exchange's. */
+const struct json_parsed *request_parsed(const struct http_exchange *x);
 
 /* ---- answering (reply.c) ---- */
 

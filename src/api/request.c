@@ -63,7 +63,7 @@ static const char *named_adapter(const struct field *fields, const void *out)
 
 static int read_body(struct http_exchange *x, struct body *b, void *out)
 {
-        const struct parsed *p = api_of(x)->parsed;
+        const struct json_parsed *p = request_parsed(x);
         size_t n = 0;
         const char *text;
 

@@ -125,7 +125,7 @@ const struct api_route api_routes[] = {
           .summary = "Answer a turn, as its agent: the replyUrl of a webhook's request. The turn's token is the key. The body is what a webhook may "
                      "answer: {\"reply\"}, {\"parts\": [...]} or {\"text\"}, with \"metadata\", or plain text. The first answer ends a turn that runs, "
                      "others are messages of their own. Idempotency-Key makes repeating it harmless.",
-          .query = turn_reply_query, .max_body = TURN_REPLY_MAX_BODY, .status = 202,
+          .query = turn_reply_query, .reads_body = true, .max_body = TURN_REPLY_MAX_BODY, .status = 202,
           .answer = "What became of it, once that is stored: {\"data\": {\"turnId\", \"status\": \"answered\", \"delivered\", \"discarded\" or "
                     "\"duplicate\", \"deliveryId\", \"reason\"}}; 401 not the token, 409 no further answer is allowed, 410 the token has expired." },
         { "GET", "/api/v2/trigger-logs", SCOPE_READ, trigger_logs_list, REACH_LIST,
@@ -144,7 +144,7 @@ const struct api_route api_routes[] = {
           .status = 200, .answer = "The acknowledgement of Discord's interaction, once it is on disk; 401 for a wrong signature." },
         { "POST", "/api/v2/route-test", SCOPE_READ, route_test, REACH_HANDLER,
           .summary = "What the rules in force would do with an event, and why each rule does or does not match. Nothing happens.",
-          .body = route_test_fields, .max_body = LARGE_BODY, .status = 200, /* no event of the journal is larger */
+          .body = route_test_fields, .max_body = JSON_OFFLOAD_MIN, .status = 200, /* no event of the journal is larger */
           .answer = "{\"data\": {\"decision\", \"access\", \"rateLimit\", \"rules\": [{\"name\", \"matched\", \"why\"}]}}",
           .example = "{\"event\":{\"instanceId\":\"tg\",\"channel\":\"7\",\"payload\":{\"chatType\":\"dm\",\"sender\":{\"id\":\"7\"},"
                      "\"text\":\"hi\"}}}" },

@@ -54,7 +54,8 @@ struct api_route {
         bool (*admits)(struct http_exchange *x);
         const char *summary;        /* one sentence */
         const struct field *query;  /* NULL: none; any parameter is refused */
-        const struct field *body;   /* NULL: none; a body is not looked at */
+        const struct field *body;   /* NULL: none */
+        bool reads_body;            /* without a table: the handler reads the body by itself */
         size_t max_body;            /* 0: http.maxBodyBytes */
         int status;                 /* of success */
         const char *answer;         /* what the answer contains */

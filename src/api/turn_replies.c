@@ -116,101 +116,55 @@ bool turns_reply_admit(struct http_exchange *x)
         return rc == 0;
 }
 
-/* An answer that is being read; the strings live as long as it. */
-struct reading {
-        struct large large; /* when the body is a large one */
-        int64_t turn;
-        char *token, *key, *type;
-        struct hook_answer answer;
-        struct error error; /* why it is none */
-        bool read;
-};
-
-static void reading_free(struct reading *r)
-{
-        hook_answer_release(&r->answer);
-        free(r->token);
-        free(r->key);
-        free(r->type);
-        free(r);
-}
-
-static void read_answer(struct reading *r, const char *body, size_t n)
-{
-        r->read = hook_answer_read(&r->answer, hook_read_members, r->type, body, n, &r->error) == 0;
-}
-
-static void take(struct http_exchange *x, const struct reading *r)
+static void take(struct http_exchange *x, int64_t turn, const char *token,
+                 const struct hook_answer *answer)
 {
         struct reply_job *j = mem_zalloc(sizeof(*j));
-        struct turn_reply reply = hook_answer_reply(&r->answer);
+        struct turn_reply reply = hook_answer_reply(answer);
         struct error err = { 0 };
 
-        snprintf(j->id, sizeof(j->id), "trn-%lld", (long long)r->turn);
+        snprintf(j->id, sizeof(j->id), "trn-%lld", (long long)turn);
         job_begin(&j->job, x);
-        if (agents_reply(api_of(x)->env.agents, r->turn, r->token, r->key, &reply, on_replied, j,
-                         &err) == 0)
+        if (agents_reply(api_of(x)->env.agents, turn, token, http_header(x, "Idempotency-Key"),
+                         &reply, on_replied, j, &err) == 0)
                 return;
         refuse(job_end(&j->job), &err);
         free(j);
 }
 
-static void answer_read(struct http_exchange *x, struct reading *r)
+static int read_answer(const struct http_exchange *x, struct hook_answer *answer, struct error *err)
 {
-        if (!r->read) {
-                r->error.kind = ERR_INVALID;
-                reply_failed(x, &r->error);
-        } else if (!r->answer.given) {
-                reply_error(
-                        x, 400, "VALIDATION_ERROR", NULL,
-                        "the body needs \"reply\", \"parts\" or \"text\"; an empty one says nothing");
-        } else {
-                take(x, r);
-        }
-}
-
-static void read_large(struct large *l)
-{
-        read_answer((struct reading *)l, l->text, l->n);
-}
-
-static void on_large(struct large *l, struct http_exchange *x)
-{
-        if (x)
-                answer_read(x, (struct reading *)l);
-        reading_free((struct reading *)l);
-}
-
-static void read_and_take(struct http_exchange *x, int64_t id, const char *token)
-{
-        struct reading *r = mem_zalloc(sizeof(*r));
-        const char *body;
+        const struct json_parsed *parsed = request_parsed(x);
+        const char *type = http_header(x, "Content-Type"), *body;
         size_t n = 0;
 
-        r->turn = id;
-        r->token = mem_strdup(token);
-        r->key = mem_strdup(http_header(x, "Idempotency-Key"));
-        r->type = mem_strdup(http_header(x, "Content-Type"));
-        if (large_body(x)) {
-                r->large.read = read_large;
-                r->large.then = on_large;
-                large_read(&r->large, x);
-                return;
-        }
+        if (parsed)
+                return hook_answer_read_parsed(answer, hook_read_members, type, parsed, err);
         body = http_body(x, &n);
-        read_answer(r, body, n);
-        answer_read(x, r);
-        reading_free(r);
+        return hook_answer_read(answer, hook_read_members, type, body, n, err);
 }
 
 void turns_reply(struct http_exchange *x)
 {
         int64_t id = request_id(x, "trn-", "turn");
+        struct hook_answer answer;
+        struct error err = { 0 };
         const char *token;
         struct body b;
 
         if (id < 0 || !(token = token_of(x, &b)))
                 return;
-        read_and_take(x, id, token);
+        if (read_answer(x, &answer, &err) < 0) {
+                err.kind = ERR_INVALID;
+                reply_failed(x, &err);
+        } else {
+                if (answer.given)
+                        take(x, id, token, &answer);
+                else
+                        reply_error(x, 400, "VALIDATION_ERROR", NULL,
+                                    "the body needs \"reply\", \"parts\" or \"text\"; an empty "
+                                    "one says nothing");
+                hook_answer_release(&answer);
+        }
         body_release(&b);
 }

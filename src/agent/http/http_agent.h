@@ -16,6 +16,7 @@
 #include "agent/health_probe.h"
 #include "base/buf.h"
 #include "base/secret.h"
+#include "net/json_offload.h"
 
 #define HOOK_BODY_MAX  ((size_t)1 << 20)   /* of an answer; more is a failure */
 #define HOOK_TEXT_MAX  ((size_t)256 << 10) /* of its text */
@@ -59,6 +60,9 @@ typedef int hook_read_fn(struct hook_answer *a, const json_t *object, struct err
  */
 int hook_answer_read(struct hook_answer *a, hook_read_fn *members, const char *content_type,
                      const char *body, size_t n, struct error *err);
+/* The same for a body that net/json_offload.h has parsed, whether or not it is JSON. */
+int hook_answer_read_parsed(struct hook_answer *a, hook_read_fn *members, const char *content_type,
+                            const struct json_parsed *parsed, struct error *err);
 /*
  * The same on a pool thread, for answers from HOOK_BODY_LARGE bytes on; the body is copied. done,
  * from the loop: answer is NULL when it could not be understood, and borrowed for the call.

@@ -236,26 +236,17 @@ static int not_understood(struct error *err, const char *why, const char *body, 
         return rc;
 }
 
-static int read_json(struct hook_answer *a, hook_read_fn *members, const char *body, size_t n,
+static int read_tree(struct hook_answer *a, hook_read_fn *members, const struct json_parsed *p,
                      struct error *err)
 {
-        struct error why = { 0 };
-        json_t *root = json_read(body, n, &why);
-        int rc;
-
-        if (json_is_object(root)) {
-                rc = members(a, root, err);
-        } else if (json_is_string(root)) {
-                rc = hook_answer_say(a, json_string_value(root), err);
-        } else if (json_is_null(root)) {
-                rc = 0;
-        } else {
-                if (root)
-                        error_set(&why, ERR_PROTOCOL, "neither an object nor a text");
-                rc = not_understood(err, why.text, body, n);
-        }
-        json_decref(root);
-        return rc;
+        if (json_is_object(p->root))
+                return members(a, p->root, err);
+        if (json_is_string(p->root))
+                return hook_answer_say(a, json_string_value(p->root), err);
+        if (json_is_null(p->root))
+                return 0;
+        return not_understood(err, p->root ? "neither an object nor a text" : p->error.text,
+                              p->text, p->n);
 }
 
 static int read_plain(struct hook_answer *a, const char *body, size_t n, struct error *err)
@@ -268,9 +259,10 @@ static int read_plain(struct hook_answer *a, const char *body, size_t n, struct 
 }
 
 static int read_body(struct hook_answer *a, hook_read_fn *members, const char *type,
-                     const char *body, size_t n, struct error *err)
+                     struct json_parsed *p, bool parsed, struct error *err)
 {
-        size_t blanks = 0;
+        const char *body = p->text;
+        size_t blanks = 0, n = p->n;
 
         while (blanks < n && isspace((unsigned char)body[blanks]))
                 blanks++;
@@ -278,24 +270,44 @@ static int read_body(struct hook_answer *a, hook_read_fn *members, const char *t
                 return 0;
         if (is_page(type, body + blanks, n - blanks))
                 return not_understood(err, "the answer is a web page", body, n);
-        if (is_json_type(type) || (*type == '\0' && body[blanks] == '{'))
-                return read_json(a, members, body, n, err);
+        if (is_json_type(type) || (*type == '\0' && body[blanks] == '{')) {
+                if (!parsed)
+                        p->root = json_read(body, n, &p->error);
+                return read_tree(a, members, p, err);
+        }
         if (*type == '\0' || strncasecmp(type, "text/", 5) == 0)
                 return read_plain(a, body, n, err);
         return error_set(err, ERR_PROTOCOL, "the answer is neither JSON nor text but '%.80s'",
                          type);
 }
 
-int hook_answer_read(struct hook_answer *a, hook_read_fn *members, const char *content_type,
-                     const char *body, size_t n, struct error *err)
+static int read_answer(struct hook_answer *a, hook_read_fn *members, const char *content_type,
+                       struct json_parsed *p, bool parsed, struct error *err)
 {
         *a = (struct hook_answer){ 0 };
-        if (read_body(a, members, content_type ? content_type : "", body ? body : "", body ? n : 0,
-                      err) < 0) {
+        if (read_body(a, members, content_type ? content_type : "", p, parsed, err) < 0) {
                 hook_answer_release(a);
                 return -1;
         }
         if (!a->text)
                 a->text = mem_strdup("");
         return 0;
+}
+
+int hook_answer_read(struct hook_answer *a, hook_read_fn *members, const char *content_type,
+                     const char *body, size_t n, struct error *err)
+{
+        struct json_parsed p = { .text = body ? body : "", .n = body ? n : 0 };
+        int rc = read_answer(a, members, content_type, &p, false, err);
+
+        json_decref(p.root);
+        return rc;
+}
+
+int hook_answer_read_parsed(struct hook_answer *a, hook_read_fn *members, const char *content_type,
+                            const struct json_parsed *parsed, struct error *err)
+{
+        struct json_parsed p = *parsed;
+
+        return read_answer(a, members, content_type, &p, true, err);
 }
