@@ -247,7 +247,7 @@ static void files_go_as_parts_beside_the_json(void **state)
 {
         struct rig *g = rig_new();
         char *dir = scratch_new(), *path = scratch_path(dir, "a.txt");
-        struct dc_file file = { path, "note.txt", "text/plain" };
+        struct dc_upload file = { path, "note.txt", "text/plain" };
         json_t *body = json_pack("{s:s}", "content", "see");
         struct dc_request q = to_channel("5");
         FILE *f = fopen(path, "w");

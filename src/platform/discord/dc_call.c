@@ -34,9 +34,9 @@ int dc_call_make(struct dc_call *c, const struct dc_request *q, int64_t now_ms, 
         c->deadline_ms = now_ms + (q->wait_ms > 0 ? q->wait_ms : WAIT_MS);
         for (; c->file_count < q->file_count && c->file_count < DC_FILES_MAX; c->file_count++)
                 c->files[c->file_count] =
-                        (struct dc_file){ mem_strdup(q->files[c->file_count].path),
-                                          mem_strdup(q->files[c->file_count].name),
-                                          mem_strdup(q->files[c->file_count].mime) };
+                        (struct dc_upload){ mem_strdup(q->files[c->file_count].path),
+                                            mem_strdup(q->files[c->file_count].name),
+                                            mem_strdup(q->files[c->file_count].mime) };
         buf_init(&path, 0);
         buf_init(&major, 0);
         rc = dc_route_fill(q, &path, &major, err);

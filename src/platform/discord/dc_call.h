@@ -19,7 +19,7 @@ struct dc_call {
         char *path;  /* behind the base, with its query; NULL: the route could not be filled */
         char *major; /* the top-level id that is part of the bucket's name */
         char *body;
-        struct dc_file files[DC_FILES_MAX];
+        struct dc_upload files[DC_FILES_MAX];
         size_t file_count;
         enum dc_priority priority;
         bool repeatable;

@@ -73,7 +73,7 @@ struct dc_answer {
 };
 typedef void dc_answer_fn(void *arg, const struct dc_answer *answer);
 
-struct dc_file {
+struct dc_upload {
         const char *path, *name, *mime;
 };
 
@@ -94,7 +94,7 @@ struct dc_request {
         const char *args[DC_ARGS_MAX];
         const char *query; /* "limit=50", encoded already; NULL: none */
         const json_t *body;
-        const struct dc_file *files; /* with files the body becomes payload_json */
+        const struct dc_upload *files; /* with files the body becomes payload_json */
         size_t file_count;
         enum dc_priority priority;
         bool repeatable;  /* asking twice does no harm */

@@ -173,7 +173,7 @@ static void on_sent(void *arg, const struct dc_answer *a)
 
 static void send_call(struct dc_send *s)
 {
-        const struct dc_file file = { s->file, s->file_name, s->file_mime };
+        const struct dc_upload file = { s->file, s->file_name, s->file_mime };
 
         s->call = dc_rest_call(
                 discord_of(s)->rest,
