@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "platform/discord/dc_limit.h"
+#include "platform/discord/dc_rate_limit.h"
 #include "platform/discord/dc_route.h"
 #include "platform/discord/discord.h"
 

@@ -14,7 +14,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "platform/discord/dc_call.h"
-#include "platform/discord/dc_limit.h"
+#include "platform/discord/dc_rate_limit.h"
 #include "platform/discord/dc_rest.h"
 
 #define TOKEN "a-bot.token_of-discord"

@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "net/http_client.h"
-#include "platform/discord/dc_limit.h"
+#include "platform/discord/dc_rate_limit.h"
 #include "platform/discord/dc_rest.h"
 
 #define DC_LIMITED_MS 1000 /* a 429 that does not say how long */

@@ -7,7 +7,7 @@
 
 #include <sys/queue.h>
 
-#include "platform/discord/dc_limit.h"
+#include "platform/discord/dc_rate_limit.h"
 #include "platform/discord/dc_rest.h"
 
 enum dc_call_state { CALL_WAITING, CALL_FLYING, CALL_PARSING, CALL_REFUSED };

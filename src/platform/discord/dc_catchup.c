@@ -9,8 +9,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "platform/adapters.h"
+#include "platform/discord/dc_guild_scan.h"
 #include "platform/discord/dc_readback.h"
-#include "platform/discord/dc_roll.h"
 #include "platform/discord/discord.h"
 
 #define MARGIN_MS   60000  /* clocks differ */

@@ -11,9 +11,9 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "platform/attachment_fetch.h"
+#include "platform/discord/dc_channel_lookup.h"
 #include "platform/discord/dc_event.h"
-#include "platform/discord/dc_members.h"
-#include "platform/discord/dc_where.h"
+#include "platform/discord/dc_member_lookup.h"
 #include "platform/discord/discord.h"
 
 #define POSTS_MAX 1000 /* interactions over HTTP that wait to be stored */

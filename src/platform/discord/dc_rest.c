@@ -15,10 +15,10 @@
 #include "base/mem.h"
 #include "net/pace.h"
 #include "platform/discord/dc_answer.h"
+#include "platform/discord/dc_ban_guard.h"
 #include "platform/discord/dc_call.h"
-#include "platform/discord/dc_guard.h"
-#include "platform/discord/dc_limit.h"
 #include "platform/discord/dc_parse.h"
+#include "platform/discord/dc_rate_limit.h"
 
 #define PER_SECOND   50
 #define DENIED_MS    60000

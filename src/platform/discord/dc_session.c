@@ -10,8 +10,8 @@
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
-#include "platform/discord/dc_file.h"
 #include "platform/discord/dc_gateway_private.h"
+#include "platform/state_file.h"
 
 struct dc_session_file {
         struct dc_file *file;

@@ -31,9 +31,9 @@
 #include <sys/queue.h>
 
 #include "base/map.h"
+#include "platform/discord/dc_duplicate_bot.h"
 #include "platform/discord/dc_inbound.h"
 #include "platform/discord/dc_rest.h"
-#include "platform/discord/dc_twin.h"
 #include "platform/platform.h"
 
 #define DC_OPERATOR   "operator"

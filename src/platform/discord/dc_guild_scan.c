@@ -1,4 +1,4 @@
-#include "platform/discord/dc_roll.h"
+#include "platform/discord/dc_guild_scan.h"
 
 #include <stdio.h>
 #include <stdlib.h>

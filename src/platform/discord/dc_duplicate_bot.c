@@ -1,4 +1,4 @@
-#include "platform/discord/dc_twin.h"
+#include "platform/discord/dc_duplicate_bot.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

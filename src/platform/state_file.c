@@ -1,4 +1,4 @@
-#include "platform/discord/dc_file.h"
+#include "platform/state_file.h"
 
 #include <errno.h>
 #include <pthread.h>

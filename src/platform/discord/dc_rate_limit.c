@@ -1,4 +1,4 @@
-#include "platform/discord/dc_limit.h"
+#include "platform/discord/dc_rate_limit.h"
 
 #include <ctype.h>
 #include <stdlib.h>

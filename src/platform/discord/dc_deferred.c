@@ -19,8 +19,8 @@
 #include "base/jsonw.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "platform/discord/dc_file.h"
 #include "platform/discord/discord.h"
+#include "platform/state_file.h"
 
 #define TOKEN_MS   870000 /* a little before Discord's end */
 #define TOKENS_MAX 1000

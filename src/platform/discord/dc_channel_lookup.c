@@ -1,4 +1,4 @@
-#include "platform/discord/dc_where.h"
+#include "platform/discord/dc_channel_lookup.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "platform/discord/dc_members.h"
+#include "platform/discord/dc_member_lookup.h"
 
 #include <stdlib.h>
 #include <sys/queue.h>

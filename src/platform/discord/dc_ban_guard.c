@@ -1,4 +1,4 @@
-#include "platform/discord/dc_guard.h"
+#include "platform/discord/dc_ban_guard.h"
 
 #include "base/log.h"
 
