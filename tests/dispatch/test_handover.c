@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/desk_rig.h"
+#include "../lib/policy_rig.h"
 #include "base/clock.h"
 
 static int setup(void **state)

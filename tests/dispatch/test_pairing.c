@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/desk_rig.h"
+#include "../lib/policy_rig.h"
 #include "base/clock.h"
 #include "base/human_code.h"
 

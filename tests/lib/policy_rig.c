@@ -1,4 +1,4 @@
-#include "desk_rig.h"
+#include "policy_rig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
