@@ -157,11 +157,11 @@ static int open_road(struct daemon *d, struct error *err)
         d->agents = agents_new(d->loop, d->http, d->options->dir);
         d->adapters = adapters_new(d->loop, d->http, d->options->dir);
         adapters_set_journal(d->adapters, d->store, d->bus);
-        d->desk = desk_open(d->store, d->bus, err);
-        if (!d->desk)
+        d->policy = runtime_policy_open(d->store, d->bus, err);
+        if (!d->policy)
                 return -1;
         d->dispatch = dispatch_new();
-        dispatch_set_desk(d->dispatch, d->desk);
+        dispatch_set_policy(d->dispatch, d->policy);
         d->road = road_open(d->loop, d->store, d->bus, &d->config->limits, &mine, err);
         if (!d->road)
                 return -1;
@@ -228,11 +228,11 @@ static void finish(struct daemon *d)
         adapters_free(d->adapters);
         agents_free(d->agents);
         http_client_free(d->http);
-        desk_leave_bus(d->desk);
+        runtime_policy_detach_bus(d->policy);
         bus_close(d->bus);
         store_close(d->store);
         dispatch_free(d->dispatch);
-        desk_free(d->desk);
+        runtime_policy_free(d->policy);
         if (d->term.data) {
                 uv_close((uv_handle_t *)&d->term, NULL);
                 uv_close((uv_handle_t *)&d->interrupt, NULL);

@@ -113,7 +113,7 @@ static void hook_live(void *ctx, const char *type, const char *adapter, const ch
 
 int64_t daemon_person(void *ctx, const char *platform, const char *user)
 {
-        return persons_of(((struct daemon *)ctx)->desk->persons, platform, user);
+        return persons_lookup(((struct daemon *)ctx)->policy->persons, platform, user);
 }
 
 const struct road_hooks daemon_hooks = {

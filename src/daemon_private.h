@@ -32,7 +32,7 @@ struct daemon {
         struct http_client *http;
         struct agents *agents;
         struct adapters *adapters;
-        struct desk *desk;
+        struct runtime_policy *policy;
         struct dispatch *dispatch;
         struct road *road;
         struct api *api;

@@ -47,7 +47,7 @@ const struct field access_patch_fields[] = {
 
 static struct access_rules *rules_of(const struct http_exchange *x)
 {
-        return dispatch_desk(api_of(x)->env.dispatch)->access;
+        return dispatch_policy(api_of(x)->env.dispatch)->access;
 }
 
 /* ---- showing ---- */
@@ -246,23 +246,23 @@ const struct field access_test_fields[] = {
 void access_test(struct http_exchange *x)
 {
         struct test_ask ask = { .chat = "dm" };
-        struct judgement j;
+        struct access_verdict j;
         struct buf why, data;
         struct body b;
 
         if (request_body(x, &b, &ask) < 0)
                 return;
         buf_init(&why, 0);
-        if (judge_event(api_of(x)->env.dispatch,
-                        &(struct incoming){ .adapter = ask.adapter,
-                                            .sender_id = ask.user,
-                                            .channel = ask.channel ? ask.channel : ask.user,
-                                            .chat = strcmp(ask.chat, "dm") == 0 ? CHAT_DM
-                                                                                : CHAT_GROUP },
-                        &j, &why)) {
+        if (access_check_event(api_of(x)->env.dispatch,
+                               &(struct incoming){
+                                       .adapter = ask.adapter,
+                                       .sender_id = ask.user,
+                                       .channel = ask.channel ? ask.channel : ask.user,
+                                       .chat = strcmp(ask.chat, "dm") == 0 ? CHAT_DM : CHAT_GROUP },
+                               &j, &why)) {
                 buf_init(&data, 0);
                 jsonw_open(&data, '{');
-                jsonw_bool(&data, "allowed", j.outcome == JUDGED_IN);
+                jsonw_bool(&data, "allowed", j.outcome == ACCESS_ALLOWED);
                 jsonw_str(&data, "reason", why.len > 0 ? why.data : NULL);
                 if (j.rule)
                         show_rule(&data, "rule", j.rule);

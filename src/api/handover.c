@@ -30,17 +30,17 @@ const struct field resume_fields[] = {
 };
 /* clang-format on */
 
-static struct handover *handover_of(const struct http_exchange *x)
+static struct handovers *handover_of(const struct http_exchange *x)
 {
-        return dispatch_desk(api_of(x)->env.dispatch)->handover;
+        return dispatch_policy(api_of(x)->env.dispatch)->handover;
 }
 
-static void show_pause(struct buf *b, const struct handover_pause *p)
+static void show_pause(struct buf *b, const struct handover *p)
 {
         jsonw_open(b, '{');
-        jsonw_str(b, "instanceId", p->place.adapter);
-        jsonw_str(b, "channel", p->place.channel);
-        jsonw_str(b, "threadId", p->place.thread);
+        jsonw_str(b, "instanceId", p->chat.adapter);
+        jsonw_str(b, "channel", p->chat.channel);
+        jsonw_str(b, "threadId", p->chat.thread);
         show_time(b, "since", p->since_ms);
         show_time(b, "until", p->until_ms);
         jsonw_str(b, "by", p->by);
@@ -51,13 +51,13 @@ static void show_pause(struct buf *b, const struct handover_pause *p)
 void handover_show(struct http_exchange *x)
 {
         size_t count;
-        const struct handover_pause **all = handover_list(handover_of(x), &count);
+        const struct handover **all = handover_list(handover_of(x), &count);
         struct buf json;
 
         buf_init(&json, 0);
         page_begin(&json);
         for (size_t i = 0; i < count; i++)
-                if (key_reaches(caller_of(x), all[i]->place.adapter))
+                if (key_reaches(caller_of(x), all[i]->chat.adapter))
                         show_pause(&json, all[i]);
         page_end(&json, false, NULL);
         free(all);
@@ -67,20 +67,20 @@ void handover_show(struct http_exchange *x)
 void chats_pause(struct http_exchange *x)
 {
         struct pause_ask ask = { .by = caller_name(x) };
-        struct handover_pause p = { 0 };
+        struct handover p = { 0 };
         struct amend *c;
         struct body b;
 
         if (request_body(x, &b, &ask) < 0)
                 return;
-        p = (struct handover_pause){ .place = { http_param(x, "adapter"), http_param(x, "channel"),
-                                                ask.thread },
-                                     .by = ask.by,
-                                     .reason = ask.reason,
-                                     .since_ms = clock_wall_ms(),
-                                     .until_ms = ask.until_ms };
-        if (!adapters_find(api_of(x)->env.adapters, p.place.adapter)) {
-                reply_missing(x, "instance", p.place.adapter);
+        p = (struct handover){ .chat = { http_param(x, "adapter"), http_param(x, "channel"),
+                                         ask.thread },
+                               .by = ask.by,
+                               .reason = ask.reason,
+                               .since_ms = clock_wall_ms(),
+                               .until_ms = ask.until_ms };
+        if (!adapters_find(api_of(x)->env.adapters, p.chat.adapter)) {
+                reply_missing(x, "instance", p.chat.adapter);
         } else if (ask.until_ms != 0 && ask.until_ms <= p.since_ms) {
                 body_mistake(&b, "until", "is not in the future");
                 reply_mistakes(x, &b);
@@ -95,21 +95,20 @@ void chats_pause(struct http_exchange *x)
 void chats_resume(struct http_exchange *x)
 {
         struct pause_ask ask = { 0 };
-        struct handover_place place;
+        struct chat_key chat;
         struct amend *c;
         struct body b;
 
         if (request_body(x, &b, &ask) < 0)
                 return;
-        place = (struct handover_place){ http_param(x, "adapter"), http_param(x, "channel"),
-                                         ask.thread };
+        chat = (struct chat_key){ http_param(x, "adapter"), http_param(x, "channel"), ask.thread };
         c = amend_begin(x, 200);
         jsonw_open(&c->data, '{');
-        jsonw_str(&c->data, "instanceId", place.adapter);
-        jsonw_str(&c->data, "channel", place.channel);
-        jsonw_str(&c->data, "threadId", place.thread);
+        jsonw_str(&c->data, "instanceId", chat.adapter);
+        jsonw_str(&c->data, "channel", chat.channel);
+        jsonw_str(&c->data, "threadId", chat.thread);
         jsonw_str(&c->data, "status", "resumed");
         jsonw_close(&c->data, '}');
-        handover_resume(handover_of(x), &place, amend_done, c);
+        handover_resume(handover_of(x), &chat, amend_done, c);
         body_release(&b);
 }

@@ -37,12 +37,12 @@ const struct field approve_fields[] = {
 const struct field deny_fields[] = { CODE_FIELD, FIELD_END };
 /* clang-format on */
 
-static struct pairing *pairing_of(const struct http_exchange *x)
+static struct pairings *pairing_of(const struct http_exchange *x)
 {
-        return dispatch_desk(api_of(x)->env.dispatch)->pairing;
+        return dispatch_policy(api_of(x)->env.dispatch)->pairing;
 }
 
-static void show(struct buf *b, const struct pairing_request *r)
+static void show(struct buf *b, const struct pairing *r)
 {
         char shown[CODE_SHOWN_SIZE];
 
@@ -73,7 +73,7 @@ struct listing {
         bool more;
 };
 
-static void add(void *arg, const struct pairing_request *r)
+static void add(void *arg, const struct pairing *r)
 {
         struct listing *l = arg;
 
@@ -110,7 +110,7 @@ void pairing_list(struct http_exchange *x)
 
 /* ---- the operator's word ---- */
 
-static void on_word(void *arg, const struct pairing_request *r, const struct error *err)
+static void on_word(void *arg, const struct pairing *r, const struct error *err)
 {
         struct amend *c = arg;
 
@@ -150,7 +150,7 @@ void pairing_deny(struct http_exchange *x)
         decide(x, true);
 }
 
-static void on_withdrawn(void *arg, const struct pairing_request *r, const struct error *err)
+static void on_withdrawn(void *arg, const struct pairing *r, const struct error *err)
 {
         struct amend *c = arg;
 

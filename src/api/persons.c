@@ -60,7 +60,7 @@ const struct field person_fields[] = {
 
 static struct persons *persons_of_api(const struct http_exchange *x)
 {
-        return dispatch_desk(api_of(x)->env.dispatch)->persons;
+        return dispatch_policy(api_of(x)->env.dispatch)->persons;
 }
 
 /* ---- showing ---- */
@@ -289,7 +289,7 @@ static void on_changed(void *arg, const struct person_changed *result, const str
 
 /* "telegram:7" taken apart; false after answering. Free identity->platform. */
 static bool read_identity(struct http_exchange *x, struct body *b, const char *field,
-                          const char *text, struct access_identity *identity)
+                          const char *text, struct identity *identity)
 {
         const char *colon = strchr(text, ':');
 
@@ -298,8 +298,7 @@ static bool read_identity(struct http_exchange *x, struct body *b, const char *f
                 reply_mistakes(x, b);
                 return false;
         }
-        *identity =
-                (struct access_identity){ mem_strndup(text, (size_t)(colon - text)), colon + 1 };
+        *identity = (struct identity){ mem_strndup(text, (size_t)(colon - text)), colon + 1 };
         return true;
 }
 

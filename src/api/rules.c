@@ -40,7 +40,7 @@ const struct field rule_patch_fields[] = {
 
 static struct stored_rules *stored_of(const struct http_exchange *x)
 {
-        return dispatch_desk(api_of(x)->env.dispatch)->rules;
+        return dispatch_policy(api_of(x)->env.dispatch)->rules;
 }
 
 /* ---- showing ---- */

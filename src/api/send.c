@@ -151,12 +151,12 @@ static char *rows_of(const struct field_list *list)
 /* While a person has taken over, whatever is sent is an answer the agent should know of. */
 static const char *author_of(const struct http_exchange *x, const struct send *m)
 {
-        struct desk *desk = dispatch_desk(api_of(x)->env.dispatch);
-        struct handover_place here = { m->instance, m->to, m->thread };
+        struct runtime_policy *policy = dispatch_policy(api_of(x)->env.dispatch);
+        struct chat_key here = { m->instance, m->to, m->thread };
 
         if (m->author)
                 return m->author;
-        return desk && handover_find(desk->handover, &here) ? "the operator" : NULL;
+        return policy && handover_find(policy->handover, &here) ? "the operator" : NULL;
 }
 
 /* A request on its way; the body keeps the strings of m. */
@@ -343,10 +343,10 @@ static void on_chat(void *arg, const struct error *err)
 /* "per-3" is a person: the message goes to the chat where he writes to this adapter alone. */
 static int64_t person_of(const struct http_exchange *x, const char *to)
 {
-        struct desk *desk = dispatch_desk(api_of(x)->env.dispatch);
+        struct runtime_policy *policy = dispatch_policy(api_of(x)->env.dispatch);
         int64_t id = strncmp(to, "per-", 4) == 0 ? field_id("per-", to) : -1;
 
-        return desk && id > 0 ? persons_current(desk->persons, id) : -1;
+        return policy && id > 0 ? persons_current(policy->persons, id) : -1;
 }
 
 static void send_as(struct http_exchange *x, const char *kind)

@@ -198,17 +198,17 @@ static int replay(struct store_tx *tx, void *arg, struct error *err)
 /* Rules and access that are stored hold as they are now; who has taken over today had not then. */
 static int replay_with(struct replaying *r, struct store *s, struct error *err)
 {
-        struct desk *desk = desk_open(s, NULL, err), then;
+        struct runtime_policy *policy = runtime_policy_open(s, NULL, err), then;
         int rc;
 
-        if (!desk)
+        if (!policy)
                 return -1;
-        then = *desk;
+        then = *policy;
         then.handover = NULL;
-        dispatch_set_desk(r->dispatch, &then);
+        dispatch_set_policy(r->dispatch, &then);
         rc = store_read_now(s, replay, r, err);
-        dispatch_set_desk(r->dispatch, NULL);
-        desk_free(desk);
+        dispatch_set_policy(r->dispatch, NULL);
+        runtime_policy_free(policy);
         return rc;
 }
 

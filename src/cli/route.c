@@ -140,13 +140,13 @@ static void explain_into(const struct args *a, struct dispatch *d, const struct 
 {
         struct error err;
         struct store *s = offline_open(a->dir, &err);
-        struct desk *desk = s ? desk_open(s, NULL, &err) : NULL;
+        struct runtime_policy *policy = s ? runtime_policy_open(s, NULL, &err) : NULL;
 
-        dispatch_set_desk(d, desk);
+        dispatch_set_policy(d, policy);
         dispatch_explain(d, in, out);
-        dispatch_set_desk(d, NULL);
+        dispatch_set_policy(d, NULL);
         store_close(s);
-        desk_free(desk);
+        runtime_policy_free(policy);
 }
 
 static int explain(const struct args *a, struct config *c, const struct incoming *in)

@@ -86,7 +86,7 @@ int config_check_access(const struct config *c, const struct settings_source *sr
                 const char *key;
                 char *path;
 
-                if (access_check(&lists, &key, &why))
+                if (access_validate(&lists, &key, &why))
                         continue;
                 path = mem_printf("adapters.%s.%s", c->adapters[i]->name, key);
                 rc = settings_error(src, path, err, "%s", why.data);

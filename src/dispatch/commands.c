@@ -116,10 +116,10 @@ static bool is_addressed(const struct matter *m)
  */
 static bool is_meant(struct matter *m)
 {
-        bool answered = choose_passes(m), off = m->rule && strcmp(m->rule->mode, "off") == 0;
+        bool answered = rule_select_passes(m), off = m->rule && strcmp(m->rule->mode, "off") == 0;
 
         buf_clear(&m->d->reason);
-        m->out->agent = choose_agent(m);
+        m->out->agent = rule_select_agent(m);
         if (!off && m->out->agent && (answered || is_addressed(m))) {
                 conversation_name(m);
                 return true;
@@ -131,7 +131,7 @@ static bool is_meant(struct matter *m)
 
 static bool is_admin(const struct matter *m)
 {
-        return judge_is_admin(m->d->desk, m->adapter, m->in);
+        return access_check_is_admin(m->d->policy, m->adapter, m->in);
 }
 
 static void add_help(const struct matter *m, struct buf *out)
@@ -141,7 +141,7 @@ static void add_help(const struct matter *m, struct buf *out)
                 if (!c->admins || is_admin(m))
                         buf_addf(out, "\n- `/%s`: %s", c->name, c->help);
         }
-        if (m->d->desk && !m->adapter->trusted && m->in->chat == CHAT_DM) /* link.h */
+        if (m->d->policy && !m->adapter->trusted && m->in->chat == CHAT_DM) /* link.h */
                 buf_addstr(out, "\n- `/link`: an account of yours elsewhere is you as well");
 }
 
@@ -149,14 +149,14 @@ static void add_help(const struct matter *m, struct buf *out)
 bool command_is_heard(struct matter *m)
 {
         static const struct turn_rate rate = { COMMANDS, COMMAND_SECONDS };
-        struct limits_who who = { m->in->adapter, m->in->channel, m->in->sender_id, "command" };
+        struct rate_key who = { m->in->adapter, m->in->channel, m->in->sender_id, "command" };
 
-        if (limits_wait_ms(m->d->limits, &who, rate, m->now_ms) > 0)
+        if (rate_limit_wait_ms(m->d->rates, &who, rate, m->now_ms) > 0)
                 return matter_refuse(
                         m, "the sender gave %d commands within %d seconds here, more are not heard",
                         COMMANDS, COMMAND_SECONDS);
         if (!m->dry)
-                limits_count(m->d->limits, &who, rate, m->now_ms);
+                rate_limit_count(m->d->rates, &who, rate, m->now_ms);
         return true;
 }
 
@@ -204,19 +204,20 @@ static void begin_session(struct matter *m)
         if (m->window_seconds <= 0)
                 return;
         buf_clear(&m->d->session);
-        windows_new_session(m->adapter->platform, m->in, &m->d->session);
-        windows_said(m->d->windows, m->d->place.data, m->d->session.data, false, m->now_ms);
-        also_add(m->out, windows_said_also(m->d->place.data, m->d->session.data, m->now_ms));
+        chat_session_name(m->adapter->platform, m->in, &m->d->session);
+        chat_session_touch(m->d->sessions, m->d->place.data, m->d->session.data, false, m->now_ms);
+        tx_extra_add(m->out,
+                     chat_session_touch_extra(m->d->place.data, m->d->session.data, m->now_ms));
 }
 
-static struct handover *handover_of(const struct matter *m)
+static struct handovers *handover_of(const struct matter *m)
 {
-        return m->d->desk ? m->d->desk->handover : NULL;
+        return m->d->policy ? m->d->policy->handover : NULL;
 }
 
-static struct handover_place place_of(const struct matter *m)
+static struct chat_key chat_of(const struct matter *m)
 {
-        return (struct handover_place){ m->in->adapter, m->in->channel, m->in->thread };
+        return (struct chat_key){ m->in->adapter, m->in->channel, m->in->thread };
 }
 
 static const char *name_of(const struct incoming *in)
@@ -231,9 +232,7 @@ static void pause_here(struct matter *m)
 {
         char *reason;
         long long minutes = strtoll(m->command_rest, &reason, 10);
-        struct handover_pause p = { .place = place_of(m),
-                                    .by = name_of(m->in),
-                                    .since_ms = m->now_ms };
+        struct handover p = { .chat = chat_of(m), .by = name_of(m->in), .since_ms = m->now_ms };
 
         reason += strspn(reason, " \t\r\n");
         if (minutes > 0 && minutes <= PAUSE_MINUTES)
@@ -251,7 +250,7 @@ static void pause_here(struct matter *m)
 
 static void resume_here(struct matter *m)
 {
-        struct handover_place here = place_of(m);
+        struct chat_key here = chat_of(m);
 
         if (handover_of(m) && handover_resume_with(handover_of(m), &here, m->out))
                 matter_notice(m, "The agent answers again.");

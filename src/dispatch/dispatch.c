@@ -22,7 +22,7 @@ const struct guard dispatch_guards[] = {
         { "access", may_talk },
         { "person", is_noted },
         { "command", is_no_command },
-        { "rule", choose_passes },
+        { "rule", rule_select_passes },
         { "age", age_passes },
         { "handover", is_not_paused },
         { NULL, NULL },
@@ -47,11 +47,11 @@ struct dispatch *dispatch_new(void)
         buf_init(&d->notice, 0);
         buf_init(&d->session, 0);
         buf_init(&d->place, 0);
-        d->limits = limits_new(PEOPLE_MAX);
-        d->windows = windows_new(WINDOWS_MAX);
-        d->reactions = reactions_new(REACTED_MAX);
+        d->rates = rate_limits_new(PEOPLE_MAX);
+        d->sessions = chat_sessions_new(SESSIONS_MAX);
+        d->reactions = reaction_limits_new(REACTED_MAX);
         d->budget = budget_new();
-        d->chains = chains_new(CHAINS_MAX);
+        d->loops = bot_loops_new(LOOPS_MAX);
         return d;
 }
 
@@ -79,11 +79,11 @@ void dispatch_free(struct dispatch *d)
         if (!d)
                 return;
         forget(d);
-        limits_free(d->limits);
-        windows_free(d->windows);
-        reactions_free(d->reactions);
+        rate_limits_free(d->rates);
+        chat_sessions_free(d->sessions);
+        reaction_limits_free(d->reactions);
         budget_free(d->budget);
-        chains_free(d->chains);
+        bot_loops_free(d->loops);
         buf_release(&d->reason);
         buf_release(&d->notice);
         buf_release(&d->session);
@@ -91,9 +91,10 @@ void dispatch_free(struct dispatch *d)
         free(d);
 }
 
-static int64_t current_person(void *desk, int64_t person)
+static int64_t current_person(void *policy, int64_t person)
 {
-        return desk ? persons_current(((struct desk *)desk)->persons, person) : person;
+        return policy ? persons_current(((struct runtime_policy *)policy)->persons, person)
+                      : person;
 }
 
 /*
@@ -105,11 +106,11 @@ static void renew(void *dispatch)
         struct dispatch *d = dispatch;
 
         for (size_t i = 0; i < d->adapter_count; i++)
-                access_resolve(d->adapters[i].access, current_person, d->desk);
+                access_resolve(d->adapters[i].access, current_person, d->policy);
         free(d->rules);
-        d->rules = stored_rules_merge(d->desk ? d->desk->rules : NULL, d->file_rules,
+        d->rules = stored_rules_merge(d->policy ? d->policy->rules : NULL, d->file_rules,
                                       d->file_rule_count, &d->rule_count);
-        choose_index(d);
+        rule_select_index(d);
 }
 
 void dispatch_set_clock(struct dispatch *d, int64_t now_ms)
@@ -122,11 +123,11 @@ int64_t dispatch_now(const struct dispatch *d)
         return d->clock_ms > 0 ? d->clock_ms : clock_wall_ms();
 }
 
-void dispatch_set_desk(struct dispatch *d, struct desk *desk)
+void dispatch_set_policy(struct dispatch *d, struct runtime_policy *policy)
 {
-        d->desk = desk;
-        if (desk)
-                desk_watch(desk, renew, d);
+        d->policy = policy;
+        if (policy)
+                runtime_policy_watch(policy, renew, d);
         renew(d);
 }
 
@@ -136,9 +137,9 @@ const struct rule *dispatch_file_rules(const struct dispatch *d, size_t *count)
         return d->file_rules;
 }
 
-struct desk *dispatch_desk(const struct dispatch *d)
+struct runtime_policy *dispatch_policy(const struct dispatch *d)
 {
-        return d->desk;
+        return d->policy;
 }
 
 static int64_t longest_window(const struct dispatch *d)
@@ -170,7 +171,7 @@ void dispatch_set(struct dispatch *d, struct dispatch_adapter *adapters, size_t 
         for (size_t i = 0; i < adapter_count; i++)
                 map_put(&d->by_name, adapters[i].name, &adapters[i]);
         renew(d);
-        windows_set_longest(d->windows, longest_window(d));
+        chat_sessions_set_longest(d->sessions, longest_window(d));
 }
 
 bool dispatch_describe(const struct dispatch *d, const char *adapter, struct buf *out)
@@ -215,7 +216,7 @@ void matter_init(struct matter *m, struct dispatch *d, const struct incoming *in
         buf_clear(&d->notice);
         d->guard = NULL;
         situation_init(&m->situation, in);
-        m->situation.persons = m->d->desk ? m->d->desk->persons : NULL;
+        m->situation.persons = m->d->policy ? m->d->policy->persons : NULL;
         m->situation.platform = m->adapter ? m->adapter->platform : NULL;
         conversation_look(m);
 }
@@ -283,7 +284,7 @@ void dispatch_decide(void *dispatch, const struct incoming *in, struct decision 
         *out = (struct decision){ 0 };
         matter_init(&m, dispatch, in, out);
         if (is_said_by_a_person(in))
-                chains_break(m.d->chains, in);
+                bot_loop_break(m.d->loops, in);
         out->trigger = matter_pass(&m, dispatch_guards);
         if (m.command)
                 command_carry_out(&m);
@@ -293,19 +294,19 @@ void dispatch_decide(void *dispatch, const struct incoming *in, struct decision 
 /* A turn is about to be placed, or a message to join one that waits: what counts them is told. */
 static void note_placed(struct matter *m)
 {
-        struct limits_who who = guard_who(m->in);
+        struct rate_key who = guard_rate_key(m->in);
 
         if (!m->out->joins) {
-                limits_count(m->d->limits, &who, guard_rate(m->adapter, m->rule), m->now_ms);
+                rate_limit_count(m->d->rates, &who, guard_rate(m->adapter, m->rule), m->now_ms);
                 budget_begin(m->d->budget,
                              &(struct budget_turn){ m->in->trace, m->in->adapter, m->out->rule,
                                                     m->out->agent },
                              m->now_ms);
         }
         if (m->in->sender_is_bot)
-                chains_add(m->d->chains, m->in, m->now_ms);
-        if (reactions_concern(m->in))
-                reactions_count(m->d->reactions, m->in, m->now_ms);
+                bot_loop_count(m->d->loops, m->in, m->now_ms);
+        if (reaction_limit_applies(m->in))
+                reaction_limit_count(m->d->reactions, m->in, m->now_ms);
         conversation_placed(m);
 }
 

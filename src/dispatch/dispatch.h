@@ -103,8 +103,8 @@ int dispatch_restore(struct dispatch *d, struct store *s, struct error *err);
  * What people change while we run, from now on looked at for every decision. Outlives the dispatch;
  * NULL: nothing of that.
  */
-void dispatch_set_desk(struct dispatch *d, struct desk *desk);
-struct desk *dispatch_desk(const struct dispatch *d);
+void dispatch_set_policy(struct dispatch *d, struct runtime_policy *policy);
+struct runtime_policy *dispatch_policy(const struct dispatch *d);
 /* The rules of the configuration, borrowed until the next dispatch_set. */
 const struct rule *dispatch_file_rules(const struct dispatch *d, size_t *count);
 /*

@@ -14,10 +14,10 @@
 #include "dispatch/rules/rules.h"
 #include "dispatch/sessions/chat_sessions.h"
 
-#define PEOPLE_MAX  20000 /* whose turns are counted at the same time */
-#define WINDOWS_MAX 20000 /* conversations that are open at the same time */
-#define REACTED_MAX 20000 /* messages whose reactions are remembered */
-#define CHAINS_MAX  1000  /* channels in which bots talk with each other at the same time */
+#define PEOPLE_MAX   20000 /* whose turns are counted at the same time */
+#define SESSIONS_MAX 20000 /* conversations that are open at the same time */
+#define REACTED_MAX  20000 /* messages whose reactions are remembered */
+#define LOOPS_MAX    1000  /* channels in which bots talk with each other at the same time */
 
 struct dispatch {
         struct dispatch_adapter *adapters;
@@ -30,13 +30,13 @@ struct dispatch {
         size_t rule_count;
         struct map rules_by_name; /* → struct rule: the first of that name */
         char *only_agent;
-        struct limits *limits;
-        struct windows *windows;
-        struct reactions *reactions;
+        struct rate_limits *rates;
+        struct chat_sessions *sessions;
+        struct reaction_limits *reactions;
         struct budget *budget;
-        struct chains *chains;
+        struct bot_loops *loops;
         int64_t clock_ms;                   /* 0: the real one */
-        struct desk *desk;                  /* may be NULL */
+        struct runtime_policy *policy;      /* may be NULL */
         struct buf reason, notice, session; /* of the last decision */
         /* of the matter at hand; "" where there are no conversations */
         struct buf place;
@@ -89,7 +89,7 @@ const struct rule *dispatch_rule(const struct dispatch *d, const char *name);
 
 /* guards.c */
 struct turn_rate guard_rate(const struct dispatch_adapter *a, const struct rule *r);
-struct limits_who guard_who(const struct incoming *in);
+struct rate_key guard_rate_key(const struct incoming *in);
 
 /* conversation.c */
 void conversation_look(struct matter *m);   /* does it go on with one? */
@@ -101,13 +101,13 @@ bool command_is_heard(struct matter *m);  /* false: the sender gave too many. Co
 void command_carry_out(struct matter *m); /* after everything has been decided */
 
 /* choose.c */
-bool choose_passes(struct matter *m);
-const char *choose_agent(const struct matter *m); /* who answers; NULL: nobody is named */
+bool rule_select_passes(struct matter *m);
+const char *rule_select_agent(const struct matter *m); /* who answers; NULL: nobody is named */
 bool age_passes(struct matter *m);
 /*
  * Which rules can concern an adapter, so that not all are asked for each event. After the rules or
  * adapters changed.
  */
-void choose_index(struct dispatch *d);
+void rule_select_index(struct dispatch *d);
 
 #endif

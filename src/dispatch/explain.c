@@ -59,7 +59,8 @@ static void explain_access(const struct dispatch *d, const struct incoming *in, 
         bool allowed;
 
         buf_init(&why, 0);
-        allowed = a && judge_sender(d->desk, a, in, dispatch_now(d), &why).outcome == JUDGED_IN;
+        allowed = a && access_check_sender(d->policy, a, in, dispatch_now(d), &why).outcome ==
+                               ACCESS_ALLOWED;
         jsonw_open_member(json, "access", '{');
         jsonw_bool(json, "allowed", allowed);
         jsonw_str(json, "why",
@@ -74,7 +75,7 @@ static void explain_rate(const struct dispatch *d, const struct incoming *in,
                          const struct decision *decision, struct buf *json)
 {
         struct turn_rate rate = { decision->turns, decision->turns_seconds };
-        struct limits_who who = guard_who(in);
+        struct rate_key who = guard_rate_key(in);
 
         if (rate.turns <= 0) {
                 jsonw_null(json, "rateLimit");
@@ -83,7 +84,7 @@ static void explain_rate(const struct dispatch *d, const struct incoming *in,
         jsonw_open_member(json, "rateLimit", '{');
         jsonw_int(json, "turns", rate.turns);
         jsonw_int(json, "seconds", rate.seconds);
-        jsonw_int(json, "waitMs", limits_wait_ms(d->limits, &who, rate, dispatch_now(d)));
+        jsonw_int(json, "waitMs", rate_limit_wait_ms(d->rates, &who, rate, dispatch_now(d)));
         jsonw_close(json, '}');
 }
 

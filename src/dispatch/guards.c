@@ -47,24 +47,25 @@ bool has_content(struct matter *m)
  */
 static bool may_pair(const struct matter *m)
 {
-        return m->d->desk && !m->dry && m->adapter->access && access_pairs(m->adapter->access) &&
+        return m->d->policy && !m->dry && m->adapter->access && access_pairs(m->adapter->access) &&
                m->in->chat == CHAT_DM && !m->in->sender_is_bot && m->in->sender_id &&
                strcmp(event_type(m->in), EVENT_MESSAGE_RECEIVED) == 0;
 }
 
 bool may_talk(struct matter *m)
 {
-        struct judgement j = judge_sender(m->d->desk, m->adapter, m->in, m->now_ms, &m->d->reason);
-        struct limits_who who = guard_who(m->in);
+        struct access_verdict j =
+                access_check_sender(m->d->policy, m->adapter, m->in, m->now_ms, &m->d->reason);
+        struct rate_key who = guard_rate_key(m->in);
 
-        if (j.outcome == JUDGED_IN)
+        if (j.outcome == ACCESS_ALLOWED)
                 return true;
         if (j.message && !m->dry && m->in->chat == CHAT_DM && !m->in->sender_is_bot &&
-            limits_tell_once(m->d->limits, &who, (struct turn_rate){ 1, BLOCK_NOTICE_SECONDS },
-                             m->now_ms))
+            rate_limit_claim_notice(m->d->rates, &who,
+                                    (struct turn_rate){ 1, BLOCK_NOTICE_SECONDS }, m->now_ms))
                 matter_notice(m, "%s", j.message);
-        if (j.outcome == JUDGED_STRANGER && may_pair(m))
-                pairing_offer(m->d->desk->pairing, m->adapter->platform, m->in, m->out,
+        if (j.outcome == ACCESS_STRANGER && may_pair(m))
+                pairing_offer(m->d->policy->pairing, m->adapter->platform, m->in, m->out,
                               (struct pairing_words){ &m->d->notice, &m->d->reason });
         return false;
 }
@@ -75,18 +76,19 @@ bool may_talk(struct matter *m)
  */
 bool is_noted(struct matter *m)
 {
-        if (m->d->desk && !m->dry && !m->adapter->trusted && !m->in->sender_is_bot &&
+        if (m->d->policy && !m->dry && !m->adapter->trusted && !m->in->sender_is_bot &&
             m->in->sender_id)
-                persons_note(m->d->desk->persons, m->adapter->platform, m->in, m->now_ms, m->out);
+                persons_record(m->d->policy->persons, m->adapter->platform, m->in, m->now_ms,
+                               m->out);
         return true;
 }
 
 /* A person has taken over: the agent is not asked, but it remembers what was said. */
 bool is_not_paused(struct matter *m)
 {
-        const struct handover *handover = m->d->desk ? m->d->desk->handover : NULL;
-        struct handover_place here = { m->in->adapter, m->in->channel, m->in->thread };
-        const struct handover_pause *p = handover ? handover_find(handover, &here) : NULL;
+        const struct handovers *handover = m->d->policy ? m->d->policy->handover : NULL;
+        struct chat_key here = { m->in->adapter, m->in->channel, m->in->thread };
+        const struct handover *p = handover ? handover_find(handover, &here) : NULL;
         char since[CLOCK_ISO_SIZE];
 
         if (!p)
@@ -100,7 +102,7 @@ bool is_not_paused(struct matter *m)
 /* Hops are counted by the message, or by who spoke here. */
 bool is_no_loop(struct matter *m)
 {
-        int in_a_row = m->in->sender_is_bot ? chains_length(m->d->chains, m->in, m->now_ms) : 0;
+        int in_a_row = m->in->sender_is_bot ? bot_loop_length(m->d->loops, m->in, m->now_ms) : 0;
 
         if (m->in->hops > m->adapter->max_hops)
                 return matter_refuse(
@@ -140,24 +142,25 @@ struct turn_rate guard_rate(const struct dispatch_adapter *a, const struct rule 
         return rate;
 }
 
-struct limits_who guard_who(const struct incoming *in)
+struct rate_key guard_rate_key(const struct incoming *in)
 {
-        return (struct limits_who){ .adapter = in->adapter,
-                                    .channel = in->channel,
-                                    .sender = in->sender_id };
+        return (struct rate_key){ .adapter = in->adapter,
+                                  .channel = in->channel,
+                                  .sender = in->sender_id };
 }
 
 /* Turns are counted, not messages: who adds to a turn that waits is never too fast. */
 bool is_not_too_fast(struct matter *m)
 {
         struct turn_rate rate = guard_rate(m->adapter, m->rule);
-        struct limits_who who = guard_who(m->in);
-        int64_t wait_ms = m->out->joins ? 0 : limits_wait_ms(m->d->limits, &who, rate, m->now_ms);
+        struct rate_key who = guard_rate_key(m->in);
+        int64_t wait_ms =
+                m->out->joins ? 0 : rate_limit_wait_ms(m->d->rates, &who, rate, m->now_ms);
         long long turns = rate.turns, seconds = rate.seconds, wait = (wait_ms + 999) / 1000;
 
         if (wait_ms == 0 || m->dry) /* a dry run tells the rate apart */
                 return true;
-        if (may_tell(m) && limits_tell_once(m->d->limits, &who, rate, m->now_ms))
+        if (may_tell(m) && rate_limit_claim_notice(m->d->rates, &who, rate, m->now_ms))
                 matter_notice(
                         m,
                         "Too many messages: %lld answers within %lld seconds are what I can give "
@@ -174,9 +177,9 @@ bool is_not_too_fast(struct matter *m)
 
 bool is_no_repetition(struct matter *m)
 {
-        if (!reactions_concern(m->in))
+        if (!reaction_limit_applies(m->in))
                 return true;
-        switch (reactions_ask(m->d->reactions, m->in, m->now_ms)) {
+        switch (reaction_limit_check(m->d->reactions, m->in, m->now_ms)) {
         case REACTION_NEW:
                 return true;
         case REACTION_REPEATED:
@@ -186,7 +189,7 @@ bool is_no_repetition(struct matter *m)
                 return matter_refuse(
                         m,
                         "reactions on this message have triggered %d times, more are not allowed",
-                        REACTIONS_PER_MESSAGE);
+                        REACTION_LIMIT_PER_MESSAGE);
         }
         return true;
 }
@@ -201,11 +204,11 @@ static bool refuse_cost(struct matter *m, const char *what, const char *name, st
                         int64_t limit)
 {
         bool spent = sum.spent >= limit;
-        struct limits_who here = { m->in->adapter, m->in->channel, NULL,
-                                   spent ? "budget" : "expected" };
+        struct rate_key here = { m->in->adapter, m->in->channel, NULL,
+                                 spent ? "budget" : "expected" };
         struct turn_rate often = { 1, spent ? 86400 : 300 };
 
-        if (may_tell(m) && limits_tell_once(m->d->limits, &here, often, m->now_ms))
+        if (may_tell(m) && rate_limit_claim_notice(m->d->rates, &here, often, m->now_ms))
                 matter_notice(
                         m,
                         spent ? "I have used up what I may spend today. Please come back after midnight "

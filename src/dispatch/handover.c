@@ -11,18 +11,18 @@
 #define BREAK "\x1f" /* between the parts of a key; no platform has it in an id */
 
 struct entry {
-        struct handover_pause pause; /* its strings are this struct's own */
+        struct handover pause; /* its strings are this struct's own */
         char *key;
 };
 
-struct handover {
+struct handovers {
         struct store *store;
         struct map entries; /* key → struct entry */
 };
 
 /* A change on its way to the disk. */
 struct change {
-        struct handover *handover;
+        struct handovers *handover;
         struct entry *entry; /* NULL: resumed */
         char *key;
         bool found; /* result: there was a pause to end */
@@ -35,19 +35,18 @@ static char *key_of(const char *adapter, const char *channel, const char *thread
         return mem_printf("%s" BREAK "%s" BREAK "%s", adapter, channel, thread ? thread : "");
 }
 
-static struct entry *entry_new(const struct handover_pause *p)
+static struct entry *entry_new(const struct handover *p)
 {
         struct entry *e = mem_zalloc(sizeof(*e));
 
-        e->pause = (struct handover_pause){
-                .place = { mem_strdup(p->place.adapter), mem_strdup(p->place.channel),
-                           mem_strdup(p->place.thread) },
-                .by = mem_strdup(p->by),
-                .reason = mem_strdup(p->reason),
-                .since_ms = p->since_ms > 0 ? p->since_ms : clock_wall_ms(),
-                .until_ms = p->until_ms
-        };
-        e->key = key_of(p->place.adapter, p->place.channel, p->place.thread);
+        e->pause = (struct handover){ .chat = { mem_strdup(p->chat.adapter),
+                                                mem_strdup(p->chat.channel),
+                                                mem_strdup(p->chat.thread) },
+                                      .by = mem_strdup(p->by),
+                                      .reason = mem_strdup(p->reason),
+                                      .since_ms = p->since_ms > 0 ? p->since_ms : clock_wall_ms(),
+                                      .until_ms = p->until_ms };
+        e->key = key_of(p->chat.adapter, p->chat.channel, p->chat.thread);
         return e;
 }
 
@@ -55,9 +54,9 @@ static void entry_free(struct entry *e)
 {
         if (!e)
                 return;
-        free((char *)e->pause.place.adapter);
-        free((char *)e->pause.place.channel);
-        free((char *)e->pause.place.thread);
+        free((char *)e->pause.chat.adapter);
+        free((char *)e->pause.chat.channel);
+        free((char *)e->pause.chat.thread);
         free((char *)e->pause.by);
         free((char *)e->pause.reason);
         free(e->key);
@@ -65,12 +64,12 @@ static void entry_free(struct entry *e)
 }
 
 /* Takes e over. */
-static void remember(struct handover *h, struct entry *e)
+static void remember(struct handovers *h, struct entry *e)
 {
         entry_free(map_put(&h->entries, e->key, e));
 }
 
-static void forget(struct handover *h, const char *key)
+static void forget(struct handovers *h, const char *key)
 {
         entry_free(map_remove(&h->entries, key));
 }
@@ -81,7 +80,7 @@ static bool holds(const struct entry *e, int64_t now_ms)
 }
 
 /* What ended by itself is dropped when somebody makes a change. */
-static void sweep(struct handover *h)
+static void sweep(struct handovers *h)
 {
         int64_t now_ms = clock_wall_ms();
         const char *key;
@@ -95,7 +94,7 @@ static void sweep(struct handover *h)
 
 /* ---- asking ---- */
 
-static const struct entry *find_key(const struct handover *h, const char *adapter,
+static const struct entry *find_key(const struct handovers *h, const char *adapter,
                                     const char *channel, const char *thread)
 {
         char *key = key_of(adapter, channel, thread);
@@ -105,30 +104,29 @@ static const struct entry *find_key(const struct handover *h, const char *adapte
         return holds(e, clock_wall_ms()) ? e : NULL;
 }
 
-const struct handover_pause *handover_find(const struct handover *h,
-                                           const struct handover_place *place)
+const struct handover *handover_find(const struct handovers *h, const struct chat_key *chat)
 {
         const struct entry *e;
 
-        if (h->entries.count == 0 || !place->adapter || !place->channel)
+        if (h->entries.count == 0 || !chat->adapter || !chat->channel)
                 return NULL;
-        e = find_key(h, place->adapter, place->channel, NULL);
-        if (!e && place->thread)
-                e = find_key(h, place->adapter, place->channel, place->thread);
+        e = find_key(h, chat->adapter, chat->channel, NULL);
+        if (!e && chat->thread)
+                e = find_key(h, chat->adapter, chat->channel, chat->thread);
         return e ? &e->pause : NULL;
 }
 
 static int by_age(const void *a, const void *b)
 {
-        const struct handover_pause *x = *(const struct handover_pause *const *)a;
-        const struct handover_pause *y = *(const struct handover_pause *const *)b;
+        const struct handover *x = *(const struct handover *const *)a;
+        const struct handover *y = *(const struct handover *const *)b;
 
         return x->since_ms < y->since_ms ? -1 : x->since_ms > y->since_ms;
 }
 
-const struct handover_pause **handover_list(const struct handover *h, size_t *count)
+const struct handover **handover_list(const struct handovers *h, size_t *count)
 {
-        const struct handover_pause **all = mem_array(h->entries.count + 1, sizeof(*all));
+        const struct handover **all = mem_array(h->entries.count + 1, sizeof(*all));
         int64_t now_ms = clock_wall_ms();
         const char *key;
         void *value;
@@ -144,7 +142,7 @@ const struct handover_pause **handover_list(const struct handover *h, size_t *co
 
 /* ---- changing ---- */
 
-static struct change *change_new(struct handover *h, struct entry *e, const char *key)
+static struct change *change_new(struct handovers *h, struct entry *e, const char *key)
 {
         struct change *c = mem_zalloc(sizeof(*c));
 
@@ -161,7 +159,7 @@ static void change_free(struct change *c)
         free(c);
 }
 
-static int write_pause(struct store_tx *tx, const struct handover_pause *p, const char *key,
+static int write_pause(struct store_tx *tx, const struct handover *p, const char *key,
                        struct error *err)
 {
         struct store_stmt *s = store_prepare(
@@ -171,9 +169,9 @@ static int write_pause(struct store_tx *tx, const struct handover_pause *p, cons
                 " by_whom = ?5, reason = ?6, since_ms = ?7, until_ms = ?8");
 
         store_bind_text(s, 1, key);
-        store_bind_text(s, 2, p->place.adapter);
-        store_bind_text(s, 3, p->place.channel);
-        store_bind_text(s, 4, p->place.thread);
+        store_bind_text(s, 2, p->chat.adapter);
+        store_bind_text(s, 3, p->chat.channel);
+        store_bind_text(s, 4, p->chat.thread);
         store_bind_text(s, 5, p->by);
         store_bind_text(s, 6, p->reason);
         store_bind_int(s, 7, p->since_ms);
@@ -237,7 +235,7 @@ static int refuse(struct store_tx *tx, void *arg, struct error *err)
                          HANDOVER_MAX);
 }
 
-static bool has_room(struct handover *h, const char *key)
+static bool has_room(struct handovers *h, const char *key)
 {
         if (map_get(&h->entries, key))
                 return true;
@@ -253,18 +251,17 @@ static void submit(struct change *c, store_fn *fn, store_done_fn *done, void *ar
         store_write(c->handover->store, fn, on_changed, c);
 }
 
-void handover_pause(struct handover *h, const struct handover_pause *p, store_done_fn *done,
-                    void *arg)
+void handover_pause(struct handovers *h, const struct handover *p, store_done_fn *done, void *arg)
 {
         struct entry *e = entry_new(p);
 
         submit(change_new(h, e, e->key), has_room(h, e->key) ? write_change : refuse, done, arg);
 }
 
-void handover_resume(struct handover *h, const struct handover_place *place, store_done_fn *done,
+void handover_resume(struct handovers *h, const struct chat_key *chat, store_done_fn *done,
                      void *arg)
 {
-        char *key = key_of(place->adapter, place->channel, place->thread);
+        char *key = key_of(chat->adapter, chat->channel, chat->thread);
 
         submit(change_new(h, NULL, key), write_change, done, arg);
         free(key);
@@ -283,10 +280,10 @@ static void on_decided(void *arg)
 
 static void write_with(struct change *c, struct decision *out)
 {
-        also_add(out, (struct road_also){ .fn = write_change, .done = on_decided, .arg = c });
+        tx_extra_add(out, (struct road_also){ .fn = write_change, .done = on_decided, .arg = c });
 }
 
-bool handover_pause_with(struct handover *h, const struct handover_pause *p, struct decision *out)
+bool handover_pause_with(struct handovers *h, const struct handover *p, struct decision *out)
 {
         struct entry *e = entry_new(p);
 
@@ -299,10 +296,9 @@ bool handover_pause_with(struct handover *h, const struct handover_pause *p, str
         return true;
 }
 
-bool handover_resume_with(struct handover *h, const struct handover_place *place,
-                          struct decision *out)
+bool handover_resume_with(struct handovers *h, const struct chat_key *chat, struct decision *out)
 {
-        char *key = key_of(place->adapter, place->channel, place->thread);
+        char *key = key_of(chat->adapter, chat->channel, chat->thread);
         bool paused = holds(map_get(&h->entries, key), clock_wall_ms());
 
         if (paused) {
@@ -317,7 +313,7 @@ bool handover_resume_with(struct handover *h, const struct handover_place *place
 
 static int read_pauses(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct handover *h = arg;
+        struct handovers *h = arg;
         struct store_stmt *s = store_prepare(
                 tx,
                 "SELECT adapter, channel, thread, by_whom, reason, since_ms, until_ms FROM handovers"
@@ -326,21 +322,21 @@ static int read_pauses(struct store_tx *tx, void *arg, struct error *err)
 
         store_bind_int(s, 1, clock_wall_ms());
         while ((rc = store_step(s, err)) == 1) {
-                struct handover_pause p = { .place = { store_col_text(s, 0), store_col_text(s, 1),
-                                                       store_col_text(s, 2) },
-                                            .by = store_col_text(s, 3),
-                                            .reason = store_col_text(s, 4),
-                                            .since_ms = store_col_int(s, 5),
-                                            .until_ms = store_col_int(s, 6) };
+                struct handover p = { .chat = { store_col_text(s, 0), store_col_text(s, 1),
+                                                store_col_text(s, 2) },
+                                      .by = store_col_text(s, 3),
+                                      .reason = store_col_text(s, 4),
+                                      .since_ms = store_col_int(s, 5),
+                                      .until_ms = store_col_int(s, 6) };
 
                 remember(h, entry_new(&p));
         }
         return rc;
 }
 
-struct handover *handover_open(struct store *s, struct error *err)
+struct handovers *handover_open(struct store *s, struct error *err)
 {
-        struct handover *h = mem_zalloc(sizeof(*h));
+        struct handovers *h = mem_zalloc(sizeof(*h));
 
         h->store = s;
         map_init(&h->entries);
@@ -350,7 +346,7 @@ struct handover *handover_open(struct store *s, struct error *err)
         return NULL;
 }
 
-void handover_free(struct handover *h)
+void handover_free(struct handovers *h)
 {
         const char *key;
         void *value;

@@ -19,19 +19,15 @@
 
 #include "base/error.h"
 #include "road/road.h"
+#include "rows/chat_key.h"
 #include "store/store.h"
 
-struct handover;
+struct handovers;
 
 #define HANDOVER_MAX 10000 /* chats that can be paused at the same time */
 
-/* Which chat. thread NULL: the whole channel. */
-struct handover_place {
-        const char *adapter, *channel, *thread;
-};
-
-struct handover_pause {
-        struct handover_place place;
+struct handover {
+        struct chat_key chat;
         const char *by, *reason;    /* for people; may be NULL */
         int64_t since_ms, until_ms; /* wall clock; since 0: now; until 0: until it is resumed */
 };
@@ -40,34 +36,31 @@ struct handover_pause {
  * Reads the pauses; blocks. The store outlives it; completions of the store may still need it: free
  * it after the store is closed.
  */
-struct handover *handover_open(struct store *s, struct error *err);
-void handover_free(struct handover *h);
+struct handovers *handover_open(struct store *s, struct error *err);
+void handover_free(struct handovers *h);
 
 /* The pause that holds there now, borrowed until the next change; NULL: none. */
-const struct handover_pause *handover_find(const struct handover *h,
-                                           const struct handover_place *place);
+const struct handover *handover_find(const struct handovers *h, const struct chat_key *chat);
 /*
  * All that hold, oldest first: an array of *count, yours to free; its elements are borrowed until
  * the next change.
  */
-const struct handover_pause **handover_list(const struct handover *h, size_t *count);
+const struct handover **handover_list(const struct handovers *h, size_t *count);
 
 /*
  * Pauses, or changes the pause that is there. ERR_LIMIT beyond HANDOVER_MAX. Copies what it needs;
  * done is called later, on the loop.
  */
-void handover_pause(struct handover *h, const struct handover_pause *p, store_done_fn *done,
-                    void *arg);
-/* ERR_MISSING when exactly this place is not paused. */
-void handover_resume(struct handover *h, const struct handover_place *place, store_done_fn *done,
+void handover_pause(struct handovers *h, const struct handover *p, store_done_fn *done, void *arg);
+/* ERR_MISSING when exactly this chat is not paused. */
+void handover_resume(struct handovers *h, const struct chat_key *chat, store_done_fn *done,
                      void *arg);
 
 /*
  * The same for a decision: it is written with it (out->also). Returns false when nothing is to be
  * changed: there are too many, or it was not paused.
  */
-bool handover_pause_with(struct handover *h, const struct handover_pause *p, struct decision *out);
-bool handover_resume_with(struct handover *h, const struct handover_place *place,
-                          struct decision *out);
+bool handover_pause_with(struct handovers *h, const struct handover *p, struct decision *out);
+bool handover_resume_with(struct handovers *h, const struct chat_key *chat, struct decision *out);
 
 #endif

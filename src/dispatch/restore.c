@@ -59,13 +59,13 @@ static void count_past(struct past *p)
         for (size_t i = p->count; i > 0; i--) {
                 const struct past_turn *t = &p->items[i - 1];
                 const struct dispatch_adapter *a = map_get(&p->dispatch->by_name, t->adapter);
-                struct limits_who who = { t->adapter, t->channel, t->sender };
+                struct rate_key who = { t->adapter, t->channel, t->sender };
                 char *key = mem_printf("%lld", (long long)t->turn);
 
                 if (a && !map_put(&seen, key, p))
-                        limits_count(p->dispatch->limits, &who,
-                                     guard_rate(a, dispatch_rule(p->dispatch, t->rule)),
-                                     t->time_ms);
+                        rate_limit_count(p->dispatch->rates, &who,
+                                         guard_rate(a, dispatch_rule(p->dispatch, t->rule)),
+                                         t->time_ms);
                 free(key);
         }
         map_release(&seen);
@@ -104,8 +104,8 @@ int dispatch_restore(struct dispatch *d, struct store *s, struct error *err)
 {
         if (restore_rates(d, s, err) < 0)
                 return -1;
-        if (windows_restore(d->windows, s, dispatch_now(d), err) < 0 ||
-            reactions_restore(d->reactions, s, dispatch_now(d), err) < 0)
+        if (chat_session_restore(d->sessions, s, dispatch_now(d), err) < 0 ||
+            reaction_limit_restore(d->reactions, s, dispatch_now(d), err) < 0)
                 return -1;
         return budget_restore(d->budget, s, dispatch_now(d), err);
 }

@@ -11,60 +11,60 @@ static int64_t current(void *persons, int64_t person)
 
 static void on_rules(void *arg)
 {
-        struct desk *desk = arg;
+        struct runtime_policy *policy = arg;
 
-        if (desk->changed)
-                desk->changed(desk->changed_arg);
+        if (policy->changed)
+                policy->changed(policy->changed_arg);
 }
 
 /* Rules about a person are about whoever he is now. */
 static void on_persons(void *arg)
 {
-        access_rules_resolve(((struct desk *)arg)->access);
+        access_rules_resolve(((struct runtime_policy *)arg)->access);
         on_rules(arg);
 }
 
-void desk_watch(struct desk *desk, void (*changed)(void *arg), void *arg)
+void runtime_policy_watch(struct runtime_policy *policy, void (*changed)(void *arg), void *arg)
 {
-        desk->changed = changed;
-        desk->changed_arg = arg;
+        policy->changed = changed;
+        policy->changed_arg = arg;
 }
 
-struct desk *desk_open(struct store *s, struct bus *b, struct error *err)
+struct runtime_policy *runtime_policy_open(struct store *s, struct bus *b, struct error *err)
 {
-        struct desk *desk = mem_zalloc(sizeof(*desk));
+        struct runtime_policy *policy = mem_zalloc(sizeof(*policy));
 
-        desk->store = s;
-        desk->links = links_new();
-        if (!(desk->handover = handover_open(s, err)) ||
-            !(desk->rules = stored_rules_open(s, err)) ||
-            !(desk->access = access_rules_open(s, err)) ||
-            !(desk->pairing = pairing_open(s, desk->access, err)) ||
-            !(desk->persons = persons_open(s, b, err))) {
-                desk_free(desk);
+        policy->store = s;
+        policy->links = account_links_new();
+        if (!(policy->handover = handover_open(s, err)) ||
+            !(policy->rules = stored_rules_open(s, err)) ||
+            !(policy->access = access_rules_open(s, err)) ||
+            !(policy->pairing = pairing_open(s, policy->access, err)) ||
+            !(policy->persons = persons_open(s, b, err))) {
+                runtime_policy_free(policy);
                 return NULL;
         }
-        access_rules_set_persons(desk->access, current, desk->persons);
-        persons_watch(desk->persons, on_persons, desk);
-        stored_rules_watch(desk->rules, on_rules, desk);
-        return desk;
+        access_rules_set_persons(policy->access, current, policy->persons);
+        persons_watch(policy->persons, on_persons, policy);
+        stored_rules_watch(policy->rules, on_rules, policy);
+        return policy;
 }
 
-void desk_leave_bus(struct desk *desk)
+void runtime_policy_detach_bus(struct runtime_policy *policy)
 {
-        if (desk)
-                persons_leave_bus(desk->persons);
+        if (policy)
+                persons_detach_bus(policy->persons);
 }
 
-void desk_free(struct desk *desk)
+void runtime_policy_free(struct runtime_policy *policy)
 {
-        if (!desk)
+        if (!policy)
                 return;
-        handover_free(desk->handover);
-        stored_rules_free(desk->rules);
-        pairing_free(desk->pairing);
-        access_rules_free(desk->access);
-        persons_free(desk->persons);
-        links_free(desk->links);
-        free(desk);
+        handover_free(policy->handover);
+        stored_rules_free(policy->rules);
+        pairing_free(policy->pairing);
+        access_rules_free(policy->access);
+        persons_free(policy->persons);
+        account_links_free(policy->links);
+        free(policy);
 }

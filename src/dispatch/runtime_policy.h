@@ -17,14 +17,14 @@
 #include "dispatch/rules/stored_rules.h"
 #include "store/store.h"
 
-struct desk {
+struct runtime_policy {
         struct store *store;
-        struct handover *handover; /* NULL: nobody ever takes over (replay) */
+        struct handovers *handover; /* NULL: nobody ever takes over (replay) */
         struct stored_rules *rules;
         struct access_rules *access;
-        struct pairing *pairing;
+        struct pairings *pairing;
         struct persons *persons;
-        struct links *links;
+        struct account_links *links;
         void (*changed)(void *arg); /* may be NULL */
         void *changed_arg;
 };
@@ -33,12 +33,12 @@ struct desk {
  * Reads what is kept; blocks. A store that was opened only for reading, and no bus (NULL), will do
  * for whoever only asks.
  */
-struct desk *desk_open(struct store *s, struct bus *b, struct error *err);
+struct runtime_policy *runtime_policy_open(struct store *s, struct bus *b, struct error *err);
 /* Called after rules or persons changed. */
-void desk_watch(struct desk *desk, void (*changed)(void *arg), void *arg);
+void runtime_policy_watch(struct runtime_policy *policy, void (*changed)(void *arg), void *arg);
 /* The bus is about to close: what is committed from now on is told to nobody. NULL is fine. */
-void desk_leave_bus(struct desk *desk);
+void runtime_policy_detach_bus(struct runtime_policy *policy);
 /* After the store is closed: its completions may still come here. NULL is fine. */
-void desk_free(struct desk *desk);
+void runtime_policy_free(struct runtime_policy *policy);
 
 #endif

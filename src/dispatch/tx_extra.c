@@ -26,7 +26,7 @@ static void both_done(void *arg)
         free(b);
 }
 
-void also_add(struct decision *out, struct road_also also)
+void tx_extra_add(struct decision *out, struct road_also also)
 {
         struct both *b;
 

@@ -323,7 +323,7 @@ static void entries_that_would_never_match_are_refused(void **state)
                 struct buf why;
 
                 buf_init(&why, 0);
-                assert_int_equal(access_check(&lists, &key, &why), rows[i].key == NULL);
+                assert_int_equal(access_validate(&lists, &key, &why), rows[i].key == NULL);
                 if (rows[i].key) {
                         assert_string_equal(key, rows[i].key);
                         assert_string_equal(why.data, rows[i].why);

@@ -13,19 +13,19 @@
 
 static int setup(void **state)
 {
-        *state = desk_rig_new("none");
+        *state = policy_rig_new("none");
         return 0;
 }
 
 static int setup_open(void **state)
 {
-        *state = desk_rig_new("everyone");
+        *state = policy_rig_new("everyone");
         return 0;
 }
 
 static int teardown(void **state)
 {
-        desk_rig_free(*state);
+        policy_rig_free(*state);
         return 0;
 }
 
@@ -40,41 +40,41 @@ static void on_done(void *arg, int64_t id, const struct error *err)
         *(struct outcome *)arg = (struct outcome){ true, id, err ? err->kind : ERR_NONE };
 }
 
-static struct outcome put(struct desk_rig *g, struct access_rule r)
+static struct outcome put(struct policy_rig *g, struct access_rule r)
 {
         struct outcome o = { 0 };
 
-        access_rules_put(g->desk->access, &r, on_done, &o);
+        access_rules_put(g->policy->access, &r, on_done, &o);
         while (!o.done)
                 loop_step(g->loop, true);
         return o;
 }
 
-static enum error_kind forget(struct desk_rig *g, int64_t id)
+static enum error_kind forget(struct policy_rig *g, int64_t id)
 {
         struct outcome o = { 0 };
 
-        access_rules_delete(g->desk->access, id, on_done, &o);
+        access_rules_delete(g->policy->access, id, on_done, &o);
         while (!o.done)
                 loop_step(g->loop, true);
         return o.kind;
 }
 
-static bool let_in(struct desk_rig *g, const char *adapter, const char *sender)
+static bool let_in(struct policy_rig *g, const char *adapter, const char *sender)
 {
-        return desk_rig_dm(g, adapter, sender, "hello").trigger;
+        return policy_rig_dm(g, adapter, sender, "hello").trigger;
 }
 
 static void a_change_takes_effect_at_once_and_outlives_the_process(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
         int64_t id;
 
         assert_false(let_in(g, "tg", "7"));
         id = put(g, (struct access_rule){ .user = "7", .enabled = true }).id;
         assert_true(let_in(g, "tg", "7"));
         assert_false(let_in(g, "tg", "8"));
-        desk_rig_restart(g);
+        policy_rig_restart(g);
         assert_true(let_in(g, "tg", "7"));
         put(g, (struct access_rule){ .id = id, .user = "8", .enabled = true });
         assert_false(let_in(g, "tg", "7"));
@@ -88,26 +88,26 @@ static void a_change_takes_effect_at_once_and_outlives_the_process(void **state)
 
 static void a_rule_holds_for_its_adapter_platform_and_place(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
 
         put(g,
             (struct access_rule){ .user = "7", .adapter = "tg", .place = "dm", .enabled = true });
         assert_true(let_in(g, "tg", "7"));
         assert_false(let_in(g, "dc", "7"));
-        assert_false(desk_rig_group(g, "tg", "7", "hello").trigger);
+        assert_false(policy_rig_group(g, "tg", "7", "hello").trigger);
         put(g, (struct access_rule){ .user = "discord:1*", .enabled = true });
         assert_true(let_in(g, "dc", "123"));
-        assert_true(desk_rig_group(g, "dc", "123", "hello").trigger);
+        assert_true(policy_rig_group(g, "dc", "123", "hello").trigger);
         assert_false(let_in(g, "dc", "21"));
         assert_false(let_in(g, "tg", "123"));
         put(g, (struct access_rule){ .user = "9", .place = "group", .enabled = true });
         assert_false(let_in(g, "tg", "9"));
-        assert_true(desk_rig_group(g, "tg", "9", "hello").trigger);
+        assert_true(policy_rig_group(g, "tg", "9", "hello").trigger);
 }
 
 static void a_deny_wins_over_every_allow(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
         struct decision out;
         int64_t id;
 
@@ -117,7 +117,7 @@ static void a_deny_wins_over_every_allow(void **state)
                  (struct access_rule){
                          .user = "telegram:*", .deny = true, .reason = "spam", .enabled = true })
                      .id;
-        out = desk_rig_dm(g, "tg", "7", "hello");
+        out = policy_rig_dm(g, "tg", "7", "hello");
         assert_false(out.trigger);
         assert_string_equal(out.reason, "access rule 'acr-2' keeps 'telegram:*' out: spam");
         assert_null(out.notice);
@@ -128,7 +128,7 @@ static void a_deny_wins_over_every_allow(void **state)
 
 static void an_expired_rule_counts_no_more(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
         int64_t now = clock_wall_ms();
 
         put(g, (struct access_rule){ .user = "7", .expires_ms = now - 1, .enabled = true });
@@ -139,21 +139,21 @@ static void an_expired_rule_counts_no_more(void **state)
 
 static void whoever_is_kept_out_is_told_once_and_never_in_a_group(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
 
         put(g, (struct access_rule){ .user = "7",
                                      .deny = true,
                                      .message = "Please write to the office.",
                                      .enabled = true });
-        assert_null(desk_rig_group(g, "tg", "7", "hello").notice);
-        assert_string_equal(desk_rig_dm(g, "tg", "7", "hello").notice,
+        assert_null(policy_rig_group(g, "tg", "7", "hello").notice);
+        assert_string_equal(policy_rig_dm(g, "tg", "7", "hello").notice,
                             "Please write to the office.");
-        assert_null(desk_rig_dm(g, "tg", "7", "hello").notice);
+        assert_null(policy_rig_dm(g, "tg", "7", "hello").notice);
 }
 
 static void half_a_rule_is_refused(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
 
         assert_int_equal(put(g, (struct access_rule){ .enabled = true }).kind, ERR_INVALID);
         assert_int_equal(put(g, (struct access_rule){ .user = "7", .person = 3 }).kind,
@@ -163,7 +163,7 @@ static void half_a_rule_is_refused(void **state)
                          ERR_INVALID);
         assert_int_equal(put(g, (struct access_rule){ .user = "7", .message = "hi" }).kind,
                          ERR_INVALID);
-        assert_int_equal(access_rules_count(g->desk->access), 0);
+        assert_int_equal(access_rules_count(g->policy->access), 0);
 }
 
 int main(void)

@@ -413,41 +413,41 @@ static void a_turn_that_was_running_at_the_restart_keeps_its_conversation_open(v
 
 static void the_quietest_conversation_is_forgotten_when_there_are_too_many(void **state)
 {
-        struct windows *w = windows_new(3);
+        struct chat_sessions *w = chat_sessions_new(3);
 
         (void)state;
-        windows_set_longest(w, 900);
-        windows_said(w, "p1", "s1", false, NOON);
-        windows_said(w, "p2", "s2", false, NOON + 1);
-        windows_said(w, "p3", "s3", false, NOON + 2);
-        windows_said(w, "p1", "s1", false, NOON + 3);
-        windows_said(w, "p4", "s4", false, NOON + 4);
-        assert_int_equal(windows_count(w), 3);
-        assert_null(windows_find(w, "p2", 900, NOON + 5));
-        assert_string_equal(windows_find(w, "p1", 900, NOON + 5), "s1");
+        chat_sessions_set_longest(w, 900);
+        chat_session_touch(w, "p1", "s1", false, NOON);
+        chat_session_touch(w, "p2", "s2", false, NOON + 1);
+        chat_session_touch(w, "p3", "s3", false, NOON + 2);
+        chat_session_touch(w, "p1", "s1", false, NOON + 3);
+        chat_session_touch(w, "p4", "s4", false, NOON + 4);
+        assert_int_equal(chat_sessions_count(w), 3);
+        assert_null(chat_session_find(w, "p2", 900, NOON + 5));
+        assert_string_equal(chat_session_find(w, "p1", 900, NOON + 5), "s1");
         /* what is over makes room before anybody else does */
-        windows_said(w, "p5", "s5", false, NOON + 1000 * SECONDS);
-        assert_int_equal(windows_count(w), 1);
-        windows_free(w);
+        chat_session_touch(w, "p5", "s5", false, NOON + 1000 * SECONDS);
+        assert_int_equal(chat_sessions_count(w), 1);
+        chat_sessions_free(w);
 }
 
 static void a_session_has_few_places_and_a_place_one_session(void **state)
 {
-        struct windows *w = windows_new(10);
+        struct chat_sessions *w = chat_sessions_new(10);
         char place[16];
 
         (void)state;
-        windows_set_longest(w, 900);
+        chat_sessions_set_longest(w, 900);
         for (int i = 0; i < 40; i++) {
                 snprintf(place, sizeof(place), "t%d", i);
-                windows_said(w, place, "s", false, NOON);
+                chat_session_touch(w, place, "s", false, NOON);
         }
-        assert_null(windows_find(w, "t0", 900, NOON));
-        assert_non_null(windows_find(w, "t39", 900, NOON));
-        windows_said(w, "t39", "other", false, NOON);
-        assert_string_equal(windows_find(w, "t39", 900, NOON), "other");
-        assert_non_null(windows_find(w, "t38", 900, NOON));
-        windows_free(w);
+        assert_null(chat_session_find(w, "t0", 900, NOON));
+        assert_non_null(chat_session_find(w, "t39", 900, NOON));
+        chat_session_touch(w, "t39", "other", false, NOON);
+        assert_string_equal(chat_session_find(w, "t39", 900, NOON), "other");
+        assert_non_null(chat_session_find(w, "t38", 900, NOON));
+        chat_sessions_free(w);
 }
 
 static void a_question_does_not_wait_with_what_nobody_has_to_answer(void **state)

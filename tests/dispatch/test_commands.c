@@ -247,11 +247,11 @@ static void an_admin_pauses_and_resumes_and_nobody_else(void **state)
                         admin = group_message("1", "/pause 30 at lunch");
         struct rig *g = rig_new();
         struct error err;
-        struct desk *desk = desk_open(g->store, NULL, &err);
+        struct runtime_policy *policy = runtime_policy_open(g->store, NULL, &err);
 
         (void)state;
         dispatch_set_clock(d, clock_wall_ms());
-        dispatch_set_desk(d, desk);
+        dispatch_set_policy(d, policy);
         rig_decided_by(g, d);
         g->auto_answer = g->auto_send = true;
         ann.is_mention = admin.is_mention = true;
@@ -281,11 +281,11 @@ static void an_admin_pauses_and_resumes_and_nobody_else(void **state)
         admin.text = "/resume";
         hear(g, &admin);
         assert_non_null(strstr(last_text(g), "The whole channel is paused"));
-        dispatch_set_desk(d, NULL);
+        dispatch_set_policy(d, NULL);
         dispatch_free(d);
         g->real = (struct road_hooks){ 0 };
         rig_free(g);
-        desk_free(desk);
+        runtime_policy_free(policy);
 }
 
 static void a_command_that_is_not_meant_takes_nothing_from_others(void **state)
@@ -294,20 +294,20 @@ static void a_command_that_is_not_meant_takes_nothing_from_others(void **state)
         struct incoming in = group_message("7", "/stop");
         struct rig *g = rig_new();
         struct error err;
-        struct desk *desk = desk_open(g->store, g->bus, &err);
+        struct runtime_policy *policy = runtime_policy_open(g->store, g->bus, &err);
 
         (void)state;
-        dispatch_set_desk(d, desk);
+        dispatch_set_policy(d, policy);
         rig_decided_by(g, d);
         hear(g, &in);
         assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 0);
         assert_int_equal(rig_count(g, "SELECT count(*) FROM identities"),
                          1); /* who speaks is noted all the same */
-        dispatch_set_desk(d, NULL);
+        dispatch_set_policy(d, NULL);
         dispatch_free(d);
         g->real = (struct road_hooks){ 0 };
         rig_free(g);
-        desk_free(desk);
+        runtime_policy_free(policy);
 }
 
 static void stop_ends_the_running_turn_of_the_one_who_says_it(void **state)

@@ -203,7 +203,7 @@ static void a_reaction_that_is_put_back_is_an_event_but_no_second_turn(void **st
         in.id = "900";
         hear(&f, &in);
         assert_int_equal(f.rig->run_count, 4);
-        dispatch_set_clock(f.dispatch, NOON + REACTIONS_SAME_MS); /* the next day */
+        dispatch_set_clock(f.dispatch, NOON + REACTION_LIMIT_SAME_MS); /* the next day */
         in.channel = "456";
         hear(&f, &in);
         assert_int_equal(f.rig->run_count, 5);
@@ -247,18 +247,18 @@ static void reactions_on_one_message_make_three_turns_and_no_more(void **state)
 
 static void the_oldest_message_is_forgotten_when_there_are_too_many(void **state)
 {
-        struct reactions *r = reactions_new(2);
+        struct reaction_limits *r = reaction_limits_new(2);
         struct incoming a = reaction("7", "👍", "1"), b = reaction("7", "👍", "2"),
                         c = reaction("7", "👍", "3");
 
         (void)state;
-        reactions_count(r, &a, NOON);
-        reactions_count(r, &b, NOON);
-        reactions_count(r, &c, NOON);
-        assert_int_equal(reactions_messages(r), 2);
-        assert_int_equal(reactions_ask(r, &a, NOON), REACTION_NEW);
-        assert_int_equal(reactions_ask(r, &c, NOON), REACTION_REPEATED);
-        reactions_free(r);
+        reaction_limit_count(r, &a, NOON);
+        reaction_limit_count(r, &b, NOON);
+        reaction_limit_count(r, &c, NOON);
+        assert_int_equal(reaction_limit_size(r), 2);
+        assert_int_equal(reaction_limit_check(r, &a, NOON), REACTION_NEW);
+        assert_int_equal(reaction_limit_check(r, &c, NOON), REACTION_REPEATED);
+        reaction_limits_free(r);
 }
 
 static void what_reactions_and_costs_need_at_a_start_has_an_index(void **state)

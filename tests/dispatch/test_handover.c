@@ -13,39 +13,39 @@
 
 static int setup(void **state)
 {
-        *state = desk_rig_new(NULL);
+        *state = policy_rig_new(NULL);
         return 0;
 }
 
 static int teardown(void **state)
 {
-        desk_rig_free(*state);
+        policy_rig_free(*state);
         return 0;
 }
 
-static enum error_kind pause_at(struct desk_rig *g, const char *channel, const char *thread,
+static enum error_kind pause_at(struct policy_rig *g, const char *channel, const char *thread,
                                 int64_t until_ms)
 {
-        struct handover_pause p = { .place = { "tg", channel, thread },
-                                    .by = "Ann",
-                                    .reason = "a refund",
-                                    .until_ms = until_ms };
-        struct desk_outcome o = { 0 };
+        struct handover p = { .chat = { "tg", channel, thread },
+                              .by = "Ann",
+                              .reason = "a refund",
+                              .until_ms = until_ms };
+        struct policy_outcome o = { 0 };
 
-        handover_pause(g->desk->handover, &p, desk_rig_done, &o);
-        return desk_rig_wait(g, &o);
+        handover_pause(g->policy->handover, &p, policy_rig_done, &o);
+        return policy_rig_wait(g, &o);
 }
 
-static enum error_kind resume_at(struct desk_rig *g, const char *channel, const char *thread)
+static enum error_kind resume_at(struct policy_rig *g, const char *channel, const char *thread)
 {
-        struct handover_place place = { "tg", channel, thread };
-        struct desk_outcome o = { 0 };
+        struct chat_key chat = { "tg", channel, thread };
+        struct policy_outcome o = { 0 };
 
-        handover_resume(g->desk->handover, &place, desk_rig_done, &o);
-        return desk_rig_wait(g, &o);
+        handover_resume(g->policy->handover, &chat, policy_rig_done, &o);
+        return policy_rig_wait(g, &o);
 }
 
-static struct decision decide(struct desk_rig *g, const char *channel, const char *thread)
+static struct decision decide(struct policy_rig *g, const char *channel, const char *thread)
 {
         struct incoming in = {
                 .adapter = "tg", .channel = channel, .thread = thread, .text = "hello"
@@ -60,7 +60,7 @@ static struct decision decide(struct desk_rig *g, const char *channel, const cha
 
 static void a_paused_chat_is_stored_and_remembered_but_not_answered(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
         struct decision out;
 
         assert_int_equal(pause_at(g, "7", NULL, 0), ERR_NONE);
@@ -78,7 +78,7 @@ static void a_paused_chat_is_stored_and_remembered_but_not_answered(void **state
 
 static void a_channel_is_paused_with_its_threads_and_a_thread_alone(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
 
         assert_int_equal(pause_at(g, "7", "9", 0), ERR_NONE);
         assert_false(decide(g, "7", "9").trigger);
@@ -92,25 +92,25 @@ static void a_channel_is_paused_with_its_threads_and_a_thread_alone(void **state
 
 static void a_pause_outlives_the_process(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
         size_t count;
 
         assert_int_equal(pause_at(g, "7", NULL, 0), ERR_NONE);
         assert_int_equal(pause_at(g, "8", NULL, clock_wall_ms() - 1), ERR_NONE);
-        desk_rig_restart(g);
+        policy_rig_restart(g);
         assert_false(decide(g, "7", NULL).trigger);
-        free(handover_list(g->desk->handover, &count));
+        free(handover_list(g->policy->handover, &count));
         assert_int_equal(count, 1);
 }
 
 static void a_pause_ends_by_itself_at_its_time(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
         size_t count;
 
         assert_int_equal(pause_at(g, "7", NULL, clock_wall_ms() - 1), ERR_NONE);
         assert_true(decide(g, "7", NULL).trigger);
-        free(handover_list(g->desk->handover, &count));
+        free(handover_list(g->policy->handover, &count));
         assert_int_equal(count, 0);
         assert_int_equal(pause_at(g, "7", NULL, clock_wall_ms() + 3600000), ERR_NONE);
         assert_false(decide(g, "7", NULL).trigger);
@@ -118,21 +118,21 @@ static void a_pause_ends_by_itself_at_its_time(void **state)
 
 static void a_command_counts_from_its_decision_on_and_is_written_with_it(void **state)
 {
-        struct desk_rig *g = *state;
-        struct handover_pause p = { .place = { "tg", "7", NULL }, .by = "Ann" };
+        struct policy_rig *g = *state;
+        struct handover p = { .chat = { "tg", "7", NULL }, .by = "Ann" };
         struct decision out = { 0 };
 
-        assert_true(handover_pause_with(g->desk->handover, &p, &out));
+        assert_true(handover_pause_with(g->policy->handover, &p, &out));
         /* what follows in the same breath is not answered */
         assert_false(decide(g, "7", NULL).trigger);
-        desk_rig_commit(g, &out);
-        desk_rig_restart(g);
+        policy_rig_commit(g, &out);
+        policy_rig_restart(g);
         assert_false(decide(g, "7", NULL).trigger);
         out = (struct decision){ 0 };
-        assert_true(handover_resume_with(g->desk->handover, &p.place, &out));
+        assert_true(handover_resume_with(g->policy->handover, &p.chat, &out));
         assert_true(decide(g, "7", NULL).trigger);
-        desk_rig_commit(g, &out);
-        assert_false(handover_resume_with(g->desk->handover, &p.place, &out));
+        policy_rig_commit(g, &out);
+        assert_false(handover_resume_with(g->policy->handover, &p.chat, &out));
 }
 
 int main(void)

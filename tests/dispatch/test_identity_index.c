@@ -25,62 +25,62 @@ static const char *user(int n)
 
 static void everybody_is_known_for_less_than_fifty_bytes(void **state)
 {
-        struct whose w;
+        struct identity_index w;
 
         (void)state;
-        whose_init(&w);
-        assert_int_equal(whose_get(&w, "telegram", "7"), 0);
+        identity_index_init(&w);
+        assert_int_equal(identity_index_get(&w, "telegram", "7"), 0);
         for (int i = 1; i <= PEOPLE; i++)
-                whose_set(&w, "telegram", user(i), i);
+                identity_index_set(&w, "telegram", user(i), i);
         assert_int_equal(w.count, PEOPLE);
-        assert_true(whose_bytes(&w) < (size_t)PEOPLE * 50);
+        assert_true(identity_index_bytes(&w) < (size_t)PEOPLE * 50);
         for (int i = 1; i <= PEOPLE; i++)
-                if (whose_get(&w, "telegram", user(i)) != i)
+                if (identity_index_get(&w, "telegram", user(i)) != i)
                         fail_msg("telegram:%d is not known", i);
-        assert_int_equal(whose_get(&w, "telegram", user(PEOPLE + 1)), 0);
-        assert_int_equal(whose_get(&w, "discord", "7"), 0);
-        whose_release(&w);
+        assert_int_equal(identity_index_get(&w, "telegram", user(PEOPLE + 1)), 0);
+        assert_int_equal(identity_index_get(&w, "discord", "7"), 0);
+        identity_index_release(&w);
 }
 
 static void an_identity_goes_to_another_person(void **state)
 {
-        struct whose w;
+        struct identity_index w;
 
         (void)state;
-        whose_init(&w);
-        whose_set(&w, "telegram", "7", 1);
-        whose_set(&w, "telegram", "7", 2);
+        identity_index_init(&w);
+        identity_index_set(&w, "telegram", "7", 1);
+        identity_index_set(&w, "telegram", "7", 2);
         assert_int_equal(w.count, 1);
-        assert_int_equal(whose_get(&w, "telegram", "7"), 2);
-        whose_release(&w);
+        assert_int_equal(identity_index_get(&w, "telegram", "7"), 2);
+        identity_index_release(&w);
 }
 
 static void only_news_is_noted(void **state)
 {
-        struct sightings *s = sightings_new(10, 1000);
+        struct seen_cache *s = seen_cache_new(10, 1000);
 
         (void)state;
-        assert_true(sightings_note(s, "telegram", "7", 1, 5000));
-        assert_false(sightings_note(s, "telegram", "7", 1, 5999));
-        assert_true(sightings_note(s, "telegram", "7", 1, 6000)); /* it is a while ago */
-        assert_true(sightings_note(s, "telegram", "7", 2, 6001)); /* he looks different */
-        assert_true(sightings_note(s, "telegram", "7", 2, 100));  /* the clock was set back */
-        assert_true(sightings_note(s, "discord", "7", 2, 100));
-        assert_int_equal(sightings_count(s), 2);
-        sightings_free(s);
+        assert_true(seen_cache_update(s, "telegram", "7", 1, 5000));
+        assert_false(seen_cache_update(s, "telegram", "7", 1, 5999));
+        assert_true(seen_cache_update(s, "telegram", "7", 1, 6000)); /* it is a while ago */
+        assert_true(seen_cache_update(s, "telegram", "7", 2, 6001)); /* he looks different */
+        assert_true(seen_cache_update(s, "telegram", "7", 2, 100));  /* the clock was set back */
+        assert_true(seen_cache_update(s, "discord", "7", 2, 100));
+        assert_int_equal(seen_cache_count(s), 2);
+        seen_cache_free(s);
 }
 
 static void the_latest_are_remembered_and_no_more(void **state)
 {
-        struct sightings *s = sightings_new(100, 1000);
+        struct seen_cache *s = seen_cache_new(100, 1000);
 
         (void)state;
         for (int i = 0; i < PEOPLE; i++)
-                assert_true(sightings_note(s, "telegram", user(i), 1, 5000));
-        assert_int_equal(sightings_count(s), 100);
-        assert_false(sightings_note(s, "telegram", user(PEOPLE - 100), 1, 5000));
-        assert_true(sightings_note(s, "telegram", user(PEOPLE - 101), 1, 5000));
-        sightings_free(s);
+                assert_true(seen_cache_update(s, "telegram", user(i), 1, 5000));
+        assert_int_equal(seen_cache_count(s), 100);
+        assert_false(seen_cache_update(s, "telegram", user(PEOPLE - 100), 1, 5000));
+        assert_true(seen_cache_update(s, "telegram", user(PEOPLE - 101), 1, 5000));
+        seen_cache_free(s);
 }
 
 int main(void)

@@ -14,69 +14,69 @@
 #include "dispatch/rules/hours.h"
 #include "dispatch/rules/pattern.h"
 
-static const struct limits_who ann = { "tg", "c", "ann" };
+static const struct rate_key ann = { "tg", "c", "ann" };
 static const struct turn_rate two_a_minute = { 2, 60 };
 
-static bool take(struct limits *l, const struct limits_who *who, struct turn_rate rate,
+static bool take(struct rate_limits *l, const struct rate_key *who, struct turn_rate rate,
                  int64_t now_ms)
 {
-        if (limits_wait_ms(l, who, rate, now_ms) > 0)
+        if (rate_limit_wait_ms(l, who, rate, now_ms) > 0)
                 return false;
-        limits_count(l, who, rate, now_ms);
+        rate_limit_count(l, who, rate, now_ms);
         return true;
 }
 
 static void a_turn_is_free_again_when_the_oldest_has_left_the_window(void **state)
 {
-        struct limits *l = limits_new(10);
+        struct rate_limits *l = rate_limits_new(10);
 
         (void)state;
         assert_true(take(l, &ann, two_a_minute, 1000));
         assert_true(take(l, &ann, two_a_minute, 31000));
-        assert_int_equal(limits_wait_ms(l, &ann, two_a_minute, 41000), 20000);
+        assert_int_equal(rate_limit_wait_ms(l, &ann, two_a_minute, 41000), 20000);
         assert_false(take(l, &ann, two_a_minute, 60999));
         assert_true(take(l, &ann, two_a_minute, 61000));
-        assert_int_equal(limits_wait_ms(l, &ann, two_a_minute, 61000), 30000);
-        limits_free(l);
+        assert_int_equal(rate_limit_wait_ms(l, &ann, two_a_minute, 61000), 30000);
+        rate_limits_free(l);
 }
 
 static void no_limit_counts_nothing(void **state)
 {
-        struct limits *l = limits_new(10);
+        struct rate_limits *l = rate_limits_new(10);
         struct turn_rate none = { 0, 60 };
 
         (void)state;
         for (int i = 0; i < 1000; i++)
                 assert_true(take(l, &ann, none, 1000));
-        assert_int_equal(limits_people(l), 0);
-        limits_free(l);
+        assert_int_equal(rate_limit_size(l), 0);
+        rate_limits_free(l);
 }
 
 static void a_clock_set_back_locks_nobody_out(void **state)
 {
-        struct limits *l = limits_new(10);
+        struct rate_limits *l = rate_limits_new(10);
 
         (void)state;
         assert_true(take(l, &ann, two_a_minute, 5000000));
         assert_true(take(l, &ann, two_a_minute, 5000000));
         assert_true(take(l, &ann, two_a_minute, 1000));
-        limits_free(l);
+        rate_limits_free(l);
 }
 
 static void a_person_is_told_once_in_a_window(void **state)
 {
-        struct limits *l = limits_new(10);
+        struct rate_limits *l = rate_limits_new(10);
 
         (void)state;
-        assert_true(limits_tell_once(l, &ann, two_a_minute, 1000));
-        assert_false(limits_tell_once(l, &ann, two_a_minute, 60999));
-        assert_true(limits_tell_once(l, &ann, two_a_minute, 61000));
-        limits_free(l);
+        assert_true(rate_limit_claim_notice(l, &ann, two_a_minute, 1000));
+        assert_false(rate_limit_claim_notice(l, &ann, two_a_minute, 60999));
+        assert_true(rate_limit_claim_notice(l, &ann, two_a_minute, 61000));
+        rate_limits_free(l);
 }
 
 static void a_short_window_does_not_forget_for_a_long_one(void **state)
 {
-        struct limits *l = limits_new(10);
+        struct rate_limits *l = rate_limits_new(10);
         struct turn_rate hour = { 3, 3600 }, second = { 100, 1 };
 
         (void)state;
@@ -84,50 +84,50 @@ static void a_short_window_does_not_forget_for_a_long_one(void **state)
         assert_true(take(l, &ann, second, 10000));
         assert_true(take(l, &ann, second, 20000));
         assert_false(take(l, &ann, hour, 30000));
-        limits_free(l);
+        rate_limits_free(l);
 }
 
 static void memory_is_bounded_by_forgetting_the_quietest(void **state)
 {
-        struct limits *l = limits_new(100);
+        struct rate_limits *l = rate_limits_new(100);
         struct turn_rate one = { 1, 60 };
         char name[32];
 
         (void)state;
         for (int i = 0; i < 5000; i++) {
-                struct limits_who who = { "tg", "c", name };
+                struct rate_key who = { "tg", "c", name };
 
                 snprintf(name, sizeof(name), "%d", i);
                 assert_true(take(l, &who, one, 1000 + i));
-                assert_true(limits_people(l) <= 100);
+                assert_true(rate_limit_size(l) <= 100);
         }
-        assert_false(take(l, &(struct limits_who){ "tg", "c", "4999" }, one, 7000));
-        assert_true(take(l, &(struct limits_who){ "tg", "c", "1" }, one, 7000));
-        limits_free(l);
+        assert_false(take(l, &(struct rate_key){ "tg", "c", "4999" }, one, 7000));
+        assert_true(take(l, &(struct rate_key){ "tg", "c", "1" }, one, 7000));
+        rate_limits_free(l);
 }
 
 static void who_is_quiet_for_a_window_is_forgotten(void **state)
 {
-        struct limits *l = limits_new(100);
+        struct rate_limits *l = rate_limits_new(100);
 
         (void)state;
         assert_true(take(l, &ann, two_a_minute, 1000));
-        assert_true(take(l, &(struct limits_who){ "tg", "c", NULL }, two_a_minute, 61000));
-        assert_int_equal(limits_people(l), 1);
-        limits_free(l);
+        assert_true(take(l, &(struct rate_key){ "tg", "c", NULL }, two_a_minute, 61000));
+        assert_int_equal(rate_limit_size(l), 1);
+        rate_limits_free(l);
 }
 
 static void one_person_keeps_a_bounded_number_of_times(void **state)
 {
-        struct limits *l = limits_new(100);
+        struct rate_limits *l = rate_limits_new(100);
         struct turn_rate many = { 1000, 86400 };
         int64_t now;
 
         (void)state;
         for (now = 1000; now < 3000; now++)
-                limits_count(l, &ann, many, now);
-        assert_int_equal(limits_wait_ms(l, &ann, many, now), 2000 + 86400000 - now);
-        limits_free(l);
+                rate_limit_count(l, &ann, many, now);
+        assert_int_equal(rate_limit_wait_ms(l, &ann, many, now), 2000 + 86400000 - now);
+        rate_limits_free(l);
 }
 
 static void a_pattern_is_found_or_not(void **state)

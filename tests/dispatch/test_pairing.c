@@ -15,19 +15,19 @@
 
 static int setup(void **state)
 {
-        *state = desk_rig_new("pairing");
+        *state = policy_rig_new("pairing");
         return 0;
 }
 
 static int setup_closed(void **state)
 {
-        *state = desk_rig_new("none");
+        *state = policy_rig_new("none");
         return 0;
 }
 
 static int teardown(void **state)
 {
-        desk_rig_free(*state);
+        policy_rig_free(*state);
         return 0;
 }
 
@@ -38,7 +38,7 @@ struct outcome {
         char state[20];
 };
 
-static void on_done(void *arg, const struct pairing_request *r, const struct error *err)
+static void on_done(void *arg, const struct pairing *r, const struct error *err)
 {
         struct outcome *o = arg;
 
@@ -47,34 +47,34 @@ static void on_done(void *arg, const struct pairing_request *r, const struct err
                 snprintf(o->state, sizeof(o->state), "%s", r->state);
 }
 
-static struct outcome wait_for(struct desk_rig *g, struct outcome *o)
+static struct outcome wait_for(struct policy_rig *g, struct outcome *o)
 {
         while (!o->done)
                 loop_step(g->loop, true);
         return *o;
 }
 
-static struct outcome word(struct desk_rig *g, const char *code, bool deny)
+static struct outcome word(struct policy_rig *g, const char *code, bool deny)
 {
         struct pairing_decision d = { .deny = deny, .code = code, .by = "Ann" };
         struct outcome o = { 0 };
 
-        pairing_decide(g->desk->pairing, &d, on_done, &o);
+        pairing_decide(g->policy->pairing, &d, on_done, &o);
         return wait_for(g, &o);
 }
 
-static struct outcome take_back(struct desk_rig *g, int64_t id)
+static struct outcome take_back(struct policy_rig *g, int64_t id)
 {
         struct outcome o = { 0 };
 
-        pairing_revoke(g->desk->pairing, id, on_done, &o);
+        pairing_revoke(g->policy->pairing, id, on_done, &o);
         return wait_for(g, &o);
 }
 
 /* Writes as a stranger; the code he is told, committed, as it is shown: "ABCD-2345". */
-static char *knock(struct desk_rig *g, const char *sender, char code[CODE_SHOWN_SIZE])
+static char *knock(struct policy_rig *g, const char *sender, char code[CODE_SHOWN_SIZE])
 {
-        struct decision out = desk_rig_dm(g, "tg", sender, "hello");
+        struct decision out = policy_rig_dm(g, "tg", sender, "hello");
         const char *at;
 
         assert_false(out.trigger);
@@ -88,7 +88,7 @@ static char *knock(struct desk_rig *g, const char *sender, char code[CODE_SHOWN_
 
 static void whoever_shows_his_code_to_the_operator_is_let_in_at_once_and_for_good(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
         char code[CODE_SHOWN_SIZE], lower[CODE_SHOWN_SIZE];
         struct outcome o;
 
@@ -98,50 +98,50 @@ static void whoever_shows_his_code_to_the_operator_is_let_in_at_once_and_for_goo
         o = word(g, lower, false);
         assert_int_equal(o.kind, ERR_NONE);
         assert_string_equal(o.state, "approved");
-        assert_true(desk_rig_dm(g, "tg", "7", "hello").trigger);
-        assert_false(desk_rig_dm(g, "dc", "7", "hello").trigger);
-        assert_false(desk_rig_group(g, "tg", "7", "hello").trigger);
-        desk_rig_restart(g);
-        assert_true(desk_rig_dm(g, "tg", "7", "hello").trigger);
+        assert_true(policy_rig_dm(g, "tg", "7", "hello").trigger);
+        assert_false(policy_rig_dm(g, "dc", "7", "hello").trigger);
+        assert_false(policy_rig_group(g, "tg", "7", "hello").trigger);
+        policy_rig_restart(g);
+        assert_true(policy_rig_dm(g, "tg", "7", "hello").trigger);
         assert_int_equal(word(g, code, false).kind, ERR_MISSING);
         assert_int_equal(take_back(g, o.id).kind, ERR_NONE);
-        assert_false(desk_rig_dm(g, "tg", "7", "hello").trigger);
+        assert_false(policy_rig_dm(g, "tg", "7", "hello").trigger);
         assert_int_equal(take_back(g, o.id).kind, ERR_MISSING);
 }
 
 static void the_code_is_told_once_and_outlives_the_process(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
         char code[CODE_SHOWN_SIZE];
         struct decision out;
 
         knock(g, "7", code);
-        out = desk_rig_dm(g, "tg", "7", code); /* in the chat it is a word like any other */
+        out = policy_rig_dm(g, "tg", "7", code); /* in the chat it is a word like any other */
         assert_false(out.trigger);
         assert_null(out.notice);
-        assert_int_equal(desk_rig_count(g, "SELECT count(*) FROM pairings"), 1);
-        desk_rig_restart(g);
-        assert_null(desk_rig_dm(g, "tg", "7", "hello").notice);
+        assert_int_equal(policy_rig_count(g, "SELECT count(*) FROM pairings"), 1);
+        policy_rig_restart(g);
+        assert_null(policy_rig_dm(g, "tg", "7", "hello").notice);
         assert_int_equal(word(g, code, false).kind, ERR_NONE);
 }
 
 static void a_code_is_over_after_its_hour_and_a_new_one_is_told(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
         char old[CODE_SHOWN_SIZE], new[CODE_SHOWN_SIZE];
 
         knock(g, "7", old);
-        desk_rig_run(g, "UPDATE pairings SET expires_ms = 1");
-        desk_rig_restart(g);
+        policy_rig_run(g, "UPDATE pairings SET expires_ms = 1");
+        policy_rig_restart(g);
         assert_int_equal(word(g, old, false).kind, ERR_MISSING);
         knock(g, "7", new);
         assert_string_not_equal(old, new);
-        assert_int_equal(desk_rig_count(g, "SELECT count(*) FROM pairings"), 1);
+        assert_int_equal(policy_rig_count(g, "SELECT count(*) FROM pairings"), 1);
 }
 
 static void strangers_cannot_make_us_talk_much(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
         char code[CODE_SHOWN_SIZE], sender[16];
         struct incoming bot = { .adapter = "tg",
                                 .channel = "b",
@@ -151,25 +151,25 @@ static void strangers_cannot_make_us_talk_much(void **state)
                                 .text = "hi" };
         struct decision out;
 
-        assert_null(desk_rig_group(g, "tg", "7", "hello").notice);
+        assert_null(policy_rig_group(g, "tg", "7", "hello").notice);
         dispatch_decide(g->dispatch, &bot, &out);
         assert_null(out.notice);
         for (int i = 0; i < PAIRING_WAITING_MAX; i++) {
                 snprintf(sender, sizeof(sender), "s%d", i);
                 knock(g, sender, code);
         }
-        out = desk_rig_dm(g, "tg", "one too many", "hello");
+        out = policy_rig_dm(g, "tg", "one too many", "hello");
         assert_null(out.notice);
         assert_non_null(strstr(out.reason, "20 codes wait on this adapter already"));
-        out = desk_rig_dm(g, "dc", "7", "hello"); /* another adapter has its own places */
+        out = policy_rig_dm(g, "dc", "7", "hello"); /* another adapter has its own places */
         assert_non_null(out.notice);
-        assert_int_equal(desk_rig_count(g, "SELECT count(*) FROM pairings"),
+        assert_int_equal(policy_rig_count(g, "SELECT count(*) FROM pairings"),
                          PAIRING_WAITING_MAX + 1);
 }
 
 static void whoever_is_denied_stays_out_and_hears_nothing_more(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
         char code[CODE_SHOWN_SIZE];
         struct decision out;
         struct outcome o;
@@ -177,7 +177,7 @@ static void whoever_is_denied_stays_out_and_hears_nothing_more(void **state)
         knock(g, "7", code);
         o = word(g, code, true);
         assert_string_equal(o.state, "denied");
-        out = desk_rig_dm(g, "tg", "7", "hello");
+        out = policy_rig_dm(g, "tg", "7", "hello");
         assert_null(out.notice);
         assert_non_null(strstr(out.reason, "keeps 'telegram:7' out"));
         take_back(g, o.id);
@@ -186,16 +186,16 @@ static void whoever_is_denied_stays_out_and_hears_nothing_more(void **state)
 
 static void nobody_is_told_a_code_where_pairing_is_not_wanted_or_in_a_dry_run(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
         struct incoming in = {
                 .adapter = "tg", .channel = "7", .sender_id = "7", .chat = CHAT_DM, .text = "hi"
         };
         char code[CODE_SHOWN_SIZE];
         struct buf json;
 
-        assert_null(desk_rig_dm(g, "tg", "7", "hello").notice);
+        assert_null(policy_rig_dm(g, "tg", "7", "hello").notice);
         g->dm = "pairing";
-        desk_rig_reload(g, NULL);
+        policy_rig_reload(g, NULL);
         buf_init(&json, 0);
         dispatch_explain(g->dispatch, &in, &json);
         buf_release(&json);

@@ -14,19 +14,19 @@
 
 static int setup(void **state)
 {
-        *state = desk_rig_new("none");
+        *state = policy_rig_new("none");
         return 0;
 }
 
 static int setup_open(void **state)
 {
-        *state = desk_rig_new("everyone");
+        *state = policy_rig_new("everyone");
         return 0;
 }
 
 static int teardown(void **state)
 {
-        desk_rig_free(*state);
+        policy_rig_free(*state);
         return 0;
 }
 
@@ -41,23 +41,23 @@ static void on_changed(void *arg, const struct person_changed *result, const str
         *(struct outcome *)arg = (struct outcome){ true, *result, err ? err->kind : ERR_NONE };
 }
 
-static struct outcome change(struct desk_rig *g, struct person_change c)
+static struct outcome change(struct policy_rig *g, struct person_change c)
 {
         struct outcome o = { 0 };
 
-        persons_change(g->desk->persons, &c, on_changed, &o);
+        persons_change(g->policy->persons, &c, on_changed, &o);
         while (!o.done)
                 loop_step(g->loop, true);
         return o;
 }
 
-static struct outcome merge(struct desk_rig *g, int64_t source, int64_t target)
+static struct outcome merge(struct policy_rig *g, int64_t source, int64_t target)
 {
         return change(g, (struct person_change){
                                  .what = PERSON_MERGE, .source = source, .target = target });
 }
 
-static struct outcome unlink_account(struct desk_rig *g, const char *platform, const char *user)
+static struct outcome unlink_account(struct policy_rig *g, const char *platform, const char *user)
 {
         return change(g, (struct person_change){ .what = PERSON_UNLINK, .a = { platform, user } });
 }
@@ -68,56 +68,57 @@ static void on_rule(void *arg, int64_t id, const struct error *err)
         *(int64_t *)arg = id;
 }
 
-static int64_t add_rule(struct desk_rig *g, struct access_rule r)
+static int64_t add_rule(struct policy_rig *g, struct access_rule r)
 {
         int64_t id = 0;
 
         r.enabled = true;
-        access_rules_put(g->desk->access, &r, on_rule, &id);
+        access_rules_put(g->policy->access, &r, on_rule, &id);
         while (id == 0)
                 loop_step(g->loop, true);
         return id;
 }
 
-static bool let_in(struct desk_rig *g, const char *adapter, const char *sender)
+static bool let_in(struct policy_rig *g, const char *adapter, const char *sender)
 {
-        return desk_rig_dm(g, adapter, sender, "hello").trigger;
+        return policy_rig_dm(g, adapter, sender, "hello").trigger;
 }
 
-static int64_t person(struct desk_rig *g, const char *platform, const char *user)
+static int64_t person(struct policy_rig *g, const char *platform, const char *user)
 {
-        return persons_of(g->desk->persons, platform, user);
+        return persons_lookup(g->policy->persons, platform, user);
 }
 
 /* ---- noting ---- */
 
 static void whoever_is_let_in_is_noted_once_with_his_names(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
 
         assert_int_equal(person(g, "telegram", "7"), 0);
         assert_true(let_in(g, "tg", "7"));
         assert_true(person(g, "telegram", "7") > 0);
-        desk_rig_run(g, "UPDATE identities SET last_seen_ms = 1");
+        policy_rig_run(g, "UPDATE identities SET last_seen_ms = 1");
         assert_true(let_in(g, "tg", "7"));
-        assert_int_equal(desk_rig_count(g, "SELECT last_seen_ms FROM identities"),
+        assert_int_equal(policy_rig_count(g, "SELECT last_seen_ms FROM identities"),
                          1); /* nothing new: no write */
         assert_true(let_in(g, "dc", "7"));
         assert_int_not_equal(person(g, "discord", "7"), person(g, "telegram", "7"));
-        assert_int_equal(desk_rig_count(g, "SELECT count(*) FROM identities WHERE name = '7'"), 2);
+        assert_int_equal(policy_rig_count(g, "SELECT count(*) FROM identities WHERE name = '7'"),
+                         2);
         assert_int_equal(
-                desk_rig_count(g, "SELECT count(*) FROM identity_chats WHERE channel = '7'"), 2);
-        desk_rig_restart(g);
+                policy_rig_count(g, "SELECT count(*) FROM identity_chats WHERE channel = '7'"), 2);
+        policy_rig_restart(g);
         assert_true(person(g, "discord", "7") > 0);
         assert_true(let_in(g, "tg", "7"));
-        assert_int_equal(desk_rig_count(g, "SELECT count(*) FROM persons"), 2);
+        assert_int_equal(policy_rig_count(g, "SELECT count(*) FROM persons"), 2);
         assert_int_equal(
-                desk_rig_count(g, "SELECT count(*) FROM identities WHERE last_seen_ms > 1"), 2);
+                policy_rig_count(g, "SELECT count(*) FROM identities WHERE last_seen_ms > 1"), 2);
 }
 
 static void strangers_bots_and_dry_runs_leave_no_trace(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
         struct incoming in = {
                 .adapter = "tg", .channel = "7", .sender_id = "7", .chat = CHAT_DM, .text = "hi"
         };
@@ -125,19 +126,19 @@ static void strangers_bots_and_dry_runs_leave_no_trace(void **state)
 
         assert_false(let_in(g, "tg", "7"));
         g->dm = "everyone";
-        desk_rig_reload(g, NULL);
+        policy_rig_reload(g, NULL);
         buf_init(&json, 0);
         dispatch_explain(g->dispatch, &in, &json);
         buf_release(&json);
-        assert_int_equal(persons_identity_count(g->desk->persons), 0);
-        assert_int_equal(desk_rig_count(g, "SELECT count(*) FROM identities"), 0);
+        assert_int_equal(persons_identity_count(g->policy->persons), 0);
+        assert_int_equal(policy_rig_count(g, "SELECT count(*) FROM identities"), 0);
 }
 
 /* ---- access across platforms ---- */
 
 static void a_rule_about_a_person_lets_all_his_identities_in(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
         int64_t me, other;
 
         let_in(g, "tg", "7");
@@ -145,13 +146,13 @@ static void a_rule_about_a_person_lets_all_his_identities_in(void **state)
         me = person(g, "telegram", "7");
         other = person(g, "discord", "9");
         g->dm = "none";
-        desk_rig_reload(g, NULL);
+        policy_rig_reload(g, NULL);
         add_rule(g, (struct access_rule){ .person = me });
         assert_true(let_in(g, "tg", "7"));
         assert_false(let_in(g, "dc", "9"));
         assert_int_equal(merge(g, other, me).kind, ERR_NONE);
         assert_true(let_in(g, "dc", "9"));
-        desk_rig_restart(g);
+        policy_rig_restart(g);
         assert_true(let_in(g, "dc", "9"));
         assert_int_equal(unlink_account(g, "discord", "9").kind, ERR_NONE);
         assert_false(let_in(g, "dc", "9"));
@@ -160,44 +161,44 @@ static void a_rule_about_a_person_lets_all_his_identities_in(void **state)
 
 static void an_entry_of_the_configuration_may_name_a_person(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
 
         let_in(g, "tg", "7");
         let_in(g, "dc", "9");
         merge(g, person(g, "discord", "9"), person(g, "telegram", "7"));
         assert_int_equal(person(g, "discord", "9"), 1);
         g->dm = "person:per-1";
-        desk_rig_reload(g, NULL);
+        policy_rig_reload(g, NULL);
         assert_true(let_in(g, "tg", "7"));
         assert_true(let_in(g, "dc", "9"));
         assert_false(let_in(g, "dc", "10"));
         g->dm = "person:per-2"; /* the alias means the same person */
-        desk_rig_reload(g, NULL);
+        policy_rig_reload(g, NULL);
         assert_true(let_in(g, "tg", "7"));
 }
 
 static void an_admin_may_be_a_person(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
 
         let_in(g, "tg", "7");
         let_in(g, "dc", "9");
         let_in(g, "dc", "10");
         merge(g, person(g, "discord", "9"), person(g, "telegram", "7"));
         g->admin = "person:per-1";
-        desk_rig_reload(g, NULL);
-        assert_non_null(strstr(desk_rig_dm(g, "dc", "10", "/pause").notice, "Only admins"));
-        assert_null(strstr(desk_rig_dm(g, "dc", "10", "/help").notice, "/pause"));
-        assert_non_null(strstr(desk_rig_dm(g, "dc", "9", "/help").notice, "/pause"));
+        policy_rig_reload(g, NULL);
+        assert_non_null(strstr(policy_rig_dm(g, "dc", "10", "/pause").notice, "Only admins"));
+        assert_null(strstr(policy_rig_dm(g, "dc", "10", "/help").notice, "/pause"));
+        assert_non_null(strstr(policy_rig_dm(g, "dc", "9", "/help").notice, "/pause"));
         assert_non_null(
-                strstr(desk_rig_dm(g, "dc", "9", "/pause").notice, "The agent is silent here"));
+                strstr(policy_rig_dm(g, "dc", "9", "/pause").notice, "The agent is silent here"));
         assert_non_null(
-                strstr(desk_rig_dm(g, "tg", "7", "/pause").notice, "The agent is silent here"));
+                strstr(policy_rig_dm(g, "tg", "7", "/pause").notice, "The agent is silent here"));
 }
 
 static void a_deny_of_one_identity_keeps_the_whole_person_out(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
         int64_t rule;
 
         let_in(g, "tg", "7");
@@ -218,7 +219,7 @@ static void a_deny_of_one_identity_keeps_the_whole_person_out(void **state)
 
 static void a_merge_keeps_rules_and_history_and_is_taken_back_by_unlinking(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
         int64_t me, other, rule;
 
         let_in(g, "tg", "7");
@@ -229,24 +230,25 @@ static void a_merge_keeps_rules_and_history_and_is_taken_back_by_unlinking(void 
         rule = add_rule(g, (struct access_rule){ .person = other, .deny = true });
         assert_int_equal(merge(g, other, me).kind, ERR_NONE);
         /* the rule is still there, and still means him */
-        assert_non_null(access_rules_find(g->desk->access, rule));
+        assert_non_null(access_rules_find(g->policy->access, rule));
         assert_false(let_in(g, "dc", "9"));
         assert_false(let_in(g, "tg", "7"));
-        assert_int_equal(persons_current(g->desk->persons, other), me);
+        assert_int_equal(persons_current(g->policy->persons, other), me);
         assert_int_equal(merge(g, other, me).kind, ERR_CONFLICT);
-        assert_int_equal(desk_rig_count(g, "SELECT count(*) FROM identities WHERE person = 1"), 2);
+        assert_int_equal(policy_rig_count(g, "SELECT count(*) FROM identities WHERE person = 1"),
+                         2);
         assert_int_equal(
-                desk_rig_count(g, "SELECT count(*) FROM journal WHERE type = 'identity.merged'"),
+                policy_rig_count(g, "SELECT count(*) FROM journal WHERE type = 'identity.merged'"),
                 1);
         /* a further merge: the alias follows */
         assert_int_equal(merge(g, me, person(g, "discord", "10")).kind, ERR_NONE);
-        assert_int_equal(persons_current(g->desk->persons, other), 3);
+        assert_int_equal(persons_current(g->policy->persons, other), 3);
         assert_false(let_in(g, "dc", "10"));
-        desk_rig_restart(g);
+        policy_rig_restart(g);
         assert_false(let_in(g, "dc", "10"));
         /* each goes home with what is its own */
         assert_int_equal(unlink_account(g, "discord", "9").result.person, other);
-        assert_int_equal(persons_current(g->desk->persons, other), other);
+        assert_int_equal(persons_current(g->policy->persons, other), other);
         assert_false(let_in(g, "dc", "9"));
         assert_true(let_in(g, "tg", "7"));
         assert_true(let_in(g, "dc", "10"));
@@ -254,15 +256,17 @@ static void a_merge_keeps_rules_and_history_and_is_taken_back_by_unlinking(void 
         assert_int_equal(unlink_account(g, "telegram", "7").result.person, me);
         assert_int_equal(unlink_account(g, "telegram", "7").kind, ERR_CONFLICT);
         assert_int_equal(
-                desk_rig_count(g, "SELECT count(*) FROM persons WHERE merged_into IS NOT NULL"), 0);
+                policy_rig_count(g, "SELECT count(*) FROM persons WHERE merged_into IS NOT NULL"),
+                0);
         assert_int_equal(
-                desk_rig_count(g, "SELECT count(*) FROM journal WHERE type = 'identity.unlinked'"),
+                policy_rig_count(g,
+                                 "SELECT count(*) FROM journal WHERE type = 'identity.unlinked'"),
                 2);
 }
 
 static void what_was_merged_into_somebody_who_leaves_stays(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
 
         let_in(g, "tg", "1");
         let_in(g, "tg", "2");
@@ -272,15 +276,15 @@ static void what_was_merged_into_somebody_who_leaves_stays(void **state)
         assert_int_equal(unlink_account(g, "telegram", "2").kind, ERR_NONE);
         assert_int_equal(person(g, "telegram", "1"), 3);
         /* a rule about 1 still means identity 1 */
-        assert_int_equal(persons_current(g->desk->persons, 1), 3);
+        assert_int_equal(persons_current(g->policy->persons, 1), 3);
         assert_int_equal(person(g, "telegram", "2"), 2);
-        desk_rig_restart(g);
-        assert_int_equal(persons_current(g->desk->persons, 1), 3);
+        policy_rig_restart(g);
+        assert_int_equal(persons_current(g->policy->persons, 1), 3);
 }
 
 static void whoever_was_at_home_there_moves_out_into_a_person_of_his_own(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
         struct outcome o;
 
         let_in(g, "tg", "7");
@@ -295,7 +299,7 @@ static void whoever_was_at_home_there_moves_out_into_a_person_of_his_own(void **
 
 static void what_cannot_be_merged_is_refused(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
         char sender[16];
 
         assert_int_equal(merge(g, 1, 2).kind, ERR_MISSING);
@@ -316,17 +320,17 @@ static void what_cannot_be_merged_is_refused(void **state)
                                          .kind,
                                  i + 1 < PERSON_MAX_IDENTITIES ? ERR_NONE : ERR_LIMIT);
         }
-        desk_rig_restart(g);
+        policy_rig_restart(g);
         assert_int_equal(person(g, "discord", "s0"), 1);
 }
 
 /* ---- by a code ---- */
 
 /* The code in the answer to "/link". */
-static const char *ask_code(struct desk_rig *g, const char *adapter, const char *sender)
+static const char *ask_code(struct policy_rig *g, const char *adapter, const char *sender)
 {
         static char text[40];
-        struct decision out = desk_rig_dm(g, adapter, sender, "/link");
+        struct decision out = policy_rig_dm(g, adapter, sender, "/link");
 
         assert_false(out.trigger);
         assert_non_null(out.notice);
@@ -337,39 +341,39 @@ static const char *ask_code(struct desk_rig *g, const char *adapter, const char 
 
 static void two_accounts_become_one_person_by_a_code_typed_in_each(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
         struct decision out;
         char line[40];
 
         snprintf(line, sizeof(line), "%s", ask_code(g, "tg", "7"));
-        out = desk_rig_dm(g, "dc", "9", line);
+        out = policy_rig_dm(g, "dc", "9", line);
         assert_false(out.trigger);
         assert_non_null(strstr(out.notice, "Done: "));
         assert_true(person(g, "telegram", "7") > 0);
         assert_int_equal(person(g, "discord", "9"), person(g, "telegram", "7"));
         /* used up */
-        assert_non_null(strstr(desk_rig_dm(g, "dc", "10", line).notice, "This is no code"));
+        assert_non_null(strstr(policy_rig_dm(g, "dc", "10", line).notice, "This is no code"));
         snprintf(line, sizeof(line), "%s", ask_code(g, "tg", "7"));
-        assert_non_null(strstr(desk_rig_dm(g, "dc", "9", line).notice, "I know already"));
+        assert_non_null(strstr(policy_rig_dm(g, "dc", "9", line).notice, "I know already"));
         snprintf(line, sizeof(line), "%s", ask_code(g, "tg", "7"));
         /* his own */
-        assert_non_null(strstr(desk_rig_dm(g, "tg", "7", line).notice, "This is no code"));
-        assert_true(desk_rig_dm(g, "tg", "7", "/linked list?").trigger);
-        assert_true(desk_rig_group(g, "tg", "8", "/link").trigger ==
-                    desk_rig_group(g, "tg", "8", "hello").trigger);
+        assert_non_null(strstr(policy_rig_dm(g, "tg", "7", line).notice, "This is no code"));
+        assert_true(policy_rig_dm(g, "tg", "7", "/linked list?").trigger);
+        assert_true(policy_rig_group(g, "tg", "8", "/link").trigger ==
+                    policy_rig_group(g, "tg", "8", "hello").trigger);
 }
 
 static void a_stranger_is_let_in_as_the_person_he_proves_to_be(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
         char line[40];
 
         add_rule(g, (struct access_rule){ .user = "telegram:7" });
-        assert_null(desk_rig_dm(g, "dc", "9", "/link").notice); /* a stranger gets no code */
+        assert_null(policy_rig_dm(g, "dc", "9", "/link").notice); /* a stranger gets no code */
         snprintf(line, sizeof(line), "%s", ask_code(g, "tg", "7"));
         add_rule(g, (struct access_rule){ .person = person(g, "telegram", "7") });
         assert_false(let_in(g, "dc", "9"));
-        assert_non_null(strstr(desk_rig_dm(g, "dc", "9", line).notice, "Done: "));
+        assert_non_null(strstr(policy_rig_dm(g, "dc", "9", line).notice, "Done: "));
         assert_true(let_in(g, "dc", "9"));
         add_rule(g, (struct access_rule){ .user = "discord:9", .deny = true });
         assert_false(let_in(g, "tg", "7"));
@@ -378,29 +382,29 @@ static void a_stranger_is_let_in_as_the_person_he_proves_to_be(void **state)
 
 static void codes_cannot_be_guessed(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
         struct decision out = { 0 };
 
         add_rule(g, (struct access_rule){ .user = "discord:9" });
         for (int i = 0; i < LINK_TRIES; i++) {
-                out = desk_rig_dm(g, "dc", "9", "/link ABCD-2345");
+                out = policy_rig_dm(g, "dc", "9", "/link ABCD-2345");
                 assert_non_null(strstr(out.notice, "This is no code"));
         }
-        out = desk_rig_dm(g, "dc", "9", "/link ABCD-2345");
+        out = policy_rig_dm(g, "dc", "9", "/link ABCD-2345");
         assert_null(out.notice);
         assert_string_equal(out.reason, "the sender has typed too many codes (/link)");
-        out = desk_rig_dm(g, "dc", "stranger", "/link ABCD-2345");
+        out = policy_rig_dm(g, "dc", "stranger", "/link ABCD-2345");
         assert_null(out.notice);
         assert_string_equal(out.reason, "the code is nobody's (/link)");
         add_rule(g, (struct access_rule){ .user = "discord:8", .deny = true });
-        out = desk_rig_dm(g, "dc", "8", "/link ABCD-2345");
+        out = policy_rig_dm(g, "dc", "8", "/link ABCD-2345");
         assert_null(out.notice);
         assert_non_null(strstr(out.reason, "keeps 'discord:8' out"));
 }
 
 static void a_link_that_is_one_too_many_is_not_confirmed(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
         char line[40], sender[16];
 
         let_in(g, "tg", "7");
@@ -412,55 +416,55 @@ static void a_link_that_is_one_too_many_is_not_confirmed(void **state)
                         ERR_NONE);
         }
         snprintf(line, sizeof(line), "%s", ask_code(g, "tg", "7"));
-        assert_non_null(strstr(desk_rig_dm(g, "dc", "9", line).notice, "at most 20"));
+        assert_non_null(strstr(policy_rig_dm(g, "dc", "9", line).notice, "at most 20"));
         assert_true(person(g, "discord", "9") != person(g, "telegram", "7"));
 }
 
 static void nobody_becomes_an_admin_by_a_code_that_an_admin_was_made_to_type(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
         char line[40];
 
         let_in(g, "tg", "7");
         g->admin = "person:per-1";
-        desk_rig_reload(g, NULL);
+        policy_rig_reload(g, NULL);
         snprintf(line, sizeof(line), "%s", ask_code(g, "dc", "9"));
-        assert_non_null(strstr(desk_rig_dm(g, "tg", "7", line).notice, "an admin's"));
+        assert_non_null(strstr(policy_rig_dm(g, "tg", "7", line).notice, "an admin's"));
         assert_true(person(g, "discord", "9") != person(g, "telegram", "7"));
-        assert_null(strstr(desk_rig_dm(g, "dc", "9", "/help").notice, "/pause"));
+        assert_null(strstr(policy_rig_dm(g, "dc", "9", "/help").notice, "/pause"));
         snprintf(line, sizeof(line), "%s",
                  ask_code(g, "tg", "7")); /* the other way round it is his own wish */
-        assert_non_null(strstr(desk_rig_dm(g, "dc", "9", line).notice, "Done: "));
-        assert_non_null(strstr(desk_rig_dm(g, "dc", "9", "/help").notice, "/pause"));
+        assert_non_null(strstr(policy_rig_dm(g, "dc", "9", line).notice, "Done: "));
+        assert_non_null(strstr(policy_rig_dm(g, "dc", "9", "/help").notice, "/pause"));
 }
 
 static void nobody_gets_codes_without_end(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
 
         add_rule(g, (struct access_rule){ .user = "discord:9" });
         for (int i = 0; i < 20; i++)
                 ask_code(g, "dc", "9");
-        assert_null(desk_rig_dm(g, "dc", "9", "/link").notice);
+        assert_null(policy_rig_dm(g, "dc", "9", "/link").notice);
 }
 
 static void a_rule_may_be_about_a_person_and_a_merge_keeps_it(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
 
         let_in(g, "tg", "7");
         let_in(g, "dc", "9");
-        desk_rig_reload(
+        policy_rig_reload(
                 g,
                 "[{\"name\":\"his\",\"when\":{\"sender\":\"person:per-2\"}},{\"name\":\"all\"}]");
-        assert_string_equal(desk_rig_dm(g, "tg", "7", "hi").rule, "all");
-        assert_string_equal(desk_rig_dm(g, "dc", "9", "hi").rule, "his");
+        assert_string_equal(policy_rig_dm(g, "tg", "7", "hi").rule, "all");
+        assert_string_equal(policy_rig_dm(g, "dc", "9", "hi").rule, "his");
         merge(g, 2, 1);
-        assert_string_equal(desk_rig_dm(g, "tg", "7", "hi").rule, "his");
-        assert_string_equal(desk_rig_dm(g, "dc", "9", "hi").rule, "his");
+        assert_string_equal(policy_rig_dm(g, "tg", "7", "hi").rule, "his");
+        assert_string_equal(policy_rig_dm(g, "dc", "9", "hi").rule, "his");
         unlink_account(g, "discord", "9");
-        assert_string_equal(desk_rig_dm(g, "tg", "7", "hi").rule, "all");
-        assert_string_equal(desk_rig_dm(g, "dc", "9", "hi").rule, "his");
+        assert_string_equal(policy_rig_dm(g, "tg", "7", "hi").rule, "all");
+        assert_string_equal(policy_rig_dm(g, "dc", "9", "hi").rule, "his");
 }
 
 #define TEST(name, begin) cmocka_unit_test_setup_teardown(name, begin, teardown)

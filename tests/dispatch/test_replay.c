@@ -77,17 +77,18 @@ static int run(struct store_tx *tx, void *arg, struct error *err)
 static void replay(struct fixture *f, const char *rules, struct dispatch_adapter a)
 {
         struct error err = { 0 };
-        struct desk *desk = desk_open(f->rig->store, NULL, &err), then = *desk;
+        struct runtime_policy *policy = runtime_policy_open(f->rig->store, NULL, &err),
+                              then = *policy;
 
         then.handover = NULL;
         f->other = rig_dispatch(rules, a);
-        dispatch_set_desk(f->other, &then);
+        dispatch_set_policy(f->other, &then);
         f->told[0] = '\0';
         if (store_read_now(f->rig->store, run, f, &err) < 0)
                 fail_msg("%s", err.text);
-        dispatch_set_desk(f->other, NULL);
+        dispatch_set_policy(f->other, NULL);
         dispatch_free(f->other);
-        desk_free(desk);
+        runtime_policy_free(policy);
 }
 
 static void the_same_configuration_decides_the_same(void **state)

@@ -12,68 +12,68 @@
 
 static int setup(void **state)
 {
-        *state = desk_rig_new(NULL);
+        *state = policy_rig_new(NULL);
         return 0;
 }
 
 static int teardown(void **state)
 {
-        desk_rig_free(*state);
+        policy_rig_free(*state);
         return 0;
 }
 
-static enum error_kind put(struct desk_rig *g, const char *name, int64_t position, bool enabled,
+static enum error_kind put(struct policy_rig *g, const char *name, int64_t position, bool enabled,
                            const char *json, enum stored_rule_put how)
 {
         struct stored_rule r = {
                 .name = name, .position = position, .enabled = enabled, .json = json
         };
-        struct desk_outcome o = { 0 };
+        struct policy_outcome o = { 0 };
 
-        stored_rules_put(g->desk->rules, &r, how, desk_rig_done, &o);
-        return desk_rig_wait(g, &o);
+        stored_rules_put(g->policy->rules, &r, how, policy_rig_done, &o);
+        return policy_rig_wait(g, &o);
 }
 
-static enum error_kind forget(struct desk_rig *g, const char *name)
+static enum error_kind forget(struct policy_rig *g, const char *name)
 {
-        struct desk_outcome o = { 0 };
+        struct policy_outcome o = { 0 };
 
-        stored_rules_delete(g->desk->rules, name, desk_rig_done, &o);
-        return desk_rig_wait(g, &o);
+        stored_rules_delete(g->policy->rules, name, policy_rig_done, &o);
+        return policy_rig_wait(g, &o);
 }
 
 /* Which rule decides about "hello"; NULL: none. */
-static const char *decider(struct desk_rig *g)
+static const char *decider(struct policy_rig *g)
 {
-        return desk_rig_dm(g, "tg", "7", "hello").rule;
+        return policy_rig_dm(g, "tg", "7", "hello").rule;
 }
 
 static void a_stored_rule_is_in_force_at_once_and_after_a_restart_and_a_reload(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
 
         assert_null(decider(g));
         assert_int_equal(put(g, "mute", 0, true, "{\"when\":{\"sender\":\"7\"},\"mode\":\"off\"}",
                              RULE_CREATE),
                          ERR_NONE);
         assert_string_equal(decider(g), "mute");
-        assert_false(desk_rig_dm(g, "tg", "7", "hello").trigger);
-        desk_rig_reload(g, "[{\"name\":\"all\",\"when\":{\"sender\":\"8\"}}]");
+        assert_false(policy_rig_dm(g, "tg", "7", "hello").trigger);
+        policy_rig_reload(g, "[{\"name\":\"all\",\"when\":{\"sender\":\"8\"}}]");
         assert_string_equal(decider(g), "mute");
-        desk_rig_restart(g);
+        policy_rig_restart(g);
         assert_string_equal(decider(g), "mute");
         assert_int_equal(forget(g, "mute"), ERR_NONE);
         assert_null(decider(g));
         assert_int_equal(forget(g, "mute"), ERR_MISSING);
-        desk_rig_restart(g);
+        policy_rig_restart(g);
         assert_null(decider(g));
 }
 
 static void positions_are_the_order_and_those_below_0_come_before_the_file(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
 
-        desk_rig_reload(g, "[{\"name\":\"file\"}]");
+        policy_rig_reload(g, "[{\"name\":\"file\"}]");
         put(g, "late", 5, true, "{}", RULE_CREATE);
         assert_string_equal(decider(g), "file");
         put(g, "early", -1, true, "{}", RULE_CREATE);
@@ -84,28 +84,28 @@ static void positions_are_the_order_and_those_below_0_come_before_the_file(void 
         assert_string_equal(decider(g), "early");
         put(g, "early", 6, true, "{}", RULE_REPLACE);
         assert_string_equal(decider(g), "file");
-        desk_rig_reload(g, NULL);
+        policy_rig_reload(g, NULL);
         assert_string_equal(decider(g), "late");
         put(g, "late", 7, true, "{}", RULE_CREATE_OR_REPLACE);
         assert_string_equal(decider(g), "early");
-        assert_int_equal(stored_rules_end(g->desk->rules), 8);
+        assert_int_equal(stored_rules_end(g->policy->rules), 8);
 }
 
 static void the_file_wins_by_name_until_it_lets_go(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
 
         put(g, "x", -1, true, "{\"mode\":\"off\"}", RULE_CREATE);
-        assert_false(desk_rig_dm(g, "tg", "7", "hello").trigger);
-        desk_rig_reload(g, "[{\"name\":\"x\",\"mode\":\"reply\"}]");
-        assert_true(desk_rig_dm(g, "tg", "7", "hello").trigger);
-        desk_rig_reload(g, NULL);
-        assert_false(desk_rig_dm(g, "tg", "7", "hello").trigger);
+        assert_false(policy_rig_dm(g, "tg", "7", "hello").trigger);
+        policy_rig_reload(g, "[{\"name\":\"x\",\"mode\":\"reply\"}]");
+        assert_true(policy_rig_dm(g, "tg", "7", "hello").trigger);
+        policy_rig_reload(g, NULL);
+        assert_false(policy_rig_dm(g, "tg", "7", "hello").trigger);
 }
 
 static void what_other_gateways_call_conditions_is_understood(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
 
         assert_int_equal(
                 put(g, "moved", 0, true,
@@ -113,7 +113,7 @@ static void what_other_gateways_call_conditions_is_understood(void **state)
                     RULE_CREATE),
                 ERR_NONE);
         assert_string_equal(decider(g), "moved");
-        assert_null(desk_rig_dm(g, "tg", "7", "goodbye").rule);
+        assert_null(policy_rig_dm(g, "tg", "7", "goodbye").rule);
         assert_int_equal(
                 put(g, "both", 0, true,
                     "{\"when\":{\"event\":\"*\",\"triggerEvents\":[\"message.received\"]}}",
@@ -123,12 +123,12 @@ static void what_other_gateways_call_conditions_is_understood(void **state)
 
 static void creating_twice_and_replacing_nothing_are_refused(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
 
         assert_int_equal(put(g, "x", 0, true, "{}", RULE_REPLACE), ERR_MISSING);
         assert_int_equal(put(g, "x", 0, true, "{}", RULE_CREATE), ERR_NONE);
         assert_int_equal(put(g, "x", 0, true, "{\"mode\":\"off\"}", RULE_CREATE), ERR_CONFLICT);
-        assert_true(desk_rig_dm(g, "tg", "7", "hello").trigger);
+        assert_true(policy_rig_dm(g, "tg", "7", "hello").trigger);
 }
 
 static void mistakes_name_the_field(void **state)
@@ -142,7 +142,7 @@ static void mistakes_name_the_field(void **state)
                 { "{\"when\":{\"text\":[\"(\"]}}", "rule.when.text[0]: '('" },
                 { "{\"name\":\"y\"}", "rule.name: 'y' is not the name it is stored by, 'x'" },
         };
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
         char name[202] = "";
 
         for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
@@ -158,19 +158,19 @@ static void mistakes_name_the_field(void **state)
         }
         memset(name, 'n', sizeof(name) - 1);
         assert_int_equal(put(g, name, 0, true, "{}", RULE_CREATE), ERR_INVALID);
-        assert_int_equal(stored_rules_count(g->desk->rules), 0);
-        assert_int_equal(desk_rig_count(g, "SELECT count(*) FROM rules"), 0);
+        assert_int_equal(stored_rules_count(g->policy->rules), 0);
+        assert_int_equal(policy_rig_count(g, "SELECT count(*) FROM rules"), 0);
 }
 
 static void a_row_of_another_version_does_not_hold_and_says_why(void **state)
 {
-        struct desk_rig *g = *state;
+        struct policy_rig *g = *state;
 
         put(g, "x", 0, true, "{\"mode\":\"off\"}", RULE_CREATE);
-        desk_rig_run(g, "UPDATE rules SET rule = '{\"mood\":1}'");
-        desk_rig_restart(g);
-        assert_true(desk_rig_dm(g, "tg", "7", "hello").trigger);
-        assert_non_null(strstr(stored_rules_at(g->desk->rules, 0)->why, "unknown key 'mood'"));
+        policy_rig_run(g, "UPDATE rules SET rule = '{\"mood\":1}'");
+        policy_rig_restart(g);
+        assert_true(policy_rig_dm(g, "tg", "7", "hello").trigger);
+        assert_non_null(strstr(stored_rules_at(g->policy->rules, 0)->why, "unknown key 'mood'"));
 }
 
 int main(void)

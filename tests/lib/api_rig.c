@@ -209,9 +209,9 @@ static void open_registries(struct api_rig *r)
         r->agents = agents_new(r->loop, r->http, r->dir);
         r->adapters = adapters_new(r->loop, r->http, r->dir);
         r->dispatch = dispatch_new();
-        r->desk = desk_open(r->store, r->bus, &err);
-        must(r->desk != NULL, &err);
-        dispatch_set_desk(r->dispatch, r->desk);
+        r->policy = runtime_policy_open(r->store, r->bus, &err);
+        must(r->policy != NULL, &err);
+        dispatch_set_policy(r->dispatch, r->policy);
 }
 
 static void configure(struct api_rig *r)
@@ -293,11 +293,11 @@ void api_rig_free(struct api_rig *r)
         adapters_free(r->adapters);
         agents_free(r->agents);
         http_client_free(r->http);
-        desk_leave_bus(r->desk);
+        runtime_policy_detach_bus(r->policy);
         bus_close(r->bus);
         store_close(r->store);
         dispatch_free(r->dispatch);
-        desk_free(r->desk);
+        runtime_policy_free(r->policy);
         loop_free(r->loop);
         scratch_free(r->dir);
         free(r);

@@ -30,7 +30,7 @@ struct api_rig {
         struct http_client *http;
         struct agents *agents;
         struct adapters *adapters;
-        struct desk *desk;
+        struct runtime_policy *policy;
         struct dispatch *dispatch; /* knows no adapter until a test tells it */
         bool dispatches;           /* the dispatch decides, not the rig */
         struct road *road;

@@ -49,7 +49,7 @@ static size_t read_rules(const char *text, struct rule **out)
         return n;
 }
 
-void desk_rig_reload(struct desk_rig *g, const char *rules)
+void policy_rig_reload(struct policy_rig *g, const char *rules)
 {
         struct dispatch_adapter *a = mem_array(2, sizeof(*a));
         struct rule *list;
@@ -60,7 +60,7 @@ void desk_rig_reload(struct desk_rig *g, const char *rules)
         dispatch_set(g->dispatch, a, 2, list, n, "echo");
 }
 
-static void open_rig(struct desk_rig *g)
+static void open_rig(struct policy_rig *g)
 {
         struct store_options options = { .url = "sqlite",
                                          .dir = g->dir,
@@ -74,27 +74,27 @@ static void open_rig(struct desk_rig *g)
                 fail_msg("%s", err.text);
         g->bus = bus_open(g->loop, g->store, &bus, &err);
         assert_non_null(g->bus);
-        g->desk = desk_open(g->store, g->bus, &err);
-        if (!g->desk)
+        g->policy = runtime_policy_open(g->store, g->bus, &err);
+        if (!g->policy)
                 fail_msg("%s", err.text);
         g->dispatch = dispatch_new();
-        dispatch_set_desk(g->dispatch, g->desk);
-        desk_rig_reload(g, NULL);
+        dispatch_set_policy(g->dispatch, g->policy);
+        policy_rig_reload(g, NULL);
 }
 
-static void close_rig(struct desk_rig *g)
+static void close_rig(struct policy_rig *g)
 {
-        desk_leave_bus(g->desk);
+        runtime_policy_detach_bus(g->policy);
         bus_close(g->bus);
         store_close(g->store);
         dispatch_free(g->dispatch);
-        desk_free(g->desk);
+        runtime_policy_free(g->policy);
         loop_free(g->loop);
 }
 
-struct desk_rig *desk_rig_new(const char *dm)
+struct policy_rig *policy_rig_new(const char *dm)
 {
-        struct desk_rig *g = mem_zalloc(sizeof(*g));
+        struct policy_rig *g = mem_zalloc(sizeof(*g));
 
         g->dir = scratch_new();
         g->dm = dm;
@@ -102,35 +102,35 @@ struct desk_rig *desk_rig_new(const char *dm)
         return g;
 }
 
-void desk_rig_free(struct desk_rig *g)
+void policy_rig_free(struct policy_rig *g)
 {
         close_rig(g);
         scratch_free(g->dir);
         free(g);
 }
 
-void desk_rig_restart(struct desk_rig *g)
+void policy_rig_restart(struct policy_rig *g)
 {
         close_rig(g);
         open_rig(g);
 }
 
-void desk_rig_done(void *outcome, const struct error *err)
+void policy_rig_done(void *outcome, const struct error *err)
 {
-        struct desk_outcome *o = outcome;
+        struct policy_outcome *o = outcome;
 
         o->done = true;
         o->error = err ? *err : (struct error){ 0 };
 }
 
-enum error_kind desk_rig_wait(struct desk_rig *g, struct desk_outcome *o)
+enum error_kind policy_rig_wait(struct policy_rig *g, struct policy_outcome *o)
 {
         while (!o->done)
                 loop_step(g->loop, true);
         return o->error.kind;
 }
 
-void desk_rig_commit(struct desk_rig *g, struct decision *out)
+void policy_rig_commit(struct policy_rig *g, struct decision *out)
 {
         struct error err;
 
@@ -142,18 +142,18 @@ void desk_rig_commit(struct desk_rig *g, struct decision *out)
         out->also.fn = NULL;
 }
 
-static struct decision decide(struct desk_rig *g, struct incoming *in)
+static struct decision decide(struct policy_rig *g, struct incoming *in)
 {
         struct decision out = { 0 };
 
         dispatch_decide(g->dispatch, in, &out);
         if (out.also.fn)
-                desk_rig_commit(g, &out);
+                policy_rig_commit(g, &out);
         return out;
 }
 
-struct decision desk_rig_dm(struct desk_rig *g, const char *adapter_name, const char *sender,
-                            const char *text)
+struct decision policy_rig_dm(struct policy_rig *g, const char *adapter_name, const char *sender,
+                              const char *text)
 {
         struct incoming in = { .adapter = adapter_name,
                                .platform = strcmp(adapter_name, "tg") == 0 ? "telegram" : "discord",
@@ -166,8 +166,8 @@ struct decision desk_rig_dm(struct desk_rig *g, const char *adapter_name, const 
         return decide(g, &in);
 }
 
-struct decision desk_rig_group(struct desk_rig *g, const char *adapter_name, const char *sender,
-                               const char *text)
+struct decision policy_rig_group(struct policy_rig *g, const char *adapter_name, const char *sender,
+                                 const char *text)
 {
         struct incoming in = { .adapter = adapter_name,
                                .platform = strcmp(adapter_name, "tg") == 0 ? "telegram" : "discord",
@@ -197,7 +197,7 @@ static int count(struct store_tx *tx, void *arg, struct error *err)
         return 0;
 }
 
-int64_t desk_rig_count(struct desk_rig *g, const char *sql)
+int64_t policy_rig_count(struct policy_rig *g, const char *sql)
 {
         struct counting c = { sql, -1 };
         struct error err;
@@ -211,7 +211,7 @@ static int run(struct store_tx *tx, void *arg, struct error *err)
         return store_run(store_prepare(tx, arg), err);
 }
 
-void desk_rig_run(struct desk_rig *g, const char *sql)
+void policy_rig_run(struct policy_rig *g, const char *sql)
 {
         struct error err;
 

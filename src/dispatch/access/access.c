@@ -132,7 +132,7 @@ static bool check_entry(const struct list_kind *k, const char *text, size_t coun
         else if (!(k->subjects & BIT(subject)))
                 buf_addf(why, "'%.60s' has no meaning here: a %s is not looked at", text,
                          subject_names[subject]);
-        else if (subject == SUBJECT_PERSON && person_number(id) <= 0)
+        else if (subject == SUBJECT_PERSON && person_parse_id(id) <= 0)
                 buf_addf(why, "'%.60s' is no person; expected one such as 'person:per-3'", text);
         else if (strcmp(id, "*") == 0 && !k->star)
                 buf_addf(why, "'%.60s' would let everybody in; name each", text);
@@ -141,7 +141,7 @@ static bool check_entry(const struct list_kind *k, const char *text, size_t coun
         return false;
 }
 
-bool access_check(const struct access_lists *lists, const char **key, struct buf *why)
+bool access_validate(const struct access_lists *lists, const char **key, struct buf *why)
 {
         for (size_t i = 0; i < COUNT(kinds); i++) {
                 const struct setting_list *list = list_of(&kinds[i], lists);
@@ -164,7 +164,7 @@ static void add_entry(struct entries *to, const struct list_kind *k, const char 
                 return;
         e->subject = subject_of(text, &id);
         e->id = mem_strdup(is_word(text, k->everybody) ? "*" : id);
-        e->person = e->subject == SUBJECT_PERSON ? person_number(id) : 0;
+        e->person = e->subject == SUBJECT_PERSON ? person_parse_id(id) : 0;
         to->count++;
 }
 
@@ -176,7 +176,7 @@ struct access *access_new(const struct access_lists *lists)
         bool fine;
 
         buf_init(&why, 0);
-        fine = access_check(lists, &key, &why);
+        fine = access_validate(lists, &key, &why);
         buf_release(&why);
         a->dm_written = lists->dm && lists->dm->set;
         for (size_t i = 0; fine && i < COUNT(kinds); i++) {
@@ -344,7 +344,7 @@ void access_resolve(struct access *a, int64_t (*current)(void *arg, int64_t pers
 
                 for (size_t j = 0; j < e->count; j++) {
                         if (e->items[j].subject == SUBJECT_PERSON)
-                                e->items[j].person = current(arg, person_number(e->items[j].id));
+                                e->items[j].person = current(arg, person_parse_id(e->items[j].id));
                 }
         }
 }

@@ -40,7 +40,7 @@ struct access_lists {
  * Is everything in the lists understood? When not: false, the key in *key, and what is wrong with
  * which entry in `why`.
  */
-bool access_check(const struct access_lists *lists, const char **key, struct buf *why);
+bool access_validate(const struct access_lists *lists, const char **key, struct buf *why);
 
 /* Copies what it needs. Lists that access_check refuses open nothing. */
 struct access *access_new(const struct access_lists *lists);

@@ -34,42 +34,46 @@ static bool is_blocked(const struct dispatch_adapter *a, const struct incoming *
         return false;
 }
 
-static struct judgement judge_known(const struct desk *desk, const struct dispatch_adapter *a,
-                                    const struct incoming *in, const struct access_who *who,
-                                    struct buf *why)
+static struct access_verdict judge_known(const struct runtime_policy *policy,
+                                         const struct dispatch_adapter *a,
+                                         const struct incoming *in, const struct access_who *who,
+                                         struct buf *why)
 {
         const struct access_rule *r = NULL;
         size_t before = why->len;
 
         if (a->access && is_blocked(a, in, who, why))
-                return (struct judgement){ .outcome = JUDGED_OUT };
-        if (desk)
-                r = access_rules_judge(desk->access, who);
+                return (struct access_verdict){ .outcome = ACCESS_DENIED };
+        if (policy)
+                r = access_rules_match(policy->access, who);
         if (r && r->deny) {
                 say_denied(r, why);
-                return (struct judgement){ JUDGED_OUT, r, r->message };
+                return (struct access_verdict){ ACCESS_DENIED, r, r->message };
         }
         if (a->access && access_allows(a->access, in, why))
-                return (struct judgement){ .outcome = JUDGED_IN };
+                return (struct access_verdict){ .outcome = ACCESS_ALLOWED };
         if (r) {
                 buf_truncate(why, before);
-                return (struct judgement){ .outcome = JUDGED_IN, .rule = r };
+                return (struct access_verdict){ .outcome = ACCESS_ALLOWED, .rule = r };
         }
         if (!a->access)
                 buf_addf(why, "adapter '%s' lets nobody in", a->name);
-        return (struct judgement){ .outcome = JUDGED_STRANGER };
+        return (struct access_verdict){ .outcome = ACCESS_STRANGER };
 }
 
-static int64_t person_of(const struct desk *desk, const struct dispatch_adapter *a,
+static int64_t person_of(const struct runtime_policy *policy, const struct dispatch_adapter *a,
                          const struct incoming *in)
 {
-        return desk && in->sender_id ? persons_of(desk->persons, a->platform, in->sender_id) : 0;
+        return policy && in->sender_id ? persons_lookup(policy->persons, a->platform, in->sender_id)
+                                       : 0;
 }
 
-struct judgement judge_sender(const struct desk *desk, const struct dispatch_adapter *a,
-                              const struct incoming *in, int64_t now_ms, struct buf *why)
+struct access_verdict access_check_sender(const struct runtime_policy *policy,
+                                          const struct dispatch_adapter *a,
+                                          const struct incoming *in, int64_t now_ms,
+                                          struct buf *why)
 {
-        struct access_identity all[PERSON_MAX_IDENTITIES + 1] = { { a->platform, in->sender_id } };
+        struct identity all[PERSON_MAX_IDENTITIES + 1] = { { a->platform, in->sender_id } };
         struct access_who who = { .adapter = a->name,
                                   .dm = in->chat == CHAT_DM,
                                   .identities = all,
@@ -78,30 +82,31 @@ struct judgement judge_sender(const struct desk *desk, const struct dispatch_ada
         struct incoming known = *in;
 
         if (a->trusted)
-                return (struct judgement){ .outcome = JUDGED_IN };
-        if (desk && in->sender_id) {
-                who.person = known.person = person_of(desk, a, in);
-                who.identity_count += persons_others(desk->persons, a->platform, in->sender_id,
-                                                     all + 1, PERSON_MAX_IDENTITIES);
+                return (struct access_verdict){ .outcome = ACCESS_ALLOWED };
+        if (policy && in->sender_id) {
+                who.person = known.person = person_of(policy, a, in);
+                who.identity_count +=
+                        persons_other_identities(policy->persons, a->platform, in->sender_id,
+                                                 all + 1, PERSON_MAX_IDENTITIES);
         }
-        return judge_known(desk, a, &known, &who, why);
+        return judge_known(policy, a, &known, &who, why);
 }
 
-bool judge_event(const struct dispatch *d, const struct incoming *in, struct judgement *out,
-                 struct buf *why)
+bool access_check_event(const struct dispatch *d, const struct incoming *in,
+                        struct access_verdict *out, struct buf *why)
 {
         const struct dispatch_adapter *a = dispatch_adapter_of(d, in);
 
         if (a)
-                *out = judge_sender(d->desk, a, in, dispatch_now(d), why);
+                *out = access_check_sender(d->policy, a, in, dispatch_now(d), why);
         return a != NULL;
 }
 
-bool judge_is_admin(const struct desk *desk, const struct dispatch_adapter *a,
-                    const struct incoming *in)
+bool access_check_is_admin(const struct runtime_policy *policy, const struct dispatch_adapter *a,
+                           const struct incoming *in)
 {
         struct incoming known = *in;
 
-        known.person = person_of(desk, a, in);
+        known.person = person_of(policy, a, in);
         return a->trusted || (a->access && access_is_admin(a->access, &known));
 }

@@ -16,28 +16,30 @@
 #include "base/buf.h"
 #include "dispatch/dispatch.h"
 
-enum judged { JUDGED_IN, JUDGED_STRANGER, JUDGED_OUT };
+enum access_outcome { ACCESS_ALLOWED, ACCESS_STRANGER, ACCESS_DENIED };
 
-struct judgement {
-        enum judged outcome;
+struct access_verdict {
+        enum access_outcome outcome;
         const struct access_rule *rule; /* that decided; borrowed; NULL: none did */
         /* of a deny rule: what he may be told; borrowed; may be NULL */
         const char *message;
 };
 
-/* desk may be NULL. Unless he is let in, `why` gets a sentence. Changes nothing. */
-struct judgement judge_sender(const struct desk *desk, const struct dispatch_adapter *a,
-                              const struct incoming *in, int64_t now_ms, struct buf *why);
+/* policy may be NULL. Unless he is let in, `why` gets a sentence. Changes nothing. */
+struct access_verdict access_check_sender(const struct runtime_policy *policy,
+                                          const struct dispatch_adapter *a,
+                                          const struct incoming *in, int64_t now_ms,
+                                          struct buf *why);
 
 /*
  * The same for an event, by what dispatch knows of its adapter. False when it knows no such
  * adapter.
  */
-bool judge_event(const struct dispatch *d, const struct incoming *in, struct judgement *out,
-                 struct buf *why);
+bool access_check_event(const struct dispatch *d, const struct incoming *in,
+                        struct access_verdict *out, struct buf *why);
 
 /* May he change how the bot behaves? Where keys are shown everybody may. */
-bool judge_is_admin(const struct desk *desk, const struct dispatch_adapter *a,
-                    const struct incoming *in);
+bool access_check_is_admin(const struct runtime_policy *policy, const struct dispatch_adapter *a,
+                           const struct incoming *in);
 
 #endif

@@ -173,7 +173,7 @@ static bool holds(const struct entry *e, const struct access_who *who)
                (!r->place || (strcmp(r->place, "dm") == 0) == who->dm);
 }
 
-static bool names(const struct entry *e, const struct access_identity *identity)
+static bool names(const struct entry *e, const struct identity *identity)
 {
         const char *platform = identity->platform ? identity->platform : "";
 
@@ -194,7 +194,7 @@ static const struct entry *judge_identity(const struct access_rules *rs,
                                           const struct access_who *who, size_t index,
                                           const struct entry *found)
 {
-        const struct access_identity *identity = &who->identities[index];
+        const struct identity *identity = &who->identities[index];
         const struct entry *lists[] = { identity->user ? map_get(&rs->by_user, identity->user)
                                                        : NULL,
                                         rs->globs };
@@ -208,7 +208,7 @@ static const struct entry *judge_identity(const struct access_rules *rs,
         return found;
 }
 
-const struct access_rule *access_rules_judge(const struct access_rules *rs,
+const struct access_rule *access_rules_match(const struct access_rules *rs,
                                              const struct access_who *who)
 {
         const struct entry *found = NULL;

@@ -41,7 +41,7 @@ struct access_rule {
 };
 
 /* An account on a platform. */
-struct access_identity {
+struct identity {
         const char *platform, *user;
 };
 
@@ -52,7 +52,7 @@ struct access_identity {
 struct access_who {
         const char *adapter;
         bool dm;
-        const struct access_identity *identities;
+        const struct identity *identities;
         size_t identity_count;
         int64_t person; /* 0: not known */
         int64_t now_ms; /* wall clock: what has expired by then does not count */
@@ -63,7 +63,7 @@ struct access_rules *access_rules_open(struct store *s, struct error *err);
 void access_rules_free(struct access_rules *rs);
 
 /* The rule that decides, borrowed until the next change: a deny, else an allow, else NULL. */
-const struct access_rule *access_rules_judge(const struct access_rules *rs,
+const struct access_rule *access_rules_match(const struct access_rules *rs,
                                              const struct access_who *who);
 
 /* By number. Borrowed until the next change. */

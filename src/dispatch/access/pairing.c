@@ -14,13 +14,13 @@
 
 /* A code that waits, or is about to be decided. */
 struct waiting {
-        struct pairing_request r; /* its strings are this struct's own */
+        struct pairing r; /* its strings are this struct's own */
         char code[CODE_SIZE];
         bool stored;   /* its number is known */
         bool deciding; /* the operator's word is on its way to the disk */
 };
 
-struct pairing {
+struct pairings {
         struct store *store;
         struct access_rules *rules;
         struct map by_sender; /* adapter and sender → struct waiting */
@@ -33,7 +33,7 @@ static char *key_of(const char *adapter, const char *sender)
         return mem_printf("%s" BREAK "%s", adapter, sender ? sender : "");
 }
 
-static struct waiting *waiting_new(const struct pairing_request *r)
+static struct waiting *waiting_new(const struct pairing *r)
 {
         struct waiting *w = mem_zalloc(sizeof(*w));
 
@@ -61,7 +61,7 @@ static void waiting_free(struct waiting *w)
         free(w);
 }
 
-static void keep(struct pairing *p, struct waiting *w)
+static void keep(struct pairings *p, struct waiting *w)
 {
         char *key = key_of(w->r.adapter, w->r.sender);
 
@@ -69,7 +69,7 @@ static void keep(struct pairing *p, struct waiting *w)
         free(key);
 }
 
-static void drop(struct pairing *p, const struct waiting *w)
+static void drop(struct pairings *p, const struct waiting *w)
 {
         char *key = key_of(w->r.adapter, w->r.sender);
 
@@ -84,7 +84,7 @@ static bool is_over(const struct waiting *w, int64_t now_ms)
 }
 
 /* Drops what is over; how many wait on this adapter. At most PAIRING_TOTAL_MAX are looked at. */
-static size_t sweep(struct pairing *p, const char *adapter, int64_t now_ms)
+static size_t sweep(struct pairings *p, const char *adapter, int64_t now_ms)
 {
         size_t n = 0;
         void *value;
@@ -100,7 +100,7 @@ static size_t sweep(struct pairing *p, const char *adapter, int64_t now_ms)
         return n;
 }
 
-static struct waiting *find_code(const struct pairing *p, const char *code, int64_t now_ms)
+static struct waiting *find_code(const struct pairings *p, const char *code, int64_t now_ms)
 {
         void *value;
 
@@ -118,7 +118,7 @@ static struct waiting *find_code(const struct pairing *p, const char *code, int6
 
 /* What is written with the decision: a copy, because the one in memory may be gone by then. */
 struct offer {
-        struct pairing *pairing;
+        struct pairings *pairing;
         struct waiting *copy;
         int64_t id;
 };
@@ -126,7 +126,7 @@ struct offer {
 static int write_offer(struct store_tx *tx, void *arg, struct error *err)
 {
         struct offer *o = arg;
-        const struct pairing_request *r = &o->copy->r;
+        const struct pairing *r = &o->copy->r;
         struct store_stmt *s =
                 store_prepare(tx, "DELETE FROM pairings WHERE state = 'waiting' AND "
                                   "(expires_ms <= ?1 OR (adapter = ?2 AND sender = ?3))");
@@ -160,13 +160,13 @@ static void on_offered(void *arg)
         free(o);
 }
 
-static void write_with(struct pairing *p, const struct waiting *w, struct decision *out)
+static void write_with(struct pairings *p, const struct waiting *w, struct decision *out)
 {
         struct offer *o = mem_zalloc(sizeof(*o));
 
         o->pairing = p;
         o->copy = waiting_new(&w->r);
-        also_add(out, (struct road_also){ .fn = write_offer, .done = on_offered, .arg = o });
+        tx_extra_add(out, (struct road_also){ .fn = write_offer, .done = on_offered, .arg = o });
 }
 
 static void say_code(const struct waiting *w, struct buf *notice)
@@ -179,7 +179,7 @@ static void say_code(const struct waiting *w, struct buf *notice)
                  code_show(w->code, shown));
 }
 
-void pairing_offer(struct pairing *p, const char *platform, const struct incoming *in,
+void pairing_offer(struct pairings *p, const char *platform, const struct incoming *in,
                    struct decision *out, struct pairing_words words)
 {
         int64_t now_ms = clock_wall_ms();
@@ -199,13 +199,13 @@ void pairing_offer(struct pairing *p, const char *platform, const struct incomin
                         others);
                 return;
         }
-        w = waiting_new(&(struct pairing_request){ .adapter = in->adapter,
-                                                   .platform = platform,
-                                                   .sender = in->sender_id,
-                                                   .name = in->sender_name ? in->sender_name
-                                                                           : in->sender_username,
-                                                   .created_ms = now_ms,
-                                                   .expires_ms = now_ms + PAIRING_VALID_MS });
+        w = waiting_new(
+                &(struct pairing){ .adapter = in->adapter,
+                                   .platform = platform,
+                                   .sender = in->sender_id,
+                                   .name = in->sender_name ? in->sender_name : in->sender_username,
+                                   .created_ms = now_ms,
+                                   .expires_ms = now_ms + PAIRING_VALID_MS });
         code_new(w->code);
         keep(p, w);
         write_with(p, w, out);
@@ -216,7 +216,7 @@ void pairing_offer(struct pairing *p, const char *platform, const struct incomin
 /* ---- the operator's word ---- */
 
 struct verdict {
-        struct pairing *pairing;
+        struct pairings *pairing;
         struct waiting *subject; /* a copy; NULL: by number */
         struct access_rule rule; /* of an approval or denial */
         char *user, *by, *reason;
@@ -291,7 +291,7 @@ static int write_word(struct store_tx *tx, void *arg, struct error *err)
         return v->revoke ? write_revocation(tx, v, err) : write_verdict(tx, v, err);
 }
 
-static struct waiting *find_id(const struct pairing *p, int64_t id)
+static struct waiting *find_id(const struct pairings *p, int64_t id)
 {
         void *value;
 
@@ -304,7 +304,7 @@ static struct waiting *find_id(const struct pairing *p, int64_t id)
         return NULL;
 }
 
-static void apply(struct verdict *v, struct pairing_request *result)
+static void apply(struct verdict *v, struct pairing *result)
 {
         struct waiting *w = find_id(v->pairing, v->id);
 
@@ -328,7 +328,7 @@ static void apply(struct verdict *v, struct pairing_request *result)
 static void on_word(void *arg, const struct error *err)
 {
         struct verdict *v = arg;
-        struct pairing_request result = v->subject ? v->subject->r : (struct pairing_request){ 0 };
+        struct pairing result = v->subject ? v->subject->r : (struct pairing){ 0 };
         struct waiting *w = err ? find_id(v->pairing, v->id) : NULL;
 
         if (w)
@@ -340,7 +340,7 @@ static void on_word(void *arg, const struct error *err)
         verdict_free(v);
 }
 
-static struct verdict *verdict_new(struct pairing *p, pairing_done_fn *done, void *arg)
+static struct verdict *verdict_new(struct pairings *p, pairing_done_fn *done, void *arg)
 {
         struct verdict *v = mem_zalloc(sizeof(*v));
 
@@ -357,7 +357,7 @@ static struct verdict *verdict_new(struct pairing *p, pairing_done_fn *done, voi
  */
 static void make_rule(struct verdict *v, const struct pairing_decision *d)
 {
-        const struct pairing_request *r = &v->subject->r;
+        const struct pairing *r = &v->subject->r;
 
         v->user = mem_printf("%s:%s", r->platform, r->sender);
         v->by = mem_strdup(d->by);
@@ -374,7 +374,7 @@ static void make_rule(struct verdict *v, const struct pairing_decision *d)
                                         .updated_ms = v->now_ms };
 }
 
-void pairing_decide(struct pairing *p, const struct pairing_decision *d, pairing_done_fn *done,
+void pairing_decide(struct pairings *p, const struct pairing_decision *d, pairing_done_fn *done,
                     void *arg)
 {
         struct verdict *v = verdict_new(p, done, arg);
@@ -391,7 +391,7 @@ void pairing_decide(struct pairing *p, const struct pairing_decision *d, pairing
         store_write(p->store, write_word, on_word, v);
 }
 
-void pairing_revoke(struct pairing *p, int64_t id, pairing_done_fn *done, void *arg)
+void pairing_revoke(struct pairings *p, int64_t id, pairing_done_fn *done, void *arg)
 {
         struct verdict *v = verdict_new(p, done, arg);
 
@@ -406,25 +406,24 @@ void pairing_revoke(struct pairing *p, int64_t id, pairing_done_fn *done, void *
         "SELECT id, code, adapter, platform, sender, name, state, rule, created_ms, expires_ms, decided_ms," \
         " by_whom FROM pairings "
 
-static struct pairing_request row_of(struct store_stmt *s)
+static struct pairing row_of(struct store_stmt *s)
 {
-        return (struct pairing_request){ .id = store_col_int(s, 0),
-                                         .code = store_col_text(s, 1),
-                                         .adapter = store_col_text(s, 2),
-                                         .platform = store_col_text(s, 3),
-                                         .sender = store_col_text(s, 4),
-                                         .name = store_col_text(s, 5),
-                                         .state = store_col_text(s, 6),
-                                         .rule = store_col_int(s, 7),
-                                         .created_ms = store_col_int(s, 8),
-                                         .expires_ms = store_col_int(s, 9),
-                                         .decided_ms = store_col_int(s, 10),
-                                         .by = store_col_text(s, 11) };
+        return (struct pairing){ .id = store_col_int(s, 0),
+                                 .code = store_col_text(s, 1),
+                                 .adapter = store_col_text(s, 2),
+                                 .platform = store_col_text(s, 3),
+                                 .sender = store_col_text(s, 4),
+                                 .name = store_col_text(s, 5),
+                                 .state = store_col_text(s, 6),
+                                 .rule = store_col_int(s, 7),
+                                 .created_ms = store_col_int(s, 8),
+                                 .expires_ms = store_col_int(s, 9),
+                                 .decided_ms = store_col_int(s, 10),
+                                 .by = store_col_text(s, 11) };
 }
 
 int pairing_each(struct store_tx *tx, int64_t before, int64_t limit,
-                 void (*each)(void *arg, const struct pairing_request *r), void *arg,
-                 struct error *err)
+                 void (*each)(void *arg, const struct pairing *r), void *arg, struct error *err)
 {
         struct store_stmt *s = store_prepare(
                 tx, COLUMNS
@@ -435,7 +434,7 @@ int pairing_each(struct store_tx *tx, int64_t before, int64_t limit,
         store_bind_int(s, 2, clock_wall_ms());
         store_bind_int(s, 3, limit);
         while ((rc = store_step(s, err)) == 1) {
-                struct pairing_request r = row_of(s);
+                struct pairing r = row_of(s);
 
                 each(arg, &r);
                 n++;
@@ -445,14 +444,14 @@ int pairing_each(struct store_tx *tx, int64_t before, int64_t limit,
 
 static int read_waiting(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct pairing *p = arg;
+        struct pairings *p = arg;
         struct store_stmt *s =
                 store_prepare(tx, COLUMNS "WHERE state = 'waiting' AND expires_ms > ?1");
         int rc;
 
         store_bind_int(s, 1, clock_wall_ms());
         while ((rc = store_step(s, err)) == 1) {
-                struct pairing_request r = row_of(s);
+                struct pairing r = row_of(s);
                 struct waiting *w = waiting_new(&r);
 
                 w->stored = true;
@@ -461,9 +460,9 @@ static int read_waiting(struct store_tx *tx, void *arg, struct error *err)
         return rc;
 }
 
-struct pairing *pairing_open(struct store *s, struct access_rules *rules, struct error *err)
+struct pairings *pairing_open(struct store *s, struct access_rules *rules, struct error *err)
 {
-        struct pairing *p = mem_zalloc(sizeof(*p));
+        struct pairings *p = mem_zalloc(sizeof(*p));
 
         p->store = s;
         p->rules = rules;
@@ -474,7 +473,7 @@ struct pairing *pairing_open(struct store *s, struct access_rules *rules, struct
         return NULL;
 }
 
-void pairing_free(struct pairing *p)
+void pairing_free(struct pairings *p)
 {
         void *value;
 

@@ -21,13 +21,13 @@
 #include "road/road.h"
 #include "store/store.h"
 
-struct pairing;
+struct pairings;
 
 #define PAIRING_VALID_MS    (3600 * 1000)
 #define PAIRING_WAITING_MAX 20   /* on one adapter */
 #define PAIRING_TOTAL_MAX   2000 /* on all */
 
-struct pairing_request {
+struct pairing {
         int64_t id;       /* shown as "pair-N" */
         const char *code; /* "ABCD2345" */
         const char *adapter, *platform, *sender, *name;
@@ -42,8 +42,8 @@ struct pairing_request {
  * Reads those that wait; blocks. The rules are where approvals go. Free it after the store is
  * closed.
  */
-struct pairing *pairing_open(struct store *s, struct access_rules *rules, struct error *err);
-void pairing_free(struct pairing *p);
+struct pairings *pairing_open(struct store *s, struct access_rules *rules, struct error *err);
+void pairing_free(struct pairings *p);
 
 struct pairing_words {
         /* what he is told; stays empty when he has been told already, or too many wait */
@@ -51,7 +51,7 @@ struct pairing_words {
         struct buf *why; /* for the log, behind why he is not let in */
 };
 /* A stranger has written a direct message. The code is written with the decision. */
-void pairing_offer(struct pairing *p, const char *platform, const struct incoming *in,
+void pairing_offer(struct pairings *p, const char *platform, const struct incoming *in,
                    struct decision *out, struct pairing_words words);
 
 /* How the operator decides. */
@@ -65,19 +65,17 @@ struct pairing_decision {
  * ERR_MISSING when no such code waits. On success *result (borrowed for the call) has state and
  * rule.
  */
-typedef void pairing_done_fn(void *arg, const struct pairing_request *result,
-                             const struct error *err);
-void pairing_decide(struct pairing *p, const struct pairing_decision *d, pairing_done_fn *done,
+typedef void pairing_done_fn(void *arg, const struct pairing *result, const struct error *err);
+void pairing_decide(struct pairings *p, const struct pairing_decision *d, pairing_done_fn *done,
                     void *arg);
 /* Takes back what was decided, or a code that waits: the rule goes with it. ERR_MISSING. */
-void pairing_revoke(struct pairing *p, int64_t id, pairing_done_fn *done, void *arg);
+void pairing_revoke(struct pairings *p, int64_t id, pairing_done_fn *done, void *arg);
 
 /*
  * Inside a store function: all that is known, newest first, at most `limit` below `before`. Returns
  * how many, or -1.
  */
 int pairing_each(struct store_tx *tx, int64_t before, int64_t limit,
-                 void (*each)(void *arg, const struct pairing_request *r), void *arg,
-                 struct error *err);
+                 void (*each)(void *arg, const struct pairing *r), void *arg, struct error *err);
 
 #endif

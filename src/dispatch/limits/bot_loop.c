@@ -5,26 +5,26 @@
 #include "base/map.h"
 #include "base/mem.h"
 
-struct chain {
+struct bot_chain {
         int length;
         int64_t last_ms;
 };
 
-struct chains {
+struct bot_loops {
         struct map by_place;
         size_t max;
 };
 
-struct chains *chains_new(size_t max)
+struct bot_loops *bot_loops_new(size_t max)
 {
-        struct chains *c = mem_zalloc(sizeof(*c));
+        struct bot_loops *c = mem_zalloc(sizeof(*c));
 
         map_init(&c->by_place);
         c->max = max;
         return c;
 }
 
-void chains_free(struct chains *c)
+void bot_loops_free(struct bot_loops *c)
 {
         const char *key;
         void *chain;
@@ -43,15 +43,15 @@ static char *place_of(const struct incoming *in)
                           in->channel ? in->channel : "", in->thread ? in->thread : "");
 }
 
-static bool is_quiet(const struct chain *chain, int64_t now_ms)
+static bool is_quiet(const struct bot_chain *chain, int64_t now_ms)
 {
-        return now_ms - chain->last_ms >= CHAIN_QUIET_MS;
+        return now_ms - chain->last_ms >= BOT_LOOP_QUIET_MS;
 }
 
-int chains_length(const struct chains *c, const struct incoming *in, int64_t now_ms)
+int bot_loop_length(const struct bot_loops *c, const struct incoming *in, int64_t now_ms)
 {
         char *place;
-        const struct chain *chain;
+        const struct bot_chain *chain;
 
         if (c->by_place.count == 0) /* as nearly always */
                 return 0;
@@ -61,7 +61,7 @@ int chains_length(const struct chains *c, const struct incoming *in, int64_t now
         return chain && !is_quiet(chain, now_ms) ? chain->length : 0;
 }
 
-static void forget_quiet(struct chains *c, int64_t now_ms)
+static void forget_quiet(struct bot_loops *c, int64_t now_ms)
 {
         const char *key;
         void *chain;
@@ -74,10 +74,10 @@ static void forget_quiet(struct chains *c, int64_t now_ms)
         }
 }
 
-void chains_add(struct chains *c, const struct incoming *in, int64_t now_ms)
+void bot_loop_count(struct bot_loops *c, const struct incoming *in, int64_t now_ms)
 {
         char *place = place_of(in);
-        struct chain *chain = map_get(&c->by_place, place);
+        struct bot_chain *chain = map_get(&c->by_place, place);
 
         if (!chain && c->by_place.count >= c->max)
                 forget_quiet(c, now_ms);
@@ -92,7 +92,7 @@ void chains_add(struct chains *c, const struct incoming *in, int64_t now_ms)
         free(place);
 }
 
-void chains_break(struct chains *c, const struct incoming *in)
+void bot_loop_break(struct bot_loops *c, const struct incoming *in)
 {
         char *place;
 

@@ -4,8 +4,8 @@
  * A message over the API says through how many bots it has passed; one on a chat platform does not.
  * There, turns that bots cause one after the other in a channel, without a person saying anything
  * in between, are the hops. The chain ends when a person speaks, or when it has been quiet for
- * CHAIN_QUIET_MS: two bots in a loop never are. It lives in memory: after a restart a loop begins
- * to be counted anew.
+ * BOT_LOOP_QUIET_MS: two bots in a loop never are. It lives in memory: after a restart a loop
+ * begins to be counted anew.
  */
 #ifndef DISPATCH_LIMITS_BOT_LOOP_H
 #define DISPATCH_LIMITS_BOT_LOOP_H
@@ -15,21 +15,21 @@
 
 #include "road/incoming.h"
 
-#define CHAIN_QUIET_MS 120000
+#define BOT_LOOP_QUIET_MS 120000
 
-struct chains;
+struct bot_loops;
 
 /*
  * At most `max` channels; when one more comes, all that are quiet are forgotten, and if there are
  * none, the new one is not counted.
  */
-struct chains *chains_new(size_t max);
-void chains_free(struct chains *c);
+struct bot_loops *bot_loops_new(size_t max);
+void bot_loops_free(struct bot_loops *c);
 /* How many turns bots have caused there in a row. */
-int chains_length(const struct chains *c, const struct incoming *in, int64_t now_ms);
+int bot_loop_length(const struct bot_loops *c, const struct incoming *in, int64_t now_ms);
 /* A bot causes a turn. */
-void chains_add(struct chains *c, const struct incoming *in, int64_t now_ms);
+void bot_loop_count(struct bot_loops *c, const struct incoming *in, int64_t now_ms);
 /* A person speaks. */
-void chains_break(struct chains *c, const struct incoming *in);
+void bot_loop_break(struct bot_loops *c, const struct incoming *in);
 
 #endif

@@ -20,15 +20,15 @@ struct person {
 };
 TAILQ_HEAD(people, person);
 
-struct limits {
+struct rate_limits {
         struct map by_key;
         struct people people; /* who was quiet longest comes first */
         size_t max;
 };
 
-struct limits *limits_new(size_t max)
+struct rate_limits *rate_limits_new(size_t max)
 {
-        struct limits *l = mem_zalloc(sizeof(*l));
+        struct rate_limits *l = mem_zalloc(sizeof(*l));
 
         map_init(&l->by_key);
         TAILQ_INIT(&l->people);
@@ -36,7 +36,7 @@ struct limits *limits_new(size_t max)
         return l;
 }
 
-static void forget(struct limits *l, struct person *p)
+static void forget(struct rate_limits *l, struct person *p)
 {
         TAILQ_REMOVE(&l->people, p, next);
         map_remove(&l->by_key, p->key);
@@ -45,7 +45,7 @@ static void forget(struct limits *l, struct person *p)
         free(p);
 }
 
-void limits_free(struct limits *l)
+void rate_limits_free(struct rate_limits *l)
 {
         struct person *p;
 
@@ -57,7 +57,7 @@ void limits_free(struct limits *l)
         free(l);
 }
 
-size_t limits_people(const struct limits *l)
+size_t rate_limit_size(const struct rate_limits *l)
 {
         return l->by_key.count;
 }
@@ -65,14 +65,14 @@ size_t limits_people(const struct limits *l)
 /*
  * Ids of platforms have no line breaks; where a foreign one has, two people at worst share a limit.
  */
-static char *key_of(const struct limits_who *who)
+static char *key_of(const struct rate_key *who)
 {
         return mem_printf("%s\n%s\n%s\n%s", who->adapter ? who->adapter : "",
                           who->channel ? who->channel : "", who->sender ? who->sender : "",
                           who->what ? who->what : "");
 }
 
-static struct person *find(const struct limits *l, const struct limits_who *who)
+static struct person *find(const struct rate_limits *l, const struct rate_key *who)
 {
         char *key = key_of(who);
         struct person *p = map_get(&l->by_key, key);
@@ -81,7 +81,7 @@ static struct person *find(const struct limits *l, const struct limits_who *who)
         return p;
 }
 
-static void make_room(struct limits *l, int64_t now_ms)
+static void make_room(struct rate_limits *l, int64_t now_ms)
 {
         struct person *p;
 
@@ -91,8 +91,8 @@ static void make_room(struct limits *l, int64_t now_ms)
 }
 
 /* Found or made, and the last of the row. */
-static struct person *touch(struct limits *l, const struct limits_who *who, struct turn_rate rate,
-                            int64_t now_ms)
+static struct person *touch(struct rate_limits *l, const struct rate_key *who,
+                            struct turn_rate rate, int64_t now_ms)
 {
         struct person *p = find(l, who);
 
@@ -116,8 +116,8 @@ static bool counts(int64_t start, int64_t seconds, int64_t now_ms)
         return start <= now_ms && now_ms - start < seconds * 1000;
 }
 
-int64_t limits_wait_ms(const struct limits *l, const struct limits_who *who, struct turn_rate rate,
-                       int64_t now_ms)
+int64_t rate_limit_wait_ms(const struct rate_limits *l, const struct rate_key *who,
+                           struct turn_rate rate, int64_t now_ms)
 {
         const struct person *p = rate.turns > 0 ? find(l, who) : NULL;
         int64_t used = 0;
@@ -143,8 +143,8 @@ static void drop_old(struct person *p, int64_t now_ms)
         p->count = kept;
 }
 
-void limits_count(struct limits *l, const struct limits_who *who, struct turn_rate rate,
-                  int64_t now_ms)
+void rate_limit_count(struct rate_limits *l, const struct rate_key *who, struct turn_rate rate,
+                      int64_t now_ms)
 {
         struct person *p;
 
@@ -159,8 +159,8 @@ void limits_count(struct limits *l, const struct limits_who *who, struct turn_ra
         p->starts[p->count++] = now_ms;
 }
 
-bool limits_tell_once(struct limits *l, const struct limits_who *who, struct turn_rate rate,
-                      int64_t now_ms)
+bool rate_limit_claim_notice(struct rate_limits *l, const struct rate_key *who,
+                             struct turn_rate rate, int64_t now_ms)
 {
         struct person *p = touch(l, who, rate, now_ms);
 

@@ -17,33 +17,33 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct limits;
+struct rate_limits;
 
 struct turn_rate {
         int64_t turns; /* 0 or less: no limit */
         int64_t seconds;
 };
 
-struct limits *limits_new(size_t max);
-void limits_free(struct limits *l);
+struct rate_limits *rate_limits_new(size_t max);
+void rate_limits_free(struct rate_limits *l);
 
 /* Who in which channel; the strings are borrowed, NULL counts as "". */
-struct limits_who {
+struct rate_key {
         const char *adapter, *channel, *sender;
         const char *what; /* counted apart from turns; NULL: turns */
 };
 
 /* How long until the next turn may be placed: 0 means now. Changes nothing. */
-int64_t limits_wait_ms(const struct limits *l, const struct limits_who *who, struct turn_rate rate,
-                       int64_t now_ms);
+int64_t rate_limit_wait_ms(const struct rate_limits *l, const struct rate_key *who,
+                           struct turn_rate rate, int64_t now_ms);
 /* A turn is placed. */
-void limits_count(struct limits *l, const struct limits_who *who, struct turn_rate rate,
-                  int64_t now_ms);
+void rate_limit_count(struct rate_limits *l, const struct rate_key *who, struct turn_rate rate,
+                      int64_t now_ms);
 /*
  * Has he been told within this window that he is too fast? If not, he counts as told from now on.
  */
-bool limits_tell_once(struct limits *l, const struct limits_who *who, struct turn_rate rate,
-                      int64_t now_ms);
-size_t limits_people(const struct limits *l);
+bool rate_limit_claim_notice(struct rate_limits *l, const struct rate_key *who,
+                             struct turn_rate rate, int64_t now_ms);
+size_t rate_limit_size(const struct rate_limits *l);
 
 #endif

@@ -17,21 +17,21 @@ struct message {
         struct made {
                 char *who; /* kind, person and emoji */
                 int64_t time_ms;
-        } made[REACTIONS_PER_MESSAGE];
+        } made[REACTION_LIMIT_PER_MESSAGE];
         unsigned count;
         TAILQ_ENTRY(message) next;
 };
 TAILQ_HEAD(messages, message);
 
-struct reactions {
+struct reaction_limits {
         struct map by_key;
         struct messages messages; /* whose last turn is oldest comes first */
         size_t max;
 };
 
-struct reactions *reactions_new(size_t max)
+struct reaction_limits *reaction_limits_new(size_t max)
 {
-        struct reactions *r = mem_zalloc(sizeof(*r));
+        struct reaction_limits *r = mem_zalloc(sizeof(*r));
 
         map_init(&r->by_key);
         TAILQ_INIT(&r->messages);
@@ -39,7 +39,7 @@ struct reactions *reactions_new(size_t max)
         return r;
 }
 
-static void forget(struct reactions *r, struct message *m)
+static void forget(struct reaction_limits *r, struct message *m)
 {
         map_remove(&r->by_key, m->key);
         TAILQ_REMOVE(&r->messages, m, next);
@@ -49,7 +49,7 @@ static void forget(struct reactions *r, struct message *m)
         free(m);
 }
 
-void reactions_free(struct reactions *r)
+void reaction_limits_free(struct reaction_limits *r)
 {
         struct message *m;
 
@@ -61,12 +61,12 @@ void reactions_free(struct reactions *r)
         free(r);
 }
 
-size_t reactions_messages(const struct reactions *r)
+size_t reaction_limit_size(const struct reaction_limits *r)
 {
         return r->by_key.count;
 }
 
-bool reactions_concern(const struct incoming *in)
+bool reaction_limit_applies(const struct incoming *in)
 {
         return in->type && in->id && strncmp(in->type, "reaction.", 9) == 0;
 }
@@ -86,7 +86,7 @@ static char *who_key(const struct incoming *in)
         return mem_printf("%s\n%s\n%s", shown(in->type), shown(in->sender_id), shown(in->emoji));
 }
 
-static struct message *find(const struct reactions *r, const struct incoming *in)
+static struct message *find(const struct reaction_limits *r, const struct incoming *in)
 {
         char *key = message_key(in);
         struct message *m = map_get(&r->by_key, key);
@@ -100,8 +100,8 @@ static bool is_within(int64_t time_ms, int64_t span_ms, int64_t now_ms)
         return now_ms - time_ms < span_ms;
 }
 
-enum reaction_verdict reactions_ask(const struct reactions *r, const struct incoming *in,
-                                    int64_t now_ms)
+enum reaction_verdict reaction_limit_check(const struct reaction_limits *r,
+                                           const struct incoming *in, int64_t now_ms)
 {
         const struct message *m = find(r, in);
         char *who = who_key(in);
@@ -109,17 +109,18 @@ enum reaction_verdict reactions_ask(const struct reactions *r, const struct inco
         bool repeated = false;
 
         for (unsigned i = 0; m && i < m->count; i++) {
-                counted += is_within(m->made[i].time_ms, REACTIONS_COUNT_MS, now_ms);
-                repeated = repeated || (is_within(m->made[i].time_ms, REACTIONS_SAME_MS, now_ms) &&
-                                        strcmp(m->made[i].who, who) == 0);
+                counted += is_within(m->made[i].time_ms, REACTION_LIMIT_COUNT_MS, now_ms);
+                repeated = repeated ||
+                           (is_within(m->made[i].time_ms, REACTION_LIMIT_SAME_MS, now_ms) &&
+                            strcmp(m->made[i].who, who) == 0);
         }
         free(who);
         if (repeated)
                 return REACTION_REPEATED;
-        return counted >= REACTIONS_PER_MESSAGE ? REACTION_ONE_TOO_MANY : REACTION_NEW;
+        return counted >= REACTION_LIMIT_PER_MESSAGE ? REACTION_ONE_TOO_MANY : REACTION_NEW;
 }
 
-static struct message *touch(struct reactions *r, const struct incoming *in)
+static struct message *touch(struct reaction_limits *r, const struct incoming *in)
 {
         struct message *m = find(r, in);
 
@@ -136,13 +137,14 @@ static struct message *touch(struct reactions *r, const struct incoming *in)
         return m;
 }
 
-void reactions_count(struct reactions *r, const struct incoming *in, int64_t now_ms)
+void reaction_limit_count(struct reaction_limits *r, const struct incoming *in, int64_t now_ms)
 {
         struct message *m = touch(r, in);
 
-        if (m->count == REACTIONS_PER_MESSAGE) {
+        if (m->count == REACTION_LIMIT_PER_MESSAGE) {
                 free(m->made[0].who);
-                memmove(&m->made[0], &m->made[1], (REACTIONS_PER_MESSAGE - 1) * sizeof(m->made[0]));
+                memmove(&m->made[0], &m->made[1],
+                        (REACTION_LIMIT_PER_MESSAGE - 1) * sizeof(m->made[0]));
                 m->count--;
         }
         m->made[m->count++] = (struct made){ who_key(in), now_ms };
@@ -151,7 +153,7 @@ void reactions_count(struct reactions *r, const struct incoming *in, int64_t now
 /* ---- after a restart ---- */
 
 struct restoring {
-        struct reactions *reactions;
+        struct reaction_limits *reactions;
         int64_t now_ms;
 };
 
@@ -167,7 +169,7 @@ static void count_row(const struct restoring *r, struct store_stmt *s)
         struct incoming *in = incoming_parse(&e, &err);
 
         if (in)
-                reactions_count(r->reactions, in, e.time_ms);
+                reaction_limit_count(r->reactions, in, e.time_ms);
         else
                 log_warn("a reaction of the journal is not understood", LOG_I("event", e.seq),
                          LOG_S("why", err.text));
@@ -187,14 +189,15 @@ static int read_rows(struct store_tx *tx, void *arg, struct error *err)
                 " JOIN journal AS j ON j.seq = t.event ORDER BY j.seq");
         int rc;
 
-        store_bind_int(s, 1, r->now_ms - REACTIONS_COUNT_MS);
+        store_bind_int(s, 1, r->now_ms - REACTION_LIMIT_COUNT_MS);
         store_bind_int(s, 2, (int64_t)r->reactions->max);
         while ((rc = store_step(s, err)) == 1)
                 count_row(r, s);
         return rc;
 }
 
-int reactions_restore(struct reactions *r, struct store *s, int64_t now_ms, struct error *err)
+int reaction_limit_restore(struct reaction_limits *r, struct store *s, int64_t now_ms,
+                           struct error *err)
 {
         struct restoring restoring = { r, now_ms };
 

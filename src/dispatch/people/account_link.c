@@ -18,19 +18,19 @@ struct offer {
         int64_t until_ms;
 };
 
-struct links {
-        struct map by_code;   /* → struct offer */
-        struct offer *used;   /* the one that was redeemed last, for whoever borrowed it */
-        struct limits *tries; /* how often an account has typed a code */
+struct account_links {
+        struct map by_code;        /* → struct offer */
+        struct offer *used;        /* the one that was redeemed last, for whoever borrowed it */
+        struct rate_limits *tries; /* how often an account has typed a code */
         char shown[CODE_SHOWN_SIZE];
 };
 
-struct links *links_new(void)
+struct account_links *account_links_new(void)
 {
-        struct links *l = mem_zalloc(sizeof(*l));
+        struct account_links *l = mem_zalloc(sizeof(*l));
 
         map_init(&l->by_code);
-        l->tries = limits_new(TRIERS_MAX);
+        l->tries = rate_limits_new(TRIERS_MAX);
         return l;
 }
 
@@ -43,7 +43,7 @@ static void offer_free(struct offer *o)
         free(o);
 }
 
-void links_free(struct links *l)
+void account_links_free(struct account_links *l)
 {
         void *value;
 
@@ -53,12 +53,12 @@ void links_free(struct links *l)
                 offer_free(value);
         map_release(&l->by_code);
         offer_free(l->used);
-        limits_free(l->tries);
+        rate_limits_free(l->tries);
         free(l);
 }
 
 /* Drops what is over, and what this account had. At most LINK_CODES_MAX are looked at. */
-static void sweep(struct links *l, const struct access_identity *who, int64_t now_ms)
+static void sweep(struct account_links *l, const struct identity *who, int64_t now_ms)
 {
         const char *key;
         void *value;
@@ -72,7 +72,7 @@ static void sweep(struct links *l, const struct access_identity *who, int64_t no
         }
 }
 
-const char *links_offer(struct links *l, const struct access_identity *who, int64_t now_ms)
+const char *account_link_offer(struct account_links *l, const struct identity *who, int64_t now_ms)
 {
         struct offer *o;
 
@@ -88,7 +88,8 @@ const char *links_offer(struct links *l, const struct access_identity *who, int6
         return code_show(o->code, l->shown);
 }
 
-bool links_redeem(struct links *l, const char *text, int64_t now_ms, struct access_identity *owner)
+bool account_link_redeem(struct account_links *l, const char *text, int64_t now_ms,
+                         struct identity *owner)
 {
         char code[CODE_SIZE];
         struct offer *o = code_read(text, code) ? map_remove(&l->by_code, code) : NULL;
@@ -97,22 +98,23 @@ bool links_redeem(struct links *l, const char *text, int64_t now_ms, struct acce
                 return false;
         offer_free(l->used);
         l->used = o;
-        *owner = (struct access_identity){ o->platform, o->user };
+        *owner = (struct identity){ o->platform, o->user };
         return o->until_ms > now_ms;
 }
 
-bool links_may_try(struct links *l, const char *adapter, const char *user, int64_t now_ms)
+bool account_link_count_try(struct account_links *l, const char *adapter, const char *user,
+                            int64_t now_ms)
 {
-        struct limits_who who = { .adapter = adapter, .channel = "", .sender = user };
+        struct rate_key who = { .adapter = adapter, .channel = "", .sender = user };
         struct turn_rate rate = { LINK_TRIES, LINK_VALID_MS / 1000 };
 
-        if (limits_wait_ms(l->tries, &who, rate, now_ms) > 0)
+        if (rate_limit_wait_ms(l->tries, &who, rate, now_ms) > 0)
                 return false;
-        limits_count(l->tries, &who, rate, now_ms);
+        rate_limit_count(l->tries, &who, rate, now_ms);
         return true;
 }
 
-bool link_is_command(const char *text, const char **code)
+bool account_link_parse(const char *text, const char **code)
 {
         const char *at = text ? text : "";
 
@@ -131,36 +133,36 @@ bool link_is_command(const char *text, const char **code)
 
 /* ---- the guard ---- */
 
-static bool tell_code(struct matter *m, const struct access_identity *self)
+static bool tell_code(struct matter *m, const struct identity *self)
 {
         const char *code;
 
         if (!command_is_heard(m))
                 return false;
-        code = links_offer(m->d->desk->links, self, m->now_ms);
+        code = account_link_offer(m->d->policy->links, self, m->now_ms);
         if (code)
                 matter_notice(
                         m,
                         "Your code is %s. Within ten minutes, write \"/link %s\" to me from your "
                         "other account, and I will know that both are you.",
                         code, code);
-        persons_note(m->d->desk->persons, self->platform, m->in, m->now_ms, m->out);
+        persons_record(m->d->policy->persons, self->platform, m->in, m->now_ms, m->out);
         return matter_refuse(m, code ? "a code for another account was told (/link)"
                                      : "too many codes are under way (/link)");
 }
 
-static bool is_self(const struct access_identity *a, const struct access_identity *b)
+static bool is_self(const struct identity *a, const struct identity *b)
 {
         return strcmp(a->platform, b->platform) == 0 && strcmp(a->user, b->user) == 0;
 }
 
-static bool is_one_too_many(const struct persons *p, const struct access_identity *a,
-                            const struct access_identity *b)
+static bool is_one_too_many(const struct persons *p, const struct identity *a,
+                            const struct identity *b)
 {
-        struct access_identity others[PERSON_MAX_IDENTITIES];
-        size_t n = persons_others(p, a->platform, a->user, others, COUNT(others));
+        struct identity others[PERSON_MAX_IDENTITIES];
+        size_t n = persons_other_identities(p, a->platform, a->user, others, COUNT(others));
 
-        n += persons_others(p, b->platform, b->user, others, COUNT(others));
+        n += persons_other_identities(p, b->platform, b->user, others, COUNT(others));
         return n + 2 > PERSON_MAX_IDENTITIES;
 }
 
@@ -168,9 +170,10 @@ static bool is_one_too_many(const struct persons *p, const struct access_identit
  * Whoever has an admin type his code would be an admin himself: admins begin a link, others finish
  * it.
  */
-static bool is_admin_as_person(const struct dispatch *d, const struct access_identity *self)
+static bool is_admin_as_person(const struct dispatch *d, const struct identity *self)
 {
-        struct incoming in = { .person = persons_of(d->desk->persons, self->platform, self->user) };
+        struct incoming in = { .person = persons_lookup(d->policy->persons, self->platform,
+                                                        self->user) };
 
         for (size_t i = 0; in.person > 0 && i < d->adapter_count; i++) {
                 if (d->adapters[i].access && access_is_admin(d->adapters[i].access, &in))
@@ -180,14 +183,13 @@ static bool is_admin_as_person(const struct dispatch *d, const struct access_ide
 }
 
 /* A stranger is told only that it worked: he cannot make us talk by guessing. */
-static bool use_code(struct matter *m, const struct access_identity *self, const char *code,
-                     bool stranger)
+static bool use_code(struct matter *m, const struct identity *self, const char *code, bool stranger)
 {
-        struct desk *desk = m->d->desk;
-        struct access_identity owner;
+        struct runtime_policy *policy = m->d->policy;
+        struct identity owner;
         int64_t person;
 
-        if (!links_may_try(desk->links, m->in->adapter, self->user, m->now_ms))
+        if (!account_link_count_try(policy->links, m->in->adapter, self->user, m->now_ms))
                 return matter_refuse(m, "the sender has typed too many codes (/link)");
         if (is_admin_as_person(m->d, self)) {
                 matter_notice(m,
@@ -196,25 +198,25 @@ static bool use_code(struct matter *m, const struct access_identity *self, const
                               "new code there.");
                 return matter_refuse(m, "an admin takes no codes of others (/link)");
         }
-        if (!links_redeem(desk->links, code, m->now_ms, &owner) || is_self(&owner, self)) {
+        if (!account_link_redeem(policy->links, code, m->now_ms, &owner) || is_self(&owner, self)) {
                 if (!stranger)
                         matter_notice(m,
                                       "This is no code that waits for another account. Write /link "
                                       "to me there, and type the code here within ten minutes.");
                 return matter_refuse(m, "the code is nobody's (/link)");
         }
-        person = persons_of(desk->persons, self->platform, self->user);
-        if (person > 0 && person == persons_of(desk->persons, owner.platform, owner.user)) {
+        person = persons_lookup(policy->persons, self->platform, self->user);
+        if (person > 0 && person == persons_lookup(policy->persons, owner.platform, owner.user)) {
                 matter_notice(m, "I know already that both accounts are you.");
                 return matter_refuse(m, "both accounts are one person already (/link)");
         }
-        if (is_one_too_many(desk->persons, self, &owner)) {
+        if (is_one_too_many(policy->persons, self, &owner)) {
                 matter_notice(m, "I can remember at most %d accounts of one person.",
                               PERSON_MAX_IDENTITIES);
                 return matter_refuse(m, "the two have more than %d accounts (/link)",
                                      PERSON_MAX_IDENTITIES);
         }
-        persons_link_with(desk->persons, self->platform, m->in, &owner, m->now_ms, m->out);
+        persons_link_sender(policy->persons, self->platform, m->in, &owner, m->now_ms, m->out);
         matter_notice(m, "Done: I know now that this account and the one on %s are both you.",
                       owner.platform);
         return matter_refuse(m, "two accounts became one person (/link)");
@@ -222,22 +224,22 @@ static bool use_code(struct matter *m, const struct access_identity *self, const
 
 bool is_no_link(struct matter *m)
 {
-        struct access_identity self = { m->adapter->platform, m->in->sender_id };
+        struct identity self = { m->adapter->platform, m->in->sender_id };
         const char *code;
-        struct judgement j;
+        struct access_verdict j;
         struct buf why;
 
-        if (!m->d->desk || m->adapter->trusted || m->in->sender_is_bot || !self.user ||
+        if (!m->d->policy || m->adapter->trusted || m->in->sender_is_bot || !self.user ||
             m->in->chat != CHAT_DM || strcmp(event_type(m->in), EVENT_MESSAGE_RECEIVED) != 0 ||
-            !link_is_command(m->in->text, &code))
+            !account_link_parse(m->in->text, &code))
                 return true;
         buf_init(&why, 0);
-        j = judge_sender(m->d->desk, m->adapter, m->in, m->now_ms, &why);
+        j = access_check_sender(m->d->policy, m->adapter, m->in, m->now_ms, &why);
         buf_release(&why);
         /* whoever may not speak is refused by the next guard */
-        if (j.outcome == JUDGED_OUT || (j.outcome == JUDGED_STRANGER && *code == '\0'))
+        if (j.outcome == ACCESS_DENIED || (j.outcome == ACCESS_STRANGER && *code == '\0'))
                 return true;
         if (m->dry)
                 return matter_refuse(m, "it is the command /link");
-        return *code ? use_code(m, &self, code, j.outcome == JUDGED_STRANGER) : tell_code(m, &self);
+        return *code ? use_code(m, &self, code, j.outcome == ACCESS_STRANGER) : tell_code(m, &self);
 }

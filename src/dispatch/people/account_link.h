@@ -18,30 +18,32 @@
 #include "base/human_code.h"
 #include "dispatch/access/access_rules.h"
 
-struct links;
+struct account_links;
 
 #define LINK_VALID_MS  (10 * 60 * 1000)
 #define LINK_CODES_MAX 1000
 #define LINK_TRIES     5 /* codes that one account may type within LINK_VALID_MS */
 
-struct links *links_new(void);
-void links_free(struct links *l);
+struct account_links *account_links_new(void);
+void account_links_free(struct account_links *l);
 
 /*
  * A new code for this account; the one it had is over. NULL when too many are under way. Borrowed
  * until the next call.
  */
-const char *links_offer(struct links *l, const struct access_identity *who, int64_t now_ms);
+const char *account_link_offer(struct account_links *l, const struct identity *who, int64_t now_ms);
 /*
  * Whose code is it? It can be used once. False when it is nobody's. *owner is borrowed until the
  * next call.
  */
-bool links_redeem(struct links *l, const char *text, int64_t now_ms, struct access_identity *owner);
+bool account_link_redeem(struct account_links *l, const char *text, int64_t now_ms,
+                         struct identity *owner);
 /* May this account type another code? Counts it. */
-bool links_may_try(struct links *l, const char *adapter, const char *user, int64_t now_ms);
+bool account_link_count_try(struct account_links *l, const char *adapter, const char *user,
+                            int64_t now_ms);
 
 /* "/link", "/link CODE", "/link@bot CODE": true, and where the code begins ("" without one). */
-bool link_is_command(const char *text, const char **code);
+bool account_link_parse(const char *text, const char **code);
 
 struct matter;
 /* The guard: carries the command out, and lets everything else pass. */

@@ -12,23 +12,23 @@
 #define DIGEST_SIZE 16
 #define LEAST_SLOTS 64
 
-struct whose_entry {
+struct identity_slot {
         unsigned char digest[DIGEST_SIZE];
         int64_t person; /* 0: free */
 };
 
-void whose_init(struct whose *w)
+void identity_index_init(struct identity_index *w)
 {
-        *w = (struct whose){ 0 };
+        *w = (struct identity_index){ 0 };
 }
 
-void whose_release(struct whose *w)
+void identity_index_release(struct identity_index *w)
 {
         free(w->slots);
-        whose_init(w);
+        identity_index_init(w);
 }
 
-size_t whose_bytes(const struct whose *w)
+size_t identity_index_bytes(const struct identity_index *w)
 {
         return w->cap * sizeof(*w->slots);
 }
@@ -47,7 +47,7 @@ static void digest_of(const char *platform, const char *user, unsigned char out[
  * The digest is even everywhere: its beginning is as good a place as any. Without a power of two
  * the table may grow by halves.
  */
-static size_t home_of(const struct whose *w, const unsigned char digest[DIGEST_SIZE])
+static size_t home_of(const struct identity_index *w, const unsigned char digest[DIGEST_SIZE])
 {
         uint32_t high;
 
@@ -56,7 +56,8 @@ static size_t home_of(const struct whose *w, const unsigned char digest[DIGEST_S
 }
 
 /* Where it is, or the free slot where it belongs. */
-static struct whose_entry *slot_of(const struct whose *w, const unsigned char digest[DIGEST_SIZE])
+static struct identity_slot *slot_of(const struct identity_index *w,
+                                     const unsigned char digest[DIGEST_SIZE])
 {
         size_t i = home_of(w, digest);
 
@@ -65,9 +66,9 @@ static struct whose_entry *slot_of(const struct whose *w, const unsigned char di
         return &w->slots[i];
 }
 
-static void grow(struct whose *w)
+static void grow(struct identity_index *w)
 {
-        struct whose larger = { .count = w->count };
+        struct identity_index larger = { .count = w->count };
 
         larger.cap = w->cap ? w->cap + w->cap / 2 : LEAST_SLOTS;
         larger.slots = mem_array(larger.cap, sizeof(*larger.slots));
@@ -78,7 +79,7 @@ static void grow(struct whose *w)
         *w = larger;
 }
 
-int64_t whose_get(const struct whose *w, const char *platform, const char *user)
+int64_t identity_index_get(const struct identity_index *w, const char *platform, const char *user)
 {
         unsigned char digest[DIGEST_SIZE];
 
@@ -88,10 +89,11 @@ int64_t whose_get(const struct whose *w, const char *platform, const char *user)
         return slot_of(w, digest)->person;
 }
 
-void whose_set(struct whose *w, const char *platform, const char *user, int64_t person)
+void identity_index_set(struct identity_index *w, const char *platform, const char *user,
+                        int64_t person)
 {
         unsigned char digest[DIGEST_SIZE];
-        struct whose_entry *e;
+        struct identity_slot *e;
 
         if (w->count >= w->cap / 5 * 4)
                 grow(w);

@@ -11,19 +11,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct whose_entry;
+struct identity_slot;
 
-struct whose {
-        struct whose_entry *slots;
+struct identity_index {
+        struct identity_slot *slots;
         size_t count, cap;
 };
 
-void whose_init(struct whose *w);
-void whose_release(struct whose *w);
+void identity_index_init(struct identity_index *w);
+void identity_index_release(struct identity_index *w);
 /* 0: nobody is known by it. */
-int64_t whose_get(const struct whose *w, const char *platform, const char *user);
+int64_t identity_index_get(const struct identity_index *w, const char *platform, const char *user);
 /* person > 0; whose it was before is forgotten. */
-void whose_set(struct whose *w, const char *platform, const char *user, int64_t person);
-size_t whose_bytes(const struct whose *w);
+void identity_index_set(struct identity_index *w, const char *platform, const char *user,
+                        int64_t person);
+size_t identity_index_bytes(const struct identity_index *w);
 
 #endif

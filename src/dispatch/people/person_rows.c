@@ -80,12 +80,12 @@ static int new_person(struct store_tx *tx, int64_t now_ms, int64_t *id, struct e
         return store_insert(s, id, err) < 0 ? -1 : 0;
 }
 
-struct identity {
+struct identity_row {
         int64_t id, person, home;
 };
 
 /* 1, 0 when it was never seen, -1. */
-static int find_identity(struct store_tx *tx, const struct access_identity *a, struct identity *out,
+static int find_identity(struct store_tx *tx, const struct identity *a, struct identity_row *out,
                          struct error *err)
 {
         struct store_stmt *s = store_prepare(
@@ -97,12 +97,13 @@ static int find_identity(struct store_tx *tx, const struct access_identity *a, s
         rc = store_step(s, err);
         if (rc != 1)
                 return rc;
-        *out = (struct identity){ store_col_int(s, 0), store_col_int(s, 1), store_col_int(s, 2) };
+        *out = (struct identity_row){ store_col_int(s, 0), store_col_int(s, 1),
+                                      store_col_int(s, 2) };
         store_reset(s);
         return 1;
 }
 
-static int need_identity(struct store_tx *tx, const struct access_identity *a, struct identity *out,
+static int need_identity(struct store_tx *tx, const struct identity *a, struct identity_row *out,
                          struct error *err)
 {
         int rc = find_identity(tx, a, out, err);
@@ -211,7 +212,7 @@ static int finish(struct store_tx *tx, const char *type, const struct person_cha
 
 /* ---- noting ---- */
 
-static int note_new(struct store_tx *tx, struct person_sight *t, struct identity *out,
+static int note_new(struct store_tx *tx, struct person_sight *t, struct identity_row *out,
                     struct error *err)
 {
         struct store_stmt *s;
@@ -249,9 +250,9 @@ static int note_chat(struct store_tx *tx, const struct person_sight *t, int64_t 
 
 int person_write_sight(struct store_tx *tx, struct person_sight *t, struct error *err)
 {
-        struct identity found = { 0 };
+        struct identity_row found = { 0 };
         struct store_stmt *s;
-        int rc = find_identity(tx, &(struct access_identity){ t->platform, t->user }, &found, err);
+        int rc = find_identity(tx, &(struct identity){ t->platform, t->user }, &found, err);
 
         if (rc < 0 || (rc == 0 && note_new(tx, t, &found, err) < 0))
                 return -1;
@@ -299,7 +300,8 @@ static int merge(struct store_tx *tx, int64_t source, int64_t target, int64_t no
  * It goes home, with all that came from there; what had been merged into its home before stays
  * where it is.
  */
-static int go_home(struct store_tx *tx, const struct identity *i, int64_t now_ms, struct error *err)
+static int go_home(struct store_tx *tx, const struct identity_row *i, int64_t now_ms,
+                   struct error *err)
 {
         const int64_t moved[] = { i->home, i->person, now_ms }, back[] = { i->home, now_ms };
 
@@ -316,8 +318,8 @@ static int go_home(struct store_tx *tx, const struct identity *i, int64_t now_ms
 }
 
 /* It was at home where it is: it gets a new home, and the others keep the old one. */
-static int move_out(struct store_tx *tx, const struct identity *i, int64_t now_ms, int64_t *person,
-                    struct error *err)
+static int move_out(struct store_tx *tx, const struct identity_row *i, int64_t now_ms,
+                    int64_t *person, struct error *err)
 {
         if (new_person(tx, now_ms, person, err) < 0)
                 return -1;
@@ -325,10 +327,10 @@ static int move_out(struct store_tx *tx, const struct identity *i, int64_t now_m
                            (int64_t[]){ i->id, *person }, 2, err);
 }
 
-static int unlink_identity(struct store_tx *tx, const struct access_identity *a, int64_t now_ms,
+static int unlink_identity(struct store_tx *tx, const struct identity *a, int64_t now_ms,
                            struct person_news *n, struct error *err)
 {
-        struct identity found = { 0 };
+        struct identity_row found = { 0 };
         int64_t count;
 
         if (need_identity(tx, a, &found, err) < 0)
@@ -348,7 +350,7 @@ static int unlink_identity(struct store_tx *tx, const struct access_identity *a,
 static int link_identities(struct store_tx *tx, const struct person_change *c, int64_t now_ms,
                            struct person_news *n, struct error *err)
 {
-        struct identity a = { 0 }, b = { 0 };
+        struct identity_row a = { 0 }, b = { 0 };
 
         if (need_identity(tx, &c->a, &a, err) < 0 || need_identity(tx, &c->b, &b, err) < 0)
                 return -1;

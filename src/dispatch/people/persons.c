@@ -15,19 +15,19 @@
 #include "dispatch/people/seen_cache.h"
 #include "dispatch/tx_extra.h"
 
-#define SIGHTINGS_MAX 4096
+#define SEEN_MAX 4096
 
 /* A person with several identities. */
 struct linked {
-        struct access_identity *identities; /* strings owned */
+        struct identity *identities; /* strings owned */
         size_t count;
 };
 
 struct persons {
         struct store *store;
         struct bus *bus;
-        struct whose identities;
-        struct sightings *sightings;
+        struct identity_index identities;
+        struct seen_cache *seen;
         struct map linked;  /* person → struct linked */
         struct map aliases; /* person → int64_t: what it was merged into */
         bool full_told;
@@ -41,29 +41,29 @@ static char *person_key(char out[24], int64_t person)
         return out;
 }
 
-int64_t person_number(const char *text)
+int64_t person_parse_id(const char *text)
 {
         return bus_event_seq(strncmp(text, "per-", 4) == 0 ? text + 4 : text);
 }
 
 /* ---- asking ---- */
 
-int64_t persons_of(const struct persons *p, const char *platform, const char *user)
+int64_t persons_lookup(const struct persons *p, const char *platform, const char *user)
 {
-        return platform && user ? whose_get(&p->identities, platform, user) : 0;
+        return platform && user ? identity_index_get(&p->identities, platform, user) : 0;
 }
 
-size_t persons_others(const struct persons *p, const char *platform, const char *user,
-                      struct access_identity *out, size_t max)
+size_t persons_other_identities(const struct persons *p, const char *platform, const char *user,
+                                struct identity *out, size_t max)
 {
-        int64_t person = p->linked.count > 0 ? persons_of(p, platform, user) : 0;
+        int64_t person = p->linked.count > 0 ? persons_lookup(p, platform, user) : 0;
         const struct linked *l;
         char key[24];
         size_t n = 0;
 
         l = person > 0 ? map_get(&p->linked, person_key(key, person)) : NULL;
         for (size_t i = 0; l && i < l->count && n < max; i++) {
-                const struct access_identity *other = &l->identities[i];
+                const struct identity *other = &l->identities[i];
 
                 if (strcmp(other->platform, platform) != 0 || strcmp(other->user, user) != 0)
                         out[n++] = *other;
@@ -91,7 +91,7 @@ size_t persons_identity_count(const struct persons *p)
         return p->identities.count;
 }
 
-void persons_leave_bus(struct persons *p)
+void persons_detach_bus(struct persons *p)
 {
         p->bus = NULL;
 }
@@ -134,9 +134,8 @@ static void link_person(struct persons *p, const struct person_row *rows, size_t
         l = mem_zalloc(sizeof(*l));
         l->identities = mem_array(count, sizeof(*l->identities));
         for (; l->count < count; l->count++)
-                l->identities[l->count] =
-                        (struct access_identity){ mem_strdup(rows[l->count].platform),
-                                                  mem_strdup(rows[l->count].user) };
+                l->identities[l->count] = (struct identity){ mem_strdup(rows[l->count].platform),
+                                                             mem_strdup(rows[l->count].user) };
         linked_free(map_put(&p->linked, person_key(key, rows[0].person), l));
 }
 
@@ -146,7 +145,7 @@ static void learn_rows(struct persons *p, const struct person_row *rows, size_t 
         size_t from = 0;
 
         for (size_t i = 0; i < count; i++) {
-                whose_set(&p->identities, rows[i].platform, rows[i].user, rows[i].person);
+                identity_index_set(&p->identities, rows[i].platform, rows[i].user, rows[i].person);
                 if (i + 1 < count && rows[i + 1].person == rows[i].person)
                         continue;
                 link_person(p, rows + from, i + 1 - from);
@@ -245,8 +244,8 @@ static void on_noted(void *arg)
         struct noting *n = arg;
 
         if (n->sight.person > 0) /* 0: a replay, which stores nothing */
-                whose_set(&n->persons->identities, n->sight.platform, n->sight.user,
-                          n->sight.person);
+                identity_index_set(&n->persons->identities, n->sight.platform, n->sight.user,
+                                   n->sight.person);
         if (n->linked)
                 learn(n->persons, &n->news);
         noting_free(n);
@@ -279,29 +278,29 @@ static bool is_full(struct persons *p)
         return true;
 }
 
-void persons_note(struct persons *p, const char *platform, const struct incoming *in,
-                  int64_t now_ms, struct decision *out)
+void persons_record(struct persons *p, const char *platform, const struct incoming *in,
+                    int64_t now_ms, struct decision *out)
 {
-        if (persons_of(p, platform, in->sender_id) == 0 && is_full(p))
+        if (persons_lookup(p, platform, in->sender_id) == 0 && is_full(p))
                 return;
-        if (!sightings_note(p->sightings, platform, in->sender_id, look_of(in), now_ms))
+        if (!seen_cache_update(p->seen, platform, in->sender_id, look_of(in), now_ms))
                 return;
-        also_add(out, (struct road_also){ .fn = write_noting,
-                                          .done = on_noted,
-                                          .arg = noting_new(p, platform, in, now_ms) });
+        tx_extra_add(out, (struct road_also){ .fn = write_noting,
+                                              .done = on_noted,
+                                              .arg = noting_new(p, platform, in, now_ms) });
 }
 
 /* ---- who is who ---- */
 
-void persons_link_with(struct persons *p, const char *platform, const struct incoming *in,
-                       const struct access_identity *a, int64_t now_ms, struct decision *out)
+void persons_link_sender(struct persons *p, const char *platform, const struct incoming *in,
+                         const struct identity *a, int64_t now_ms, struct decision *out)
 {
         struct noting *n = noting_new(p, platform, in, now_ms);
 
         n->links = true;
         n->platform = mem_strdup(a->platform);
         n->user = mem_strdup(a->user);
-        also_add(out, (struct road_also){ .fn = write_noting, .done = on_noted, .arg = n });
+        tx_extra_add(out, (struct road_also){ .fn = write_noting, .done = on_noted, .arg = n });
 }
 
 struct changing {
@@ -337,9 +336,9 @@ static void on_changed(void *arg, const struct error *err)
         free(c);
 }
 
-static struct access_identity identity_dup(const struct access_identity *i)
+static struct identity identity_dup(const struct identity *i)
 {
-        return (struct access_identity){ mem_strdup(i->platform), mem_strdup(i->user) };
+        return (struct identity){ mem_strdup(i->platform), mem_strdup(i->user) };
 }
 
 void persons_change(struct persons *p, const struct person_change *change, person_done_fn *done,
@@ -405,8 +404,8 @@ struct persons *persons_open(struct store *s, struct bus *b, struct error *err)
 
         p->store = s;
         p->bus = b;
-        whose_init(&p->identities);
-        p->sightings = sightings_new(SIGHTINGS_MAX, PERSONS_SEEN_MS);
+        identity_index_init(&p->identities);
+        p->seen = seen_cache_new(SEEN_MAX, PERSONS_SEEN_MS);
         map_init(&p->linked);
         map_init(&p->aliases);
         if (store_read_now(s, read_persons, p, err) == 0)
@@ -425,8 +424,8 @@ void persons_free(struct persons *p)
                 linked_free(value);
         for (size_t i = 0; map_each(&p->aliases, &i, NULL, &value);)
                 free(value);
-        whose_release(&p->identities);
-        sightings_free(p->sightings);
+        identity_index_release(&p->identities);
+        seen_cache_free(p->seen);
         map_release(&p->linked);
         map_release(&p->aliases);
         free(p);

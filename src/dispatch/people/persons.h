@@ -33,17 +33,17 @@ struct persons;
 struct persons *persons_open(struct store *s, struct bus *b, struct error *err);
 void persons_free(struct persons *p);
 /* The bus is about to close. */
-void persons_leave_bus(struct persons *p);
+void persons_detach_bus(struct persons *p);
 /* Called after every change of who is who. */
 void persons_watch(struct persons *p, void (*changed)(void *arg), void *arg);
 
 /* "per-3" or "3" → 3; -1 when it is no person. */
-int64_t person_number(const char *text);
+int64_t person_parse_id(const char *text);
 /* The person an identity belongs to; 0: not known. */
-int64_t persons_of(const struct persons *p, const char *platform, const char *user);
+int64_t persons_lookup(const struct persons *p, const char *platform, const char *user);
 /* The other identities of that person, at most `max`: how many. Borrowed until the next change. */
-size_t persons_others(const struct persons *p, const char *platform, const char *user,
-                      struct access_identity *out, size_t max);
+size_t persons_other_identities(const struct persons *p, const char *platform, const char *user,
+                                struct identity *out, size_t max);
 /* Who this person is now, after merges. */
 int64_t persons_current(const struct persons *p, int64_t person);
 size_t persons_identity_count(const struct persons *p);
@@ -52,15 +52,15 @@ size_t persons_identity_count(const struct persons *p);
  * Somebody who was let in has written: noted with the decision if there is something new about him,
  * else nothing is done.
  */
-void persons_note(struct persons *p, const char *platform, const struct incoming *in,
-                  int64_t now_ms, struct decision *out);
+void persons_record(struct persons *p, const char *platform, const struct incoming *in,
+                    int64_t now_ms, struct decision *out);
 
 /* ---- who is who ---- */
 
 struct person_change {
         enum { PERSON_MERGE, PERSON_LINK, PERSON_UNLINK } what;
         int64_t source, target; /* merge: the source becomes the target */
-        struct access_identity a,
+        struct identity a,
                 /*
                  * link: the person of b becomes that of a; unlink: a leaves, with those who came
                  * with it
@@ -84,7 +84,7 @@ void persons_change(struct persons *p, const struct person_change *change, perso
  * With a decision: the sender and identity a become one person; whoever is not known yet is noted
  * first. What cannot be done is left undone.
  */
-void persons_link_with(struct persons *p, const char *platform, const struct incoming *in,
-                       const struct access_identity *a, int64_t now_ms, struct decision *out);
+void persons_link_sender(struct persons *p, const char *platform, const struct incoming *in,
+                         const struct identity *a, int64_t now_ms, struct decision *out);
 
 #endif

@@ -6,24 +6,24 @@
 #include "base/map.h"
 #include "base/mem.h"
 
-struct sighting {
+struct seen {
         char *key;
         uint64_t look;
         int64_t noted_ms;
-        TAILQ_ENTRY(sighting) next;
+        TAILQ_ENTRY(seen) next;
 };
-TAILQ_HEAD(sighting_list, sighting);
+TAILQ_HEAD(seen_list, seen);
 
-struct sightings {
+struct seen_cache {
         struct map by_key;
-        struct sighting_list list; /* the oldest first */
+        struct seen_list list; /* the oldest first */
         size_t max;
         int64_t fresh_ms;
 };
 
-struct sightings *sightings_new(size_t max, int64_t fresh_ms)
+struct seen_cache *seen_cache_new(size_t max, int64_t fresh_ms)
 {
-        struct sightings *s = mem_zalloc(sizeof(*s));
+        struct seen_cache *s = mem_zalloc(sizeof(*s));
 
         map_init(&s->by_key);
         TAILQ_INIT(&s->list);
@@ -32,7 +32,7 @@ struct sightings *sightings_new(size_t max, int64_t fresh_ms)
         return s;
 }
 
-static void forget(struct sightings *s, struct sighting *one)
+static void forget(struct seen_cache *s, struct seen *one)
 {
         TAILQ_REMOVE(&s->list, one, next);
         map_remove(&s->by_key, one->key);
@@ -40,9 +40,9 @@ static void forget(struct sightings *s, struct sighting *one)
         free(one);
 }
 
-void sightings_free(struct sightings *s)
+void seen_cache_free(struct seen_cache *s)
 {
-        struct sighting *one;
+        struct seen *one;
 
         if (!s)
                 return;
@@ -52,20 +52,20 @@ void sightings_free(struct sightings *s)
         free(s);
 }
 
-size_t sightings_count(const struct sightings *s)
+size_t seen_cache_count(const struct seen_cache *s)
 {
         return s->by_key.count;
 }
 
 /* A clock that was set back must not keep anybody from being seen. */
-static bool is_fresh(const struct sightings *s, const struct sighting *one, int64_t now_ms)
+static bool is_fresh(const struct seen_cache *s, const struct seen *one, int64_t now_ms)
 {
         return now_ms >= one->noted_ms && now_ms - one->noted_ms < s->fresh_ms;
 }
 
-static struct sighting *add(struct sightings *s, char *key)
+static struct seen *add(struct seen_cache *s, char *key)
 {
-        struct sighting *one = mem_zalloc(sizeof(*one));
+        struct seen *one = mem_zalloc(sizeof(*one));
 
         if (s->by_key.count >= s->max)
                 forget(s, TAILQ_FIRST(&s->list));
@@ -75,11 +75,11 @@ static struct sighting *add(struct sightings *s, char *key)
         return one;
 }
 
-bool sightings_note(struct sightings *s, const char *platform, const char *user, uint64_t look,
-                    int64_t now_ms)
+bool seen_cache_update(struct seen_cache *s, const char *platform, const char *user, uint64_t look,
+                       int64_t now_ms)
 {
         char *key = mem_printf("%s:%s", platform, user);
-        struct sighting *one = map_get(&s->by_key, key);
+        struct seen *one = map_get(&s->by_key, key);
 
         if (one && one->look == look && is_fresh(s, one, now_ms)) {
                 free(key);

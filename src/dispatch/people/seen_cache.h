@@ -12,16 +12,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct sightings;
+struct seen_cache;
 
 /* At most `max` people; a sighting is worth `fresh_ms`. */
-struct sightings *sightings_new(size_t max, int64_t fresh_ms);
-void sightings_free(struct sightings *s); /* NULL is fine */
+struct seen_cache *seen_cache_new(size_t max, int64_t fresh_ms);
+void seen_cache_free(struct seen_cache *s); /* NULL is fine */
 /*
  * Is there something to note? Then it counts as noted now. look: a digest of what would be noted.
  */
-bool sightings_note(struct sightings *s, const char *platform, const char *user, uint64_t look,
-                    int64_t now_ms);
-size_t sightings_count(const struct sightings *s);
+bool seen_cache_update(struct seen_cache *s, const char *platform, const char *user, uint64_t look,
+                       int64_t now_ms);
+size_t seen_cache_count(const struct seen_cache *s);
 
 #endif

@@ -21,7 +21,7 @@ static void index_adapter(struct dispatch *d, struct dispatch_adapter *a)
         }
 }
 
-void choose_index(struct dispatch *d)
+void rule_select_index(struct dispatch *d)
 {
         for (size_t i = 0; i < d->adapter_count; i++)
                 index_adapter(d, &d->adapters[i]);
@@ -49,7 +49,7 @@ static bool is_asked_by_name(const struct matter *m)
         return m->in->agent && m->adapter->trusted;
 }
 
-const char *choose_agent(const struct matter *m)
+const char *rule_select_agent(const struct matter *m)
 {
         if (is_asked_by_name(m))
                 return m->in->agent;
@@ -65,7 +65,7 @@ static int64_t debounce_of(const struct matter *m)
                 return 0;
         if (m->rule && m->rule->debounce_ms >= 0)
                 return m->rule->debounce_ms;
-        return reactions_concern(m->in) ? 0 : m->adapter->debounce_ms;
+        return reaction_limit_applies(m->in) ? 0 : m->adapter->debounce_ms;
 }
 
 static bool say_trigger(struct matter *m)
@@ -74,7 +74,7 @@ static bool say_trigger(struct matter *m)
         const struct rule *r = m->rule;
         struct decision *out = m->out;
 
-        out->agent = choose_agent(m);
+        out->agent = rule_select_agent(m);
         if (!out->agent)
                 return matter_refuse(
                         m,
@@ -126,7 +126,7 @@ static bool default_applies(const struct matter *m)
         return m->d->rule_count == 0 || (m->adapter->trusted && m->adapter->rule_count == 0);
 }
 
-bool choose_passes(struct matter *m)
+bool rule_select_passes(struct matter *m)
 {
         if (is_asked_by_name(m))
                 return say_trigger(m);

@@ -187,8 +187,8 @@ static bool names_person(const struct setting_list *list, const struct situation
                 if (strncmp(entry, "person:", 7) != 0)
                         continue;
                 if (sender == 0)
-                        sender = persons_of(s->persons, s->platform, s->in->sender_id);
-                if (sender > 0 && persons_current(s->persons, person_number(entry + 7)) == sender)
+                        sender = persons_lookup(s->persons, s->platform, s->in->sender_id);
+                if (sender > 0 && persons_current(s->persons, person_parse_id(entry + 7)) == sender)
                         return true;
         }
         return false;

@@ -31,16 +31,16 @@ struct session {
 };
 TAILQ_HEAD(sessions, session);
 
-struct windows {
+struct chat_sessions {
         struct map by_place, by_name;
         struct sessions sessions; /* who was quiet longest comes first */
         size_t max;
         int64_t longest_ms;
 };
 
-struct windows *windows_new(size_t max)
+struct chat_sessions *chat_sessions_new(size_t max)
 {
-        struct windows *w = mem_zalloc(sizeof(*w));
+        struct chat_sessions *w = mem_zalloc(sizeof(*w));
 
         map_init(&w->by_place);
         map_init(&w->by_name);
@@ -49,7 +49,7 @@ struct windows *windows_new(size_t max)
         return w;
 }
 
-static void forget_place(struct windows *w, struct place *p)
+static void forget_place(struct chat_sessions *w, struct place *p)
 {
         map_remove(&w->by_place, p->key);
         TAILQ_REMOVE(&p->session->places, p, next);
@@ -58,7 +58,7 @@ static void forget_place(struct windows *w, struct place *p)
         free(p);
 }
 
-static void forget(struct windows *w, struct session *s)
+static void forget(struct chat_sessions *w, struct session *s)
 {
         struct place *p;
 
@@ -70,7 +70,7 @@ static void forget(struct windows *w, struct session *s)
         free(s);
 }
 
-void windows_free(struct windows *w)
+void chat_sessions_free(struct chat_sessions *w)
 {
         struct session *s;
 
@@ -83,12 +83,12 @@ void windows_free(struct windows *w)
         free(w);
 }
 
-void windows_set_longest(struct windows *w, int64_t seconds)
+void chat_sessions_set_longest(struct chat_sessions *w, int64_t seconds)
 {
         w->longest_ms = seconds * 1000;
 }
 
-size_t windows_count(const struct windows *w)
+size_t chat_sessions_count(const struct chat_sessions *w)
 {
         return w->by_name.count;
 }
@@ -100,18 +100,18 @@ static const char *shown(const char *text)
         return text ? text : "";
 }
 
-void windows_thread_place(const char *adapter, const char *channel, const char *thread,
-                          struct buf *out)
+void chat_session_thread_key(const char *adapter, const char *channel, const char *thread,
+                             struct buf *out)
 {
         buf_addf(out, "%s\nthread\n%s\n%s", shown(adapter), shown(channel), shown(thread));
 }
 
-void windows_place(const struct incoming *in, struct buf *out)
+void chat_session_key(const struct incoming *in, struct buf *out)
 {
         if (in->chat == CHAT_DM)
                 buf_addf(out, "%s\ndm\n%s", shown(in->adapter), shown(in->channel));
         else if (in->thread)
-                windows_thread_place(in->adapter, in->channel, in->thread, out);
+                chat_session_thread_key(in->adapter, in->channel, in->thread, out);
         else
                 buf_addf(out, "%s\nperson\n%s\n%s", shown(in->adapter), shown(in->channel),
                          shown(in->sender_id));
@@ -129,7 +129,7 @@ static void add_uuid(struct buf *out)
                 buf_addf(out, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", b[i]);
 }
 
-void windows_new_session(const char *platform, const struct incoming *in, struct buf *out)
+void chat_session_name(const char *platform, const struct incoming *in, struct buf *out)
 {
         if (in->chat == CHAT_DM)
                 buf_addf(out, "%s-dm:", platform);
@@ -148,8 +148,8 @@ static bool is_live(const struct session *s, int64_t window_ms, int64_t now_ms)
         return quiet_ms < window_ms || (s->open > 0 && quiet_ms < TURN_MAX_MS);
 }
 
-const char *windows_find(const struct windows *w, const char *place, int64_t seconds,
-                         int64_t now_ms)
+const char *chat_session_find(const struct chat_sessions *w, const char *place, int64_t seconds,
+                              int64_t now_ms)
 {
         const struct place *p = seconds > 0 ? map_get(&w->by_place, place) : NULL;
 
@@ -158,7 +158,7 @@ const char *windows_find(const struct windows *w, const char *place, int64_t sec
 
 /* ---- telling ---- */
 
-static void make_room(struct windows *w, int64_t now_ms)
+static void make_room(struct chat_sessions *w, int64_t now_ms)
 {
         struct session *s;
 
@@ -168,7 +168,7 @@ static void make_room(struct windows *w, int64_t now_ms)
 }
 
 /* Found or made, and the last of the row. */
-static struct session *touch(struct windows *w, const char *name, int64_t now_ms)
+static struct session *touch(struct chat_sessions *w, const char *name, int64_t now_ms)
 {
         struct session *s = map_get(&w->by_name, name);
 
@@ -187,7 +187,7 @@ static struct session *touch(struct windows *w, const char *name, int64_t now_ms
         return s;
 }
 
-static void belong(struct windows *w, struct session *s, const char *key)
+static void belong(struct chat_sessions *w, struct session *s, const char *key)
 {
         struct place *p = key ? map_get(&w->by_place, key) : NULL;
 
@@ -205,8 +205,8 @@ static void belong(struct windows *w, struct session *s, const char *key)
         map_put(&w->by_place, key, p);
 }
 
-void windows_said(struct windows *w, const char *place, const char *session, bool new_turn,
-                  int64_t now_ms)
+void chat_session_touch(struct chat_sessions *w, const char *place, const char *session,
+                        bool new_turn, int64_t now_ms)
 {
         struct session *s = touch(w, session, now_ms);
 
@@ -214,7 +214,8 @@ void windows_said(struct windows *w, const char *place, const char *session, boo
         belong(w, s, place);
 }
 
-void windows_ended(struct windows *w, const char *session, const char *place, int64_t now_ms)
+void chat_session_ended(struct chat_sessions *w, const char *session, const char *place,
+                        int64_t now_ms)
 {
         struct session *s = touch(w, session, now_ms);
 
@@ -282,18 +283,18 @@ static struct road_also also(store_fn *fn, const char *place, const char *sessio
         return (struct road_also){ .fn = fn, .done = row_free, .arg = r };
 }
 
-struct road_also windows_said_also(const char *place, const char *session, int64_t now_ms)
+struct road_also chat_session_touch_extra(const char *place, const char *session, int64_t now_ms)
 {
         return also(write_said, place, session, now_ms);
 }
 
-struct road_also windows_ended_also(const char *session, const char *place, int64_t now_ms)
+struct road_also chat_session_ended_extra(const char *session, const char *place, int64_t now_ms)
 {
         return also(write_ended, place, session, now_ms);
 }
 
 struct restoring {
-        struct windows *windows;
+        struct chat_sessions *sessions;
         int64_t now_ms;
 };
 
@@ -306,11 +307,11 @@ static int read_rows(struct store_tx *tx, const struct restoring *r, struct erro
                     " AS newest ORDER BY active_ms");
         int rc;
 
-        store_bind_int(s, 1, r->now_ms - r->windows->longest_ms - TURN_MAX_MS);
-        store_bind_int(s, 2, (int64_t)r->windows->max);
+        store_bind_int(s, 1, r->now_ms - r->sessions->longest_ms - TURN_MAX_MS);
+        store_bind_int(s, 2, (int64_t)r->sessions->max);
         while ((rc = store_step(s, err)) == 1)
-                windows_said(r->windows, store_col_text(s, 0), store_col_text(s, 1), false,
-                             store_col_int(s, 2));
+                chat_session_touch(r->sessions, store_col_text(s, 0), store_col_text(s, 1), false,
+                                   store_col_int(s, 2));
         return rc;
 }
 
@@ -322,7 +323,8 @@ static int read_open(struct store_tx *tx, const struct restoring *r, struct erro
         int rc;
 
         while ((rc = store_step(s, err)) == 1)
-                windows_said(r->windows, NULL, store_col_text(s, 0), true, store_col_int(s, 1));
+                chat_session_touch(r->sessions, NULL, store_col_text(s, 0), true,
+                                   store_col_int(s, 1));
         return rc;
 }
 
@@ -331,7 +333,8 @@ static int read_all(struct store_tx *tx, void *arg, struct error *err)
         return read_rows(tx, arg, err) < 0 || read_open(tx, arg, err) < 0 ? -1 : 0;
 }
 
-int windows_restore(struct windows *w, struct store *s, int64_t now_ms, struct error *err)
+int chat_session_restore(struct chat_sessions *w, struct store *s, int64_t now_ms,
+                         struct error *err)
 {
         struct restoring r = { w, now_ms };
 

@@ -27,43 +27,45 @@
 #include "road/road.h"
 #include "store/store.h"
 
-struct windows;
+struct chat_sessions;
 
-struct windows *windows_new(size_t max);
-void windows_free(struct windows *w);
+struct chat_sessions *chat_sessions_new(size_t max);
+void chat_sessions_free(struct chat_sessions *w);
 /* The longest time anybody will ask for: what was quiet longer may be forgotten. */
-void windows_set_longest(struct windows *w, int64_t seconds);
-size_t windows_count(const struct windows *w); /* sessions */
+void chat_sessions_set_longest(struct chat_sessions *w, int64_t seconds);
+size_t chat_sessions_count(const struct chat_sessions *w); /* sessions */
 
 /* ---- places and sessions ---- */
 
 /* The place an event belongs to, appended; a thread, when given, is that of the channel. */
-void windows_place(const struct incoming *in, struct buf *out);
-void windows_thread_place(const char *adapter, const char *channel, const char *thread,
-                          struct buf *out);
+void chat_session_key(const struct incoming *in, struct buf *out);
+void chat_session_thread_key(const char *adapter, const char *channel, const char *thread,
+                             struct buf *out);
 /* A new session's name: "discord-dm:<uuid>", "discord-channel-<channel or thread>:<uuid>". */
-void windows_new_session(const char *platform, const struct incoming *in, struct buf *out);
+void chat_session_name(const char *platform, const struct incoming *in, struct buf *out);
 
 /* ---- asking and telling ---- */
 
 /* The session that is going on there, borrowed until the next change; NULL: none. */
-const char *windows_find(const struct windows *w, const char *place, int64_t seconds,
-                         int64_t now_ms);
+const char *chat_session_find(const struct chat_sessions *w, const char *place, int64_t seconds,
+                              int64_t now_ms);
 /*
  * Somebody said something: the place (NULL: none yet) belongs to the session now. A new turn keeps
- * it open until windows_ended.
+ * it open until chat_session_ended.
  */
-void windows_said(struct windows *w, const char *place, const char *session, bool new_turn,
-                  int64_t now_ms);
+void chat_session_touch(struct chat_sessions *w, const char *place, const char *session,
+                        bool new_turn, int64_t now_ms);
 /* A turn of the session has ended; `place` (may be NULL) belongs to it from now on, too. */
-void windows_ended(struct windows *w, const char *session, const char *place, int64_t now_ms);
+void chat_session_ended(struct chat_sessions *w, const char *session, const char *place,
+                        int64_t now_ms);
 
 /* ---- the table ---- */
 
 /* What must be stored with each of these; everything is copied. */
-struct road_also windows_said_also(const char *place, const char *session, int64_t now_ms);
-struct road_also windows_ended_also(const char *session, const char *place, int64_t now_ms);
+struct road_also chat_session_touch_extra(const char *place, const char *session, int64_t now_ms);
+struct road_also chat_session_ended_extra(const char *session, const char *place, int64_t now_ms);
 /* Reads the table and the open turns; blocks. */
-int windows_restore(struct windows *w, struct store *s, int64_t now_ms, struct error *err);
+int chat_session_restore(struct chat_sessions *w, struct store *s, int64_t now_ms,
+                         struct error *err);
 
 #endif

@@ -25,8 +25,8 @@ void conversation_look(struct matter *m)
                 m->in->chat == CHAT_DM ? a->dm_conversation_seconds : a->conversation_seconds;
         if (m->window_seconds <= 0)
                 return;
-        windows_place(m->in, &d->place);
-        m->live = windows_find(d->windows, d->place.data, m->window_seconds, said_ms(m));
+        chat_session_key(m->in, &d->place);
+        m->live = chat_session_find(d->sessions, d->place.data, m->window_seconds, said_ms(m));
         m->situation.conversation = m->live != NULL;
 }
 
@@ -53,7 +53,7 @@ void conversation_name(struct matter *m)
         if (m->live && !begins_thread(m))
                 buf_addstr(session, m->live);
         else
-                windows_new_session(m->adapter->platform, m->in, session);
+                chat_session_name(m->adapter->platform, m->in, session);
         m->out->session = session->data;
 }
 
@@ -64,9 +64,9 @@ void conversation_placed(struct matter *m)
 
         if (!m->out->session)
                 return;
-        windows_said(m->d->windows, place, m->out->session, !m->out->joins, m->now_ms);
+        chat_session_touch(m->d->sessions, place, m->out->session, !m->out->joins, m->now_ms);
         if (place)
-                also_add(m->out, windows_said_also(place, m->out->session, m->now_ms));
+                tx_extra_add(m->out, chat_session_touch_extra(place, m->out->session, m->now_ms));
 }
 
 /* ---- the end of a turn ---- */
@@ -78,7 +78,7 @@ static const char *place_after(struct dispatch *d, const struct turn_run *run,
         if (!outcome->thread)
                 return NULL;
         buf_clear(&d->place);
-        windows_thread_place(run->adapter, run->channel, outcome->thread, &d->place);
+        chat_session_thread_key(run->adapter, run->channel, outcome->thread, &d->place);
         return d->place.data;
 }
 
@@ -88,8 +88,8 @@ void dispatch_ending(void *dispatch, const struct turn_run *run, const struct tu
         struct dispatch *d = dispatch;
 
         if (run->session)
-                *also = windows_ended_also(run->session, place_after(d, run, outcome),
-                                           dispatch_now(d));
+                *also = chat_session_ended_extra(run->session, place_after(d, run, outcome),
+                                                 dispatch_now(d));
 }
 
 void dispatch_ended(void *dispatch, const struct turn_run *run, const struct turn_outcome *outcome)
@@ -100,6 +100,6 @@ void dispatch_ended(void *dispatch, const struct turn_run *run, const struct tur
                    &(struct budget_turn){ run->trace, run->adapter, run->rule, run->agent },
                    outcome->cost_microusd, dispatch_now(d));
         if (run->session)
-                windows_ended(d->windows, run->session, place_after(d, run, outcome),
-                              dispatch_now(d));
+                chat_session_ended(d->sessions, run->session, place_after(d, run, outcome),
+                                   dispatch_now(d));
 }

@@ -1,0 +1,13 @@
+/*
+ * chat_key: names a chat, which is a channel or a thread in it.
+ */
+#ifndef ROWS_CHAT_KEY_H
+#define ROWS_CHAT_KEY_H
+
+/* Borrowed strings. */
+struct chat_key {
+        const char *adapter, *channel;
+        const char *thread; /* NULL: the whole channel */
+};
+
+#endif
