@@ -78,7 +78,7 @@ static void on_trim(void *arg)
         uint64_t work = work_done(d);
 
         if (d->work_trimmed == 0 || (work == d->work_seen && work != d->work_trimmed)) {
-                trim_idle_memory();
+                heap_trim_idle();
                 d->work_trimmed = work;
         }
         d->work_seen = work;

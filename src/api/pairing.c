@@ -44,12 +44,12 @@ static struct pairings *pairing_of(const struct http_exchange *x)
 
 static void show(struct buf *b, const struct pairing *r)
 {
-        char shown[CODE_SHOWN_SIZE];
+        char shown[HUMAN_CODE_TEXT_SIZE];
 
         jsonw_open(b, '{');
         show_id(b, "id", "pair-", r->id);
         jsonw_str(b, "state", r->state);
-        jsonw_str(b, "code", r->code ? code_show(r->code, shown) : NULL);
+        jsonw_str(b, "code", r->code ? human_code_format(r->code, shown) : NULL);
         jsonw_str(b, "instanceId", r->adapter);
         jsonw_str(b, "platform", r->platform);
         jsonw_str(b, "platformUserId", r->sender);

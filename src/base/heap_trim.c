@@ -22,12 +22,12 @@ static int advice_for(const char *permissions, const char *path)
         return permissions[2] == 'x' ? MADV_DONTNEED : MADV_PAGEOUT;
 }
 
-void trim_freed_memory(void)
+void heap_trim_freed(void)
 {
         malloc_trim(0);
 }
 
-void trim_idle_memory(void)
+void heap_trim_idle(void)
 {
         FILE *maps = fopen("/proc/self/maps", "re");
         char line[512];

@@ -9,9 +9,9 @@
 #define BASE_HEAP_TRIM_H
 
 /* Takes some milliseconds: only for moments when nobody waits. */
-void trim_idle_memory(void);
+void heap_trim_idle(void);
 
 /* Gives back only what was freed. Any thread; others that allocate meanwhile may wait a little. */
-void trim_freed_memory(void);
+void heap_trim_freed(void);
 
 #endif

@@ -8,21 +8,21 @@
 
 static const char letters[] = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"; /* 32: no I, O, 0 and 1 */
 
-char *code_new(char out[CODE_SIZE])
+char *human_code_new(char out[HUMAN_CODE_SIZE])
 {
-        for (int i = 0; i < CODE_SIZE - 1; i++)
+        for (int i = 0; i < HUMAN_CODE_SIZE - 1; i++)
                 out[i] = letters[id_random_below(sizeof(letters) - 1)];
-        out[CODE_SIZE - 1] = '\0';
+        out[HUMAN_CODE_SIZE - 1] = '\0';
         return out;
 }
 
-char *code_show(const char *code, char out[CODE_SHOWN_SIZE])
+char *human_code_format(const char *code, char out[HUMAN_CODE_TEXT_SIZE])
 {
-        snprintf(out, CODE_SHOWN_SIZE, "%.4s-%.4s", code, code + 4);
+        snprintf(out, HUMAN_CODE_TEXT_SIZE, "%.4s-%.4s", code, code + 4);
         return out;
 }
 
-bool code_read(const char *text, char out[CODE_SIZE])
+bool human_code_parse(const char *text, char out[HUMAN_CODE_SIZE])
 {
         int n = 0;
 
@@ -31,10 +31,10 @@ bool code_read(const char *text, char out[CODE_SIZE])
 
                 if (c == ' ' || c == '-')
                         continue;
-                if (n == CODE_SIZE - 1 || !strchr(letters, c))
+                if (n == HUMAN_CODE_SIZE - 1 || !strchr(letters, c))
                         return false;
                 out[n++] = c;
         }
         out[n] = '\0';
-        return n == CODE_SIZE - 1;
+        return n == HUMAN_CODE_SIZE - 1;
 }

@@ -7,13 +7,13 @@
 
 #include <stdbool.h>
 
-#define CODE_SIZE       9  /* "ABCD2345" and the NUL */
-#define CODE_SHOWN_SIZE 10 /* "ABCD-2345" and the NUL */
+#define HUMAN_CODE_SIZE      9  /* "ABCD2345" and the NUL */
+#define HUMAN_CODE_TEXT_SIZE 10 /* "ABCD-2345" and the NUL */
 
-char *code_new(char out[CODE_SIZE]);
+char *human_code_new(char out[HUMAN_CODE_SIZE]);
 /* As it is shown to people. */
-char *code_show(const char *code, char out[CODE_SHOWN_SIZE]);
+char *human_code_format(const char *code, char out[HUMAN_CODE_TEXT_SIZE]);
 /* As people write it: case, spaces and dashes do not count. False when it can be no code. */
-bool code_read(const char *text, char out[CODE_SIZE]);
+bool human_code_parse(const char *text, char out[HUMAN_CODE_SIZE]);
 
 #endif

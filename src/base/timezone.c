@@ -21,7 +21,7 @@ struct change {
         int64_t seconds;
 };
 
-struct zone {
+struct time_zone {
         int64_t *at;     /* when the offset changes, ascending */
         int64_t *offset; /* from then on */
         size_t count;
@@ -65,7 +65,7 @@ static size_t block_size(const struct counts *c, size_t time_size)
 }
 
 /* times, then the type of each, then the types. */
-static bool read_block(struct zone *z, const unsigned char *p, const struct counts *c)
+static bool read_block(struct time_zone *z, const unsigned char *p, const struct counts *c)
 {
         const unsigned char *indexes = p + c->times * 8, *types = indexes + c->times;
 
@@ -144,7 +144,7 @@ static bool read_change(const char **p, struct change *c)
         return read_seconds(p, &c->seconds);
 }
 
-static bool read_rule(struct zone *z, const char *p)
+static bool read_rule(struct time_zone *z, const char *p)
 {
         int64_t west;
 
@@ -165,7 +165,7 @@ static bool read_rule(struct zone *z, const char *p)
         return read_change(&p, &z->to_summer) && read_change(&p, &z->to_standard) && *p == '\0';
 }
 
-static void read_footer(struct zone *z, const unsigned char *p, size_t n)
+static void read_footer(struct time_zone *z, const unsigned char *p, size_t n)
 {
         const unsigned char *end = n > 2 && *p == '\n' ? memchr(p + 1, '\n', n - 1) : NULL;
         char *text;
@@ -216,7 +216,7 @@ static int64_t change_at(const struct change *c, int64_t year)
         return day * DAY_SECONDS + c->seconds;
 }
 
-static int64_t offset_by_rule(const struct zone *z, int64_t t)
+static int64_t offset_by_rule(const struct time_zone *z, int64_t t)
 {
         int64_t year, begin, end;
         bool summer;
@@ -232,9 +232,9 @@ static int64_t offset_by_rule(const struct zone *z, int64_t t)
 
 /* ---- together ---- */
 
-struct zone *zone_parse(const unsigned char *bytes, size_t n)
+struct time_zone *timezone_parse(const unsigned char *bytes, size_t n)
 {
-        struct zone *z;
+        struct time_zone *z;
         struct counts c;
         size_t skip;
 
@@ -249,14 +249,14 @@ struct zone *zone_parse(const unsigned char *bytes, size_t n)
                 return NULL;
         z = mem_zalloc(sizeof(*z));
         if (!read_block(z, bytes, &c)) {
-                zone_free(z);
+                timezone_free(z);
                 return NULL;
         }
         read_footer(z, bytes + block_size(&c, 8), n - block_size(&c, 8));
         return z;
 }
 
-void zone_free(struct zone *z)
+void timezone_free(struct time_zone *z)
 {
         if (!z)
                 return;
@@ -265,7 +265,7 @@ void zone_free(struct zone *z)
         free(z);
 }
 
-int64_t zone_offset(const struct zone *z, int64_t t)
+int64_t timezone_offset(const struct time_zone *z, int64_t t)
 {
         size_t low = 0, high = z->count;
 
@@ -290,13 +290,13 @@ static bool is_name(const char *name)
                        strlen(name);
 }
 
-static struct zone *zone_read(const char *name)
+static struct time_zone *zone_read(const char *name)
 {
         char *path = mem_printf("%s/%s", ZONE_DIR, name);
         unsigned char *bytes = mem_alloc(FILE_MAX);
         FILE *f = fopen(path, "re");
         size_t n = f ? fread(bytes, 1, FILE_MAX, f) : 0;
-        struct zone *z = zone_parse(bytes, n);
+        struct time_zone *z = timezone_parse(bytes, n);
 
         if (f)
                 fclose(f);
@@ -305,9 +305,9 @@ static struct zone *zone_read(const char *name)
         return z;
 }
 
-struct zone *zone_new(const char *name, struct error *err)
+struct time_zone *timezone_new(const char *name, struct error *err)
 {
-        struct zone *z;
+        struct time_zone *z;
 
         if (strcmp(name, "UTC") == 0)
                 return mem_zalloc(sizeof(*z));

@@ -12,14 +12,14 @@
 
 #include "base/error.h"
 
-struct zone;
+struct time_zone;
 
 /* NULL with ERR_INVALID when the system knows no such zone. "UTC" is always known. */
-struct zone *zone_new(const char *name, struct error *err);
+struct time_zone *timezone_new(const char *name, struct error *err);
 /* From the bytes of a zone file; NULL when they are none. */
-struct zone *zone_parse(const unsigned char *bytes, size_t n);
-void zone_free(struct zone *z);
+struct time_zone *timezone_parse(const unsigned char *bytes, size_t n);
+void timezone_free(struct time_zone *z);
 /* Seconds that the clock there is ahead of UTC at this time. */
-int64_t zone_offset(const struct zone *z, int64_t unix_seconds);
+int64_t timezone_offset(const struct time_zone *z, int64_t unix_seconds);
 
 #endif

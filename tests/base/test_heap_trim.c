@@ -59,7 +59,7 @@ static void pages_of_files_that_nobody_looks_at_are_given_back(void **state)
         for (size_t i = 0; i < FILE_BYTES; i += 4096)
                 sum = (char)(sum + map[i]);
         assert_true(resident_kb(path) >= FILE_BYTES / 1024 / 2);
-        trim_idle_memory();
+        heap_trim_idle();
         assert_true(resident_kb(path) < FILE_BYTES / 1024 / 2);
         assert_int_equal(map[4096], 'x'); /* and is there again when it is looked at */
         munmap(map, FILE_BYTES);
@@ -86,7 +86,7 @@ static void code_is_given_back_whoever_else_uses_it(void **state)
         for (size_t i = 0; i < FILE_BYTES; i += 4096)
                 sum = (char)(sum + code[i]);
         assert_true(resident_kb_at(code) >= FILE_BYTES / 1024 / 2);
-        trim_idle_memory();
+        heap_trim_idle();
         assert_true(resident_kb_at(code) < FILE_BYTES / 1024 / 2);
         assert_int_equal(code[4096], 'x');
         munmap(code, FILE_BYTES);
@@ -101,8 +101,8 @@ static void what_is_in_use_is_as_it_was(void **state)
         (void)state;
         assert_non_null(text);
         memset(text, 'x', 100000);
-        trim_idle_memory();
-        trim_idle_memory();
+        heap_trim_idle();
+        heap_trim_idle();
         for (size_t i = 0; i < 100000; i++)
                 assert_int_equal(text[i], 'x');
         free(text);

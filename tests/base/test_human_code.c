@@ -11,17 +11,17 @@
 
 static void a_code_is_read_as_people_write_it(void **state)
 {
-        char code[CODE_SIZE], shown[CODE_SHOWN_SIZE], read[CODE_SIZE];
+        char code[HUMAN_CODE_SIZE], shown[HUMAN_CODE_TEXT_SIZE], read[HUMAN_CODE_SIZE];
 
         (void)state;
         for (int i = 0; i < 100; i++) {
-                code_new(code);
+                human_code_new(code);
                 assert_int_equal(strlen(code), 8);
                 assert_int_equal(strspn(code, "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"), 8);
-                assert_true(code_read(code_show(code, shown), read));
+                assert_true(human_code_parse(human_code_format(code, shown), read));
                 assert_string_equal(read, code);
         }
-        assert_true(code_read(" ab-cd 23 45 ", read));
+        assert_true(human_code_parse(" ab-cd 23 45 ", read));
         assert_string_equal(read, "ABCD2345");
 }
 
@@ -35,11 +35,11 @@ static void what_can_be_no_code_is_refused(void **state)
                                              "ABCD_2345",
                                              "\xc3\x84"
                                              "BCD-2345" };
-        char read[CODE_SIZE];
+        char read[HUMAN_CODE_SIZE];
 
         (void)state;
         for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-                assert_false(code_read(wrong[i], read));
+                assert_false(human_code_parse(wrong[i], read));
 }
 
 int main(void)

@@ -14,13 +14,13 @@
 static int64_t hours_ahead(const char *zone, const char *when)
 {
         struct error err;
-        struct zone *z = zone_new(zone, &err);
+        struct time_zone *z = timezone_new(zone, &err);
         int64_t ms, offset;
 
         assert_non_null(z);
         assert_int_equal(clock_parse_iso(when, &ms), 0);
-        offset = zone_offset(z, ms / 1000);
-        zone_free(z);
+        offset = timezone_offset(z, ms / 1000);
+        timezone_free(z);
         return offset / 3600;
 }
 
@@ -60,7 +60,7 @@ static void a_place_the_system_does_not_know_is_an_error(void **state)
 
         (void)state;
         for (size_t i = 0; i < COUNT(names); i++) {
-                assert_null(zone_new(names[i], &err));
+                assert_null(timezone_new(names[i], &err));
                 assert_int_equal(err.kind, ERR_INVALID);
         }
 }
@@ -70,7 +70,7 @@ static void a_file_without_changes_lives_by_its_rule(void **state)
 {
         static const char rule[] = "\nCET-1CEST,M3.5.0,M10.5.0/3\n";
         unsigned char file[44 + 6 + 4 + 44 + 6 + 4 + sizeof(rule)] = { 0 };
-        struct zone *z;
+        struct time_zone *z;
 
         (void)state;
         for (size_t at = 0; at <= 54; at += 54) {
@@ -79,16 +79,16 @@ static void a_file_without_changes_lives_by_its_rule(void **state)
                 file[at + 43] = 4; /* "CET" */
         }
         memcpy(file + 108, rule, sizeof(rule) - 1);
-        z = zone_parse(file, sizeof(file) - 1);
+        z = timezone_parse(file, sizeof(file) - 1);
         assert_non_null(z);
-        assert_int_equal(zone_offset(z, 1767225600), 3600);
-        assert_int_equal(zone_offset(z, 1782864000), 7200);
-        zone_free(z);
+        assert_int_equal(timezone_offset(z, 1767225600), 3600);
+        assert_int_equal(timezone_offset(z, 1782864000), 7200);
+        timezone_free(z);
         for (size_t n = 0; n < sizeof(file); n++) {
-                z = zone_parse(file, n);
+                z = timezone_parse(file, n);
                 if (z)
-                        (void)zone_offset(z, 1767225600);
-                zone_free(z);
+                        (void)timezone_offset(z, 1767225600);
+                timezone_free(z);
         }
 }
 

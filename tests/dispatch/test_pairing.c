@@ -72,7 +72,7 @@ static struct outcome take_back(struct policy_rig *g, int64_t id)
 }
 
 /* Writes as a stranger; the code he is told, committed, as it is shown: "ABCD-2345". */
-static char *knock(struct policy_rig *g, const char *sender, char code[CODE_SHOWN_SIZE])
+static char *knock(struct policy_rig *g, const char *sender, char code[HUMAN_CODE_TEXT_SIZE])
 {
         struct decision out = policy_rig_dm(g, "tg", sender, "hello");
         const char *at;
@@ -81,7 +81,7 @@ static char *knock(struct policy_rig *g, const char *sender, char code[CODE_SHOW
         assert_non_null(out.notice);
         at = strstr(out.notice, "let in: ");
         assert_non_null(at);
-        snprintf(code, CODE_SHOWN_SIZE, "%s", at + 8);
+        snprintf(code, HUMAN_CODE_TEXT_SIZE, "%s", at + 8);
         assert_null(strstr(out.reason, code)); /* logs are not for codes */
         return code;
 }
@@ -89,11 +89,11 @@ static char *knock(struct policy_rig *g, const char *sender, char code[CODE_SHOW
 static void whoever_shows_his_code_to_the_operator_is_let_in_at_once_and_for_good(void **state)
 {
         struct policy_rig *g = *state;
-        char code[CODE_SHOWN_SIZE], lower[CODE_SHOWN_SIZE];
+        char code[HUMAN_CODE_TEXT_SIZE], lower[HUMAN_CODE_TEXT_SIZE];
         struct outcome o;
 
         knock(g, "7", code);
-        for (int i = 0; i < CODE_SHOWN_SIZE; i++)
+        for (int i = 0; i < HUMAN_CODE_TEXT_SIZE; i++)
                 lower[i] = (char)(code[i] >= 'A' && code[i] <= 'Z' ? code[i] + 32 : code[i]);
         o = word(g, lower, false);
         assert_int_equal(o.kind, ERR_NONE);
@@ -112,7 +112,7 @@ static void whoever_shows_his_code_to_the_operator_is_let_in_at_once_and_for_goo
 static void the_code_is_told_once_and_outlives_the_process(void **state)
 {
         struct policy_rig *g = *state;
-        char code[CODE_SHOWN_SIZE];
+        char code[HUMAN_CODE_TEXT_SIZE];
         struct decision out;
 
         knock(g, "7", code);
@@ -128,7 +128,7 @@ static void the_code_is_told_once_and_outlives_the_process(void **state)
 static void a_code_is_over_after_its_hour_and_a_new_one_is_told(void **state)
 {
         struct policy_rig *g = *state;
-        char old[CODE_SHOWN_SIZE], new[CODE_SHOWN_SIZE];
+        char old[HUMAN_CODE_TEXT_SIZE], new[HUMAN_CODE_TEXT_SIZE];
 
         knock(g, "7", old);
         policy_rig_run(g, "UPDATE pairings SET expires_ms = 1");
@@ -142,7 +142,7 @@ static void a_code_is_over_after_its_hour_and_a_new_one_is_told(void **state)
 static void strangers_cannot_make_us_talk_much(void **state)
 {
         struct policy_rig *g = *state;
-        char code[CODE_SHOWN_SIZE], sender[16];
+        char code[HUMAN_CODE_TEXT_SIZE], sender[16];
         struct incoming bot = { .adapter = "tg",
                                 .channel = "b",
                                 .sender_id = "b",
@@ -170,7 +170,7 @@ static void strangers_cannot_make_us_talk_much(void **state)
 static void whoever_is_denied_stays_out_and_hears_nothing_more(void **state)
 {
         struct policy_rig *g = *state;
-        char code[CODE_SHOWN_SIZE];
+        char code[HUMAN_CODE_TEXT_SIZE];
         struct decision out;
         struct outcome o;
 
@@ -190,7 +190,7 @@ static void nobody_is_told_a_code_where_pairing_is_not_wanted_or_in_a_dry_run(vo
         struct incoming in = {
                 .adapter = "tg", .channel = "7", .sender_id = "7", .chat = CHAT_DM, .text = "hi"
         };
-        char code[CODE_SHOWN_SIZE];
+        char code[HUMAN_CODE_TEXT_SIZE];
         struct buf json;
 
         assert_null(policy_rig_dm(g, "tg", "7", "hello").notice);

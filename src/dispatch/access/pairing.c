@@ -15,7 +15,7 @@
 /* A code that waits, or is about to be decided. */
 struct waiting {
         struct pairing r; /* its strings are this struct's own */
-        char code[CODE_SIZE];
+        char code[HUMAN_CODE_SIZE];
         bool stored;   /* its number is known */
         bool deciding; /* the operator's word is on its way to the disk */
 };
@@ -171,12 +171,12 @@ static void write_with(struct pairings *p, const struct waiting *w, struct decis
 
 static void say_code(const struct waiting *w, struct buf *notice)
 {
-        char shown[CODE_SHOWN_SIZE];
+        char shown[HUMAN_CODE_TEXT_SIZE];
 
         buf_addf(notice,
                  "I do not know you yet. Give this code to whoever runs me, and you will be let "
                  "in: %s. It is valid for an hour.",
-                 code_show(w->code, shown));
+                 human_code_format(w->code, shown));
 }
 
 void pairing_offer(struct pairings *p, const char *platform, const struct incoming *in,
@@ -206,7 +206,7 @@ void pairing_offer(struct pairings *p, const char *platform, const struct incomi
                                    .name = in->sender_name ? in->sender_name : in->sender_username,
                                    .created_ms = now_ms,
                                    .expires_ms = now_ms + PAIRING_VALID_MS });
-        code_new(w->code);
+        human_code_new(w->code);
         keep(p, w);
         write_with(p, w, out);
         say_code(w, words.notice);
@@ -378,8 +378,8 @@ void pairing_decide(struct pairings *p, const struct pairing_decision *d, pairin
                     void *arg)
 {
         struct verdict *v = verdict_new(p, done, arg);
-        char code[CODE_SIZE];
-        struct waiting *w = code_read(d->code, code) ? find_code(p, code, v->now_ms) : NULL;
+        char code[HUMAN_CODE_SIZE];
+        struct waiting *w = human_code_parse(d->code, code) ? find_code(p, code, v->now_ms) : NULL;
 
         v->full = w && access_rules_count(p->rules) >= ACCESS_RULES_MAX;
         if (w) {

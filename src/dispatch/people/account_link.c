@@ -13,7 +13,7 @@
 
 /* A code that waits for the other account. */
 struct offer {
-        char code[CODE_SIZE];
+        char code[HUMAN_CODE_SIZE];
         char *platform, *user;
         int64_t until_ms;
 };
@@ -22,7 +22,7 @@ struct account_links {
         struct map by_code;        /* → struct offer */
         struct offer *used;        /* the one that was redeemed last, for whoever borrowed it */
         struct rate_limits *tries; /* how often an account has typed a code */
-        char shown[CODE_SHOWN_SIZE];
+        char shown[HUMAN_CODE_TEXT_SIZE];
 };
 
 struct account_links *account_links_new(void)
@@ -83,16 +83,16 @@ const char *account_link_offer(struct account_links *l, const struct identity *w
         *o = (struct offer){ .platform = mem_strdup(who->platform),
                              .user = mem_strdup(who->user),
                              .until_ms = now_ms + LINK_VALID_MS };
-        code_new(o->code);
+        human_code_new(o->code);
         offer_free(map_put(&l->by_code, o->code, o));
-        return code_show(o->code, l->shown);
+        return human_code_format(o->code, l->shown);
 }
 
 bool account_link_redeem(struct account_links *l, const char *text, int64_t now_ms,
                          struct identity *owner)
 {
-        char code[CODE_SIZE];
-        struct offer *o = code_read(text, code) ? map_remove(&l->by_code, code) : NULL;
+        char code[HUMAN_CODE_SIZE];
+        struct offer *o = human_code_parse(text, code) ? map_remove(&l->by_code, code) : NULL;
 
         if (!o)
                 return false;

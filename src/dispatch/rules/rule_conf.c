@@ -203,7 +203,7 @@ static int find_zone(const struct settings_source *src, const char *path, struct
 
         if (!r->timezone)
                 return 0;
-        r->compiled->zone = zone_new(r->timezone, &why);
+        r->compiled->zone = timezone_new(r->timezone, &why);
         if (r->compiled->zone)
                 return 0;
         at = mem_printf("%s.when.timezone", path);
@@ -286,7 +286,7 @@ void rule_release(struct rule *r)
                 free_patterns(r->compiled->text, r->text.count);
                 free_patterns(r->compiled->mention, r->mention_pattern.count);
                 free(r->compiled->hours);
-                zone_free(r->compiled->zone);
+                timezone_free(r->compiled->zone);
                 free(r->compiled);
                 r->compiled = NULL;
         }

@@ -405,7 +405,7 @@ static struct moment moment_of(const struct rule *r, const struct incoming *in)
         struct tm tm = { 0 };
 
         if (r->compiled->zone) {
-                t += (time_t)zone_offset(r->compiled->zone, t);
+                t += (time_t)timezone_offset(r->compiled->zone, t);
                 gmtime_r(&t, &tm);
         } else {
                 localtime_r(&t, &tm);

@@ -19,7 +19,7 @@
 struct rule_compiled {
         struct pattern **text, **mention; /* as many as the lists have */
         struct hours *hours;
-        struct zone *zone; /* NULL: the system's */
+        struct time_zone *zone; /* NULL: the system's */
 };
 
 /* An event as rules see it. */

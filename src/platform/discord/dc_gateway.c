@@ -310,7 +310,7 @@ static void on_watch(void *arg)
 static void give_back(void *arg)
 {
         (void)arg;
-        trim_freed_memory();
+        heap_trim_freed();
 }
 
 static void on_given_back(void *arg)
