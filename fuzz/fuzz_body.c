@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/body.h"
-#include "api/completion_ask.h"
-#include "api/routes.h"
+#include "api/compat/completion_ask.h"
+#include "api/core/body.h"
+#include "api/core/routes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

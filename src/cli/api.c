@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/routes.h"
+#include "api/core/routes.h"
 #include "base/json.h"
 #include "cli/command.h"
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "api/body.h"
+#include "api/core/body.h"
 #include "base/json.h"
 #include "base/mem.h"
 

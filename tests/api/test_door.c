@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "../lib/scratch.h"
-#include "api/auth.h"
+#include "api/core/auth.h"
 #include "base/log.h"
 #include "base/mem.h"
 

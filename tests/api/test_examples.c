@@ -15,7 +15,7 @@
 
 #include "../lib/api_rig.h"
 #include "../lib/schema_fit.h"
-#include "api/routes.h"
+#include "api/core/routes.h"
 #include "base/json.h"
 #include "base/mem.h"
 

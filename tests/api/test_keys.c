@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "../lib/api_rig.h"
-#include "api/keyring.h"
+#include "api/core/keyring.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "api/routes.h"
+#include "api/core/routes.h"
 #include "base/json.h"
 #include "base/mem.h"
 

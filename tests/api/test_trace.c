@@ -14,7 +14,7 @@
 
 #include "../lib/api_rig.h"
 #include "../lib/fake_server.h"
-#include "api/routes.h"
+#include "api/core/routes.h"
 #include "base/json.h"
 #include "base/mem.h"
 

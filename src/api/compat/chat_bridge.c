@@ -1,0 +1,290 @@
+#include "api/compat/chat_bridge.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "base/crypto.h"
+#include "base/id.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+/* ---- to whom ---- */
+
+struct adapter *converse_adapter(struct http_exchange *x, const char *name)
+{
+        struct adapter *a = adapters_find(api_of(x)->env.adapters, name);
+
+        if (!a) {
+                reply_missing(x, "instance", name);
+                return NULL;
+        }
+        if (strcmp(a->ops->name, "api") != 0 && strcmp(a->ops->name, "cli") != 0) {
+                reply_error(
+                        x, 409, "CONFLICT", "\"conflictReason\":\"not_fed_here\"",
+                        "instance '%s' hears from %s itself; only adapters of type api or cli are fed here",
+                        name, a->ops->name);
+                return NULL;
+        }
+        if (!a->common->enabled) {
+                reply_error(x, 409, "CONFLICT", "\"conflictReason\":\"switched_off\"",
+                            "instance '%s' is switched off: its 'enabled' is false", name);
+                return NULL;
+        }
+        return a;
+}
+
+struct choice {
+        const struct key *caller;
+        struct adapter *found;
+};
+
+static void consider(void *arg, struct adapter *a)
+{
+        struct choice *c = arg;
+
+        if (strcmp(a->ops->name, "api") == 0 && a->common->enabled &&
+            key_reaches(c->caller, a->name) && (!c->found || strcmp(a->name, "api") == 0))
+                c->found = a;
+}
+
+struct adapter *converse_choose(struct http_exchange *x)
+{
+        const char *name = http_header(x, "X-Dragoman-Instance");
+        struct choice c = { caller_of(x), NULL };
+
+        if (name)
+                return request_reaches(x, name) ? converse_adapter(x, name) : NULL;
+        adapters_each(api_of(x)->env.adapters, consider, &c);
+        if (!c.found)
+                reply_error(x, 409, "CONFLICT", "\"conflictReason\":\"no_instance\"",
+                            "there is no adapter of type api that this key reaches");
+        return c.found;
+}
+
+struct quiet {
+        struct api *api;
+        struct choice choice;
+};
+
+static void consider_quiet(void *arg, struct adapter *a)
+{
+        struct quiet *q = arg;
+
+        if (!q->choice.found && a->common->enabled && key_reaches(q->choice.caller, a->name) &&
+            a->ops->trusted &&
+            (adapters_abilities(q->api->env.adapters, a->name) & ADAPTER_JOURNALED))
+                q->choice.found = a;
+}
+
+struct adapter *converse_quiet(struct http_exchange *x)
+{
+        struct quiet q = { api_of(x), { caller_of(x), NULL } };
+
+        adapters_each(q.api->env.adapters, consider_quiet, &q);
+        if (!q.choice.found)
+                reply_error(
+                        x, 409, "CONFLICT", "\"conflictReason\":\"no_instance\"",
+                        "there is no adapter of type cli, or api without callbackUrl, that this key reaches");
+        return q.choice.found;
+}
+
+bool converse_chat_ok(struct http_exchange *x)
+{
+        const char *chat = http_header(x, "X-Dragoman-Chat");
+        size_t n = chat ? strlen(chat) : 1;
+
+        if (n >= 1 && n <= CONVERSE_CHAT_MAX)
+                return true;
+        reply_error(x, 400, "VALIDATION_ERROR", NULL, "X-Dragoman-Chat must have 1 to %d bytes",
+                    CONVERSE_CHAT_MAX);
+        return false;
+}
+
+bool converse_agent(struct http_exchange *x, const char **name)
+{
+        if (strcmp(*name, CONVERSE_RULES) == 0)
+                *name = NULL;
+        return !*name || agents_has(api_of(x)->env.agents, *name);
+}
+
+/* ---- what ---- */
+
+static void add_line(struct buf *out, const struct converse_line *l, bool with_role)
+{
+        static const char *const roles[] = { [CONVERSE_SYSTEM] = "system",
+                                             [CONVERSE_USER] = "user",
+                                             [CONVERSE_AGENT] = "assistant" };
+
+        if (out->len > 0)
+                buf_addstr(out, "\n\n");
+        if (with_role)
+                buf_addf(out, "%s%s%s: ", roles[l->role], l->name ? " " : "",
+                         l->name ? l->name : "");
+        else if (l->name)
+                buf_addf(out, "%s: ", l->name);
+        buf_addstr(out, l->text);
+}
+
+/* Where the last words of people begin. */
+static size_t first_new(const struct converse_line *lines, size_t count)
+{
+        size_t at = count;
+
+        while (at > 0 && lines[at - 1].role != CONVERSE_AGENT)
+                at--;
+        return at;
+}
+
+bool converse_text(const struct converse_line *lines, size_t count, bool whole, struct buf *out)
+{
+        size_t from = whole ? 0 : first_new(lines, count), people = 0;
+
+        if (count == 0 || lines[count - 1].role != CONVERSE_USER)
+                return false;
+        if (count - from == 1) {
+                buf_addstr(out, lines[from].text);
+                return true;
+        }
+        for (size_t i = from; i < count; i++)
+                people += lines[i].role == CONVERSE_USER;
+        for (size_t i = from; i < count; i++) {
+                if (!whole && lines[i].role != CONVERSE_USER)
+                        continue;
+                if (!whole && people == 1)
+                        buf_addstr(out, lines[i].text);
+                else
+                        add_line(out, &lines[i], whole);
+        }
+        return true;
+}
+
+/* "openai:3:..."; see below. */
+bool converse_is_key(const char *external_id)
+{
+        static const char *const protocols[] = { "openai:", "agent-chat:" };
+
+        for (size_t i = 0; i < COUNT(protocols); i++)
+                if (strncmp(external_id, protocols[i], strlen(protocols[i])) == 0)
+                        return true;
+        return false;
+}
+
+/* ---- handing over ---- */
+
+/* A message whose key the client chose: whoever gave that key before must have said the same. */
+struct handing {
+        inbox_ack_fn *ack;
+        void *arg;
+        struct store *store;
+        char asked[SHA256_HEX_SIZE];
+        int64_t event; /* the stored one */
+        char trace[ID_TRACE_SIZE];
+        bool other; /* result: it is another request */
+};
+
+static void digest(const char *agent, const char *channel, const char *text,
+                   char out[SHA256_HEX_SIZE])
+{
+        char *whole = mem_printf("%s\n%s\n%s", agent ? agent : "", channel, text ? text : "");
+
+        crypto_sha256_hex(whole, strlen(whole), out);
+        free(whole);
+}
+
+static int compare(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct handing *h = arg;
+        struct store_stmt *s = store_prepare(
+                tx, "SELECT channel, payload FROM journal WHERE seq = ?1 AND payload <> '{}'");
+        char before[SHA256_HEX_SIZE];
+        json_t *payload;
+        int rc;
+
+        store_bind_int(s, 1, h->event);
+        rc = store_step(s, err);
+        h->other = false; /* what is no longer kept cannot be compared */
+        if (rc != 1)
+                return rc;
+        payload = json_loads(store_col_text(s, 1), 0, NULL);
+        digest(json_str(payload, "agent", NULL), store_col_text(s, 0),
+               json_str(payload, "text", NULL), before);
+        h->other = strcmp(before, h->asked) != 0;
+        json_decref(payload);
+        store_reset(s);
+        return 0;
+}
+
+static void on_compared(void *arg, const struct error *err)
+{
+        struct handing *h = arg;
+        struct inbox_receipt r = { .outcome = INBOX_DUPLICATE,
+                                   .event = h->event,
+                                   .trace = h->trace };
+
+        if (err || h->other)
+                r.outcome = INBOX_FAILED;
+        if (err)
+                r.error = *err;
+        else if (h->other)
+                error_set(&r.error, ERR_CONFLICT, "this id was used for another message before");
+        h->ack(h->arg, &r);
+        free(h);
+}
+
+static void on_receipt(void *arg, const struct inbox_receipt *r)
+{
+        struct handing *h = arg;
+
+        if (r->outcome != INBOX_DUPLICATE) {
+                h->ack(h->arg, r);
+                free(h);
+                return;
+        }
+        h->event = r->event;
+        snprintf(h->trace, sizeof(h->trace), "%s", r->trace);
+        store_read(h->store, compare, on_compared, h);
+}
+
+void converse_receive(struct api *api, struct adapter *a, struct incoming *in, inbox_ack_fn *ack,
+                      void *arg)
+{
+        struct handing *h = mem_zalloc(sizeof(*h));
+
+        h->ack = ack;
+        h->arg = arg;
+        h->store = api->env.store;
+        digest(in->agent, in->channel, in->text, h->asked);
+        adapter_received(a, in, on_receipt, h);
+}
+
+void converse_hand_over(struct api *api, struct adapter *a, const struct converse_ask *ask,
+                        inbox_ack_fn *ack, void *arg)
+{
+        char random[ID_TRACE_SIZE];
+        char *key = ask->external_id ? mem_printf("%s:%lld:%s", ask->protocol,
+                                                  (long long)ask->caller, ask->external_id)
+                                     : mem_printf("%s-%s", ask->protocol, id_trace(random));
+        struct incoming in = {
+                .key = key,
+                .id = key,
+                .channel = ask->conversation ? ask->conversation : key,
+                .chat = CHAT_DM,
+                .sender_id = ask->sender,
+                .agent = ask->agent,
+                .attachments = ask->attachments,
+                .attachment_count = ask->attachment_count,
+        };
+        struct buf text;
+
+        buf_init(&text, 0);
+        converse_text(ask->lines, ask->line_count, !ask->conversation, &text);
+        in.text = text.data;
+        if (ask->external_id)
+                converse_receive(api, a, &in, ack, arg);
+        else
+                adapter_received(a, &in, ack, arg);
+        free(key);
+        buf_release(&text);
+}

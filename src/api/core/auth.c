@@ -1,0 +1,238 @@
+#include "api/core/auth.h"
+
+#include <arpa/inet.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#define KEY_LONGEST 256 /* of what a client may present */
+/* connections of one address, where others than this machine can connect */
+#define PER_ADDRESS 256
+
+/* ---- names and addresses ---- */
+
+/* The host of "host", "host:port" or "[v6]:port", without brackets. false when there is none. */
+static bool host_part(const char *text, char *out, size_t size)
+{
+        const char *end;
+        size_t n;
+
+        if (text[0] == '[') {
+                text++;
+                end = strchr(text, ']');
+                if (!end || (end[1] != '\0' && end[1] != ':'))
+                        return false;
+        } else {
+                end = text + strcspn(text, ":");
+        }
+        n = (size_t)(end - text);
+        if (n == 0 || n >= size)
+                return false;
+        memcpy(out, text, n);
+        out[n] = '\0';
+        return true;
+}
+
+static bool is_loopback_host(const char *host)
+{
+        struct in6_addr v6;
+        struct in_addr v4;
+
+        if (strcasecmp(host, "localhost") == 0)
+                return true;
+        if (inet_pton(AF_INET, host, &v4) == 1)
+                return (ntohl(v4.s_addr) >> 24) == 127;
+        if (inet_pton(AF_INET6, host, &v6) != 1)
+                return false;
+        if (IN6_IS_ADDR_V4MAPPED(&v6))
+                return v6.s6_addr[12] == 127;
+        return IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
+bool door_is_loopback(const char *listen)
+{
+        char host[256];
+
+        return host_part(listen, host, sizeof(host)) && is_loopback_host(host);
+}
+
+/* 16 bytes for both families, so that they compare. */
+static bool parse_address(const char *text, unsigned char out[16])
+{
+        static const unsigned char mapped[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
+
+        memcpy(out, mapped, sizeof(mapped));
+        return inet_pton(AF_INET, text, out + 12) == 1 || inet_pton(AF_INET6, text, out) == 1;
+}
+
+static bool same_bits(const unsigned char *a, const unsigned char *b, unsigned bits)
+{
+        unsigned whole = bits / 8, rest = bits % 8;
+
+        if (memcmp(a, b, whole) != 0)
+                return false;
+        return rest == 0 || ((a[whole] ^ b[whole]) >> (8 - rest)) == 0;
+}
+
+/* "10.0.0.7" or "10.0.0.0/8" */
+static bool network_has(const char *network, const char *peer)
+{
+        unsigned char net[16], address[16];
+        const char *slash = strchr(network, '/');
+        char *base = slash ? mem_strndup(network, (size_t)(slash - network)) : mem_strdup(network);
+        bool ok = parse_address(base, net) && parse_address(peer, address);
+        unsigned long bits = 128;
+        char *end = NULL;
+
+        if (slash) {
+                bits = strtoul(slash + 1, &end, 10) + (strchr(base, ':') ? 0 : 96);
+                ok = ok && end != slash + 1 && *end == '\0' && bits <= 128;
+        }
+        free(base);
+        return ok && same_bits(net, address, (unsigned)bits);
+}
+
+/* ---- where we listen ---- */
+
+static char *url_host(const char *url)
+{
+        const char *start = url ? strstr(url, "://") : NULL;
+
+        return start ? mem_strndup(start + 3, strcspn(start + 3, "/?#")) : NULL;
+}
+
+static char *listen_host(const char *listen)
+{
+        char host[256];
+
+        return host_part(listen, host, sizeof(host)) ? mem_strdup(host) : NULL;
+}
+
+int door_init(struct door *a, const struct http_conf *conf, struct error *err)
+{
+        *a = (struct door){ .loopback = door_is_loopback(conf->listen),
+                            .tls = conf->tls_cert && conf->tls_key };
+        if (!a->loopback && !a->tls && conf->trusted_proxy.count == 0)
+                return error_set(
+                        err, ERR_REFUSED,
+                        "refusing to listen on '%s': others could read the operator key on its "
+                        "way; set http.tlsCert and http.tlsKey, or name the proxy in front of us "
+                        "in http.trustedProxy, or listen on 127.0.0.1",
+                        conf->listen);
+        a->public_host = url_host(conf->public_url);
+        a->own_host = listen_host(conf->listen);
+        a->proxy_count = conf->trusted_proxy.count;
+        a->proxies = mem_array(a->proxy_count, sizeof(*a->proxies));
+        for (size_t i = 0; i < a->proxy_count; i++)
+                a->proxies[i] = mem_strdup(conf->trusted_proxy.items[i]);
+        return 0;
+}
+
+void door_release(struct door *a)
+{
+        for (size_t i = 0; i < a->proxy_count; i++)
+                free(a->proxies[i]);
+        free(a->proxies);
+        free(a->public_host);
+        free(a->own_host);
+        key_unref(a->operator);
+        *a = (struct door){ 0 };
+}
+
+bool door_is_local(const struct door *a)
+{
+        return a->loopback && a->proxy_count == 0;
+}
+
+unsigned door_per_address(const struct door *a)
+{
+        /*
+         * behind a proxy everybody comes from the same address; counting them is the proxy's work
+         */
+        return a->loopback || a->proxy_count > 0 ? 0 : PER_ADDRESS;
+}
+
+/* ---- who asks ---- */
+
+/* The key with this text; NULL when there is none. */
+static struct key *find(const struct door *a, const char *text)
+{
+        unsigned char hash[SHA256_SIZE];
+        size_t n = strnlen(text, KEY_LONGEST + 1);
+
+        if (n == 0 || n > KEY_LONGEST)
+                return NULL;
+        crypto_sha256(text, n, hash);
+        if (crypto_equal(hash, sizeof(hash), a->key_hash, sizeof(a->key_hash)))
+                return a->operator;
+        return a->ring ? keyring_find(a->ring, text, hash) : NULL;
+}
+
+enum door_verdict door_check(const struct door *a, const char *authorization, const char *x_api_key,
+                             struct key **caller)
+{
+        const char *bearer = NULL;
+        struct key *k;
+
+        if (authorization) {
+                if (strncasecmp(authorization, "Bearer ", 7) != 0)
+                        return DOOR_WRONG;
+                bearer = authorization + 7;
+                bearer += strspn(bearer, " ");
+        }
+        if (!bearer && !x_api_key)
+                return DOOR_NO_KEY;
+        k = find(a, bearer ? bearer : x_api_key);
+        /* with both, both must be right: guessing which one was meant helps nobody */
+        if (!k || (bearer && x_api_key && find(a, x_api_key) != k))
+                return DOOR_WRONG;
+        if (k->revoked_ms > 0)
+                return DOOR_REVOKED;
+        if (!key_is_live(k, clock_wall_ms()))
+                return DOOR_EXPIRED;
+        *caller = k;
+        return DOOR_OPEN;
+}
+
+bool door_peer_ok(const struct door *a, const char *peer)
+{
+        if (a->tls || a->loopback || !peer || is_loopback_host(peer))
+                return true;
+        for (size_t i = 0; i < a->proxy_count; i++)
+                if (network_has(a->proxies[i], peer))
+                        return true;
+        /* our own command line: on one outward address it does not come from 127.0.0.1 */
+        return a->own_host && network_has(a->own_host, peer);
+}
+
+bool door_host_ok(const struct door *a, const char *host)
+{
+        char name[256], public_name[256];
+
+        if (!door_is_local(a))
+                return true;
+        if (!host || !host_part(host, name, sizeof(name)))
+                return false;
+        if (is_loopback_host(name))
+                return true;
+        return a->public_host && host_part(a->public_host, public_name, sizeof(public_name)) &&
+               strcasecmp(name, public_name) == 0;
+}
+
+bool door_origin_ok(const struct door *a, const char *origin, const char *host)
+{
+        const char *at;
+
+        if (!origin)
+                return true;
+        if (strncasecmp(origin, "http://", 7) != 0 && strncasecmp(origin, "https://", 8) != 0)
+                return false;
+        at = strstr(origin, "://") + 3;
+        return (host && strcasecmp(at, host) == 0) ||
+               (a->public_host && strcasecmp(at, a->public_host) == 0);
+}

@@ -1,0 +1,183 @@
+#include "api/core/key.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+static const struct {
+        const char *word;
+        enum scope level;
+} levels[] = { { "read", SCOPE_READ },
+               { "write", SCOPE_WRITE },
+               { "admin", SCOPE_ADMIN },
+               { "*", SCOPE_ADMIN } };
+
+static enum scope level_of(const char *word, size_t n)
+{
+        for (size_t i = 0; i < COUNT(levels); i++)
+                if (strlen(levels[i].word) == n && memcmp(levels[i].word, word, n) == 0)
+                        return levels[i].level;
+        return SCOPE_NONE;
+}
+
+const char *scope_name(enum scope s)
+{
+        static const char *const names[] = { [SCOPE_NONE] = "none",
+                                             [SCOPE_LOCAL] = "read",
+                                             [SCOPE_READ] = "read",
+                                             [SCOPE_WRITE] = "write",
+                                             [SCOPE_ADMIN] = "admin" };
+
+        return names[s];
+}
+
+struct slice route_space(const struct api_route *r)
+{
+        static const char *const roots[] = { "/api/v2/", "/api/", "/v1/", "/" };
+        const char *p = r->path;
+
+        for (size_t i = 0; i < COUNT(roots); i++) {
+                if (strncmp(p, roots[i], strlen(roots[i])) == 0) {
+                        p += strlen(roots[i]);
+                        break;
+                }
+        }
+        return (struct slice){ p, strcspn(p, "/") };
+}
+
+static bool is_space(const char *word, size_t n)
+{
+        for (size_t i = 0; i < api_route_count; i++) {
+                struct slice s = route_space(&api_routes[i]);
+
+                if (api_routes[i].scope != SCOPE_NONE && s.n == n && memcmp(s.p, word, n) == 0)
+                        return true;
+        }
+        return false;
+}
+
+int key_scope_check(const char *word, struct error *err)
+{
+        const char *colon = strchr(word, ':'), *level = colon ? colon + 1 : word;
+
+        if (level_of(level, strlen(level)) == SCOPE_NONE)
+                return error_set(err, ERR_INVALID,
+                                 "'%.60s' is no scope: read, write, admin, or one of these for a "
+                                 "resource, such as messages:write",
+                                 word);
+        if (colon && !is_space(word, (size_t)(colon - word)))
+                return error_set(err, ERR_INVALID, "'%.60s': there is no resource of that name",
+                                 word);
+        return 0;
+}
+
+static void add_scope(struct key *k, const char *word, size_t n)
+{
+        const char *colon = memchr(word, ':', n);
+        struct key_scope *s = &k->scopes[k->scope_count];
+        size_t space = colon ? (size_t)(colon - word) : 0, skip = colon ? space + 1 : 0;
+
+        s->level = level_of(word + skip, n - skip);
+        if (s->level == SCOPE_NONE || k->scope_count == KEY_SCOPES_MAX)
+                return;
+        s->space = colon ? mem_strndup(word, space) : NULL;
+        k->scope_count++;
+}
+
+struct key *key_new(const char *name, const char *scopes, const char *adapters)
+{
+        struct key *k = mem_zalloc(sizeof(*k));
+
+        k->refs = 1;
+        k->name = mem_strdup(name);
+        k->adapters = adapters ? mem_printf(",%s,", adapters) : NULL;
+        for (const char *p = scopes; *p; p += strspn(p, ", ")) {
+                size_t n = strcspn(p, ", ");
+
+                if (n > 0 && k->scope_count < KEY_SCOPES_MAX)
+                        add_scope(k, p, n);
+                p += n;
+        }
+        return k;
+}
+
+struct key *key_ref(struct key *k)
+{
+        k->refs++;
+        return k;
+}
+
+void key_unref(void *arg)
+{
+        struct key *k = arg;
+
+        if (!k || --k->refs > 0)
+                return;
+        for (size_t i = 0; i < k->scope_count; i++)
+                free(k->scopes[i].space);
+        free(k->adapters);
+        free(k->name);
+        free(k);
+}
+
+bool key_may(const struct key *k, const struct api_route *r)
+{
+        enum scope needed = r->scope == SCOPE_LOCAL ? SCOPE_READ : r->scope;
+        struct slice space = route_space(r);
+
+        if (needed == SCOPE_NONE)
+                return true;
+        for (size_t i = 0; i < k->scope_count; i++) {
+                const struct key_scope *s = &k->scopes[i];
+
+                if (s->level >= needed && (!s->space || slice_is(space, s->space)))
+                        return true;
+        }
+        return false;
+}
+
+bool key_reaches(const struct key *k, const char *adapter)
+{
+        size_t n = adapter ? strlen(adapter) : 0;
+
+        if (!k->adapters)
+                return true;
+        if (n == 0 || strchr(adapter, ','))
+                return false;
+        for (const char *p = strstr(k->adapters, adapter); p; p = strstr(p + 1, adapter))
+                if (p[-1] == ',' && p[n] == ',')
+                        return true;
+        return false;
+}
+
+bool key_may_see(const void *key, const char *adapter)
+{
+        return key_reaches(key, adapter);
+}
+
+bool key_is_live(const struct key *k, int64_t now_ms)
+{
+        return k->revoked_ms == 0 && (k->expires_ms == 0 || now_ms < k->expires_ms);
+}
+
+bool key_spend(struct key *k, int64_t mono_ms, int64_t *wait_ms)
+{
+        double per_ms = (double)k->rate_limit / 60000.0;
+
+        if (k->rate_limit == 0)
+                return true;
+        if (k->filled_ms == 0)
+                k->tokens = (double)k->rate_limit;
+        else
+                k->tokens += (double)(mono_ms - k->filled_ms) * per_ms;
+        if (k->tokens > (double)k->rate_limit)
+                k->tokens = (double)k->rate_limit;
+        k->filled_ms = mono_ms > 0 ? mono_ms : 1;
+        if (k->tokens < 1) {
+                *wait_ms = (int64_t)((1 - k->tokens) / per_ms) + 1;
+                return false;
+        }
+        k->tokens -= 1;
+        return true;
+}

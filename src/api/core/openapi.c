@@ -1,0 +1,201 @@
+/* The OpenAPI document, written from the route table. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/core/api_private.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+
+/* "/turns/:id" → "/turns/{id}" */
+static void write_path(struct buf *b, const char *path)
+{
+        while (*path) {
+                size_t n = strcspn(path, ":");
+
+                buf_add(b, path, n);
+                path += n;
+                if (*path != ':')
+                        break;
+                n = strcspn(++path, "/");
+                buf_addf(b, "{%.*s}", (int)n, path);
+                path += n;
+        }
+}
+
+/* "GET /api/v2/turns/:id" → "get_turns_id": stable as long as the route is. */
+static char *operation_id(const struct api_route *r)
+{
+        const char *path = strncmp(r->path, "/api/v2", 7) == 0 ? r->path + 7 : r->path;
+        char *id = mem_printf("%s%s", r->method, path), *to = id;
+        size_t n = strlen(r->method);
+
+        for (char *p = id; *p; p++) {
+                if ((size_t)(p - id) < n)
+                        *to++ = (char)tolower((unsigned char)*p);
+                else if (isalnum((unsigned char)*p))
+                        *to++ = *p;
+                else if (to > id && to[-1] != '_')
+                        *to++ = '_';
+        }
+        *to = '\0';
+        return id;
+}
+
+static void path_parameters(struct buf *b, const char *path)
+{
+        for (const char *p = strchr(path, ':'); p; p = strchr(p, ':')) {
+                size_t n = strcspn(++p, "/");
+
+                jsonw_open(b, '{');
+                jsonw_strn(b, "name", p, n);
+                jsonw_str(b, "in", "path");
+                jsonw_bool(b, "required", true);
+                jsonw_raw(b, "schema", "{\"type\":\"string\"}");
+                jsonw_close(b, '}');
+        }
+}
+
+static void query_parameters(struct buf *b, const struct field *fields)
+{
+        for (const struct field *f = fields; f && f->name; f++) {
+                jsonw_open(b, '{');
+                jsonw_str(b, "name", f->name);
+                jsonw_str(b, "in", "query");
+                jsonw_bool(b, "required", f->required);
+                jsonw_opt(b, "description", f->help);
+                field_schema(b, "schema", f);
+                jsonw_close(b, '}');
+        }
+}
+
+static bool required_any(const struct field *fields)
+{
+        for (const struct field *f = fields; f && f->name; f++)
+                if (f->required)
+                        return true;
+        return false;
+}
+
+static void request_of(struct buf *b, const struct api_route *r)
+{
+        if (!r->body)
+                return;
+        jsonw_open_member(b, "requestBody", '{');
+        jsonw_bool(b, "required", required_any(r->body));
+        jsonw_open_member(b, "content", '{');
+        jsonw_open_member(b, "application/json", '{');
+        fields_schema(b, "schema", r->body);
+        if (r->example)
+                jsonw_raw(b, "example", r->example);
+        jsonw_close(b, '}');
+        jsonw_close(b, '}');
+        jsonw_close(b, '}');
+}
+
+static void answers_of(struct buf *b, const struct api_route *r)
+{
+        char status[16];
+
+        snprintf(status, sizeof(status), "%d", r->status);
+        jsonw_open_member(b, "responses", '{');
+        jsonw_open_member(b, status, '{');
+        jsonw_str(b, "description", r->answer);
+        jsonw_open_member(b, "content", '{');
+        jsonw_open_member(b, r->content_type ? r->content_type : "application/json", '{');
+        jsonw_raw(b, "schema", r->content_type ? "{\"type\":\"string\"}" : "{\"type\":\"object\"}");
+        if (r->example_answer)
+                jsonw_raw(b, "example", r->example_answer);
+        jsonw_close(b, '}');
+        jsonw_close(b, '}');
+        jsonw_close(b, '}');
+        jsonw_raw(b, "default", "{\"$ref\":\"#/components/responses/Error\"}");
+        jsonw_close(b, '}');
+}
+
+static void operation(struct buf *b, const struct api_route *r)
+{
+        char *id = operation_id(r), method[8] = "";
+
+        for (size_t i = 0; i < sizeof(method) - 1 && r->method[i]; i++)
+                method[i] = (char)tolower((unsigned char)r->method[i]);
+        jsonw_open_member(b, method, '{');
+        jsonw_str(b, "operationId", id);
+        jsonw_str(b, "summary", r->summary);
+        jsonw_str(b, "x-scope", scope_name(r->scope));
+        if (r->scope == SCOPE_NONE)
+                jsonw_raw(b, "security", "[]");
+        else if (r->scope == SCOPE_LOCAL)
+                jsonw_raw(b, "security", "[{},{\"bearer\":[]},{\"apiKey\":[]}]");
+        jsonw_open_member(b, "parameters", '[');
+        path_parameters(b, r->path);
+        query_parameters(b, r->query);
+        jsonw_close(b, ']');
+        request_of(b, r);
+        answers_of(b, r);
+        jsonw_close(b, '}');
+        free(id);
+}
+
+/* Rows of one path need not stand together. */
+static bool path_was_before(size_t i)
+{
+        for (size_t k = 0; k < i; k++)
+                if (strcmp(api_routes[k].path, api_routes[i].path) == 0)
+                        return true;
+        return false;
+}
+
+static void paths(struct buf *b)
+{
+        struct buf path;
+
+        buf_init(&path, 0);
+        jsonw_open_member(b, "paths", '{');
+        for (size_t i = 0; i < api_route_count; i++) {
+                if (path_was_before(i))
+                        continue;
+                buf_clear(&path);
+                write_path(&path, api_routes[i].path);
+                jsonw_open_member(b, path.data, '{');
+                for (size_t k = i; k < api_route_count; k++)
+                        if (strcmp(api_routes[k].path, api_routes[i].path) == 0)
+                                operation(b, &api_routes[k]);
+                jsonw_close(b, '}');
+        }
+        jsonw_close(b, '}');
+        buf_release(&path);
+}
+
+static const char components[] =
+        "{\"securitySchemes\":{\"bearer\":{\"type\":\"http\",\"scheme\":\"bearer\"},\"apiKey\":{\"type\":\"apiKey\",\"in\":\"header\",\"name\":\"x-api-key\"}},\"responses\":{\"Error\":{\"description\":\"Every "
+        "error has this "
+        "shape.\",\"content\":{\"application/json\":{\"schema\":{\"$ref\":\"#/components/schemas/Error\"}}}}},\"schemas\":{\"Error\":{\"type\":\"object\",\"required\":[\"error\"],\"properties\":{\"error\":{\"type\":\"object\",\"required\":[\"code\",\"message\"],\"properties\":{\"code\":{\"type\":\"string\"},\"message\":{\"type\":\"string\"},\"details\":{\"type\":\"object\"}}}}}}}";
+
+void openapi_write(struct buf *b)
+{
+        jsonw_open(b, '{');
+        jsonw_str(b, "openapi", "3.1.0");
+        jsonw_open_member(b, "info", '{');
+        jsonw_str(b, "title", "Dragoman");
+        jsonw_str(b, "version", DRAGOMAN_VERSION);
+        jsonw_str(b, "description",
+                  "Success is {\"data\": ...} or a page {\"items\": [...], \"meta\": {...}}; "
+                  "every error is {\"error\": {\"code\", \"message\", \"details\"?}}. Unknown "
+                  "fields and parameters are refused.");
+        jsonw_close(b, '}');
+        jsonw_raw(b, "security", "[{\"bearer\":[]},{\"apiKey\":[]}]");
+        paths(b);
+        jsonw_raw(b, "components", components);
+        jsonw_close(b, '}');
+}
+
+void openapi_show(struct http_exchange *x)
+{
+        struct buf json;
+
+        buf_init(&json, 0);
+        openapi_write(&json);
+        reply_json(x, 200, &json);
+}

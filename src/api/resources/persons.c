@@ -1,0 +1,413 @@
+/* People across platforms: who they are, and who is the same. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/core/api_private.h"
+#include "base/clock.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "dispatch/dispatch.h"
+#include "road/report/row_json.h"
+
+#define LIMIT_MAX 100
+
+struct persons_ask {
+        int64_t limit, before;
+        const char *search;
+};
+
+struct person_ask {
+        const char *a, *b, *reason, *name;
+        int64_t source, target;
+};
+
+#define AT(member) .at = offsetof(struct person_ask, member)
+
+/* clang-format off */
+const struct field persons_query[] = {
+        { "search", FIELD_STRING, .min = 1, .max = 100, .at = offsetof(struct persons_ask, search),
+          .help = "Only those with this in a name or username, or with exactly this id on a platform." },
+        { "cursor", FIELD_ID, .prefix = "per-", .at = offsetof(struct persons_ask, before), .help = "meta.cursor of the page before." },
+        { "limit", FIELD_INT, .min = 1, .max = LIMIT_MAX, .at = offsetof(struct persons_ask, limit), .fallback = "20",
+          .help = "How many at most." },
+        FIELD_END,
+};
+#define REASON_FIELD { "reason", FIELD_STRING, .min = 1, .max = 200, AT(reason), .help = "Why, for the record." }
+const struct field link_fields[] = {
+        { "identityA", FIELD_STRING, .required = true, .min = 3, .max = 300, AT(a), .help = "Such as telegram:7; its person stays." },
+        { "identityB", FIELD_STRING, .required = true, .min = 3, .max = 300, AT(b), .help = "Its person becomes that of identityA." },
+        REASON_FIELD,
+        FIELD_END,
+};
+const struct field unlink_fields[] = {
+        { "identity", FIELD_STRING, .required = true, .min = 3, .max = 300, AT(a),
+          .help = "It becomes again the person it was, with those that came with it; where it was at home, it gets a person of its own." },
+        REASON_FIELD,
+        FIELD_END,
+};
+const struct field merge_fields[] = {
+        { "sourcePersonId", FIELD_ID, .prefix = "per-", .required = true, AT(source), .help = "Becomes an alias of the other." },
+        { "targetPersonId", FIELD_ID, .prefix = "per-", .required = true, AT(target), .help = "Gets its identities." },
+        REASON_FIELD,
+        FIELD_END,
+};
+const struct field person_fields[] = {
+        { "displayName", FIELD_STRING, .required = true, .max = 200, AT(name), .help = "How the person is called here; \"\": as the platform says." },
+        FIELD_END,
+};
+/* clang-format on */
+
+static struct persons *persons_of_api(const struct http_exchange *x)
+{
+        return dispatch_policy(api_of(x)->env.dispatch)->persons;
+}
+
+/* ---- showing ---- */
+
+static int show_chats(struct store_tx *tx, struct buf *b, int64_t identity, struct error *err)
+{
+        struct store_stmt *s = store_prepare(
+                tx,
+                "SELECT adapter, channel FROM identity_chats WHERE identity = ?1 ORDER BY seen_ms DESC");
+        int rc;
+
+        store_bind_int(s, 1, identity);
+        jsonw_open_member(b, "chats", '[');
+        while ((rc = store_step(s, err)) == 1) {
+                jsonw_open(b, '{');
+                jsonw_str(b, "instanceId", store_col_text(s, 0));
+                jsonw_str(b, "channel", store_col_text(s, 1));
+                jsonw_close(b, '}');
+        }
+        jsonw_close(b, ']');
+        return rc;
+}
+
+static int show_identities(struct store_tx *tx, struct buf *b, int64_t person, struct error *err)
+{
+        struct store_stmt *s = store_prepare(
+                tx,
+                "SELECT id, platform, user_id, username, name, adapter, first_seen_ms, last_seen_ms, home"
+                " FROM identities WHERE person = ?1 ORDER BY id");
+        int rc;
+
+        store_bind_int(s, 1, person);
+        jsonw_open_member(b, "identities", '[');
+        while ((rc = store_step(s, err)) == 1) {
+                char *id = mem_printf("%s:%s", store_col_text(s, 1), store_col_text(s, 2));
+
+                jsonw_open(b, '{');
+                jsonw_str(b, "id", id);
+                jsonw_str(b, "platform", store_col_text(s, 1));
+                jsonw_str(b, "platformUserId", store_col_text(s, 2));
+                jsonw_str(b, "username", store_col_text(s, 3));
+                jsonw_str(b, "name", store_col_text(s, 4));
+                jsonw_str(b, "instanceId", store_col_text(s, 5));
+                show_time(b, "firstSeenAt", store_col_int(s, 6));
+                show_time(b, "lastSeenAt", store_col_int(s, 7));
+                show_id(b, "homePersonId", "per-", store_col_int(s, 8));
+                free(id);
+                if (show_chats(tx, b, store_col_int(s, 0), err) < 0)
+                        return -1;
+                jsonw_close(b, '}');
+        }
+        jsonw_close(b, ']');
+        return rc;
+}
+
+static int show_aliases(struct store_tx *tx, struct buf *b, int64_t person, struct error *err)
+{
+        struct store_stmt *s =
+                store_prepare(tx, "SELECT id FROM persons WHERE merged_into = ?1 ORDER BY id");
+        int rc;
+
+        store_bind_int(s, 1, person);
+        jsonw_open_member(b, "aliases", '[');
+        while ((rc = store_step(s, err)) == 1)
+                show_id(b, NULL, "per-", store_col_int(s, 0));
+        jsonw_close(b, ']');
+        return rc;
+}
+
+/* 1, 0 when there is no such person, -1. */
+static int show_person(struct store_tx *tx, struct buf *b, const char *key, int64_t person,
+                       struct error *err)
+{
+        struct store_stmt *s =
+                store_prepare(tx, "SELECT COALESCE(p.name, (SELECT i.name FROM identities i "
+                                  "WHERE i.person = p.id AND i.name IS NOT NULL"
+                                  " ORDER BY i.last_seen_ms DESC LIMIT 1)), p.created_ms, "
+                                  "p.updated_ms FROM persons p WHERE p.id = ?1");
+        int rc;
+
+        store_bind_int(s, 1, person);
+        rc = store_step(s, err);
+        if (rc != 1)
+                return rc;
+        if (key)
+                jsonw_open_member(b, key, '{');
+        else
+                jsonw_open(b, '{');
+        show_id(b, "id", "per-", person);
+        jsonw_str(b, "displayName", store_col_text(s, 0));
+        show_time(b, "createdAt", store_col_int(s, 1));
+        show_time(b, "updatedAt", store_col_int(s, 2));
+        store_reset(s);
+        if (show_aliases(tx, b, person, err) < 0 || show_identities(tx, b, person, err) < 0)
+                return -1;
+        jsonw_close(b, '}');
+        return 1;
+}
+
+/* ---- the list ---- */
+
+/* For LIKE: the text anywhere, with what LIKE would understand taken literally. */
+static char *anywhere(const char *text)
+{
+        struct buf b;
+
+        buf_init(&b, 0);
+        buf_addch(&b, '%');
+        for (; *text; text++) {
+                if (strchr("%_\\", *text))
+                        buf_addch(&b, '\\');
+                buf_addch(&b, *text);
+        }
+        buf_addch(&b, '%');
+        return buf_take(&b);
+}
+
+/* Numbers of the persons of a page; one more than asked for tells that there are more. */
+static int find_persons(struct store_tx *tx, const struct persons_ask *ask, int64_t *ids,
+                        size_t *count, struct error *err)
+{
+        char *like = anywhere(ask->search ? ask->search : "");
+        struct store_stmt *s;
+        int rc;
+
+        s = ask->search
+                    ? store_prepare(
+                              tx,
+                              "SELECT p.id FROM persons p WHERE p.merged_into IS NULL AND p.id < ?1"
+                              " AND (lower(p.name) LIKE lower(?3) ESCAPE '\\' OR EXISTS(SELECT 1 FROM "
+                              "identities i"
+                              " WHERE i.person = p.id AND (lower(i.name) LIKE lower(?3) ESCAPE '\\'"
+                              " OR lower(i.username) LIKE lower(?3) ESCAPE '\\' OR i.user_id = ?4)))"
+                              " ORDER BY p.id DESC LIMIT ?2")
+                    : store_prepare(
+                              tx,
+                              "SELECT p.id FROM persons p WHERE p.merged_into IS NULL AND p.id < ?1"
+                              " ORDER BY p.id DESC LIMIT ?2");
+        store_bind_int(s, 1, ask->before);
+        store_bind_int(s, 2, ask->limit + 1);
+        if (ask->search) {
+                store_bind_text(s, 3, like);
+                store_bind_text(s, 4, ask->search);
+        }
+        *count = 0;
+        while ((rc = store_step(s, err)) == 1)
+                ids[(*count)++] = store_col_int(s, 0);
+        free(like);
+        return rc;
+}
+
+static int list(struct store_tx *tx, struct look *l, struct error *err)
+{
+        const struct persons_ask *ask = l->query;
+        int64_t ids[LIMIT_MAX + 1];
+        size_t count, shown;
+        char cursor[32];
+
+        if (find_persons(tx, ask, ids, &count, err) < 0)
+                return -1;
+        shown = count > (size_t)ask->limit ? (size_t)ask->limit : count;
+        page_begin(&l->json);
+        for (size_t i = 0; i < shown; i++) {
+                if (show_person(tx, &l->json, NULL, ids[i], err) < 0)
+                        return -1;
+        }
+        snprintf(cursor, sizeof(cursor), "per-%lld", (long long)(shown > 0 ? ids[shown - 1] : 0));
+        page_end(&l->json, count > shown, shown > 0 ? cursor : NULL);
+        return 0;
+}
+
+void persons_list(struct http_exchange *x)
+{
+        struct persons_ask ask = { .limit = 20, .before = INT64_MAX };
+        struct look *l = look_new(x, &ask, sizeof(ask));
+
+        if (l)
+                look_run(l, list);
+}
+
+static int show(struct store_tx *tx, struct look *l, struct error *err)
+{
+        int rc;
+
+        jsonw_open(&l->json, '{');
+        rc = show_person(tx, &l->json, "data", l->id, err);
+        if (rc == 0)
+                return error_set(err, ERR_MISSING, "there is no person 'per-%lld'",
+                                 (long long)l->id);
+        jsonw_close(&l->json, '}');
+        return rc < 0 ? -1 : 0;
+}
+
+static void show_now(struct http_exchange *x, int64_t person)
+{
+        struct look *l = look_new(x, NULL, 0);
+
+        if (!l)
+                return;
+        l->id = person;
+        look_run(l, show);
+}
+
+void persons_show(struct http_exchange *x)
+{
+        int64_t id = request_id(x, "per-", "person");
+
+        if (id >= 0)
+                show_now(x, persons_current(persons_of_api(x), id));
+}
+
+/* ---- changing ---- */
+
+/* The answer to a change is the person as it is now. */
+static void on_changed(void *arg, const struct person_changed *result, const struct error *err)
+{
+        struct job *j = arg;
+        struct http_exchange *x = job_end(j);
+
+        free(j);
+        if (x && err)
+                reply_failed(x, err);
+        else if (x)
+                show_now(x, result->person);
+}
+
+/* "telegram:7" taken apart; false after answering. Free identity->platform. */
+static bool read_identity(struct http_exchange *x, struct body *b, const char *field,
+                          const char *text, struct identity *identity)
+{
+        const char *colon = strchr(text, ':');
+
+        if (!colon || colon == text || colon[1] == '\0') {
+                body_mistake(b, field, "expected a platform and an id, such as telegram:7");
+                reply_mistakes(x, b);
+                return false;
+        }
+        *identity = (struct identity){ mem_strndup(text, (size_t)(colon - text)), colon + 1 };
+        return true;
+}
+
+static void change(struct http_exchange *x, struct person_change *c, const struct person_ask *ask)
+{
+        struct job *j = mem_alloc(sizeof(*j));
+
+        c->by = caller_name(x);
+        c->reason = ask->reason;
+        job_begin(j, x);
+        persons_change(persons_of_api(x), c, on_changed, j);
+}
+
+void persons_link(struct http_exchange *x)
+{
+        struct person_change c = { .what = PERSON_LINK };
+        struct person_ask ask = { 0 };
+        struct body b;
+
+        if (request_body(x, &b, &ask) < 0)
+                return;
+        if (read_identity(x, &b, "identityA", ask.a, &c.a) &&
+            read_identity(x, &b, "identityB", ask.b, &c.b))
+                change(x, &c, &ask);
+        free((char *)c.a.platform);
+        free((char *)c.b.platform);
+        body_release(&b);
+}
+
+void persons_unlink(struct http_exchange *x)
+{
+        struct person_change c = { .what = PERSON_UNLINK };
+        struct person_ask ask = { 0 };
+        struct body b;
+
+        if (request_body(x, &b, &ask) < 0)
+                return;
+        if (read_identity(x, &b, "identity", ask.a, &c.a))
+                change(x, &c, &ask);
+        free((char *)c.a.platform);
+        body_release(&b);
+}
+
+void persons_merge(struct http_exchange *x)
+{
+        struct person_ask ask = { 0 };
+        struct person_change c = { .what = PERSON_MERGE };
+        struct body b;
+
+        if (request_body(x, &b, &ask) < 0)
+                return;
+        c.source = ask.source;
+        c.target = ask.target;
+        change(x, &c, &ask);
+        body_release(&b);
+}
+
+/* ---- a name of our own ---- */
+
+struct naming {
+        struct job job;
+        int64_t person, now_ms;
+        char *name;
+};
+
+static int write_name(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct naming *n = arg;
+        struct store_stmt *s =
+                store_prepare(tx, "UPDATE persons SET name = ?2, updated_ms = ?3 WHERE id = ?1");
+
+        store_bind_int(s, 1, n->person);
+        store_bind_text(s, 2, n->name[0] ? n->name : NULL);
+        store_bind_int(s, 3, n->now_ms);
+        if (store_run(s, err) < 0)
+                return -1;
+        if (store_changes(tx) == 0)
+                return error_set(err, ERR_MISSING, "there is no person 'per-%lld'",
+                                 (long long)n->person);
+        return 0;
+}
+
+static void on_named(void *arg, const struct error *err)
+{
+        struct naming *n = arg;
+        struct http_exchange *x = job_end(&n->job);
+
+        if (x && err)
+                reply_failed(x, err);
+        else if (x)
+                show_now(x, n->person);
+        free(n->name);
+        free(n);
+}
+
+void persons_rename(struct http_exchange *x)
+{
+        int64_t id = request_id(x, "per-", "person");
+        struct person_ask ask = { 0 };
+        struct naming *n;
+        struct body b;
+
+        if (id < 0 || request_body(x, &b, &ask) < 0)
+                return;
+        n = mem_zalloc(sizeof(*n));
+        job_begin(&n->job, x);
+        n->person = persons_current(persons_of_api(x), id);
+        n->now_ms = clock_wall_ms();
+        n->name = mem_strdup(ask.name);
+        store_write(api_of(x)->env.store, write_name, on_named, n);
+        body_release(&b);
+}

@@ -1,0 +1,261 @@
+/* The rules in force, and those that are kept in the database. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/core/api_private.h"
+#include "base/json.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "dispatch/dispatch.h"
+#include "road/report/row_json.h"
+
+#define POSITION_MAX 1000000
+#define UNSET        (POSITION_MAX + 1)
+
+struct rule_ask {
+        const json_t *rule;
+        int64_t position;
+        bool enabled;
+};
+
+#define AT(member) .at = offsetof(struct rule_ask, member)
+
+/* clang-format off */
+#define RULE_FIELD                                                                                                         \
+        { "rule", FIELD_OBJECT, .required = true, AT(rule),                                                                 \
+          .help = "A rule as it would stand in the configuration: name, when, agent, mode and so on." }
+#define PLACE_FIELDS                                                                                                       \
+        { "position", FIELD_INT, .min = -POSITION_MAX, .max = POSITION_MAX, AT(position),                                   \
+          .help = "Lower ones are tried first; those below 0 before the rules of the file, the others behind them; absent: "  \
+                  "behind the last one, or where it is." },                                                                 \
+        { "enabled", FIELD_BOOL, AT(enabled), .help = "A rule that is switched off is kept but not tried." }
+const struct field rule_fields[] = { RULE_FIELD, PLACE_FIELDS, FIELD_END };
+const struct field rule_put_fields[] = { RULE_FIELD, PLACE_FIELDS, FIELD_END };
+const struct field rule_patch_fields[] = {
+        { "rule", FIELD_OBJECT, AT(rule), .help = "What it says from now on, as a whole." },
+        PLACE_FIELDS,
+        FIELD_END,
+};
+/* clang-format on */
+
+static struct stored_rules *stored_of(const struct http_exchange *x)
+{
+        return dispatch_policy(api_of(x)->env.dispatch)->rules;
+}
+
+/* ---- showing ---- */
+
+static const struct rule *file_rule(const struct http_exchange *x, const char *name)
+{
+        size_t count;
+        const struct rule *rules = dispatch_file_rules(api_of(x)->env.dispatch, &count);
+
+        for (size_t i = 0; i < count; i++) {
+                if (strcmp(rules[i].name, name) == 0)
+                        return &rules[i];
+        }
+        return NULL;
+}
+
+static void show_file_rule(struct buf *b, const struct rule *r)
+{
+        struct buf rule;
+
+        buf_init(&rule, 0);
+        settings_show(rule_settings, r, &rule);
+        jsonw_open(b, '{');
+        jsonw_str(b, "name", r->name);
+        jsonw_str(b, "source", "file");
+        jsonw_null(b, "position");
+        jsonw_bool(b, "enabled", true);
+        jsonw_bool(b, "inForce", true);
+        jsonw_bool(b, "overridden", false);
+        jsonw_null(b, "why");
+        jsonw_raw(b, "rule", rule.data);
+        jsonw_null(b, "createdAt");
+        jsonw_null(b, "updatedAt");
+        jsonw_close(b, '}');
+        buf_release(&rule);
+}
+
+static void show_stored_rule(struct buf *b, const struct http_exchange *x,
+                             const struct stored_rule *r)
+{
+        bool overridden = file_rule(x, r->name) != NULL;
+
+        jsonw_open(b, '{');
+        jsonw_str(b, "name", r->name);
+        jsonw_str(b, "source", "stored");
+        jsonw_int(b, "position", r->position);
+        jsonw_bool(b, "enabled", r->enabled);
+        jsonw_bool(b, "inForce", r->enabled && r->rule && !overridden);
+        jsonw_bool(b, "overridden", overridden);
+        jsonw_str(b, "why",
+                  r->why       ? r->why
+                  : overridden ? "the file has a rule of this name"
+                               : NULL);
+        jsonw_raw(b, "rule", r->json);
+        show_time(b, "createdAt", r->created_ms);
+        show_time(b, "updatedAt", r->updated_ms);
+        jsonw_close(b, '}');
+}
+
+void rules_list(struct http_exchange *x)
+{
+        const struct stored_rules *stored = stored_of(x);
+        size_t file_count, i = 0, n = stored_rules_count(stored);
+        const struct rule *file = dispatch_file_rules(api_of(x)->env.dispatch, &file_count);
+        struct buf json;
+
+        buf_init(&json, 0);
+        page_begin(&json);
+        for (; i < n && stored_rules_at(stored, i)->position < 0; i++)
+                show_stored_rule(&json, x, stored_rules_at(stored, i));
+        for (size_t k = 0; k < file_count; k++)
+                show_file_rule(&json, &file[k]);
+        for (; i < n; i++)
+                show_stored_rule(&json, x, stored_rules_at(stored, i));
+        page_end(&json, false, NULL);
+        reply_json(x, 200, &json);
+}
+
+void rules_show(struct http_exchange *x)
+{
+        const char *name = http_param(x, "name");
+        const struct stored_rule *stored = stored_rules_find(stored_of(x), name);
+        const struct rule *file = file_rule(x, name);
+        struct buf data;
+
+        if (!file && !stored) {
+                reply_missing(x, "rule", name);
+                return;
+        }
+        buf_init(&data, 0);
+        if (file)
+                show_file_rule(&data, file);
+        else
+                show_stored_rule(&data, x, stored);
+        reply_data(x, 200, &data);
+}
+
+/* ---- changing ---- */
+
+/* A rule on its way; shown as it is stored. */
+struct putting {
+        struct amend amend; /* first: amend_done frees it */
+        struct stored_rules *rules;
+        char *name;
+};
+
+static void on_put(void *arg, const struct error *err)
+{
+        struct putting *p = arg;
+        const struct stored_rule *r = err ? NULL : stored_rules_find(p->rules, p->name);
+
+        if (r && p->amend.job.x)
+                show_stored_rule(&p->amend.data, p->amend.job.x, r);
+        free(p->name);
+        amend_done(p, err);
+}
+
+/* Answers and returns false when it is no rule, or names an agent that is not there. */
+static bool check(struct http_exchange *x, struct body *b, const char *name, const json_t *rule)
+{
+        const char *agent = json_str(rule, "agent", NULL);
+        struct error err;
+
+        if (stored_rules_check(name, rule, &err) < 0) {
+                reply_field_error(x, b, &err);
+                return false;
+        }
+        if (agent && !agents_has(api_of(x)->env.agents, agent)) {
+                body_mistake(b, "rule.agent", "there is no agent '%.60s'", agent);
+                reply_mistakes(x, b);
+                return false;
+        }
+        return true;
+}
+
+static void put(struct http_exchange *x, const struct stored_rule *rule, enum stored_rule_put how,
+                int status)
+{
+        struct putting *p = mem_zalloc(sizeof(*p));
+
+        amend_init(&p->amend, x, status);
+        p->rules = stored_of(x);
+        p->name = mem_strdup(rule->name);
+        stored_rules_put(p->rules, rule, how, on_put, p);
+}
+
+static void store_rule(struct http_exchange *x, struct body *b, const char *name,
+                       const struct rule_ask *ask, enum stored_rule_put how)
+{
+        const struct stored_rule *before = stored_rules_find(stored_of(x), name);
+        char *json = ask->rule ? json_text(ask->rule) : NULL;
+        struct stored_rule r = { .name = name, .position = ask->position, .enabled = ask->enabled };
+
+        r.json = json ? json : before ? before->json : "{}";
+        if (r.position == UNSET)
+                r.position = before ? before->position : stored_rules_end(stored_of(x));
+        if (!ask->rule || check(x, b, name, ask->rule))
+                put(x, &r, how, how == RULE_CREATE ? 201 : 200);
+        free(json);
+}
+
+void rules_create(struct http_exchange *x)
+{
+        struct rule_ask ask = { .position = UNSET, .enabled = true };
+        const char *name;
+        struct body b;
+
+        if (request_body(x, &b, &ask) < 0)
+                return;
+        name = json_str(ask.rule, "name", NULL);
+        if (name && *name) {
+                store_rule(x, &b, name, &ask, RULE_CREATE);
+        } else {
+                body_mistake(&b, "rule.name", "a stored rule needs a name");
+                reply_mistakes(x, &b);
+        }
+        body_release(&b);
+}
+
+void rules_replace(struct http_exchange *x)
+{
+        struct rule_ask ask = { .position = UNSET, .enabled = true };
+        struct body b;
+
+        if (request_body(x, &b, &ask) < 0)
+                return;
+        store_rule(x, &b, http_param(x, "name"), &ask, RULE_CREATE_OR_REPLACE);
+        body_release(&b);
+}
+
+void rules_change(struct http_exchange *x)
+{
+        const char *name = http_param(x, "name");
+        const struct stored_rule *before = stored_rules_find(stored_of(x), name);
+        struct rule_ask ask = { .position = UNSET, .enabled = before && before->enabled };
+        struct body b;
+
+        if (!before) {
+                reply_missing(x, "stored rule", name);
+                return;
+        }
+        if (request_body(x, &b, &ask) < 0)
+                return;
+        store_rule(x, &b, name, &ask, RULE_REPLACE);
+        body_release(&b);
+}
+
+void rules_delete(struct http_exchange *x)
+{
+        const char *name = http_param(x, "name");
+        struct amend *c = amend_begin(x, 200);
+
+        jsonw_open(&c->data, '{');
+        jsonw_str(&c->data, "name", name);
+        jsonw_str(&c->data, "status", "deleted");
+        jsonw_close(&c->data, '}');
+        stored_rules_delete(stored_of(x), name, amend_done, c);
+}
