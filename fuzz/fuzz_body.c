@@ -25,7 +25,7 @@ static void read_completion(const uint8_t *data, size_t n)
                 if (completion_ask_read(&b, &ask, &said) < 0) {
                         if (b.error.text[0] == '\0')
                                 abort();
-                } else if (!converse_text(said.lines, ask.messages.count, true, &text)) {
+                } else if (!chat_bridge_text(said.lines, ask.messages.count, true, &text)) {
                         abort();
                 }
         }
@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
         read_completion(data, n);
         for (size_t i = 0; i < api_route_count; i++) {
-                const struct api_route *r = &api_routes[i];
+                const struct route *r = &api_routes[i];
                 _Alignas(max_align_t) char out[1024] = { 0 };
                 struct body b;
 

@@ -205,10 +205,10 @@ static void a_query_is_read_by_the_same_rows(void **state)
 
         (void)state;
         body_init(&b);
-        query_add(&b, search_fields, &s, "channel", "c1");
-        query_add(&b, search_fields, &s, "since", "1500");
-        query_add(&b, search_fields, &s, "open", "false");
-        assert_int_equal(query_done(&b, search_fields), 0);
+        body_query_add(&b, search_fields, &s, "channel", "c1");
+        body_query_add(&b, search_fields, &s, "since", "1500");
+        body_query_add(&b, search_fields, &s, "open", "false");
+        assert_int_equal(body_query_done(&b, search_fields), 0);
         assert_string_equal(s.channel, "c1");
         assert_int_equal(s.limit, 50);
         assert_int_equal(s.since_ms, 1500);
@@ -231,9 +231,9 @@ static void a_query_refuses_what_it_does_not_know(void **state)
                 struct body b;
 
                 body_init(&b);
-                query_add(&b, search_fields, &s, "channel", "c1");
-                query_add(&b, search_fields, &s, bad[i][0], bad[i][1]);
-                assert_int_equal(query_done(&b, search_fields), -1);
+                body_query_add(&b, search_fields, &s, "channel", "c1");
+                body_query_add(&b, search_fields, &s, bad[i][0], bad[i][1]);
+                assert_int_equal(body_query_done(&b, search_fields), -1);
                 assert_int_equal(b.mistake_count, 1);
                 body_release(&b);
         }
@@ -246,10 +246,10 @@ static void a_query_parameter_may_stand_once_and_a_required_one_must(void **stat
 
         (void)state;
         body_init(&b);
-        query_add(&b, search_fields, &s, "limit", "5");
-        query_add(&b, search_fields, &s, "limit", "6");
-        query_add(&b, search_fields, &s, "limit", "7");
-        assert_int_equal(query_done(&b, search_fields), -1);
+        body_query_add(&b, search_fields, &s, "limit", "5");
+        body_query_add(&b, search_fields, &s, "limit", "6");
+        body_query_add(&b, search_fields, &s, "limit", "7");
+        assert_int_equal(body_query_done(&b, search_fields), -1);
         assert_int_equal(b.mistake_count, 2);
         assert_non_null(strstr(b.mistakes.data, "more than once"));
         assert_non_null(strstr(b.mistakes.data, "is required"));
@@ -274,7 +274,7 @@ static void the_schema_is_valid_json_and_names_every_field(void **state)
 
         (void)state;
         buf_init(&b, 0);
-        fields_schema(&b, NULL, letter_fields);
+        field_table_schema(&b, NULL, letter_fields);
         schema = json_loads(b.data, 0, NULL);
         assert_non_null(schema);
         assert_int_equal(json_object_size(json_object_get(schema, "properties")),

@@ -28,23 +28,23 @@ static void loopback_addresses_are_known(void **state)
 
         (void)state;
         for (size_t i = 0; i < COUNT(yes); i++)
-                assert_true(door_is_loopback(yes[i]));
+                assert_true(auth_is_loopback(yes[i]));
         for (size_t i = 0; i < COUNT(no); i++)
-                assert_false(door_is_loopback(no[i]));
+                assert_false(auth_is_loopback(no[i]));
 }
 
-static struct door opened(const char *listen, const char *public_url, const char *proxy, bool tls)
+static struct auth opened(const char *listen, const char *public_url, const char *proxy, bool tls)
 {
         char *items[] = { (char *)proxy };
         struct http_conf conf = { .listen = (char *)listen, .public_url = (char *)public_url };
-        struct door a;
+        struct auth a;
         struct error err;
 
         if (proxy)
                 conf.trusted_proxy = (struct setting_list){ items, 1, true };
         if (tls)
                 conf.tls_cert = conf.tls_key = (char *)"x.pem";
-        assert_int_equal(door_init(&a, &conf, &err), 0);
+        assert_int_equal(auth_init(&a, &conf, &err), 0);
         return a;
 }
 
@@ -52,18 +52,18 @@ static void an_open_address_needs_tls_or_a_named_proxy(void **state)
 {
         struct http_conf conf = { .listen = (char *)"0.0.0.0:8420" };
         struct error err;
-        struct door a;
+        struct auth a;
 
         (void)state;
-        assert_int_equal(door_init(&a, &conf, &err), -1);
+        assert_int_equal(auth_init(&a, &conf, &err), -1);
         assert_int_equal(err.kind, ERR_REFUSED);
         assert_non_null(strstr(err.text, "http.tlsCert"));
         assert_non_null(strstr(err.text, "http.trustedProxy"));
-        door_release(&a);
+        auth_release(&a);
         a = opened("0.0.0.0:8420", NULL, NULL, true);
-        door_release(&a);
+        auth_release(&a);
         a = opened("0.0.0.0:8420", NULL, "10.0.0.1", false);
-        door_release(&a);
+        auth_release(&a);
 }
 
 static void one_address_cannot_take_all_connections(void **state)
@@ -79,76 +79,76 @@ static void one_address_cannot_take_all_connections(void **state)
 
         (void)state;
         for (size_t i = 0; i < COUNT(rows); i++) {
-                struct door a = opened(rows[i].listen, NULL, rows[i].proxy, true);
+                struct auth a = opened(rows[i].listen, NULL, rows[i].proxy, true);
 
-                assert_int_equal(door_per_address(&a), rows[i].limit);
-                door_release(&a);
+                assert_int_equal(auth_max_per_address(&a), rows[i].limit);
+                auth_release(&a);
         }
 }
 
 static void without_tls_only_the_named_proxies_may_connect(void **state)
 {
-        struct door a = opened("0.0.0.0:8420", NULL, "10.1.0.0/16", false);
+        struct auth a = opened("0.0.0.0:8420", NULL, "10.1.0.0/16", false);
 
         (void)state;
-        assert_true(door_peer_ok(&a, "10.1.2.3"));
-        assert_true(door_peer_ok(&a, "::ffff:10.1.2.3"));
-        assert_true(door_peer_ok(&a, "127.0.0.1"));
-        assert_false(door_peer_ok(&a, "10.2.0.1"));
-        assert_false(door_peer_ok(&a, "2001:db8::1"));
-        door_release(&a);
+        assert_true(auth_peer_ok(&a, "10.1.2.3"));
+        assert_true(auth_peer_ok(&a, "::ffff:10.1.2.3"));
+        assert_true(auth_peer_ok(&a, "127.0.0.1"));
+        assert_false(auth_peer_ok(&a, "10.2.0.1"));
+        assert_false(auth_peer_ok(&a, "2001:db8::1"));
+        auth_release(&a);
         a = opened("0.0.0.0:8420", NULL, NULL, true);
-        assert_true(door_peer_ok(&a, "203.0.113.5"));
-        door_release(&a);
+        assert_true(auth_peer_ok(&a, "203.0.113.5"));
+        auth_release(&a);
 }
 
 static void this_machine_may_connect_also_by_its_outward_address(void **state)
 {
-        struct door a = opened("192.0.2.7:8420", NULL, "10.0.0.1", false);
+        struct auth a = opened("192.0.2.7:8420", NULL, "10.0.0.1", false);
 
         (void)state;
-        assert_true(door_peer_ok(&a, "192.0.2.7"));
-        assert_false(door_peer_ok(&a, "192.0.2.8"));
-        assert_false(door_peer_ok(&a, ""));
-        door_release(&a);
+        assert_true(auth_peer_ok(&a, "192.0.2.7"));
+        assert_false(auth_peer_ok(&a, "192.0.2.8"));
+        assert_false(auth_peer_ok(&a, ""));
+        auth_release(&a);
         a = opened("[2001:db8::7]:8420", NULL, "10.0.0.1", false);
-        assert_true(door_peer_ok(&a, "2001:db8::7"));
-        assert_false(door_peer_ok(&a, "2001:db8::8"));
-        door_release(&a);
+        assert_true(auth_peer_ok(&a, "2001:db8::7"));
+        assert_false(auth_peer_ok(&a, "2001:db8::8"));
+        auth_release(&a);
         a = opened("0.0.0.0:8420", NULL, "10.0.0.1", false);
-        assert_false(door_peer_ok(&a, "192.0.2.7"));
-        door_release(&a);
+        assert_false(auth_peer_ok(&a, "192.0.2.7"));
+        auth_release(&a);
 }
 
 static void a_name_that_is_not_ours_is_refused_on_loopback(void **state)
 {
-        struct door a = opened("127.0.0.1:8420", "https://bot.example.org/x", NULL, false);
+        struct auth a = opened("127.0.0.1:8420", "https://bot.example.org/x", NULL, false);
 
         (void)state;
-        assert_true(door_host_ok(&a, "127.0.0.1:8420"));
-        assert_true(door_host_ok(&a, "localhost"));
-        assert_true(door_host_ok(&a, "[::1]:8420"));
-        assert_true(door_host_ok(&a, "BOT.example.org"));
-        assert_false(door_host_ok(&a, "evil.example"));
-        assert_false(door_host_ok(&a, "localhost.evil.example"));
-        assert_false(door_host_ok(&a, ""));
-        assert_false(door_host_ok(&a, NULL));
-        door_release(&a);
+        assert_true(auth_host_ok(&a, "127.0.0.1:8420"));
+        assert_true(auth_host_ok(&a, "localhost"));
+        assert_true(auth_host_ok(&a, "[::1]:8420"));
+        assert_true(auth_host_ok(&a, "BOT.example.org"));
+        assert_false(auth_host_ok(&a, "evil.example"));
+        assert_false(auth_host_ok(&a, "localhost.evil.example"));
+        assert_false(auth_host_ok(&a, ""));
+        assert_false(auth_host_ok(&a, NULL));
+        auth_release(&a);
 }
 
 static void pages_of_other_sites_are_refused(void **state)
 {
-        struct door a = opened("127.0.0.1:8420", "https://bot.example.org", NULL, false);
+        struct auth a = opened("127.0.0.1:8420", "https://bot.example.org", NULL, false);
 
         (void)state;
-        assert_true(door_origin_ok(&a, NULL, "127.0.0.1:8420"));
-        assert_true(door_origin_ok(&a, "http://127.0.0.1:8420", "127.0.0.1:8420"));
-        assert_true(door_origin_ok(&a, "https://bot.example.org", "127.0.0.1:8420"));
-        assert_false(door_origin_ok(&a, "http://127.0.0.1:9999", "127.0.0.1:8420"));
-        assert_false(door_origin_ok(&a, "https://evil.example", "127.0.0.1:8420"));
-        assert_false(door_origin_ok(&a, "null", "127.0.0.1:8420"));
-        assert_false(door_origin_ok(&a, "", "127.0.0.1:8420"));
-        door_release(&a);
+        assert_true(auth_origin_ok(&a, NULL, "127.0.0.1:8420"));
+        assert_true(auth_origin_ok(&a, "http://127.0.0.1:8420", "127.0.0.1:8420"));
+        assert_true(auth_origin_ok(&a, "https://bot.example.org", "127.0.0.1:8420"));
+        assert_false(auth_origin_ok(&a, "http://127.0.0.1:9999", "127.0.0.1:8420"));
+        assert_false(auth_origin_ok(&a, "https://evil.example", "127.0.0.1:8420"));
+        assert_false(auth_origin_ok(&a, "null", "127.0.0.1:8420"));
+        assert_false(auth_origin_ok(&a, "", "127.0.0.1:8420"));
+        auth_release(&a);
 }
 
 static char *key_of(const char *dir)
@@ -173,89 +173,89 @@ static void swallow(const char *line, void *arg)
 static void the_key_is_made_once_and_only_its_owner_can_read_it(void **state)
 {
         char *dir = scratch_new(), *path = scratch_path(dir, "operator.key"), *first, *second;
-        struct door a = { 0 };
+        struct auth a = { 0 };
         struct error err;
         struct stat st;
 
         (void)state;
-        assert_int_equal(door_load_key(&a, dir, &err), 0);
+        assert_int_equal(operator_key_load(&a, dir, &err), 0);
         first = key_of(dir);
         assert_int_equal(strlen(first), 44);
         assert_memory_equal(first, "dgm_", 4);
         assert_int_equal(stat(path, &st), 0);
         assert_int_equal(st.st_mode & 0777, 0600);
-        assert_int_equal(door_load_key(&a, dir, &err), 0);
+        assert_int_equal(operator_key_load(&a, dir, &err), 0);
         second = key_of(dir);
         assert_string_equal(first, second);
         free(second);
         free(first);
         free(path);
-        door_release(&a);
+        auth_release(&a);
         scratch_free(dir);
 }
 
 static void a_key_others_could_read_is_closed(void **state)
 {
         char *dir = scratch_new(), *path = scratch_path(dir, "operator.key");
-        struct door a = { 0 };
+        struct auth a = { 0 };
         struct error err;
         struct stat st;
         int warnings = 0;
 
         (void)state;
-        assert_int_equal(door_load_key(&a, dir, &err), 0);
+        assert_int_equal(operator_key_load(&a, dir, &err), 0);
         assert_int_equal(chmod(path, 0644), 0);
         log_divert(swallow, &warnings);
-        assert_int_equal(door_load_key(&a, dir, &err), 0);
+        assert_int_equal(operator_key_load(&a, dir, &err), 0);
         log_divert(NULL, NULL);
         assert_int_equal(warnings, 1);
         assert_int_equal(stat(path, &st), 0);
         assert_int_equal(st.st_mode & 0777, 0600);
         free(path);
-        door_release(&a);
+        auth_release(&a);
         scratch_free(dir);
 }
 
 static void a_broken_key_file_is_an_error(void **state)
 {
         char *dir = scratch_new(), *path = scratch_path(dir, "operator.key");
-        struct door a = { 0 };
+        struct auth a = { 0 };
         struct error err;
         int fd = open(path, O_WRONLY | O_CREAT, 0600);
 
         (void)state;
         assert_int_equal(write(fd, "short\n", 6), 6);
         close(fd);
-        assert_int_equal(door_load_key(&a, dir, &err), -1);
+        assert_int_equal(operator_key_load(&a, dir, &err), -1);
         assert_int_equal(err.kind, ERR_INVALID);
         free(path);
-        door_release(&a);
+        auth_release(&a);
         scratch_free(dir);
 }
 
 static void the_key_is_taken_from_either_header(void **state)
 {
         char *dir = scratch_new(), *key, *bearer, *basic;
-        struct door a = { 0 };
+        struct auth a = { 0 };
         struct key *caller = NULL;
         struct error err;
 
         (void)state;
-        assert_int_equal(door_load_key(&a, dir, &err), 0);
+        assert_int_equal(operator_key_load(&a, dir, &err), 0);
         key = key_of(dir);
         bearer = mem_printf("bearer %s", key);
         basic = mem_printf("Basic %s", key);
-        assert_int_equal(door_check(&a, bearer, NULL, &caller), DOOR_OPEN);
+        assert_int_equal(auth_check(&a, bearer, NULL, &caller), AUTH_OK);
         assert_null(caller->adapters);
-        assert_int_equal(door_check(&a, NULL, key, &caller), DOOR_OPEN);
-        assert_int_equal(door_check(&a, bearer, key, &caller), DOOR_OPEN);
-        assert_int_equal(door_check(&a, NULL, NULL, &caller), DOOR_NO_KEY);
-        assert_int_equal(door_check(&a, bearer, "wrong", &caller), DOOR_WRONG);
-        assert_int_equal(door_check(&a, "Bearer wrong", key, &caller), DOOR_WRONG);
-        assert_int_equal(door_check(&a, basic, NULL, &caller), DOOR_WRONG);
-        assert_int_equal(door_check(&a, "Bearer ", NULL, &caller), DOOR_WRONG);
-        assert_int_equal(door_check(&a, NULL, "", &caller), DOOR_WRONG);
-        door_release(&a);
+        assert_int_equal(auth_check(&a, NULL, key, &caller), AUTH_OK);
+        assert_int_equal(auth_check(&a, bearer, key, &caller), AUTH_OK);
+        assert_int_equal(auth_check(&a, NULL, NULL, &caller), AUTH_NO_KEY);
+        assert_int_equal(auth_check(&a, bearer, "wrong", &caller), AUTH_WRONG);
+        assert_int_equal(auth_check(&a, "Bearer wrong", key, &caller), AUTH_WRONG);
+        assert_int_equal(auth_check(&a, basic, NULL, &caller), AUTH_WRONG);
+        assert_int_equal(auth_check(&a, "Bearer ", NULL, &caller), AUTH_WRONG);
+        assert_int_equal(auth_check(&a, NULL, "", &caller), AUTH_WRONG);
+        auth_release(&a);
         free(bearer);
         free(basic);
         free(key);

@@ -33,7 +33,7 @@ static json_t *document(void)
 }
 
 /* The operation of a route; ":x" is "{x}" there. */
-static const json_t *operation_of(const json_t *doc, const struct api_route *r)
+static const json_t *operation_of(const json_t *doc, const struct route *r)
 {
         struct buf path;
         char method[8] = "";
@@ -71,7 +71,7 @@ static void every_example_fits_the_schema_beside_it(void **state)
 
         (void)state;
         for (size_t i = 0; i < api_route_count; i++) {
-                const struct api_route *r = &api_routes[i];
+                const struct route *r = &api_routes[i];
                 const json_t *content =
                         json_content(json_object_get(operation_of(doc, r), "requestBody"));
 
@@ -110,7 +110,7 @@ static void example_answers_have_the_one_envelope(void **state)
 {
         (void)state;
         for (size_t i = 0; i < api_route_count; i++) {
-                const struct api_route *r = &api_routes[i];
+                const struct route *r = &api_routes[i];
                 json_t *answer = r->example_answer ? json_loads(r->example_answer, 0, NULL) : NULL;
 
                 if (!r->example_answer)
@@ -150,7 +150,7 @@ static void what_is_answered_has_the_shape_of_the_example(void **state)
 
         (void)state;
         for (size_t i = 0; i < api_route_count; i++) {
-                const struct api_route *route = &api_routes[i];
+                const struct route *route = &api_routes[i];
                 struct api_answer a;
                 json_t *example;
 

@@ -272,7 +272,7 @@ static void every_route_says_whose_it_is(void **state)
 {
         (void)state;
         for (size_t i = 0; i < api_route_count; i++) {
-                const struct api_route *r = &api_routes[i];
+                const struct route *r = &api_routes[i];
                 bool instance = false;
 
                 if (r->reach == REACH_UNDECLARED)
@@ -307,15 +307,14 @@ static char *filled(const char *path, const char *id, const char *adapter)
         return buf_take(&b);
 }
 
-static bool is_stream(const struct api_route *r)
+static bool is_stream(const struct route *r)
 {
         return r->content_type && strcmp(r->content_type, "text/event-stream") == 0;
 }
 
 /* With its own example as the body. */
-static struct api_answer ask_route(struct api_rig *r, const char *key,
-                                   const struct api_route *route, const char *id,
-                                   const char *adapter, const char *body)
+static struct api_answer ask_route(struct api_rig *r, const char *key, const struct route *route,
+                                   const char *id, const char *adapter, const char *body)
 {
         char *path = filled(route->path, id, adapter);
         struct api_answer a = ask_as(r, key, route->method, path, body ? body : route->example);
@@ -341,7 +340,7 @@ static void a_scope_opens_what_it_names_and_nothing_else(void **state)
                 char *text = make_key(r, rows[k].body);
 
                 for (size_t i = 0; i < api_route_count; i++) {
-                        const struct api_route *route = &api_routes[i];
+                        const struct route *route = &api_routes[i];
                         struct api_answer a;
 
                         if (route->scope == SCOPE_NONE || route->scope == SCOPE_LOCAL ||
@@ -364,7 +363,7 @@ static void a_scope_of_one_resource_opens_only_that(void **state)
                 make_key(r, "{\"name\":\"k\",\"scopes\":[\"turns:read\"],\"rateLimit\":100000}");
 
         for (size_t i = 0; i < api_route_count; i++) {
-                const struct api_route *route = &api_routes[i];
+                const struct route *route = &api_routes[i];
                 bool may = route->scope == SCOPE_READ &&
                            strncmp(route->path, "/api/v2/turns", 13) == 0;
                 struct api_answer a;
@@ -384,7 +383,7 @@ static void no_key_opens_only_what_is_open_to_everybody(void **state)
         struct api_rig *r = *state;
 
         for (size_t i = 0; i < api_route_count; i++) {
-                const struct api_route *route = &api_routes[i];
+                const struct route *route = &api_routes[i];
 
                 if (route->scope != SCOPE_NONE && route->scope != SCOPE_LOCAL)
                         expect(ask_route(r, "dgk_12345678wrong", route, "x", "api", NULL), 401,
@@ -411,7 +410,7 @@ static void hide(struct api_rig *r, const char *word, const char *key)
 }
 
 /* An answer to one who must not know: nothing hidden in it, however it ended. */
-static void expect_nothing_hidden(const struct api_route *route, const char *id,
+static void expect_nothing_hidden(const struct route *route, const char *id,
                                   const struct api_answer *a)
 {
         if (strstr(a->text, "hidden"))
@@ -457,7 +456,7 @@ static void a_key_for_one_adapter_sees_and_touches_nothing_of_another(void **sta
         expect(api_rig_ask(r, "POST", "/api/v2/chats/terminal/hidden-room/pause", "{}"), 200, NULL);
         turns = r->turns;
         for (size_t i = 0; i < api_route_count; i++) {
-                const struct api_route *route = &api_routes[i];
+                const struct route *route = &api_routes[i];
                 bool many = strstr(route->path, "/:") != NULL;
                 char *body = about_the_terminal(route->example);
 

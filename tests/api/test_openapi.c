@@ -52,7 +52,7 @@ static char *templated(const char *path)
         return buf_take(&b);
 }
 
-static const json_t *operation_of(const json_t *doc, const struct api_route *r)
+static const json_t *operation_of(const json_t *doc, const struct route *r)
 {
         char *path = templated(r->path);
         const json_t *item = json_object_get(json_object_get(doc, "paths"), path);
@@ -71,7 +71,7 @@ static void every_route_is_documented(void **state)
         (void)state;
         assert_string_equal(json_str(doc, "openapi", ""), "3.1.0");
         for (size_t i = 0; i < api_route_count; i++) {
-                const struct api_route *r = &api_routes[i];
+                const struct route *r = &api_routes[i];
                 const json_t *op = operation_of(doc, r);
 
                 assert_non_null(op);
@@ -125,7 +125,7 @@ static void every_example_is_accepted_by_its_own_table(void **state)
 {
         (void)state;
         for (size_t i = 0; i < api_route_count; i++) {
-                const struct api_route *r = &api_routes[i];
+                const struct route *r = &api_routes[i];
                 _Alignas(max_align_t) char out[1024] = { 0 };
                 struct body b;
 

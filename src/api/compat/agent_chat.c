@@ -40,21 +40,21 @@ static const struct field message_fields[] = {
 };
 const struct field agent_chat_fields[] = {
         { "messages", FIELD_LIST, .required = true, .group = message_fields, .item_size = sizeof(struct message),
-          .max = CONVERSE_LINES_MAX, .at = offsetof(struct ask, messages), .help = "The last messages, oldest first; the last is a person's." },
+          .max = CHAT_BRIDGE_LINES_MAX, .at = offsetof(struct ask, messages), .help = "The last messages, oldest first; the last is a person's." },
         { "source", FIELD_STRING, .min = 1, .max = 64, .at = offsetof(struct ask, source), .help = "Where they are from, such as discord." },
         { "agent", FIELD_STRING, .min = 1, .max = 128, .at = offsetof(struct ask, agent), .help = "Name of the agent. Absent: whoever the rules choose." },
-        { "conversationId", FIELD_STRING, .min = 1, .max = CONVERSE_CHAT_MAX, .at = offsetof(struct ask, conversation),
+        { "conversationId", FIELD_STRING, .min = 1, .max = CHAT_BRIDGE_CHAT_MAX, .at = offsetof(struct ask, conversation),
           .help = "Names the conversation: its history is kept here, and only what is new in messages is used." },
         FIELD_END,
 };
 /* clang-format on */
 
 struct asking {
-        struct job job;
+        struct api_job job;
         char trace[ID_TRACE_SIZE];
 };
 
-static void write_answer(struct buf *b, const struct asking *a, const struct outcome *o)
+static void write_answer(struct buf *b, const struct asking *a, const struct awaited_reply *o)
 {
         const char *text = o->text ? o->text : "";
 
@@ -70,10 +70,10 @@ static void write_answer(struct buf *b, const struct asking *a, const struct out
         jsonw_close(b, '}');
 }
 
-static void on_outcome(void *arg, const struct outcome *o)
+static void on_outcome(void *arg, const struct awaited_reply *o)
 {
         struct asking *a = arg;
-        struct http_exchange *x = job_end(&a->job);
+        struct http_exchange *x = api_job_end(&a->job);
         struct buf json;
 
         if (x && !o) {
@@ -99,21 +99,21 @@ static void on_receipt(void *arg, const struct inbox_receipt *r)
 
         if (a->job.api && r->outcome != INBOX_FAILED) {
                 snprintf(a->trace, sizeof(a->trace), "%s", r->trace);
-                waiters_add(a->job.api->waiters, r->event, r->outcome == INBOX_DUPLICATE,
-                            CONVERSE_WAIT_MS, on_outcome, a);
+                reply_waiters_add(a->job.api->waiters, r->event, r->outcome == INBOX_DUPLICATE,
+                                  CHAT_BRIDGE_WAIT_MS, on_outcome, a);
                 return;
         }
-        x = job_end(&a->job);
+        x = api_job_end(&a->job);
         if (x)
                 reply_failed(x, &r->error);
         free(a);
 }
 
-static enum converse_role role_of(const char *type)
+static enum chat_bridge_role role_of(const char *type)
 {
         if (strcmp(type, "human") == 0)
-                return CONVERSE_USER;
-        return strcmp(type, "ai") == 0 ? CONVERSE_AGENT : CONVERSE_SYSTEM;
+                return CHAT_BRIDGE_USER;
+        return strcmp(type, "ai") == 0 ? CHAT_BRIDGE_AGENT : CHAT_BRIDGE_SYSTEM;
 }
 
 /* Who says the last words, as the source knows them. */
@@ -130,35 +130,35 @@ static const char *sender_of(struct body *b, const struct ask *ask, const struct
 }
 
 static void hand_over(struct http_exchange *x, struct adapter *adapter, struct body *b,
-                      const struct ask *ask, const struct converse_line *lines, const char *key)
+                      const struct ask *ask, const struct chat_bridge_line *lines, const char *key)
 {
         struct asking *a = mem_zalloc(sizeof(*a));
         const char *chat = http_header(x, "X-Dragoman-Chat");
         const struct message *m = ask->messages.items;
-        struct converse_ask out = { .protocol = "agent-chat",
-                                    .agent = ask->agent,
-                                    .conversation = chat ? chat : ask->conversation,
-                                    .sender = sender_of(b, ask, &m[ask->messages.count - 1],
-                                                        caller_of(x)->name),
-                                    .caller = caller_of(x)->id,
-                                    .external_id = key,
-                                    .lines = lines,
-                                    .line_count = ask->messages.count };
+        struct chat_bridge_ask out = { .protocol = "agent-chat",
+                                       .agent = ask->agent,
+                                       .conversation = chat ? chat : ask->conversation,
+                                       .sender = sender_of(b, ask, &m[ask->messages.count - 1],
+                                                           caller_of(x)->name),
+                                       .caller = caller_of(x)->id,
+                                       .external_id = key,
+                                       .lines = lines,
+                                       .line_count = ask->messages.count };
 
-        job_begin(&a->job, x);
-        converse_hand_over(api_of(x), adapter, &out, on_receipt, a);
+        api_job_begin(&a->job, x);
+        chat_bridge_submit(api_of(x), adapter, &out, on_receipt, a);
 }
 
 /* NULL after a mistake. */
-static struct converse_line *read_lines(struct body *b, const struct field_list *messages)
+static struct chat_bridge_line *read_lines(struct body *b, const struct field_list *messages)
 {
         const struct message *m = messages->items;
-        struct converse_line *lines =
+        struct chat_bridge_line *lines =
                 arena_alloc(&b->arena, (messages->count + 1) * sizeof(*lines));
 
         for (size_t i = 0; i < messages->count; i++)
-                lines[i] = (struct converse_line){ role_of(m[i].type), m[i].name, m[i].content };
-        if (messages->count > 0 && role_of(m[messages->count - 1].type) == CONVERSE_USER &&
+                lines[i] = (struct chat_bridge_line){ role_of(m[i].type), m[i].name, m[i].content };
+        if (messages->count > 0 && role_of(m[messages->count - 1].type) == CHAT_BRIDGE_USER &&
             m[messages->count - 1].content[0])
                 return lines;
         body_mistake(b, "messages", "must end with what a human says");
@@ -167,19 +167,19 @@ static struct converse_line *read_lines(struct body *b, const struct field_list 
 
 void agent_chat(struct http_exchange *x)
 {
-        struct converse_line *lines;
+        struct chat_bridge_line *lines;
         struct adapter *adapter;
         struct ask ask = { 0 };
         const char *key;
         struct body b;
 
-        if (request_key(x, &key) < 0 || !waiters_room(x) || request_body(x, &b, &ask) < 0)
+        if (request_key(x, &key) < 0 || !reply_waiters_check(x) || request_body(x, &b, &ask) < 0)
                 return;
         if (!(lines = read_lines(&b, &ask.messages)))
                 reply_mistakes(x, &b);
-        else if (ask.agent && !converse_agent(x, &ask.agent))
+        else if (ask.agent && !chat_bridge_agent(x, &ask.agent))
                 reply_missing(x, "agent", ask.agent);
-        else if (converse_chat_ok(x) && (adapter = converse_choose(x)))
+        else if (chat_bridge_check_chat(x) && (adapter = chat_bridge_choose(x)))
                 hand_over(x, adapter, &b, &ask, lines, key);
         body_release(&b);
 }

@@ -12,7 +12,7 @@
 
 /* ---- to whom ---- */
 
-struct adapter *converse_adapter(struct http_exchange *x, const char *name)
+struct adapter *chat_bridge_adapter(struct http_exchange *x, const char *name)
 {
         struct adapter *a = adapters_find(api_of(x)->env.adapters, name);
 
@@ -49,13 +49,13 @@ static void consider(void *arg, struct adapter *a)
                 c->found = a;
 }
 
-struct adapter *converse_choose(struct http_exchange *x)
+struct adapter *chat_bridge_choose(struct http_exchange *x)
 {
         const char *name = http_header(x, "X-Dragoman-Instance");
         struct choice c = { caller_of(x), NULL };
 
         if (name)
-                return request_reaches(x, name) ? converse_adapter(x, name) : NULL;
+                return request_reaches(x, name) ? chat_bridge_adapter(x, name) : NULL;
         adapters_each(api_of(x)->env.adapters, consider, &c);
         if (!c.found)
                 reply_error(x, 409, "CONFLICT", "\"conflictReason\":\"no_instance\"",
@@ -78,7 +78,7 @@ static void consider_quiet(void *arg, struct adapter *a)
                 q->choice.found = a;
 }
 
-struct adapter *converse_quiet(struct http_exchange *x)
+struct adapter *chat_bridge_choose_journaled(struct http_exchange *x)
 {
         struct quiet q = { api_of(x), { caller_of(x), NULL } };
 
@@ -90,32 +90,32 @@ struct adapter *converse_quiet(struct http_exchange *x)
         return q.choice.found;
 }
 
-bool converse_chat_ok(struct http_exchange *x)
+bool chat_bridge_check_chat(struct http_exchange *x)
 {
         const char *chat = http_header(x, "X-Dragoman-Chat");
         size_t n = chat ? strlen(chat) : 1;
 
-        if (n >= 1 && n <= CONVERSE_CHAT_MAX)
+        if (n >= 1 && n <= CHAT_BRIDGE_CHAT_MAX)
                 return true;
         reply_error(x, 400, "VALIDATION_ERROR", NULL, "X-Dragoman-Chat must have 1 to %d bytes",
-                    CONVERSE_CHAT_MAX);
+                    CHAT_BRIDGE_CHAT_MAX);
         return false;
 }
 
-bool converse_agent(struct http_exchange *x, const char **name)
+bool chat_bridge_agent(struct http_exchange *x, const char **name)
 {
-        if (strcmp(*name, CONVERSE_RULES) == 0)
+        if (strcmp(*name, CHAT_BRIDGE_BY_RULES) == 0)
                 *name = NULL;
         return !*name || agents_has(api_of(x)->env.agents, *name);
 }
 
 /* ---- what ---- */
 
-static void add_line(struct buf *out, const struct converse_line *l, bool with_role)
+static void add_line(struct buf *out, const struct chat_bridge_line *l, bool with_role)
 {
-        static const char *const roles[] = { [CONVERSE_SYSTEM] = "system",
-                                             [CONVERSE_USER] = "user",
-                                             [CONVERSE_AGENT] = "assistant" };
+        static const char *const roles[] = { [CHAT_BRIDGE_SYSTEM] = "system",
+                                             [CHAT_BRIDGE_USER] = "user",
+                                             [CHAT_BRIDGE_AGENT] = "assistant" };
 
         if (out->len > 0)
                 buf_addstr(out, "\n\n");
@@ -128,29 +128,30 @@ static void add_line(struct buf *out, const struct converse_line *l, bool with_r
 }
 
 /* Where the last words of people begin. */
-static size_t first_new(const struct converse_line *lines, size_t count)
+static size_t first_new(const struct chat_bridge_line *lines, size_t count)
 {
         size_t at = count;
 
-        while (at > 0 && lines[at - 1].role != CONVERSE_AGENT)
+        while (at > 0 && lines[at - 1].role != CHAT_BRIDGE_AGENT)
                 at--;
         return at;
 }
 
-bool converse_text(const struct converse_line *lines, size_t count, bool whole, struct buf *out)
+bool chat_bridge_text(const struct chat_bridge_line *lines, size_t count, bool whole,
+                      struct buf *out)
 {
         size_t from = whole ? 0 : first_new(lines, count), people = 0;
 
-        if (count == 0 || lines[count - 1].role != CONVERSE_USER)
+        if (count == 0 || lines[count - 1].role != CHAT_BRIDGE_USER)
                 return false;
         if (count - from == 1) {
                 buf_addstr(out, lines[from].text);
                 return true;
         }
         for (size_t i = from; i < count; i++)
-                people += lines[i].role == CONVERSE_USER;
+                people += lines[i].role == CHAT_BRIDGE_USER;
         for (size_t i = from; i < count; i++) {
-                if (!whole && lines[i].role != CONVERSE_USER)
+                if (!whole && lines[i].role != CHAT_BRIDGE_USER)
                         continue;
                 if (!whole && people == 1)
                         buf_addstr(out, lines[i].text);
@@ -161,7 +162,7 @@ bool converse_text(const struct converse_line *lines, size_t count, bool whole, 
 }
 
 /* "openai:3:..."; see below. */
-bool converse_is_key(const char *external_id)
+bool chat_bridge_is_key(const char *external_id)
 {
         static const char *const protocols[] = { "openai:", "agent-chat:" };
 
@@ -247,8 +248,8 @@ static void on_receipt(void *arg, const struct inbox_receipt *r)
         store_read(h->store, compare, on_compared, h);
 }
 
-void converse_receive(struct api *api, struct adapter *a, struct incoming *in, inbox_ack_fn *ack,
-                      void *arg)
+void chat_bridge_receive(struct api *api, struct adapter *a, struct incoming *in, inbox_ack_fn *ack,
+                         void *arg)
 {
         struct handing *h = mem_zalloc(sizeof(*h));
 
@@ -259,7 +260,7 @@ void converse_receive(struct api *api, struct adapter *a, struct incoming *in, i
         adapter_received(a, in, on_receipt, h);
 }
 
-void converse_hand_over(struct api *api, struct adapter *a, const struct converse_ask *ask,
+void chat_bridge_submit(struct api *api, struct adapter *a, const struct chat_bridge_ask *ask,
                         inbox_ack_fn *ack, void *arg)
 {
         char random[ID_TRACE_SIZE];
@@ -279,10 +280,10 @@ void converse_hand_over(struct api *api, struct adapter *a, const struct convers
         struct buf text;
 
         buf_init(&text, 0);
-        converse_text(ask->lines, ask->line_count, !ask->conversation, &text);
+        chat_bridge_text(ask->lines, ask->line_count, !ask->conversation, &text);
         in.text = text.data;
         if (ask->external_id)
-                converse_receive(api, a, &in, ack, arg);
+                chat_bridge_receive(api, a, &in, ack, arg);
         else
                 adapter_received(a, &in, ack, arg);
         free(key);

@@ -13,67 +13,70 @@
 #include "api/core/api_private.h"
 #include "platform/platform.h"
 
-#define CONVERSE_LINES_MAX 500
-#define CONVERSE_CHAT_MAX  256
-#define CONVERSE_WAIT_MS   600000     /* the longest a client is kept waiting */
-#define CONVERSE_RULES     "dragoman" /* in place of an agent's name: whoever the rules choose */
+#define CHAT_BRIDGE_LINES_MAX 500
+#define CHAT_BRIDGE_CHAT_MAX  256
+#define CHAT_BRIDGE_WAIT_MS   600000 /* the longest a client is kept waiting */
+#define CHAT_BRIDGE_BY_RULES                                                \
+        "dragoman" /* in place of an agent's name: whoever the rules choose \
+                    */
 
-enum converse_role { CONVERSE_SYSTEM, CONVERSE_USER, CONVERSE_AGENT };
+enum chat_bridge_role { CHAT_BRIDGE_SYSTEM, CHAT_BRIDGE_USER, CHAT_BRIDGE_AGENT };
 
-struct converse_line {
-        enum converse_role role;
+struct chat_bridge_line {
+        enum chat_bridge_role role;
         const char *name; /* who said it; NULL: not told */
         const char *text;
 };
 
-struct converse_ask {
+struct chat_bridge_ask {
         const char *protocol;     /* "openai": names chats that have no name */
         const char *agent;        /* NULL: as the rules say */
         const char *conversation; /* NULL: only this once */
         const char *sender;
         int64_t caller;          /* of the key: each has idempotency keys of its own */
         const char *external_id; /* the client's idempotency key; NULL: it is new */
-        const struct converse_line *lines;
+        const struct chat_bridge_line *lines;
         size_t line_count;
         const struct attachment *attachments;
         size_t attachment_count;
 };
 
 /* The adapter of that name, if it may be fed from here; NULL after an answer. */
-struct adapter *converse_adapter(struct http_exchange *x, const char *name);
+struct adapter *chat_bridge_adapter(struct http_exchange *x, const char *name);
 /*
  * The adapter for clients that cannot name one: by the header X-Dragoman-Instance, else "api", else
  * the first of type api that the caller reaches. NULL after an answer.
  */
-struct adapter *converse_choose(struct http_exchange *x);
+struct adapter *chat_bridge_choose(struct http_exchange *x);
 /*
  * One that the caller reaches and whose answers go nowhere but into the journal. NULL after an
  * answer.
  */
-struct adapter *converse_quiet(struct http_exchange *x);
+struct adapter *chat_bridge_choose_journaled(struct http_exchange *x);
 /*
  * Is the header X-Dragoman-Chat, which names the conversation, absent or usable? false after an
  * answer.
  */
-bool converse_chat_ok(struct http_exchange *x);
-/* Is there such an agent? CONVERSE_RULES is one, and becomes NULL. */
-bool converse_agent(struct http_exchange *x, const char **name);
+bool chat_bridge_check_chat(struct http_exchange *x);
+/* Is there such an agent? CHAT_BRIDGE_BY_RULES is one, and becomes NULL. */
+bool chat_bridge_agent(struct http_exchange *x, const char **name);
 
 /*
  * Does this name a message as the idempotency keys of a protocol do? Whoever chooses ids himself
  * must keep away from them.
  */
-bool converse_is_key(const char *external_id);
+bool chat_bridge_is_key(const char *external_id);
 /* What is handed over of these lines; false when there is nothing a person said at their end. */
-bool converse_text(const struct converse_line *lines, size_t count, bool whole, struct buf *out);
+bool chat_bridge_text(const struct chat_bridge_line *lines, size_t count, bool whole,
+                      struct buf *out);
 /*
  * As adapter_received for a key that the client chose; the ack has ERR_CONFLICT when it was used
  * for something else before: that would be lost.
  */
-void converse_receive(struct api *api, struct adapter *a, struct incoming *in, inbox_ack_fn *ack,
-                      void *arg);
+void chat_bridge_receive(struct api *api, struct adapter *a, struct incoming *in, inbox_ack_fn *ack,
+                         void *arg);
 /* Stores; ack follows as with these. */
-void converse_hand_over(struct api *api, struct adapter *a, const struct converse_ask *ask,
+void chat_bridge_submit(struct api *api, struct adapter *a, const struct chat_bridge_ask *ask,
                         inbox_ack_fn *ack, void *arg);
 
 #endif

@@ -36,7 +36,7 @@ const struct field completion_fields[] = {
         { "model", FIELD_STRING, .required = true, .min = 1, .max = 128, .at = offsetof(struct completion_ask, model),
           .help = "Name of an agent, or dragoman: whoever the rules choose." },
         { "messages", FIELD_LIST, .required = true, .group = message_fields, .item_size = sizeof(struct message),
-          .max = CONVERSE_LINES_MAX, .at = offsetof(struct completion_ask, messages),
+          .max = CHAT_BRIDGE_LINES_MAX, .at = offsetof(struct completion_ask, messages),
           .help = "The conversation; the last one is what a person says now." },
         { "stream", FIELD_BOOL, .at = offsetof(struct completion_ask, stream), .fallback = "false", .help = "Pieces as they come." },
         { "stream_options", FIELD_GROUP, .group = options_fields, .at = offsetof(struct completion_ask, options), .help = "With stream." },
@@ -115,11 +115,11 @@ static const char *text_of(struct reading *r, const char *path, const json_t *co
         return text;
 }
 
-static enum converse_role role_of(const char *role)
+static enum chat_bridge_role role_of(const char *role)
 {
         if (strcmp(role, "user") == 0)
-                return CONVERSE_USER;
-        return strcmp(role, "assistant") == 0 ? CONVERSE_AGENT : CONVERSE_SYSTEM;
+                return CHAT_BRIDGE_USER;
+        return strcmp(role, "assistant") == 0 ? CHAT_BRIDGE_AGENT : CHAT_BRIDGE_SYSTEM;
 }
 
 static int read_lines(struct reading *r, const struct field_list *messages)
@@ -134,10 +134,10 @@ static int read_lines(struct reading *r, const struct field_list *messages)
 
                 snprintf(path, sizeof(path), "messages[%zu].content", i);
                 /* images of earlier messages were seen when they came */
-                if (role_of(m[i].role) == CONVERSE_AGENT)
+                if (role_of(m[i].role) == CHAT_BRIDGE_AGENT)
                         r->out->image_count = 0;
-                r->out->lines[i] = (struct converse_line){ role_of(m[i].role), m[i].name,
-                                                           text_of(r, path, m[i].content) };
+                r->out->lines[i] = (struct chat_bridge_line){ role_of(m[i].role), m[i].name,
+                                                              text_of(r, path, m[i].content) };
                 if (!r->out->lines[i].text)
                         return -1;
         }
@@ -165,7 +165,7 @@ int completion_ask_read(struct body *b, const struct completion_ask *ask,
         if (read_lines(&r, &ask->messages) < 0)
                 return -1;
         buf_init(&text, 0);
-        something = converse_text(out->lines, ask->messages.count, false, &text) &&
+        something = chat_bridge_text(out->lines, ask->messages.count, false, &text) &&
                     (text.len > 0 || out->image_count > 0);
         buf_release(&text);
         return something ? 0 : body_mistake(b, "messages", "must end with what a user says");

@@ -23,8 +23,8 @@ struct completion_ask {
 
 /* What was said, in the body's memory. */
 struct completion_lines {
-        struct converse_line *lines; /* as many as messages */
-        struct attachment *images;   /* of the last words */
+        struct chat_bridge_line *lines; /* as many as messages */
+        struct attachment *images;      /* of the last words */
         size_t image_count;
 };
 

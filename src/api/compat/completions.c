@@ -34,7 +34,7 @@
  * is one, has closed.
  */
 struct completion {
-        struct job job;          /* until the answer has begun */
+        struct api_job job;      /* until the answer has begun */
         struct completions *all; /* NULL once the API is gone */
         LIST_ENTRY(completion) next;
         char *model;
@@ -68,7 +68,7 @@ static void write_head(struct buf *b, const struct completion *c, const char *ob
         free(id);
 }
 
-static void write_usage(struct buf *b, const struct outcome *o)
+static void write_usage(struct buf *b, const struct awaited_reply *o)
 {
         jsonw_open_member(b, "usage", '{');
         jsonw_int(b, "prompt_tokens", o->tokens_in);
@@ -77,7 +77,7 @@ static void write_usage(struct buf *b, const struct outcome *o)
         jsonw_close(b, '}');
 }
 
-static void write_whole(struct buf *b, const struct completion *c, const struct outcome *o)
+static void write_whole(struct buf *b, const struct completion *c, const struct awaited_reply *o)
 {
         write_head(b, c, "chat.completion");
         jsonw_open_member(b, "choices", '[');
@@ -126,7 +126,7 @@ struct trouble {
         const char *code, *message;
 };
 
-static bool find_trouble(const struct outcome *o, struct trouble *t)
+static bool find_trouble(const struct awaited_reply *o, struct trouble *t)
 {
         if (!o)
                 *t = (struct trouble){
@@ -252,7 +252,7 @@ static void send_rest(struct completion *c, const char *text)
         send_text(c, rest, strlen(rest));
 }
 
-static void send_usage(struct completion *c, const struct outcome *o)
+static void send_usage(struct completion *c, const struct awaited_reply *o)
 {
         struct buf json;
 
@@ -275,7 +275,7 @@ static void send_trouble(struct completion *c, const struct trouble *t)
         buf_release(&json);
 }
 
-static void end_stream(struct completion *c, const struct outcome *o)
+static void end_stream(struct completion *c, const struct awaited_reply *o)
 {
         struct trouble t;
 
@@ -298,7 +298,7 @@ static void end_stream(struct completion *c, const struct outcome *o)
 /* live: the turn has not begun yet, so that all of its pieces will be ours. */
 static void begin_stream(struct completion *c, bool live)
 {
-        struct http_exchange *x = job_end(&c->job);
+        struct http_exchange *x = api_job_end(&c->job);
 
         c->streaming = true;
         if (live)
@@ -344,9 +344,9 @@ static void on_ping(void *arg)
 
 /* ---- the answer ---- */
 
-static void answer_whole(struct completion *c, const struct outcome *o)
+static void answer_whole(struct completion *c, const struct awaited_reply *o)
 {
-        struct http_exchange *x = job_end(&c->job);
+        struct http_exchange *x = api_job_end(&c->job);
         struct trouble t;
         struct buf json;
 
@@ -360,7 +360,7 @@ static void answer_whole(struct completion *c, const struct outcome *o)
         completion_free(c);
 }
 
-static void on_outcome(void *arg, const struct outcome *o)
+static void on_outcome(void *arg, const struct awaited_reply *o)
 {
         struct completion *c = arg;
 
@@ -377,7 +377,7 @@ static void on_receipt(void *arg, const struct inbox_receipt *r)
         struct http_exchange *x;
 
         if (!c->job.api || r->outcome == INBOX_FAILED) {
-                x = job_end(&c->job);
+                x = api_job_end(&c->job);
                 if (x)
                         reply_failed(x, &r->error);
                 completion_free(c);
@@ -387,8 +387,8 @@ static void on_receipt(void *arg, const struct inbox_receipt *r)
         c->waiting = true;
         if (c->stream)
                 begin_stream(c, r->outcome == INBOX_STORED);
-        waiters_add(c->all->api->waiters, r->event, r->outcome == INBOX_DUPLICATE, CONVERSE_WAIT_MS,
-                    on_outcome, c);
+        reply_waiters_add(c->all->api->waiters, r->event, r->outcome == INBOX_DUPLICATE,
+                          CHAT_BRIDGE_WAIT_MS, on_outcome, c);
 }
 
 /* ---- the request ---- */
@@ -400,16 +400,16 @@ static void hand_over(struct http_exchange *x, struct adapter *adapter,
         struct completions *all = api_of(x)->completions;
         struct completion *c = mem_zalloc(sizeof(*c));
         const char *chat = http_header(x, "X-Dragoman-Chat");
-        struct converse_ask out = { .protocol = "openai",
-                                    .agent = agent,
-                                    .conversation = chat ? chat : ask->user,
-                                    .sender = ask->user ? ask->user : caller_of(x)->name,
-                                    .caller = caller_of(x)->id,
-                                    .external_id = key,
-                                    .lines = said->lines,
-                                    .line_count = ask->messages.count,
-                                    .attachments = said->images,
-                                    .attachment_count = said->image_count };
+        struct chat_bridge_ask out = { .protocol = "openai",
+                                       .agent = agent,
+                                       .conversation = chat ? chat : ask->user,
+                                       .sender = ask->user ? ask->user : caller_of(x)->name,
+                                       .caller = caller_of(x)->id,
+                                       .external_id = key,
+                                       .lines = said->lines,
+                                       .line_count = ask->messages.count,
+                                       .attachments = said->images,
+                                       .attachment_count = said->image_count };
 
         c->all = all;
         c->model = mem_strdup(ask->model);
@@ -421,8 +421,8 @@ static void hand_over(struct http_exchange *x, struct adapter *adapter,
         if (LIST_EMPTY(&all->list))
                 timer_repeat(all->ping, PING_MS);
         LIST_INSERT_HEAD(&all->list, c, next);
-        job_begin(&c->job, x);
-        converse_hand_over(api_of(x), adapter, &out, on_receipt, c);
+        api_job_begin(&c->job, x);
+        chat_bridge_submit(api_of(x), adapter, &out, on_receipt, c);
 }
 
 void completions_create(struct http_exchange *x)
@@ -433,15 +433,15 @@ void completions_create(struct http_exchange *x)
         struct completion_lines said = { 0 };
         const char *agent, *key;
 
-        if (request_key(x, &key) < 0 || !waiters_room(x) || request_body(x, &b, &ask) < 0)
+        if (request_key(x, &key) < 0 || !reply_waiters_check(x) || request_body(x, &b, &ask) < 0)
                 return;
         agent = ask.model;
         if (completion_ask_read(&b, &ask, &said) < 0)
                 reply_mistakes(x, &b);
-        else if (!converse_agent(x, &agent))
+        else if (!chat_bridge_agent(x, &agent))
                 reply_error(x, 404, "model_not_found", NULL,
                             "there is no agent '%.100s'; see /v1/models", ask.model);
-        else if (converse_chat_ok(x) && (adapter = converse_choose(x)))
+        else if (chat_bridge_check_chat(x) && (adapter = chat_bridge_choose(x)))
                 hand_over(x, adapter, &ask, &said, agent, key);
         body_release(&b);
 }

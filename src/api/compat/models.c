@@ -38,7 +38,7 @@ void models_list(struct http_exchange *x)
         jsonw_open(&json, '{');
         jsonw_str(&json, "object", "list");
         jsonw_open_member(&json, "data", '[');
-        write_model(&json, l.api, CONVERSE_RULES);
+        write_model(&json, l.api, CHAT_BRIDGE_BY_RULES);
         agents_each(l.api->env.agents, list_agent, &l);
         jsonw_close(&json, ']');
         jsonw_close(&json, '}');
@@ -50,7 +50,7 @@ void models_show(struct http_exchange *x)
         const char *name = http_param(x, "model"), *agent = name;
         struct buf json;
 
-        if (!converse_agent(x, &agent)) {
+        if (!chat_bridge_agent(x, &agent)) {
                 reply_error(x, 404, "model_not_found", NULL, "there is no agent '%.100s'", name);
                 return;
         }

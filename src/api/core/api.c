@@ -19,19 +19,19 @@ static bool check_where_from(struct api *a, struct http_exchange *x)
 {
         const char *host = http_header(x, "Host");
 
-        if (!door_peer_ok(&a->door, http_peer(x))) {
+        if (!auth_peer_ok(&a->auth, http_peer(x))) {
                 http_refuse(x, 403, "FORBIDDEN",
                             "only the proxies named in http.trustedProxy may connect here");
                 return false;
         }
-        if (!door_host_ok(&a->door, host)) {
+        if (!auth_host_ok(&a->auth, host)) {
                 http_refuse(
                         x, 403, "FORBIDDEN",
                         "this server is not called '%.100s'; use its address or set http.publicUrl",
                         host ? host : "");
                 return false;
         }
-        if (!door_origin_ok(&a->door, http_header(x, "Origin"), host)) {
+        if (!auth_origin_ok(&a->auth, http_header(x, "Origin"), host)) {
                 http_refuse(x, 403, "FORBIDDEN", "pages of other sites may not ask here");
                 return false;
         }
@@ -39,20 +39,21 @@ static bool check_where_from(struct api *a, struct http_exchange *x)
 }
 
 static const char *const refusals[] = {
-        [DOOR_NO_KEY] =
+        [AUTH_NO_KEY] =
                 "a key is needed: Authorization: Bearer KEY, or x-api-key: KEY (see state/operator.key)",
-        [DOOR_WRONG] = "this is not the key",
-        [DOOR_EXPIRED] = "this key has expired",
-        [DOOR_REVOKED] = "this key was revoked",
+        [AUTH_WRONG] = "this is not the key",
+        [AUTH_EXPIRED] = "this key has expired",
+        [AUTH_REVOKED] = "this key was revoked",
 };
 
 /* What a key without its right is told: what it would need. */
-static void refuse_scope(struct http_exchange *x, const struct api_route *route)
+static void refuse_scope(struct http_exchange *x, const struct route *route)
 {
-        struct slice space = route_space(route);
+        struct slice space = route_resource(route);
 
         http_refuse(x, 403, "FORBIDDEN", "this key has not the scope for it: %s, or %.*s:%s",
-                    scope_name(route->scope), (int)space.n, space.p, scope_name(route->scope));
+                    route_scope_name(route->scope), (int)space.n, space.p,
+                    route_scope_name(route->scope));
 }
 
 static void tell_limit(struct http_exchange *x, const struct key *k)
@@ -91,7 +92,7 @@ static bool check_limit(struct api *a, struct http_exchange *x, struct key *k)
  * What can be said before the body is read. The other kinds of reach are kept in request.c, owner.c
  * and the listings.
  */
-static bool check_reach(struct http_exchange *x, const struct api_route *route, const struct key *k)
+static bool check_reach(struct http_exchange *x, const struct route *route, const struct key *k)
 {
         if (!k->adapters)
                 return true;
@@ -108,16 +109,16 @@ static bool check_reach(struct http_exchange *x, const struct api_route *route, 
         }
 }
 
-static bool check_key(struct api *a, struct http_exchange *x, const struct api_route *route)
+static bool check_key(struct api *a, struct http_exchange *x, const struct route *route)
 {
-        enum door_verdict verdict;
+        enum auth_verdict verdict;
         struct key *k = NULL;
 
-        if (route->scope == SCOPE_NONE || (route->scope == SCOPE_LOCAL && door_is_local(&a->door)))
+        if (route->scope == SCOPE_NONE || (route->scope == SCOPE_LOCAL && auth_is_local(&a->auth)))
                 return true;
-        verdict = door_check(&a->door, http_header(x, "Authorization"), http_header(x, "x-api-key"),
+        verdict = auth_check(&a->auth, http_header(x, "Authorization"), http_header(x, "x-api-key"),
                              &k);
-        if (verdict != DOOR_OPEN) {
+        if (verdict != AUTH_OK) {
                 http_add_header(x, "WWW-Authenticate", "Bearer");
                 http_refuse(x, 401, "UNAUTHORIZED", "%s", refusals[verdict]);
                 return false;
@@ -137,7 +138,7 @@ static bool check_key(struct api *a, struct http_exchange *x, const struct api_r
 static bool on_gate(void *arg, struct http_exchange *x)
 {
         struct api *a = arg;
-        const struct api_route *route = http_route_of(x)->more;
+        const struct route *route = http_route_of(x)->more;
 
         reply_name_request(a, x);
         if (a->closing && route->scope != SCOPE_NONE) {
@@ -166,7 +167,7 @@ static struct http_route *make_routes(void)
                 routes[i] =
                         (struct http_route){ .method = api_routes[i].method,
                                              .path = api_routes[i].path,
-                                             .run = api_routes[i].reach == REACH_ROW ? run_owned
+                                             .run = api_routes[i].reach == REACH_ROW ? row_scope_run
                                                                                      : request_run,
                                              .max_body = api_routes[i].max_body,
                                              .more = &api_routes[i] };
@@ -182,7 +183,7 @@ static int listen_on(struct api *a, const struct http_conf *conf, struct error *
                 .tls_key_file = conf->tls_key,
                 .max_body = (size_t)conf->max_body_bytes,
                 .max_connections = (unsigned)conf->max_connections,
-                .max_per_address = door_per_address(&a->door),
+                .max_per_address = auth_max_per_address(&a->auth),
                 .idle_seconds = (unsigned)conf->idle_seconds,
                 .request_seconds = (unsigned)conf->request_seconds,
         };
@@ -225,17 +226,17 @@ static int announce(struct api *a, const char *state_dir, const struct http_conf
 static int open_all(struct api *a, const struct http_conf *conf, const char *state_dir,
                     struct error *err)
 {
-        if (door_init(&a->door, conf, err) < 0 || state_dir_make(state_dir, err) < 0 ||
-            door_load_key(&a->door, state_dir, err) < 0)
+        if (auth_init(&a->auth, conf, err) < 0 || state_dir_make(state_dir, err) < 0 ||
+            operator_key_load(&a->auth, state_dir, err) < 0)
                 return -1;
         a->nobody = key_new("nobody", "", NULL);
         a->keys = keyring_open(a->env.loop, a->env.store, err);
         if (!a->keys)
                 return -1;
-        a->door.ring = a->keys;
-        a->tls = a->door.tls;
-        a->stream = stream_new(a, (unsigned)conf->max_stream_clients);
-        a->waiters = waiters_new(a);
+        a->auth.ring = a->keys;
+        a->tls = a->auth.tls;
+        a->stream = event_stream_new(a, (unsigned)conf->max_stream_clients);
+        a->waiters = reply_waiters_new(a);
         a->completions = completions_new(a);
         if (listen_on(a, conf, err) < 0)
                 return -1;
@@ -275,7 +276,7 @@ void api_live(void *api, const char *type, const char *adapter, const char *chan
 
         if (!a)
                 return;
-        stream_live(a->stream, type, adapter, channel, json);
+        event_stream_live(a->stream, type, adapter, channel, json);
         completions_live(a->completions, type, json);
 }
 
@@ -295,8 +296,8 @@ static void dismiss(struct api *a)
 {
         a->closing = a->closed = true;
         while (a->jobs) {
-                struct job *j = a->jobs;
-                struct http_exchange *x = job_end(j);
+                struct api_job *j = a->jobs;
+                struct http_exchange *x = api_job_end(j);
 
                 http_refuse(x, 503, "UNAVAILABLE", "shutting down");
         }
@@ -311,13 +312,13 @@ void api_close(struct api *a)
         if (a->addr_file)
                 unlink(a->addr_file);
         dismiss(a);
-        waiters_free(a->waiters);
-        stream_free(a->stream);
+        reply_waiters_free(a->waiters);
+        event_stream_free(a->stream);
         http_server_free(a->server);
         completions_free(a->completions);
         metrics_release(&a->metrics);
         keyring_free(a->keys);
-        door_release(&a->door);
+        auth_release(&a->auth);
         key_unref(a->nobody);
         free(a->routes);
         free(a->addr_file);

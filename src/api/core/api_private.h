@@ -33,33 +33,33 @@
  * forgets its exchange; whoever completes it then finds nobody to tell. The first member of every
  * struct that waits.
  */
-struct job {
+struct api_job {
         struct api *api;         /* NULL once the API is gone */
         struct http_exchange *x; /* NULL once the API is gone */
-        struct job *prev, *next;
+        struct api_job *prev, *next;
 };
-void job_begin(struct job *j, struct http_exchange *x);
+void api_job_begin(struct api_job *j, struct http_exchange *x);
 /*
  * Returns the exchange to answer, or NULL when there is nobody left. The struct is the caller's to
  * free.
  */
-struct http_exchange *job_end(struct job *j);
+struct http_exchange *api_job_end(struct api_job *j);
 
-struct waiters;
-struct stream;
+struct reply_waiters;
+struct event_stream;
 
 struct api {
         struct api_env env;
-        struct door door;
+        struct auth auth;
         struct keyring *keys;
         struct key *nobody; /* the caller of a request without a key */
         struct metrics metrics;
         struct http_server *server;
         struct http_route *routes; /* for the server, in the order of api_routes */
-        struct stream *stream;
-        struct waiters *waiters;
+        struct event_stream *stream;
+        struct reply_waiters *waiters;
         struct completions *completions;
-        struct job *jobs;
+        struct api_job *jobs;
         /* the body of the request that is being run; NULL: it is parsed when it is read */
         const struct json_parsed *parsed;
         char *addr_file;
@@ -106,7 +106,7 @@ int request_body(struct http_exchange *x, struct body *b, void *out);
  */
 int request_key(struct http_exchange *x, const char **key);
 /* Does a relative path stay below where it begins? */
-bool path_stays_inside(const char *path);
+bool request_path_is_inside(const char *path);
 /* Path parameter ":id" with this prefix; answers 404 and returns -1 when it is none. */
 int64_t request_id(struct http_exchange *x, const char *prefix, const char *what);
 
@@ -149,16 +149,16 @@ void reply_name_request(struct api *a, struct http_exchange *x);
  * A change that is written first: answered with `status` and {"data": data} when it is committed,
  * or with the error.
  */
-struct amend {
-        struct job job;
+struct write_job {
+        struct api_job job;
         int status;
         struct buf data; /* JSON text; filled before it is done */
 };
-struct amend *amend_begin(struct http_exchange *x, int status);
+struct write_job *write_job_new(struct http_exchange *x, int status);
 /* For a struct whose first member it is; malloc'd as a whole. */
-void amend_init(struct amend *c, struct http_exchange *x, int status);
+void write_job_init(struct write_job *c, struct http_exchange *x, int status);
 /* A store_done_fn. Frees it. */
-void amend_done(void *amend, const struct error *err);
+void write_job_done(void *amend, const struct error *err);
 
 /* ---- questions to the store (look.c) ---- */
 
@@ -166,13 +166,13 @@ void amend_done(void *amend, const struct error *err);
  * A store function that writes the whole answer's body. query is what the handler put into
  * look->query.
  */
-struct look;
-typedef int look_fn(struct store_tx *tx, struct look *l, struct error *err);
-struct look {
-        struct job job;
+struct read_job;
+typedef int read_job_fn(struct store_tx *tx, struct read_job *l, struct error *err);
+struct read_job {
+        struct api_job job;
         struct body body; /* keeps the query's strings */
         struct buf json;  /* the answer */
-        look_fn *fn;
+        read_job_fn *fn;
         struct key *caller; /* a reference: listings show only what it reaches */
         void *query;        /* points behind the struct */
         int64_t id;
@@ -181,9 +181,9 @@ struct look {
  * Reads the query by the route's table into a copy of `defaults` (size bytes; NULL: no query); NULL
  * when it was answered with 400.
  */
-struct look *look_new(struct http_exchange *x, const void *defaults, size_t size);
+struct read_job *read_job_new(struct http_exchange *x, const void *defaults, size_t size);
 /* Asks; the answer follows by itself, with 200. Takes l over. */
-void look_run(struct look *l, look_fn *fn);
+void read_job_run(struct read_job *l, read_job_fn *fn);
 
 /*
  * For the WHERE of a listing: the row's adapter is one the caller reaches. Bind
@@ -211,30 +211,31 @@ int page_rows(struct buf *b, struct store_stmt *s, int64_t limit, const char *pr
  * The run function of routes with REACH_ROW: as if there were no such row, unless the caller
  * reaches its adapter.
  */
-void run_owned(struct http_exchange *x);
-int turn_owner(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err);
-int delivery_owner(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err);
-int event_owner(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err);
-int dead_letter_owner(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err);
-int story_owner(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err);
+void row_scope_run(struct http_exchange *x);
+int row_scope_turn(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err);
+int row_scope_delivery(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err);
+int row_scope_event(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err);
+int row_scope_dead_letter(struct store_tx *tx, const char *id, struct buf *adapter,
+                          struct error *err);
+int row_scope_trace(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err);
 
 /* ---- live events (stream.c) ---- */
 
-struct stream *stream_new(struct api *a, unsigned max_clients);
-void stream_free(struct stream *s);
-unsigned stream_clients(const struct stream *s);
-void stream_live(struct stream *s, const char *type, const char *adapter, const char *channel,
-                 const char *json);
+struct event_stream *event_stream_new(struct api *a, unsigned max_clients);
+void event_stream_free(struct event_stream *s);
+unsigned event_stream_clients(const struct event_stream *s);
+void event_stream_live(struct event_stream *s, const char *type, const char *adapter,
+                       const char *channel, const char *json);
 
 /* ---- those who wait for the end of a turn (waiters.c) ---- */
 
-struct waiters *waiters_new(struct api *a);
-void waiters_free(struct waiters *w);
+struct reply_waiters *reply_waiters_new(struct api *a);
+void reply_waiters_free(struct reply_waiters *w);
 /* May one more request wait? Answers 503 and returns false when not. */
-bool waiters_room(struct http_exchange *x);
-unsigned waiters_count(const struct waiters *w);
+bool reply_waiters_check(struct http_exchange *x);
+unsigned reply_waiters_count(const struct reply_waiters *w);
 /* What became of an event. Strings are borrowed for the call. */
-struct outcome {
+struct awaited_reply {
         /* of the trigger log: "done", "failed", "cancelled", "skipped", "expired" */
         const char *status;
         const char *text;   /* what was said; NULL: nothing */
@@ -243,9 +244,10 @@ struct outcome {
         int64_t tokens_in, tokens_out;
 };
 /* Once; outcome NULL: the time was up, or the API closes. */
-typedef void waiter_fn(void *arg, const struct outcome *outcome);
+typedef void reply_waiter_fn(void *arg, const struct awaited_reply *outcome);
 /* Waits for the end of what this event began, at most ms. now: it may have ended already. */
-void waiters_add(struct waiters *w, int64_t event, bool now, int64_t ms, waiter_fn *fn, void *arg);
+void reply_waiters_add(struct reply_waiters *w, int64_t event, bool now, int64_t ms,
+                       reply_waiter_fn *fn, void *arg);
 
 /* ---- answers for other protocols (completions.c) ---- */
 

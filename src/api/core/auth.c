@@ -54,7 +54,7 @@ static bool is_loopback_host(const char *host)
         return IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
-bool door_is_loopback(const char *listen)
+bool auth_is_loopback(const char *listen)
 {
         char host[256];
 
@@ -113,9 +113,9 @@ static char *listen_host(const char *listen)
         return host_part(listen, host, sizeof(host)) ? mem_strdup(host) : NULL;
 }
 
-int door_init(struct door *a, const struct http_conf *conf, struct error *err)
+int auth_init(struct auth *a, const struct http_conf *conf, struct error *err)
 {
-        *a = (struct door){ .loopback = door_is_loopback(conf->listen),
+        *a = (struct auth){ .loopback = auth_is_loopback(conf->listen),
                             .tls = conf->tls_cert && conf->tls_key };
         if (!a->loopback && !a->tls && conf->trusted_proxy.count == 0)
                 return error_set(
@@ -133,7 +133,7 @@ int door_init(struct door *a, const struct http_conf *conf, struct error *err)
         return 0;
 }
 
-void door_release(struct door *a)
+void auth_release(struct auth *a)
 {
         for (size_t i = 0; i < a->proxy_count; i++)
                 free(a->proxies[i]);
@@ -141,15 +141,15 @@ void door_release(struct door *a)
         free(a->public_host);
         free(a->own_host);
         key_unref(a->operator);
-        *a = (struct door){ 0 };
+        *a = (struct auth){ 0 };
 }
 
-bool door_is_local(const struct door *a)
+bool auth_is_local(const struct auth *a)
 {
         return a->loopback && a->proxy_count == 0;
 }
 
-unsigned door_per_address(const struct door *a)
+unsigned auth_max_per_address(const struct auth *a)
 {
         /*
          * behind a proxy everybody comes from the same address; counting them is the proxy's work
@@ -160,7 +160,7 @@ unsigned door_per_address(const struct door *a)
 /* ---- who asks ---- */
 
 /* The key with this text; NULL when there is none. */
-static struct key *find(const struct door *a, const char *text)
+static struct key *find(const struct auth *a, const char *text)
 {
         unsigned char hash[SHA256_SIZE];
         size_t n = strnlen(text, KEY_LONGEST + 1);
@@ -173,7 +173,7 @@ static struct key *find(const struct door *a, const char *text)
         return a->ring ? keyring_find(a->ring, text, hash) : NULL;
 }
 
-enum door_verdict door_check(const struct door *a, const char *authorization, const char *x_api_key,
+enum auth_verdict auth_check(const struct auth *a, const char *authorization, const char *x_api_key,
                              struct key **caller)
 {
         const char *bearer = NULL;
@@ -181,25 +181,25 @@ enum door_verdict door_check(const struct door *a, const char *authorization, co
 
         if (authorization) {
                 if (strncasecmp(authorization, "Bearer ", 7) != 0)
-                        return DOOR_WRONG;
+                        return AUTH_WRONG;
                 bearer = authorization + 7;
                 bearer += strspn(bearer, " ");
         }
         if (!bearer && !x_api_key)
-                return DOOR_NO_KEY;
+                return AUTH_NO_KEY;
         k = find(a, bearer ? bearer : x_api_key);
         /* with both, both must be right: guessing which one was meant helps nobody */
         if (!k || (bearer && x_api_key && find(a, x_api_key) != k))
-                return DOOR_WRONG;
+                return AUTH_WRONG;
         if (k->revoked_ms > 0)
-                return DOOR_REVOKED;
+                return AUTH_REVOKED;
         if (!key_is_live(k, clock_wall_ms()))
-                return DOOR_EXPIRED;
+                return AUTH_EXPIRED;
         *caller = k;
-        return DOOR_OPEN;
+        return AUTH_OK;
 }
 
-bool door_peer_ok(const struct door *a, const char *peer)
+bool auth_peer_ok(const struct auth *a, const char *peer)
 {
         if (a->tls || a->loopback || !peer || is_loopback_host(peer))
                 return true;
@@ -210,11 +210,11 @@ bool door_peer_ok(const struct door *a, const char *peer)
         return a->own_host && network_has(a->own_host, peer);
 }
 
-bool door_host_ok(const struct door *a, const char *host)
+bool auth_host_ok(const struct auth *a, const char *host)
 {
         char name[256], public_name[256];
 
-        if (!door_is_local(a))
+        if (!auth_is_local(a))
                 return true;
         if (!host || !host_part(host, name, sizeof(name)))
                 return false;
@@ -224,7 +224,7 @@ bool door_host_ok(const struct door *a, const char *host)
                strcasecmp(name, public_name) == 0;
 }
 
-bool door_origin_ok(const struct door *a, const char *origin, const char *host)
+bool auth_origin_ok(const struct auth *a, const char *origin, const char *host)
 {
         const char *at;
 

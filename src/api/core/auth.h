@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "config/config.h"
 
-struct door {
+struct auth {
         unsigned char key_hash[SHA256_SIZE];
         struct key *operator; /* whoever has the operator key: may everything */
         struct keyring *ring; /* borrowed; NULL: there are no other keys */
@@ -30,37 +30,37 @@ struct door {
  * Checks the listen address: ERR_REFUSED when it is open to others without TLS or a named proxy.
  * Copies what it needs.
  */
-int door_init(struct door *a, const struct http_conf *conf, struct error *err);
+int auth_init(struct auth *a, const struct http_conf *conf, struct error *err);
 /* Also after a failed or no init, when zeroed. */
-void door_release(struct door *a);
+void auth_release(struct auth *a);
 /* Reads the operator key of a state directory, or makes it (0600). */
-int door_load_key(struct door *a, const char *state_dir, struct error *err);
+int operator_key_load(struct auth *a, const char *state_dir, struct error *err);
 
-enum door_verdict { DOOR_NO_KEY, DOOR_OPEN, DOOR_WRONG, DOOR_EXPIRED, DOOR_REVOKED };
+enum auth_verdict { AUTH_NO_KEY, AUTH_OK, AUTH_WRONG, AUTH_EXPIRED, AUTH_REVOKED };
 /*
  * Whose key the headers of a request have (either may be NULL); compared by digest, in constant
- * time. *caller, borrowed, is set with DOOR_OPEN.
+ * time. *caller, borrowed, is set with AUTH_OK.
  */
-enum door_verdict door_check(const struct door *a, const char *authorization, const char *x_api_key,
+enum auth_verdict auth_check(const struct auth *a, const char *authorization, const char *x_api_key,
                              struct key **caller);
 /*
  * May this peer talk to us at all? Without TLS on an open address only the named proxies and this
  * machine may.
  */
-bool door_peer_ok(const struct door *a, const char *peer);
+bool auth_peer_ok(const struct auth *a, const char *peer);
 /*
  * Is the Host header one of ours? A page that made its own name point to this machine is told apart
  * here.
  */
-bool door_host_ok(const struct door *a, const char *host);
+bool auth_host_ok(const struct auth *a, const char *host);
 /* Is the Origin header (NULL: none) that of our own pages? */
-bool door_origin_ok(const struct door *a, const char *origin, const char *host);
+bool auth_origin_ok(const struct auth *a, const char *origin, const char *host);
 /* How many connections one address may have; 0: no limit. */
-unsigned door_per_address(const struct door *a);
+unsigned auth_max_per_address(const struct auth *a);
 /* Nobody but this machine can ask. */
-bool door_is_local(const struct door *a);
+bool auth_is_local(const struct auth *a);
 
 /* "127.0.0.1:8420", "[::1]:0", "localhost:1" → true; exposed for tests. */
-bool door_is_loopback(const char *listen);
+bool auth_is_loopback(const char *listen);
 
 #endif

@@ -410,8 +410,8 @@ static void query_value(struct body *b, const struct field *f, const char *text,
         }
 }
 
-void query_add(struct body *b, const struct field *fields, void *out, const char *name,
-               const char *value)
+void body_query_add(struct body *b, const struct field *fields, void *out, const char *name,
+                    const char *value)
 {
         const struct field *f = find(fields, name);
         json_int_t times;
@@ -435,7 +435,7 @@ void query_add(struct body *b, const struct field *fields, void *out, const char
         query_value(b, f, value, out);
 }
 
-int query_done(struct body *b, const struct field *fields)
+int body_query_done(struct body *b, const struct field *fields)
 {
         for (const struct field *f = fields; f && f->name; f++)
                 if (f->required && !json_object_get(b->root, f->name))
@@ -521,7 +521,7 @@ static void schema_type(struct buf *b, const struct field *f)
         case FIELD_LIST:
                 jsonw_str(b, "type", "array");
                 jsonw_int(b, "maxItems", f->max > 0 ? f->max : FIELD_LIST_MAX);
-                fields_schema(b, "items", f->group);
+                field_table_schema(b, "items", f->group);
                 break;
         case FIELD_ANY:
                 break;
@@ -549,7 +549,7 @@ void field_schema(struct buf *b, const char *key, const struct field *f)
         jsonw_close(b, '}');
 }
 
-void fields_schema(struct buf *b, const char *key, const struct field *fields)
+void field_table_schema(struct buf *b, const char *key, const struct field *fields)
 {
         jsonw_open_member(b, key, '{');
         schema_members(b, fields);

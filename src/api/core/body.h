@@ -89,11 +89,11 @@ int body_read(struct body *b, const char *text, size_t n, const struct field *fi
  * The same for a text that was parsed already: b->root is what it is, or NULL and b->error why not.
  */
 int body_read_tree(struct body *b, const struct field *fields, void *out);
-/* One query parameter; call it for each, then query_done. Strings are copied. */
-void query_add(struct body *b, const struct field *fields, void *out, const char *name,
-               const char *value);
+/* One query parameter; call it for each, then body_query_done. Strings are copied. */
+void body_query_add(struct body *b, const struct field *fields, void *out, const char *name,
+                    const char *value);
 /* 0, or -1 when something was wrong or a required parameter was not among those added. */
-int query_done(struct body *b, const struct field *fields);
+int body_query_done(struct body *b, const struct field *fields);
 /* Notes a mistake the table cannot express; returns -1. path "" is the body as a whole. */
 int body_mistake(struct body *b, const char *path, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
@@ -106,6 +106,6 @@ int64_t field_id(const char *prefix, const char *text);
  */
 void field_schema(struct buf *b, const char *key, const struct field *f);
 /* Adds the schema of an object with these fields and no others. */
-void fields_schema(struct buf *b, const char *key, const struct field *fields);
+void field_table_schema(struct buf *b, const char *key, const struct field *fields);
 
 #endif

@@ -10,9 +10,9 @@
 
 static void on_parsed(void *arg, const struct json_parsed *parsed)
 {
-        struct job *j = arg;
-        struct http_exchange *x = job_end(j);
-        const struct api_route *route;
+        struct api_job *j = arg;
+        struct http_exchange *x = api_job_end(j);
+        const struct route *route;
 
         free(j);
         if (!x)
@@ -29,8 +29,8 @@ static void on_parsed(void *arg, const struct json_parsed *parsed)
 
 void request_run(struct http_exchange *x)
 {
-        const struct api_route *route = http_route_of(x)->more;
-        struct job *j;
+        const struct route *route = http_route_of(x)->more;
+        struct api_job *j;
         char *text;
         size_t n = 0;
 
@@ -45,7 +45,7 @@ void request_run(struct http_exchange *x)
         }
         text = http_take_body(x, &n);
         j = mem_alloc(sizeof(*j));
-        job_begin(j, x);
+        api_job_begin(j, x);
         json_offload_start(api_of(x)->env.loop, text, n, NULL, on_parsed, j);
 }
 

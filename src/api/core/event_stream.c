@@ -27,7 +27,7 @@
 #define PAGE_EVENTS 500
 #define TYPES_MAX   16
 
-struct stream {
+struct event_stream {
         struct api *api;
         struct sse_hub *hub;
         struct bus_listener *listener;
@@ -190,14 +190,14 @@ static bool hub_over(const void *filter)
 
 /* ---- live ---- */
 
-static bool somebody(const struct stream *s)
+static bool somebody(const struct event_stream *s)
 {
         return s->arriving > 0 || sse_clients(s->hub) > 0;
 }
 
 static void on_event(void *arg, const struct bus_event *e)
 {
-        struct stream *s = arg;
+        struct event_stream *s = arg;
         struct buf json, topic;
 
         if (!somebody(s)) {
@@ -214,15 +214,15 @@ static void on_event(void *arg, const struct bus_event *e)
 }
 
 /* From here on every event goes to the hub. */
-static void activate(struct stream *s)
+static void activate(struct event_stream *s)
 {
         if (!s->active)
                 s->complete_from = bus_head(s->api->env.bus);
         s->active = true;
 }
 
-void stream_live(struct stream *s, const char *type, const char *adapter, const char *channel,
-                 const char *json)
+void event_stream_live(struct event_stream *s, const char *type, const char *adapter,
+                       const char *channel, const char *json)
 {
         struct buf data, topic;
 
@@ -246,8 +246,8 @@ void stream_live(struct stream *s, const char *type, const char *adapter, const 
 /* ---- bringing a client forward ---- */
 
 struct catch_up {
-        struct job job;
-        struct stream *stream; /* NULL once the stream is gone: see job.api */
+        struct api_job job;
+        struct event_stream *stream; /* NULL once the stream is gone: see job.api */
         struct filter *filter;
         int64_t after;
         int64_t head;    /* published when the reading began: these are surely committed */
@@ -316,7 +316,7 @@ static void catch_up_free(struct catch_up *c)
 }
 
 /* From here on a client can be served by the hub alone. */
-static int64_t hub_from(const struct stream *s)
+static int64_t hub_from(const struct event_stream *s)
 {
         int64_t oldest = sse_oldest_after(s->hub);
 
@@ -324,7 +324,7 @@ static int64_t hub_from(const struct stream *s)
         return oldest == INT64_MAX || oldest < s->complete_from ? s->complete_from : oldest;
 }
 
-static void attach(struct stream *s, struct http_exchange *x, struct catch_up *c)
+static void attach(struct event_stream *s, struct http_exchange *x, struct catch_up *c)
 {
         size_t n = c->text.len;
 
@@ -337,7 +337,7 @@ static void on_slice(void *arg, const struct error *err);
 
 static void read_on(struct catch_up *c)
 {
-        struct stream *s = c->stream;
+        struct event_stream *s = c->stream;
 
         c->head = bus_head(s->api->env.bus);
         store_read(s->api->env.store, read_slice, on_slice, c);
@@ -360,7 +360,7 @@ static void answer_slice(struct http_exchange *x, struct catch_up *c)
 static void on_slice(void *arg, const struct error *err)
 {
         struct catch_up *c = arg;
-        struct stream *s = c->stream;
+        struct event_stream *s = c->stream;
         struct http_exchange *x;
         bool behind;
 
@@ -375,7 +375,7 @@ static void on_slice(void *arg, const struct error *err)
                 return;
         }
         s->arriving--;
-        x = job_end(&c->job);
+        x = api_job_end(&c->job);
         if (err)
                 reply_failed(x, err);
         else if (c->full)
@@ -385,7 +385,7 @@ static void on_slice(void *arg, const struct error *err)
         catch_up_free(c);
 }
 
-static void begin(struct stream *s, struct http_exchange *x, struct filter *f, int64_t after)
+static void begin(struct event_stream *s, struct http_exchange *x, struct filter *f, int64_t after)
 {
         struct catch_up *c = mem_zalloc(sizeof(*c));
 
@@ -400,17 +400,17 @@ static void begin(struct stream *s, struct http_exchange *x, struct filter *f, i
                 return;
         }
         s->arriving++;
-        job_begin(&c->job, x);
+        api_job_begin(&c->job, x);
         read_on(c);
 }
 
 /* Those whose journal is being read will need a place, and hold up to a slice of it each. */
-static bool is_full(const struct stream *s)
+static bool is_full(const struct event_stream *s)
 {
         return s->arriving >= sse_room(s->hub);
 }
 
-static void refuse_one_more(const struct stream *s, struct http_exchange *x)
+static void refuse_one_more(const struct event_stream *s, struct http_exchange *x)
 {
         http_add_header(x, "Retry-After", "10");
         http_refuse(x, 503, "UNAVAILABLE", "there are already %u event streams",
@@ -420,7 +420,7 @@ static void refuse_one_more(const struct stream *s, struct http_exchange *x)
 void events_stream(struct http_exchange *x)
 {
         const char *last = http_header(x, "Last-Event-ID");
-        struct stream *s = api_of(x)->stream;
+        struct event_stream *s = api_of(x)->stream;
         struct stream_ask ask = { .after = -1 };
         struct filter *f;
         struct body b;
@@ -450,10 +450,10 @@ void events_stream(struct http_exchange *x)
         body_release(&b);
 }
 
-struct stream *stream_new(struct api *a, unsigned max_clients)
+struct event_stream *event_stream_new(struct api *a, unsigned max_clients)
 {
         struct sse_options options = { .max_clients = max_clients, .over = hub_over };
-        struct stream *s = mem_zalloc(sizeof(*s));
+        struct event_stream *s = mem_zalloc(sizeof(*s));
 
         s->api = a;
         s->hub = sse_hub_new(a->env.loop, &options, hub_wants);
@@ -461,7 +461,7 @@ struct stream *stream_new(struct api *a, unsigned max_clients)
         return s;
 }
 
-void stream_free(struct stream *s)
+void event_stream_free(struct event_stream *s)
 {
         if (!s)
                 return;
@@ -470,7 +470,7 @@ void stream_free(struct stream *s)
         free(s);
 }
 
-unsigned stream_clients(const struct stream *s)
+unsigned event_stream_clients(const struct event_stream *s)
 {
         return sse_clients(s->hub);
 }

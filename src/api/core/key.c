@@ -21,7 +21,7 @@ static enum scope level_of(const char *word, size_t n)
         return SCOPE_NONE;
 }
 
-const char *scope_name(enum scope s)
+const char *route_scope_name(enum scope s)
 {
         static const char *const names[] = { [SCOPE_NONE] = "none",
                                              [SCOPE_LOCAL] = "read",
@@ -32,7 +32,7 @@ const char *scope_name(enum scope s)
         return names[s];
 }
 
-struct slice route_space(const struct api_route *r)
+struct slice route_resource(const struct route *r)
 {
         static const char *const roots[] = { "/api/v2/", "/api/", "/v1/", "/" };
         const char *p = r->path;
@@ -49,7 +49,7 @@ struct slice route_space(const struct api_route *r)
 static bool is_space(const char *word, size_t n)
 {
         for (size_t i = 0; i < api_route_count; i++) {
-                struct slice s = route_space(&api_routes[i]);
+                struct slice s = route_resource(&api_routes[i]);
 
                 if (api_routes[i].scope != SCOPE_NONE && s.n == n && memcmp(s.p, word, n) == 0)
                         return true;
@@ -121,10 +121,10 @@ void key_unref(void *arg)
         free(k);
 }
 
-bool key_may(const struct key *k, const struct api_route *r)
+bool key_may(const struct key *k, const struct route *r)
 {
         enum scope needed = r->scope == SCOPE_LOCAL ? SCOPE_READ : r->scope;
-        struct slice space = route_space(r);
+        struct slice space = route_resource(r);
 
         if (needed == SCOPE_NONE)
                 return true;

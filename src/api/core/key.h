@@ -62,7 +62,7 @@ int key_scope_check(const char *word, struct error *err);
  * May it use this route at all, adapters aside? Who may write may read, and who administers may
  * both.
  */
-bool key_may(const struct key *k, const struct api_route *r);
+bool key_may(const struct key *k, const struct route *r);
 /* Is this adapter (NULL: none in particular) among those it reaches? For any thread. */
 bool key_reaches(const struct key *k, const char *adapter);
 /* The same with the arguments of struct bus_filter's `may`. */
@@ -73,8 +73,8 @@ bool key_is_live(const struct key *k, int64_t now_ms);
 bool key_spend(struct key *k, int64_t mono_ms, int64_t *wait_ms);
 
 /* "read", "write", "admin", or "none". */
-const char *scope_name(enum scope s);
+const char *route_scope_name(enum scope s);
 /* The resource of a route, as scopes name it: "/api/v2/turns/:id" → "turns". Not NUL-terminated. */
-struct slice route_space(const struct api_route *r);
+struct slice route_resource(const struct route *r);
 
 #endif

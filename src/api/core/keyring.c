@@ -279,7 +279,7 @@ static char *scopes_text(const struct key *k)
                 const struct key_scope *s = &k->scopes[i];
 
                 buf_addf(&b, "%s%s%s%s", i > 0 ? " " : "", s->space ? s->space : "",
-                         s->space ? ":" : "", scope_name(s->level));
+                         s->space ? ":" : "", route_scope_name(s->level));
         }
         return buf_take(&b);
 }

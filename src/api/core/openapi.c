@@ -25,7 +25,7 @@ static void write_path(struct buf *b, const char *path)
 }
 
 /* "GET /api/v2/turns/:id" → "get_turns_id": stable as long as the route is. */
-static char *operation_id(const struct api_route *r)
+static char *operation_id(const struct route *r)
 {
         const char *path = strncmp(r->path, "/api/v2", 7) == 0 ? r->path + 7 : r->path;
         char *id = mem_printf("%s%s", r->method, path), *to = id;
@@ -78,7 +78,7 @@ static bool required_any(const struct field *fields)
         return false;
 }
 
-static void request_of(struct buf *b, const struct api_route *r)
+static void request_of(struct buf *b, const struct route *r)
 {
         if (!r->body)
                 return;
@@ -86,7 +86,7 @@ static void request_of(struct buf *b, const struct api_route *r)
         jsonw_bool(b, "required", required_any(r->body));
         jsonw_open_member(b, "content", '{');
         jsonw_open_member(b, "application/json", '{');
-        fields_schema(b, "schema", r->body);
+        field_table_schema(b, "schema", r->body);
         if (r->example)
                 jsonw_raw(b, "example", r->example);
         jsonw_close(b, '}');
@@ -94,7 +94,7 @@ static void request_of(struct buf *b, const struct api_route *r)
         jsonw_close(b, '}');
 }
 
-static void answers_of(struct buf *b, const struct api_route *r)
+static void answers_of(struct buf *b, const struct route *r)
 {
         char status[16];
 
@@ -114,7 +114,7 @@ static void answers_of(struct buf *b, const struct api_route *r)
         jsonw_close(b, '}');
 }
 
-static void operation(struct buf *b, const struct api_route *r)
+static void operation(struct buf *b, const struct route *r)
 {
         char *id = operation_id(r), method[8] = "";
 
@@ -123,7 +123,7 @@ static void operation(struct buf *b, const struct api_route *r)
         jsonw_open_member(b, method, '{');
         jsonw_str(b, "operationId", id);
         jsonw_str(b, "summary", r->summary);
-        jsonw_str(b, "x-scope", scope_name(r->scope));
+        jsonw_str(b, "x-scope", route_scope_name(r->scope));
         if (r->scope == SCOPE_NONE)
                 jsonw_raw(b, "security", "[]");
         else if (r->scope == SCOPE_LOCAL)

@@ -85,7 +85,7 @@ static int read_key(const char *path, char *key, size_t size, struct error *err)
         return check_key(path, key, err) < 0 ? -1 : 1;
 }
 
-int door_load_key(struct door *a, const char *state_dir, struct error *err)
+int operator_key_load(struct auth *a, const char *state_dir, struct error *err)
 {
         char key[KEY_LONGEST + 8];
         char *path = mem_printf("%s/operator.key", state_dir);

@@ -10,17 +10,17 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 
-void job_begin(struct job *j, struct http_exchange *x)
+void api_job_begin(struct api_job *j, struct http_exchange *x)
 {
         struct api *a = api_of(x);
 
-        *j = (struct job){ .api = a, .x = x, .next = a->jobs };
+        *j = (struct api_job){ .api = a, .x = x, .next = a->jobs };
         if (a->jobs)
                 a->jobs->prev = j;
         a->jobs = j;
 }
 
-struct http_exchange *job_end(struct job *j)
+struct http_exchange *api_job_end(struct api_job *j)
 {
         struct http_exchange *x = j->x;
 
@@ -32,13 +32,13 @@ struct http_exchange *job_end(struct job *j)
                 j->api->jobs = j->next;
         if (j->next)
                 j->next->prev = j->prev;
-        *j = (struct job){ 0 };
+        *j = (struct api_job){ 0 };
         return x;
 }
 
-struct look *look_new(struct http_exchange *x, const void *defaults, size_t size)
+struct read_job *read_job_new(struct http_exchange *x, const void *defaults, size_t size)
 {
-        struct look *l = mem_zalloc(sizeof(*l) + size);
+        struct read_job *l = mem_zalloc(sizeof(*l) + size);
 
         l->query = l + 1;
         if (size > 0)
@@ -49,13 +49,13 @@ struct look *look_new(struct http_exchange *x, const void *defaults, size_t size
         }
         buf_init(&l->json, 0);
         l->caller = key_ref(caller_of(x));
-        job_begin(&l->job, x);
+        api_job_begin(&l->job, x);
         return l;
 }
 
 static int on_reader(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct look *l = arg;
+        struct read_job *l = arg;
 
         buf_clear(&l->json);
         return l->fn(tx, l, err);
@@ -63,8 +63,8 @@ static int on_reader(struct store_tx *tx, void *arg, struct error *err)
 
 static void on_looked(void *arg, const struct error *err)
 {
-        struct look *l = arg;
-        struct http_exchange *x = job_end(&l->job);
+        struct read_job *l = arg;
+        struct http_exchange *x = api_job_end(&l->job);
 
         if (x && err)
                 reply_failed(x, err);
@@ -76,7 +76,7 @@ static void on_looked(void *arg, const struct error *err)
         free(l);
 }
 
-void look_run(struct look *l, look_fn *fn)
+void read_job_run(struct read_job *l, read_job_fn *fn)
 {
         l->fn = fn;
         store_read(l->job.api->env.store, on_reader, on_looked, l);

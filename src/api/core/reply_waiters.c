@@ -18,39 +18,39 @@
 #define FIRST_LOOK_MS 100
 #define LATER_LOOK_MS 1000
 
-struct waiter {
-        waiter_fn *fn;
+struct reply_waiter {
+        reply_waiter_fn *fn;
         void *arg;
-        struct waiters *all;
+        struct reply_waiters *all;
         char key[BUS_ID_SIZE];
         int64_t event;
         bool looking, again; /* again: something happened while we looked */
         int64_t deadline_ms, pause_ms;
         struct timer *timer;
-        struct waiter *same; /* others who wait for the same event */
+        struct reply_waiter *same; /* others who wait for the same event */
 };
 
-struct waiters {
+struct reply_waiters {
         struct api *api;
         struct bus_listener *listener;
-        struct map by_event; /* "evt-12" → struct waiter, first of a chain */
+        struct map by_event; /* "evt-12" → struct reply_waiter, first of a chain */
         LIST_HEAD(, look_up) looks;
         unsigned count;
 };
 
 /* A question about one event; survives the waiter. */
 struct look_up {
-        struct waiters *all; /* NULL when they are gone */
+        struct reply_waiters *all; /* NULL when they are gone */
         LIST_ENTRY(look_up) next;
         int64_t event;
         bool ended;
-        struct outcome outcome; /* its strings are the three below */
+        struct awaited_reply outcome; /* its strings are the three below */
         struct buf text;
         char *reason;
         char status[32];
 };
 
-bool waiters_room(struct http_exchange *x)
+bool reply_waiters_check(struct http_exchange *x)
 {
         if (api_of(x)->waiters->count < API_MAX_WAITERS)
                 return true;
@@ -60,22 +60,22 @@ bool waiters_room(struct http_exchange *x)
         return false;
 }
 
-unsigned waiters_count(const struct waiters *w)
+unsigned reply_waiters_count(const struct reply_waiters *w)
 {
         return w->count;
 }
 
-static void waiter_free(struct waiter *w)
+static void waiter_free(struct reply_waiter *w)
 {
         timer_free(w->timer);
         free(w);
 }
 
 /* Leaves its chain, is told, and is gone. outcome NULL: the time was up. */
-static void leave(struct waiter *w);
-static void tell(struct waiter *w, const struct outcome *outcome)
+static void leave(struct reply_waiter *w);
+static void tell(struct reply_waiter *w, const struct awaited_reply *outcome)
 {
-        waiter_fn *fn = w->fn;
+        reply_waiter_fn *fn = w->fn;
         void *arg = w->arg;
 
         leave(w);
@@ -83,7 +83,7 @@ static void tell(struct waiter *w, const struct outcome *outcome)
         fn(arg, outcome);
 }
 
-static void chain_put(struct waiters *all, const char *key, struct waiter *first)
+static void chain_put(struct reply_waiters *all, const char *key, struct reply_waiter *first)
 {
         if (first)
                 map_put(&all->by_event, key, first);
@@ -92,11 +92,11 @@ static void chain_put(struct waiters *all, const char *key, struct waiter *first
 }
 
 /* Takes one out of its chain. */
-static void leave(struct waiter *w)
+static void leave(struct reply_waiter *w)
 {
-        struct waiters *all = w->all;
-        struct waiter *first = map_get(&all->by_event, w->key);
-        struct waiter **at = &first;
+        struct reply_waiters *all = w->all;
+        struct reply_waiter *first = map_get(&all->by_event, w->key);
+        struct reply_waiter **at = &first;
 
         while (*at != w)
                 at = &(*at)->same;
@@ -185,7 +185,7 @@ static int read_words(struct store_tx *tx, struct look_up *u, struct error *err)
 static int on_reader(struct store_tx *tx, void *arg, struct error *err)
 {
         struct look_up *u = arg;
-        struct outcome *o = &u->outcome;
+        struct awaited_reply *o = &u->outcome;
         struct store_stmt *s =
                 store_prepare(tx, "SELECT turn, status, coalesce(reason, error), tokens_in, "
                                   "tokens_out FROM trigger_log WHERE event = ?1");
@@ -194,7 +194,7 @@ static int on_reader(struct store_tx *tx, void *arg, struct error *err)
         buf_clear(&u->text);
         free(u->reason);
         u->reason = NULL;
-        *o = (struct outcome){ 0 };
+        *o = (struct awaited_reply){ 0 };
         u->ended = false;
         store_bind_int(s, 1, u->event);
         rc = store_step(s, err);
@@ -217,9 +217,9 @@ static int on_reader(struct store_tx *tx, void *arg, struct error *err)
         return 0;
 }
 
-static void look(struct waiter *w);
+static void look(struct reply_waiter *w);
 
-static void pause_or_end(struct waiter *w)
+static void pause_or_end(struct reply_waiter *w)
 {
         int64_t left = w->deadline_ms - loop_now_ms(w->all->api->env.loop);
 
@@ -240,7 +240,7 @@ static void on_looked(void *arg, const struct error *err)
 {
         struct look_up *u = arg;
         char key[BUS_ID_SIZE];
-        struct waiter *w, *next;
+        struct reply_waiter *w, *next;
 
         if (u->all)
                 LIST_REMOVE(u, next);
@@ -259,7 +259,7 @@ static void on_looked(void *arg, const struct error *err)
         free(u);
 }
 
-static void look(struct waiter *w)
+static void look(struct reply_waiter *w)
 {
         struct look_up *u = mem_zalloc(sizeof(*u));
 
@@ -274,7 +274,7 @@ static void look(struct waiter *w)
 
 static void on_timer(void *arg)
 {
-        struct waiter *w = arg;
+        struct reply_waiter *w = arg;
 
         if (!w->looking)
                 look(w);
@@ -284,7 +284,7 @@ static void on_timer(void *arg)
 
 static void on_turn(void *arg, const struct bus_event *e)
 {
-        struct waiters *all = arg;
+        struct reply_waiters *all = arg;
         json_t *payload, *id;
         size_t i;
 
@@ -293,7 +293,7 @@ static void on_turn(void *arg, const struct bus_event *e)
         payload = json_loads(e->payload, 0, NULL);
         json_array_foreach(json_object_get(payload, "events"), i, id) {
                 const char *key = json_string_value(id);
-                struct waiter *w = key ? map_get(&all->by_event, key) : NULL;
+                struct reply_waiter *w = key ? map_get(&all->by_event, key) : NULL;
 
                 for (; w; w = w->same) {
                         w->again = true;
@@ -304,9 +304,10 @@ static void on_turn(void *arg, const struct bus_event *e)
         json_decref(payload);
 }
 
-void waiters_add(struct waiters *all, int64_t event, bool now, int64_t ms, waiter_fn *fn, void *arg)
+void reply_waiters_add(struct reply_waiters *all, int64_t event, bool now, int64_t ms,
+                       reply_waiter_fn *fn, void *arg)
 {
-        struct waiter *w = mem_zalloc(sizeof(*w));
+        struct reply_waiter *w = mem_zalloc(sizeof(*w));
 
         w->fn = fn;
         w->arg = arg;
@@ -324,9 +325,9 @@ void waiters_add(struct waiters *all, int64_t event, bool now, int64_t ms, waite
                 pause_or_end(w);
 }
 
-struct waiters *waiters_new(struct api *a)
+struct reply_waiters *reply_waiters_new(struct api *a)
 {
-        struct waiters *all = mem_zalloc(sizeof(*all));
+        struct reply_waiters *all = mem_zalloc(sizeof(*all));
 
         all->api = a;
         map_init(&all->by_event);
@@ -335,7 +336,7 @@ struct waiters *waiters_new(struct api *a)
         return all;
 }
 
-void waiters_free(struct waiters *all)
+void reply_waiters_free(struct reply_waiters *all)
 {
         struct look_up *u;
         void *first;
@@ -346,7 +347,7 @@ void waiters_free(struct waiters *all)
         LIST_FOREACH(u, &all->looks, next)
                 u->all = NULL;
         for (size_t i = 0; map_each(&all->by_event, &i, NULL, &first);) {
-                struct waiter *w, *next;
+                struct reply_waiter *w, *next;
 
                 for (w = first; w; w = next) {
                         next = w->same;

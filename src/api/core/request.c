@@ -6,7 +6,7 @@
 
 #include "api/core/api_private.h"
 
-static const struct api_route *route_of(const struct http_exchange *x)
+static const struct route *route_of(const struct http_exchange *x)
 {
         return http_route_of(x)->more;
 }
@@ -21,7 +21,7 @@ static void on_parameter(void *arg, const char *name, const char *value)
 {
         struct query_reading *q = arg;
 
-        query_add(q->body, q->fields, q->out, name, value);
+        body_query_add(q->body, q->fields, q->out, name, value);
 }
 
 static int answer_mistakes(struct http_exchange *x, struct body *b)
@@ -37,7 +37,7 @@ int request_query(struct http_exchange *x, struct body *b, void *out)
 
         body_init(b);
         http_query_each(x, on_parameter, &q);
-        return query_done(b, q.fields) < 0 ? answer_mistakes(x, b) : 0;
+        return body_query_done(b, q.fields) < 0 ? answer_mistakes(x, b) : 0;
 }
 
 bool request_reaches(struct http_exchange *x, const char *adapter)
@@ -78,7 +78,7 @@ static int read_body(struct http_exchange *x, struct body *b, void *out)
 
 int request_body(struct http_exchange *x, struct body *b, void *out)
 {
-        const struct api_route *route = route_of(x);
+        const struct route *route = route_of(x);
 
         body_init(b);
         if (read_body(x, b, out) < 0)
@@ -111,7 +111,7 @@ int request_key(struct http_exchange *x, const char **key)
         return -1;
 }
 
-bool path_stays_inside(const char *path)
+bool request_path_is_inside(const char *path)
 {
         for (const char *p = path; *p; p += strcspn(p, "/"), p += strspn(p, "/"))
                 if (strncmp(p, "..", 2) == 0 && (p[2] == '/' || p[2] == '\0'))

@@ -133,13 +133,13 @@ static void write_json(struct buf *b, const char *title, const char *json)
         json_decref(value);
 }
 
-static void write_route(struct buf *b, const struct api_route *r)
+static void write_route(struct buf *b, const struct route *r)
 {
         buf_addf(b, "\n### `%s %s`\n\n%s\n\n", r->method, r->path, r->summary);
         if (r->scope == SCOPE_NONE)
                 buf_addstr(b, "Needs no key.");
         else
-                buf_addf(b, "Scope: %s%s; %s.", scope_name(r->scope),
+                buf_addf(b, "Scope: %s%s; %s.", route_scope_name(r->scope),
                          r->scope == SCOPE_LOCAL ? ", or no key while only this machine can connect"
                                                  : "",
                          reaches[r->reach]);
@@ -152,9 +152,9 @@ static void write_route(struct buf *b, const struct api_route *r)
         write_json(b, "Its answer", r->example_answer);
 }
 
-static bool same_space(const struct api_route *a, const struct api_route *b)
+static bool same_space(const struct route *a, const struct route *b)
 {
-        struct slice x = route_space(a), y = route_space(b);
+        struct slice x = route_resource(a), y = route_resource(b);
 
         return x.n == y.n && memcmp(x.p, y.p, x.n) == 0;
 }
@@ -171,7 +171,7 @@ void rest_doc_write(struct buf *b)
 {
         buf_addstr(b, introduction);
         for (size_t i = 0; i < api_route_count; i++) {
-                struct slice space = route_space(&api_routes[i]);
+                struct slice space = route_resource(&api_routes[i]);
 
                 if (space_was_before(i))
                         continue;

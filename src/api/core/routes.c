@@ -15,7 +15,7 @@
 #define PAGE "A page: {\"items\": [...], \"meta\": {\"hasMore\", \"cursor\"}}"
 
 /* clang-format off */
-const struct api_route api_routes[] = {
+const struct route api_routes[] = {
         { "GET", "/healthz", SCOPE_NONE, health_alive, REACH_SHARED,
           .summary = "Is the process alive?", .status = 200, .answer = "It is.",
           .example_answer = "{\"data\":{\"status\":\"ok\"}}" },
@@ -95,30 +95,30 @@ const struct api_route api_routes[] = {
           .summary = "The journal as server-sent events: what came after Last-Event-ID, then live, without gap or repetition. "
                      "Streamed text and progress (turn.delta, turn.progress) have no id. A reader far behind gets a part and comes back.",
           .query = stream_query, .status = 200, .answer = "An event stream.", .content_type = "text/event-stream" },
-        { "GET", "/api/v2/events/:id", SCOPE_READ, events_show, REACH_ROW, event_owner,
+        { "GET", "/api/v2/events/:id", SCOPE_READ, events_show, REACH_ROW, row_scope_event,
           .summary = "One event.", .status = 200, .answer = "{\"data\": event}" },
 
         { "GET", "/api/v2/deliveries", SCOPE_READ, deliveries_list, REACH_LIST,
           .summary = "What was sent and what is on its way, newest first.", .query = deliveries_query, .status = 200,
           .answer = PAGE " of deliveries." },
-        { "GET", "/api/v2/deliveries/:id", SCOPE_READ, deliveries_show, REACH_ROW, delivery_owner,
+        { "GET", "/api/v2/deliveries/:id", SCOPE_READ, deliveries_show, REACH_ROW, row_scope_delivery,
           .summary = "One delivery with its attempts.", .status = 200, .answer = "{\"data\": delivery}" },
-        { "POST", "/api/v2/deliveries/:id/retry", SCOPE_WRITE, deliveries_retry, REACH_ROW, delivery_owner,
+        { "POST", "/api/v2/deliveries/:id/retry", SCOPE_WRITE, deliveries_retry, REACH_ROW, row_scope_delivery,
           .summary = "Put a failed delivery back.", .body = retry_fields, .status = 202,
           .answer = "{\"data\": {\"id\", \"status\": \"queued\"}}", .example = "{\"force\":false}" },
         { "GET", "/api/v2/dead-letters", SCOPE_READ, dead_letters_list, REACH_LIST,
           .summary = "Deliveries that failed or whose fate is unknown, then turns that failed; newest first.",
           .query = dead_letters_query, .status = 200, .answer = PAGE " of {\"id\", \"kind\", \"delivery\" or \"turn\"}." },
-        { "POST", "/api/v2/dead-letters/:id/retry", SCOPE_WRITE, dead_letters_retry, REACH_ROW, dead_letter_owner,
+        { "POST", "/api/v2/dead-letters/:id/retry", SCOPE_WRITE, dead_letters_retry, REACH_ROW, row_scope_dead_letter,
           .summary = "Put a dead delivery (dlv-N) or turn (trn-N) back.", .body = retry_fields, .status = 202,
           .answer = "{\"data\": {\"id\", \"status\": \"queued\"}}", .example = "{\"force\":true}" },
 
         { "GET", "/api/v2/turns", SCOPE_READ, turns_list, REACH_LIST,
           .summary = "What agents did and do, newest first.", .query = turns_query, .status = 200,
           .answer = PAGE " of turns." },
-        { "GET", "/api/v2/turns/:id", SCOPE_READ, turns_show, REACH_ROW, turn_owner,
+        { "GET", "/api/v2/turns/:id", SCOPE_READ, turns_show, REACH_ROW, row_scope_turn,
           .summary = "One turn.", .status = 200, .answer = "{\"data\": turn}" },
-        { "POST", "/api/v2/turns/:id/cancel", SCOPE_WRITE, turns_cancel, REACH_ROW, turn_owner,
+        { "POST", "/api/v2/turns/:id/cancel", SCOPE_WRITE, turns_cancel, REACH_ROW, row_scope_turn,
           .summary = "Stop a waiting or running turn.", .body = cancel_fields, .status = 202,
           .answer = "{\"data\": {\"id\", \"status\": \"cancelled\"}}", .example = "{\"reason\":\"asked by mistake\"}" },
         { "POST", "/api/v2/turns/:id/reply", SCOPE_NONE, turns_reply, REACH_SHARED, .admits = turns_reply_admit,
@@ -260,7 +260,7 @@ const struct api_route api_routes[] = {
           .body = agent_test_fields, .status = 200,
           .answer = "{\"data\": {\"name\", \"ok\", \"status\", \"text\", \"turnId\", \"traceId\", \"durationMs\", \"tokensIn\", \"tokensOut\"}}",
           .example = "{\"text\":\"Are you there?\"}" },
-        { "GET", "/api/v2/why/:id", SCOPE_READ, why_show, REACH_ROW, story_owner,
+        { "GET", "/api/v2/why/:id", SCOPE_READ, why_show, REACH_ROW, row_scope_trace,
           .summary = "The story of a message: event, decision, turn, deliveries, and one sentence. The id is an event, turn, delivery, "
                      "trace, or the platform's own key.",
           .status = 200, .answer = "{\"data\": {\"summary\", \"event\", \"decision\", \"turn\", \"deliveries\"}}" },

@@ -41,15 +41,16 @@ struct store_tx;
  * 1; 0 when there is no such row; -1. Several adapters are parted by commas, and the key must reach
  * each.
  */
-typedef int owner_fn(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err);
+typedef int row_scope_fn(struct store_tx *tx, const char *id, struct buf *adapter,
+                         struct error *err);
 
-struct api_route {
+struct route {
         const char *method;
         const char *path;
         enum scope scope;
         void (*run)(struct http_exchange *x);
         enum reach reach;
-        owner_fn *owner; /* with REACH_ROW */
+        row_scope_fn *owner; /* with REACH_ROW */
         /* Before the body is read: answers and returns false to refuse. NULL: the key is enough. */
         bool (*admits)(struct http_exchange *x);
         const char *summary;        /* one sentence */
@@ -64,7 +65,7 @@ struct api_route {
         const char *example_answer; /* may be NULL */
 };
 
-extern const struct api_route api_routes[];
+extern const struct route api_routes[];
 extern const size_t api_route_count;
 
 /* The tables of requests, beside the handlers that read them. */

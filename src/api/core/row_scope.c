@@ -12,8 +12,8 @@
 #include "road/report/trace_report.h"
 
 struct ownership {
-        struct job job;
-        owner_fn *owner;
+        struct api_job job;
+        row_scope_fn *owner;
         char *id;
         struct buf adapters; /* what the store found */
         int found;
@@ -50,7 +50,7 @@ static bool reaches_each(const struct key *k, const char *names)
 static void on_looked(void *arg, const struct error *err)
 {
         struct ownership *o = arg;
-        struct http_exchange *x = job_end(&o->job);
+        struct http_exchange *x = api_job_end(&o->job);
 
         if (x && err && err->kind != ERR_MISSING)
                 reply_failed(x, err);
@@ -63,9 +63,9 @@ static void on_looked(void *arg, const struct error *err)
         free(o);
 }
 
-void run_owned(struct http_exchange *x)
+void row_scope_run(struct http_exchange *x)
 {
-        const struct api_route *route = http_route_of(x)->more;
+        const struct route *route = http_route_of(x)->more;
         const char *id = http_param(x, "id");
         struct ownership *o;
 
@@ -77,7 +77,7 @@ void run_owned(struct http_exchange *x)
         o->owner = route->owner;
         o->id = mem_strdup(id ? id : "");
         buf_init(&o->adapters, 0);
-        job_begin(&o->job, x);
+        api_job_begin(&o->job, x);
         store_read(api_of(x)->env.store, on_reader, on_looked, o);
 }
 
@@ -105,7 +105,7 @@ static int by_number(struct store_tx *tx, const char *sql, const char *prefix, c
         return rc;
 }
 
-int turn_owner(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err)
+int row_scope_turn(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err)
 {
         return by_number(
                 tx,
@@ -113,22 +113,23 @@ int turn_owner(struct store_tx *tx, const char *id, struct buf *adapter, struct 
                 "trn-", id, adapter, err);
 }
 
-int delivery_owner(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err)
+int row_scope_delivery(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err)
 {
         return by_number(tx, "SELECT adapter FROM deliveries WHERE id = ?1", "dlv-", id, adapter,
                          err);
 }
 
-int event_owner(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err)
+int row_scope_event(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err)
 {
         return by_number(tx, "SELECT adapter FROM journal WHERE seq = ?1", "evt-", id, adapter,
                          err);
 }
 
-int dead_letter_owner(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err)
+int row_scope_dead_letter(struct store_tx *tx, const char *id, struct buf *adapter,
+                          struct error *err)
 {
-        return strncmp(id, "trn-", 4) == 0 ? turn_owner(tx, id, adapter, err)
-                                           : delivery_owner(tx, id, adapter, err);
+        return strncmp(id, "trn-", 4) == 0 ? row_scope_turn(tx, id, adapter, err)
+                                           : row_scope_delivery(tx, id, adapter, err);
 }
 
 static void add_instance(const json_t *part, struct buf *adapter)
@@ -140,7 +141,7 @@ static void add_instance(const json_t *part, struct buf *adapter)
 }
 
 /* Everybody the story is about: it is told only to those who reach them all. */
-int story_owner(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err)
+int row_scope_trace(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err)
 {
         static const char *const parts[] = { "event", "decision", "turn" };
         struct buf text;

@@ -4,25 +4,25 @@
 #include "api/core/api_private.h"
 #include "base/mem.h"
 
-void amend_init(struct amend *c, struct http_exchange *x, int status)
+void write_job_init(struct write_job *c, struct http_exchange *x, int status)
 {
-        job_begin(&c->job, x);
+        api_job_begin(&c->job, x);
         c->status = status;
         buf_init(&c->data, 0);
 }
 
-struct amend *amend_begin(struct http_exchange *x, int status)
+struct write_job *write_job_new(struct http_exchange *x, int status)
 {
-        struct amend *c = mem_zalloc(sizeof(*c));
+        struct write_job *c = mem_zalloc(sizeof(*c));
 
-        amend_init(c, x, status);
+        write_job_init(c, x, status);
         return c;
 }
 
-void amend_done(void *amend, const struct error *err)
+void write_job_done(void *amend, const struct error *err)
 {
-        struct amend *c = amend;
-        struct http_exchange *x = job_end(&c->job);
+        struct write_job *c = amend;
+        struct http_exchange *x = api_job_end(&c->job);
 
         if (x && err)
                 reply_failed(x, err);

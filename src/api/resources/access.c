@@ -117,7 +117,7 @@ void access_show(struct http_exchange *x)
 /* ---- changing ---- */
 
 struct putting {
-        struct amend amend; /* first: amend_done frees it */
+        struct write_job job; /* first: write_job_done frees it */
         struct access_rules *rules;
 };
 
@@ -127,8 +127,8 @@ static void on_put(void *arg, int64_t id, const struct error *err)
         const struct access_rule *r = err ? NULL : access_rules_find(p->rules, id);
 
         if (r)
-                show_rule(&p->amend.data, NULL, r);
-        amend_done(p, err);
+                show_rule(&p->job.data, NULL, r);
+        write_job_done(p, err);
 }
 
 /* "" takes a text away. */
@@ -163,7 +163,7 @@ static void put(struct http_exchange *x, struct body *b, int64_t id, const struc
                 return;
         }
         p = mem_zalloc(sizeof(*p));
-        amend_init(&p->amend, x, id > 0 ? 200 : 201);
+        write_job_init(&p->job, x, id > 0 ? 200 : 201);
         p->rules = rules_of(x);
         access_rules_put(p->rules, &r, on_put, p);
 }
@@ -204,13 +204,13 @@ void access_change(struct http_exchange *x)
 
 static void on_deleted(void *arg, int64_t id, const struct error *err)
 {
-        struct amend *c = arg;
+        struct write_job *c = arg;
 
         jsonw_open(&c->data, '{');
         show_id(&c->data, "id", "acr-", id);
         jsonw_str(&c->data, "status", "deleted");
         jsonw_close(&c->data, '}');
-        amend_done(c, err);
+        write_job_done(c, err);
 }
 
 void access_delete(struct http_exchange *x)
@@ -218,7 +218,7 @@ void access_delete(struct http_exchange *x)
         int64_t id = request_id(x, "acr-", "access rule");
 
         if (id >= 0)
-                access_rules_delete(rules_of(x), id, on_deleted, amend_begin(x, 200));
+                access_rules_delete(rules_of(x), id, on_deleted, write_job_new(x, 200));
 }
 
 /* ---- trying ---- */

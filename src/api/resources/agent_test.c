@@ -29,7 +29,7 @@ const struct field agent_test_fields[] = {
 /* clang-format on */
 
 struct test {
-        struct job job;
+        struct api_job job;
         char *name;
         char trace[ID_TRACE_SIZE];
         int64_t began_ms;
@@ -41,7 +41,7 @@ static void test_free(struct test *t)
         free(t);
 }
 
-static void write_result(struct buf *b, const struct test *t, const struct outcome *o)
+static void write_result(struct buf *b, const struct test *t, const struct awaited_reply *o)
 {
         jsonw_open(b, '{');
         jsonw_str(b, "name", t->name);
@@ -60,10 +60,10 @@ static void write_result(struct buf *b, const struct test *t, const struct outco
         jsonw_close(b, '}');
 }
 
-static void on_outcome(void *arg, const struct outcome *o)
+static void on_outcome(void *arg, const struct awaited_reply *o)
 {
         struct test *t = arg;
-        struct http_exchange *x = job_end(&t->job);
+        struct http_exchange *x = api_job_end(&t->job);
         struct buf data;
 
         if (x) {
@@ -81,10 +81,11 @@ static void on_receipt(void *arg, const struct inbox_receipt *r)
 
         if (t->job.api && r->outcome != INBOX_FAILED) {
                 snprintf(t->trace, sizeof(t->trace), "%s", r->trace);
-                waiters_add(t->job.api->waiters, r->event, false, TEST_WAIT_MS, on_outcome, t);
+                reply_waiters_add(t->job.api->waiters, r->event, false, TEST_WAIT_MS, on_outcome,
+                                  t);
                 return;
         }
-        x = job_end(&t->job);
+        x = api_job_end(&t->job);
         if (x)
                 reply_failed(x, &r->error);
         test_free(t);
@@ -93,18 +94,18 @@ static void on_receipt(void *arg, const struct inbox_receipt *r)
 static void begin(struct http_exchange *x, struct adapter *adapter, const char *agent,
                   const char *text)
 {
-        struct converse_line line = { CONVERSE_USER, NULL, text };
-        struct converse_ask ask = { .protocol = "test",
-                                    .agent = agent,
-                                    .sender = caller_of(x)->name,
-                                    .lines = &line,
-                                    .line_count = 1 };
+        struct chat_bridge_line line = { CHAT_BRIDGE_USER, NULL, text };
+        struct chat_bridge_ask ask = { .protocol = "test",
+                                       .agent = agent,
+                                       .sender = caller_of(x)->name,
+                                       .lines = &line,
+                                       .line_count = 1 };
         struct test *t = mem_zalloc(sizeof(*t));
 
         t->name = mem_strdup(agent);
         t->began_ms = clock_mono_ms();
-        job_begin(&t->job, x);
-        converse_hand_over(api_of(x), adapter, &ask, on_receipt, t);
+        api_job_begin(&t->job, x);
+        chat_bridge_submit(api_of(x), adapter, &ask, on_receipt, t);
 }
 
 void agent_test(struct http_exchange *x)
@@ -114,11 +115,11 @@ void agent_test(struct http_exchange *x)
         struct adapter *adapter;
         struct body b;
 
-        if (!waiters_room(x) || request_body(x, &b, &ask) < 0)
+        if (!reply_waiters_check(x) || request_body(x, &b, &ask) < 0)
                 return;
-        if (!converse_agent(x, &agent) || !agent)
+        if (!chat_bridge_agent(x, &agent) || !agent)
                 reply_missing(x, "agent", name);
-        else if ((adapter = converse_quiet(x)))
+        else if ((adapter = chat_bridge_choose_journaled(x)))
                 begin(x, adapter, agent, ask.text);
         body_release(&b);
 }

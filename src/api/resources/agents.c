@@ -84,14 +84,14 @@ void agents_list(struct http_exchange *x)
 }
 
 struct check {
-        struct job job;
+        struct api_job job;
         char *name;
 };
 
 static void on_checked(void *arg, const struct agent_health *h)
 {
         struct check *c = arg;
-        struct http_exchange *x = job_end(&c->job);
+        struct http_exchange *x = api_job_end(&c->job);
         struct buf data;
 
         if (x) {
@@ -120,10 +120,10 @@ void agents_health(struct http_exchange *x)
         }
         c = mem_zalloc(sizeof(*c));
         c->name = mem_strdup(name);
-        job_begin(&c->job, x);
+        api_job_begin(&c->job, x);
         if (agents_check(all, name, on_checked, c, &err) == 0)
                 return;
-        reply_failed(job_end(&c->job), &err);
+        reply_failed(api_job_end(&c->job), &err);
         free(c->name);
         free(c);
 }

@@ -26,7 +26,7 @@ const struct field backup_fields[] = {
 /* clang-format on */
 
 struct backup {
-        struct job job;
+        struct api_job job;
         char *path;
         int64_t began_ms;
 };
@@ -40,7 +40,7 @@ static void backup_free(struct backup *b)
 static void on_backed_up(void *arg, const struct error *err)
 {
         struct backup *b = arg;
-        struct http_exchange *x = job_end(&b->job);
+        struct http_exchange *x = api_job_end(&b->job);
         struct stat st;
         struct buf data;
 
@@ -106,7 +106,7 @@ static char *choose_path(const char *dir, const char *asked, struct error *err)
         }
         if (asked[0] == '/')
                 return mem_strdup(asked);
-        if (!path_stays_inside(asked)) {
+        if (!request_path_is_inside(asked)) {
                 error_set(
                         err, ERR_INVALID,
                         "path '%.200s' leaves the data directory; give an absolute path if that is meant",
@@ -136,6 +136,6 @@ void backup_make(struct http_exchange *x)
         b = mem_zalloc(sizeof(*b));
         b->path = path;
         b->began_ms = clock_mono_ms();
-        job_begin(&b->job, x);
+        api_job_begin(&b->job, x);
         store_backup(a->env.store, path, NULL, on_backed_up, b);
 }

@@ -114,7 +114,7 @@ static int64_t last_of(struct store_tx *tx, const char *adapter, const char *cha
 
 /* ---- by activity ---- */
 
-static bool is_wanted(const struct look *l, const char *adapter, const char *channel)
+static bool is_wanted(const struct read_job *l, const char *adapter, const char *channel)
 {
         const struct chats_ask *ask = l->query;
 
@@ -123,7 +123,7 @@ static bool is_wanted(const struct look *l, const char *adapter, const char *cha
                key_reaches(l->caller, adapter);
 }
 
-static int by_activity(struct store_tx *tx, struct look *l, struct error *err)
+static int by_activity(struct store_tx *tx, struct read_job *l, struct error *err)
 {
         const struct chats_ask *ask = l->query;
         int64_t at = ask->cursor ? field_id("evt-", ask->cursor) : INT64_MAX, shown = 0, rows = 0;
@@ -197,7 +197,8 @@ static int next_chat(struct store_tx *tx, struct place *p, struct error *err)
         return rc;
 }
 
-static int show_named(struct store_tx *tx, struct look *l, const struct place *p, struct error *err)
+static int show_named(struct store_tx *tx, struct read_job *l, const struct place *p,
+                      struct error *err)
 {
         int64_t last = last_of(tx, p->adapter, p->channel, err);
 
@@ -220,7 +221,7 @@ static int first_place(const struct chats_ask *ask, struct place *p, struct erro
         return 0;
 }
 
-static int by_name(struct store_tx *tx, struct look *l, struct error *err)
+static int by_name(struct store_tx *tx, struct read_job *l, struct error *err)
 {
         const struct chats_ask *ask = l->query;
         struct place p = { 0 };
@@ -255,7 +256,7 @@ static int by_name(struct store_tx *tx, struct look *l, struct error *err)
         return rc < 0 ? -1 : 0;
 }
 
-static int list(struct store_tx *tx, struct look *l, struct error *err)
+static int list(struct store_tx *tx, struct read_job *l, struct error *err)
 {
         const struct chats_ask *ask = l->query;
 
@@ -265,10 +266,10 @@ static int list(struct store_tx *tx, struct look *l, struct error *err)
 void chats_list(struct http_exchange *x)
 {
         struct chats_ask ask = { .limit = 50, .sort = sorts[0] };
-        struct look *l = look_new(x, &ask, sizeof(ask));
+        struct read_job *l = read_job_new(x, &ask, sizeof(ask));
 
         if (l)
-                look_run(l, list);
+                read_job_run(l, list);
 }
 
 /* ---- what was said ---- */
@@ -313,7 +314,7 @@ static void on_message(void *arg, const struct bus_event *e)
         jsonw_close(m->json, '}');
 }
 
-static int read_messages(struct store_tx *tx, struct look *l, struct error *err)
+static int read_messages(struct store_tx *tx, struct read_job *l, struct error *err)
 {
         const struct messages_ask *ask = l->query;
         struct messages m = { .json = &l->json, .limit = ask->limit };
@@ -336,7 +337,7 @@ static int read_messages(struct store_tx *tx, struct look *l, struct error *err)
 void chats_messages(struct http_exchange *x)
 {
         struct messages_ask ask = { .limit = 50, .after = -1, .before = -1 };
-        struct look *l = look_new(x, &ask, sizeof(ask));
+        struct read_job *l = read_job_new(x, &ask, sizeof(ask));
         struct messages_ask *kept;
 
         if (!l)
@@ -344,5 +345,5 @@ void chats_messages(struct http_exchange *x)
         kept = l->query;
         kept->adapter = arena_strdup(&l->body.arena, http_param(x, "adapter"));
         kept->channel = arena_strdup(&l->body.arena, http_param(x, "channel"));
-        look_run(l, read_messages);
+        read_job_run(l, read_messages);
 }

@@ -74,8 +74,8 @@ static int add_rows(struct store_stmt *s, const char *kind, const char *prefix, 
 /* clang-format on */
 
 /* The letters of one kind before this number. */
-static int add_letters(struct store_stmt *s, const struct look *l, int64_t before, const char *kind,
-                       const char *prefix, struct dead_page *p, struct error *err)
+static int add_letters(struct store_stmt *s, const struct read_job *l, int64_t before,
+                       const char *kind, const char *prefix, struct dead_page *p, struct error *err)
 {
         store_bind_int(s, 1, before);
         store_bind_int(s, 2, p->left + 1);
@@ -83,7 +83,7 @@ static int add_letters(struct store_stmt *s, const struct look *l, int64_t befor
         return add_rows(s, kind, prefix, p, err);
 }
 
-static int list(struct store_tx *tx, struct look *l, struct error *err)
+static int list(struct store_tx *tx, struct read_job *l, struct error *err)
 {
         const struct dead_ask *ask = l->query;
         struct dead_page p = { .json = &l->json, .left = ask->limit };
@@ -110,10 +110,10 @@ static int list(struct store_tx *tx, struct look *l, struct error *err)
 void dead_letters_list(struct http_exchange *x)
 {
         struct dead_ask ask = { .limit = 50 };
-        struct look *l = look_new(x, &ask, sizeof(ask));
+        struct read_job *l = read_job_new(x, &ask, sizeof(ask));
 
         if (l)
-                look_run(l, list);
+                read_job_run(l, list);
 }
 
 void dead_letters_retry(struct http_exchange *x)

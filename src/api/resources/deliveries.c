@@ -66,7 +66,7 @@ static void show_delivery(struct buf *b, const char *key, struct store_stmt *s)
         show_delivery_end(b);
 }
 
-static int list(struct store_tx *tx, struct look *l, struct error *err)
+static int list(struct store_tx *tx, struct read_job *l, struct error *err)
 {
         const struct deliveries_ask *ask = l->query;
         struct store_stmt *s = choose(tx, ask);
@@ -83,13 +83,13 @@ static int list(struct store_tx *tx, struct look *l, struct error *err)
 void deliveries_list(struct http_exchange *x)
 {
         struct deliveries_ask ask = { .limit = 50 };
-        struct look *l = look_new(x, &ask, sizeof(ask));
+        struct read_job *l = read_job_new(x, &ask, sizeof(ask));
 
         if (l)
-                look_run(l, list);
+                read_job_run(l, list);
 }
 
-static int show(struct store_tx *tx, struct look *l, struct error *err)
+static int show(struct store_tx *tx, struct read_job *l, struct error *err)
 {
         struct store_stmt *s = store_prepare(tx, SHOW_DELIVERY "WHERE d.id = ?1");
         int rc;
@@ -114,12 +114,12 @@ static int show(struct store_tx *tx, struct look *l, struct error *err)
 void deliveries_show(struct http_exchange *x)
 {
         int64_t id = request_id(x, "dlv-", "delivery");
-        struct look *l = id < 0 ? NULL : look_new(x, NULL, 0);
+        struct read_job *l = id < 0 ? NULL : read_job_new(x, NULL, 0);
 
         if (!l)
                 return;
         l->id = id;
-        look_run(l, show);
+        read_job_run(l, show);
 }
 
 void deliveries_retry(struct http_exchange *x)

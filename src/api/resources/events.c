@@ -84,7 +84,7 @@ static int journal_end(struct store_tx *tx, bool newest, int64_t *seq, struct er
         return rc < 0 ? -1 : 0;
 }
 
-static int list(struct store_tx *tx, struct look *l, struct error *err)
+static int list(struct store_tx *tx, struct read_job *l, struct error *err)
 {
         const struct events_ask *ask = l->query;
         struct listing page = { .json = &l->json, .limit = ask->limit };
@@ -125,15 +125,15 @@ static int list(struct store_tx *tx, struct look *l, struct error *err)
 void events_list(struct http_exchange *x)
 {
         struct events_ask ask = { .limit = 50, .after = -1, .before = -1 };
-        struct look *l = look_new(x, &ask, sizeof(ask));
+        struct read_job *l = read_job_new(x, &ask, sizeof(ask));
 
         if (l)
-                look_run(l, list);
+                read_job_run(l, list);
 }
 
 static void show_row(void *arg, const struct bus_event *e)
 {
-        struct look *l = arg;
+        struct read_job *l = arg;
 
         if (e->seq != l->id)
                 return;
@@ -142,7 +142,7 @@ static void show_row(void *arg, const struct bus_event *e)
         buf_addch(&l->json, '}');
 }
 
-static int show(struct store_tx *tx, struct look *l, struct error *err)
+static int show(struct store_tx *tx, struct read_job *l, struct error *err)
 {
         struct bus_filter f = { .after = l->id - 1 };
 
@@ -158,10 +158,10 @@ static int show(struct store_tx *tx, struct look *l, struct error *err)
 void events_show(struct http_exchange *x)
 {
         int64_t id = request_id(x, "evt-", "event");
-        struct look *l = id < 0 ? NULL : look_new(x, NULL, 0);
+        struct read_job *l = id < 0 ? NULL : read_job_new(x, NULL, 0);
 
         if (!l)
                 return;
         l->id = id;
-        look_run(l, show);
+        read_job_run(l, show);
 }

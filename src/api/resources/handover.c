@@ -68,7 +68,7 @@ void chats_pause(struct http_exchange *x)
 {
         struct pause_ask ask = { .by = caller_name(x) };
         struct handover p = { 0 };
-        struct amend *c;
+        struct write_job *c;
         struct body b;
 
         if (request_body(x, &b, &ask) < 0)
@@ -85,9 +85,9 @@ void chats_pause(struct http_exchange *x)
                 body_mistake(&b, "until", "is not in the future");
                 reply_mistakes(x, &b);
         } else {
-                c = amend_begin(x, 200);
+                c = write_job_new(x, 200);
                 show_pause(&c->data, &p);
-                handover_pause(handover_of(x), &p, amend_done, c);
+                handover_pause(handover_of(x), &p, write_job_done, c);
         }
         body_release(&b);
 }
@@ -96,19 +96,19 @@ void chats_resume(struct http_exchange *x)
 {
         struct pause_ask ask = { 0 };
         struct chat_key chat;
-        struct amend *c;
+        struct write_job *c;
         struct body b;
 
         if (request_body(x, &b, &ask) < 0)
                 return;
         chat = (struct chat_key){ http_param(x, "adapter"), http_param(x, "channel"), ask.thread };
-        c = amend_begin(x, 200);
+        c = write_job_new(x, 200);
         jsonw_open(&c->data, '{');
         jsonw_str(&c->data, "instanceId", chat.adapter);
         jsonw_str(&c->data, "channel", chat.channel);
         jsonw_str(&c->data, "threadId", chat.thread);
         jsonw_str(&c->data, "status", "resumed");
         jsonw_close(&c->data, '}');
-        handover_resume(handover_of(x), &chat, amend_done, c);
+        handover_resume(handover_of(x), &chat, write_job_done, c);
         body_release(&b);
 }

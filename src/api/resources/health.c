@@ -55,13 +55,13 @@ static void write_store(struct buf *b, const struct store_health *h)
 /* Reasons may name platforms and hosts: they are for this machine and for whoever has the key. */
 static bool may_see_reasons(struct http_exchange *x)
 {
-        const struct door *a = &api_of(x)->door;
+        const struct auth *a = &api_of(x)->auth;
         struct key *k = NULL;
 
-        if (door_is_local(a))
+        if (auth_is_local(a))
                 return true;
-        return door_check(a, http_header(x, "Authorization"), http_header(x, "x-api-key"), &k) ==
-                       DOOR_OPEN &&
+        return auth_check(a, http_header(x, "Authorization"), http_header(x, "x-api-key"), &k) ==
+                       AUTH_OK &&
                !k->adapters;
 }
 
@@ -177,7 +177,7 @@ void health_status(struct http_exchange *x)
         write_store(&data, &store);
         write_journal(&data, a->env.bus);
         write_road(&data, &road);
-        jsonw_int(&data, "streamClients", stream_clients(a->stream));
+        jsonw_int(&data, "streamClients", event_stream_clients(a->stream));
         jsonw_close(&data, '}');
         reply_data(x, 200, &data);
 }

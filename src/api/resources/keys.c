@@ -57,7 +57,7 @@ static void write_scopes(struct buf *b, const struct key *k)
         for (size_t i = 0; i < k->scope_count; i++) {
                 const struct key_scope *s = &k->scopes[i];
                 char *word = mem_printf("%s%s%s", s->space ? s->space : "", s->space ? ":" : "",
-                                        scope_name(s->level));
+                                        route_scope_name(s->level));
 
                 jsonw_str(b, NULL, word);
                 free(word);
@@ -102,14 +102,14 @@ void keys_list(struct http_exchange *x)
 /* ---- making ---- */
 
 struct making {
-        struct job job;
+        struct api_job job;
         char text[KEYRING_TEXT_SIZE];
 };
 
 static void on_made(void *arg, const struct key *k, const struct error *err)
 {
         struct making *m = arg;
-        struct http_exchange *x = job_end(&m->job);
+        struct http_exchange *x = api_job_end(&m->job);
         struct buf data;
 
         if (x && err) {
@@ -199,10 +199,10 @@ static void make(struct http_exchange *x, const struct key_ask *ask)
                 return;
         }
         m = mem_zalloc(sizeof(*m));
-        job_begin(&m->job, x);
+        api_job_begin(&m->job, x);
         if (keyring_add(a->keys, k, m->text, on_made, m, &err) == 0)
                 return;
-        reply_failed(job_end(&m->job), &err);
+        reply_failed(api_job_end(&m->job), &err);
         free(m);
 }
 
@@ -229,8 +229,8 @@ void keys_create(struct http_exchange *x)
 
 static void on_revoked(void *arg, const struct key *k, const struct error *err)
 {
-        struct job *j = arg;
-        struct http_exchange *x = job_end(j);
+        struct api_job *j = arg;
+        struct http_exchange *x = api_job_end(j);
         struct buf data;
 
         free(j);
@@ -248,7 +248,7 @@ void keys_revoke(struct http_exchange *x)
 {
         int64_t id = request_id(x, "key-", "key");
         struct key *k = id > 0 ? keyring_by_id(api_of(x)->keys, id) : NULL;
-        struct job *j;
+        struct api_job *j;
 
         if (id < 0)
                 return;
@@ -257,6 +257,6 @@ void keys_revoke(struct http_exchange *x)
                 return;
         }
         j = mem_alloc(sizeof(*j));
-        job_begin(j, x);
+        api_job_begin(j, x);
         keyring_revoke(api_of(x)->keys, k, on_revoked, j);
 }

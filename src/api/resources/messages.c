@@ -105,7 +105,7 @@ const struct field inbound_query[] = {
 /* clang-format on */
 
 struct arrival {
-        struct job job;
+        struct api_job job;
         int64_t wait_ms;
         int64_t event;
         char trace[ID_TRACE_SIZE];
@@ -122,7 +122,7 @@ static void write_receipt(struct buf *json, int64_t event, const char *trace, bo
         buf_addstr(json, duplicate ? "\",\"status\":\"duplicate\"" : "\",\"status\":\"stored\"");
 }
 
-static void write_reply(struct buf *json, const struct outcome *o)
+static void write_reply(struct buf *json, const struct awaited_reply *o)
 {
         if (!o) {
                 jsonw_null(json, "reply");
@@ -139,10 +139,10 @@ static void write_reply(struct buf *json, const struct outcome *o)
         jsonw_close(json, '}');
 }
 
-static void on_outcome(void *arg, const struct outcome *o)
+static void on_outcome(void *arg, const struct awaited_reply *o)
 {
         struct arrival *a = arg;
-        struct http_exchange *x = job_end(&a->job);
+        struct http_exchange *x = api_job_end(&a->job);
         struct buf json;
 
         if (x) {
@@ -175,10 +175,11 @@ static void on_receipt(void *arg, const struct inbox_receipt *r)
                 a->event = r->event;
                 a->duplicate = r->outcome == INBOX_DUPLICATE;
                 snprintf(a->trace, sizeof(a->trace), "%s", r->trace);
-                waiters_add(a->job.api->waiters, r->event, a->duplicate, a->wait_ms, on_outcome, a);
+                reply_waiters_add(a->job.api->waiters, r->event, a->duplicate, a->wait_ms,
+                                  on_outcome, a);
                 return;
         }
-        x = job_end(&a->job);
+        x = api_job_end(&a->job);
         free(a);
         if (!x)
                 return;
@@ -233,7 +234,7 @@ static int check_inbound(struct body *b, const struct inbound *in)
                 return body_mistake(b, "text", "is required");
         if (in->trace && strspn(in->trace, "0123456789abcdef") != ID_TRACE_SIZE - 1)
                 return body_mistake(b, "traceId", "must be 32 lower-case hex digits");
-        if (in->external_id && converse_is_key(in->external_id))
+        if (in->external_id && chat_bridge_is_key(in->external_id))
                 return body_mistake(b, "externalId",
                                     "must not begin with 'openai:' or 'agent-chat:'");
         return 0;
@@ -265,10 +266,10 @@ static void receive(struct http_exchange *x, struct adapter *adapter, struct bod
         in.id = in.key;
         if (m->files.count > 0)
                 in.attachments = attachments_of(b, &m->files);
-        job_begin(&a->job, x);
+        api_job_begin(&a->job, x);
         a->wait_ms = wait_ms;
         if (m->external_id)
-                converse_receive(api_of(x), adapter, &in, on_receipt, a);
+                chat_bridge_receive(api_of(x), adapter, &in, on_receipt, a);
         else
                 adapter_received(adapter, &in, on_receipt, a);
 }
@@ -283,7 +284,7 @@ static int read_wait(struct http_exchange *x, int64_t *ms)
                 return -1;
         body_release(&q);
         *ms = w.ms;
-        return *ms == 0 || waiters_room(x) ? 0 : -1;
+        return *ms == 0 || reply_waiters_check(x) ? 0 : -1;
 }
 
 void messages_inbound(struct http_exchange *x)
@@ -297,7 +298,7 @@ void messages_inbound(struct http_exchange *x)
                 return;
         if (check_inbound(&b, &m) < 0 || write_metadata(&b, &m) < 0)
                 reply_mistakes(x, &b);
-        else if ((adapter = converse_adapter(x, m.instance)))
+        else if ((adapter = chat_bridge_adapter(x, m.instance)))
                 receive(x, adapter, &b, &m, wait_ms);
         body_release(&b);
 }

@@ -165,7 +165,7 @@ static void write_agents(struct buf *b, struct agents *agents)
         }
 }
 
-static void write_route(struct buf *b, const struct api_route *r, const struct route_metrics *m)
+static void write_route(struct buf *b, const struct route *r, const struct route_metrics *m)
 {
         for (size_t i = 0; i < METRICS_STATUSES && m->answers[i].status != 0; i++)
                 buf_addf(
@@ -184,7 +184,7 @@ static void write_http(struct buf *b, const struct api *a)
                 write_route(b, i < m->count ? &api_routes[i] : NULL, &m->routes[i]);
         family(b, "http_answer_seconds", "summary", "From the request's first byte to its answer.");
         for (size_t i = 0; i < m->count; i++) {
-                const struct api_route *r = &api_routes[i];
+                const struct route *r = &api_routes[i];
 
                 if (m->routes[i].count == 0)
                         continue;
@@ -195,10 +195,10 @@ static void write_http(struct buf *b, const struct api *a)
         }
         single(b, "http_connections", "gauge", "Open connections.",
                http_server_connections(a->server));
-        single(b, "stream_clients", "gauge", "Readers of the event stream.",
-               stream_clients(a->stream));
+        single(b, "event_stream_clients", "gauge", "Readers of the event stream.",
+               event_stream_clients(a->stream));
         single(b, "reply_waiters", "gauge", "Requests that wait for a reply.",
-               waiters_count(a->waiters));
+               reply_waiters_count(a->waiters));
 }
 
 /* 0 when the system does not say. */

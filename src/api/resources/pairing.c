@@ -85,7 +85,7 @@ static void add(void *arg, const struct pairing *r)
         show(l->json, r);
 }
 
-static int list(struct store_tx *tx, struct look *l, struct error *err)
+static int list(struct store_tx *tx, struct read_job *l, struct error *err)
 {
         const struct pairing_ask *ask = l->query;
         struct listing all = { .json = &l->json, .left = ask->limit };
@@ -102,21 +102,21 @@ static int list(struct store_tx *tx, struct look *l, struct error *err)
 void pairing_list(struct http_exchange *x)
 {
         struct pairing_ask ask = { .limit = 50, .before = INT64_MAX };
-        struct look *l = look_new(x, &ask, sizeof(ask));
+        struct read_job *l = read_job_new(x, &ask, sizeof(ask));
 
         if (l)
-                look_run(l, list);
+                read_job_run(l, list);
 }
 
 /* ---- the operator's word ---- */
 
 static void on_word(void *arg, const struct pairing *r, const struct error *err)
 {
-        struct amend *c = arg;
+        struct write_job *c = arg;
 
         if (!err)
                 show(&c->data, r);
-        amend_done(c, err);
+        write_job_done(c, err);
 }
 
 static void decide(struct http_exchange *x, bool deny)
@@ -135,7 +135,7 @@ static void decide(struct http_exchange *x, bool deny)
                                                            .code = ask.code,
                                                            .by = caller_name(x),
                                                            .expires_ms = ask.until_ms },
-                               on_word, amend_begin(x, 200));
+                               on_word, write_job_new(x, 200));
         }
         body_release(&b);
 }
@@ -152,13 +152,13 @@ void pairing_deny(struct http_exchange *x)
 
 static void on_withdrawn(void *arg, const struct pairing *r, const struct error *err)
 {
-        struct amend *c = arg;
+        struct write_job *c = arg;
 
         jsonw_open(&c->data, '{');
         show_id(&c->data, "id", "pair-", r->id);
         jsonw_str(&c->data, "state", "revoked");
         jsonw_close(&c->data, '}');
-        amend_done(c, err);
+        write_job_done(c, err);
 }
 
 void pairing_withdraw(struct http_exchange *x)
@@ -166,5 +166,5 @@ void pairing_withdraw(struct http_exchange *x)
         int64_t id = request_id(x, "pair-", "pairing");
 
         if (id >= 0)
-                pairing_revoke(pairing_of(x), id, on_withdrawn, amend_begin(x, 200));
+                pairing_revoke(pairing_of(x), id, on_withdrawn, write_job_new(x, 200));
 }

@@ -212,7 +212,7 @@ static int find_persons(struct store_tx *tx, const struct persons_ask *ask, int6
         return rc;
 }
 
-static int list(struct store_tx *tx, struct look *l, struct error *err)
+static int list(struct store_tx *tx, struct read_job *l, struct error *err)
 {
         const struct persons_ask *ask = l->query;
         int64_t ids[LIMIT_MAX + 1];
@@ -235,13 +235,13 @@ static int list(struct store_tx *tx, struct look *l, struct error *err)
 void persons_list(struct http_exchange *x)
 {
         struct persons_ask ask = { .limit = 20, .before = INT64_MAX };
-        struct look *l = look_new(x, &ask, sizeof(ask));
+        struct read_job *l = read_job_new(x, &ask, sizeof(ask));
 
         if (l)
-                look_run(l, list);
+                read_job_run(l, list);
 }
 
-static int show(struct store_tx *tx, struct look *l, struct error *err)
+static int show(struct store_tx *tx, struct read_job *l, struct error *err)
 {
         int rc;
 
@@ -256,12 +256,12 @@ static int show(struct store_tx *tx, struct look *l, struct error *err)
 
 static void show_now(struct http_exchange *x, int64_t person)
 {
-        struct look *l = look_new(x, NULL, 0);
+        struct read_job *l = read_job_new(x, NULL, 0);
 
         if (!l)
                 return;
         l->id = person;
-        look_run(l, show);
+        read_job_run(l, show);
 }
 
 void persons_show(struct http_exchange *x)
@@ -277,8 +277,8 @@ void persons_show(struct http_exchange *x)
 /* The answer to a change is the person as it is now. */
 static void on_changed(void *arg, const struct person_changed *result, const struct error *err)
 {
-        struct job *j = arg;
-        struct http_exchange *x = job_end(j);
+        struct api_job *j = arg;
+        struct http_exchange *x = api_job_end(j);
 
         free(j);
         if (x && err)
@@ -304,11 +304,11 @@ static bool read_identity(struct http_exchange *x, struct body *b, const char *f
 
 static void change(struct http_exchange *x, struct person_change *c, const struct person_ask *ask)
 {
-        struct job *j = mem_alloc(sizeof(*j));
+        struct api_job *j = mem_alloc(sizeof(*j));
 
         c->by = caller_name(x);
         c->reason = ask->reason;
-        job_begin(j, x);
+        api_job_begin(j, x);
         persons_change(persons_of_api(x), c, on_changed, j);
 }
 
@@ -359,7 +359,7 @@ void persons_merge(struct http_exchange *x)
 /* ---- a name of our own ---- */
 
 struct naming {
-        struct job job;
+        struct api_job job;
         int64_t person, now_ms;
         char *name;
 };
@@ -384,7 +384,7 @@ static int write_name(struct store_tx *tx, void *arg, struct error *err)
 static void on_named(void *arg, const struct error *err)
 {
         struct naming *n = arg;
-        struct http_exchange *x = job_end(&n->job);
+        struct http_exchange *x = api_job_end(&n->job);
 
         if (x && err)
                 reply_failed(x, err);
@@ -404,7 +404,7 @@ void persons_rename(struct http_exchange *x)
         if (id < 0 || request_body(x, &b, &ask) < 0)
                 return;
         n = mem_zalloc(sizeof(*n));
-        job_begin(&n->job, x);
+        api_job_begin(&n->job, x);
         n->person = persons_current(persons_of_api(x), id);
         n->now_ms = clock_wall_ms();
         n->name = mem_strdup(ask.name);

@@ -30,7 +30,7 @@ static const struct subject a_delivery = { "delivery", "dlv-",
 static const struct subject a_turn = { "turn", "trn-", "SELECT 1 FROM turns WHERE id = ?1" };
 
 struct change {
-        struct job job;
+        struct api_job job;
         const struct subject *subject;
         int64_t number;
         char id[40];
@@ -68,7 +68,7 @@ static int find(struct store_tx *tx, void *arg, struct error *err)
 static void on_found(void *arg, const struct error *err)
 {
         struct change *c = arg;
-        struct http_exchange *x = job_end(&c->job);
+        struct http_exchange *x = api_job_end(&c->job);
 
         if (x && err)
                 reply_failed(x, err);
@@ -90,7 +90,7 @@ static void on_changed(void *arg, const struct error *err)
                 store_read(c->job.api->env.store, find, on_found, c);
                 return;
         }
-        x = job_end(&c->job);
+        x = api_job_end(&c->job);
         if (x && err)
                 reply_failed(x, err);
         else if (x)
@@ -103,7 +103,7 @@ static struct change *change_new(struct http_exchange *x, const struct subject *
 {
         struct change *c = mem_zalloc(sizeof(*c));
 
-        job_begin(&c->job, x);
+        api_job_begin(&c->job, x);
         c->subject = subject;
         c->number = number;
         snprintf(c->id, sizeof(c->id), "%s%lld", subject->prefix, (long long)number);

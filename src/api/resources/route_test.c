@@ -38,7 +38,7 @@ static void explain(struct http_exchange *x, const struct incoming *in)
 /* ---- an event of the journal ---- */
 
 struct finding {
-        struct job job;
+        struct api_job job;
         int64_t id;
         struct incoming *in;
 };
@@ -55,7 +55,7 @@ static int find(struct store_tx *tx, void *arg, struct error *err)
 static void on_found(void *arg, const struct error *err)
 {
         struct finding *f = arg;
-        struct http_exchange *x = job_end(&f->job);
+        struct http_exchange *x = api_job_end(&f->job);
         char id[BUS_ID_SIZE];
 
         if (x && err)
@@ -74,7 +74,7 @@ static void explain_stored(struct http_exchange *x, int64_t id)
         struct finding *f = mem_zalloc(sizeof(*f));
 
         f->id = id;
-        job_begin(&f->job, x);
+        api_job_begin(&f->job, x);
         store_read(api_of(x)->env.store, find, on_found, f);
 }
 

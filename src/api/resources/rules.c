@@ -142,7 +142,7 @@ void rules_show(struct http_exchange *x)
 
 /* A rule on its way; shown as it is stored. */
 struct putting {
-        struct amend amend; /* first: amend_done frees it */
+        struct write_job job; /* first: write_job_done frees it */
         struct stored_rules *rules;
         char *name;
 };
@@ -152,10 +152,10 @@ static void on_put(void *arg, const struct error *err)
         struct putting *p = arg;
         const struct stored_rule *r = err ? NULL : stored_rules_find(p->rules, p->name);
 
-        if (r && p->amend.job.x)
-                show_stored_rule(&p->amend.data, p->amend.job.x, r);
+        if (r && p->job.job.x)
+                show_stored_rule(&p->job.data, p->job.job.x, r);
         free(p->name);
-        amend_done(p, err);
+        write_job_done(p, err);
 }
 
 /* Answers and returns false when it is no rule, or names an agent that is not there. */
@@ -181,7 +181,7 @@ static void put(struct http_exchange *x, const struct stored_rule *rule, enum st
 {
         struct putting *p = mem_zalloc(sizeof(*p));
 
-        amend_init(&p->amend, x, status);
+        write_job_init(&p->job, x, status);
         p->rules = stored_of(x);
         p->name = mem_strdup(rule->name);
         stored_rules_put(p->rules, rule, how, on_put, p);
@@ -251,11 +251,11 @@ void rules_change(struct http_exchange *x)
 void rules_delete(struct http_exchange *x)
 {
         const char *name = http_param(x, "name");
-        struct amend *c = amend_begin(x, 200);
+        struct write_job *c = write_job_new(x, 200);
 
         jsonw_open(&c->data, '{');
         jsonw_str(&c->data, "name", name);
         jsonw_str(&c->data, "status", "deleted");
         jsonw_close(&c->data, '}');
-        stored_rules_delete(stored_of(x), name, amend_done, c);
+        stored_rules_delete(stored_of(x), name, write_job_done, c);
 }

@@ -97,8 +97,8 @@ const struct field delete_fields[] = { WHERE_FIELDS, TARGET_FIELD, FIELD_END };
 
 static void on_put(void *arg, const struct outbox_receipt *r)
 {
-        struct job *j = arg;
-        struct http_exchange *x = job_end(j);
+        struct api_job *j = arg;
+        struct http_exchange *x = api_job_end(j);
         struct buf data;
 
         free(j);
@@ -161,7 +161,7 @@ static const char *author_of(const struct http_exchange *x, const struct send *m
 
 /* A request on its way; the body keeps the strings of m. */
 struct sending {
-        struct job job;
+        struct api_job job;
         struct body body;
         struct send m;
         const char *kind;
@@ -203,7 +203,7 @@ static void name_request(struct sending *s, const struct http_exchange *x, const
 static void put(struct http_exchange *x, const struct sending *s)
 {
         const struct send *m = &s->m;
-        struct job *j = mem_alloc(sizeof(*j));
+        struct api_job *j = mem_alloc(sizeof(*j));
         char *buttons = rows_of(&m->buttons);
         struct outgoing out = { .adapter = m->instance,
                                 .channel = m->to,
@@ -221,7 +221,7 @@ static void put(struct http_exchange *x, const struct sending *s)
                                 .class = PACE_FINAL };
         struct api *a = api_of(x);
 
-        job_begin(j, x);
+        api_job_begin(j, x);
         outbox_put(a->env.road, &out, on_put, j);
         free(buttons);
 }
@@ -259,7 +259,7 @@ static bool reaches_file(const struct key *k, const char *path)
 
 static bool check_path(struct http_exchange *x, const char *path)
 {
-        if (path[0] == '/' || !path_stays_inside(path)) {
+        if (path[0] == '/' || !request_path_is_inside(path)) {
                 reply_error(x, 400, "VALIDATION_ERROR", NULL,
                             "path must lie inside the workspace folder");
                 return false;
@@ -322,7 +322,7 @@ static int find_chat(struct store_tx *tx, void *arg, struct error *err)
 static void on_chat(void *arg, const struct error *err)
 {
         struct sending *s = arg;
-        struct http_exchange *x = job_end(&s->job);
+        struct http_exchange *x = api_job_end(&s->job);
 
         if (x && err) {
                 reply_failed(x, err);
@@ -363,7 +363,7 @@ static void send_as(struct http_exchange *x, const char *kind)
         if (check(x, &s->m, kind)) {
                 s->person = person_of(x, s->m.to);
                 if (s->person > 0) {
-                        job_begin(&s->job, x);
+                        api_job_begin(&s->job, x);
                         store_read(api_of(x)->env.store, find_chat, on_chat, s);
                         return;
                 }

@@ -49,8 +49,8 @@ void tools_list(struct http_exchange *x)
 
 static void on_result(void *arg, const char *result, const struct error *err)
 {
-        struct job *j = arg;
-        struct http_exchange *x = job_end(j);
+        struct api_job *j = arg;
+        struct http_exchange *x = api_job_end(j);
         struct buf data;
 
         free(j);
@@ -69,7 +69,7 @@ void tools_call(struct http_exchange *x)
 {
         const struct adapter *a = adapter_of(x);
         struct tool_ask ask = { 0 };
-        struct job *j;
+        struct api_job *j;
         struct body b;
 
         if (!a)
@@ -81,7 +81,7 @@ void tools_call(struct http_exchange *x)
         if (request_body(x, &b, &ask) < 0)
                 return;
         j = mem_alloc(sizeof(*j));
-        job_begin(j, x);
+        api_job_begin(j, x);
         adapters_tool(api_of(x)->env.adapters, a->name, http_param(x, "tool"), ask.arguments,
                       on_result, j);
         body_release(&b);

@@ -41,7 +41,7 @@ const struct field trigger_logs_query[] = {
         " ORDER BY l.event DESC LIMIT ?6"
 /* clang-format on */
 
-static int list(struct store_tx *tx, struct look *l, struct error *err)
+static int list(struct store_tx *tx, struct read_job *l, struct error *err)
 {
         const struct logs_ask *ask = l->query;
         struct store_stmt *s =
@@ -63,8 +63,8 @@ static int list(struct store_tx *tx, struct look *l, struct error *err)
 void trigger_logs_list(struct http_exchange *x)
 {
         struct logs_ask ask = { .limit = 50 };
-        struct look *l = look_new(x, &ask, sizeof(ask));
+        struct read_job *l = read_job_new(x, &ask, sizeof(ask));
 
         if (l)
-                look_run(l, list);
+                read_job_run(l, list);
 }

@@ -35,7 +35,7 @@ static const char *bearer(const struct http_exchange *x)
 }
 
 struct reply_job {
-        struct job job;
+        struct api_job job;
         char id[40];
 };
 
@@ -61,7 +61,7 @@ static void answer_taken(struct http_exchange *x, const struct reply_job *j,
 static void on_replied(void *arg, const struct agents_replied *r)
 {
         struct reply_job *j = arg;
-        struct http_exchange *x = job_end(&j->job);
+        struct http_exchange *x = api_job_end(&j->job);
 
         if (x && r->error.kind != ERR_NONE)
                 reply_failed(x, &r->error);
@@ -124,11 +124,11 @@ static void take(struct http_exchange *x, int64_t turn, const char *token,
         struct error err = { 0 };
 
         snprintf(j->id, sizeof(j->id), "trn-%lld", (long long)turn);
-        job_begin(&j->job, x);
+        api_job_begin(&j->job, x);
         if (agents_reply(api_of(x)->env.agents, turn, token, http_header(x, "Idempotency-Key"),
                          &reply, on_replied, j, &err) == 0)
                 return;
-        refuse(job_end(&j->job), &err);
+        refuse(api_job_end(&j->job), &err);
         free(j);
 }
 

@@ -49,7 +49,7 @@ static struct store_stmt *choose(struct store_tx *tx, const char *state)
         return store_prepare(tx, SHOW_TURN "WHERE 1 = 1" FILTERED);
 }
 
-static int list(struct store_tx *tx, struct look *l, struct error *err)
+static int list(struct store_tx *tx, struct read_job *l, struct error *err)
 {
         const struct turns_ask *ask = l->query;
         struct store_stmt *s = choose(tx, ask->state);
@@ -66,13 +66,13 @@ static int list(struct store_tx *tx, struct look *l, struct error *err)
 void turns_list(struct http_exchange *x)
 {
         struct turns_ask ask = { .limit = 50 };
-        struct look *l = look_new(x, &ask, sizeof(ask));
+        struct read_job *l = read_job_new(x, &ask, sizeof(ask));
 
         if (l)
-                look_run(l, list);
+                read_job_run(l, list);
 }
 
-static int show(struct store_tx *tx, struct look *l, struct error *err)
+static int show(struct store_tx *tx, struct read_job *l, struct error *err)
 {
         struct store_stmt *s = store_prepare(tx, SHOW_TURN "WHERE t.id = ?1");
         int rc;
@@ -93,12 +93,12 @@ static int show(struct store_tx *tx, struct look *l, struct error *err)
 void turns_show(struct http_exchange *x)
 {
         int64_t id = request_id(x, "trn-", "turn");
-        struct look *l = id < 0 ? NULL : look_new(x, NULL, 0);
+        struct read_job *l = id < 0 ? NULL : read_job_new(x, NULL, 0);
 
         if (!l)
                 return;
         l->id = id;
-        look_run(l, show);
+        read_job_run(l, show);
 }
 
 struct cancel_ask {

@@ -7,7 +7,7 @@
 
 #define ID_LONGEST 300
 
-static int tell(struct store_tx *tx, struct look *l, struct error *err)
+static int tell(struct store_tx *tx, struct read_job *l, struct error *err)
 {
         buf_addstr(&l->json, "{\"data\":");
         if (story_tell(tx, l->query, &l->json, err) < 0)
@@ -19,13 +19,13 @@ static int tell(struct store_tx *tx, struct look *l, struct error *err)
 void why_show(struct http_exchange *x)
 {
         const char *id = http_param(x, "id");
-        struct look *l;
+        struct read_job *l;
 
         if (!id || id[0] == '\0' || strlen(id) > ID_LONGEST) {
                 reply_missing(x, "story", id ? id : "");
                 return;
         }
-        l = look_new(x, id, strlen(id) + 1);
+        l = read_job_new(x, id, strlen(id) + 1);
         if (l)
-                look_run(l, tell);
+                read_job_run(l, tell);
 }
