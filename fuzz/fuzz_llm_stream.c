@@ -55,7 +55,7 @@ static void read_failure(const char *bytes, size_t n)
 {
         struct llm_failure f = { 0 };
 
-        llm_failure_read(&f, ERR_NET, bytes, n);
+        llm_reader_read_failure(&f, ERR_NET, bytes, n);
         if (!utf8_valid(f.text, strlen(f.text)))
                 abort();
 }

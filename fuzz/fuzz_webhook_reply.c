@@ -10,12 +10,13 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-static void check(const struct hook_answer *a)
+static void check(const struct http_agent_reply *a)
 {
         size_t n = strlen(a->text);
 
-        if (n > HOOK_TEXT_MAX || !utf8_valid(a->text, n) || a->part_count > HOOK_PARTS_MAX ||
-            a->tokens_in < 0 || a->tokens_out < 0 || a->cost_microusd < 0)
+        if (n > HTTP_AGENT_TEXT_MAX || !utf8_valid(a->text, n) ||
+            a->part_count > HTTP_AGENT_PARTS_MAX || a->tokens_in < 0 || a->tokens_out < 0 ||
+            a->cost_microusd < 0)
                 abort();
         for (unsigned i = 0; i < a->part_count; i++) {
                 if (!*a->parts[i] || !utf8_valid(a->parts[i], strlen(a->parts[i])))
@@ -36,22 +37,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                              "text/json;charset=utf-8",
                                              "image/png",
                                              "+json" };
-        static hook_read_fn *readers[2];
-        struct hook_answer a;
+        static http_agent_members_fn *readers[2];
+        struct http_agent_reply a;
         struct error err;
         char *body;
 
-        readers[0] = hook_read_members;
+        readers[0] = http_agent_reply_members;
         readers[1] = agent_chat_wire.read;
         if (size == 0)
                 return 0;
         body = mem_dup(data + 1, size - 1); /* without a NUL behind it: nobody may look there */
         for (size_t i = 0; i < COUNT(readers); i++) {
                 err = (struct error){ 0 };
-                if (hook_answer_read(&a, readers[i], types[data[0] % COUNT(types)], body, size - 1,
-                                     &err) == 0) {
+                if (http_agent_reply_read(&a, readers[i], types[data[0] % COUNT(types)], body,
+                                          size - 1, &err) == 0) {
                         check(&a);
-                        hook_answer_release(&a);
+                        http_agent_reply_release(&a);
                 } else if (err.kind == ERR_NONE || !utf8_valid(err.text, strlen(err.text))) {
                         abort();
                 }

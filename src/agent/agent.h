@@ -43,7 +43,7 @@ struct agent_ops {
         void (*close)(struct agent *a);
         void (*start)(struct agent *a, struct turn_run *run);
         void (*cancel)(struct agent *a, struct turn_run *run);
-        /* Answers with agent_health_told, later. NULL: always healthy. */
+        /* Answers with agent_health_report, later. NULL: always healthy. */
         void (*check_health)(struct agent *a, void *token);
         /* When the configuration decides; NULL: `can`. */
         unsigned (*abilities)(const struct agent *a);
@@ -230,6 +230,6 @@ void agents_each(struct agents *as,
 typedef void agents_checked_fn(void *arg, const struct agent_health *h);
 int agents_check(struct agents *as, const char *name, agents_checked_fn *fn, void *arg,
                  struct error *err);
-void agent_health_told(void *token, bool healthy, int64_t latency_ms, const char *why);
+void agent_health_report(void *token, bool healthy, int64_t latency_ms, const char *why);
 
 #endif

@@ -10,14 +10,14 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-struct news {
+struct event_write {
         struct agents *all; /* NULL once the registry is gone */
         struct bus_event *event;
         struct bus_batch batch;
-        LIST_ENTRY(news) next;
+        LIST_ENTRY(event_write) next;
 };
 
-static void news_free(struct news *n)
+static void write_free(struct event_write *n)
 {
         if (n->all)
                 LIST_REMOVE(n, next);
@@ -26,9 +26,9 @@ static void news_free(struct news *n)
         free(n);
 }
 
-static int write_news(struct store_tx *tx, void *arg, struct error *err)
+static int append_event(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct news *n = arg;
+        struct event_write *n = arg;
 
         bus_batch_reset(&n->batch);
         return bus_append(tx, &n->batch, n->event, NULL, err) < 0 ? -1 : 0;
@@ -36,14 +36,14 @@ static int write_news(struct store_tx *tx, void *arg, struct error *err)
 
 static void on_written(void *arg, const struct error *err)
 {
-        struct news *n = arg;
+        struct event_write *n = arg;
 
         if (err)
                 log_warn("cannot journal an event", LOG_S("type", n->event->type),
                          LOG_S("why", err->text));
         else if (n->all)
                 bus_publish(n->all->answers.outlet.bus, &n->batch);
-        news_free(n);
+        write_free(n);
 }
 
 /* Takes the payload over. */
@@ -51,7 +51,7 @@ static void journal(struct agents *as, const char *type, const struct turn_run *
                     struct buf *payload)
 {
         struct bus_event e = { .type = type, .payload = payload->data };
-        struct news *n;
+        struct event_write *n;
 
         if (run) {
                 e.adapter = run->adapter;
@@ -63,13 +63,13 @@ static void journal(struct agents *as, const char *type, const struct turn_run *
                 n = mem_zalloc(sizeof(*n));
                 n->all = as;
                 n->event = bus_event_dup(&e);
-                LIST_INSERT_HEAD(&as->news, n, next);
-                store_write(as->answers.outlet.store, write_news, on_written, n);
+                LIST_INSERT_HEAD(&as->event_writes, n, next);
+                store_write(as->answers.outlet.store, append_event, on_written, n);
         }
         buf_release(payload);
 }
 
-void news_circuit(struct instance *in, const char *type)
+void agent_event_circuit(struct agent_slot *in, const char *type)
 {
         struct buf payload;
 
@@ -82,8 +82,8 @@ void news_circuit(struct instance *in, const char *type)
         journal(in->all, type, NULL, &payload);
 }
 
-void news_failover(struct agents *as, const struct turn_run *run, const char *from, const char *to,
-                   const char *why)
+void agent_event_failover(struct agents *as, const struct turn_run *run, const char *from,
+                          const char *to, const char *why)
 {
         struct buf payload;
 
@@ -97,11 +97,11 @@ void news_failover(struct agents *as, const struct turn_run *run, const char *fr
         journal(as, "turn.failover", run, &payload);
 }
 
-void news_drop(struct agents *as)
+void agent_events_drop(struct agents *as)
 {
-        struct news *n;
+        struct event_write *n;
 
-        while ((n = LIST_FIRST(&as->news))) {
+        while ((n = LIST_FIRST(&as->event_writes))) {
                 LIST_REMOVE(n, next);
                 n->all = NULL;
         }

@@ -21,37 +21,37 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-static void place(struct agents *as, struct running *r, struct instance *in);
+static void place(struct agents *as, struct agent_run *r, struct agent_slot *in);
 
-static const struct agent_common *common_of(const struct instance *in)
+static const struct agent_common *common_of(const struct agent_slot *in)
 {
         return &in->conf->common;
 }
 
-void runs_init(struct agents *as)
+void agent_runs_init(struct agents *as)
 {
         for (size_t i = 0; i < RUN_BUCKETS; i++)
                 LIST_INIT(&as->running[i]);
         TAILQ_INIT(&as->refused);
 }
 
-static struct runnings *bucket(struct agents *as, int64_t turn)
+static struct agent_run_list *bucket(struct agents *as, int64_t turn)
 {
         return &as->running[(uint64_t)turn % RUN_BUCKETS];
 }
 
-static void running_free(struct agents *as, struct running *r)
+static void run_free(struct agents *as, struct agent_run *r)
 {
         LIST_REMOVE(r, next);
-        if (r->state == RUNNING_REFUSED)
+        if (r->state == AGENT_RUN_REFUSED)
                 TAILQ_REMOVE(&as->refused, r, next_refused);
         buf_release(&r->record);
         free(r);
 }
 
-static struct running *find_run(struct agents *as, const struct turn_run *run)
+static struct agent_run *find_run(struct agents *as, const struct turn_run *run)
 {
-        struct running *r;
+        struct agent_run *r;
 
         LIST_FOREACH(r, bucket(as, run->id), next) {
                 if (r->run == run)
@@ -60,9 +60,9 @@ static struct running *find_run(struct agents *as, const struct turn_run *run)
         return NULL;
 }
 
-struct running *runs_find(struct agents *as, int64_t turn)
+struct agent_run *agent_runs_find(struct agents *as, int64_t turn)
 {
-        struct running *r;
+        struct agent_run *r;
 
         LIST_FOREACH(r, bucket(as, turn), next) {
                 if (r->run->id == turn && r->on)
@@ -72,39 +72,39 @@ struct running *runs_find(struct agents *as, int64_t turn)
 }
 
 /* Its instance has nothing to do with it any more. */
-static void leave(struct running *r)
+static void leave(struct agent_run *r)
 {
-        struct instance *in = r->on;
+        struct agent_slot *in = r->on;
 
         if (!in)
                 return;
         queue_remove(&in->queue, &r->entry);
-        if (r->state == RUNNING_WORKS)
+        if (r->state == AGENT_RUN_WORKING)
                 in->queue.working--;
         if (in->queue.waiting > 0)
-                timer_start(in->all->chores, 0);
+                timer_start(in->all->deferred, 0);
         r->on = NULL;
-        instance_let_go(in);
+        agent_slot_release(in);
 }
 
 /* ---- refusals and failover ---- */
 
 /* Ended by the loop: the road must not hear of it before the start hook has returned. */
-static void refuse(struct agents *as, struct running *r, enum error_kind why, const char *notice)
+static void refuse(struct agents *as, struct agent_run *r, enum error_kind why, const char *notice)
 {
-        r->state = RUNNING_REFUSED;
+        r->state = AGENT_RUN_REFUSED;
         TAILQ_INSERT_TAIL(&as->refused, r, next_refused);
-        timer_start(as->chores, 0);
+        timer_start(as->deferred, 0);
         r->why = why;
         snprintf(r->notice, sizeof(r->notice), "%s", notice);
 }
 
-static void add_record(struct running *r, const char *agent, const char *why)
+static void add_record(struct agent_run *r, const char *agent, const char *why)
 {
         buf_addf(&r->record, "%s%s: %s", r->record.len ? "; " : "", agent, why);
 }
 
-static bool could_take(const struct instance *in, int64_t now_ms)
+static bool could_take(const struct agent_slot *in, int64_t now_ms)
 {
         return !breaker_blocks(&in->breaker, now_ms) &&
                (queue_has_place(&in->queue, common_of(in)->concurrency) ||
@@ -112,13 +112,13 @@ static bool could_take(const struct instance *in, int64_t now_ms)
 }
 
 /* The next agent of the list that can take it; NULL: none. */
-static struct instance *next_choice(struct agents *as, struct running *r)
+static struct agent_slot *next_choice(struct agents *as, struct agent_run *r)
 {
-        const struct instance *first = map_get(&as->live, r->run->agent);
+        const struct agent_slot *first = map_get(&as->live, r->run->agent);
         const struct setting_list *others = first ? &common_of(first)->failover : NULL;
 
         while (others && r->at < others->count) {
-                struct instance *in = map_get(&as->live, others->items[r->at++]);
+                struct agent_slot *in = map_get(&as->live, others->items[r->at++]);
 
                 if (in && in != first && could_take(in, loop_now_ms(as->loop)))
                         return in;
@@ -127,26 +127,26 @@ static struct instance *next_choice(struct agents *as, struct running *r)
 }
 
 /* Gives the turn to the next agent of the list. False: there is none. */
-static bool fail_over(struct agents *as, struct running *r, const char *from, const char *why)
+static bool fail_over(struct agents *as, struct agent_run *r, const char *from, const char *why)
 {
-        struct instance *in = next_choice(as, r);
+        struct agent_slot *in = next_choice(as, r);
 
         if (!in)
                 return false;
         log_warn("another agent takes over", LOG_S("turn", r->run->key), LOG_S("from", from),
                  LOG_S("to", in->agent.name), LOG_S("why", why));
-        news_failover(as, r->run, from, in->agent.name, why);
+        agent_event_failover(as, r->run, from, in->agent.name, why);
         add_record(r, from, why);
         r->on = in;
-        r->state = RUNNING_WAITS;
+        r->state = AGENT_RUN_WAITING;
         in->holds++;
         /* never at once: we may be inside a callback of the one that failed */
         queue_push(&in->queue, &r->entry);
-        timer_start(as->chores, 0);
+        timer_start(as->deferred, 0);
         return true;
 }
 
-static void give_away_or_refuse(struct agents *as, struct running *r, const struct instance *in,
+static void give_away_or_refuse(struct agents *as, struct agent_run *r, const struct agent_slot *in,
                                 enum error_kind kind, const char *notice, const char *why)
 {
         if (fail_over(as, r, in->agent.name, why))
@@ -155,7 +155,7 @@ static void give_away_or_refuse(struct agents *as, struct running *r, const stru
         refuse(as, r, kind, notice);
 }
 
-static void on_blocked(struct agents *as, struct running *r, const struct instance *in)
+static void on_blocked(struct agents *as, struct agent_run *r, const struct agent_slot *in)
 {
         char why[300];
 
@@ -165,7 +165,7 @@ static void on_blocked(struct agents *as, struct running *r, const struct instan
                             "The agent is not available right now. Please try again later.", why);
 }
 
-static void on_full(struct agents *as, struct running *r, const struct instance *in)
+static void on_full(struct agents *as, struct agent_run *r, const struct agent_slot *in)
 {
         char why[80];
 
@@ -180,26 +180,26 @@ static void on_full(struct agents *as, struct running *r, const struct instance 
  * What the road gathered for another of the list is shown only to those who want it; what was
  * recalled of the room, to everybody.
  */
-static bool is_shown_history(const struct running *r)
+static bool is_shown_history(const struct agent_run *r)
 {
-        return (instance_abilities(r->on) & AGENT_HISTORY) != 0 ||
+        return (agent_slot_abilities(r->on) & AGENT_HISTORY) != 0 ||
                (r->run->mode && strcmp(r->run->mode, "ambient") == 0);
 }
 
 /* False: the circuit is open. */
-static bool work(struct running *r)
+static bool work(struct agent_run *r)
 {
         r->pass = breaker_admit(&r->on->breaker, loop_now_ms(r->on->all->loop));
         if (r->pass == BREAKER_REFUSED)
                 return false;
-        r->state = RUNNING_WORKS;
+        r->state = AGENT_RUN_WORKING;
         r->on->queue.working++;
         r->run->history_count = is_shown_history(r) ? r->history_count : 0;
         r->on->agent.ops->start(&r->on->agent, r->run);
         return true;
 }
 
-static void place(struct agents *as, struct running *r, struct instance *in)
+static void place(struct agents *as, struct agent_run *r, struct agent_slot *in)
 {
         int64_t now_ms = loop_now_ms(as->loop);
         bool at_once =
@@ -211,7 +211,7 @@ static void place(struct agents *as, struct running *r, struct instance *in)
                 on_full(as, r, in);
         } else {
                 r->on = in;
-                r->state = RUNNING_WAITS;
+                r->state = AGENT_RUN_WAITING;
                 in->holds++;
                 if (!at_once || !work(r))
                         queue_push(&in->queue, &r->entry);
@@ -221,8 +221,8 @@ static void place(struct agents *as, struct running *r, struct instance *in)
 void agents_start(void *agents, struct turn_run *run)
 {
         struct agents *as = agents;
-        struct running *r = mem_zalloc(sizeof(*r));
-        struct instance *in = map_get(&as->live, run->agent);
+        struct agent_run *r = mem_zalloc(sizeof(*r));
+        struct agent_slot *in = map_get(&as->live, run->agent);
 
         r->run = run;
         r->history_count = run->history_count;
@@ -237,12 +237,12 @@ void agents_start(void *agents, struct turn_run *run)
 }
 
 /* Starts those for whom there is a place; who finds the circuit open goes elsewhere. */
-static void pump(struct instance *in)
+static void pump(struct agent_slot *in)
 {
         struct agents *as = in->all;
 
         while (in->queue.waiting > 0 && queue_has_place(&in->queue, common_of(in)->concurrency)) {
-                struct running *r = (struct running *)queue_pop(&in->queue);
+                struct agent_run *r = (struct agent_run *)queue_pop(&in->queue);
 
                 if (work(r))
                         continue;
@@ -256,7 +256,7 @@ static void pump(struct instance *in)
 /* Looks anew each time: the road may start and cancel others when it hears of one. */
 static void end_refused(struct agents *as)
 {
-        struct running *r;
+        struct agent_run *r;
 
         while ((r = TAILQ_FIRST(&as->refused))) {
                 struct turn_run *run = r->run;
@@ -268,14 +268,14 @@ static void end_refused(struct agents *as)
 
                 reply.text = notice;
                 reply.error = record;
-                running_free(as, r);
+                run_free(as, r);
                 turn_finish(run, &reply);
                 free(record);
                 free(notice);
         }
 }
 
-void runs_chores(struct agents *as)
+void agent_runs_pump(struct agents *as)
 {
         void *value;
 
@@ -284,13 +284,13 @@ void runs_chores(struct agents *as)
         end_refused(as);
 }
 
-void runs_move(struct instance *from, struct instance *to)
+void agent_runs_move(struct agent_slot *from, struct agent_slot *to)
 {
         struct agents *as = from->all;
         struct queue_entry *e;
 
         while ((e = queue_pop(&from->queue))) {
-                struct running *r = (struct running *)e;
+                struct agent_run *r = (struct agent_run *)e;
 
                 leave(r);
                 if (to) {
@@ -303,19 +303,20 @@ void runs_move(struct instance *from, struct instance *to)
                                 "Nobody is there to answer: the agent is not configured.",
                                 "it is not configured any more");
                 }
-                timer_start(as->chores, 0);
+                timer_start(as->deferred, 0);
         }
 }
 
 /* ---- ends ---- */
 
 /* Counts the end and hears what it says about the agent's health. */
-static void note_end(struct instance *in, const struct running *r, const struct turn_reply *reply)
+static void note_end(struct agent_slot *in, const struct agent_run *r,
+                     const struct turn_reply *reply)
 {
         struct breaker_limits limits = { common_of(in)->breaker_failures,
                                          common_of(in)->breaker_seconds * 1000 };
-        enum breaker_change change = breaker_told(&in->breaker, &limits, r->pass, reply->kind,
-                                                  loop_now_ms(in->all->loop));
+        enum breaker_change change = breaker_record(&in->breaker, &limits, r->pass, reply->kind,
+                                                    loop_now_ms(in->all->loop));
 
         in->health.turns++;
         if (reply->kind != ERR_NONE) {
@@ -327,15 +328,15 @@ static void note_end(struct instance *in, const struct running *r, const struct 
                 log_warn("an agent failed too often and is left alone for a while",
                          LOG_S("agent", in->agent.name), LOG_I("failures", in->breaker.failures),
                          LOG_S("why", in->last_failure));
-                news_circuit(in, "agent.circuit_opened");
+                agent_event_circuit(in, "agent.circuit_opened");
         } else if (change == BREAKER_RECOVERED) {
                 log_info("the agent works again", LOG_S("agent", in->agent.name));
-                news_circuit(in, "agent.circuit_closed");
+                agent_event_circuit(in, "agent.circuit_closed");
         }
 }
 
 /* With what went wrong before it, and what that cost. */
-static void tell_road(struct agents *as, struct running *r, const struct turn_reply *reply)
+static void tell_road(struct agents *as, struct agent_run *r, const struct turn_reply *reply)
 {
         struct turn_reply told = *reply;
         struct turn_run *run = r->run;
@@ -349,15 +350,15 @@ static void tell_road(struct agents *as, struct running *r, const struct turn_re
                                     reply->error ? reply->error : "it failed");
                 told.error = record;
         }
-        running_free(as, r);
+        run_free(as, r);
         turn_finish(run, &told);
         free(record);
 }
 
 void agent_finish(struct agent *a, struct turn_run *run, const struct turn_reply *reply)
 {
-        struct instance *in = (struct instance *)a;
-        struct running *r = find_run(in->all, run);
+        struct agent_slot *in = (struct agent_slot *)a;
+        struct agent_run *r = find_run(in->all, run);
 
         note_end(in, r, reply);
         leave(r);
@@ -367,8 +368,8 @@ void agent_finish(struct agent *a, struct turn_run *run, const struct turn_reply
 void agent_fail(struct agent *a, struct turn_run *run, const struct turn_reply *reply,
                 enum agent_effect effect)
 {
-        struct instance *in = (struct instance *)a;
-        struct running *r = find_run(in->all, run);
+        struct agent_slot *in = (struct agent_slot *)a;
+        struct agent_run *r = find_run(in->all, run);
 
         note_end(in, r, reply);
         leave(r);
@@ -383,9 +384,9 @@ void agent_fail(struct agent *a, struct turn_run *run, const struct turn_reply *
         tell_road(in->all, r, reply);
 }
 
-void runs_stop(struct running *r)
+void agent_runs_stop(struct agent_run *r)
 {
-        if (r->state != RUNNING_WORKS)
+        if (r->state != AGENT_RUN_WORKING)
                 return;
         r->on->agent.ops->cancel(&r->on->agent, r->run);
         breaker_forget(&r->on->breaker, r->pass);
@@ -394,23 +395,23 @@ void runs_stop(struct running *r)
 void agents_cancel(void *agents, struct turn_run *run)
 {
         struct agents *as = agents;
-        struct running *r = find_run(as, run);
+        struct agent_run *r = find_run(as, run);
 
         if (!r)
                 return;
-        runs_stop(r);
+        agent_runs_stop(r);
         leave(r);
-        running_free(as, r);
+        run_free(as, r);
 }
 
-void runs_drop(struct agents *as)
+void agent_runs_drop(struct agents *as)
 {
-        struct running *r;
+        struct agent_run *r;
 
         for (size_t i = 0; i < RUN_BUCKETS; i++) {
                 while ((r = LIST_FIRST(&as->running[i]))) {
                         LIST_REMOVE(r, next);
-                        if (r->state == RUNNING_WORKS)
+                        if (r->state == AGENT_RUN_WORKING)
                                 r->on->agent.ops->cancel(&r->on->agent, r->run);
                         buf_release(&r->record);
                         free(r);

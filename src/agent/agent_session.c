@@ -88,7 +88,7 @@ static char *name_of_parts(const struct turn_run *run, const struct agent_common
 
 char *agent_session(const struct agent *a, const struct turn_run *run)
 {
-        const struct instance *i = (const struct instance *)a;
+        const struct agent_slot *i = (const struct agent_slot *)a;
 
         if (strcmp(i->conf->common.session, "conversation") != 0)
                 return name_of_parts(run, &i->conf->common);

@@ -16,7 +16,7 @@
 
 /* ---- instances ---- */
 
-static void instance_free(struct instance *in)
+static void slot_free(struct agent_slot *in)
 {
         if (!in)
                 return;
@@ -27,9 +27,9 @@ static void instance_free(struct instance *in)
 }
 
 /* Takes the conf over in any case. */
-static struct instance *instance_open(struct agents *as, struct agent_conf *conf, struct error *err)
+static struct agent_slot *slot_open(struct agents *as, struct agent_conf *conf, struct error *err)
 {
-        struct instance *in = mem_zalloc(sizeof(*in));
+        struct agent_slot *in = mem_zalloc(sizeof(*in));
 
         in->all = as;
         in->conf = conf;
@@ -50,25 +50,25 @@ static struct instance *instance_open(struct agents *as, struct agent_conf *conf
         return NULL;
 }
 
-static void retire(struct instance *in)
+static void retire(struct agent_slot *in)
 {
         in->retired = true;
         LIST_INSERT_HEAD(&in->all->retired, in, next);
-        timer_start(in->all->chores, 0);
+        timer_start(in->all->deferred, 0);
 }
 
-void instance_let_go(struct instance *in)
+void agent_slot_release(struct agent_slot *in)
 {
         in->holds--;
         if (in->retired && in->holds == 0)
-                timer_start(in->all->chores, 0);
+                timer_start(in->all->deferred, 0);
 }
 
 /* ---- chores: what waits for the loop ---- */
 
-static struct check *first_at_once(const struct agents *as)
+static struct health_check *first_at_once(const struct agents *as)
 {
-        struct check *c = LIST_FIRST(&as->checks);
+        struct health_check *c = LIST_FIRST(&as->checks);
 
         while (c && !c->at_once)
                 c = LIST_NEXT(c, next);
@@ -78,32 +78,32 @@ static struct check *first_at_once(const struct agents *as)
 /* One at a time: whoever hears of it may ask again. */
 static void answer_checks(struct agents *as)
 {
-        struct check *c = first_at_once(as);
+        struct health_check *c = first_at_once(as);
 
         if (!c)
                 return;
-        timer_start(as->chores, 0);
-        agent_health_told(c, true, 0, "");
+        timer_start(as->deferred, 0);
+        agent_health_report(c, true, 0, "");
 }
 
 static void close_retired(struct agents *as)
 {
-        struct instance *in, *following;
+        struct agent_slot *in, *following;
 
         for (in = LIST_FIRST(&as->retired); in; in = following) {
                 following = LIST_NEXT(in, next);
                 if (in->holds)
                         continue;
                 LIST_REMOVE(in, next);
-                instance_free(in);
+                slot_free(in);
         }
 }
 
-static void on_chores(void *arg)
+static void on_deferred(void *arg)
 {
         struct agents *as = arg;
 
-        runs_chores(as);
+        agent_runs_pump(as);
         answer_checks(as);
         close_retired(as);
 }
@@ -117,20 +117,20 @@ struct agents *agents_new(struct loop *l, struct http_client *http, const char *
         as->dir = mem_strdup(dir);
         map_init(&as->live);
         LIST_INIT(&as->retired);
-        runs_init(as);
+        agent_runs_init(as);
         LIST_INIT(&as->checks);
-        LIST_INIT(&as->news);
-        as->chores = timer_new(l, on_chores, as);
+        LIST_INIT(&as->event_writes);
+        as->deferred = timer_new(l, on_deferred, as);
         return as;
 }
 
-static void health_of(const struct instance *in, struct agent_health *h);
+static void health_of(const struct agent_slot *in, struct agent_health *h);
 
 /* Whoever asked is told what was known before; nobody will find out more. */
 static void drop_checks(struct agents *as)
 {
         struct agent_health known;
-        struct check *c;
+        struct health_check *c;
 
         while ((c = LIST_FIRST(&as->checks))) {
                 LIST_REMOVE(c, next);
@@ -142,22 +142,22 @@ static void drop_checks(struct agents *as)
 
 void agents_free(struct agents *as)
 {
-        struct instance *in;
+        struct agent_slot *in;
         void *value;
 
         if (!as)
                 return;
-        timer_free(as->chores);
+        timer_free(as->deferred);
         drop_checks(as);
-        runs_drop(as);
-        news_drop(as);
+        agent_runs_drop(as);
+        agent_events_drop(as);
         answers_release(&as->answers);
         while ((in = LIST_FIRST(&as->retired))) {
                 LIST_REMOVE(in, next);
-                instance_free(in);
+                slot_free(in);
         }
         for (size_t i = 0; map_each(&as->live, &i, NULL, &value);)
-                instance_free(value);
+                slot_free(value);
         map_release(&as->live);
         free(as->dir);
         free(as);
@@ -193,16 +193,16 @@ static bool same_conf(const struct agent_conf *a, const struct agent_conf *b)
 
 /* Opens what is new or changed; opened[i] stays NULL where the running instance may stay. */
 static int open_changed(struct agents *as, struct agent_conf **confs, size_t count,
-                        struct instance **opened, struct error *err)
+                        struct agent_slot **opened, struct error *err)
 {
         for (size_t i = 0; i < count; i++) {
                 struct agent_conf *conf = confs[i];
-                struct instance *old = map_get(&as->live, conf->name);
+                struct agent_slot *old = map_get(&as->live, conf->name);
 
                 if (old && same_conf(old->conf, conf))
                         continue;
                 confs[i] = NULL;
-                opened[i] = instance_open(as, conf, err);
+                opened[i] = slot_open(as, conf, err);
                 if (!opened[i])
                         return -1;
         }
@@ -211,10 +211,10 @@ static int open_changed(struct agents *as, struct agent_conf **confs, size_t cou
 
 /* Fills `next` with the instances that are to run from now on. */
 static void put_together(struct agents *as, struct agent_conf **confs, size_t count,
-                         struct instance **opened, struct map *next)
+                         struct agent_slot **opened, struct map *next)
 {
         for (size_t i = 0; i < count; i++) {
-                struct instance *in = opened[i] ? opened[i] : map_get(&as->live, confs[i]->name);
+                struct agent_slot *in = opened[i] ? opened[i] : map_get(&as->live, confs[i]->name);
 
                 map_put(next, in->agent.name, in);
         }
@@ -228,7 +228,7 @@ static void switch_to(struct agents *as, const struct map *next)
 
         as->live = *next; /* first: who waited for one that is gone looks for another among these */
         for (size_t i = 0; map_each(&before, &i, &name, &value);) {
-                struct instance *old = value, *new = map_get(&as->live, name);
+                struct agent_slot *old = value, *new = map_get(&as->live, name);
 
                 if (new == old)
                         continue;
@@ -236,7 +236,7 @@ static void switch_to(struct agents *as, const struct map *next)
                         new->health.turns = old->health.turns;
                         new->health.failures = old->health.failures;
                 }
-                runs_move(old, new);
+                agent_runs_move(old, new);
                 retire(old);
         }
         map_release(&before);
@@ -244,7 +244,7 @@ static void switch_to(struct agents *as, const struct map *next)
 
 int agents_apply(struct agents *as, struct agent_conf **confs, size_t count, struct error *err)
 {
-        struct instance **opened = mem_array(count ? count : 1, sizeof(struct instance *));
+        struct agent_slot **opened = mem_array(count ? count : 1, sizeof(struct agent_slot *));
         int rc = open_changed(as, confs, count, opened, err);
         struct map next;
 
@@ -254,7 +254,7 @@ int agents_apply(struct agents *as, struct agent_conf **confs, size_t count, str
                 switch_to(as, &next);
         } else {
                 for (size_t i = 0; i < count; i++)
-                        instance_free(opened[i]);
+                        slot_free(opened[i]);
         }
         for (size_t i = 0; i < count; i++) {
                 agent_conf_free(confs[i]);
@@ -271,7 +271,7 @@ bool agents_has(struct agents *as, const char *name)
         return map_get(&as->live, name) != NULL;
 }
 
-unsigned instance_abilities(const struct instance *in)
+unsigned agent_slot_abilities(const struct agent_slot *in)
 {
         return in->agent.ops->abilities ? in->agent.ops->abilities(&in->agent) : in->agent.ops->can;
 }
@@ -284,13 +284,13 @@ unsigned instance_abilities(const struct instance *in)
 unsigned agents_abilities(void *agents, const char *agent)
 {
         const struct agents *as = agents;
-        const struct instance *in = map_get(&as->live, agent);
-        unsigned can = in ? instance_abilities(in) : 0;
+        const struct agent_slot *in = map_get(&as->live, agent);
+        unsigned can = in ? agent_slot_abilities(in) : 0;
 
         for (size_t i = 0; in && i < in->conf->common.failover.count; i++) {
-                const struct instance *other =
+                const struct agent_slot *other =
                         map_get(&as->live, in->conf->common.failover.items[i]);
-                unsigned others = other ? instance_abilities(other) : AGENT_REPEATABLE;
+                unsigned others = other ? agent_slot_abilities(other) : AGENT_REPEATABLE;
 
                 can |= others & AGENT_HISTORY;
                 if (!(others & AGENT_REPEATABLE))
@@ -301,12 +301,12 @@ unsigned agents_abilities(void *agents, const char *agent)
 
 void agent_hold(struct agent *a)
 {
-        ((struct instance *)a)->holds++;
+        ((struct agent_slot *)a)->holds++;
 }
 
 void agent_unhold(struct agent *a)
 {
-        instance_let_go((struct instance *)a);
+        agent_slot_release((struct agent_slot *)a);
 }
 
 /* ---- reply URLs ---- */
@@ -328,7 +328,7 @@ void agents_set_reply_base(struct agents *as, const char *url)
 
 char *agent_reply_url(const struct agent *a, const struct turn_run *run, int64_t seconds)
 {
-        return answers_url(&((const struct instance *)a)->all->answers, run->key, seconds);
+        return answers_url(&((const struct agent_slot *)a)->all->answers, run->key, seconds);
 }
 
 /* ---- persons ---- */
@@ -341,7 +341,7 @@ void agents_set_persons(struct agents *as, agents_person_fn *fn, void *ctx)
 
 int64_t agent_person(const struct agent *a, const struct incoming *in)
 {
-        const struct agents *as = ((const struct instance *)a)->all;
+        const struct agents *as = ((const struct agent_slot *)a)->all;
 
         return as->person && in->platform && in->sender_id
                        ? as->person(as->person_ctx, in->platform, in->sender_id)
@@ -350,7 +350,7 @@ int64_t agent_person(const struct agent *a, const struct incoming *in)
 
 /* ---- health ---- */
 
-static void health_of(const struct instance *in, struct agent_health *h)
+static void health_of(const struct agent_slot *in, struct agent_health *h)
 {
         int64_t rest_ms = in->breaker.until_ms - loop_now_ms(in->all->loop);
 
@@ -372,7 +372,7 @@ void agents_each(struct agents *as,
         void *value;
 
         for (size_t i = 0; map_each(&as->live, &i, NULL, &value);) {
-                const struct instance *in = value;
+                const struct agent_slot *in = value;
 
                 struct agent_health h;
 
@@ -384,8 +384,8 @@ void agents_each(struct agents *as,
 int agents_check(struct agents *as, const char *name, agents_checked_fn *fn, void *arg,
                  struct error *err)
 {
-        struct instance *in = map_get(&as->live, name);
-        struct check *c;
+        struct agent_slot *in = map_get(&as->live, name);
+        struct health_check *c;
 
         if (!in)
                 return error_set(err, ERR_MISSING, "there is no agent '%s'", name);
@@ -397,16 +397,16 @@ int agents_check(struct agents *as, const char *name, agents_checked_fn *fn, voi
         LIST_INSERT_HEAD(&as->checks, c, next);
         in->holds++;
         if (c->at_once)
-                timer_start(as->chores, 0);
+                timer_start(as->deferred, 0);
         else
                 in->agent.ops->check_health(&in->agent, c);
         return 0;
 }
 
-void agent_health_told(void *token, bool healthy, int64_t latency_ms, const char *why)
+void agent_health_report(void *token, bool healthy, int64_t latency_ms, const char *why)
 {
-        struct check *c = token;
-        struct instance *in = c->on;
+        struct health_check *c = token;
+        struct agent_slot *in = c->on;
         struct agent_health *h = &in->health;
         struct agent_health told;
 
@@ -417,7 +417,7 @@ void agent_health_told(void *token, bool healthy, int64_t latency_ms, const char
         snprintf(h->why, sizeof(h->why), "%s", why ? why : "");
         health_of(in, &told);
         LIST_REMOVE(c, next);
-        instance_let_go(in);
+        agent_slot_release(in);
         c->fn(c->arg, &told);
         free(c);
 }

@@ -269,7 +269,7 @@ static int64_t under_way(const struct posting *p)
 
 static bool terms_of(const struct posting *p, struct reply_terms *terms)
 {
-        const struct instance *in = map_get(&p->agents->live, p->agent);
+        const struct agent_slot *in = map_get(&p->agents->live, p->agent);
 
         *terms = (struct reply_terms){ 0 };
         if (!in || !in->agent.ops->reply_terms)
@@ -470,14 +470,14 @@ static void on_turn_event(void *arg, const struct bus_event *e)
 }
 
 /* The agent's call is given up: it said what it had to say. */
-static void end_turn(struct posting *p, struct running *r)
+static void end_turn(struct posting *p, struct agent_run *r)
 {
         struct agent *a = &r->on->agent;
         struct turn_run *run = r->run;
 
         p->ends = true;
         p->reply.request_key = p->request;
-        runs_stop(r);
+        agent_runs_stop(r);
         agent_finish(a, run, &p->reply);
 }
 
@@ -486,7 +486,7 @@ int agents_reply(struct agents *as, int64_t turn, const char *token, const char 
                  struct error *err)
 {
         struct posting *p;
-        struct running *r;
+        struct agent_run *r;
 
         if (agents_check_token(as, turn, token, err) < 0)
                 return -1;
@@ -494,7 +494,7 @@ int agents_reply(struct agents *as, int64_t turn, const char *token, const char 
         p->fn = fn;
         p->arg = arg;
         name_request(p, key);
-        r = runs_find(as, turn);
+        r = agent_runs_find(as, turn);
         if (r)
                 end_turn(p, r);
         else
@@ -504,7 +504,7 @@ int agents_reply(struct agents *as, int64_t turn, const char *token, const char 
 
 void agent_late(struct agent *a, int64_t turn, const struct turn_reply *reply)
 {
-        struct agents *as = ((struct instance *)a)->all;
+        struct agents *as = ((struct agent_slot *)a)->all;
         struct posting *p;
 
         if (!as->answers.outlet.store)

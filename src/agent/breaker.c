@@ -44,8 +44,8 @@ static bool is_neutral(enum error_kind kind)
         return kind == ERR_CANCELLED || kind == ERR_INVALID || kind == ERR_CONFLICT;
 }
 
-enum breaker_change breaker_told(struct breaker *b, const struct breaker_limits *limits,
-                                 enum breaker_pass pass, enum error_kind kind, int64_t now_ms)
+enum breaker_change breaker_record(struct breaker *b, const struct breaker_limits *limits,
+                                   enum breaker_pass pass, enum error_kind kind, int64_t now_ms)
 {
         bool was_closed = b->state == BREAKER_CLOSED;
 

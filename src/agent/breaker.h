@@ -39,7 +39,7 @@ struct breaker_limits {
 /* Would it let somebody through now? */
 bool breaker_blocks(const struct breaker *b, int64_t now_ms);
 /*
- * Lets one through unless it is BREAKER_REFUSED, and then breaker_told or breaker_forget must
+ * Lets one through unless it is BREAKER_REFUSED, and then breaker_record or breaker_forget must
  * follow with what is returned.
  */
 enum breaker_pass breaker_admit(struct breaker *b, int64_t now_ms);
@@ -47,8 +47,8 @@ enum breaker_pass breaker_admit(struct breaker *b, int64_t now_ms);
  * How the one that was let through ended. Of those who were under way when it opened only a success
  * says something new.
  */
-enum breaker_change breaker_told(struct breaker *b, const struct breaker_limits *limits,
-                                 enum breaker_pass pass, enum error_kind kind, int64_t now_ms);
+enum breaker_change breaker_record(struct breaker *b, const struct breaker_limits *limits,
+                                   enum breaker_pass pass, enum error_kind kind, int64_t now_ms);
 /* It ended without telling anything. */
 void breaker_forget(struct breaker *b, enum breaker_pass pass);
 const char *breaker_name(enum breaker_state state); /* "closed", "open", "half-open" */

@@ -10,14 +10,14 @@
 
 #define SAID_MAX 100 /* of an unhappy answer's body */
 
-struct probe {
+struct health_probe {
         void *token;
         const int *also;
         struct http_call *http;
-        LIST_ENTRY(probe) next;
+        LIST_ENTRY(health_probe) next;
 };
 
-static bool is_fine(const struct probe *p, int status)
+static bool is_fine(const struct health_probe *p, int status)
 {
         if (status >= 200 && status < 300)
                 return true;
@@ -49,7 +49,7 @@ static void describe(const struct http_result *result, char *why, size_t size)
 
 static void on_done(void *arg, const struct http_result *result)
 {
-        struct probe *p = arg;
+        struct health_probe *p = arg;
         void *token = p->token;
         bool healthy = result->kind == ERR_NONE && is_fine(p, result->status);
         char why[200] = "";
@@ -58,28 +58,28 @@ static void on_done(void *arg, const struct http_result *result)
                 describe(result, why, sizeof(why));
         LIST_REMOVE(p, next);
         free(p);
-        agent_health_told(token, healthy, result->elapsed_ms, why);
+        agent_health_report(token, healthy, result->elapsed_ms, why);
 }
 
-void probe_start(struct probes *all, struct agent *a, void *token,
-                 const struct http_request *request, const int *also)
+void health_probe_start(struct health_probes *all, struct agent *a, void *token,
+                        const struct http_request *request, const int *also)
 {
         static const struct http_handlers handlers = { .on_done = on_done };
         struct http_request asked = *request;
-        struct probe *p = mem_zalloc(sizeof(*p));
+        struct health_probe *p = mem_zalloc(sizeof(*p));
 
         p->token = token;
         p->also = also;
         asked.repeatable = true;
         if (asked.total_ms == 0)
-                asked.total_ms = PROBE_MS;
+                asked.total_ms = HEALTH_PROBE_MS;
         LIST_INSERT_HEAD(all, p, next);
         p->http = http_start(a->http, &asked, &handlers, p);
 }
 
-void probes_drop(struct probes *all)
+void health_probes_drop(struct health_probes *all)
 {
-        struct probe *p;
+        struct health_probe *p;
 
         while ((p = LIST_FIRST(all))) {
                 LIST_REMOVE(p, next);

@@ -20,7 +20,7 @@ static void add_words(struct buf *out, const struct incoming *in)
                 buf_addstr(out, "[deleted a message]");
 }
 
-void said_add(struct buf *out, const struct incoming *in)
+void message_text_add(struct buf *out, const struct incoming *in)
 {
         size_t before = out->len;
 
@@ -33,4 +33,18 @@ void said_add(struct buf *out, const struct incoming *in)
         }
         if (out->len == before)
                 buf_addstr(out, "[empty message]");
+}
+
+char *message_text_of_run(const struct turn_run *run)
+{
+        struct buf b;
+
+        buf_init(&b, 0);
+        for (unsigned i = 0; i < run->input_count; i++) {
+                const struct incoming *in = run->inputs[i];
+                const char *text = in->text && *in->text ? in->text : in->emoji;
+
+                buf_addf(&b, "%s%s", b.len ? "\n" : "", text ? text : "");
+        }
+        return buf_take(&b);
 }

@@ -6,9 +6,11 @@
 #define AGENT_MESSAGE_TEXT_H
 
 #include "base/buf.h"
-#include "road/incoming.h"
+#include "road/road.h"
 
 /* Appends its text, or what stands for it, and a line for each file; never nothing. */
-void said_add(struct buf *out, const struct incoming *in);
+void message_text_add(struct buf *out, const struct incoming *in);
+/* What the turn's messages say, joined by line ends. Yours to free. */
+char *message_text_of_run(const struct turn_run *run);
 
 #endif

@@ -15,7 +15,7 @@ static enum breaker_change tell(struct breaker *b, enum error_kind kind, int64_t
         enum breaker_pass pass = breaker_admit(b, now_ms);
 
         assert_true(pass != BREAKER_REFUSED);
-        return breaker_told(b, &limits, pass, kind, now_ms);
+        return breaker_record(b, &limits, pass, kind, now_ms);
 }
 
 static void it_opens_after_failures_in_a_row_and_not_before(void **state)
@@ -54,7 +54,7 @@ static void after_the_pause_one_probe_is_let_through(void **state)
         assert_true(b.until_ms >= 1000 && b.until_ms <= 1250);
         assert_int_equal(breaker_admit(&b, 1250), BREAKER_PROBES);
         assert_int_equal(breaker_admit(&b, 1250), BREAKER_REFUSED);
-        assert_int_equal(breaker_told(&b, &limits, BREAKER_PROBES, ERR_NONE, 1300),
+        assert_int_equal(breaker_record(&b, &limits, BREAKER_PROBES, ERR_NONE, 1300),
                          BREAKER_RECOVERED);
         assert_int_equal(breaker_admit(&b, 1300), BREAKER_PASSED);
         assert_int_equal(breaker_admit(&b, 1300), BREAKER_PASSED);
@@ -101,13 +101,13 @@ static void who_was_under_way_when_it_opened_does_not_speak_for_the_probe(void *
         assert_int_equal(breaker_admit(&b, 2000), BREAKER_PROBES);
         until_ms = b.until_ms;
         breaker_forget(&b, BREAKER_PASSED);
-        assert_int_equal(breaker_told(&b, &limits, BREAKER_PASSED, ERR_CANCELLED, 2000),
+        assert_int_equal(breaker_record(&b, &limits, BREAKER_PASSED, ERR_CANCELLED, 2000),
                          BREAKER_SAME);
-        assert_int_equal(breaker_told(&b, &limits, BREAKER_PASSED, ERR_NET, 2000), BREAKER_SAME);
+        assert_int_equal(breaker_record(&b, &limits, BREAKER_PASSED, ERR_NET, 2000), BREAKER_SAME);
         /* the probe is still on its way */
         assert_int_equal(breaker_admit(&b, 2000), BREAKER_REFUSED);
         assert_int_equal(b.until_ms, until_ms);
-        assert_int_equal(breaker_told(&b, &limits, BREAKER_PASSED, ERR_NONE, 2000),
+        assert_int_equal(breaker_record(&b, &limits, BREAKER_PASSED, ERR_NONE, 2000),
                          BREAKER_RECOVERED);
         assert_int_equal(breaker_admit(&b, 2000), BREAKER_PASSED);
 }
@@ -119,7 +119,7 @@ static void zero_failures_mean_never(void **state)
 
         (void)state;
         for (int i = 0; i < 100; i++)
-                breaker_told(&b, &never, BREAKER_PASSED, ERR_NET, i);
+                breaker_record(&b, &never, BREAKER_PASSED, ERR_NET, i);
         assert_false(breaker_blocks(&b, 100));
 }
 

@@ -250,9 +250,9 @@ static void a_refused_key_is_not_quoted(void **state)
         struct llm_failure f = { 0 };
 
         (void)state;
-        llm_failure_read(&f, ERR_REFUSED, body, strlen(body));
+        llm_reader_read_failure(&f, ERR_REFUSED, body, strlen(body));
         assert_string_equal(f.text, "invalid_request_error");
-        llm_failure_read(&f, ERR_REFUSED, "sk-ab***yz is wrong", 19);
+        llm_reader_read_failure(&f, ERR_REFUSED, "sk-ab***yz is wrong", 19);
         assert_string_equal(f.text, "");
 }
 
@@ -264,7 +264,7 @@ static void what_a_service_says_about_a_failure_is_clipped(void **state)
         (void)state;
         memset(body, 'x', sizeof(body));
         body[10] = '\n';
-        llm_failure_read(&f, ERR_NET, body, sizeof(body));
+        llm_reader_read_failure(&f, ERR_NET, body, sizeof(body));
         assert_int_equal(strlen(f.text), LLM_MESSAGE_MAX);
         assert_null(strchr(f.text, '\n'));
 }

@@ -173,7 +173,7 @@ static json_t *request_of(const struct llm_conf *conf, const char *base)
                                       .history_count = 2 };
         char *address = mem_strdup(base);
         struct error err = { 0 };
-        struct instance in_registry = { .conf = agent_conf_make("m", "echo", NULL, &err) };
+        struct agent_slot in_registry = { .conf = agent_conf_make("m", "echo", NULL, &err) };
         const struct llm m = { .agent = &in_registry.agent,
                                .conf = conf,
                                .wire = &openai_wire,

@@ -44,7 +44,7 @@ static void everything_that_happens_says_something(void **state)
 
                 buf_init(&out, 0);
                 buf_addstr(&out, "before: ");
-                said_add(&out, &rows[i].in);
+                message_text_add(&out, &rows[i].in);
                 assert_string_equal(out.data + 8, rows[i].said);
                 buf_release(&out);
         }

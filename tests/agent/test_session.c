@@ -12,7 +12,7 @@
 /* What an agent with these settings calls the turn; yours to free. */
 static char *name_with(const char *settings, const struct turn_run *run)
 {
-        struct instance in = { 0 };
+        struct agent_slot in = { 0 };
         struct error err = { 0 };
         char *name;
 

@@ -243,7 +243,7 @@ static void answers_come_as_json_or_text_and_parts_before_reply(void **state)
 static void parts_beyond_the_limit_stand_in_the_last(void **state)
 {
         enum { PARTS = 50000 };
-        struct hook_answer a;
+        struct http_agent_reply a;
         struct error err = { 0 };
         struct buf body;
         size_t length = 0;
@@ -254,16 +254,16 @@ static void parts_beyond_the_limit_stand_in_the_last(void **state)
         for (int i = 1; i < PARTS; i++)
                 buf_addstr(&body, ",\"a\"");
         buf_addstr(&body, "]}");
-        assert_int_equal(hook_answer_read(&a, hook_read_members, "application/json", body.data,
-                                          body.len, &err),
+        assert_int_equal(http_agent_reply_read(&a, http_agent_reply_members, "application/json",
+                                               body.data, body.len, &err),
                          0);
-        assert_int_equal(a.part_count, HOOK_PARTS_MAX);
+        assert_int_equal(a.part_count, HTTP_AGENT_PARTS_MAX);
         assert_string_equal(a.parts[0], "a");
         for (unsigned i = 0; i < a.part_count; i++)
                 length += strlen(a.parts[i]);
         assert_int_equal(strlen(a.text), 3 * PARTS - 2);
-        assert_int_equal(length, strlen(a.text) - 2 * (HOOK_PARTS_MAX - 1));
-        hook_answer_release(&a);
+        assert_int_equal(length, strlen(a.text) - 2 * (HTTP_AGENT_PARTS_MAX - 1));
+        http_agent_reply_release(&a);
         buf_release(&body);
 }
 

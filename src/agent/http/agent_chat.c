@@ -18,7 +18,7 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 
-#define AT(field) offsetof(struct hook_conf, field)
+#define AT(field) offsetof(struct http_agent_conf, field)
 
 /* clang-format off */
 static const struct setting settings[] = {
@@ -71,13 +71,13 @@ static void write_input(struct buf *b, const struct turn_run *run, const struct 
         struct buf text;
 
         buf_init(&text, 0);
-        said_add(&text, in);
+        message_text_add(&text, in);
         write_message(b, "human", name, text.data);
         buf_release(&text);
         free(name);
 }
 
-static void write_messages(struct buf *b, const struct hook *k, const struct turn_run *run)
+static void write_messages(struct buf *b, const struct http_agent *k, const struct turn_run *run)
 {
         unsigned room = (unsigned)k->conf->history_messages;
         unsigned lines = room > run->input_count ? room - run->input_count : 0;
@@ -93,8 +93,8 @@ static void write_messages(struct buf *b, const struct hook *k, const struct tur
         jsonw_close(b, ']');
 }
 
-static void chat_write(const struct hook *k, const struct turn_run *run, const char *reply_url,
-                       struct buf *out)
+static void chat_write(const struct http_agent *k, const struct turn_run *run,
+                       const char *reply_url, struct buf *out)
 {
         const char *platform = run->inputs[0]->platform;
         char *session = agent_session(k->agent, run);
@@ -114,7 +114,7 @@ static void chat_write(const struct hook *k, const struct turn_run *run, const c
  * The whole conversation back, as graphs of agents answer: the last message counts when it is
  * theirs.
  */
-static int read_last(struct hook_answer *a, const json_t *messages, struct error *err)
+static int read_last(struct http_agent_reply *a, const json_t *messages, struct error *err)
 {
         const json_t *last = json_array_get(messages, json_array_size(messages) - 1);
         const char *content = json_str(last, "content", NULL);
@@ -122,20 +122,20 @@ static int read_last(struct hook_answer *a, const json_t *messages, struct error
         if (!content || strcmp(json_str(last, "type", "ai"), "human") == 0)
                 return error_set(err, ERR_PROTOCOL,
                                  "the last of the answer's messages is not the agent's");
-        return hook_answer_say(a, content, err);
+        return http_agent_reply_set_text(a, content, err);
 }
 
-static int chat_read(struct hook_answer *a, const json_t *object, struct error *err)
+static int chat_read(struct http_agent_reply *a, const json_t *object, struct error *err)
 {
         static const char *const names[] = { "content", "response", "message", "output" };
         const json_t *messages = json_object_get(object, "messages");
 
-        if (hook_read_members(a, object, err) < 0)
+        if (http_agent_reply_members(a, object, err) < 0)
                 return -1;
         for (size_t i = 0; i < COUNT(names) && !a->given; i++) {
                 const char *text = json_str(object, names[i], NULL);
 
-                if (text && hook_answer_say(a, text, err) < 0)
+                if (text && http_agent_reply_set_text(a, text, err) < 0)
                         return -1;
         }
         if (!a->given && json_array_size(messages) > 0)
@@ -143,7 +143,7 @@ static int chat_read(struct hook_answer *a, const json_t *object, struct error *
         return 0;
 }
 
-const struct hook_wire agent_chat_wire = {
+const struct http_agent_wire agent_chat_wire = {
         .name = "agent-chat",
         .path = "/api/agent/chat",
         .key_header = "X-API-Key: ",
@@ -154,12 +154,12 @@ const struct hook_wire agent_chat_wire = {
 static int chat_open(struct agent *a, struct error *err)
 {
         (void)err;
-        return hook_open(a, &agent_chat_wire);
+        return http_agent_open(a, &agent_chat_wire);
 }
 
 static unsigned chat_abilities(const struct agent *a)
 {
-        return hook_abilities(a) | AGENT_HISTORY;
+        return http_agent_abilities(a) | AGENT_HISTORY;
 }
 
 const struct agent_ops agent_chat_agent = {
@@ -168,12 +168,12 @@ const struct agent_ops agent_chat_agent = {
                 "messages each time.",
         .can = AGENT_BATCHES | AGENT_CANCELS | AGENT_HISTORY,
         .settings = settings,
-        .conf_size = sizeof(struct hook_conf),
-        .check = hook_check_conf,
+        .conf_size = sizeof(struct http_agent_conf),
+        .check = http_agent_check_conf,
         .open = chat_open,
-        .close = hook_close,
-        .start = hook_start,
-        .cancel = hook_cancel,
-        .check_health = hook_check_health,
+        .close = http_agent_close,
+        .start = http_agent_start,
+        .cancel = http_agent_cancel,
+        .check_health = http_agent_check_health,
         .abilities = chat_abilities,
 };

@@ -80,7 +80,7 @@ static void write_message(const struct turn_run *run, struct buf *out)
                 const char *name = in->sender_name ? in->sender_name : in->sender_id;
 
                 begin_line(out, in->chat == CHAT_DM ? NULL : name);
-                said_add(out, in);
+                message_text_add(out, in);
         }
 }
 

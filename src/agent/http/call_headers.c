@@ -58,15 +58,15 @@ void call_headers_list(struct call_headers *h, const struct setting_list *lines)
                 call_headers_add(h, "%s", lines->items[i]);
 }
 
-const char *call_key(const struct turn_run *run, char out[CALL_KEY_SIZE])
+const char *call_headers_key(const struct turn_run *run, char out[CALL_HEADERS_KEY_SIZE])
 {
-        snprintf(out, CALL_KEY_SIZE, "%s-%s", run->key, run->trace ? run->trace : "");
+        snprintf(out, CALL_HEADERS_KEY_SIZE, "%s-%s", run->key, run->trace ? run->trace : "");
         return out;
 }
 
 void call_headers_run(struct call_headers *h, const struct turn_run *run)
 {
-        char made[ID_TRACE_SIZE], span[ID_SPAN_SIZE], key[CALL_KEY_SIZE];
+        char made[ID_TRACE_SIZE], span[ID_SPAN_SIZE], key[CALL_HEADERS_KEY_SIZE];
         const char *trace = run ? run->trace : NULL;
 
         if (!trace || strlen(trace) != ID_TRACE_SIZE - 1)
@@ -74,7 +74,7 @@ void call_headers_run(struct call_headers *h, const struct turn_run *run)
         call_headers_add(h, "traceparent: 00-%s-%s-01", trace, id_span(span));
         call_headers_add(h, "X-Trace-Id: %s", trace);
         if (run && run->key && *run->key)
-                call_headers_add(h, "Idempotency-Key: %s", call_key(run, key));
+                call_headers_add(h, "Idempotency-Key: %s", call_headers_key(run, key));
 }
 
 /* ---- what the configuration adds ---- */

@@ -35,8 +35,8 @@ void call_headers_list(struct call_headers *h, const struct setting_list *lines)
  * alone would begin anew with another database, and an agent that remembers them would answer with
  * what it said to somebody else.
  */
-#define CALL_KEY_SIZE (24 + ID_TRACE_SIZE)
-const char *call_key(const struct turn_run *run, char out[CALL_KEY_SIZE]);
+#define CALL_HEADERS_KEY_SIZE (24 + ID_TRACE_SIZE)
+const char *call_headers_key(const struct turn_run *run, char out[CALL_HEADERS_KEY_SIZE]);
 /* The trace of the run, and its key as Idempotency-Key. NULL run: a trace of its own. */
 void call_headers_run(struct call_headers *h, const struct turn_run *run);
 

@@ -35,8 +35,8 @@
 
 enum call_state { CALL_ASKING, CALL_PAUSING, CALL_EXPECTING, CALL_LATE };
 
-struct hook_call {
-        struct hook *hook;
+struct http_agent_call {
+        struct http_agent *http_agent;
         struct turn_run *run; /* NULL once late */
         int64_t turn;
         enum call_state state;
@@ -48,23 +48,23 @@ struct hook_call {
         int64_t deadline_ms;
         int status;
         char content_type[100];
-        struct hook_reading *reading; /* a large answer that is being understood; else NULL */
-        LIST_ENTRY(hook_call) next;   /* among the late ones */
+        struct http_agent_read *reading;  /* a large answer that is being understood; else NULL */
+        LIST_ENTRY(http_agent_call) next; /* among the late ones */
 };
 
-static void ask(struct hook_call *c);
+static void ask(struct http_agent_call *c);
 
-static void call_free(struct hook_call *c)
+static void call_free(struct http_agent_call *c)
 {
         http_abort(c->http);
-        hook_reading_forget(c->reading);
+        http_agent_read_forget(c->reading);
         timer_free(c->timer);
         call_headers_release(&c->headers);
         buf_release(&c->body);
         free(c);
 }
 
-static bool forgets(const struct hook *k)
+static bool forgets(const struct http_agent *k)
 {
         return k->conf->mode && strcmp(k->conf->mode, "fire-and-forget") == 0;
 }
@@ -75,25 +75,25 @@ static bool is_silent(const struct turn_run *run)
         return run->mode && strcmp(run->mode, "silent") == 0;
 }
 
-static bool delivers_late(const struct hook *k)
+static bool delivers_late(const struct http_agent *k)
 {
         return k->conf->late && strcmp(k->conf->late, "deliver") == 0;
 }
 
 /* ---- ends ---- */
 
-static void answer(struct hook_call *c, const struct turn_reply *reply)
+static void answer(struct http_agent_call *c, const struct turn_reply *reply)
 {
-        agent_finish(c->hook->agent, c->run, reply);
+        agent_finish(c->http_agent->agent, c->run, reply);
         call_free(c);
 }
 
 /* What the operator reads. A query may hold a key, so it is not shown. */
-static void write_record(const struct hook_call *c, const char *why, struct buf *out)
+static void write_record(const struct http_agent_call *c, const char *why, struct buf *out)
 {
-        const char *url = c->hook->url;
+        const char *url = c->http_agent->url;
 
-        buf_addf(out, "%s at %.*s: ", c->hook->wire->name, (int)strcspn(url, "?#"), url);
+        buf_addf(out, "%s at %.*s: ", c->http_agent->wire->name, (int)strcspn(url, "?#"), url);
         if (c->status)
                 buf_addf(out, "HTTP %d", c->status);
         else
@@ -104,7 +104,7 @@ static void write_record(const struct hook_call *c, const char *why, struct buf 
         log_redact(out->data);
 }
 
-static void fail(struct hook_call *c, enum error_kind kind, enum agent_effect effect,
+static void fail(struct http_agent_call *c, enum error_kind kind, enum agent_effect effect,
                  const char *notice, const char *why)
 {
         struct turn_reply reply = { .kind = kind, .text = notice };
@@ -115,7 +115,7 @@ static void fail(struct hook_call *c, enum error_kind kind, enum agent_effect ef
         reply.error = record.data;
         http_abort(c->http);
         c->http = NULL;
-        agent_fail(c->hook->agent, c->run, &reply, effect);
+        agent_fail(c->http_agent->agent, c->run, &reply, effect);
         buf_release(&record);
         call_free(c);
 }
@@ -123,16 +123,16 @@ static void fail(struct hook_call *c, enum error_kind kind, enum agent_effect ef
 /* ---- late ---- */
 
 /* got NULL: there is none. */
-static void end_late(struct hook_call *c, const struct hook_answer *got, enum error_kind kind,
-                     const char *why)
+static void end_late(struct http_agent_call *c, const struct http_agent_reply *got,
+                     enum error_kind kind, const char *why)
 {
-        struct agent *a = c->hook->agent;
+        struct agent *a = c->http_agent->agent;
         struct turn_reply reply = { 0 };
         struct buf record;
 
         buf_init(&record, 0);
         if (got) {
-                reply = hook_answer_reply(got);
+                reply = http_agent_reply_for_turn(got);
         } else {
                 write_record(c, why, &record);
                 reply.kind = kind != ERR_NONE ? kind : ERR_PROTOCOL;
@@ -141,15 +141,15 @@ static void end_late(struct hook_call *c, const struct hook_answer *got, enum er
         agent_late(a, c->turn, &reply);
         buf_release(&record);
         LIST_REMOVE(c, next);
-        c->hook->late_count--;
+        c->http_agent->late_count--;
         call_free(c);
         agent_unhold(a);
 }
 
 /* The turn ends with a notice; whoever waits for its answer gets it when it comes. */
-static void let_go(struct hook_call *c)
+static void let_go(struct http_agent_call *c)
 {
-        struct hook *k = c->hook;
+        struct http_agent *k = c->http_agent;
         struct turn_reply reply = {
                 .kind = ERR_TIMEOUT,
                 .text = "This takes longer than usual. The answer follows when it is ready.",
@@ -169,17 +169,18 @@ static void let_go(struct hook_call *c)
         buf_release(&record);
 }
 
-static void time_is_up(struct hook_call *c)
+static void time_is_up(struct http_agent_call *c)
 {
         char why[80];
 
-        snprintf(why, sizeof(why), "nothing came within %" PRId64 " ms", c->hook->conf->timeout_ms);
+        snprintf(why, sizeof(why), "nothing came within %" PRId64 " ms",
+                 c->http_agent->conf->timeout_ms);
         if (c->state == CALL_EXPECTING)
                 fail(c, ERR_TIMEOUT, EFFECT_POSSIBLE,
                      "The agent took too long to answer. Please try again.",
                      "it took the request, but no answer came to the reply URL in time");
-        else if (!forgets(c->hook) && delivers_late(c->hook) && !is_silent(c->run) &&
-                 c->hook->late_count < HOOK_LATE_MAX)
+        else if (!forgets(c->http_agent) && delivers_late(c->http_agent) && !is_silent(c->run) &&
+                 c->http_agent->late_count < HTTP_AGENT_LATE_MAX)
                 let_go(c);
         else
                 fail(c, ERR_TIMEOUT, EFFECT_POSSIBLE,
@@ -188,14 +189,15 @@ static void time_is_up(struct hook_call *c)
 
 /* ---- answers ---- */
 
-static void expect(struct hook_call *c)
+static void expect(struct http_agent_call *c)
 {
         c->state = CALL_EXPECTING;
-        timer_start(c->timer, c->hook->conf->reply_seconds * 1000);
+        timer_start(c->timer, c->http_agent->conf->reply_seconds * 1000);
         turn_progress(c->run, "the agent is working on it");
 }
 
-static void take_answer(struct hook_call *c, const struct hook_answer *got, const struct error *err)
+static void take_answer(struct http_agent_call *c, const struct http_agent_reply *got,
+                        const struct error *err)
 {
         struct turn_reply reply;
 
@@ -205,19 +207,19 @@ static void take_answer(struct hook_call *c, const struct hook_answer *got, cons
                              ? "The agent's answer is too long to be sent."
                              : "The agent's answer could not be understood. Please tell the operator.",
                      err->text);
-        } else if (c->status == 202 && !got->given && c->hook->wire->replies &&
+        } else if (c->status == 202 && !got->given && c->http_agent->wire->replies &&
                    !is_silent(c->run)) {
                 expect(c);
         } else {
-                reply = hook_answer_reply(got);
+                reply = http_agent_reply_for_turn(got);
                 answer(c, &reply);
         }
 }
 
 /* got NULL: err says why it makes no sense. */
-static void on_understood(void *arg, const struct hook_answer *got, const struct error *err)
+static void on_understood(void *arg, const struct http_agent_reply *got, const struct error *err)
 {
-        struct hook_call *c = arg;
+        struct http_agent_call *c = arg;
 
         c->reading = NULL;
         if (c->state == CALL_LATE)
@@ -226,35 +228,35 @@ static void on_understood(void *arg, const struct hook_answer *got, const struct
                 take_answer(c, got, err);
 }
 
-static void understand(struct hook_call *c, const struct http_result *result)
+static void understand(struct http_agent_call *c, const struct http_result *result)
 {
-        const struct hook *k = c->hook;
-        struct hook_answer got;
+        const struct http_agent *k = c->http_agent;
+        struct http_agent_reply got;
         struct error err = { 0 };
         bool fine;
 
-        if (result->body_n >= HOOK_BODY_LARGE) {
-                c->reading = hook_answer_read_apart(k->agent->loop, k->wire->read, c->content_type,
-                                                    result->body, result->body_n, on_understood, c);
+        if (result->body_n >= HTTP_AGENT_BODY_LARGE) {
+                c->reading = http_agent_read_start(k->agent->loop, k->wire->read, c->content_type,
+                                                   result->body, result->body_n, on_understood, c);
                 return;
         }
-        fine = hook_answer_read(&got, k->wire->read, c->content_type, result->body, result->body_n,
-                                &err) == 0;
+        fine = http_agent_reply_read(&got, k->wire->read, c->content_type, result->body,
+                                     result->body_n, &err) == 0;
         on_understood(c, fine ? &got : NULL, &err);
         if (fine)
-                hook_answer_release(&got);
+                http_agent_reply_release(&got);
 }
 
-static void on_answer(struct hook_call *c, const struct http_result *result)
+static void on_answer(struct http_agent_call *c, const struct http_result *result)
 {
-        fault_point("hook.answered");
-        if (forgets(c->hook))
+        fault_point("http_agent.answered");
+        if (forgets(c->http_agent))
                 answer(c, &(struct turn_reply){ 0 });
         else
                 understand(c, result);
 }
 
-static void on_late_answer(struct hook_call *c, const struct http_result *result)
+static void on_late_answer(struct http_agent_call *c, const struct http_result *result)
 {
         if (result->kind == ERR_NONE && result->status < 300)
                 understand(c, result);
@@ -285,16 +287,16 @@ static enum error_kind kind_of_status(int status)
         return status >= 400 ? ERR_INVALID : ERR_PROTOCOL;
 }
 
-static bool try_again(struct hook_call *c, const struct http_result *result)
+static bool try_again(struct http_agent_call *c, const struct http_result *result)
 {
-        const struct hook_conf *conf = c->hook->conf;
+        const struct http_agent_conf *conf = c->http_agent->conf;
         bool unreached = result->reach == HTTP_NOT_SENT && result->kind != ERR_INVALID;
         int64_t wait =
                 result->retry_after_ms > conf->retry_ms ? result->retry_after_ms : conf->retry_ms;
 
         wait += (int64_t)id_random_below((uint64_t)wait / 4 + 1);
         if ((!unreached && result->status < 500) || c->tries > conf->retries ||
-            wait > RETRY_MAX_MS || loop_now_ms(c->hook->agent->loop) + wait >= c->deadline_ms)
+            wait > RETRY_MAX_MS || loop_now_ms(c->http_agent->agent->loop) + wait >= c->deadline_ms)
                 return false;
         c->state = CALL_PAUSING;
         timer_start(c->timer, wait);
@@ -303,7 +305,7 @@ static bool try_again(struct hook_call *c, const struct http_result *result)
 }
 
 /* A refusal says that nothing was done; a server's own mistake does not. */
-static void on_refusal(struct hook_call *c, const struct http_result *result)
+static void on_refusal(struct http_agent_call *c, const struct http_result *result)
 {
         size_t n =
                 result->body ? utf8_prefix(result->body, result->body_n, UTF8_BYTES, QUOTE_MAX) : 0;
@@ -328,7 +330,7 @@ static void on_refusal(struct hook_call *c, const struct http_result *result)
         free(said);
 }
 
-static void on_trouble(struct hook_call *c, const struct http_result *result)
+static void on_trouble(struct http_agent_call *c, const struct http_result *result)
 {
         const char *why = result->why ? result->why : error_kind_name(result->kind);
 
@@ -347,7 +349,7 @@ static void on_trouble(struct hook_call *c, const struct http_result *result)
 
 static void on_head(void *arg, struct http_call *call, int status)
 {
-        struct hook_call *c = arg;
+        struct http_agent_call *c = arg;
         const char *type = http_answer_header(call, "content-type");
 
         c->status = status;
@@ -356,7 +358,7 @@ static void on_head(void *arg, struct http_call *call, int status)
 
 static void on_done(void *arg, const struct http_result *result)
 {
-        struct hook_call *c = arg;
+        struct http_agent_call *c = arg;
 
         c->http = NULL;
         timer_stop(c->timer);
@@ -374,7 +376,7 @@ static void on_done(void *arg, const struct http_result *result)
 
 static void on_time(void *arg)
 {
-        struct hook_call *c = arg;
+        struct http_agent_call *c = arg;
 
         if (c->state == CALL_PAUSING)
                 ask(c);
@@ -386,9 +388,9 @@ static void on_time(void *arg)
  * X-Dragoman-Signature: t=SECONDS,v1=HEX, an HMAC-SHA256 over "SECONDS.BODY". New for each try: the
  * time is part of it.
  */
-static void sign(const struct hook_call *c, struct call_headers *h)
+static void sign(const struct http_agent_call *c, struct call_headers *h)
 {
-        const struct secret *secret = c->hook->conf->secret;
+        const struct secret *secret = c->http_agent->conf->secret;
         unsigned char mac[SHA256_SIZE];
         char hex[SHA256_HEX_SIZE];
         struct buf text;
@@ -406,10 +408,10 @@ static void sign(const struct hook_call *c, struct call_headers *h)
         buf_release(&text);
 }
 
-static void ask(struct hook_call *c)
+static void ask(struct http_agent_call *c)
 {
         static const struct http_handlers handlers = { .on_head = on_head, .on_done = on_done };
-        const struct hook *k = c->hook;
+        const struct http_agent *k = c->http_agent;
         int64_t left_ms = c->deadline_ms - loop_now_ms(k->agent->loop);
         struct call_headers h;
 
@@ -421,7 +423,7 @@ static void ask(struct hook_call *c)
                 call_headers_add(&h, "%s", c->headers.list[i]);
         sign(c, &h);
         timer_start(c->timer, left_ms > 0 ? left_ms : 1);
-        fault_point("hook.before_ask");
+        fault_point("http_agent.before_ask");
         c->http = http_start(
                 k->agent->http,
                 &(struct http_request){
@@ -432,14 +434,14 @@ static void ask(struct hook_call *c)
                         .body_n = c->body.len,
                         .total_ms = left_ms + GRACE_MS +
                                     (delivers_late(k) ? k->conf->reply_seconds * 1000 : 0),
-                        .max_body = HOOK_BODY_MAX,
+                        .max_body = HTTP_AGENT_BODY_MAX,
                         .repeatable = k->conf->repeatable,
                 },
                 &handlers, c);
         call_headers_release(&h);
 }
 
-static void introduce(const struct hook *k, struct call_headers *h)
+static void introduce(const struct http_agent *k, struct call_headers *h)
 {
         if (k->wire->mark)
                 call_headers_add(h, "%s", k->wire->mark);
@@ -447,9 +449,9 @@ static void introduce(const struct hook *k, struct call_headers *h)
         call_headers_list(h, &k->conf->headers);
 }
 
-static void write_headers(struct hook_call *c)
+static void write_headers(struct http_agent_call *c)
 {
-        const struct hook *k = c->hook;
+        const struct http_agent *k = c->http_agent;
 
         call_headers_init(&c->headers);
         call_headers_add(&c->headers, "Content-Type: application/json");
@@ -460,15 +462,15 @@ static void write_headers(struct hook_call *c)
 
 /* ---- hooks ---- */
 
-void hook_start(struct agent *a, struct turn_run *run)
+void http_agent_start(struct agent *a, struct turn_run *run)
 {
-        struct hook_call *c = mem_zalloc(sizeof(*c));
-        struct hook *k = a->self;
+        struct http_agent_call *c = mem_zalloc(sizeof(*c));
+        struct http_agent *k = a->self;
         char *reply_url = k->wire->replies && !is_silent(run)
                                   ? agent_reply_url(a, run, k->conf->reply_seconds)
                                   : NULL;
 
-        c->hook = k;
+        c->http_agent = k;
         c->run = run;
         c->turn = run->id;
         c->timer = timer_new(a->loop, on_time, c);
@@ -481,16 +483,16 @@ void hook_start(struct agent *a, struct turn_run *run)
         ask(c);
 }
 
-void hook_cancel(struct agent *a, struct turn_run *run)
+void http_agent_cancel(struct agent *a, struct turn_run *run)
 {
         (void)a;
         call_free(run->agent_data);
         run->agent_data = NULL;
 }
 
-int hook_open(struct agent *a, const struct hook_wire *wire)
+int http_agent_open(struct agent *a, const struct http_agent_wire *wire)
 {
-        struct hook *k = mem_zalloc(sizeof(*k));
+        struct http_agent *k = mem_zalloc(sizeof(*k));
         size_t n;
 
         k->agent = a;
@@ -509,12 +511,12 @@ int hook_open(struct agent *a, const struct hook_wire *wire)
         return 0;
 }
 
-void hook_close(struct agent *a)
+void http_agent_close(struct agent *a)
 {
-        struct hook *k = a->self;
-        struct hook_call *c;
+        struct http_agent *k = a->self;
+        struct http_agent_call *c;
 
-        probes_drop(&k->probes);
+        health_probes_drop(&k->probes);
         while ((c = LIST_FIRST(&k->late))) {
                 LIST_REMOVE(c, next);
                 call_free(c);
@@ -527,28 +529,28 @@ void hook_close(struct agent *a)
  * Without a place of its own for it, the question is a HEAD of the URL: who knows only POST says
  * so, and is there.
  */
-void hook_check_health(struct agent *a, void *token)
+void http_agent_check_health(struct agent *a, void *token)
 {
         static const int knows_only_post[] = { 405, 501, 0 };
-        struct hook *k = a->self;
+        struct http_agent *k = a->self;
         const char *own = k->conf->health_url;
         struct call_headers h;
 
         call_headers_init(&h);
         introduce(k, &h);
         call_headers_run(&h, NULL);
-        probe_start(&k->probes, a, token,
-                    &(struct http_request){ .method = own ? "GET" : "HEAD",
-                                            .url = own ? own : k->url,
-                                            .headers = h.list },
-                    own ? NULL : knows_only_post);
+        health_probe_start(&k->probes, a, token,
+                           &(struct http_request){ .method = own ? "GET" : "HEAD",
+                                                   .url = own ? own : k->url,
+                                                   .headers = h.list },
+                           own ? NULL : knows_only_post);
         call_headers_release(&h);
 }
 
-int hook_check_conf(struct settings_source *src, const char *path, const void *settings,
-                    struct error *err)
+int http_agent_check_conf(struct settings_source *src, const char *path, const void *settings,
+                          struct error *err)
 {
-        const struct hook_conf *conf = settings;
+        const struct http_agent_conf *conf = settings;
         char *at;
         int rc;
 
@@ -561,17 +563,17 @@ int hook_check_conf(struct settings_source *src, const char *path, const void *s
         return call_headers_check(src, path, &conf->headers, err);
 }
 
-unsigned hook_abilities(const struct agent *a)
+unsigned http_agent_abilities(const struct agent *a)
 {
-        const struct hook_conf *conf = a->conf;
+        const struct http_agent_conf *conf = a->conf;
 
         return AGENT_BATCHES | AGENT_CANCELS | (conf->repeatable ? AGENT_REPEATABLE : 0) |
                (conf->history ? AGENT_HISTORY : 0);
 }
 
-void hook_reply_terms(const struct agent *a, struct reply_terms *out)
+void http_agent_reply_terms(const struct agent *a, struct reply_terms *out)
 {
-        const struct hook *k = a->self;
+        const struct http_agent *k = a->self;
 
         out->deliver_late = delivers_late(k);
         out->max_replies = k->conf->max_replies;

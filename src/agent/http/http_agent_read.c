@@ -7,42 +7,42 @@
 #include "agent/http/http_agent.h"
 #include "base/mem.h"
 
-struct hook_reading {
-        hook_read_fn *members;
+struct http_agent_read {
+        http_agent_members_fn *members;
         char *type, *body;
         size_t n;
-        struct hook_answer answer;
+        struct http_agent_reply answer;
         struct error error;
         bool understood;
-        hook_read_done_fn *done; /* NULL: nobody waits for it any more */
+        http_agent_read_fn *done; /* NULL: nobody waits for it any more */
         void *arg;
 };
 
 static void on_pool(void *arg)
 {
-        struct hook_reading *r = arg;
+        struct http_agent_read *r = arg;
 
-        r->understood =
-                hook_answer_read(&r->answer, r->members, r->type, r->body, r->n, &r->error) == 0;
+        r->understood = http_agent_reply_read(&r->answer, r->members, r->type, r->body, r->n,
+                                              &r->error) == 0;
 }
 
 static void on_read(void *arg)
 {
-        struct hook_reading *r = arg;
+        struct http_agent_read *r = arg;
 
         if (r->done)
                 r->done(r->arg, r->understood ? &r->answer : NULL, &r->error);
-        hook_answer_release(&r->answer);
+        http_agent_reply_release(&r->answer);
         free(r->type);
         free(r->body);
         free(r);
 }
 
-struct hook_reading *hook_answer_read_apart(struct loop *l, hook_read_fn *members,
-                                            const char *content_type, const char *body, size_t n,
-                                            hook_read_done_fn *done, void *arg)
+struct http_agent_read *http_agent_read_start(struct loop *l, http_agent_members_fn *members,
+                                              const char *content_type, const char *body, size_t n,
+                                              http_agent_read_fn *done, void *arg)
 {
-        struct hook_reading *r = mem_zalloc(sizeof(*r));
+        struct http_agent_read *r = mem_zalloc(sizeof(*r));
 
         r->members = members;
         r->type = mem_strdup(content_type);
@@ -54,7 +54,7 @@ struct hook_reading *hook_answer_read_apart(struct loop *l, hook_read_fn *member
         return r;
 }
 
-void hook_reading_forget(struct hook_reading *r)
+void http_agent_read_forget(struct http_agent_read *r)
 {
         if (r)
                 r->done = NULL;

@@ -19,16 +19,16 @@
 #define COST_MAX_USD 1000000.0
 #define QUOTE_MAX    200 /* bytes of a strange answer that go into the record */
 
-void hook_answer_release(struct hook_answer *a)
+void http_agent_reply_release(struct http_agent_reply *a)
 {
         for (unsigned i = 0; i < a->part_count; i++)
                 free(a->parts[i]);
         free(a->parts);
         free(a->text);
-        *a = (struct hook_answer){ 0 };
+        *a = (struct http_agent_reply){ 0 };
 }
 
-struct turn_reply hook_answer_reply(const struct hook_answer *a)
+struct turn_reply http_agent_reply_for_turn(const struct http_agent_reply *a)
 {
         return (struct turn_reply){
                 .text = a->text,
@@ -56,14 +56,14 @@ static bool is_silence(const char *text)
 static int too_long(size_t n, struct error *err)
 {
         return error_set(err, ERR_LIMIT, "the answer's text has %zu bytes (at most %zu)", n,
-                         HOOK_TEXT_MAX);
+                         HTTP_AGENT_TEXT_MAX);
 }
 
-int hook_answer_say(struct hook_answer *a, const char *text, struct error *err)
+int http_agent_reply_set_text(struct http_agent_reply *a, const char *text, struct error *err)
 {
         size_t n = strlen(text);
 
-        if (n > HOOK_TEXT_MAX)
+        if (n > HTTP_AGENT_TEXT_MAX)
                 return too_long(n, err);
         a->given = true;
         free(a->text);
@@ -77,17 +77,17 @@ static const char *part_text(const json_t *part)
 }
 
 /* rest: what is too much, for the last part; joined once, because there may be very many. */
-static void add_part(struct hook_answer *a, const char *text, struct buf *rest)
+static void add_part(struct http_agent_reply *a, const char *text, struct buf *rest)
 {
-        if (a->part_count < HOOK_PARTS_MAX)
+        if (a->part_count < HTTP_AGENT_PARTS_MAX)
                 a->parts[a->part_count++] = mem_strdup(text);
         else
                 buf_addf(rest, "\n\n%s", text);
 }
 
-static void join_rest(struct hook_answer *a, const struct buf *rest)
+static void join_rest(struct http_agent_reply *a, const struct buf *rest)
 {
-        char **last = &a->parts[HOOK_PARTS_MAX - 1], *joined;
+        char **last = &a->parts[HTTP_AGENT_PARTS_MAX - 1], *joined;
 
         if (rest->len == 0)
                 return;
@@ -96,16 +96,16 @@ static void join_rest(struct hook_answer *a, const struct buf *rest)
         *last = joined;
 }
 
-static int say_parts(struct hook_answer *a, const json_t *parts, struct error *err)
+static int say_parts(struct http_agent_reply *a, const json_t *parts, struct error *err)
 {
         struct buf whole, rest;
         size_t i;
         json_t *part;
         int rc = 0;
 
-        buf_init(&whole, HOOK_TEXT_MAX);
+        buf_init(&whole, HTTP_AGENT_TEXT_MAX);
         buf_init(&rest, 0);
-        a->parts = mem_array(HOOK_PARTS_MAX, sizeof(char *));
+        a->parts = mem_array(HTTP_AGENT_PARTS_MAX, sizeof(char *));
         json_array_foreach(parts, i, part) {
                 const char *text = part_text(part);
 
@@ -127,7 +127,7 @@ static int say_parts(struct hook_answer *a, const json_t *parts, struct error *e
         }
         join_rest(a, &rest);
         if (rc == 0)
-                rc = hook_answer_say(a, whole.data, err);
+                rc = http_agent_reply_set_text(a, whole.data, err);
         if (a->part_count == 0) {
                 free(a->parts);
                 a->parts = NULL;
@@ -151,7 +151,7 @@ static int64_t count_of(const json_t *object, const char *camel, const char *sna
  * {"inputTokens", "outputTokens"} in metadata itself, in its "cost" (as the first of such platforms
  * had it) or its "usage".
  */
-static void read_metadata(struct hook_answer *a, const json_t *metadata)
+static void read_metadata(struct http_agent_reply *a, const json_t *metadata)
 {
         static const char *const places[] = { NULL, "cost", "usage" };
         const json_t *usd = json_object_get(metadata, "costUsd");
@@ -170,7 +170,7 @@ static void read_metadata(struct hook_answer *a, const json_t *metadata)
 }
 
 /* A member that is there must be a text; null counts as absent. */
-static int say_member(struct hook_answer *a, const json_t *object, const char *key,
+static int say_member(struct http_agent_reply *a, const json_t *object, const char *key,
                       struct error *err)
 {
         const json_t *value = json_object_get(object, key);
@@ -179,10 +179,10 @@ static int say_member(struct hook_answer *a, const json_t *object, const char *k
                 return 0;
         if (!json_is_string(value))
                 return error_set(err, ERR_PROTOCOL, "'%s' of the answer is not a text", key);
-        return hook_answer_say(a, json_string_value(value), err);
+        return http_agent_reply_set_text(a, json_string_value(value), err);
 }
 
-int hook_read_members(struct hook_answer *a, const json_t *object, struct error *err)
+int http_agent_reply_members(struct http_agent_reply *a, const json_t *object, struct error *err)
 {
         const json_t *parts = json_object_get(object, "parts");
 
@@ -236,29 +236,29 @@ static int not_understood(struct error *err, const char *why, const char *body, 
         return rc;
 }
 
-static int read_tree(struct hook_answer *a, hook_read_fn *members, const struct json_parsed *p,
-                     struct error *err)
+static int read_tree(struct http_agent_reply *a, http_agent_members_fn *members,
+                     const struct json_parsed *p, struct error *err)
 {
         if (json_is_object(p->root))
                 return members(a, p->root, err);
         if (json_is_string(p->root))
-                return hook_answer_say(a, json_string_value(p->root), err);
+                return http_agent_reply_set_text(a, json_string_value(p->root), err);
         if (json_is_null(p->root))
                 return 0;
         return not_understood(err, p->root ? "neither an object nor a text" : p->error.text,
                               p->text, p->n);
 }
 
-static int read_plain(struct hook_answer *a, const char *body, size_t n, struct error *err)
+static int read_plain(struct http_agent_reply *a, const char *body, size_t n, struct error *err)
 {
         char *text = utf8_clean(body, n);
-        int rc = hook_answer_say(a, text, err);
+        int rc = http_agent_reply_set_text(a, text, err);
 
         free(text);
         return rc;
 }
 
-static int read_body(struct hook_answer *a, hook_read_fn *members, const char *type,
+static int read_body(struct http_agent_reply *a, http_agent_members_fn *members, const char *type,
                      struct json_parsed *p, bool parsed, struct error *err)
 {
         const char *body = p->text;
@@ -281,12 +281,13 @@ static int read_body(struct hook_answer *a, hook_read_fn *members, const char *t
                          type);
 }
 
-static int read_answer(struct hook_answer *a, hook_read_fn *members, const char *content_type,
-                       struct json_parsed *p, bool parsed, struct error *err)
+static int read_answer(struct http_agent_reply *a, http_agent_members_fn *members,
+                       const char *content_type, struct json_parsed *p, bool parsed,
+                       struct error *err)
 {
-        *a = (struct hook_answer){ 0 };
+        *a = (struct http_agent_reply){ 0 };
         if (read_body(a, members, content_type ? content_type : "", p, parsed, err) < 0) {
-                hook_answer_release(a);
+                http_agent_reply_release(a);
                 return -1;
         }
         if (!a->text)
@@ -294,8 +295,8 @@ static int read_answer(struct hook_answer *a, hook_read_fn *members, const char 
         return 0;
 }
 
-int hook_answer_read(struct hook_answer *a, hook_read_fn *members, const char *content_type,
-                     const char *body, size_t n, struct error *err)
+int http_agent_reply_read(struct http_agent_reply *a, http_agent_members_fn *members,
+                          const char *content_type, const char *body, size_t n, struct error *err)
 {
         struct json_parsed p = { .text = body ? body : "", .n = body ? n : 0 };
         int rc = read_answer(a, members, content_type, &p, false, err);
@@ -304,8 +305,9 @@ int hook_answer_read(struct hook_answer *a, hook_read_fn *members, const char *c
         return rc;
 }
 
-int hook_answer_read_parsed(struct hook_answer *a, hook_read_fn *members, const char *content_type,
-                            const struct json_parsed *parsed, struct error *err)
+int http_agent_reply_read_parsed(struct http_agent_reply *a, http_agent_members_fn *members,
+                                 const char *content_type, const struct json_parsed *parsed,
+                                 struct error *err)
 {
         struct json_parsed p = *parsed;
 

@@ -1,6 +1,6 @@
 /*
  * webhook: any program that takes a POST. What it is sent is in webhook_payload.c, what it may
- * answer in hook_answer.c, and docs/AGENTS-HOWTO.md shows one in ten lines.
+ * answer in http_agent_reply.c, and docs/AGENTS-HOWTO.md shows one in ten lines.
  *
  * With "format": "openclaw" the request is the one OpenClaw's /hooks/agent takes. That endpoint
  * never gives the answer's text back, so it is for fire-and-forget: the prompt says where its agent
@@ -17,7 +17,7 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 
-#define AT(field) offsetof(struct hook_conf, field)
+#define AT(field) offsetof(struct http_agent_conf, field)
 
 static const char *const modes[] = { "round-trip", "fire-and-forget", NULL };
 static const char *const lates[] = { "deliver", "discard", NULL };
@@ -78,7 +78,7 @@ static void write_prompt(const struct turn_run *run, const char *reply_url, stru
                 buf_addf(out, "%s\n\n", run->prompt);
         for (unsigned i = 0; i < run->input_count; i++) {
                 buf_addstr(out, i > 0 ? "\n" : "");
-                said_add(out, run->inputs[i]);
+                message_text_add(out, run->inputs[i]);
         }
         buf_addf(out, "\n\n(From %s on %s, chat %s.",
                  in->sender_name ? in->sender_name
@@ -91,7 +91,7 @@ static void write_prompt(const struct turn_run *run, const char *reply_url, stru
 }
 
 /* A key of its own prefix, which OpenClaw's policy can allow. */
-static void write_session(const struct hook *k, const struct turn_run *run, struct buf *out)
+static void write_session(const struct http_agent *k, const struct turn_run *run, struct buf *out)
 {
         char *session = agent_session(k->agent, run), *key = mem_printf("hook:%s", session);
 
@@ -101,10 +101,10 @@ static void write_session(const struct hook *k, const struct turn_run *run, stru
         free(session);
 }
 
-static void openclaw_write(const struct hook *k, const struct turn_run *run, const char *reply_url,
-                           struct buf *out)
+static void openclaw_write(const struct http_agent *k, const struct turn_run *run,
+                           const char *reply_url, struct buf *out)
 {
-        char key[CALL_KEY_SIZE];
+        char key[CALL_HEADERS_KEY_SIZE];
         struct buf prompt;
 
         buf_init(&prompt, 0);
@@ -115,14 +115,14 @@ static void openclaw_write(const struct hook *k, const struct turn_run *run, con
         jsonw_opt(out, "agentId", k->conf->agent_id);
         if (k->conf->session_keys)
                 write_session(k, run, out);
-        jsonw_str(out, "idempotencyKey", call_key(run, key));
+        jsonw_str(out, "idempotencyKey", call_headers_key(run, key));
         jsonw_bool(out, "deliver", false);
         jsonw_close(out, '}');
         buf_release(&prompt);
 }
 
 /* {"ok": true, "runId": ...}: a receipt, never an answer. */
-static int openclaw_read(struct hook_answer *a, const json_t *object, struct error *err)
+static int openclaw_read(struct http_agent_reply *a, const json_t *object, struct error *err)
 {
         (void)a;
         (void)object;
@@ -130,17 +130,17 @@ static int openclaw_read(struct hook_answer *a, const json_t *object, struct err
         return 0;
 }
 
-const struct hook_wire webhook_wire = {
+const struct http_agent_wire webhook_wire = {
         .name = "webhook",
         .key_header = "Authorization: Bearer ",
         /* webhooks written for other platforms of this kind may look for it */
         .mark = "X-Omni-Provider: webhook",
         .replies = true,
-        .read = hook_read_members,
-        .body = webhook_write,
+        .read = http_agent_reply_members,
+        .body = webhook_payload_write,
 };
 
-const struct hook_wire openclaw_wire = {
+const struct http_agent_wire openclaw_wire = {
         .name = "openclaw",
         .key_header = "Authorization: Bearer ",
         .replies = true,
@@ -150,7 +150,7 @@ const struct hook_wire openclaw_wire = {
 
 /* ---- the agent ---- */
 
-static bool is_openclaw(const struct hook_conf *conf)
+static bool is_openclaw(const struct http_agent_conf *conf)
 {
         return strcmp(conf->format, "openclaw") == 0;
 }
@@ -158,12 +158,12 @@ static bool is_openclaw(const struct hook_conf *conf)
 static int check(struct settings_source *src, const char *path, const void *given,
                  struct error *err)
 {
-        const struct hook_conf *conf = given;
+        const struct http_agent_conf *conf = given;
         char *at;
         int rc;
 
         if (!is_openclaw(conf) || strcmp(conf->mode, "fire-and-forget") == 0)
-                return hook_check_conf(src, path, given, err);
+                return http_agent_check_conf(src, path, given, err);
         at = *path ? mem_printf("%s.mode", path) : mem_strdup("mode");
         rc = settings_error(
                 src, at, err,
@@ -176,7 +176,7 @@ static int check(struct settings_source *src, const char *path, const void *give
 static int webhook_open(struct agent *a, struct error *err)
 {
         (void)err;
-        return hook_open(a, is_openclaw(a->conf) ? &openclaw_wire : &webhook_wire);
+        return http_agent_open(a, is_openclaw(a->conf) ? &openclaw_wire : &webhook_wire);
 }
 
 const struct agent_ops webhook_agent = {
@@ -184,13 +184,13 @@ const struct agent_ops webhook_agent = {
         .help = "Any program that takes a POST and answers it, now or later; see `docs/AGENTS-HOWTO.md`.",
         .can = AGENT_BATCHES | AGENT_CANCELS,
         .settings = settings,
-        .conf_size = sizeof(struct hook_conf),
+        .conf_size = sizeof(struct http_agent_conf),
         .check = check,
         .open = webhook_open,
-        .close = hook_close,
-        .start = hook_start,
-        .cancel = hook_cancel,
-        .check_health = hook_check_health,
-        .abilities = hook_abilities,
-        .reply_terms = hook_reply_terms,
+        .close = http_agent_close,
+        .start = http_agent_start,
+        .cancel = http_agent_cancel,
+        .check_health = http_agent_check_health,
+        .abilities = http_agent_abilities,
+        .reply_terms = http_agent_reply_terms,
 };

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "agent/http/http_agent.h"
-#include "agent/local/canned_reply.h"
+#include "agent/message_text.h"
 #include "base/jsonw.h"
 #include "bus/bus.h"
 
@@ -29,7 +29,7 @@ static const char *chat_word(enum chat_kind chat)
         return words[chat];
 }
 
-static void write_sender(struct buf *b, const struct hook *k, const struct incoming *in)
+static void write_sender(struct buf *b, const struct http_agent *k, const struct incoming *in)
 {
         int64_t person = agent_person(k->agent, in);
         char id[32];
@@ -109,7 +109,7 @@ static void write_content(struct buf *b, const struct incoming *in, const char *
         jsonw_close(b, '}');
 }
 
-static void write_message(struct buf *b, const struct hook *k, const struct incoming *in)
+static void write_message(struct buf *b, const struct http_agent *k, const struct incoming *in)
 {
         char id[BUS_ID_SIZE];
 
@@ -145,7 +145,7 @@ static void write_history(struct buf *b, const struct turn_run *run)
         jsonw_close(b, ']');
 }
 
-static void write_flat(struct buf *b, const struct hook *k, const struct turn_run *run,
+static void write_flat(struct buf *b, const struct http_agent *k, const struct turn_run *run,
                        const struct incoming *in)
 {
         char conversation[32], *session = agent_session(k->agent, run);
@@ -167,11 +167,11 @@ static void write_flat(struct buf *b, const struct hook *k, const struct turn_ru
         free(session);
 }
 
-void webhook_write(const struct hook *k, const struct turn_run *run, const char *reply_url,
-                   struct buf *out)
+void webhook_payload_write(const struct http_agent *k, const struct turn_run *run,
+                           const char *reply_url, struct buf *out)
 {
         const struct incoming *in = run->inputs[run->input_count - 1];
-        char *text = play_heard(run);
+        char *text = message_text_of_run(run);
 
         jsonw_open(out, '{');
         write_event(out, in);

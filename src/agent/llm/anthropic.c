@@ -39,7 +39,7 @@ static void write_body(const struct llm *m, const struct turn_run *run, struct b
         jsonw_int(out, "max_tokens", m->conf->max_tokens ? m->conf->max_tokens : MAX_TOKENS);
         write_system(out, m->conf->system, run->prompt);
         jsonw_open_member(out, "messages", '[');
-        llm_write_messages(out, run);
+        llm_prompt_write(out, run);
         jsonw_close(out, ']');
         jsonw_open_member(out, "metadata", '{');
         jsonw_str(out, "user_id", session);
@@ -81,7 +81,7 @@ static void read_error(struct llm_reader *r, const json_t *answer)
         bool busy = strcmp(type, "overloaded_error") == 0 || strcmp(type, "rate_limit_error") == 0;
         char *text = json_text(answer);
 
-        llm_failure_read(&r->failure, busy ? ERR_LIMIT : ERR_NET, text, strlen(text));
+        llm_reader_read_failure(&r->failure, busy ? ERR_LIMIT : ERR_NET, text, strlen(text));
         free(text);
 }
 

@@ -46,7 +46,7 @@ struct llm {
         const char *model; /* without "anthropic/" or the like */
         char *base;        /* without a slash at its end */
         char *path;        /* of the call, behind base */
-        struct probes probes;
+        struct health_probes probes;
 };
 
 /* ---- reading answers ---- */
@@ -103,7 +103,8 @@ json_t *llm_reader_json(struct llm_reader *r, const char *data, size_t n);
  * Understands {"error": {"type", "code", "message"}}, which both services use, or whatever text it
  * is.
  */
-void llm_failure_read(struct llm_failure *f, enum error_kind kind, const char *body, size_t n);
+void llm_reader_read_failure(struct llm_failure *f, enum error_kind kind, const char *body,
+                             size_t n);
 
 /* ---- wires ---- */
 
@@ -134,7 +135,7 @@ extern const struct llm_wire agno_agent_wire, agno_team_wire, agno_workflow_wire
  * Writes the conversation as members of an open array: {"role", "content"}, neighbours of the same
  * role joined.
  */
-void llm_write_messages(struct buf *out, const struct turn_run *run);
+void llm_prompt_write(struct buf *out, const struct turn_run *run);
 
 /* ---- the hooks of an agent that makes one call ---- */
 

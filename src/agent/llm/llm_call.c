@@ -377,11 +377,11 @@ static void give_up_or_retry(struct llm_call *c, const struct http_result *resul
         if (result->reach == HTTP_NOT_SENT)
                 c->taken = false;
         if (result->status >= 300)
-                llm_failure_read(&f, kind_of_status(result->status),
-                                 result->body ? result->body : "", result->body_n);
+                llm_reader_read_failure(&f, kind_of_status(result->status),
+                                        result->body ? result->body : "", result->body_n);
         else
-                llm_failure_read(&f, result->kind, result->why ? result->why : "",
-                                 result->why ? strlen(result->why) : 0);
+                llm_reader_read_failure(&f, result->kind, result->why ? result->why : "",
+                                        result->why ? strlen(result->why) : 0);
         if (!try_later(c, result, &f))
                 fail(c, &f, result->retry_after_ms);
 }
@@ -589,8 +589,8 @@ void llm_check_health(struct agent *a, void *token)
 
         start_headers(&h, m);
         call_headers_run(&h, NULL);
-        probe_start(&m->probes, a, token, &(struct http_request){ .url = url, .headers = h.list },
-                    without_list);
+        health_probe_start(&m->probes, a, token,
+                           &(struct http_request){ .url = url, .headers = h.list }, without_list);
         call_headers_release(&h);
         free(url);
 }
@@ -599,7 +599,7 @@ void llm_close(struct agent *a)
 {
         struct llm *m = a->self;
 
-        probes_drop(&m->probes);
+        health_probes_drop(&m->probes);
         free(m->path);
         free(m->base);
         free(m);

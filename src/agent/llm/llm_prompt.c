@@ -79,12 +79,12 @@ static void add_input(struct prompt *p, const struct incoming *in)
         struct buf text;
 
         buf_init(&text, 0);
-        said_add(&text, in);
+        message_text_add(&text, in);
         add(p, "user", sender(in), text.data);
         buf_release(&text);
 }
 
-void llm_write_messages(struct buf *out, const struct turn_run *run)
+void llm_prompt_write(struct buf *out, const struct turn_run *run)
 {
         struct prompt p = { .out = out };
 

@@ -147,7 +147,8 @@ static bool says(const json_t *error, const char *word)
                strstr(json_str(error, "code", ""), word);
 }
 
-void llm_failure_read(struct llm_failure *f, enum error_kind kind, const char *body, size_t n)
+void llm_reader_read_failure(struct llm_failure *f, enum error_kind kind, const char *body,
+                             size_t n)
 {
         json_t *answer = json_read(body, n, NULL);
         const json_t *error = json_object_get(answer, "error");

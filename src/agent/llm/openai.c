@@ -39,7 +39,7 @@ static void write_body(const struct llm *m, const struct turn_run *run, struct b
         jsonw_open_member(out, "messages", '[');
         write_system(out, m->conf->system);
         write_system(out, run->prompt);
-        llm_write_messages(out, run);
+        llm_prompt_write(out, run);
         jsonw_close(out, ']');
         jsonw_str(out, "user", session);
         if (m->conf->max_tokens)
@@ -93,7 +93,7 @@ static bool is_error(struct llm_reader *r, const json_t *answer)
         if (!error || json_is_null(error))
                 return false;
         text = json_text(answer);
-        llm_failure_read(&r->failure, ERR_NET, text, strlen(text));
+        llm_reader_read_failure(&r->failure, ERR_NET, text, strlen(text));
         free(text);
         return true;
 }

@@ -18,7 +18,7 @@ struct step {
         size_t n;
 };
 
-struct play {
+struct canned_reply {
         struct agent *agent;
         struct turn_run *run;
         struct timer *timer;
@@ -28,7 +28,7 @@ struct play {
         bool quiet;
 };
 
-static void play_free(struct play *p)
+static void canned_reply_free(struct canned_reply *p)
 {
         for (size_t i = 0; i < p->count; i++) {
                 free(p->steps[i].text);
@@ -40,7 +40,7 @@ static void play_free(struct play *p)
         free(p);
 }
 
-static void finish(struct play *p, const struct step *failed)
+static void finish(struct canned_reply *p, const struct step *failed)
 {
         struct turn_reply reply = { 0 };
         enum agent_effect effect = p->said.len ? EFFECT_POSSIBLE : EFFECT_NONE;
@@ -55,12 +55,12 @@ static void finish(struct play *p, const struct step *failed)
                 agent_fail(p->agent, p->run, &reply, effect);
         else
                 agent_finish(p->agent, p->run, &reply);
-        play_free(p);
+        canned_reply_free(p);
 }
 
 static void on_time(void *arg)
 {
-        struct play *p = arg;
+        struct canned_reply *p = arg;
 
         while (p->at < p->count) {
                 const struct step *s = &p->steps[p->at++];
@@ -87,9 +87,9 @@ static void on_time(void *arg)
         finish(p, NULL);
 }
 
-struct play *play_new(struct agent *a, struct turn_run *run)
+struct canned_reply *canned_reply_new(struct agent *a, struct turn_run *run)
 {
-        struct play *p = mem_zalloc(sizeof(*p));
+        struct canned_reply *p = mem_zalloc(sizeof(*p));
 
         p->agent = a;
         p->run = run;
@@ -99,7 +99,7 @@ struct play *play_new(struct agent *a, struct turn_run *run)
         return p;
 }
 
-static struct step *add(struct play *p, enum step_kind kind)
+static struct step *add(struct canned_reply *p, enum step_kind kind)
 {
         /* grows by doubling: only at powers of two */
         if ((p->count & (p->count - 1)) == 0)
@@ -108,18 +108,18 @@ static struct step *add(struct play *p, enum step_kind kind)
         return &p->steps[p->count++];
 }
 
-void play_wait(struct play *p, int64_t ms)
+void canned_reply_wait(struct canned_reply *p, int64_t ms)
 {
         if (ms > 0)
                 add(p, STEP_WAIT)->ms = ms;
 }
 
-void play_progress(struct play *p, const char *label)
+void canned_reply_progress(struct canned_reply *p, const char *label)
 {
         add(p, STEP_PROGRESS)->text = mem_strdup(label);
 }
 
-void play_say(struct play *p, const char *text, size_t n)
+void canned_reply_say(struct canned_reply *p, const char *text, size_t n)
 {
         struct step *s = add(p, STEP_SAY);
 
@@ -127,22 +127,23 @@ void play_say(struct play *p, const char *text, size_t n)
         s->n = n;
 }
 
-void play_say_words(struct play *p, const char *text, int64_t pause_ms)
+void canned_reply_say_words(struct canned_reply *p, const char *text, int64_t pause_ms)
 {
         for (int words = 0; *text && words < WORDS_MAX; words++) {
                 size_t n = strcspn(text, " \n");
 
                 n += strspn(text + n, " \n");
-                play_say(p, text, n);
+                canned_reply_say(p, text, n);
                 text += n;
                 if (*text)
-                        play_wait(p, pause_ms);
+                        canned_reply_wait(p, pause_ms);
         }
         if (*text)
-                play_say(p, text, strlen(text));
+                canned_reply_say(p, text, strlen(text));
 }
 
-void play_fail(struct play *p, enum error_kind kind, const char *notice, const char *record)
+void canned_reply_fail(struct canned_reply *p, enum error_kind kind, const char *notice,
+                       const char *record)
 {
         struct step *s = add(p, STEP_FAIL);
 
@@ -151,38 +152,24 @@ void play_fail(struct play *p, enum error_kind kind, const char *notice, const c
         s->record = mem_strdup(record);
 }
 
-void play_hang(struct play *p)
+void canned_reply_hang(struct canned_reply *p)
 {
         add(p, STEP_HANG);
 }
 
-void play_quietly(struct play *p)
+void canned_reply_set_whole(struct canned_reply *p)
 {
         p->quiet = true;
 }
 
-void play_begin(struct play *p)
+void canned_reply_start(struct canned_reply *p)
 {
         timer_start(p->timer, 0);
 }
 
-void play_cancel(struct agent *a, struct turn_run *run)
+void canned_reply_cancel(struct agent *a, struct turn_run *run)
 {
         (void)a;
-        play_free(run->agent_data);
+        canned_reply_free(run->agent_data);
         run->agent_data = NULL;
-}
-
-char *play_heard(const struct turn_run *run)
-{
-        struct buf b;
-
-        buf_init(&b, 0);
-        for (unsigned i = 0; i < run->input_count; i++) {
-                const struct incoming *in = run->inputs[i];
-                const char *text = in->text && *in->text ? in->text : in->emoji;
-
-                buf_addf(&b, "%s%s", b.len ? "\n" : "", text ? text : "");
-        }
-        return buf_take(&b);
 }

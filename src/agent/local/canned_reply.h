@@ -5,36 +5,34 @@
  * timer, so that nothing is told before start has returned. The answer is everything said. The play
  * lives in run->agent_data and frees itself when it ends.
  *
- *     struct play *p = play_new(a, run);
- *     play_say(p, text, n);
- *     play_begin(p);
+ *     struct canned_reply *p = canned_reply_new(a, run);
+ *     canned_reply_say(p, text, n);
+ *     canned_reply_start(p);
  */
 #ifndef AGENT_LOCAL_CANNED_REPLY_H
 #define AGENT_LOCAL_CANNED_REPLY_H
 
 #include "agent/agent.h"
 
-struct play;
+struct canned_reply;
 
-struct play *play_new(struct agent *a, struct turn_run *run);
-void play_wait(struct play *p, int64_t ms);
-void play_progress(struct play *p, const char *label);
+struct canned_reply *canned_reply_new(struct agent *a, struct turn_run *run);
+void canned_reply_wait(struct canned_reply *p, int64_t ms);
+void canned_reply_progress(struct canned_reply *p, const char *label);
 /* A piece of the answer: told as a delta when the steps are performed. */
-void play_say(struct play *p, const char *text, size_t n);
+void canned_reply_say(struct canned_reply *p, const char *text, size_t n);
 /* Says the text word by word with a pause between them; a very long text hurries in the end. */
-void play_say_words(struct play *p, const char *text, int64_t pause_ms);
+void canned_reply_say_words(struct canned_reply *p, const char *text, int64_t pause_ms);
 /* Ends here with a failure; what was said so far goes before the notice. */
-void play_fail(struct play *p, enum error_kind kind, const char *notice, const char *record);
+void canned_reply_fail(struct canned_reply *p, enum error_kind kind, const char *notice,
+                       const char *record);
 /* Never ends by itself. */
-void play_hang(struct play *p);
+void canned_reply_hang(struct canned_reply *p);
 /* Nothing is told as a delta; the answer comes whole. */
-void play_quietly(struct play *p);
+void canned_reply_set_whole(struct canned_reply *p);
 /* Begins; the play ends with the turn. */
-void play_begin(struct play *p);
+void canned_reply_start(struct canned_reply *p);
 /* The cancel hook of every agent that plays. */
-void play_cancel(struct agent *a, struct turn_run *run);
-
-/* What the turn's messages say, joined by line ends. Yours to free. */
-char *play_heard(const struct turn_run *run);
+void canned_reply_cancel(struct agent *a, struct turn_run *run);
 
 #endif

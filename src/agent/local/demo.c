@@ -10,6 +10,7 @@
 
 #include "agent/kinds.h"
 #include "agent/local/canned_reply.h"
+#include "agent/message_text.h"
 #include "base/buf.h"
 
 struct demo_conf {
@@ -72,16 +73,16 @@ static bool asks_for_tool(const char *heard)
         return strcasestr(heard, "progress") || strcasestr(heard, "/tool");
 }
 
-static void pretend_tool(struct play *p, const struct demo_conf *conf, const char *heard,
+static void pretend_tool(struct canned_reply *p, const struct demo_conf *conf, const char *heard,
                          struct buf *answer)
 {
         size_t words = count_words(heard);
 
-        play_progress(p, "demo tool: opening the toolbox");
-        play_wait(p, conf->tool_ms);
-        play_progress(p, "demo tool: counting words");
-        play_wait(p, conf->tool_ms);
-        play_progress(p, "demo tool: done");
+        canned_reply_progress(p, "demo tool: opening the toolbox");
+        canned_reply_wait(p, conf->tool_ms);
+        canned_reply_progress(p, "demo tool: counting words");
+        canned_reply_wait(p, conf->tool_ms);
+        canned_reply_progress(p, "demo tool: done");
         buf_addf(answer,
                  "[demo] My pretended tool counted %zu word%s in your message. A real agent "
                  "shows its tools at work in the same way.",
@@ -91,8 +92,8 @@ static void pretend_tool(struct play *p, const struct demo_conf *conf, const cha
 static void start(struct agent *a, struct turn_run *run)
 {
         const struct demo_conf *conf = a->conf;
-        struct play *p = play_new(a, run);
-        char *heard = play_heard(run);
+        struct canned_reply *p = canned_reply_new(a, run);
+        char *heard = message_text_of_run(run);
         struct buf answer;
 
         buf_init(&answer, 0);
@@ -104,8 +105,8 @@ static void start(struct agent *a, struct turn_run *run)
                 buf_addf(&answer, WELCOME "You said: %s" WHAT_TO_TRY, heard);
         else
                 buf_addf(&answer, "[demo] You said: %s", heard);
-        play_say_words(p, answer.data, conf->word_ms);
-        play_begin(p);
+        canned_reply_say_words(p, answer.data, conf->word_ms);
+        canned_reply_start(p);
         buf_release(&answer);
         free(heard);
 }
@@ -117,5 +118,5 @@ const struct agent_ops demo_agent = {
         .settings = settings,
         .conf_size = sizeof(struct demo_conf),
         .start = start,
-        .cancel = play_cancel,
+        .cancel = canned_reply_cancel,
 };

@@ -6,6 +6,7 @@
 
 #include "agent/kinds.h"
 #include "agent/local/canned_reply.h"
+#include "agent/message_text.h"
 #include "base/mem.h"
 
 struct echo_conf {
@@ -28,18 +29,18 @@ static const struct setting settings[] = {
 static void start(struct agent *a, struct turn_run *run)
 {
         const struct echo_conf *conf = a->conf;
-        struct play *p = play_new(a, run);
-        char *heard = play_heard(run);
+        struct canned_reply *p = canned_reply_new(a, run);
+        char *heard = message_text_of_run(run);
         char *text = mem_printf("%s%s", conf->prefix ? conf->prefix : "", heard);
 
-        play_wait(p, conf->delay_ms);
+        canned_reply_wait(p, conf->delay_ms);
         if (conf->stream) {
-                play_say_words(p, text, 0);
+                canned_reply_say_words(p, text, 0);
         } else {
-                play_quietly(p);
-                play_say(p, text, strlen(text));
+                canned_reply_set_whole(p);
+                canned_reply_say(p, text, strlen(text));
         }
-        play_begin(p);
+        canned_reply_start(p);
         free(text);
         free(heard);
 }
@@ -51,5 +52,5 @@ const struct agent_ops echo_agent = {
         .settings = settings,
         .conf_size = sizeof(struct echo_conf),
         .start = start,
-        .cancel = play_cancel,
+        .cancel = canned_reply_cancel,
 };

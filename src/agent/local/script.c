@@ -44,6 +44,7 @@
 
 #include "agent/kinds.h"
 #include "agent/local/canned_reply.h"
+#include "agent/message_text.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -64,22 +65,22 @@ static const struct setting settings[] = {
 
 enum verb { VERB_SAY, VERB_PIECE, VERB_WAIT, VERB_PROGRESS, VERB_FAIL, VERB_HANG };
 
-struct line {
+struct script_line {
         enum verb verb;
         int64_t ms;
         enum error_kind kind;
         char *text;
 };
 
-struct rule {
+struct script_rule {
         char *pattern;
         bool once, used;
-        struct line *lines;
+        struct script_line *lines;
         size_t count;
 };
 
 struct script {
-        struct rule *rules;
+        struct script_rule *rules;
         size_t count;
 };
 
@@ -99,20 +100,20 @@ static void script_free(struct script *s)
         free(s);
 }
 
-static struct line *add_line(struct rule *r, enum verb verb, const char *text)
+static struct script_line *add_line(struct script_rule *r, enum verb verb, const char *text)
 {
         r->lines = mem_realloc(r->lines, (r->count + 1) * sizeof(*r->lines));
-        r->lines[r->count] = (struct line){ .verb = verb, .text = mem_strdup(text) };
+        r->lines[r->count] = (struct script_line){ .verb = verb, .text = mem_strdup(text) };
         return &r->lines[r->count++];
 }
 
 static void add_rule(struct script *s, const char *pattern)
 {
         s->rules = mem_realloc(s->rules, (s->count + 1) * sizeof(*s->rules));
-        s->rules[s->count++] = (struct rule){ .pattern = mem_strdup(pattern) };
+        s->rules[s->count++] = (struct script_rule){ .pattern = mem_strdup(pattern) };
 }
 
-static int read_wait(struct rule *r, const char *rest, struct error *err)
+static int read_wait(struct script_rule *r, const char *rest, struct error *err)
 {
         char *end;
         long long ms = strtoll(rest, &end, 10);
@@ -123,7 +124,7 @@ static int read_wait(struct rule *r, const char *rest, struct error *err)
         return 0;
 }
 
-static int read_piece(struct rule *r, const char *rest, struct error *err)
+static int read_piece(struct script_rule *r, const char *rest, struct error *err)
 {
         json_t *quoted;
 
@@ -141,7 +142,7 @@ static int read_piece(struct rule *r, const char *rest, struct error *err)
         return 0;
 }
 
-static int read_fail(struct rule *r, const char *rest, struct error *err)
+static int read_fail(struct script_rule *r, const char *rest, struct error *err)
 {
         size_t n = strcspn(rest, " \t");
         const char *notice = rest + n + strspn(rest + n, " \t");
@@ -159,7 +160,7 @@ static int read_fail(struct rule *r, const char *rest, struct error *err)
 
 static int read_verb(struct script *s, const char *verb, const char *rest, struct error *err)
 {
-        struct rule *r = s->count ? &s->rules[s->count - 1] : NULL;
+        struct script_rule *r = s->count ? &s->rules[s->count - 1] : NULL;
 
         if (strcmp(verb, "when") == 0) {
                 add_rule(s, *rest ? rest : "*");
@@ -267,10 +268,10 @@ static void script_close(struct agent *a)
 
 /* ---- performing ---- */
 
-static struct rule *find(struct script *s, const char *heard)
+static struct script_rule *find(struct script *s, const char *heard)
 {
         for (size_t i = 0; i < s->count; i++) {
-                struct rule *r = &s->rules[i];
+                struct script_rule *r = &s->rules[i];
 
                 if (!(r->once && r->used) &&
                     fnmatch(r->pattern, heard, FNM_CASEFOLD | FNM_NOESCAPE) == 0)
@@ -279,7 +280,7 @@ static struct rule *find(struct script *s, const char *heard)
         return NULL;
 }
 
-static void say(struct play *p, const char *text, const char *heard, bool new_line)
+static void say(struct canned_reply *p, const char *text, const char *heard, bool new_line)
 {
         struct buf b;
         const char *mark;
@@ -293,29 +294,29 @@ static void say(struct play *p, const char *text, const char *heard, bool new_li
                 text = mark + strlen("{text}");
         }
         buf_addstr(&b, text);
-        play_say(p, b.data, b.len);
+        canned_reply_say(p, b.data, b.len);
         buf_release(&b);
 }
 
-static void perform(struct play *p, const struct rule *r, const char *heard)
+static void perform(struct canned_reply *p, const struct script_rule *r, const char *heard)
 {
         bool said = false;
 
         for (size_t i = 0; i < r->count; i++) {
-                const struct line *l = &r->lines[i];
+                const struct script_line *l = &r->lines[i];
 
                 switch (l->verb) {
                 case VERB_WAIT:
-                        play_wait(p, l->ms);
+                        canned_reply_wait(p, l->ms);
                         break;
                 case VERB_PROGRESS:
-                        play_progress(p, l->text);
+                        canned_reply_progress(p, l->text);
                         break;
                 case VERB_HANG:
-                        play_hang(p);
+                        canned_reply_hang(p);
                         break;
                 case VERB_FAIL:
-                        play_fail(p, l->kind, l->text, "the script says so");
+                        canned_reply_fail(p, l->kind, l->text, "the script says so");
                         break;
                 case VERB_SAY:
                         say(p, l->text, heard, said);
@@ -331,18 +332,18 @@ static void perform(struct play *p, const struct rule *r, const char *heard)
 
 static void start(struct agent *a, struct turn_run *run)
 {
-        struct play *p = play_new(a, run);
-        char *heard = play_heard(run);
-        struct rule *r = find(a->self, heard);
+        struct canned_reply *p = canned_reply_new(a, run);
+        char *heard = message_text_of_run(run);
+        struct script_rule *r = find(a->self, heard);
 
         if (r) {
                 r->used = true;
                 perform(p, r, heard);
         } else {
-                play_fail(p, ERR_MISSING, "The script has no answer to that.",
-                          "no rule of the script fits");
+                canned_reply_fail(p, ERR_MISSING, "The script has no answer to that.",
+                                  "no rule of the script fits");
         }
-        play_begin(p);
+        canned_reply_start(p);
         free(heard);
 }
 
@@ -355,5 +356,5 @@ const struct agent_ops script_agent = {
         .open = script_open,
         .close = script_close,
         .start = start,
-        .cancel = play_cancel,
+        .cancel = canned_reply_cancel,
 };

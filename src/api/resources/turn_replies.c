@@ -117,10 +117,10 @@ bool turns_reply_admit(struct http_exchange *x)
 }
 
 static void take(struct http_exchange *x, int64_t turn, const char *token,
-                 const struct hook_answer *answer)
+                 const struct http_agent_reply *answer)
 {
         struct reply_job *j = mem_zalloc(sizeof(*j));
-        struct turn_reply reply = hook_answer_reply(answer);
+        struct turn_reply reply = http_agent_reply_for_turn(answer);
         struct error err = { 0 };
 
         snprintf(j->id, sizeof(j->id), "trn-%lld", (long long)turn);
@@ -132,22 +132,24 @@ static void take(struct http_exchange *x, int64_t turn, const char *token,
         free(j);
 }
 
-static int read_answer(const struct http_exchange *x, struct hook_answer *answer, struct error *err)
+static int read_answer(const struct http_exchange *x, struct http_agent_reply *answer,
+                       struct error *err)
 {
         const struct json_parsed *parsed = request_parsed(x);
         const char *type = http_header(x, "Content-Type"), *body;
         size_t n = 0;
 
         if (parsed)
-                return hook_answer_read_parsed(answer, hook_read_members, type, parsed, err);
+                return http_agent_reply_read_parsed(answer, http_agent_reply_members, type, parsed,
+                                                    err);
         body = http_body(x, &n);
-        return hook_answer_read(answer, hook_read_members, type, body, n, err);
+        return http_agent_reply_read(answer, http_agent_reply_members, type, body, n, err);
 }
 
 void turns_reply(struct http_exchange *x)
 {
         int64_t id = request_id(x, "trn-", "turn");
-        struct hook_answer answer;
+        struct http_agent_reply answer;
         struct error err = { 0 };
         const char *token;
         struct body b;
@@ -164,7 +166,7 @@ void turns_reply(struct http_exchange *x)
                         reply_error(x, 400, "VALIDATION_ERROR", NULL,
                                     "the body needs \"reply\", \"parts\" or \"text\"; an empty "
                                     "one says nothing");
-                hook_answer_release(&answer);
+                http_agent_reply_release(&answer);
         }
         body_release(&b);
 }
