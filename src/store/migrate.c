@@ -48,12 +48,21 @@ static int read_state(struct store_tx *tx, void *arg, struct error *err)
         return 0;
 }
 
+static int run_script(struct store_tx *tx, const char *sql, struct error *err)
+{
+        char *spelled = store_migrate_spell(tx->driver, sql);
+        int rc = tx->driver->script(tx->conn, spelled, err);
+
+        free(spelled);
+        return rc;
+}
+
 static int make_and_read_state(struct store_tx *tx, void *arg, struct error *err)
 {
-        if (tx->driver->script(
-                    tx->conn,
-                    "CREATE TABLE IF NOT EXISTS store_info(key TEXT PRIMARY KEY, value TEXT NOT NULL)",
-                    err) != 0)
+        if (run_script(tx,
+                       "CREATE TABLE IF NOT EXISTS"
+                       " store_info(key TEXT PRIMARY KEY, value TEXT NOT NULL)",
+                       err) != 0)
                 return -1;
         return read_state(tx, arg, err);
 }
@@ -117,7 +126,9 @@ char *store_migrate_spell(const struct store_driver *driver, const char *sql)
 {
         const struct {
                 const char *word, *spelling;
-        } words[] = { { "AUTOKEY", driver->auto_key }, { "INTKEY", driver->int_key } };
+        } words[] = { { "AUTOKEY", driver->auto_key },
+                      { "INTKEY", driver->int_key },
+                      { "TEXT", driver->text_type } };
         struct buf out;
 
         buf_init(&out, 0);
@@ -145,11 +156,8 @@ char *store_migrate_spell(const struct store_driver *driver, const char *sql)
 static int apply(struct store_tx *tx, void *arg, struct error *err)
 {
         const struct store_migration *step = arg;
-        char *sql = store_migrate_spell(tx->driver, step->sql);
-        int rc = tx->driver->script(tx->conn, sql, err);
 
-        free(sql);
-        if (rc != 0)
+        if (run_script(tx, step->sql, err) != 0)
                 return -1;
         return info_set(tx, "version", step->version, err);
 }

@@ -29,7 +29,7 @@ bool store_migrate_pending(const struct store_migration *steps, int version);
 /* Applies the steps after `version`, each in its transaction. */
 int store_migrate(struct store_tx *tx, const struct store_migration *steps, int version,
                   struct error *err);
-/* The step's SQL with AUTOKEY and INTKEY in the driver's spelling; yours to free. */
+/* The step's SQL with AUTOKEY, INTKEY and TEXT in the driver's spelling; yours to free. */
 char *store_migrate_spell(const struct store_driver *driver, const char *sql);
 
 #endif

@@ -483,6 +483,7 @@ const struct store_driver store_sqlite = {
         .scheme = "sqlite",
         .auto_key = "INTEGER PRIMARY KEY AUTOINCREMENT",
         .int_key = "INTEGER PRIMARY KEY",
+        .text_type = "TEXT",
         .open = sqlite_open,
         .has_writer = sqlite_has_writer,
         .close = sqlite_close,

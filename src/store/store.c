@@ -235,6 +235,7 @@ struct store *store_open(struct loop *l, const struct store_options *options, st
                 return NULL;
         s = store_new(l, options);
         s->driver = driver;
+        s->health.driver = driver->scheme;
         rc = options->read_only ? open_for_reading(s, err) : open_for_writing(s, err);
         if (rc == 0 && store_worker_start(&s->reader, err) == 0)
                 return s;
@@ -248,6 +249,17 @@ int store_has_writer(const struct store_options *options)
         const struct store_driver *driver = find_driver(options->url, NULL);
 
         return driver ? driver->has_writer(options) : -1;
+}
+
+static int check_whole(struct store_tx *tx, void *arg, struct error *err)
+{
+        (void)arg;
+        return tx->driver->check(tx->conn, 0, err);
+}
+
+int store_check(struct store *s, struct error *err)
+{
+        return store_read_now(s, check_whole, NULL, err);
 }
 
 static void mark_closed(struct store *s)

@@ -46,9 +46,9 @@ struct store_migration {
         int version; /* 1, 2, 3 ... without gaps */
         const char *name;
         /*
-         * Several statements separated by ;. The words AUTOKEY (a number the database gives out,
-         * never twice) and INTKEY (a number we give) stand for the driver's spelling of such a
-         * primary key; write BIGINT for other whole numbers.
+         * Statements separated by ;. The driver spells three words: AUTOKEY, a primary key the
+         * database assigns and never reuses; INTKEY, a primary key we assign; TEXT, compared byte
+         * by byte. Write BIGINT for other integers.
          */
         const char *sql;
 };
@@ -77,6 +77,8 @@ struct store *store_open(struct loop *l, const struct store_options *options, st
  * Needs no open store and makes nothing.
  */
 int store_has_writer(const struct store_options *options);
+/* Checks the integrity of the whole database; blocks. ERR_CORRUPT when it is damaged. */
+int store_check(struct store *s, struct error *err);
 /*
  * Finishes what is queued (completions are run), gives up a running backup, then closes. Writes
  * asked for by those completions get ERR_CANCELLED. Not from inside a completion. NULL is fine.
@@ -142,6 +144,7 @@ void store_backup(struct store *s, const char *to_path, void (*progress)(void *a
                   store_done_fn *done, void *arg);
 
 struct store_health {
+        const char *driver;     /* "sqlite" */
         bool ok;                /* the last commit worked, and no damage was found */
         char why[200];          /* the last failure, "" when ok */
         uint64_t writes;        /* writes committed */

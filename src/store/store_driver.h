@@ -5,9 +5,9 @@
  * by one thread at a time. The front end (store_private.h) has the writer and reader threads, the
  * batches, retries of a batch without its failing member, migrations and completions.
  *
- * The SQL is what SQLite and PostgreSQL have in common, with two exceptions: AUTOKEY and INTKEY in
- * the schema are replaced by the driver's words, and json_extract(text, '$.member') is a function
- * it must offer.
+ * The SQL is the common subset of SQLite and PostgreSQL, except that AUTOKEY, INTKEY and TEXT in
+ * the schema are replaced by the driver's spelling. Until its callers are gone a driver must also
+ * offer json_extract(text, '$.member').
  */
 #ifndef STORE_STORE_DRIVER_H
 #define STORE_STORE_DRIVER_H
@@ -37,9 +37,11 @@ struct store_stmt {
 enum store_mode { STORE_READ, STORE_WRITE };
 
 struct store_driver {
-        const char *scheme;   /* "sqlite", "postgres": what store.url starts with */
-        const char *auto_key; /* "INTEGER PRIMARY KEY AUTOINCREMENT" */
-        const char *int_key;  /* "INTEGER PRIMARY KEY" */
+        const char *scheme; /* "sqlite", "postgres": what store.url starts with */
+        /* Spellings of the schema's AUTOKEY, INTKEY and TEXT. */
+        const char *auto_key;  /* "INTEGER PRIMARY KEY AUTOINCREMENT" */
+        const char *int_key;   /* "INTEGER PRIMARY KEY" */
+        const char *text_type; /* "TEXT"; compares bytes, so PostgreSQL needs COLLATE "C" */
 
         /* STORE_WRITE also makes what is missing and keeps other writers out (ERR_BUSY). */
         struct store_conn *(*open)(const struct store_options *options, enum store_mode mode,
@@ -47,10 +49,7 @@ struct store_driver {
         /* See store_has_writer. */
         int (*has_writer)(const struct store_options *options);
         void (*close)(struct store_conn *c);
-        /*
-         * Integrity; ERR_CORRUPT. A database of more than max_bytes (0: no such bound) is only
-         * sampled.
-         */
+        /* Checks integrity: ERR_CORRUPT. Only samples a database over max_bytes (0: no limit). */
         int (*check)(struct store_conn *c, int64_t max_bytes, struct error *err);
         int (*script)(struct store_conn *c, const char *sql,
                       struct error *err); /* several statements, no parameters */

@@ -202,11 +202,11 @@ static void looking_only_does_not_migrate(void **state)
 
 static void key_words_are_replaced_only_as_whole_words(void **state)
 {
-        char *sql = store_migrate_spell(&store_sqlite, "AUTOKEY, xINTKEY INTKEY;AUTOKEYS INTKEY");
+        const struct store_driver d = { .auto_key = "[a]", .int_key = "[i]", .text_type = "[t]" };
+        char *sql = store_migrate_spell(&d, "AUTOKEY, xINTKEY INTKEY;AUTOKEYS TEXT, text CONTEXT");
 
         (void)state;
-        assert_string_equal(sql, "INTEGER PRIMARY KEY AUTOINCREMENT, xINTKEY INTEGER PRIMARY "
-                                 "KEY;AUTOKEYS INTEGER PRIMARY KEY");
+        assert_string_equal(sql, "[a], xINTKEY [i];AUTOKEYS [t], text CONTEXT");
         free(sql);
 }
 

@@ -708,6 +708,29 @@ static void damage_that_a_reader_finds_ends_all_writing(void **state)
         must_be_corrupt(w);
 }
 
+static void a_check_reports_damage_the_start_skipped(void **state)
+{
+        struct world *w = *state;
+        struct store_options look = w->options;
+        struct store_health health;
+        struct store *reader;
+        struct error err = { 0 };
+
+        must_open(w);
+        fill(w, 0, 5000);
+        assert_int_equal(store_check(w->store, &err), 0);
+        store_health(w->store, &health);
+        assert_string_equal(health.driver, "sqlite");
+        must_close(w);
+        overwrite(w, (off_t)4096 * 5, 4096 * 3);
+        look.read_only = look.skip_check = true;
+        reader = store_open(NULL, &look, &err);
+        assert_non_null(reader);
+        assert_int_equal(store_check(reader, &err), -1);
+        assert_int_equal(err.kind, ERR_CORRUPT);
+        store_close(reader);
+}
+
 static int call_it_damaged(struct store_tx *tx, void *arg, struct error *err)
 {
         (void)tx;
@@ -1078,6 +1101,7 @@ int main(void)
                 CASE(damage_in_the_middle_is_found_at_start),
                 CASE(a_file_cut_short_is_called_damaged),
                 CASE(damage_that_a_reader_finds_ends_all_writing),
+                CASE(a_check_reports_damage_the_start_skipped),
                 CASE(a_row_that_makes_no_sense_is_no_damage),
                 CASE(a_backup_while_writing_is_a_consistent_copy),
                 CASE(a_backup_never_overwrites),

@@ -22,7 +22,7 @@ const struct route api_routes[] = {
         { "GET", "/readyz", SCOPE_NONE, health_ready, REACH_SHARED,
           .summary = "Is every enabled adapter connected, or has it said why not, and does the store work?",
           .status = 200, .answer = "Ready; 503 with the same body when not. Reasons are shown to this machine and to whoever has the key.",
-          .example_answer = "{\"data\":{\"ready\":true,\"store\":{\"state\":\"ok\",\"why\":null},\"adapters\":{}}}" },
+          .example_answer = "{\"data\":{\"ready\":true,\"store\":{\"driver\":\"sqlite\",\"state\":\"ok\",\"why\":null},\"adapters\":{}}}" },
         { "GET", "/metrics", SCOPE_LOCAL, metrics_show, REACH_ALL,
           .summary = "Counters and gauges for Prometheus; without a key only while nobody but this machine can connect.",
           .status = 200, .answer = "The Prometheus text format.", .content_type = "text/plain" },

@@ -47,6 +47,7 @@ static void ask_adapter(void *arg, struct adapter *a)
 static void write_store(struct buf *b, const struct store_health *h)
 {
         jsonw_open_member(b, "store", '{');
+        jsonw_str(b, "driver", h->driver);
         jsonw_str(b, "state", h->ok ? "ok" : "error");
         jsonw_str(b, "why", h->why[0] ? h->why : NULL);
         jsonw_close(b, '}');
