@@ -182,8 +182,7 @@ static void on_full(struct agents *as, struct agent_run *r, const struct agent_s
  */
 static bool is_shown_history(const struct agent_run *r)
 {
-        return (agent_slot_abilities(r->on) & AGENT_HISTORY) != 0 ||
-               (r->run->mode && strcmp(r->run->mode, "ambient") == 0);
+        return (agent_slot_abilities(r->on) & AGENT_HISTORY) != 0 || r->run->mode == MODE_AMBIENT;
 }
 
 /* False: the circuit is open. */

@@ -30,7 +30,7 @@ static const char *only_sender(const struct turn_run *run)
 {
         const char *first = run->inputs[0]->sender_id;
 
-        if (!first || !*first || (run->mode && strcmp(run->mode, "ambient") == 0))
+        if (!first || !*first || run->mode == MODE_AMBIENT)
                 return NULL;
         for (unsigned i = 1; i < run->input_count; i++) {
                 const char *sender = run->inputs[i]->sender_id;

@@ -116,7 +116,7 @@ static bool is_addressed(const struct matter *m)
  */
 static bool is_meant(struct matter *m)
 {
-        bool answered = rule_select_passes(m), off = m->rule && strcmp(m->rule->mode, "off") == 0;
+        bool answered = rule_select_passes(m), off = m->rule && m->rule->off;
 
         buf_clear(&m->d->reason);
         m->out->agent = rule_select_agent(m);

@@ -74,8 +74,10 @@ struct rule {
         char *bots;     /* "none", "mentions" or "all" */
         bool dm, mention, reply, conversation;
         char *agent;
-        char *mode;     /* "reply", "thread", "ambient", "silent" or "off" */
-        char *reply_in; /* as it was written; mode says it */
+        /* as written; mode and off are what they mean */
+        char *mode_text, *reply_in;
+        enum reply_mode mode;
+        bool off; /* no agent answers, and no later rule is tried */
         int64_t history;
         char *prompt; /* may be NULL */
         struct setting_list silence;

@@ -46,7 +46,8 @@ static void explain_decision(const struct matter *m, struct buf *json)
         jsonw_str(json, "rule", decision->rule);
         jsonw_str(json, "reason", decision->reason);
         jsonw_int(json, "debounceMs", decision->debounce_ms);
-        jsonw_str(json, "mode", decision->trigger ? (m->rule ? m->rule->mode : "reply") : NULL);
+        jsonw_str(json, "mode",
+                  decision->trigger ? reply_mode_name(m->rule ? m->rule->mode : MODE_REPLY) : NULL);
         jsonw_bool(json, "conversation", m->live != NULL);
         jsonw_str(json, "command", m->command ? m->command->name : NULL);
         jsonw_close(json, '}');

@@ -123,10 +123,9 @@ bool is_no_loop(struct matter *m)
  */
 static bool may_tell(const struct matter *m)
 {
-        const char *mode = m->rule ? m->rule->mode : "reply";
+        enum reply_mode mode = m->rule ? m->rule->mode : MODE_REPLY;
 
-        return !m->in->sender_is_bot && !m->dry && strcmp(mode, "ambient") != 0 &&
-               strcmp(mode, "silent") != 0;
+        return !m->in->sender_is_bot && !m->dry && reply_mode_answers(mode);
 }
 
 /* ---- the rate of turns ---- */

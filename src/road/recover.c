@@ -260,7 +260,7 @@ static struct turn *place_row(struct road *r, struct row *w)
         t->person = mem_strdup(w->person);
         t->session = mem_strdup(w->session);
         t->terms_note = mem_strdup(w->terms_note);
-        t->state = TURN_QUEUED;
+        t->phase = PHASE_QUEUED;
         t->due_ms = w->due_ms;
         t->due_mono = t->due_limit = loop_now_ms(r->loop) + time_left(w);
         for (unsigned i = 0; i < w->count; i++)

@@ -240,7 +240,7 @@ static void release_lanes(struct road *r)
         for (size_t i = 0; map_each(&r->turns, &i, NULL, &value);) {
                 struct turn *t = value;
 
-                if (t->state == TURN_RUNNING)
+                if (t->phase == PHASE_RUNNING)
                         r->hooks.agent_cancel(r->hooks.ctx, &t->run);
                 turn_free(t);
         }

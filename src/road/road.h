@@ -28,6 +28,8 @@
 #include "net/loop.h"
 #include "net/pace.h"
 #include "road/incoming.h"
+#include "road/reply_policy.h"
+#include "rows/delivery_row.h"
 #include "rows/reset_row.h"
 #include "store/store.h"
 
@@ -100,19 +102,12 @@ struct decision {
 
 /*
  * How a turn is to be run and answered; asked when it starts and when it ends, so that a reload
- * counts at once (but for the mode: it stays). When the rule is gone by then, which the terms hook
- * tells by leaving the mode NULL, it is what was said at the decision.
- *
- *     reply    the answer refers to the last message
- *     thread   the answer stands in a thread that begins at the last message, in groups where there
- *              are threads
- *     ambient  the agent reads along: it is shown the room, what comes while it works is one
- *              further turn, and it may keep silent; nobody has asked it, so it refers to nobody
- *              and its failures are not told in the chat
- *     silent   the agent is asked, and nothing is posted
+ * counts at once (but for the mode: it stays). When the rule is gone by then it is what was said at
+ * the decision.
  */
 struct turn_terms {
-        const char *mode; /* NULL: "reply" */
+        bool has_rule; /* set by the terms hook: the rule still exists */
+        enum reply_mode mode;
         /* ambient: how many messages of the channel the agent reads, fresh from the platform */
         int64_t recall_messages;
         const char *prompt; /* said to the agent before the conversation; NULL: nothing */
@@ -163,11 +158,11 @@ struct turn_run {
         /* oldest first; only with AGENT_HISTORY, or recalled */
         const struct transcript_line *history;
         unsigned history_count;
-        const char *session; /* of the decision; NULL: none */
-        const char *rule;    /* of the decision; NULL: none */
-        const char *mode;    /* of the terms */
-        const char *prompt;  /* of the terms; may be NULL */
-        void *agent_data;    /* the agent's own */
+        const char *session;  /* of the decision; NULL: none */
+        const char *rule;     /* of the decision; NULL: none */
+        enum reply_mode mode; /* of the terms */
+        const char *prompt;   /* of the terms; may be NULL */
+        void *agent_data;     /* the agent's own */
 };
 
 struct turn_reply {
@@ -221,9 +216,7 @@ struct delivery {
         int attempt;
         int64_t turn; /* 0 when it belongs to none */
         const char *adapter, *channel, *thread;
-        /* "send", "edit", "delete", "react", "unreact", "thread", "type", "upload",
-         * "cancel_deferred" */
-        const char *kind;
+        enum delivery_kind kind;
         enum pace_class class;
         const char *payload; /* JSON object text: {"text": ..., "replyTo": ..., "messageId": ...} */
         /* edit or delete of a draft: the platform id of the message; else NULL */
@@ -417,10 +410,10 @@ void inbox_receive(struct road *r, const struct incoming *in, inbox_ack_fn *ack,
 
 struct outgoing {
         const char *adapter, *channel, *thread;
-        const char *kind; /* NULL: "send" */
+        enum delivery_kind kind;
         /*
-         * Markdown; rendered and split; of an "upload" the caption, and what does not fit follows
-         * as messages
+         * Markdown; rendered and split. Of an upload it is the caption, and what does not fit
+         * follows as messages.
          */
         const char *text;
         const char *reply_to;   /* platform id */
@@ -430,7 +423,7 @@ struct outgoing {
         struct {
                 const char *path; /* inside the workspace */
                 const char *name, *mime, *as;
-        } file;            /* of an "upload" */
+        } file;            /* DELIVER_UPLOAD */
         const char *trace; /* NULL: a new one */
         /*
          * a person who speaks in the bot's name: conversations of the chat remember the text as an

@@ -18,6 +18,7 @@
 #include "base/id.h"
 #include "base/map.h"
 #include "road/road.h"
+#include "rows/turn_row.h"
 
 #define ROAD_KEY_BREAK "\x1f"     /* between the parts of a key; no platform has it in an id */
 #define ROAD_CURSOR    "dispatch" /* events up to here are decided */
@@ -25,25 +26,20 @@
 #define TURNS_CURSOR  "turns"
 #define TURN_KEY_SIZE 24 /* "trn-" and a number */
 
-/* struct turn_terms.mode */
-#define MODE_REPLY   "reply"
-#define MODE_THREAD  "thread"
-#define MODE_AMBIENT "ambient"
-#define MODE_SILENT  "silent"
-
-enum turn_state {
-        TURN_STORING,  /* its row is on the way to the disk */
-        TURN_QUEUED,   /* waits for its time, its lane or a free place */
-        TURN_STARTING, /* its claim is on the way to the disk */
-        TURN_RUNNING,  /* the agent has it */
-        TURN_ENDING,   /* its end and its deliveries are on the way to the disk */
+enum turn_phase {
+        PHASE_STORING,  /* its row is on the way to the disk */
+        PHASE_QUEUED,   /* waits for its time, its lane or a free place */
+        PHASE_STARTING, /* its claim is on the way to the disk */
+        PHASE_RUNNING,  /* the agent has it */
+        PHASE_ENDING,   /* its end and its deliveries are on the way to the disk */
 };
 
 struct turn {
         struct turn_run run; /* what the agent sees; first, so that run and turn convert */
         struct road *road;
         struct lane *lane;
-        enum turn_state state;
+        enum turn_phase phase;
+        bool has_mode;   /* run.mode is set: it has started */
         bool starts_now; /* stored as running at once: the lane was free */
         /* waits there for a free place or for room in its adapter's outbox; NULL: nowhere */
         struct turn_list *held_in;
@@ -323,12 +319,12 @@ void history_gather(struct turn *t); /* what its agent is to read before; turn_h
 
 /* terms.c */
 /*
- * As they are now; mode is never NULL, and that of its start once it has started: what was read
- * silently is not answered aloud. When the rule is gone they are those of its decision.
+ * As they are now; the mode is that of its start once it has started: what was read silently is not
+ * answered aloud. When the rule is gone they are those of its decision.
  */
 void turn_terms(struct turn *t, struct turn_terms *out);
 /* The mode of a turn that would begin now. */
-const char *terms_mode(struct road *r, const struct incoming *in, const char *rule);
+enum reply_mode terms_mode(struct road *r, const struct incoming *in, const char *rule);
 /* What is stored with a turn that begins now; NULL: nothing. Yours to free. */
 char *terms_note(struct road *r, const struct incoming *in, const char *rule);
 void terms_free(struct noted_terms *n); /* NULL is fine */
@@ -422,7 +418,7 @@ void recall_forget(struct turn *t);
 
 /* out.c */
 struct out *out_new(int64_t id, int64_t turn, const char *adapter, const char *channel,
-                    const char *thread, const char *kind, enum pace_class class,
+                    const char *thread, enum delivery_kind kind, enum pace_class class,
                     const char *payload, const char *trace);
 void out_free(struct out *o);
 void out_expires_at(struct out *o, int64_t wall_ms);             /* 0: never */

@@ -62,7 +62,7 @@ static void the_room_is_shown_with_names_the_tools_understand(void **state)
         t.input.platform = "discord";
         t.run.history = history;
         t.run.history_count = COUNT(history);
-        t.run.mode = "ambient";
+        t.run.mode = MODE_AMBIENT;
         t.run.prompt = "Read the room.";
         t.run.session = "discord-channel-5";
         fake_turn_start(&t, b->agents);

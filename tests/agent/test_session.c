@@ -112,7 +112,7 @@ static void what_several_people_said_is_in_nobodys_own_session(void **state)
         assert_name(BARE_BOTH, &t.run, "*:-100#42");
         other.sender_id = "7";
         assert_name(PER_BOTH, &t.run, "telegram:tg:7:-100#43");
-        t.run.mode = "ambient"; /* who reads along is shown what everybody says */
+        t.run.mode = MODE_AMBIENT; /* who reads along is shown what everybody says */
         assert_name(PER_BOTH, &t.run, "telegram:tg:*:-100#42");
         fake_turn_release(&t);
 }

@@ -531,7 +531,7 @@ static void nothing_is_awaited_for_a_rule_that_posts_nothing(void **state)
         for (size_t i = 0; i < 2; i++) {
                 serve(b, ", \"timeoutMs\": 50", script, i);
                 fake_turn_init(&t, "w", "hi");
-                t.run.mode = "silent";
+                t.run.mode = MODE_SILENT;
                 fake_turn_start(&t, b->agents);
                 fake_turn_await(&t, b->loop);
                 assert_int_equal(t.reply.kind, i == 0 ? ERR_TIMEOUT : ERR_NONE);

@@ -192,11 +192,11 @@ static void a_chat_service_in_the_environment_reads_along_in_the_channels(void *
         assert_null(strstr(c->agent_note, KEY));
         assert_string_equal(adapter(c, "discord")->common.channels.items[1], "456");
         assert_int_equal(c->rule_count, 2);
-        assert_string_equal(c->rules[0].mode, "ambient");
+        assert_int_equal(c->rules[0].mode, MODE_AMBIENT);
         assert_int_equal(c->rules[0].history, 12);
         assert_int_equal(c->rules[0].channel.count, 2);
         assert_string_equal(c->rules[0].channel.items[0], "123");
-        assert_string_equal(c->rules[1].mode, "reply"); /* for those who speak to it elsewhere */
+        assert_int_equal(c->rules[1].mode, MODE_REPLY); /* for those who speak to it elsewhere */
         assert_true(c->rules[1].dm && c->rules[1].mention && c->rules[1].reply &&
                     c->rules[1].conversation);
         config_free(c);

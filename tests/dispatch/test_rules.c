@@ -782,17 +782,17 @@ static void a_rule_says_how_its_turns_are_answered(void **state)
 
         (void)state;
         t = terms_of(d, NULL);
-        assert_null(t.mode);
+        assert_false(t.has_rule);
         t = terms_of(d, "plain");
-        assert_string_equal(t.mode, "reply");
+        assert_int_equal(t.mode, MODE_REPLY);
         assert_null(t.prompt);
         assert_null(t.silence);
         assert_int_equal(t.recall_messages, 0);
         t = terms_of(d, "thread");
-        assert_string_equal(t.mode, "thread");
+        assert_int_equal(t.mode, MODE_THREAD);
         assert_string_equal(t.prompt, "be kind");
         t = terms_of(d, "room");
-        assert_string_equal(t.mode, "ambient");
+        assert_int_equal(t.mode, MODE_AMBIENT);
         assert_int_equal(t.recall_messages, 25);
         assert_non_null(strstr(t.prompt, "Read the room"));
         assert_non_null(strstr(t.prompt, "[SILENT]"));

@@ -168,7 +168,7 @@ static void note_send(struct rig *g, const struct delivery *d, bool reconcile)
         *s = (struct rig_sent){ .delivery = d->id, .fence = d->fence, .reconcile = reconcile };
         snprintf(s->adapter, sizeof(s->adapter), "%s", d->adapter);
         snprintf(s->channel, sizeof(s->channel), "%s", d->channel);
-        snprintf(s->kind, sizeof(s->kind), "%s", d->kind);
+        snprintf(s->kind, sizeof(s->kind), "%s", delivery_kind_name(d->kind));
         snprintf(s->target, sizeof(s->target), "%s", d->target ? d->target : "");
         snprintf(s->text, sizeof(s->text), "%s", json_str(payload, "text", ""));
         snprintf(s->thread, sizeof(s->thread), "%s", d->thread ? d->thread : "");
@@ -219,6 +219,7 @@ static void terms(void *ctx, const char *adapter, const char *rule, enum chat_ki
         struct rig *g = ctx;
 
         *out = g->terms;
+        out->has_rule = !g->rule_gone;
         if (g->real.terms)
                 g->real.terms(g->real.ctx, adapter, rule, chat, out);
 }

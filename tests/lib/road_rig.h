@@ -66,6 +66,7 @@ struct rig {
          */
         struct road_hooks real;
         struct turn_terms terms;
+        bool rule_gone; /* the terms hook knows no such rule */
         /* no message can begin a thread; else it has the id "t-" and the message's */
         bool no_thread;
         bool recall_hangs; /* recalls are answered by rig_recall only */

@@ -71,7 +71,7 @@ static inline void fake_copy(char *to, size_t size, const char *from)
 void outbox_put(struct road *r, const struct outgoing *out, outbox_ack_fn *ack, void *arg)
 {
         assert_ptr_equal(r, FAKE_ROAD);
-        fake_copy(fake_road.put.kind, sizeof(fake_road.put.kind), out->kind);
+        fake_copy(fake_road.put.kind, sizeof(fake_road.put.kind), delivery_kind_name(out->kind));
         fake_copy(fake_road.put.channel, sizeof(fake_road.put.channel), out->channel);
         fake_copy(fake_road.put.thread, sizeof(fake_road.put.thread), out->thread);
         fake_copy(fake_road.put.text, sizeof(fake_road.put.text), out->text);

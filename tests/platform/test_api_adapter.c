@@ -80,7 +80,7 @@ static void deliver(struct fixture *f)
                                           .attempt = 1,
                                           .adapter = "api",
                                           .channel = "c1",
-                                          .kind = "send",
+                                          .kind = DELIVER_SEND,
                                           .class = PACE_FINAL,
                                           .payload = "{\"text\":\"gr\xc3\xbc\xc3\x9f dich\"}",
                                           .trace = TRACE,

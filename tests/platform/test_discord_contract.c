@@ -316,19 +316,21 @@ static void until_sent(struct rig *g, size_t n)
 static void every_kind_of_delivery_is_a_call_discord_describes(void **state)
 {
         static const struct {
-                const char *kind, *channel, *payload;
+                enum delivery_kind kind;
+                const char *channel, *payload;
         } rows[] = {
-                { "send", "7", "{\"text\":\"<@11> hi\",\"replyTo\":\"5\"}" },
-                { "send", "7",
+                { DELIVER_SEND, "7", "{\"text\":\"<@11> hi\",\"replyTo\":\"5\"}" },
+                { DELIVER_SEND, "7",
                   "{\"text\":\"?\",\"buttons\":[[{\"text\":\"Yes\",\"data\":\"y\"},{\"text\":\"See\",\"url\":\"https://x.org\"}]]}" },
-                { "edit", "7", "{\"text\":\"more\",\"messageId\":\"5\"}" },
-                { "delete", "7", "{\"messageId\":\"5\"}" },
-                { "react", "7", "{\"messageId\":\"5\",\"emoji\":\"👀\"}" },
-                { "unreact", "7", "{\"messageId\":\"5\",\"emoji\":\"👀\"}" },
-                { "type", "7", "{}" },
-                { "thread", "7", "{\"messageId\":\"5\",\"name\":\"a talk\"}" },
-                { "upload", "7", "{\"path\":\"a.txt\",\"text\":\"see\",\"mime\":\"text/plain\"}" },
-                { "send", "user:9", "{\"text\":\"hi\"}" }, /* two calls */
+                { DELIVER_EDIT, "7", "{\"text\":\"more\",\"messageId\":\"5\"}" },
+                { DELIVER_DELETE, "7", "{\"messageId\":\"5\"}" },
+                { DELIVER_REACT, "7", "{\"messageId\":\"5\",\"emoji\":\"👀\"}" },
+                { DELIVER_UNREACT, "7", "{\"messageId\":\"5\",\"emoji\":\"👀\"}" },
+                { DELIVER_TYPE, "7", "{}" },
+                { DELIVER_THREAD, "7", "{\"messageId\":\"5\",\"name\":\"a talk\"}" },
+                { DELIVER_UPLOAD, "7",
+                  "{\"path\":\"a.txt\",\"text\":\"see\",\"mime\":\"text/plain\"}" },
+                { DELIVER_SEND, "user:9", "{\"text\":\"hi\"}" }, /* two calls */
         };
         struct rig *g = *state;
         char *path = mem_printf("%s/workspace/a.txt", g->dir);
@@ -360,7 +362,7 @@ static void looking_for_an_old_message_is_a_call_discord_describes(void **state)
 {
         const struct delivery d = { .id = 1,
                                     .adapter = "dc",
-                                    .kind = "send",
+                                    .kind = DELIVER_SEND,
                                     .channel = "7",
                                     .payload = "{\"text\":\"hi\"}",
                                     .attempt = 2,
@@ -403,9 +405,11 @@ static void global_commands_are_what_discord_describes(void **state)
 static void answers_to_commands_are_calls_discord_describes(void **state)
 {
         static const struct {
-                const char *id, *kind, *payload;
-        } rows[] = { { "900", "send", "{\"text\":\"hi\",\"replyTo\":\"900\"}" },
-                     { "901", "cancel_deferred", "{\"messageId\":\"901\"}" } };
+                const char *id;
+                enum delivery_kind kind;
+                const char *payload;
+        } rows[] = { { "900", DELIVER_SEND, "{\"text\":\"hi\",\"replyTo\":\"900\"}" },
+                     { "901", DELIVER_CANCEL_DEFERRED, "{\"messageId\":\"901\"}" } };
         struct rig *g = *state;
 
         for (size_t i = 0; i < COUNT(rows); i++) {

@@ -126,7 +126,7 @@ static void a_changed_token_is_used_everywhere_at_once(void **state)
 {
         struct rig *g = *state;
         const struct delivery d = {
-                .id = 1, .adapter = "dc", .kind = "type", .channel = "7", .payload = "{}"
+                .id = 1, .adapter = "dc", .kind = DELIVER_TYPE, .channel = "7", .payload = "{}"
         };
 
         says(g, 200, ME);

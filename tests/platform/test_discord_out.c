@@ -51,45 +51,46 @@ static const struct fake_sent *await(struct rig *g)
 
 /* clang-format off */
 static const struct {
-        const char *kind, *channel, *thread, *payload;
+        enum delivery_kind kind;
+        const char *channel, *thread, *payload;
         int64_t turn;
         const char *line, *body, *platform_id;
 } calls[] = {
-        { "send", "7", NULL, "{\"text\":\"**hi**\",\"replyTo\":\"5\"}", 9, "POST /channels/7/messages",
+        { DELIVER_SEND, "7", NULL, "{\"text\":\"**hi**\",\"replyTo\":\"5\"}", 9, "POST /channels/7/messages",
           "{\"message_reference\":{\"message_id\":\"5\",\"fail_if_not_exists\":false}," NONCE ",\"content\":\"**hi**\","
           "\"allowed_mentions\":{\"parse\":[],\"users\":[],\"replied_user\":true}}", "501" },
         /* in a DM there is no arrow, unless somebody asks for it */
-        { "send", "8", NULL, "{\"text\":\"hi\",\"replyTo\":\"5\"}", 9, "POST /channels/8/messages",
+        { DELIVER_SEND, "8", NULL, "{\"text\":\"hi\",\"replyTo\":\"5\"}", 9, "POST /channels/8/messages",
           "{" NONCE ",\"content\":\"hi\",\"allowed_mentions\":" NONE "}", "501" },
-        { "send", "8", NULL, "{\"text\":\"hi\",\"replyTo\":\"5\"}", 0, "POST /channels/8/messages",
+        { DELIVER_SEND, "8", NULL, "{\"text\":\"hi\",\"replyTo\":\"5\"}", 0, "POST /channels/8/messages",
           "{\"message_reference\":{\"message_id\":\"5\",\"fail_if_not_exists\":false}," NONCE ",\"content\":\"hi\","
           "\"allowed_mentions\":{\"parse\":[],\"users\":[],\"replied_user\":true}}", "501" },
         /* a thread is a channel of its own; the message it began at is not in it */
-        { "send", "7", "70", "{\"text\":\"hi\",\"replyTo\":\"71\"}", 9, "POST /channels/70/messages",
+        { DELIVER_SEND, "7", "70", "{\"text\":\"hi\",\"replyTo\":\"71\"}", 9, "POST /channels/70/messages",
           "{\"message_reference\":{\"message_id\":\"71\",\"fail_if_not_exists\":false}," NONCE ",\"content\":\"hi\","
           "\"allowed_mentions\":{\"parse\":[],\"users\":[],\"replied_user\":true}}", "501" },
-        { "send", "7", "70", "{\"text\":\"hi\",\"replyTo\":\"70\"}", 9, "POST /channels/70/messages",
+        { DELIVER_SEND, "7", "70", "{\"text\":\"hi\",\"replyTo\":\"70\"}", 9, "POST /channels/70/messages",
           "{" NONCE ",\"content\":\"hi\",\"allowed_mentions\":" NONE "}", "501" },
         /* whoever is really mentioned is notified, once; nobody else is, whatever the text says */
-        { "send", "7", NULL, "{\"text\":\"<@11> and <@!12>, <@11>, \\\\<@13>, @everyone <@&14>\"}", 0, "POST /channels/7/messages",
+        { DELIVER_SEND, "7", NULL, "{\"text\":\"<@11> and <@!12>, <@11>, \\\\<@13>, @everyone <@&14>\"}", 0, "POST /channels/7/messages",
           "{" NONCE ",\"content\":\"<@11> and <@!12>, <@11>, \\\\<@13>, @everyone <@&14>\","
           "\"allowed_mentions\":{\"parse\":[],\"users\":[\"11\",\"12\"],\"replied_user\":false}}", "501" },
-        { "send", "7", NULL, "{\"text\":\"?\",\"buttons\":[[{\"text\":\"Yes\",\"data\":\"say:yes\"},{\"text\":\"See\",\"url\":\"https://x.org\"}]]}", 0,
+        { DELIVER_SEND, "7", NULL, "{\"text\":\"?\",\"buttons\":[[{\"text\":\"Yes\",\"data\":\"say:yes\"},{\"text\":\"See\",\"url\":\"https://x.org\"}]]}", 0,
           "POST /channels/7/messages", "{" NONCE ",\"content\":\"?\",\"allowed_mentions\":" NONE ",\"components\":[{\"type\":1,\"components\":"
           "[{\"type\":2,\"style\":1,\"label\":\"Yes\",\"custom_id\":\"say:yes\"},{\"type\":2,\"style\":5,\"label\":\"See\",\"url\":\"https://x.org\"}]}]}", "501" },
-        { "edit", "7", NULL, "{\"messageId\":\"5\",\"text\":\"more\"}", 9, "PATCH /channels/7/messages/5",
+        { DELIVER_EDIT, "7", NULL, "{\"messageId\":\"5\",\"text\":\"more\"}", 9, "PATCH /channels/7/messages/5",
           "{\"content\":\"more\",\"allowed_mentions\":" NONE "}", "501" },
-        { "edit", "7", "70", "{\"messageId\":\"70\",\"text\":\"more\"}", 9, "PATCH /channels/7/messages/70",
+        { DELIVER_EDIT, "7", "70", "{\"messageId\":\"70\",\"text\":\"more\"}", 9, "PATCH /channels/7/messages/70",
           "{\"content\":\"more\",\"allowed_mentions\":" NONE "}", "501" },
-        { "delete", "7", "70", "{\"messageId\":\"5\"}", 0, "DELETE /channels/70/messages/5", "", "501" },
-        { "react", "7", NULL, "{\"messageId\":\"5\",\"emoji\":\"👀\"}", 0,
+        { DELIVER_DELETE, "7", "70", "{\"messageId\":\"5\"}", 0, "DELETE /channels/70/messages/5", "", "501" },
+        { DELIVER_REACT, "7", NULL, "{\"messageId\":\"5\",\"emoji\":\"👀\"}", 0,
           "PUT /channels/7/messages/5/reactions/%F0%9F%91%80/@me", "", "501" },
-        { "react", "7", NULL, "{\"messageId\":\"5\",\"emoji\":\"<a:party:99>\"}", 0,
+        { DELIVER_REACT, "7", NULL, "{\"messageId\":\"5\",\"emoji\":\"<a:party:99>\"}", 0,
           "PUT /channels/7/messages/5/reactions/party%3A99/@me", "", "501" },
-        { "unreact", "7", NULL, "{\"messageId\":\"5\",\"emoji\":\"👀\"}", 0,
+        { DELIVER_UNREACT, "7", NULL, "{\"messageId\":\"5\",\"emoji\":\"👀\"}", 0,
           "DELETE /channels/7/messages/5/reactions/%F0%9F%91%80/@me", "", "501" },
-        { "type", "7", "70", "{}", 9, "POST /channels/70/typing", "", "501" },
-        { "thread", "7", NULL, "{\"messageId\":\"5\",\"name\":\"A question\\nwith lines\"}", 9, "POST /channels/7/messages/5/threads",
+        { DELIVER_TYPE, "7", "70", "{}", 9, "POST /channels/70/typing", "", "501" },
+        { DELIVER_THREAD, "7", NULL, "{\"messageId\":\"5\",\"name\":\"A question\\nwith lines\"}", 9, "POST /channels/7/messages/5/threads",
           "{\"name\":\"A question\",\"auto_archive_duration\":1440}", "501" },
 };
 /* clang-format on */
@@ -121,19 +122,19 @@ static void deliveries_become_calls(void **state)
 static void what_cannot_be_sent_is_rejected_with_a_sentence(void **state)
 {
         static const struct {
-                const char *kind, *channel, *payload, *why;
+                enum delivery_kind kind;
+                const char *channel, *payload, *why;
         } rows[] = {
-                { "send", "general", "{\"text\":\"hi\"}",
+                { DELIVER_SEND, "general", "{\"text\":\"hi\"}",
                   "'general' is no Discord channel: it is an id, 'user:ID' for somebody's DM, or "
                   "'operator'" },
-                { "send", "7", "{\"text\":\"\"}", "there is no text to send" },
-                { "edit", "7", "{\"text\":\"x\",\"messageId\":\"../5\"}",
+                { DELIVER_SEND, "7", "{\"text\":\"\"}", "there is no text to send" },
+                { DELIVER_EDIT, "7", "{\"text\":\"x\",\"messageId\":\"../5\"}",
                   "'../5' is no id of a Discord message" },
-                { "react", "7", "{\"messageId\":\"5\"}", "a reaction needs an emoji" },
-                { "wave", "7", "{}", "Discord has nothing for a delivery of kind 'wave'" },
-                { "upload", "7", "{\"path\":\"../state/x\"}",
+                { DELIVER_REACT, "7", "{\"messageId\":\"5\"}", "a reaction needs an emoji" },
+                { DELIVER_UPLOAD, "7", "{\"path\":\"../state/x\"}",
                   "there is no file '../state/x' in the workspace" },
-                { "send", "7", "{\"text\":\"?\",\"buttons\":[[{\"text\":\"Yes\"}]]}",
+                { DELIVER_SEND, "7", "{\"text\":\"?\",\"buttons\":[[{\"text\":\"Yes\"}]]}",
                   "button 'Yes' needs data of 1 to 100 characters or a URL of at most 512" },
         };
 
@@ -174,7 +175,7 @@ static void a_file_is_uploaded_with_its_caption(void **state)
         rig_connect(g, "");
         deliver(g,
                 (struct delivery){
-                        .kind = "upload",
+                        .kind = DELIVER_UPLOAD,
                         .channel = "7",
                         .payload =
                                 "{\"path\":\"note.txt\",\"mime\":\"text/plain\",\"text\":\"see\"}" });
@@ -193,44 +194,44 @@ static void a_file_is_uploaded_with_its_caption(void **state)
 static void answers_say_whether_to_go_on(void **state)
 {
         static const struct {
-                const char *kind;
+                enum delivery_kind kind;
                 int status;
                 const char *body;
                 enum send_outcome outcome;
                 enum error_kind error;
                 const char *why; /* a part of it */
         } rows[] = {
-                { "send", 403, "{\"code\":50013,\"message\":\"Missing Permissions\"}",
+                { DELIVER_SEND, 403, "{\"code\":50013,\"message\":\"Missing Permissions\"}",
                   SEND_REJECTED, ERR_REFUSED,
                   "Missing Permissions (50013): give the bot the permission" },
-                { "send", 403, "{\"code\":50001,\"message\":\"Missing Access\"}", SEND_REJECTED,
-                  ERR_REFUSED, "View Channel" },
-                { "send", 404, "{\"code\":10003,\"message\":\"Unknown Channel\"}", SEND_REJECTED,
-                  ERR_MISSING, "the channel is gone" },
-                { "send", 400, "{\"code\":50035,\"message\":\"Invalid Form Body\"}", SEND_REJECTED,
-                  ERR_REFUSED, "Invalid Form Body" },
-                { "send", 500, "oops", SEND_UNSURE, ERR_NET, "Discord answered 500" },
-                { "send", 503, "{\"code\":130000,\"message\":\"API resource overloaded\"}",
+                { DELIVER_SEND, 403, "{\"code\":50001,\"message\":\"Missing Access\"}",
+                  SEND_REJECTED, ERR_REFUSED, "View Channel" },
+                { DELIVER_SEND, 404, "{\"code\":10003,\"message\":\"Unknown Channel\"}",
+                  SEND_REJECTED, ERR_MISSING, "the channel is gone" },
+                { DELIVER_SEND, 400, "{\"code\":50035,\"message\":\"Invalid Form Body\"}",
+                  SEND_REJECTED, ERR_REFUSED, "Invalid Form Body" },
+                { DELIVER_SEND, 500, "oops", SEND_UNSURE, ERR_NET, "Discord answered 500" },
+                { DELIVER_SEND, 503, "{\"code\":130000,\"message\":\"API resource overloaded\"}",
                   SEND_RETRY, ERR_NET, "overloaded" },
-                { "edit", 502, "", SEND_RETRY, ERR_NET, "Discord answered 502" },
-                { "edit", 404, "{\"code\":10008,\"message\":\"Unknown Message\"}", SEND_REJECTED,
-                  ERR_MISSING, "the message has been deleted" },
-                { "delete", 404, "{\"code\":10008,\"message\":\"Unknown Message\"}", SEND_DONE,
-                  ERR_NONE, "" },
-                { "unreact", 404, "{\"code\":10008,\"message\":\"Unknown Message\"}", SEND_DONE,
-                  ERR_NONE, "" },
-                { "react", 404, "{\"code\":10008,\"message\":\"Unknown Message\"}", SEND_REJECTED,
-                  ERR_MISSING, "deleted" },
-                { "react", 400, "{\"code\":10014,\"message\":\"Unknown Emoji\"}", SEND_REJECTED,
-                  ERR_INVALID, "name:id" },
-                { "react", 403, "{\"code\":90001,\"message\":\"Reaction blocked\"}", SEND_REJECTED,
-                  ERR_REFUSED, "blocked the bot" },
-                { "thread", 400,
+                { DELIVER_EDIT, 502, "", SEND_RETRY, ERR_NET, "Discord answered 502" },
+                { DELIVER_EDIT, 404, "{\"code\":10008,\"message\":\"Unknown Message\"}",
+                  SEND_REJECTED, ERR_MISSING, "the message has been deleted" },
+                { DELIVER_DELETE, 404, "{\"code\":10008,\"message\":\"Unknown Message\"}",
+                  SEND_DONE, ERR_NONE, "" },
+                { DELIVER_UNREACT, 404, "{\"code\":10008,\"message\":\"Unknown Message\"}",
+                  SEND_DONE, ERR_NONE, "" },
+                { DELIVER_REACT, 404, "{\"code\":10008,\"message\":\"Unknown Message\"}",
+                  SEND_REJECTED, ERR_MISSING, "deleted" },
+                { DELIVER_REACT, 400, "{\"code\":10014,\"message\":\"Unknown Emoji\"}",
+                  SEND_REJECTED, ERR_INVALID, "name:id" },
+                { DELIVER_REACT, 403, "{\"code\":90001,\"message\":\"Reaction blocked\"}",
+                  SEND_REJECTED, ERR_REFUSED, "blocked the bot" },
+                { DELIVER_THREAD, 400,
                   "{\"code\":160004,\"message\":\"A thread has already been created\"}", SEND_DONE,
                   ERR_NONE, "" },
-                { "thread", 400, "{\"code\":50024,\"message\":\"Cannot execute\"}", SEND_REJECTED,
-                  ERR_INVALID, "this kind of channel" },
-                { "send", 429, "{\"message\":\"slow\",\"retry_after\":300,\"global\":false}",
+                { DELIVER_THREAD, 400, "{\"code\":50024,\"message\":\"Cannot execute\"}",
+                  SEND_REJECTED, ERR_INVALID, "this kind of channel" },
+                { DELIVER_SEND, 429, "{\"message\":\"slow\",\"retry_after\":300,\"global\":false}",
                   SEND_RETRY, ERR_LIMIT, "slow" },
         };
 
@@ -268,7 +269,7 @@ static void a_global_limit_holds_the_adapter(void **state)
                   "{\"message\":\"slow\",\"retry_after\":60,\"global\":true}");
         rig_connect(g, "");
         deliver(g, (struct delivery){
-                           .kind = "send", .channel = "7", .payload = "{\"text\":\"hi\"}" });
+                           .kind = DELIVER_SEND, .channel = "7", .payload = "{\"text\":\"hi\"}" });
         assert_true(await(g)->result.freeze_adapter);
 }
 
@@ -280,7 +281,7 @@ static void a_token_that_is_withdrawn_stops_the_adapter(void **state)
         says(g, 401, "{\"code\":0,\"message\":\"401: Unauthorized\"}");
         rig_connect(g, "");
         deliver(g, (struct delivery){
-                           .kind = "send", .channel = "7", .payload = "{\"text\":\"hi\"}" });
+                           .kind = DELIVER_SEND, .channel = "7", .payload = "{\"text\":\"hi\"}" });
         sent = await(g);
         assert_int_equal(sent->result.outcome, SEND_RETRY); /* it is sent with the next token */
         assert_int_equal(rig_adapter(g)->state, ADAPTER_STOPPED);
@@ -307,7 +308,7 @@ static void a_repeated_send_has_the_same_nonce_and_another_delivery_another(void
         struct rig *g = *state;
         struct delivery d = { .id = 1,
                               .adapter = "dc",
-                              .kind = "send",
+                              .kind = DELIVER_SEND,
                               .channel = "7",
                               .payload = "{\"text\":\"hi\"}" };
         char first[30];
@@ -341,7 +342,7 @@ static void somebody_else_who_speaks_with_our_token_is_noticed(void **state)
         dc = rig_adapter(g)->self;
         dc->opened_ms -= 120000; /* since when we know all of ours */
         deliver(g, (struct delivery){
-                           .kind = "send", .channel = "7", .payload = "{\"text\":\"hi\"}" });
+                           .kind = DELIVER_SEND, .channel = "7", .payload = "{\"text\":\"hi\"}" });
         await(g);
         dc_id_at(clock_wall_ms(), id);
         message =
@@ -371,7 +372,7 @@ static void an_old_message_that_had_arrived_is_not_sent_again(void **state)
              "[{\"id\":\"900\",\"content\":\"hi\",\"author\":{\"id\":\"77\"}},{\"id\":\"899\",\"content\":\" "
              "hi\",\"author\":{\"id\":\"42\"}}]");
         rig_connect(g, "");
-        deliver(g, (struct delivery){ .kind = "send",
+        deliver(g, (struct delivery){ .kind = DELIVER_SEND,
                                       .channel = "7",
                                       .payload = "{\"text\":\"hi\"}",
                                       .attempt = 2 });
@@ -390,7 +391,7 @@ static void an_old_message_that_had_not_arrived_is_sent(void **state)
              "[{\"id\":\"900\",\"content\":\"hi\",\"nonce\":\"another\",\"author\":{\"id\":\"42\"}},{\"id\":\"901\",\"content\":\"ho\",\"author\":{\"id\":\"42\"}}]");
         says(g, 200, SENT);
         rig_connect(g, "");
-        deliver(g, (struct delivery){ .kind = "send",
+        deliver(g, (struct delivery){ .kind = DELIVER_SEND,
                                       .channel = "7",
                                       .payload = "{\"text\":\"hi\"}",
                                       .attempt = 2 });
@@ -402,7 +403,7 @@ static void an_old_message_that_had_not_arrived_is_sent(void **state)
 static void an_old_file_is_told_from_another_by_its_size(void **state)
 {
         struct rig *g = *state;
-        const struct delivery d = { .kind = "upload",
+        const struct delivery d = { .kind = DELIVER_UPLOAD,
                                     .channel = "7",
                                     .payload = "{\"path\":\"two.txt\",\"mime\":\"text/plain\"}",
                                     .attempt = 2 };
@@ -423,7 +424,7 @@ static void what_cannot_be_found_out_stays_unsure(void **state)
 
         says(g, 403, "{\"code\":50001,\"message\":\"Missing Access\"}");
         rig_connect(g, "");
-        deliver(g, (struct delivery){ .kind = "send",
+        deliver(g, (struct delivery){ .kind = DELIVER_SEND,
                                       .channel = "7",
                                       .payload = "{\"text\":\"hi\"}",
                                       .attempt = 2 });
@@ -441,15 +442,17 @@ static void a_dm_is_opened_once_and_remembered(void **state)
         says(g, 200, SENT);
         says(g, 200, SENT);
         rig_connect(g, "");
-        deliver(g, (struct delivery){
-                           .kind = "send", .channel = "user:5", .payload = "{\"text\":\"hi\"}" });
+        deliver(g, (struct delivery){ .kind = DELIVER_SEND,
+                                      .channel = "user:5",
+                                      .payload = "{\"text\":\"hi\"}" });
         assert_int_equal(await(g)->result.outcome, SEND_DONE);
         assert_string_equal(rig_line(g, 0), "POST /users/@me/channels");
         assert_string_equal(rig_body(g, 0), "{\"recipient_id\":\"5\"}");
         assert_string_equal(rig_line(g, 1), "POST /channels/88/messages");
         fake_road.count = 0;
-        deliver(g, (struct delivery){
-                           .kind = "send", .channel = "user:5", .payload = "{\"text\":\"hi\"}" });
+        deliver(g, (struct delivery){ .kind = DELIVER_SEND,
+                                      .channel = "user:5",
+                                      .payload = "{\"text\":\"hi\"}" });
         await(g);
         assert_string_equal(rig_line(g, 2), "POST /channels/88/messages");
 }
@@ -463,8 +466,9 @@ static void somebody_who_takes_no_dms_is_told_apart(void **state)
              "{\"code\":50278,\"message\":\"Cannot send messages to this user due to having no "
              "mutual guilds\"}");
         rig_connect(g, "");
-        deliver(g, (struct delivery){
-                           .kind = "send", .channel = "user:5", .payload = "{\"text\":\"hi\"}" });
+        deliver(g, (struct delivery){ .kind = DELIVER_SEND,
+                                      .channel = "user:5",
+                                      .payload = "{\"text\":\"hi\"}" });
         sent = await(g);
         assert_int_equal(sent->result.outcome, SEND_REJECTED);
         assert_non_null(strstr(sent->why, "shares no server"));
@@ -479,7 +483,7 @@ static void the_operator_is_the_first_admin_whoever_writes(void **state)
         inbound.hooks.dm(inbound.hooks.ctx, "99", "990"); /* a stranger */
         inbound.hooks.dm(inbound.hooks.ctx, "10", "100");
         inbound.hooks.dm(inbound.hooks.ctx, "11", "110");
-        deliver(g, (struct delivery){ .kind = "send",
+        deliver(g, (struct delivery){ .kind = DELIVER_SEND,
                                       .channel = "operator",
                                       .payload = "{\"text\":\"news\"}" });
         assert_int_equal(await(g)->result.outcome, SEND_DONE);
@@ -497,7 +501,7 @@ static void the_operators_address_survives_a_restart(void **state)
         inbound.hooks.dm(inbound.hooks.ctx, "10", "100");
         rig_apply(g, "an.other.token", ",\"slashCommands\":false,\"admins\":[\"10\"]");
         rig_until_state(g, ADAPTER_UP);
-        deliver(g, (struct delivery){ .kind = "send",
+        deliver(g, (struct delivery){ .kind = DELIVER_SEND,
                                       .channel = "operator",
                                       .payload = "{\"text\":\"news\"}" });
         assert_int_equal(await(g)->result.outcome, SEND_DONE);
@@ -510,7 +514,7 @@ static void without_an_operator_news_wait(void **state)
         const struct fake_sent *sent;
 
         rig_connect(g, "");
-        deliver(g, (struct delivery){ .kind = "send",
+        deliver(g, (struct delivery){ .kind = DELIVER_SEND,
                                       .channel = "operator",
                                       .payload = "{\"text\":\"news\"}" });
         sent = await(g);
@@ -527,7 +531,7 @@ static void an_operator_who_cannot_be_reached_yet_is_waited_for(void **state)
 
         says(g, 400, "{\"code\":50278,\"message\":\"no mutual guilds\"}");
         rig_connect(g, ",\"admins\":\"10\"");
-        deliver(g, (struct delivery){ .kind = "send",
+        deliver(g, (struct delivery){ .kind = DELIVER_SEND,
                                       .channel = "operator",
                                       .payload = "{\"text\":\"news\"}" });
         sent = await(g);
@@ -588,7 +592,7 @@ static void sends_under_way_end_with_the_adapter(void **state)
         says(g, 200, NULL);
         rig_connect(g, "");
         deliver(g, (struct delivery){
-                           .kind = "send", .channel = "7", .payload = "{\"text\":\"hi\"}" });
+                           .kind = DELIVER_SEND, .channel = "7", .payload = "{\"text\":\"hi\"}" });
         rig_requests(g, 1);
         assert_int_equal(adapters_apply(g->adapters, NULL, 0, &err), 0);
         assert_int_equal(fake_road.count, 1);

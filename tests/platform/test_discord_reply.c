@@ -35,7 +35,7 @@ static void stored(const char *text)
 }
 
 /* Hands a delivery over; its outcome is awaited by `settled`. */
-static void deliver(struct rig *g, const char *kind, const char *payload)
+static void deliver(struct rig *g, enum delivery_kind kind, const char *payload)
 {
         const struct delivery d = { .id = 1,
                                     .adapter = "dc",
@@ -60,7 +60,7 @@ static const struct send_result *settled(struct rig *g)
 
 static void answer(struct rig *g, const char *payload)
 {
-        deliver(g, "send", payload);
+        deliver(g, DELIVER_SEND, payload);
         assert_int_equal(settled(g)->outcome, SEND_DONE);
 }
 
@@ -145,7 +145,7 @@ static void a_command_is_not_reacted_to(void **state)
         rig_connect(g, "");
         stored(COMMAND);
         answer(g, "{\"text\":\"hi\",\"replyTo\":\"900\"}");
-        deliver(g, "react", "{\"messageId\":\"900\",\"emoji\":\"✅\"}");
+        deliver(g, DELIVER_REACT, "{\"messageId\":\"900\",\"emoji\":\"✅\"}");
         assert_int_equal(settled(g)->outcome, SEND_DONE);
         assert_int_equal(fake_server_requests(g->server), g->greetings + 2);
 }
@@ -212,7 +212,7 @@ static void an_answer_waits_until_discord_has_taken_the_acknowledgement(void **s
         rig_connect(g, "");
         stored(COMMAND);
         rig_requests(g, 1);
-        deliver(g, "send", "{\"text\":\"hi\",\"replyTo\":\"900\"}");
+        deliver(g, DELIVER_SEND, "{\"text\":\"hi\",\"replyTo\":\"900\"}");
         for (int i = 0; i < 20; i++)
                 loop_step(g->loop, false);
         assert_int_equal(fake_server_requests(g->server), g->greetings + 1);
@@ -233,7 +233,7 @@ static void an_answer_that_waited_for_a_refused_acknowledgement_goes_to_the_chan
         rig_connect(g, "");
         stored(COMMAND);
         rig_requests(g, 1);
-        deliver(g, "send", "{\"text\":\"hi\",\"replyTo\":\"900\"}");
+        deliver(g, DELIVER_SEND, "{\"text\":\"hi\",\"replyTo\":\"900\"}");
         fake_server_answer(g->server, &refused);
         assert_int_equal(settled(g)->outcome, SEND_DONE);
         assert_string_equal(rig_line(g, 1), "POST /channels/7/messages");
@@ -248,7 +248,7 @@ static void a_command_of_the_endpoint_may_be_answered_too_early(void **state)
         says(g, 404, "{\"code\":10015,\"message\":\"Unknown Webhook\"}");
         rig_connect(g, "");
         json_decref(dc_reply_keep(rig_adapter(g)->self, interaction));
-        deliver(g, "send", "{\"text\":\"hi\",\"replyTo\":\"900\"}");
+        deliver(g, DELIVER_SEND, "{\"text\":\"hi\",\"replyTo\":\"900\"}");
         assert_int_equal(settled(g)->outcome, SEND_RETRY);
         assert_int_equal(settled(g)->kind, ERR_LIMIT); /* no attempt is used up by it */
         assert_int_equal(fake_server_requests(g->server), g->greetings + 1);
@@ -281,11 +281,11 @@ static void a_command_without_an_answer_does_not_seem_to_be_thought_about(void *
         says(g, 204, "");
         rig_connect(g, "");
         stored(COMMAND);
-        deliver(g, "cancel_deferred", "{\"messageId\":\"900\"}");
+        deliver(g, DELIVER_CANCEL_DEFERRED, "{\"messageId\":\"900\"}");
         assert_int_equal(settled(g)->outcome, SEND_DONE);
         assert_string_equal(rig_line(g, 1), PLACE("DELETE"));
         /* and once is enough */
-        deliver(g, "cancel_deferred", "{\"messageId\":\"900\"}");
+        deliver(g, DELIVER_CANCEL_DEFERRED, "{\"messageId\":\"900\"}");
         assert_int_equal(settled(g)->outcome, SEND_DONE);
         assert_int_equal(fake_server_requests(g->server), g->greetings + 2);
 }
@@ -316,7 +316,7 @@ static void a_withdrawal_is_tried_again_until_discord_has_an_opinion(void **stat
                         i, i);
                 stored(text);
                 snprintf(text, sizeof(text), "{\"messageId\":\"91%zu\"}", i);
-                deliver(g, "cancel_deferred", text);
+                deliver(g, DELIVER_CANCEL_DEFERRED, text);
                 assert_int_equal(settled(g)->outcome, rows[i].outcome);
         }
         assert_int_equal(rig_adapter(g)->state,
@@ -329,7 +329,7 @@ static void nothing_is_withdrawn_of_a_command_we_do_not_know(void **state)
         struct rig *g = *state;
 
         rig_connect(g, "");
-        deliver(g, "cancel_deferred", "{\"messageId\":\"900\"}");
+        deliver(g, DELIVER_CANCEL_DEFERRED, "{\"messageId\":\"900\"}");
         assert_int_equal(settled(g)->outcome, SEND_DONE);
         assert_int_equal(fake_server_requests(g->server), g->greetings);
 }
@@ -359,7 +359,7 @@ static void a_command_that_an_earlier_life_has_answered_is_not_answered_again(vo
         struct rig *g = *state;
         struct delivery d = { .id = 1,
                               .adapter = "dc",
-                              .kind = "send",
+                              .kind = DELIVER_SEND,
                               .channel = "7",
                               .payload = "{\"text\":\"hi\",\"replyTo\":\"900\"}",
                               .turn = 3,

@@ -49,41 +49,42 @@ static const struct fake_sent *await(struct rig *g)
 
 /* clang-format off */
 static const struct {
-        const char *kind, *channel, *thread, *payload;
+        enum delivery_kind kind;
+        const char *channel, *thread, *payload;
         int64_t turn;
         const char *method, *params, *platform_id;
 } calls[] = {
-        { "send", "7", NULL, "{\"text\":\"<b>hi</b>\",\"replyTo\":\"5\"}", 9,
+        { DELIVER_SEND, "7", NULL, "{\"text\":\"<b>hi</b>\",\"replyTo\":\"5\"}", 9,
           "sendMessage", "{\"chat_id\":7,\"text\":\"<b>hi</b>\",\"parse_mode\":\"HTML\"}", "501" },
         /* outside a turn somebody asked for the reply */
-        { "send", "7", NULL, "{\"text\":\"hi\",\"replyTo\":\"5\"}", 0, "sendMessage",
+        { DELIVER_SEND, "7", NULL, "{\"text\":\"hi\",\"replyTo\":\"5\"}", 0, "sendMessage",
           "{\"chat_id\":7,\"reply_parameters\":{\"message_id\":5,\"allow_sending_without_reply\":true},\"text\":\"hi\",\"parse_mode\":\"HTML\"}",
           "501" },
-        { "send", "-100200", "11", "{\"text\":\"hi\",\"replyTo\":\"5\"}", 9, "sendMessage",
+        { DELIVER_SEND, "-100200", "11", "{\"text\":\"hi\",\"replyTo\":\"5\"}", 9, "sendMessage",
           "{\"chat_id\":-100200,\"message_thread_id\":11,\"reply_parameters\":{\"message_id\":5,\"allow_sending_without_reply\":true},"
           "\"text\":\"hi\",\"parse_mode\":\"HTML\"}", "501" },
-        { "send", "-100200", "1", "{\"text\":\"hi\"}", 9, "sendMessage",
+        { DELIVER_SEND, "-100200", "1", "{\"text\":\"hi\"}", 9, "sendMessage",
           "{\"chat_id\":-100200,\"text\":\"hi\",\"parse_mode\":\"HTML\"}", "501" },
-        { "send", "@news", NULL, "{\"text\":\"hi\"}", 0, "sendMessage",
+        { DELIVER_SEND, "@news", NULL, "{\"text\":\"hi\"}", 0, "sendMessage",
           "{\"chat_id\":\"@news\",\"text\":\"hi\",\"parse_mode\":\"HTML\"}", "501" },
-        { "send", "7", NULL, "{\"text\":\"?\",\"buttons\":[[{\"text\":\"Yes\",\"data\":\"say:yes\"},{\"text\":\"See\",\"url\":\"https://x.org\"}]]}", 0,
+        { DELIVER_SEND, "7", NULL, "{\"text\":\"?\",\"buttons\":[[{\"text\":\"Yes\",\"data\":\"say:yes\"},{\"text\":\"See\",\"url\":\"https://x.org\"}]]}", 0,
           "sendMessage", "{\"chat_id\":7,\"text\":\"?\",\"parse_mode\":\"HTML\",\"reply_markup\":{\"inline_keyboard\":"
           "[[{\"text\":\"Yes\",\"callback_data\":\"say:yes\"},{\"text\":\"See\",\"url\":\"https://x.org\"}]]}}", "501" },
-        { "edit", "7", NULL, "{\"messageId\":\"5\",\"text\":\"more\"}", 9, "editMessageText",
+        { DELIVER_EDIT, "7", NULL, "{\"messageId\":\"5\",\"text\":\"more\"}", 9, "editMessageText",
           "{\"chat_id\":7,\"message_id\":5,\"text\":\"more\",\"parse_mode\":\"HTML\"}", "501" },
-        { "edit", "7", NULL, "{\"messageId\":\"5\",\"text\":\"?\",\"buttons\":[[{\"text\":\"Yes\",\"data\":\"y\"}]]}", 0, "editMessageText",
+        { DELIVER_EDIT, "7", NULL, "{\"messageId\":\"5\",\"text\":\"?\",\"buttons\":[[{\"text\":\"Yes\",\"data\":\"y\"}]]}", 0, "editMessageText",
           "{\"chat_id\":7,\"message_id\":5,\"text\":\"?\",\"parse_mode\":\"HTML\","
           "\"reply_markup\":{\"inline_keyboard\":[[{\"text\":\"Yes\",\"callback_data\":\"y\"}]]}}", "501" },
-        { "delete", "7", NULL, "{\"messageId\":\"5\"}", 0, "deleteMessage", "{\"chat_id\":7,\"message_id\":5}", "5" },
-        { "react", "7", NULL, "{\"messageId\":\"5\",\"emoji\":\"✅\"}", 0, "setMessageReaction",
+        { DELIVER_DELETE, "7", NULL, "{\"messageId\":\"5\"}", 0, "deleteMessage", "{\"chat_id\":7,\"message_id\":5}", "5" },
+        { DELIVER_REACT, "7", NULL, "{\"messageId\":\"5\",\"emoji\":\"✅\"}", 0, "setMessageReaction",
           "{\"chat_id\":7,\"reaction\":[{\"type\":\"emoji\",\"emoji\":\"👌\"}],\"message_id\":5}", "5" },
-        { "react", "7", NULL, "{\"messageId\":\"5\",\"emoji\":\"❤️\"}", 0, "setMessageReaction",
+        { DELIVER_REACT, "7", NULL, "{\"messageId\":\"5\",\"emoji\":\"❤️\"}", 0, "setMessageReaction",
           "{\"chat_id\":7,\"reaction\":[{\"type\":\"emoji\",\"emoji\":\"❤\"}],\"message_id\":5}", "5" },
-        { "react", "7", NULL, "{\"messageId\":\"5\",\"emoji\":\"5368324170671202286\"}", 0, "setMessageReaction",
+        { DELIVER_REACT, "7", NULL, "{\"messageId\":\"5\",\"emoji\":\"5368324170671202286\"}", 0, "setMessageReaction",
           "{\"chat_id\":7,\"reaction\":[{\"type\":\"custom_emoji\",\"custom_emoji_id\":\"5368324170671202286\"}],\"message_id\":5}", "5" },
-        { "react", "7", NULL, "{\"messageId\":\"5\"}", 0, "setMessageReaction",
+        { DELIVER_REACT, "7", NULL, "{\"messageId\":\"5\"}", 0, "setMessageReaction",
           "{\"chat_id\":7,\"reaction\":[],\"message_id\":5}", "5" },
-        { "type", "-100200", "11", "{}", 9, "sendChatAction",
+        { DELIVER_TYPE, "-100200", "11", "{}", 9, "sendChatAction",
           "{\"chat_id\":-100200,\"message_thread_id\":11,\"action\":\"typing\"}", "" },
 };
 /* clang-format on */
@@ -117,19 +118,20 @@ static void each_kind_of_delivery_is_a_call(void **state)
 static void what_makes_no_sense_is_rejected_without_asking(void **state)
 {
         static const struct {
-                const char *kind, *payload, *why;
+                enum delivery_kind kind;
+                const char *payload, *why;
         } rows[] = {
-                { "send", "{\"text\":\"\"}", "there is no text to send" },
-                { "edit", "{\"messageId\":\"x\",\"text\":\"a\"}",
+                { DELIVER_SEND, "{\"text\":\"\"}", "there is no text to send" },
+                { DELIVER_EDIT, "{\"messageId\":\"x\",\"text\":\"a\"}",
                   "'x' is no id of a Telegram message" },
-                { "react", "{\"messageId\":\"5\",\"emoji\":\"ab\"}",
+                { DELIVER_REACT, "{\"messageId\":\"5\",\"emoji\":\"ab\"}",
                   "Telegram's bots cannot react with 'ab'" },
-                { "upload", "{\"path\":\"../state/operator.key\"}",
+                { DELIVER_UPLOAD, "{\"path\":\"../state/operator.key\"}",
                   "there is no file '../state/operator.key' in the workspace" },
-                { "send",
+                { DELIVER_SEND,
                   "{\"text\":\"a\",\"buttons\":[[{\"text\":\"b\",\"data\":\"" LONG_DATA "\"}]]}",
                   "the data of button 'b' must have 1 to 64 bytes" },
-                { "dance", "{}", "Telegram has nothing for a delivery of kind 'dance'" },
+                { DELIVER_THREAD, "{}", "Telegram has nothing for a delivery of kind 'thread'" },
         };
 
         (void)state;
@@ -163,7 +165,7 @@ static void upload_picture(struct rig *g)
         free(path);
         rig_connect(g);
         deliver(g,
-                (struct delivery){ .kind = "upload",
+                (struct delivery){ .kind = DELIVER_UPLOAD,
                                    .channel = "-7",
                                    .thread = "4",
                                    .payload = "{\"path\":\"sea.png\",\"mime\":\"image/"
@@ -214,39 +216,39 @@ static void each_answer_of_telegram_has_its_meaning(void **state)
 #define NO(code, text) "{\"ok\":false,\"error_code\":" code ",\"description\":\"" text "\"}"
         /* clang-format off */
         static const struct {
-                const char *kind;
+                enum delivery_kind kind;
                 int status;
                 const char *body;
                 enum send_outcome outcome;
                 enum error_kind error;
                 int64_t retry_after_ms;
         } rows[] = {
-                { "send", 200, SENT, SEND_DONE, ERR_NONE, -1 },
-                { "send", 200, "<html>Log in</html>", SEND_UNSURE, ERR_NET, -1 }, /* whoever says this */
-                { "edit", 200, "", SEND_RETRY, ERR_NET, -1 },
-                { "send", 403, "<html>Forbidden</html>", SEND_RETRY, ERR_NET, -1 }, /* by a proxy */
-                { "send", 302, "", SEND_RETRY, ERR_NET, -1 },
-                { "upload", 413, "<html>too large</html>", SEND_REJECTED, ERR_NET, -1 }, /* it never will be smaller */
-                { "send", 401, "", SEND_RETRY, ERR_NET, 60000 },
-                { "send", 429, "{\"ok\":false,\"error_code\":429,\"description\":\"Too Many Requests: retry after 7\",\"parameters\":{\"retry_after\":7}}",
+                { DELIVER_SEND, 200, SENT, SEND_DONE, ERR_NONE, -1 },
+                { DELIVER_SEND, 200, "<html>Log in</html>", SEND_UNSURE, ERR_NET, -1 }, /* whoever says this */
+                { DELIVER_EDIT, 200, "", SEND_RETRY, ERR_NET, -1 },
+                { DELIVER_SEND, 403, "<html>Forbidden</html>", SEND_RETRY, ERR_NET, -1 }, /* by a proxy */
+                { DELIVER_SEND, 302, "", SEND_RETRY, ERR_NET, -1 },
+                { DELIVER_UPLOAD, 413, "<html>too large</html>", SEND_REJECTED, ERR_NET, -1 }, /* it never will be smaller */
+                { DELIVER_SEND, 401, "", SEND_RETRY, ERR_NET, 60000 },
+                { DELIVER_SEND, 429, "{\"ok\":false,\"error_code\":429,\"description\":\"Too Many Requests: retry after 7\",\"parameters\":{\"retry_after\":7}}",
                   SEND_RETRY, ERR_LIMIT, 7000 },
-                { "send", 403, NO("403", "Forbidden: bot was blocked by the user"), SEND_REJECTED, ERR_REFUSED, -1 },
-                { "send", 400, NO("400", "Bad Request: chat not found"), SEND_REJECTED, ERR_REFUSED, -1 },
-                { "send", 401, NO("401", "Unauthorized"), SEND_RETRY, ERR_REFUSED, 60000 },
-                { "send", 500, NO("500", "Internal Server Error"), SEND_UNSURE, ERR_NET, -1 },
-                { "upload", 502, "<html>Bad Gateway</html>", SEND_UNSURE, ERR_NET, -1 },
-                { "edit", 500, NO("500", "Internal Server Error"), SEND_RETRY, ERR_NET, -1 },
-                { "delete", 502, "", SEND_RETRY, ERR_NET, -1 },
-                { "react", 504, "", SEND_RETRY, ERR_NET, -1 },
-                { "type", 500, "", SEND_RETRY, ERR_NET, -1 },
-                { "edit", 400, NO("400", "Bad Request: message is not modified: specified new message content ..."), SEND_DONE, ERR_NONE, -1 },
-                { "send", 400, NO("400", "Bad Request: message is not modified"), SEND_REJECTED, ERR_REFUSED, -1 },
-                { "delete", 400, NO("400", "Bad Request: message to delete not found"), SEND_DONE, ERR_NONE, -1 },
+                { DELIVER_SEND, 403, NO("403", "Forbidden: bot was blocked by the user"), SEND_REJECTED, ERR_REFUSED, -1 },
+                { DELIVER_SEND, 400, NO("400", "Bad Request: chat not found"), SEND_REJECTED, ERR_REFUSED, -1 },
+                { DELIVER_SEND, 401, NO("401", "Unauthorized"), SEND_RETRY, ERR_REFUSED, 60000 },
+                { DELIVER_SEND, 500, NO("500", "Internal Server Error"), SEND_UNSURE, ERR_NET, -1 },
+                { DELIVER_UPLOAD, 502, "<html>Bad Gateway</html>", SEND_UNSURE, ERR_NET, -1 },
+                { DELIVER_EDIT, 500, NO("500", "Internal Server Error"), SEND_RETRY, ERR_NET, -1 },
+                { DELIVER_DELETE, 502, "", SEND_RETRY, ERR_NET, -1 },
+                { DELIVER_REACT, 504, "", SEND_RETRY, ERR_NET, -1 },
+                { DELIVER_TYPE, 500, "", SEND_RETRY, ERR_NET, -1 },
+                { DELIVER_EDIT, 400, NO("400", "Bad Request: message is not modified: specified new message content ..."), SEND_DONE, ERR_NONE, -1 },
+                { DELIVER_SEND, 400, NO("400", "Bad Request: message is not modified"), SEND_REJECTED, ERR_REFUSED, -1 },
+                { DELIVER_DELETE, 400, NO("400", "Bad Request: message to delete not found"), SEND_DONE, ERR_NONE, -1 },
                 /* the road sends the answer anew */
-                { "edit", 400, NO("400", "Bad Request: message to edit not found"), SEND_REJECTED, ERR_MISSING, -1 },
-                { "edit", 400, NO("400", "Bad Request: message can't be edited"), SEND_REJECTED, ERR_MISSING, -1 },
-                { "edit", 400, NO("400", "Bad Request: MESSAGE_ID_INVALID"), SEND_REJECTED, ERR_MISSING, -1 },
-                { "react", 400, NO("400", "Bad Request: MESSAGE_ID_INVALID"), SEND_REJECTED, ERR_REFUSED, -1 },
+                { DELIVER_EDIT, 400, NO("400", "Bad Request: message to edit not found"), SEND_REJECTED, ERR_MISSING, -1 },
+                { DELIVER_EDIT, 400, NO("400", "Bad Request: message can't be edited"), SEND_REJECTED, ERR_MISSING, -1 },
+                { DELIVER_EDIT, 400, NO("400", "Bad Request: MESSAGE_ID_INVALID"), SEND_REJECTED, ERR_MISSING, -1 },
+                { DELIVER_REACT, 400, NO("400", "Bad Request: MESSAGE_ID_INVALID"), SEND_REJECTED, ERR_REFUSED, -1 },
         };
         /* clang-format on */
 
@@ -288,7 +290,7 @@ static void an_answer_that_is_cut_behind_its_status_line_is_an_answer(void **sta
         (void)state;
         tg_answer_read(&r, &body, &answer, said, sizeof(said));
         assert_null(body);
-        tg_outcome("send", &answer, &result, why, sizeof(why));
+        tg_outcome(DELIVER_SEND, &answer, &result, why, sizeof(why));
         assert_int_equal(result.outcome, SEND_DONE);
 }
 
@@ -313,13 +315,13 @@ static void the_token_is_in_no_sentence(void **state)
 static void a_call_without_answer_says_how_far_it_got(void **state)
 {
         static const struct {
-                const char *kind;
+                enum delivery_kind kind;
                 enum http_reach reach;
                 enum send_outcome outcome;
         } rows[] = {
-                { "send", HTTP_NOT_SENT, SEND_RETRY },
-                { "send", HTTP_UNSURE, SEND_UNSURE },
-                { "edit", HTTP_UNSURE, SEND_RETRY },
+                { DELIVER_SEND, HTTP_NOT_SENT, SEND_RETRY },
+                { DELIVER_SEND, HTTP_UNSURE, SEND_UNSURE },
+                { DELIVER_EDIT, HTTP_UNSURE, SEND_RETRY },
         };
 
         (void)state;
@@ -349,7 +351,7 @@ static void refused_markup_is_sent_once_more_as_plain_text(void **state)
                 "Bad Request: can't parse entities: Unsupported start tag \\\"x\\\" at byte offset 0"));
         says(g, 200, SENT);
         rig_connect(g);
-        deliver(g, (struct delivery){ .kind = "send",
+        deliver(g, (struct delivery){ .kind = DELIVER_SEND,
                                       .channel = "7",
                                       .payload = "{\"text\":\"<x>1 &lt; 2</x>\"}" });
         assert_int_equal(await(g)->result.outcome, SEND_DONE);
@@ -380,7 +382,7 @@ static void a_second_refusal_is_final(void **state)
         says(g, 400, NO("400", "Bad Request: can't parse entities"));
         rig_connect(g);
         deliver(g, (struct delivery){
-                           .kind = "send", .channel = "7", .payload = "{\"text\":\"<x>\"}" });
+                           .kind = DELIVER_SEND, .channel = "7", .payload = "{\"text\":\"<x>\"}" });
         assert_int_equal(await(g)->result.outcome, SEND_REJECTED);
         assert_int_equal(fake_server_requests(g->server), 6);
 }
@@ -396,7 +398,7 @@ static void a_group_that_moved_is_followed_and_remembered(void **state)
         says(g, 200, SENT);
         says(g, 200, SENT);
         rig_connect(g);
-        deliver(g, (struct delivery){ .kind = "send",
+        deliver(g, (struct delivery){ .kind = DELIVER_SEND,
                                       .channel = "-5",
                                       .payload = "{\"text\":\"a\",\"replyTo\":\"3\"}" });
         assert_int_equal(await(g)->result.outcome, SEND_DONE);
@@ -405,7 +407,7 @@ static void a_group_that_moved_is_followed_and_remembered(void **state)
         assert_null(strstr(rig_params(g, 5), "\"reply_parameters\"")); /* message 3 is not there */
         fake_road.count = 0;
         deliver(g, (struct delivery){
-                           .kind = "send", .channel = "-5", .payload = "{\"text\":\"b\"}" });
+                           .kind = DELIVER_SEND, .channel = "-5", .payload = "{\"text\":\"b\"}" });
         assert_int_equal(await(g)->result.outcome, SEND_DONE);
         assert_non_null(strstr(rig_params(g, 6), "\"chat_id\":-100500"));
         memory = adapter_memory_read(rig_adapter(g)); /* as the next start will */
@@ -424,8 +426,9 @@ static void repeated_rate_limits_freeze_the_whole_bot(void **state)
         rig_connect(g);
         for (int i = 0; i < 3; i++) {
                 fake_road.count = 0;
-                deliver(g, (struct delivery){
-                                   .kind = "send", .channel = "7", .payload = "{\"text\":\"a\"}" });
+                deliver(g, (struct delivery){ .kind = DELIVER_SEND,
+                                              .channel = "7",
+                                              .payload = "{\"text\":\"a\"}" });
                 assert_int_equal(await(g)->result.retry_after_ms, 2000);
                 assert_int_equal(fake_road.sent[0].result.freeze_adapter, i == 2);
         }
@@ -437,8 +440,8 @@ static void a_token_that_is_refused_stops_the_adapter(void **state)
 
         says(g, 401, NO("401", "Unauthorized"));
         rig_connect(g);
-        deliver(g,
-                (struct delivery){ .kind = "send", .channel = "7", .payload = "{\"text\":\"a\"}" });
+        deliver(g, (struct delivery){
+                           .kind = DELIVER_SEND, .channel = "7", .payload = "{\"text\":\"a\"}" });
         assert_int_equal(await(g)->result.outcome, SEND_RETRY);
         assert_int_equal(rig_adapter(g)->state, ADAPTER_STOPPED);
         assert_non_null(strstr(rig_adapter(g)->why, "botToken"));
@@ -451,8 +454,8 @@ static void sends_in_flight_end_with_the_adapter(void **state)
 
         says(g, 200, NULL);
         rig_connect(g);
-        deliver(g,
-                (struct delivery){ .kind = "send", .channel = "7", .payload = "{\"text\":\"a\"}" });
+        deliver(g, (struct delivery){
+                           .kind = DELIVER_SEND, .channel = "7", .payload = "{\"text\":\"a\"}" });
         rig_requests(g, 5);
         assert_int_equal(adapters_apply(g->adapters, NULL, 0, NULL), 0);
         assert_int_equal(fake_road.count, 1);

@@ -15,7 +15,7 @@ static struct rig *rig_in_a_room(void)
         struct rig *g = rig_new();
 
         g->auto_send = true;
-        g->terms.mode = "ambient";
+        g->terms.mode = MODE_AMBIENT;
         g->terms.recall_messages = 25;
         g->terms.prompt = "Read the room.";
         return g;
@@ -51,7 +51,7 @@ static void the_agent_is_shown_the_room_as_it_is_now(void **state)
         g->recall_count = 4;
         asks(g, "m4", "yes!");
         run = g->runs[0].run;
-        assert_string_equal(run->mode, "ambient");
+        assert_int_equal(run->mode, MODE_AMBIENT);
         assert_string_equal(run->prompt, "Read the room.");
         /* an empty one, and the message itself, are not repeated */
         assert_int_equal(run->history_count, 2);
@@ -144,7 +144,7 @@ static void silence_posts_nothing_and_the_record_says_so(void **state)
         rig_answer(g, 6, "No action needed, but it is your turn.");
         rig_until_idle(g);
         assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'send'"), 1);
-        g->terms.mode = "reply"; /* whoever was asked and answers so is taken at his word */
+        g->terms.mode = MODE_REPLY; /* whoever was asked and answers so is taken at his word */
         asks(g, "n1", "is anything to be done?");
         rig_answer(g, 7, "No action needed.");
         rig_until_idle(g);
@@ -157,7 +157,7 @@ static void a_silent_rule_runs_the_agent_and_never_posts(void **state)
         struct rig *g = rig_in_a_room();
 
         (void)state;
-        g->terms.mode = "silent";
+        g->terms.mode = MODE_SILENT;
         asks(g, "m1", "hm");
         rig_answer(g, 0, "noted");
         rig_until_idle(g);
@@ -177,6 +177,7 @@ static void a_rule_that_goes_away_does_not_make_a_silent_agent_speak(void **stat
         (void)state;
         asks(g, "m1", "hm");
         g->terms = (struct turn_terms){ 0 };
+        g->rule_gone = true;
         rig_answer(g, 0, "[SILENT]");
         rig_until_idle(g);
         assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 0);
@@ -192,6 +193,7 @@ static void remove_rule_while_waiting(struct rig *g, bool restart)
         says(g, "m2", "and this");
         rig_until_count(g, "SELECT count(*) FROM turns WHERE state = 'queued'", 1);
         g->terms = (struct turn_terms){ 0 };
+        g->rule_gone = true;
         if (restart)
                 rig_restart(g); /* runs the first once more */
         else
@@ -215,7 +217,7 @@ static void a_turn_that_waits_ends_as_it_began_though_its_rule_is_removed(void *
 
                 g->terms.silence = &silence;
                 remove_rule_while_waiting(g, restart);
-                assert_string_equal(g->runs[1 + restart].run->mode, "ambient");
+                assert_int_equal(g->runs[1 + restart].run->mode, MODE_AMBIENT);
                 assert_string_equal(g->runs[1 + restart].run->prompt, "Read the room.");
                 assert_int_equal(g->recalled, 2 + restart);
                 rig_answer(g, 1u + (unsigned)restart, "Move along.");
@@ -241,15 +243,16 @@ static void a_failed_turn_of_a_removed_rule_is_tried_again_as_it_began(void **st
         struct rig *g = rig_in_a_room();
 
         (void)state;
-        g->terms.mode = "silent";
+        g->terms.mode = MODE_SILENT;
         asks(g, "m1", "hm");
         rig_fail(g, 0, ERR_NET, "Sorry.");
         rig_until_idle(g);
         g->terms = (struct turn_terms){ 0 };
+        g->rule_gone = true;
         rig_restart(g);
         turn_retry(g->road, 1, on_retried, NULL);
         rig_until(g, &g->run_count, 2);
-        assert_string_equal(g->runs[1].run->mode, "silent");
+        assert_int_equal(g->runs[1].run->mode, MODE_SILENT);
         rig_answer(g, 1, "noted");
         rig_until_idle(g);
         assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 0);

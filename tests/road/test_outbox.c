@@ -374,21 +374,21 @@ static void waiting_edits_of_one_message_become_the_latest(void **state)
         g->adapters_down = true;
         put(g, (struct outgoing){ .adapter = "nonce",
                                   .channel = "c",
-                                  .kind = "edit",
+                                  .kind = DELIVER_EDIT,
                                   .message_id = "m1",
                                   .text = "a",
                                   .class = PACE_EDIT });
         first = last.delivery;
         put(g, (struct outgoing){ .adapter = "nonce",
                                   .channel = "c",
-                                  .kind = "edit",
+                                  .kind = DELIVER_EDIT,
                                   .message_id = "m1",
                                   .text = "ab",
                                   .class = PACE_EDIT });
         assert_int_equal(last.delivery, first);
         put(g, (struct outgoing){ .adapter = "nonce",
                                   .channel = "c",
-                                  .kind = "edit",
+                                  .kind = DELIVER_EDIT,
                                   .message_id = "m2",
                                   .text = "other",
                                   .class = PACE_EDIT });
@@ -529,7 +529,7 @@ static void upload(struct rig *g, const char *path, const char *text)
 {
         put(g, (struct outgoing){ .adapter = "x",
                                   .channel = "c",
-                                  .kind = "upload",
+                                  .kind = DELIVER_UPLOAD,
                                   .text = text,
                                   .reply_to = "7",
                                   .file = { .path = path, .name = path } });
@@ -540,7 +540,7 @@ static void a_thread_is_begun_with_its_name(void **state)
         struct rig *g = rig_new();
 
         (void)state;
-        put(g, (struct outgoing){ .kind = "thread",
+        put(g, (struct outgoing){ .kind = DELIVER_THREAD,
                                   .adapter = "x",
                                   .channel = "c",
                                   .message_id = "7",

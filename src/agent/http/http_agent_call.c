@@ -72,7 +72,7 @@ static bool forgets(const struct http_agent *k)
 /* The rule wants nothing posted: there is no place for answers that come later. */
 static bool is_silent(const struct turn_run *run)
 {
-        return run->mode && strcmp(run->mode, "silent") == 0;
+        return run->mode == MODE_SILENT;
 }
 
 static bool delivers_late(const struct http_agent *k)

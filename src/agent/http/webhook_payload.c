@@ -161,7 +161,7 @@ static void write_flat(struct buf *b, const struct http_agent *k, const struct t
         jsonw_str(b, "sessionId", session);
         jsonw_bool(b, "isMention", in->is_mention);
         jsonw_bool(b, "isReply", in->is_reply);
-        jsonw_str(b, "mode", run->mode ? run->mode : "reply");
+        jsonw_str(b, "mode", reply_mode_name(run->mode));
         jsonw_opt(b, "prompt", run->prompt);
         jsonw_str(b, "traceId", run->trace);
         free(session);

@@ -243,8 +243,7 @@ static void end_too_large(struct llm_call *c)
 /* Who reads along may have nothing to say; who was asked may not. */
 static bool may_be_silent(const struct llm_call *c)
 {
-        return c->reader.stop == LLM_STOPPED && c->run->mode &&
-               strcmp(c->run->mode, "ambient") == 0;
+        return c->reader.stop == LLM_STOPPED && c->run->mode == MODE_AMBIENT;
 }
 
 static void end_empty(struct llm_call *c)

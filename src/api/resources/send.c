@@ -164,7 +164,7 @@ struct sending {
         struct api_job job;
         struct body body;
         struct send m;
-        const char *kind;
+        enum delivery_kind kind;
         char *key; /* of the caller's own keys; NULL: none was given */
         /* of what is asked for; "" without a key, because nobody compares it then */
         char hash[SHA256_HEX_SIZE];
@@ -194,7 +194,7 @@ static void name_request(struct sending *s, const struct http_exchange *x, const
                 return;
         s->key = mem_printf("key-%lld:%s", (long long)caller_of(x)->id, key);
         text = json_dumps(s->body.root, JSON_SORT_KEYS | JSON_COMPACT);
-        whole = mem_printf("%s %s", s->kind, text ? text : "");
+        whole = mem_printf("%s %s", delivery_kind_name(s->kind), text ? text : "");
         crypto_sha256_hex(whole, strlen(whole), s->hash);
         free(text);
         free(whole);
@@ -215,7 +215,7 @@ static void put(struct http_exchange *x, const struct sending *s)
                                 .emoji = m->emoji,
                                 .buttons = buttons,
                                 .file = { m->path, m->name, m->mime, m->as },
-                                .author = strcmp(s->kind, "send") == 0 ? author_of(x, m) : NULL,
+                                .author = s->kind == DELIVER_SEND ? author_of(x, m) : NULL,
                                 .request_key = s->key,
                                 .request_hash = s->hash,
                                 .class = PACE_FINAL };
@@ -227,13 +227,13 @@ static void put(struct http_exchange *x, const struct sending *s)
 }
 
 /* What the adapter must be able to do for a kind of delivery; a journaled one keeps everything. */
-static unsigned needed(const char *kind)
+static unsigned needed(enum delivery_kind kind)
 {
-        if (strcmp(kind, "edit") == 0 || strcmp(kind, "delete") == 0)
+        if (kind == DELIVER_EDIT || kind == DELIVER_DELETE)
                 return ADAPTER_EDITS;
-        if (strcmp(kind, "react") == 0)
+        if (kind == DELIVER_REACT)
                 return ADAPTER_REACTIONS;
-        return strcmp(kind, "upload") == 0 ? ADAPTER_FILES : 0;
+        return kind == DELIVER_UPLOAD ? ADAPTER_FILES : 0;
 }
 
 /*
@@ -273,7 +273,7 @@ static bool check_path(struct http_exchange *x, const char *path)
 }
 
 /* Answers and returns false when it may not go. */
-static bool check(struct http_exchange *x, const struct send *m, const char *kind)
+static bool check(struct http_exchange *x, const struct send *m, enum delivery_kind kind)
 {
         struct adapters *adapters = api_of(x)->env.adapters;
         const struct button *b = m->buttons.items;
@@ -284,7 +284,8 @@ static bool check(struct http_exchange *x, const struct send *m, const char *kin
         }
         if (needed(kind) & ~adapters_abilities(adapters, m->instance)) {
                 reply_error(x, 409, "CAPABILITY_NOT_SUPPORTED", NULL,
-                            "adapter '%s' cannot do this (%s)", m->instance, kind);
+                            "adapter '%s' cannot do this (%s)", m->instance,
+                            delivery_kind_name(kind));
                 return false;
         }
         for (size_t i = 0; i < m->buttons.count; i++) {
@@ -349,7 +350,7 @@ static int64_t person_of(const struct http_exchange *x, const char *to)
         return policy && id > 0 ? persons_current(policy->persons, id) : -1;
 }
 
-static void send_as(struct http_exchange *x, const char *kind)
+static void send_as(struct http_exchange *x, enum delivery_kind kind)
 {
         struct sending *s = mem_zalloc(sizeof(*s));
         const char *key;
@@ -374,25 +375,25 @@ static void send_as(struct http_exchange *x, const char *kind)
 
 void messages_send(struct http_exchange *x)
 {
-        send_as(x, "send");
+        send_as(x, DELIVER_SEND);
 }
 
 void messages_send_media(struct http_exchange *x)
 {
-        send_as(x, "upload");
+        send_as(x, DELIVER_UPLOAD);
 }
 
 void messages_send_reaction(struct http_exchange *x)
 {
-        send_as(x, "react");
+        send_as(x, DELIVER_REACT);
 }
 
 void messages_edit(struct http_exchange *x)
 {
-        send_as(x, "edit");
+        send_as(x, DELIVER_EDIT);
 }
 
 void messages_delete(struct http_exchange *x)
 {
-        send_as(x, "delete");
+        send_as(x, DELIVER_DELETE);
 }

@@ -74,7 +74,7 @@ const struct setting rule_settings[] = {
           .help = "Conditions that must hold together; a list means any of its members." },
         { "agent", SETTING_STRING, "null", 1, 100, .at = AT(agent),
           .help = "Who answers; without it the adapter's agent." },
-        { "mode", SETTING_CHOICE, "\"reply\"", .choices = rule_modes, .at = AT(mode),
+        { "mode", SETTING_CHOICE, "\"reply\"", .choices = rule_modes, .at = AT(mode_text),
           .help = "`reply` answers; `thread` answers in a thread begun at the message; `ambient` reads along in the channels it "
                   "names and answers only when there is something to say; `silent` asks the agent and posts nothing; `off` "
                   "stays silent and ends the search." },
@@ -105,11 +105,6 @@ static const struct setting *const rule_tables[] = { rule_settings, NULL };
 
 /* ---- reading ---- */
 
-static bool is_mode(const struct rule *r, const char *mode)
-{
-        return strcmp(r->mode, mode) == 0;
-}
-
 static int mistake(const struct settings_source *src, const char *path, const char *key,
                    struct error *err, const char *what)
 {
@@ -124,14 +119,16 @@ static int mistake(const struct settings_source *src, const char *path, const ch
 static int settle_mode(const struct settings_source *src, const char *path, struct rule *r,
                        struct error *err)
 {
-        if (r->reply_in && !is_mode(r, "reply") && !is_mode(r, "thread"))
+        r->off = !reply_mode_parse(r->mode_text, &r->mode); /* the only other choice */
+        if (r->reply_in && (r->off || !reply_mode_answers(r->mode)))
                 return mistake(src, path, "reply", err,
                                "goes together with mode 'reply' and 'thread' only");
         if (r->reply_in) {
-                free(r->mode);
-                r->mode = mem_strdup("thread");
+                free(r->mode_text);
+                r->mode_text = mem_strdup("thread");
+                r->mode = MODE_THREAD;
         }
-        if (is_mode(r, "ambient") && !r->channel.set && !r->thread.set && !r->guild.set)
+        if (r->mode == MODE_AMBIENT && !r->channel.set && !r->thread.set && !r->guild.set)
                 return mistake(
                         src, path, "mode", err,
                         "'ambient' reads along where 'when' says: name its 'channel' ('*' is every one)");

@@ -36,12 +36,13 @@ void dispatch_terms(void *dispatch, const char *adapter, const char *rule, enum 
                     struct turn_terms *out)
 {
         const struct rule *r = dispatch_rule(dispatch, rule);
-        bool ambient = r && strcmp(r->mode, "ambient") == 0;
+        bool ambient = r && r->mode == MODE_AMBIENT;
 
         (void)adapter;
         (void)chat;
         if (!r)
                 return;
+        out->has_rule = true;
         out->mode = r->mode;
         out->prompt = r->prompt ? r->prompt : ambient ? room_prompt : NULL;
         if (r->silence.set)

@@ -94,7 +94,7 @@ static bool say_trigger(struct matter *m)
 static bool decide_by_rule(struct matter *m)
 {
         m->out->rule = m->rule->name;
-        if (strcmp(m->rule->mode, "off") == 0)
+        if (m->rule->off)
                 return matter_refuse(m, "rule '%s' says off", m->rule->name);
         return say_trigger(m);
 }

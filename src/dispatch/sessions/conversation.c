@@ -30,15 +30,15 @@ void conversation_look(struct matter *m)
         m->situation.conversation = m->live != NULL;
 }
 
-static bool rule_is(const struct rule *r, const char *mode)
+static bool rule_is(const struct rule *r, enum reply_mode mode)
 {
-        return r && strcmp(r->mode, mode) == 0;
+        return r && r->mode == mode;
 }
 
 /* What is answered in a thread of its own is a conversation of its own. */
 static bool begins_thread(const struct matter *m)
 {
-        return rule_is(m->rule, "thread") && m->in->chat != CHAT_DM && !m->in->thread;
+        return rule_is(m->rule, MODE_THREAD) && m->in->chat != CHAT_DM && !m->in->thread;
 }
 
 void conversation_name(struct matter *m)
@@ -46,7 +46,7 @@ void conversation_name(struct matter *m)
         struct buf *session = &m->d->session;
 
         /* who reads along talks with everybody */
-        if (m->window_seconds <= 0 || rule_is(m->rule, "ambient"))
+        if (m->window_seconds <= 0 || rule_is(m->rule, MODE_AMBIENT))
                 return;
         m->out->per_person = m->in->chat != CHAT_DM && !m->in->thread;
         buf_clear(session);

@@ -149,7 +149,7 @@ static void add_body(const struct delivery *d, struct buf *b)
         jsonw_open(b, '{');
         snprintf(number, sizeof(number), "dlv-%" PRId64, d->id);
         jsonw_str(b, "id", number);
-        jsonw_str(b, "kind", d->kind);
+        jsonw_str(b, "kind", delivery_kind_name(d->kind));
         jsonw_str(b, "instanceId", d->adapter);
         jsonw_str(b, "channel", d->channel);
         jsonw_str(b, "threadId", d->thread);

@@ -5,7 +5,12 @@
 #include "base/mem.h"
 #include "platform/discord/discord.h"
 
-#define BAD_TOKEN_MS 60000
+#define BAD_TOKEN_MS    60000
+
+#define DELETE          (1u << DELIVER_DELETE)
+#define UNREACT         (1u << DELIVER_UNREACT)
+#define THREAD          (1u << DELIVER_THREAD)
+#define CANCEL_DEFERRED (1u << DELIVER_CANCEL_DEFERRED)
 
 /*
  * Discord's codes that have a meaning beyond their status. `done_for`: for these kinds it says that
@@ -14,37 +19,37 @@
 /* clang-format off */
 static const struct verdict {
         int code;
-        const char *done_for;
+        unsigned done_for; /* bits of delivery kinds */
         bool again;
         enum error_kind kind;
         const char *advice;
 } verdicts[] = {
-        { 10003,  "unreact",                 false, ERR_MISSING,  "the channel is gone, or the bot was never in it" },
-        { 10008,  "delete unreact cancel_deferred", false, ERR_MISSING,  "the message has been deleted" },
-        { 10014,  NULL,                      false, ERR_INVALID,  "an emoji is written as itself or as name:id, and the bot must know it" },
-        { 10015,  "cancel_deferred", false, ERR_MISSING,  "a command can be answered for fifteen minutes" },
-        { 10062,  "cancel_deferred", false, ERR_MISSING,  "the command was not acknowledged within three seconds" },
-        { 20028,  NULL,                      true,  ERR_LIMIT,    NULL },
-        { 30010,  NULL,                      false, ERR_LIMIT,    "the message has 20 different reactions already" },
-        { 30046,  NULL,                      true,  ERR_LIMIT,    NULL },
-        { 40003,  NULL,                      true,  ERR_LIMIT,    "too many DMs were opened" },
-        { 40005,  NULL,                      false, ERR_INVALID,  "the file is larger than Discord takes there" },
-        { 40060,  NULL,                      false, ERR_CONFLICT, "the command was acknowledged already" },
-        { 50001,  NULL,                      false, ERR_REFUSED,  "give the bot View Channel there" },
-        { 50006,  NULL,                      false, ERR_INVALID,  "a message needs text or a file" },
-        { 50007,  NULL,                      false, ERR_REFUSED,  "the person takes no DMs from this bot" },
-        { 50013,  NULL,                      false, ERR_REFUSED,  "give the bot the permission there: docs/platforms/discord.md lists them" },
-        { 50024,  NULL,                      false, ERR_INVALID,  "this kind of channel cannot do that" },
-        { 50027,  "cancel_deferred", false, ERR_MISSING,  "a command can be answered for fifteen minutes" },
-        { 50083,  NULL,                      false, ERR_REFUSED,  "the thread is archived" },
-        { 50278,  NULL,                      false, ERR_REFUSED,  "the bot shares no server with this person" },
-        { 90001,  NULL,                      false, ERR_REFUSED,  "the person has blocked the bot" },
-        { 130000, NULL,                      true,  ERR_NET,      NULL },
-        { 160004, "thread",                  false, ERR_CONFLICT, "the message has a thread already" },
-        { 160005, NULL,                      false, ERR_REFUSED,  "the thread is locked" },
-        { 160006, NULL,                      false, ERR_LIMIT,    "the server has too many active threads" },
-        { 200000, NULL,                      false, ERR_REFUSED,  "the server's AutoMod has blocked the text" },
-        { 240000, NULL,                      false, ERR_REFUSED,  "Discord considers a link in it harmful" },
+        { 10003,  UNREACT,                        false, ERR_MISSING,  "the channel is gone, or the bot was never in it" },
+        { 10008,  DELETE | UNREACT | CANCEL_DEFERRED, false, ERR_MISSING,  "the message has been deleted" },
+        { 10014,  0,                              false, ERR_INVALID,  "an emoji is written as itself or as name:id, and the bot must know it" },
+        { 10015,  CANCEL_DEFERRED,                false, ERR_MISSING,  "a command can be answered for fifteen minutes" },
+        { 10062,  CANCEL_DEFERRED,                false, ERR_MISSING,  "the command was not acknowledged within three seconds" },
+        { 20028,  0,                              true,  ERR_LIMIT,    NULL },
+        { 30010,  0,                              false, ERR_LIMIT,    "the message has 20 different reactions already" },
+        { 30046,  0,                              true,  ERR_LIMIT,    NULL },
+        { 40003,  0,                              true,  ERR_LIMIT,    "too many DMs were opened" },
+        { 40005,  0,                              false, ERR_INVALID,  "the file is larger than Discord takes there" },
+        { 40060,  0,                              false, ERR_CONFLICT, "the command was acknowledged already" },
+        { 50001,  0,                              false, ERR_REFUSED,  "give the bot View Channel there" },
+        { 50006,  0,                              false, ERR_INVALID,  "a message needs text or a file" },
+        { 50007,  0,                              false, ERR_REFUSED,  "the person takes no DMs from this bot" },
+        { 50013,  0,                              false, ERR_REFUSED,  "give the bot the permission there: docs/platforms/discord.md lists them" },
+        { 50024,  0,                              false, ERR_INVALID,  "this kind of channel cannot do that" },
+        { 50027,  CANCEL_DEFERRED,                false, ERR_MISSING,  "a command can be answered for fifteen minutes" },
+        { 50083,  0,                              false, ERR_REFUSED,  "the thread is archived" },
+        { 50278,  0,                              false, ERR_REFUSED,  "the bot shares no server with this person" },
+        { 90001,  0,                              false, ERR_REFUSED,  "the person has blocked the bot" },
+        { 130000, 0,                              true,  ERR_NET,      NULL },
+        { 160004, THREAD,                         false, ERR_CONFLICT, "the message has a thread already" },
+        { 160005, 0,                              false, ERR_REFUSED,  "the thread is locked" },
+        { 160006, 0,                              false, ERR_LIMIT,    "the server has too many active threads" },
+        { 200000, 0,                              false, ERR_REFUSED,  "the server's AutoMod has blocked the text" },
+        { 240000, 0,                              false, ERR_REFUSED,  "Discord considers a link in it harmful" },
 };
 /* clang-format on */
 
@@ -63,16 +68,14 @@ const char *dc_advice(int code)
         return v ? v->advice : NULL;
 }
 
-static bool is_creation(const char *kind)
+static bool is_creation(enum delivery_kind kind)
 {
-        return strcmp(kind, "send") == 0 || strcmp(kind, "upload") == 0;
+        return kind == DELIVER_SEND || kind == DELIVER_UPLOAD;
 }
 
-static bool is_done(const char *kind, const struct dc_answer *a, const struct verdict *v)
+static bool is_done(enum delivery_kind kind, const struct dc_answer *a, const struct verdict *v)
 {
-        const char *at = v && v->done_for ? strstr(v->done_for, kind) : NULL;
-
-        return a->ok || (at && (at == v->done_for || at[-1] == ' '));
+        return a->ok || (v && (v->done_for & (1u << kind)));
 }
 
 /* The call was not made at all. */
@@ -81,7 +84,7 @@ static enum send_outcome of_refusal(const struct dc_answer *a)
         return a->kind == ERR_INVALID || a->code != 0 ? SEND_REJECTED : SEND_RETRY;
 }
 
-static enum send_outcome outcome_of(const char *kind, const struct dc_answer *a,
+static enum send_outcome outcome_of(enum delivery_kind kind, const struct dc_answer *a,
                                     const struct verdict *v)
 {
         if (is_done(kind, a, v))
@@ -106,8 +109,8 @@ static enum error_kind kind_of(const struct dc_answer *a, const struct verdict *
         return a->status >= 500 ? ERR_NET : ERR_REFUSED;
 }
 
-void dc_outcome(const char *kind, const struct dc_answer *a, struct send_result *out, char *text,
-                size_t size)
+void dc_outcome(enum delivery_kind kind, const struct dc_answer *a, struct send_result *out,
+                char *text, size_t size)
 {
         const struct verdict *v = find(a->code);
 

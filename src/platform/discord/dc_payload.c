@@ -298,24 +298,21 @@ static int make_upload(struct dc_send *s, const struct delivery *d, struct error
 
 /* clang-format off */
 static const struct dc_kind kinds[] = {
-        { "send",     true,  DC_NORMAL, 0,              make_send     },
-        { "edit",     false, DC_NORMAL, 0,              make_edit     },
-        { "delete",   false, DC_NORMAL, 0,              make_delete   },
-        { "react",    false, DC_IDLE,   0,              make_react    },
-        { "unreact",  false, DC_IDLE,   0,              make_unreact  },
-        { "thread",   false, DC_NORMAL, 0,              make_thread   },
-        { "type",     false, DC_IDLE,   TYPING_WAIT_MS, make_type     },
-        { "upload",   true,  DC_NORMAL, UPLOAD_WAIT_MS, make_upload   },
-        { "cancel_deferred", false, DC_NORMAL, 0,              make_withdraw },
+        [DELIVER_SEND]            = { true,  DC_NORMAL, 0,              make_send     },
+        [DELIVER_EDIT]            = { false, DC_NORMAL, 0,              make_edit     },
+        [DELIVER_DELETE]          = { false, DC_NORMAL, 0,              make_delete   },
+        [DELIVER_REACT]           = { false, DC_IDLE,   0,              make_react    },
+        [DELIVER_UNREACT]         = { false, DC_IDLE,   0,              make_unreact  },
+        [DELIVER_THREAD]          = { false, DC_NORMAL, 0,              make_thread   },
+        [DELIVER_TYPE]            = { false, DC_IDLE,   TYPING_WAIT_MS, make_type     },
+        [DELIVER_UPLOAD]          = { true,  DC_NORMAL, UPLOAD_WAIT_MS, make_upload   },
+        [DELIVER_CANCEL_DEFERRED] = { false, DC_NORMAL, 0,              make_withdraw },
 };
 /* clang-format on */
 
-const struct dc_kind *dc_kind_find(const char *name)
+const struct dc_kind *dc_kind_of(enum delivery_kind kind)
 {
-        for (size_t i = 0; i < COUNT(kinds); i++)
-                if (strcmp(kinds[i].name, name) == 0)
-                        return &kinds[i];
-        return NULL;
+        return &kinds[kind];
 }
 
 int dc_make_afresh(struct dc_send *s, struct error *err)

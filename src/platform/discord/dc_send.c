@@ -93,7 +93,7 @@ static void end_with(struct dc_send *s, const struct dc_answer *a, const char *p
         struct send_result result;
         char why[400];
 
-        dc_outcome(s->kind->name, a, &result, why, sizeof(why));
+        dc_outcome(s->delivery_kind, a, &result, why, sizeof(why));
         result.platform_id = platform_id;
         send_end(s, &result);
 }
@@ -430,7 +430,8 @@ static struct dc_send *send_new(struct adapter *a, const struct delivery *d)
         s->fence = d->fence;
         s->created_ms = d->created_ms;
         s->attempt = d->attempt;
-        s->kind = dc_kind_find(d->kind);
+        s->delivery_kind = d->kind;
+        s->kind = dc_kind_of(d->kind);
         s->channel = mem_strdup(d->channel);
         s->thread = d->thread && *d->thread ? mem_strdup(d->thread) : NULL;
         s->payload = json_read(d->payload, strlen(d->payload), NULL);
@@ -445,10 +446,7 @@ void dc_send(struct adapter *a, const struct delivery *d)
         struct dc_send *s = send_new(a, d);
         struct error err = { 0 };
 
-        if (!s->kind)
-                error_set(&err, ERR_INVALID, "Discord has nothing for a delivery of kind '%.20s'",
-                          d->kind);
-        if (!s->kind || s->kind->make(s, d, &err) < 0)
+        if (s->kind->make(s, d, &err) < 0)
                 end_later(s, SEND_REJECTED, err.kind, -1, err.text);
         else if (s->needless)
                 end_later(s, SEND_DONE, ERR_NONE, -1, "");

@@ -10,7 +10,6 @@ struct dc_send;
 
 /* A kind of delivery. */
 struct dc_kind {
-        const char *name;
         bool creates; /* a message: repeating needs care */
         enum dc_priority priority;
         int64_t wait_ms;
@@ -23,6 +22,7 @@ struct dc_kind {
 
 struct dc_send {
         struct adapter *adapter;
+        enum delivery_kind delivery_kind;
         const struct dc_kind *kind;
         int64_t delivery, fence, created_ms;
         int attempt;
@@ -46,8 +46,7 @@ struct dc_send {
         TAILQ_ENTRY(dc_send) next;
 };
 
-/* NULL: Discord has nothing for it. */
-const struct dc_kind *dc_kind_find(const char *name);
+const struct dc_kind *dc_kind_of(enum delivery_kind kind);
 /* A message anew, after the command it answered could not be answered. */
 int dc_make_afresh(struct dc_send *s, struct error *err);
 

@@ -136,7 +136,7 @@ static void on_put(void *arg, const struct outbox_receipt *r)
 
 /* Which arguments a kind of delivery takes; those that are named are required. */
 struct sending {
-        const char *kind;
+        enum delivery_kind kind;
         bool person, message, content, emoji, name;
 };
 
@@ -180,39 +180,41 @@ static void send_as(struct adapter *a, const struct sending *s, const json_t *ar
 
 static void tool_send(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg)
 {
-        send_as(a, &(struct sending){ .kind = "send", .content = true }, arguments, done, arg);
+        send_as(a, &(struct sending){ .kind = DELIVER_SEND, .content = true }, arguments, done,
+                arg);
 }
 
 static void tool_dm(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg)
 {
-        send_as(a, &(struct sending){ .kind = "send", .content = true, .person = true }, arguments,
-                done, arg);
+        send_as(a, &(struct sending){ .kind = DELIVER_SEND, .content = true, .person = true },
+                arguments, done, arg);
 }
 
 static void tool_react(struct adapter *a, const json_t *arguments, platform_tool_fn *done,
                        void *arg)
 {
-        send_as(a, &(struct sending){ .kind = "react", .message = true, .emoji = true }, arguments,
-                done, arg);
+        send_as(a, &(struct sending){ .kind = DELIVER_REACT, .message = true, .emoji = true },
+                arguments, done, arg);
 }
 
 static void tool_edit(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg)
 {
-        send_as(a, &(struct sending){ .kind = "edit", .message = true, .content = true }, arguments,
-                done, arg);
+        send_as(a, &(struct sending){ .kind = DELIVER_EDIT, .message = true, .content = true },
+                arguments, done, arg);
 }
 
 static void tool_delete(struct adapter *a, const json_t *arguments, platform_tool_fn *done,
                         void *arg)
 {
-        send_as(a, &(struct sending){ .kind = "delete", .message = true }, arguments, done, arg);
+        send_as(a, &(struct sending){ .kind = DELIVER_DELETE, .message = true }, arguments, done,
+                arg);
 }
 
 static void tool_thread(struct adapter *a, const json_t *arguments, platform_tool_fn *done,
                         void *arg)
 {
-        send_as(a, &(struct sending){ .kind = "thread", .message = true, .name = true }, arguments,
-                done, arg);
+        send_as(a, &(struct sending){ .kind = DELIVER_THREAD, .message = true, .name = true },
+                arguments, done, arg);
 }
 
 /* ---- reading ---- */

@@ -141,7 +141,7 @@ void dc_sends_release(struct discord *dc);
 /* ---- dc_outcome.c ---- */
 
 /* What Discord's answer means for a delivery of this kind; why goes to `text`. */
-void dc_outcome(const char *kind, const struct dc_answer *answer, struct send_result *out,
+void dc_outcome(enum delivery_kind kind, const struct dc_answer *answer, struct send_result *out,
                 char *text, size_t size);
 /*
  * What the operator can do about one of Discord's codes; NULL: nothing more is known than Discord

@@ -152,7 +152,7 @@ void tg_send(struct adapter *a, const struct delivery *d);
 /* All sends in flight end as unsure. */
 void tg_sends_release(struct telegram *tg);
 /* What Telegram's answer means for a delivery of this kind; why goes to `text`. */
-void tg_outcome(const char *kind, const struct tg_answer *answer, struct send_result *out,
+void tg_outcome(enum delivery_kind kind, const struct tg_answer *answer, struct send_result *out,
                 char *text, size_t size);
 
 /* ---- tg_reaction.c ---- */

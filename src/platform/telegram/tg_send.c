@@ -26,6 +26,7 @@
 struct tg_send {
         struct adapter *adapter;
         int64_t delivery, fence;
+        enum delivery_kind delivery_kind;
         const struct kind *kind;
         char *channel, *message; /* the chat as the delivery names it; the message it is about */
         const char *method;      /* a constant */
@@ -41,7 +42,6 @@ struct tg_send {
 
 /* How a kind of delivery is made; -1 with an error when it cannot be. */
 struct kind {
-        const char *name;
         bool repeatable;
         int (*make)(struct tg_send *s, const struct delivery *d, const json_t *payload,
                     struct error *err);
@@ -268,36 +268,34 @@ static int make_upload(struct tg_send *s, const struct delivery *d, const json_t
 
 /* clang-format off */
 static const struct kind kinds[] = {
-        { "send",   false, make_send   },
-        { "edit",   true,  make_edit   },
-        { "delete", true,  make_delete },
-        { "react",  true,  make_react  },
-        { "type",   true,  make_type   },
-        { "upload", false, make_upload },
+        [DELIVER_SEND]   = { false, make_send   },
+        [DELIVER_EDIT]   = { true,  make_edit   },
+        [DELIVER_DELETE] = { true,  make_delete },
+        [DELIVER_REACT]  = { true,  make_react  },
+        [DELIVER_TYPE]   = { true,  make_type   },
+        [DELIVER_UPLOAD] = { false, make_upload },
 };
 /* clang-format on */
 
-static const struct kind *find_kind(const char *name)
+/* NULL: Telegram has nothing for it. */
+static const struct kind *find_kind(enum delivery_kind kind)
 {
-        for (size_t i = 0; i < COUNT(kinds); i++)
-                if (strcmp(kinds[i].name, name) == 0)
-                        return &kinds[i];
-        return NULL;
+        return kind < COUNT(kinds) && kinds[kind].make ? &kinds[kind] : NULL;
 }
 
 /* ---- what an answer means ---- */
 
 /* 400s that say: it is already so. */
-static bool is_already_so(const char *kind, const struct tg_answer *a)
+static bool is_already_so(enum delivery_kind kind, const struct tg_answer *a)
 {
         if (a->status != 400)
                 return false;
-        if (strcmp(kind, "edit") == 0)
+        if (kind == DELIVER_EDIT)
                 return strstr(a->why, "message is not modified") != NULL;
-        return strcmp(kind, "delete") == 0 && strstr(a->why, "message to delete not found") != NULL;
+        return kind == DELIVER_DELETE && strstr(a->why, "message to delete not found") != NULL;
 }
 
-static enum send_outcome outcome_of(const char *kind, const struct tg_answer *a)
+static enum send_outcome outcome_of(enum delivery_kind kind, const struct tg_answer *a)
 {
         const struct kind *k = find_kind(kind);
 
@@ -314,18 +312,18 @@ static enum send_outcome outcome_of(const char *kind, const struct tg_answer *a)
 }
 
 /* Somebody has deleted what should be edited: the road sends a final answer anew. */
-static bool is_gone(const char *kind, const struct tg_answer *a)
+static bool is_gone(enum delivery_kind kind, const struct tg_answer *a)
 {
         static const char *const words[] = { "message to edit not found", "message can't be edited",
                                              "MESSAGE_ID_INVALID" };
 
-        for (size_t i = 0; a->status == 400 && strcmp(kind, "edit") == 0 && i < COUNT(words); i++)
+        for (size_t i = 0; a->status == 400 && kind == DELIVER_EDIT && i < COUNT(words); i++)
                 if (strstr(a->why, words[i]))
                         return true;
         return false;
 }
 
-static enum error_kind kind_of(const char *kind, const struct tg_answer *a)
+static enum error_kind kind_of(enum delivery_kind kind, const struct tg_answer *a)
 {
         if (a->status == 0)
                 return a->kind;
@@ -336,8 +334,8 @@ static enum error_kind kind_of(const char *kind, const struct tg_answer *a)
         return a->status >= 500 || !a->genuine ? ERR_NET : ERR_REFUSED;
 }
 
-void tg_outcome(const char *kind, const struct tg_answer *a, struct send_result *out, char *text,
-                size_t size)
+void tg_outcome(enum delivery_kind kind, const struct tg_answer *a, struct send_result *out,
+                char *text, size_t size)
 {
         *out = (struct send_result){ .outcome = outcome_of(kind, a), .retry_after_ms = -1 };
         if (out->outcome == SEND_DONE)
@@ -434,7 +432,7 @@ static void on_sent(void *arg, const struct tg_answer *a)
         s->call = NULL;
         if (try_plain(s, a) || try_as_file(s, a) || try_moved(s, a))
                 return;
-        tg_outcome(s->kind->name, a, &result, why, sizeof(why));
+        tg_outcome(s->delivery_kind, a, &result, why, sizeof(why));
         tg->limited = a->status == 429 ? tg->limited + 1 : 0;
         result.freeze_adapter = tg->limited >= LIMITED_IN_ROW;
         result.platform_id = s->message;
@@ -496,6 +494,7 @@ void tg_send(struct adapter *a, const struct delivery *d)
         s->adapter = a;
         s->delivery = d->id;
         s->fence = d->fence;
+        s->delivery_kind = d->kind;
         s->kind = find_kind(d->kind);
         s->channel = mem_strdup(d->channel);
         s->params = json_object();
@@ -503,7 +502,7 @@ void tg_send(struct adapter *a, const struct delivery *d)
         tg_set_id(s->params, "chat_id", tg_chat_now(tg, d->channel));
         if (!s->kind)
                 error_set(&err, ERR_INVALID, "Telegram has nothing for a delivery of kind '%.20s'",
-                          d->kind);
+                          delivery_kind_name(d->kind));
         if (s->kind && s->kind->make(s, d, payload, &err) == 0)
                 send_call(s);
         else

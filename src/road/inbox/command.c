@@ -125,7 +125,7 @@ static void stop_lane(struct command *c, const struct lane *lane, struct haul *h
 {
         struct turn *t = lane->running;
 
-        if (t && t->state != TURN_ENDING && !t->cancel_why && !t->doomed) {
+        if (t && t->phase != PHASE_ENDING && !t->cancel_why && !t->doomed) {
                 add_turn(c, t);
                 haul->running++;
         }

@@ -75,12 +75,7 @@ static bool reads_along(struct turn *t)
         struct turn_terms terms;
 
         turn_terms(t, &terms);
-        return strcmp(terms.mode, MODE_AMBIENT) == 0;
-}
-
-static bool is_answered(const char *mode)
-{
-        return strcmp(mode, MODE_AMBIENT) != 0 && strcmp(mode, MODE_SILENT) != 0;
+        return terms.mode == MODE_AMBIENT;
 }
 
 /*
@@ -90,11 +85,11 @@ static bool is_answered(const char *mode)
 static bool suits(struct road *r, struct turn *t, const struct incoming *in,
                   const struct decision *d)
 {
-        const char *mode = terms_mode(r, in, d->rule);
+        enum reply_mode mode = terms_mode(r, in, d->rule);
         struct turn_terms theirs;
 
         turn_terms(t, &theirs);
-        return strcmp(theirs.mode, mode) == 0 || (is_answered(theirs.mode) && is_answered(mode));
+        return theirs.mode == mode || (reply_mode_answers(theirs.mode) && reply_mode_answers(mode));
 }
 
 /* Did the sender of the message say the last thing the turn answers? */
@@ -108,7 +103,7 @@ static bool is_of_sender(const struct turn *t, const struct incoming *in)
 static bool is_closed(struct road *r, const struct turn *t)
 {
         return t->doomed || t->cancel_why || t->run.id < t->lane->joins_from ||
-               (t->state != TURN_QUEUED && t->state != TURN_STORING) || t->held_in == &r->ready ||
+               (t->phase != PHASE_QUEUED && t->phase != PHASE_STORING) || t->held_in == &r->ready ||
                t->held_in == &outbox_adapter(r, t->adapter)->held;
 }
 
@@ -241,7 +236,7 @@ static void make_notice(struct road *r, struct placed *p, const char *text)
         jsonw_opt(&payload, "replyTo", p->in->id);
         jsonw_close(&payload, '}');
         p->notice = out_new(r->next_delivery++, 0, p->in->adapter, p->in->channel, p->in->thread,
-                            "send", PACE_FINAL, payload.data, p->in->trace);
+                            DELIVER_SEND, PACE_FINAL, payload.data, p->in->trace);
         p->journaled =
                 (r->hooks.adapter_abilities(r->hooks.ctx, p->in->adapter) & ADAPTER_JOURNALED) != 0;
         out_set_expiry(r, p->notice);
@@ -481,7 +476,7 @@ static void on_placed(struct road *r, struct placed *p)
                 turn_begin(t);
                 return;
         }
-        t->state = TURN_QUEUED;
+        t->phase = PHASE_QUEUED;
         turn_check_cancel(t);
 }
 

@@ -166,14 +166,14 @@ static struct change *change_begin(struct turn *t, unsigned at)
 static bool waits(const struct turn *t)
 {
         return !t->cancel_why &&
-               (t->state == TURN_QUEUED || (t->state == TURN_STORING && !t->starts_now));
+               (t->phase == PHASE_QUEUED || (t->phase == PHASE_STORING && !t->starts_now));
 }
 
 static bool runs(const struct turn *t)
 {
         return !t->cancel_why &&
-               (t->state == TURN_STARTING || t->state == TURN_RUNNING || t->starts_now) &&
-               t->state != TURN_ENDING;
+               (t->phase == PHASE_STARTING || t->phase == PHASE_RUNNING || t->starts_now) &&
+               t->phase != PHASE_ENDING;
 }
 
 /*

@@ -20,7 +20,7 @@ struct out *withdraw_new(struct road *r, const struct incoming *in, int64_t turn
         jsonw_opt(&payload, "turnId", turn_key);
         jsonw_close(&payload, '}');
         o = out_new(r->next_delivery++, turn, in->adapter, in->channel, in->thread,
-                    "cancel_deferred", PACE_EDIT, payload.data, in->trace);
+                    DELIVER_CANCEL_DEFERRED, PACE_EDIT, payload.data, in->trace);
         out_set_expiry(r, o);
         buf_release(&payload);
         return o;

@@ -10,7 +10,7 @@
 #include "road/road_private.h"
 
 struct out *out_new(int64_t id, int64_t turn, const char *adapter, const char *channel,
-                    const char *thread, const char *kind, enum pace_class class,
+                    const char *thread, enum delivery_kind kind, enum pace_class class,
                     const char *payload, const char *trace)
 {
         struct out *o = mem_zalloc(sizeof(*o));
@@ -21,7 +21,7 @@ struct out *out_new(int64_t id, int64_t turn, const char *adapter, const char *c
                 .adapter = mem_strdup(adapter),
                 .channel = mem_strdup(channel),
                 .thread = mem_strdup(thread),
-                .kind = mem_strdup(kind),
+                .kind = kind,
                 .class = class,
                 .payload = mem_strdup(payload),
                 .trace = mem_strdup(trace),
@@ -39,7 +39,6 @@ void out_free(struct out *o)
         free((char *)o->d.adapter);
         free((char *)o->d.channel);
         free((char *)o->d.thread);
-        free((char *)o->d.kind);
         free((char *)o->d.payload);
         free((char *)o->d.trace);
         free((char *)o->d.target);
@@ -72,8 +71,7 @@ void out_set_payload(struct out *o, const char *payload)
 
 void out_becomes_send(struct out *o)
 {
-        free((char *)o->d.kind);
-        o->d.kind = mem_strdup("send");
+        o->d.kind = DELIVER_SEND;
         o->ref = 0;
 }
 
@@ -84,16 +82,16 @@ bool out_is_fleeting(const struct out *o)
 
 bool out_is_repeatable(const struct out *o)
 {
-        return strcmp(o->d.kind, "send") != 0 && strcmp(o->d.kind, "upload") != 0;
+        return o->d.kind != DELIVER_SEND && o->d.kind != DELIVER_UPLOAD;
 }
 
 /* ---- rows ---- */
 
-static const char *state_of(const struct out *o, bool sent)
+static enum delivery_state state_of(const struct out *o, bool sent)
 {
         if (sent)
-                return "sent";
-        return o->state == OUT_CLAIMING ? "sending" : "queued";
+                return DELIVERY_SENT;
+        return o->state == OUT_CLAIMING ? DELIVERY_SENDING : DELIVERY_QUEUED;
 }
 
 static int insert(struct store_tx *tx, const struct out *o, bool sent, const char *request_key,
@@ -117,10 +115,10 @@ static int insert(struct store_tx *tx, const struct out *o, bool sent, const cha
         store_bind_text(s, 3, o->d.adapter);
         store_bind_text(s, 4, o->d.channel);
         store_bind_text(s, 5, o->d.thread);
-        store_bind_text(s, 6, o->d.kind);
+        store_bind_text(s, 6, delivery_kind_name(o->d.kind));
         store_bind_int(s, 7, o->d.class);
         store_bind_text(s, 8, o->d.payload);
-        store_bind_text(s, 9, state_of(o, sent));
+        store_bind_text(s, 9, delivery_state_name(state_of(o, sent)));
         store_bind_int(s, 10, sent ? 1 : o->d.attempt);
         store_bind_int(s, 11, o->d.created_ms);
         store_bind_int(s, 12, o->expires_ms);
@@ -189,7 +187,7 @@ int out_store(struct store_tx *tx, struct bus_batch *batch, const struct out *o,
         buf_init(&payload, 0);
         out_sent_payload(o, NULL, o->d.created_ms, &payload);
         rc = out_event(tx, batch, o,
-                       strcmp(o->d.kind, "send") == 0 ? EVENT_MESSAGE_SENT : "delivery.sent",
+                       o->d.kind == DELIVER_SEND ? EVENT_MESSAGE_SENT : "delivery.sent",
                        o->d.created_ms, payload.data, err);
         buf_release(&payload);
         return rc;

@@ -17,18 +17,10 @@
 #include "net/backoff.h"
 #include "road/road_private.h"
 
-enum verdict { VERDICT_SENT, VERDICT_AGAIN, VERDICT_FAILED, VERDICT_UNKNOWN, VERDICT_EXPIRED };
-
-/* As written in the deliveries table. */
-static const char *const verdict_states[] = {
-        [VERDICT_SENT] = "sent",       [VERDICT_AGAIN] = "queued",    [VERDICT_FAILED] = "failed",
-        [VERDICT_UNKNOWN] = "unknown", [VERDICT_EXPIRED] = "expired",
-};
-
 struct settlement {
         struct road *road;
         struct out *out;
-        enum verdict verdict;
+        enum delivery_state state;
         const char *outcome; /* for the attempts table; NULL: no row */
         char *platform_id, *why;
         enum error_kind kind;
@@ -67,23 +59,23 @@ static void failure_payload(const struct settlement *m, struct buf *payload)
 
         jsonw_open(payload, '{');
         jsonw_str(payload, "deliveryId", road_key("dlv", m->out->d.id, key));
-        jsonw_str(payload, "kind", m->out->d.kind);
+        jsonw_str(payload, "kind", delivery_kind_name(m->out->d.kind));
         jsonw_str(payload, "channelId", m->out->d.channel);
         jsonw_int(payload, "attempt", m->out->d.attempt);
-        jsonw_str(payload, "state", verdict_states[m->verdict]);
+        jsonw_str(payload, "state", delivery_state_name(m->state));
         jsonw_str(payload, "errorKind", error_kind_name(m->kind));
         jsonw_str(payload, "error", m->why);
-        jsonw_bool(payload, "retryable", m->verdict == VERDICT_AGAIN);
+        jsonw_bool(payload, "retryable", m->state == DELIVERY_QUEUED);
         jsonw_close(payload, '}');
 }
 
 static const char *event_type(const struct settlement *m)
 {
-        bool message = strcmp(m->out->d.kind, "send") == 0;
+        bool message = m->out->d.kind == DELIVER_SEND;
 
-        if (m->verdict == VERDICT_AGAIN)
+        if (m->state == DELIVERY_QUEUED)
                 return "delivery.retrying";
-        if (m->verdict == VERDICT_SENT)
+        if (m->state == DELIVERY_SENT)
                 return message ? EVENT_MESSAGE_SENT : "delivery.sent";
         return message ? EVENT_MESSAGE_FAILED : "delivery.failed";
 }
@@ -93,10 +85,10 @@ static int write_event(struct store_tx *tx, struct settlement *m, struct error *
         struct buf payload;
         int rc;
 
-        if (out_is_fleeting(m->out) || (m->verdict == VERDICT_AGAIN && !m->outcome))
+        if (out_is_fleeting(m->out) || (m->state == DELIVERY_QUEUED && !m->outcome))
                 return 0;
         buf_init(&payload, 0);
-        if (m->verdict == VERDICT_SENT)
+        if (m->state == DELIVERY_SENT)
                 out_sent_payload(m->out, m->platform_id, m->now_ms, &payload);
         else
                 failure_payload(m, &payload);
@@ -136,10 +128,10 @@ static int write_settlement(struct store_tx *tx, void *arg, struct error *err)
         bus_batch_reset(&m->batch);
         store_bind_int(s, 1, m->out->d.id);
         store_bind_int(s, 2, m->out->d.fence);
-        store_bind_text(s, 3, verdict_states[m->verdict]);
+        store_bind_text(s, 3, delivery_state_name(m->state));
         store_bind_int(s, 4, m->attempt_after);
         store_bind_int(s, 5, m->due_ms);
-        if (m->verdict == VERDICT_AGAIN)
+        if (m->state == DELIVERY_QUEUED)
                 store_bind_null(s, 6);
         else
                 store_bind_int(s, 6, m->now_ms);
@@ -165,18 +157,18 @@ static void count(struct road *r, const struct settlement *m)
         struct adapter_stats *stats = &m->out->channel->adapter->stats;
 
         /* a typing sign says nothing about whether messages arrive */
-        if (m->lost || out_is_fleeting(m->out) || (m->verdict == VERDICT_AGAIN && !m->outcome))
+        if (m->lost || out_is_fleeting(m->out) || (m->state == DELIVERY_QUEUED && !m->outcome))
                 return;
-        if (m->verdict == VERDICT_SENT) {
+        if (m->state == DELIVERY_SENT) {
                 r->stats.sent++;
                 stats->last_sent_ms = m->now_ms;
                 return;
         }
         stats->last_failure_ms = m->now_ms;
         snprintf(stats->last_failure, sizeof(stats->last_failure), "%s", m->why ? m->why : "");
-        if (m->verdict == VERDICT_AGAIN)
+        if (m->state == DELIVERY_QUEUED)
                 r->stats.retried++;
-        else if (m->verdict == VERDICT_UNKNOWN)
+        else if (m->state == DELIVERY_UNKNOWN)
                 r->stats.unknown++;
         else
                 r->stats.failed++;
@@ -193,7 +185,7 @@ static void on_settled(void *arg)
         bus_publish(r->bus, &m->batch);
         o->d.attempt = (int)m->attempt_after;
         o->reconciling = false;
-        if (m->verdict == VERDICT_AGAIN && !m->lost) {
+        if (m->state == DELIVERY_QUEUED && !m->lost) {
                 if (m->anew)
                         out_becomes_send(o);
                 o->state = OUT_QUEUED;
@@ -212,14 +204,14 @@ static void on_settled(void *arg)
         free(m);
 }
 
-static struct settlement *settlement_new(struct road *r, struct out *o, enum verdict verdict,
+static struct settlement *settlement_new(struct road *r, struct out *o, enum delivery_state state,
                                          const char *outcome, const struct send_result *result)
 {
         struct settlement *m = mem_zalloc(sizeof(*m));
 
         m->road = r;
         m->out = o;
-        m->verdict = verdict;
+        m->state = state;
         m->outcome = outcome;
         m->platform_id = mem_strdup(result->platform_id);
         m->why = mem_strdup(result->why);
@@ -242,47 +234,47 @@ static void settle(struct settlement *m)
         road_write(m->road, "delivery outcome", write_settlement, on_settled, m);
 }
 
-/* ---- verdicts ---- */
+/* ---- outcomes ---- */
 
-static void give_up(struct road *r, struct out *o, enum verdict verdict,
+static void give_up(struct road *r, struct out *o, enum delivery_state state,
                     const struct send_result *result)
 {
-        bool moves = o->d.turn > 0 && strcmp(o->d.kind, "thread") == 0;
+        bool moves = o->d.turn > 0 && o->d.kind == DELIVER_THREAD;
         struct settlement *m;
 
         /*
          * a piece of a draft is no dead letter: the answer comes whole at the end; nor is a thread
          * without which the answer arrives as well
          */
-        if ((o->d.class > PACE_APPROVAL || moves) && verdict == VERDICT_FAILED)
-                verdict = VERDICT_EXPIRED;
+        if ((o->d.class > PACE_APPROVAL || moves) && state == DELIVERY_FAILED)
+                state = DELIVERY_EXPIRED;
         if (!out_is_fleeting(o))
                 log_warn("delivery given up", LOG_I("delivery", o->d.id),
                          LOG_S("adapter", o->d.adapter), LOG_S("channel", o->d.channel),
-                         LOG_S("state", verdict_states[verdict]), LOG_S("trace", o->d.trace),
+                         LOG_S("state", delivery_state_name(state)), LOG_S("trace", o->d.trace),
                          LOG_S("why", result->why));
-        m = settlement_new(r, o, verdict, verdict_states[verdict], result);
+        m = settlement_new(r, o, state, delivery_state_name(state), result);
         m->moves = moves;
         settle(m);
 }
 
 /* `at_last`: what it is when all attempts are used up. */
 static void try_again(struct road *r, struct out *o, const struct send_result *result,
-                      enum verdict at_last)
+                      enum delivery_state at_last)
 {
         bool limited = result->kind == ERR_LIMIT;
         struct settlement *m;
         int64_t wait;
 
         if (out_is_fleeting(o) || (!limited && o->d.attempt >= r->limits.delivery_attempts)) {
-                give_up(r, o, out_is_fleeting(o) ? VERDICT_EXPIRED : at_last, result);
+                give_up(r, o, out_is_fleeting(o) ? DELIVERY_EXPIRED : at_last, result);
                 return;
         }
         wait = result->retry_after_ms >= 0
                        ? result->retry_after_ms
                        : backoff_half_jitter_ms(o->d.attempt > 1 ? (unsigned)o->d.attempt - 1 : 0,
                                                 r->limits.retry_base_ms, r->limits.retry_cap_ms);
-        m = settlement_new(r, o, VERDICT_AGAIN, limited ? "limited" : "retry", result);
+        m = settlement_new(r, o, DELIVERY_QUEUED, limited ? "limited" : "retry", result);
         m->due_ms += wait;
         if (limited) {
                 m->attempt_after--;
@@ -301,13 +293,13 @@ static void decide_unsure(struct road *r, struct out *o, const struct send_resul
         unsigned can = r->hooks.adapter_abilities(r->hooks.ctx, o->d.adapter);
 
         if ((can & ADAPTER_IDEMPOTENT) || out_is_repeatable(o)) {
-                try_again(r, o, result, VERDICT_UNKNOWN);
+                try_again(r, o, result, DELIVERY_UNKNOWN);
         } else if ((can & ADAPTER_READBACK) && !o->reconciling) {
                 o->reconciling = true;
                 timer_start(o->deadline, r->limits.delivery_seconds * 1000);
                 r->hooks.reconcile(r->hooks.ctx, &o->d);
         } else {
-                give_up(r, o, VERDICT_UNKNOWN, result);
+                give_up(r, o, DELIVERY_UNKNOWN, result);
         }
 }
 
@@ -318,7 +310,7 @@ static bool send_anew(struct road *r, struct out *o, const struct send_result *r
 
         if (result->kind != ERR_MISSING || o->ref == 0 || o->d.class != PACE_FINAL)
                 return false;
-        m = settlement_new(r, o, VERDICT_AGAIN, "retry", result);
+        m = settlement_new(r, o, DELIVERY_QUEUED, "retry", result);
         m->anew = true;
         settle(m);
         return true;
@@ -328,14 +320,14 @@ void settle_result(struct road *r, struct out *o, const struct send_result *resu
 {
         switch (result->outcome) {
         case SEND_DONE:
-                settle(settlement_new(r, o, VERDICT_SENT, NULL, result));
+                settle(settlement_new(r, o, DELIVERY_SENT, NULL, result));
                 break;
         case SEND_RETRY:
-                try_again(r, o, result, VERDICT_FAILED);
+                try_again(r, o, result, DELIVERY_FAILED);
                 break;
         case SEND_REJECTED:
                 if (!send_anew(r, o, result))
-                        give_up(r, o, VERDICT_FAILED, result);
+                        give_up(r, o, DELIVERY_FAILED, result);
                 break;
         case SEND_UNSURE:
                 decide_unsure(r, o, result);
@@ -347,14 +339,14 @@ void settle_expired(struct road *r, struct out *o, const char *why)
 {
         struct send_result result = { .kind = ERR_TIMEOUT, .why = why };
 
-        give_up(r, o, VERDICT_EXPIRED, &result);
+        give_up(r, o, DELIVERY_EXPIRED, &result);
 }
 
 void settle_unknown(struct road *r, struct out *o, const char *why)
 {
         struct send_result result = { .kind = ERR_INTERNAL, .why = why };
 
-        give_up(r, o, VERDICT_UNKNOWN, &result);
+        give_up(r, o, DELIVERY_UNKNOWN, &result);
 }
 
 /* It may have arrived in an earlier life: the row must go on saying so. */
@@ -374,7 +366,7 @@ void settle_unclaim(struct road *r, struct out *o)
                 leave_unsure(r, o);
                 return;
         }
-        m = settlement_new(r, o, VERDICT_AGAIN, NULL, &result);
+        m = settlement_new(r, o, DELIVERY_QUEUED, NULL, &result);
         m->attempt_after--;
         settle(m);
 }

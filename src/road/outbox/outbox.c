@@ -144,7 +144,7 @@ static bool leaves_doubt(const struct road *r, const struct out *o)
 /* Files take long by nature: they neither wait here nor let others wait. */
 static bool is_counted(const struct road *r, const struct out *o)
 {
-        return strcmp(o->d.kind, "send") == 0 && leaves_doubt(r, o);
+        return o->d.kind == DELIVER_SEND && leaves_doubt(r, o);
 }
 
 static bool has_room_for_doubt(const struct road *r, const struct out_adapter *a)
@@ -234,7 +234,7 @@ void outbox_enqueue_next(struct road *r, struct out *o, struct out **answer)
                 follow(*answer, o);
                 return;
         }
-        if (o->d.turn > 0 && strcmp(o->d.kind, "send") == 0)
+        if (o->d.turn > 0 && o->d.kind == DELIVER_SEND)
                 *answer = o;
         outbox_enqueue(r, o);
 }
@@ -264,7 +264,7 @@ struct out *outbox_waiting_edit(struct road *r, const char *adapter, const char 
                 jsonw_str(&member, "messageId", message_id);
         for (o = TAILQ_LAST(&c->queue, out_list); o && !found && looked < EDIT_LOOK_BACK;
              o = TAILQ_PREV(o, out_list, next), looked++) {
-                if (o->state != OUT_QUEUED || strcmp(o->d.kind, "edit") != 0)
+                if (o->state != OUT_QUEUED || o->d.kind != DELIVER_EDIT)
                         continue;
                 if (message_id ? strstr(o->d.payload, member.data) != NULL : o->ref == ref)
                         found = o;

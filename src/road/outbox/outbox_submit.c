@@ -190,9 +190,9 @@ static void put_payload(const struct outgoing *out, const struct rendered_part *
 }
 
 /* What does not fit into an edited message or below a file follows as new messages. */
-static const char *kind_of(const struct outgoing *out, bool first)
+static enum delivery_kind kind_of(const struct outgoing *out, bool first)
 {
-        return out->kind && first ? out->kind : "send";
+        return first ? out->kind : DELIVER_SEND;
 }
 
 static struct out *make_out(struct road *r, const struct putting *p, const struct outgoing *out,
@@ -239,7 +239,7 @@ static int prepare(struct road *r, struct putting *p, const struct outgoing *out
                 p->outs[i] = make_out(r, p, out, parts.count ? &parts.parts[i] : NULL,
                                       (struct rank){ i == 0, i + 1 == p->count });
         rendered_release(&parts);
-        if (out->kind && strcmp(out->kind, "edit") == 0 && out->message_id && p->count == 1)
+        if (out->kind == DELIVER_EDIT && out->message_id && p->count == 1)
                 waiting = outbox_waiting_edit(r, out->adapter, out->channel, out->thread, 0,
                                               out->message_id);
         if (waiting)
@@ -300,13 +300,21 @@ struct reviving {
         void *arg;
 };
 
-static struct out *load(struct store_stmt *s)
+/* NULL with ERR_CORRUPT: the row makes no sense. */
+static struct out *load(struct store_stmt *s, struct error *err)
 {
-        struct out *o = out_new(store_col_int(s, 0), store_col_int(s, 1), store_col_text(s, 2),
-                                store_col_text(s, 3), store_col_text(s, 4), store_col_text(s, 5),
-                                (enum pace_class)store_col_int(s, 6), store_col_text(s, 7),
-                                store_col_text(s, 8));
+        enum delivery_kind kind;
+        struct out *o;
 
+        if (!delivery_kind_parse(store_col_text(s, 5), &kind)) {
+                error_set(err, ERR_CORRUPT, "delivery 'dlv-%lld' has the unknown kind '%.40s'",
+                          (long long)store_col_int(s, 0), store_col_text(s, 5));
+                return NULL;
+        }
+        o = out_new(store_col_int(s, 0), store_col_int(s, 1), store_col_text(s, 2),
+                    store_col_text(s, 3), store_col_text(s, 4), kind,
+                    (enum pace_class)store_col_int(s, 6), store_col_text(s, 7),
+                    store_col_text(s, 8));
         o->d.created_ms = store_col_int(s, 9);
         o->d.fence = store_col_int(s, 10);
         o->d.attempt = (int)store_col_int(s, 11);
@@ -343,9 +351,9 @@ static int write_revival(struct store_tx *tx, void *arg, struct error *err)
                         err, ERR_CONFLICT,
                         "delivery 'dlv-%lld' is not dead (an unknown one may have arrived: it needs force)",
                         (long long)v->id);
-        v->out = load(s);
+        v->out = load(s, err);
         store_reset(s);
-        return 0;
+        return v->out ? 0 : -1;
 }
 
 static void on_revived(void *arg, const struct error *err)
@@ -391,13 +399,17 @@ static int read_open(struct store_tx *tx, void *arg, struct error *err)
         int rc;
 
         while ((rc = store_step(s, err)) == 1) {
-                struct out *o = load(s);
+                struct out *o = load(s, err);
                 /* 0: never tried */
                 int64_t due_ms = store_col_int(s, 15), last_ms = store_col_int(s, 16);
-                int64_t left = due_ms - now_ms,
-                        whole = due_ms - (last_ms > 0 ? last_ms : o->d.created_ms);
+                int64_t left = due_ms - now_ms, whole;
                 const char *kind = store_col_text(s, 17);
 
+                if (!o) {
+                        store_reset(s);
+                        return -1;
+                }
+                whole = due_ms - (last_ms > 0 ? last_ms : o->d.created_ms);
                 o->unsure = strcmp(store_col_text(s, 14), "sending") == 0;
                 /*
                  * relative here; the loop's clock is added below. A clock that jumped back must not

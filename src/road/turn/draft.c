@@ -58,7 +58,7 @@ static void on_typing(void *arg)
                 .adapter = t->adapter,
                 .channel = t->channel,
                 .thread = t->thread,
-                .kind = "type",
+                .kind = DELIVER_TYPE,
                 .trace = t->trace,
                 .class = PACE_TYPING,
                 .expires_ms = clock_wall_ms() + TYPING_LIFE_MS,
@@ -163,7 +163,7 @@ static void show(struct draft *d, const char *payload)
         if (waiting)
                 w->replaces = waiting->d.id;
         w->out = out_new(r->next_delivery++, t->run.id, t->adapter, t->channel, t->thread,
-                         w->first ? "send" : "edit", PACE_EDIT, payload, t->trace);
+                         w->first ? DELIVER_SEND : DELIVER_EDIT, PACE_EDIT, payload, t->trace);
         w->out->ref = t->draft_delivery;
         if (w->first)
                 t->draft_delivery = w->out->d.id;
@@ -192,13 +192,13 @@ void draft_begin(struct turn *t)
 {
         struct road *r = t->road;
         unsigned can = r->hooks.adapter_abilities(r->hooks.ctx, t->adapter);
-        bool ambient = strcmp(t->terms.mode, MODE_AMBIENT) == 0;
+        bool ambient = t->terms.mode == MODE_AMBIENT;
         struct draft *d;
 
-        if (strcmp(t->terms.mode, MODE_REPLY) != 0)
+        if (t->terms.mode != MODE_REPLY)
                 /* it is not known yet where the answer will stand, or whether */
                 can &= ~(unsigned)ADAPTER_STREAMS;
-        if (!(can & (ADAPTER_TYPING | ADAPTER_STREAMS)) || strcmp(t->terms.mode, MODE_SILENT) == 0)
+        if (!(can & (ADAPTER_TYPING | ADAPTER_STREAMS)) || t->terms.mode == MODE_SILENT)
                 return;
         d = mem_zalloc(sizeof(*d));
         d->turn = t;

@@ -178,8 +178,7 @@ static bool is_recalled(const struct turn *t)
 {
         const struct road *r = t->road;
 
-        return strcmp(t->terms.mode, MODE_AMBIENT) == 0 && t->terms.recall_messages > 0 &&
-               r->hooks.recall &&
+        return t->terms.mode == MODE_AMBIENT && t->terms.recall_messages > 0 && r->hooks.recall &&
                (r->hooks.adapter_abilities(r->hooks.ctx, t->adapter) & ADAPTER_RECALLS) != 0;
 }
 

@@ -163,7 +163,7 @@ static void pump_first(struct road *r, struct turn *t)
 {
         int64_t wait;
 
-        if (t->lane->running || t->state != TURN_QUEUED || t->held_in || t->joining > 0)
+        if (t->lane->running || t->phase != PHASE_QUEUED || t->held_in || t->joining > 0)
                 return;
         wait = t->due_mono - loop_now_ms(r->loop);
         if (wait > 0) {

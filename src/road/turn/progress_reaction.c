@@ -24,7 +24,7 @@ struct marking {
         struct bus_batch batch;
 };
 
-static struct out *reaction(struct turn *t, const char *kind, const char *emoji)
+static struct out *reaction(struct turn *t, enum delivery_kind kind, const char *emoji)
 {
         struct buf payload;
         struct out *o;
@@ -76,7 +76,7 @@ static void on_slow(void *arg)
         struct marking *m = mem_zalloc(sizeof(*m));
 
         m->turn = t;
-        m->out = reaction(t, "react", WORKING);
+        m->out = reaction(t, DELIVER_REACT, WORKING);
         t->mark = m->out->d.id;
         t->showing++;
         road_write(t->road, "mark", write_marking, on_marked, m);
@@ -94,7 +94,7 @@ static bool is_wanted(const struct turn *t)
 
         return terms->slow_ms > 0 && t->mark == 0 && last->chat == CHAT_GROUP && last->id &&
                !last->is_awaited && strcmp(last->type, EVENT_MESSAGE_RECEIVED) == 0 &&
-               strcmp(terms->mode, MODE_AMBIENT) != 0 && strcmp(terms->mode, MODE_SILENT) != 0 &&
+               terms->mode != MODE_AMBIENT && terms->mode != MODE_SILENT &&
                (r->hooks.adapter_abilities(r->hooks.ctx, t->adapter) & ADAPTER_REACTIONS);
 }
 
@@ -117,24 +117,23 @@ void mark_end(struct turn *t, enum error_kind kind, struct answer *a)
         if (working && working->state == OUT_QUEUED && !working->unsure && working->d.attempt == 0)
                 answer_supersede(t, a, working); /* nobody has seen it */
         else
-                answer_add(a, reaction(t, "unreact", WORKING));
+                answer_add(a, reaction(t, DELIVER_UNREACT, WORKING));
         if (kind != ERR_CANCELLED)
-                answer_add(a, reaction(t, "react", kind == ERR_NONE ? DONE : FAILED));
+                answer_add(a, reaction(t, DELIVER_REACT, kind == ERR_NONE ? DONE : FAILED));
 }
 
 bool mark_follows(const struct out *o, const struct out *answer)
 {
         return answer && answer->d.turn == o->d.turn && answer->d.thread && !o->d.thread &&
-               (strcmp(o->d.kind, "react") == 0 || strcmp(o->d.kind, "unreact") == 0);
+               (o->d.kind == DELIVER_REACT || o->d.kind == DELIVER_UNREACT);
 }
 
 /* ---- when the answer does not arrive ---- */
 
 char *mark_cross(const struct out *o)
 {
-        const char *tick = o->d.turn > 0 && strcmp(o->d.kind, "react") == 0
-                                   ? strstr(o->d.payload, DONE)
-                                   : NULL;
+        const char *tick =
+                o->d.turn > 0 && o->d.kind == DELIVER_REACT ? strstr(o->d.payload, DONE) : NULL;
 
         if (!tick)
                 return NULL;

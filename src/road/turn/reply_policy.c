@@ -19,6 +19,34 @@ struct noted_terms {
         struct setting_list silence;
 };
 
+static const char *const mode_names[] = {
+        [MODE_REPLY] = "reply",
+        [MODE_THREAD] = "thread",
+        [MODE_AMBIENT] = "ambient",
+        [MODE_SILENT] = "silent",
+};
+
+const char *reply_mode_name(enum reply_mode mode)
+{
+        return mode_names[mode];
+}
+
+bool reply_mode_parse(const char *name, enum reply_mode *out)
+{
+        for (size_t i = 0; i < COUNT(mode_names); i++) {
+                if (strcmp(mode_names[i], name) == 0) {
+                        *out = (enum reply_mode)i;
+                        return true;
+                }
+        }
+        return false;
+}
+
+bool reply_mode_answers(enum reply_mode mode)
+{
+        return mode == MODE_REPLY || mode == MODE_THREAD;
+}
+
 static void ask(struct road *r, const char *adapter, const char *rule, enum chat_kind chat,
                 struct turn_terms *out)
 {
@@ -31,8 +59,7 @@ static void ask(struct road *r, const char *adapter, const char *rule, enum chat
 
 static bool is_plain(const struct turn_terms *terms)
 {
-        return !terms->mode ||
-               (strcmp(terms->mode, MODE_REPLY) == 0 && !terms->prompt && !terms->silence);
+        return terms->mode == MODE_REPLY && !terms->prompt && !terms->silence;
 }
 
 char *terms_note(struct road *r, const struct incoming *in, const char *rule)
@@ -45,7 +72,7 @@ char *terms_note(struct road *r, const struct incoming *in, const char *rule)
                 return NULL;
         buf_init(&b, 0);
         jsonw_open(&b, '{');
-        jsonw_str(&b, "mode", terms.mode);
+        jsonw_str(&b, "mode", reply_mode_name(terms.mode));
         jsonw_opt(&b, "prompt", terms.prompt);
         jsonw_int(&b, "recall", terms.recall_messages);
         if (terms.silence) {
@@ -89,7 +116,8 @@ static void recollect(struct turn *t, struct turn_terms *out)
         if (!t->noted)
                 t->noted = read_note(t->terms_note);
         n = t->noted;
-        out->mode = json_str(n->json, "mode", NULL);
+        if (!reply_mode_parse(json_str(n->json, "mode", ""), &out->mode))
+                out->mode = MODE_REPLY;
         out->prompt = json_str(n->json, "prompt", NULL);
         out->recall_messages = json_int(n->json, "recall", 0);
         out->silence = n->silence.set ? &n->silence : NULL;
@@ -97,21 +125,19 @@ static void recollect(struct turn *t, struct turn_terms *out)
 
 /* ---- asking ---- */
 
-const char *terms_mode(struct road *r, const struct incoming *in, const char *rule)
+enum reply_mode terms_mode(struct road *r, const struct incoming *in, const char *rule)
 {
         struct turn_terms terms;
 
         ask(r, in->adapter, rule, in->chat, &terms);
-        return terms.mode ? terms.mode : MODE_REPLY;
+        return terms.mode;
 }
 
 void turn_terms(struct turn *t, struct turn_terms *out)
 {
         ask(t->road, t->adapter, t->rule, t->inputs[t->input_count - 1]->chat, out);
-        if (!out->mode && t->terms_note)
+        if (!out->has_rule && t->terms_note)
                 recollect(t, out);
-        if (t->run.mode)
+        if (t->has_mode)
                 out->mode = t->run.mode;
-        if (!out->mode)
-                out->mode = MODE_REPLY;
 }

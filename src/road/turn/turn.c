@@ -201,7 +201,7 @@ void turn_claim(struct turn *t)
         struct claim *c = mem_zalloc(sizeof(*c));
 
         lane_take(t);
-        t->state = TURN_STARTING;
+        t->phase = PHASE_STARTING;
         timer_free(t->timer);
         t->timer = NULL;
 
@@ -238,8 +238,6 @@ static void on_deadline(void *arg)
 /* A turn that never started has an end as well, and that is told with its run. */
 void turn_fill_run(struct turn *t)
 {
-        if (!t->run.mode)
-                t->run.mode = MODE_REPLY;
         t->run.agent = t->agent;
         t->run.key = t->key;
         t->run.trace = t->trace;
@@ -259,7 +257,7 @@ void turn_hand_over(struct turn *t)
         if (r->closing && !t->cancel_why)
                 return; /* nobody would hear the answer: the next life asks */
         turn_fill_run(t);
-        t->state = TURN_RUNNING;
+        t->phase = PHASE_RUNNING;
         timer_free(t->timer);
         t->timer = timer_new(r->loop, on_deadline, t);
         timer_start(t->timer, r->limits.turn_seconds * 1000);
@@ -275,10 +273,11 @@ void turn_hand_over(struct turn *t)
 
 void turn_begin(struct turn *t)
 {
-        t->state = TURN_STARTING;
+        t->phase = PHASE_STARTING;
         t->started_ms = clock_wall_ms();
         turn_terms(t, &t->terms);
-        t->terms.mode = t->run.mode = arena_strdup(&t->history, t->terms.mode);
+        t->run.mode = t->terms.mode;
+        t->has_mode = true;
         t->terms.prompt = t->run.prompt = arena_strdup(&t->history, t->terms.prompt);
         t->terms.silence = NULL; /* asked for when it counts */
         quote_gather(t);
@@ -317,7 +316,7 @@ void turn_finish(struct turn_run *run, const struct turn_reply *reply)
 {
         struct turn *t = (struct turn *)run;
 
-        if (t->state == TURN_RUNNING)
+        if (t->phase == PHASE_RUNNING)
                 turn_end(t, reply);
 }
 
@@ -341,11 +340,11 @@ void turn_check_cancel(struct turn *t)
 
         if (!t->cancel_why || t->joining > 0)
                 return;
-        if (t->state == TURN_QUEUED) {
+        if (t->phase == PHASE_QUEUED) {
                 lane_unhold(t);
                 lane_take(t);
                 turn_end(t, &reply);
-        } else if (t->state == TURN_RUNNING) {
+        } else if (t->phase == PHASE_RUNNING) {
                 turn_end(t, &reply);
         }
 }
@@ -385,7 +384,7 @@ void turn_cancel(struct road *r, int64_t turn, const char *why, store_done_fn *d
         char key[TURN_KEY_SIZE];
         struct turn *t = map_get(&r->turns, road_key("trn", turn, key));
 
-        if (!t || t->cancel_why || t->state == TURN_ENDING) {
+        if (!t || t->cancel_why || t->phase == PHASE_ENDING) {
                 struct refusal *f;
 
                 if (!done)
@@ -400,7 +399,7 @@ void turn_cancel(struct road *r, int64_t turn, const char *why, store_done_fn *d
         t->cancel_why = mem_strdup(why ? why : "cancelled");
         t->cancel_done = done;
         t->cancel_arg = arg;
-        if (t->state == TURN_RUNNING)
+        if (t->phase == PHASE_RUNNING)
                 r->hooks.agent_cancel(r->hooks.ctx, &t->run);
         turn_check_cancel(t);
 }

@@ -18,7 +18,7 @@
 struct ending {
         struct turn *turn;
         enum error_kind kind;
-        const char *state; /* "done", "failed", "cancelled" */
+        enum turn_state state; /* TURN_DONE, TURN_FAILED or TURN_CANCELLED */
         char *text, *error;
         char **parts; /* messages the agent wants apart; NULL: the text is one */
         unsigned part_count;
@@ -46,7 +46,7 @@ static int end_row(struct store_tx *tx, struct ending *e, struct error *err)
 
         store_bind_int(s, 1, e->turn->run.id);
         store_bind_int(s, 2, e->turn->run.fence);
-        store_bind_text(s, 3, e->state);
+        store_bind_text(s, 3, turn_state_name(e->state));
         store_bind_int(s, 4, e->now_ms);
         store_bind_text(s, 5, e->kind ? error_kind_name(e->kind) : NULL);
         store_bind_text(s, 6, e->error);
@@ -118,7 +118,7 @@ static int end_log(struct store_tx *tx, const struct ending *e, struct error *er
                         " WHERE event = ?1");
 
                 store_bind_int(s, 1, t->inputs[i]->event);
-                store_bind_text(s, 2, e->state);
+                store_bind_text(s, 2, turn_state_name(e->state));
                 store_bind_int(s, 3, duration_ms(e));
                 store_bind_int(s, 4, last ? e->tokens_in : 0);
                 store_bind_int(s, 5, last ? e->tokens_out : 0);
@@ -144,7 +144,7 @@ static int end_event(struct store_tx *tx, struct ending *e, struct error *err)
 
         buf_init(&type, 0);
         buf_init(&payload, 0);
-        buf_addf(&type, "turn.%s", e->state);
+        buf_addf(&type, "turn.%s", turn_state_name(e->state));
         jsonw_open(&payload, '{');
         jsonw_str(&payload, "turnId", t->key);
         jsonw_str(&payload, "agent", t->agent);
@@ -317,12 +317,12 @@ void turn_end(struct turn *t, const struct turn_reply *reply)
         timer_free(t->slow);
         t->slow = NULL;
         draft_end(t);
-        t->state = TURN_ENDING;
+        t->phase = PHASE_ENDING;
         e->turn = t;
         e->kind = reply->kind;
-        e->state = reply->kind == ERR_NONE        ? "done"
-                   : reply->kind == ERR_CANCELLED ? "cancelled"
-                                                  : "failed";
+        e->state = reply->kind == ERR_NONE        ? TURN_DONE
+                   : reply->kind == ERR_CANCELLED ? TURN_CANCELLED
+                                                  : TURN_FAILED;
         e->text = mem_strdup(reply->text);
         e->error = mem_strdup(reply->error);
         e->request_key = mem_strdup(reply->request_key);

@@ -72,8 +72,8 @@ static void add_part(struct turn *t, struct answer *a, const char *text, const c
         buf_init(&payload, 0);
         part_payload(t, text, plain, first && a->refers, &payload);
         o = out_new(r->next_delivery++, t->run.id, t->adapter, t->channel,
-                    a->thread ? a->thread : t->thread, edits ? "edit" : "send", PACE_FINAL,
-                    payload.data, t->trace);
+                    a->thread ? a->thread : t->thread, edits ? DELIVER_EDIT : DELIVER_SEND,
+                    PACE_FINAL, payload.data, t->trace);
         buf_release(&payload);
         if (edits)
                 o->ref = t->draft_delivery;
@@ -112,7 +112,7 @@ static bool wants_thread(const struct turn *t, const struct turn_terms *terms,
         if (reply->kind != ERR_NONE || t->thread || !t->road->hooks.thread_at ||
             last_input(t)->chat != CHAT_GROUP || !last_input(t)->id)
                 return false;
-        if (strcmp(terms->mode, MODE_THREAD) == 0)
+        if (terms->mode == MODE_THREAD)
                 return true;
         return terms->thread_chars > 0 &&
                utf8_length(reply->text, strlen(reply->text), UTF8_CODE_POINTS) >
@@ -157,8 +157,8 @@ static void begin_thread(struct turn *t, struct answer *a)
         thread_name(in, &payload);
         jsonw_str(&payload, "turnId", t->key);
         jsonw_close(&payload, '}');
-        o = out_new(r->next_delivery++, t->run.id, t->adapter, t->channel, a->thread, "thread",
-                    PACE_FINAL, payload.data, t->trace);
+        o = out_new(r->next_delivery++, t->run.id, t->adapter, t->channel, a->thread,
+                    DELIVER_THREAD, PACE_FINAL, payload.data, t->trace);
         buf_release(&payload);
         out_set_expiry(r, o);
         answer_add(a, o);
@@ -172,8 +172,8 @@ static void remove_draft(struct turn *t, struct answer *a)
 
         if (t->draft_delivery == 0)
                 return;
-        o = out_new(r->next_delivery++, t->run.id, t->adapter, t->channel, t->thread, "delete",
-                    PACE_EDIT, "{}", t->trace);
+        o = out_new(r->next_delivery++, t->run.id, t->adapter, t->channel, t->thread,
+                    DELIVER_DELETE, PACE_EDIT, "{}", t->trace);
         o->ref = t->draft_delivery;
         out_set_expiry(r, o);
         answer_add(a, o);
@@ -188,10 +188,10 @@ static void remove_draft(struct turn *t, struct answer *a)
 static char *silence_of(const struct turn *t, const struct turn_terms *terms,
                         const struct turn_reply *reply)
 {
-        if (strcmp(terms->mode, MODE_SILENT) == 0)
+        if (terms->mode == MODE_SILENT)
                 return mem_printf("the rule runs agent '%s' without posting what it says",
                                   t->agent);
-        if (strcmp(terms->mode, MODE_AMBIENT) != 0)
+        if (terms->mode != MODE_AMBIENT)
                 return NULL;
         if (reply->kind != ERR_NONE)
                 return mem_printf("agent '%s' only reads along here", t->agent);
@@ -209,7 +209,7 @@ void answer_make(struct turn *t, const struct turn_reply *reply, struct answer *
 
         turn_terms(t, &terms);
         /* who joins in answers nobody in particular, unless there is a place for the answer */
-        a->refers = strcmp(terms.mode, MODE_AMBIENT) != 0 || last_input(t)->is_awaited;
+        a->refers = terms.mode != MODE_AMBIENT || last_input(t)->is_awaited;
         a->part_delay_ms = terms.part_delay_ms;
         a->journaled =
                 (r->hooks.adapter_abilities(r->hooks.ctx, t->adapter) & ADAPTER_JOURNALED) != 0;
