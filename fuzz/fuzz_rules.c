@@ -136,8 +136,8 @@ static void decide(struct rule *rules, const char *text)
                 abort();
         if ((!out.trigger || !dispatch_admit(d, &in, &out)) && !out.reason)
                 abort();
-        if (out.also.fn)
-                out.also.done(out.also.arg);
+        if (out.extra.fn)
+                out.extra.done(out.extra.arg);
         if (out.session)
                 dispatch_ended(d,
                                &(struct turn_run){

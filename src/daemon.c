@@ -167,7 +167,7 @@ static int open_road(struct daemon *d, struct error *err)
                 return -1;
         adapters_set_road(d->adapters, d->road);
         if (agents_set_outlet(d->agents,
-                              &(struct agents_outlet){ d->store, d->bus, d->road, outbox_put },
+                              &(struct agents_outlet){ d->store, d->bus, d->road, outbox_submit },
                               err) < 0)
                 return -1;
         agents_set_persons(d->agents, daemon_person, d);

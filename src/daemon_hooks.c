@@ -72,10 +72,10 @@ static void hook_reconcile(void *ctx, const struct delivery *d)
 }
 
 static void hook_recall(void *ctx, const char *adapter, const char *channel, const char *thread,
-                        unsigned limit, recall_fn *done, void *arg)
+                        unsigned limit, channel_history_fn *done, void *arg)
 {
-        adapters_recall(((struct daemon *)ctx)->adapters, adapter, channel, thread, limit, done,
-                        arg);
+        adapters_channel_history(((struct daemon *)ctx)->adapters, adapter, channel, thread, limit,
+                                 done, arg);
 }
 
 static const char *hook_thread_at(void *ctx, const struct incoming *in)
@@ -92,7 +92,7 @@ static void hook_terms(void *ctx, const char *adapter, const char *rule, enum ch
 }
 
 static void hook_ending(void *ctx, const struct turn_run *run, const struct turn_outcome *outcome,
-                        struct road_also *also)
+                        struct tx_extra *also)
 {
         dispatch_ending(((struct daemon *)ctx)->dispatch, run, outcome, also);
 }

@@ -167,7 +167,7 @@ struct agents_outlet {
         struct bus *bus;
         struct road *road;
         void (*put)(struct road *r, const struct outgoing *out, outbox_ack_fn *ack,
-                    void *arg); /* outbox_put */
+                    void *arg); /* outbox_submit */
 };
 int agents_set_outlet(struct agents *as, const struct agents_outlet *outlet, struct error *err);
 /* How the API is reached ("https://bot.example.org"), for reply URLs. */

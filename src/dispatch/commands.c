@@ -23,9 +23,9 @@ const struct chat_command chat_commands[] = {
         { "stop", "stop the answer that is being made", COMMAND_STOP, false },
         { "status", "what is going on here", COMMAND_STATUS, false },
         { "why", "why the last message was answered, or was not", COMMAND_WHY, false },
-        { "pause", "the agent is silent here; `/pause 30` for thirty minutes", COMMAND_TOLD, true },
-        { "resume", "the agent answers again", COMMAND_TOLD, true },
-        { "help", "this list", COMMAND_TOLD, false },
+        { "pause", "the agent is silent here; `/pause 30` for thirty minutes", COMMAND_HANDLED, true },
+        { "resume", "the agent answers again", COMMAND_HANDLED, true },
+        { "help", "this list", COMMAND_HANDLED, false },
         { NULL, NULL, COMMAND_NONE, false },
 };
 /* clang-format on */
@@ -125,7 +125,7 @@ static bool is_meant(struct matter *m)
                 return true;
         }
         /* what earlier guards want stored stays */
-        *m->out = (struct decision){ .also = m->out->also };
+        *m->out = (struct decision){ .extra = m->out->extra };
         return false;
 }
 

@@ -19,7 +19,7 @@
 struct chat_command {
         const char *name; /* without the slash */
         const char *help;
-        enum road_command does; /* what the road does; COMMAND_TOLD: it is answered here */
+        enum road_command does; /* what the road does; COMMAND_HANDLED: it is answered here */
         bool admins;            /* for them alone */
 };
 extern const struct chat_command chat_commands[]; /* ends with a NULL name */

@@ -296,7 +296,7 @@ static void note_placed(struct matter *m)
 {
         struct rate_key who = guard_rate_key(m->in);
 
-        if (!m->out->joins) {
+        if (!m->out->joins_turn) {
                 rate_limit_count(m->d->rates, &who, guard_rate(m->adapter, m->rule), m->now_ms);
                 budget_begin(m->d->budget,
                              &(struct budget_turn){ m->in->trace, m->in->adapter, m->out->rule,

@@ -127,7 +127,7 @@ void dispatch_terms(void *dispatch, const char *adapter, const char *rule, enum 
                     struct turn_terms *out);
 /* The road's ending and ended hooks: the conversation goes on from here, perhaps in a thread. */
 void dispatch_ending(void *dispatch, const struct turn_run *run, const struct turn_outcome *outcome,
-                     struct road_also *also);
+                     struct tx_extra *also);
 void dispatch_ended(void *dispatch, const struct turn_run *run, const struct turn_outcome *outcome);
 /*
  * The road's admit hook: counts the turn, or says no with a reason and, once in a while, a notice

@@ -280,7 +280,7 @@ static void on_decided(void *arg)
 
 static void write_with(struct change *c, struct decision *out)
 {
-        tx_extra_add(out, (struct road_also){ .fn = write_change, .done = on_decided, .arg = c });
+        tx_extra_add(out, (struct tx_extra){ .fn = write_change, .done = on_decided, .arg = c });
 }
 
 bool handover_pause_with(struct handovers *h, const struct handover *p, struct decision *out)

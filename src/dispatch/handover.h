@@ -57,7 +57,7 @@ void handover_resume(struct handovers *h, const struct chat_key *chat, store_don
                      void *arg);
 
 /*
- * The same for a decision: it is written with it (out->also). Returns false when nothing is to be
+ * The same for a decision: it is written with it (out->extra). Returns false when nothing is to be
  * changed: there are too many, or it was not paused.
  */
 bool handover_pause_with(struct handovers *h, const struct handover *p, struct decision *out);

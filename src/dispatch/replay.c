@@ -115,16 +115,16 @@ static void replay_event(struct replay *r, struct store_stmt *s, const struct in
                                                .reason = store_col_text(s, COL_REASON) };
         dispatch_set_clock(r->dispatch, row.time_ms);
         dispatch_decide(r->dispatch, in, &out);
-        out.joins = joins_turn(r, s);
+        out.joins_turn = joins_turn(r, s);
         row.now.answers = out.trigger && dispatch_admit(r->dispatch, in, &out);
-        if (out.also.fn)
-                out.also.done(out.also.arg); /* it is not stored */
+        if (out.extra.fn)
+                out.extra.done(out.extra.arg); /* it is not stored */
         row.now.agent = out.agent;
         row.now.rule = out.rule;
         row.now.reason = out.reason;
         if (row.time_ms >= r->since_ms && in->event > r->after_event)
                 tell(r, &row);
-        if (row.now.answers && !out.joins)
+        if (row.now.answers && !out.joins_turn)
                 end_turn(r, in, &out, s);
 }
 

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 
 struct both {
-        struct road_also first, second;
+        struct tx_extra first, second;
 };
 
 static int write_both(struct store_tx *tx, void *arg, struct error *err)
@@ -26,15 +26,15 @@ static void both_done(void *arg)
         free(b);
 }
 
-void tx_extra_add(struct decision *out, struct road_also also)
+void tx_extra_add(struct decision *out, struct tx_extra extra)
 {
         struct both *b;
 
-        if (!out->also.fn) {
-                out->also = also;
+        if (!out->extra.fn) {
+                out->extra = extra;
                 return;
         }
         b = mem_alloc(sizeof(*b));
-        *b = (struct both){ out->also, also };
-        out->also = (struct road_also){ .fn = write_both, .done = both_done, .arg = b };
+        *b = (struct both){ out->extra, extra };
+        out->extra = (struct tx_extra){ .fn = write_both, .done = both_done, .arg = b };
 }

@@ -7,6 +7,6 @@
 #include "road/road.h"
 
 /* Adds a write to those the decision has; each is done in the order in which they were added. */
-void tx_extra_add(struct decision *out, struct road_also also);
+void tx_extra_add(struct decision *out, struct tx_extra extra);
 
 #endif

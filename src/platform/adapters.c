@@ -20,7 +20,7 @@ static void on_refuse(void *arg)
         while ((f = STAILQ_FIRST(&as->refusals))) {
                 STAILQ_REMOVE_HEAD(&as->refusals, next);
                 if (as->road)
-                        outbox_sent(as->road, f->delivery, f->fence, &f->result);
+                        delivery_result(as->road, f->delivery, f->fence, &f->result);
                 free(f);
         }
 }
@@ -435,7 +435,7 @@ void adapters_reconcile(void *adapters, const struct delivery *d)
 }
 
 struct unrecalled {
-        recall_fn *done;
+        channel_history_fn *done;
         void *arg;
         struct error err;
 };
@@ -448,8 +448,9 @@ static void on_unrecalled(void *arg)
         free(u);
 }
 
-void adapters_recall(void *adapters, const char *adapter, const char *channel, const char *thread,
-                     unsigned limit, recall_fn *done, void *arg)
+void adapters_channel_history(void *adapters, const char *adapter, const char *channel,
+                              const char *thread, unsigned limit, channel_history_fn *done,
+                              void *arg)
 {
         struct adapters *as = adapters;
         struct adapter *a = adapters_find(as, adapter);

@@ -113,7 +113,7 @@ struct platform_ops {
          * it cannot.
          */
         void (*recall)(struct adapter *a, const char *channel, const char *thread, unsigned limit,
-                       recall_fn *done, void *arg);
+                       channel_history_fn *done, void *arg);
         /* The id a thread begun at this message would have. NULL: there are no threads. */
         const char *(*thread_at)(const struct adapter *a, const struct incoming *in);
         /* what agents and the API may call; ends with a NULL name; NULL: none */
@@ -228,8 +228,9 @@ void adapters_terms(void *adapters, const char *adapter, enum chat_kind chat,
                     struct turn_terms *out);
 void adapters_send(void *adapters, const struct delivery *d);
 void adapters_reconcile(void *adapters, const struct delivery *d);
-void adapters_recall(void *adapters, const char *adapter, const char *channel, const char *thread,
-                     unsigned limit, recall_fn *done, void *arg);
+void adapters_channel_history(void *adapters, const char *adapter, const char *channel,
+                              const char *thread, unsigned limit, channel_history_fn *done,
+                              void *arg);
 const char *adapters_thread_at(void *adapters, const struct incoming *in);
 
 const char *adapter_state_name(enum adapter_state s);

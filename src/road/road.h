@@ -49,14 +49,14 @@ enum road_command {
         COMMAND_STATUS, /* tell what is going on in the conversation */
         COMMAND_WHY,    /* tell the story of the sender's last message before this one */
         /* whoever decided has done it: the decision's reason and notice are all of it */
-        COMMAND_TOLD,
+        COMMAND_HANDLED,
 };
 
 /*
  * A further write of somebody else in a transaction of the road. May run more than once; `done` is
  * called once, when it is committed.
  */
-struct road_also {
+struct tx_extra {
         store_fn *fn; /* NULL: none */
         void (*done)(void *arg);
         void *arg; /* yours to free in done */
@@ -81,7 +81,7 @@ struct decision {
          * told by the road to the admit hook: it adds to a turn that waits, rather than to begin
          * one
          */
-        bool joins;
+        bool joins_turn;
         /*
          * not triggered: this short text is sent to the channel, in the transaction of the decision
          */
@@ -97,7 +97,7 @@ struct decision {
         const char *session;
         /* not triggered: done, and its result sent in place of the notice */
         enum road_command command;
-        struct road_also also; /* whatever the decision is, also when it is not triggered */
+        struct tx_extra extra; /* whatever the decision is, also when it is not triggered */
 };
 
 /*
@@ -207,7 +207,7 @@ enum adapter_ability {
         ADAPTER_FILES = 1 << 7,
         /* wants a growing answer as one message that is edited; needs ADAPTER_EDITS */
         ADAPTER_STREAMS = 1 << 8,
-        ADAPTER_RECALLS = 1 << 9, /* can read what was said in a channel (recall hook) */
+        ADAPTER_CHANNEL_HISTORY = 1 << 9, /* can read what was said in a channel (recall hook) */
 };
 
 struct delivery {
@@ -247,7 +247,8 @@ struct send_result {
  * Adapters call this for each delivery they were given, never before the send hook has returned.
  * Late or repeated calls are harmless.
  */
-void outbox_sent(struct road *r, int64_t delivery, int64_t fence, const struct send_result *result);
+void delivery_result(struct road *r, int64_t delivery, int64_t fence,
+                     const struct send_result *result);
 /* An adapter became able to send (connected), or its limits changed. */
 void outbox_wake(struct road *r, const char *adapter);
 
@@ -266,7 +267,7 @@ void rendered_release(struct rendered *r);
  * Messages as the platform has them, oldest first; err when it could not say. Borrowed for the
  * call.
  */
-struct recalled {
+struct channel_message {
         const char *id;
         const char *sender_id;   /* the platform's */
         const char *sender_name; /* as people see it */
@@ -274,8 +275,8 @@ struct recalled {
         const char *text;
         int64_t time_ms;
 };
-typedef void recall_fn(void *arg, const struct recalled *lines, size_t count,
-                       const struct error *err);
+typedef void channel_history_fn(void *arg, const struct channel_message *lines, size_t count,
+                                const struct error *err);
 
 /* ---- what the road asks of the others ---- */
 
@@ -294,8 +295,8 @@ struct road_hooks {
         bool (*channel_is_group)(void *ctx, const char *adapter, const char *channel);
         int (*render)(void *ctx, const char *adapter, const char *text, struct rendered *out,
                       struct error *err);
-        void (*send)(void *ctx, const struct delivery *d); /* answer with outbox_sent */
-        /* ADAPTER_READBACK: find out, answer with outbox_sent */
+        void (*send)(void *ctx, const struct delivery *d); /* answer with delivery_result */
+        /* ADAPTER_READBACK: find out, answer with delivery_result */
         void (*reconcile)(void *ctx, const struct delivery *d);
 
         /* Transient news for whoever watches (streamed text, progress); not journaled. */
@@ -329,7 +330,7 @@ struct road_hooks {
          * this has returned, also when the adapter goes away meanwhile (with an error then).
          */
         void (*recall)(void *ctx, const char *adapter, const char *channel, const char *thread,
-                       unsigned limit, recall_fn *done, void *arg);
+                       unsigned limit, channel_history_fn *done, void *arg);
         /*
          * The id a thread begun at this message has; NULL where there can be none (it is one
          * already, or a DM). Borrowed.
@@ -340,7 +341,7 @@ struct road_hooks {
          * that now belongs to its session, say) goes into *also.
          */
         void (*ending)(void *ctx, const struct turn_run *run, const struct turn_outcome *outcome,
-                       struct road_also *also);
+                       struct tx_extra *also);
         /* A turn has ended, however, and that is stored: the conversation was active until now. */
         void (*ended)(void *ctx, const struct turn_run *run, const struct turn_outcome *outcome);
 };
@@ -446,7 +447,7 @@ struct outbox_receipt {
 };
 typedef void outbox_ack_fn(void *arg, const struct outbox_receipt *receipt);
 /* Stores the delivery (or deliveries), then tells; sending follows by itself. */
-void outbox_put(struct road *r, const struct outgoing *out, outbox_ack_fn *ack, void *arg);
+void outbox_submit(struct road *r, const struct outgoing *out, outbox_ack_fn *ack, void *arg);
 /*
  * Puts a dead delivery back: failed always, unknown only with `force` because it may have arrived.
  */

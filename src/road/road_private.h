@@ -477,7 +477,7 @@ struct out *outbox_waiting_edit(struct road *r, const char *adapter, const char 
 struct out_adapter *outbox_adapter(struct road *r, const char *name); /* made on demand */
 void outbox_release(struct road *r);
 
-/* outbox_put.c */
+/* outbox_submit.c */
 int recover_deliveries(struct road *r, struct error *err);
 
 /* settle.c */

@@ -44,8 +44,8 @@ static struct decision decided(struct dispatch *d, const char *adapter, const ch
         struct decision out;
 
         dispatch_decide(d, &in, &out);
-        if (out.also.fn)
-                out.also.done(out.also.arg);
+        if (out.extra.fn)
+                out.extra.done(out.extra.arg);
         return out;
 }
 

@@ -118,8 +118,8 @@ static void let_happen(struct dispatch *d, const char *event)
         dispatch_decide(d, in, &out);
         if (!out.trigger || !dispatch_admit(d, in, &out))
                 fail_msg("%s is not answered: %s", event, out.reason);
-        if (out.also.fn)
-                out.also.done(out.also.arg);
+        if (out.extra.fn)
+                out.extra.done(out.extra.arg);
         incoming_free(in);
         json_decref(json);
 }

@@ -21,8 +21,8 @@ static bool placed(struct dispatch *d, const struct incoming *in, struct decisio
 
         dispatch_decide(d, in, out);
         admitted = out->trigger && dispatch_admit(d, in, out);
-        if (out->also.fn)
-                out->also.done(out->also.arg);
+        if (out->extra.fn)
+                out->extra.done(out->extra.arg);
         return admitted;
 }
 

@@ -63,8 +63,8 @@ static struct decision decided(struct dispatch *d, const struct incoming *in)
         struct decision out;
 
         dispatch_decide(d, in, &out);
-        if (out.also.fn)
-                out.also.done(out.also.arg);
+        if (out.extra.fn)
+                out.extra.done(out.extra.arg);
         return out;
 }
 
@@ -104,7 +104,7 @@ static void in_a_conversation_it_needs_no_mention(void **state)
         in.is_mention = true;
         dispatch_decide(d, &in, &out);
         assert_true(dispatch_admit(d, &in, &out));
-        out.also.done(out.also.arg);
+        out.extra.done(out.extra.arg);
         in.is_mention = false;
         in.text = "/status";
         assert_int_equal(decided(d, &in).command, COMMAND_STATUS);
@@ -164,13 +164,13 @@ static void new_begins_a_session_without_a_past(void **state)
         in.is_mention = true;
         dispatch_decide(d, &in, &out);
         assert_true(dispatch_admit(d, &in, &out));
-        out.also.done(out.also.arg);
+        out.extra.done(out.extra.arg);
         snprintf(first, sizeof(first), "%s", out.session);
         in.is_mention = false;
         in.text = "/new";
         out = decided(d, &in);
         assert_int_equal(out.command, COMMAND_NEW);
-        assert_non_null(out.also.fn); /* stored with it */
+        assert_non_null(out.extra.fn); /* stored with it */
         in.text = "hello again";
         out = decided(d, &in); /* still a conversation */
         assert_true(out.trigger);

@@ -431,10 +431,10 @@ static bool admitted(struct dispatch *d, const char *trace, bool joins)
 
         in.trace = trace;
         dispatch_decide(d, &in, &out);
-        out.joins = joins;
+        out.joins_turn = joins;
         yes = out.trigger && dispatch_admit(d, &in, &out);
-        if (out.also.fn)
-                out.also.done(out.also.arg); /* it is not stored */
+        if (out.extra.fn)
+                out.extra.done(out.extra.arg); /* it is not stored */
         return yes;
 }
 

@@ -652,7 +652,7 @@ static void a_message_that_passed_through_too_many_bots_is_not_answered(void **s
         assert_string_equal(
                 out.reason,
                 "it has passed through 4 bots, adapter 'discord-mybot' allows 3 (maxHops)");
-        out.trigger = out.joins = true; /* nor may it slip into a turn that waits */
+        out.trigger = out.joins_turn = true; /* nor may it slip into a turn that waits */
         assert_false(dispatch_admit(d, &in, &out));
         dispatch_free(d);
 }

@@ -194,7 +194,7 @@ static void open_road(struct api_rig *r)
         must(r->road != NULL, &err);
         adapters_set_road(r->adapters, r->road);
         must(agents_set_outlet(r->agents,
-                               &(struct agents_outlet){ r->store, r->bus, r->road, outbox_put },
+                               &(struct agents_outlet){ r->store, r->bus, r->road, outbox_submit },
                                &err) == 0,
              &err);
 }

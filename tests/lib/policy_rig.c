@@ -134,12 +134,12 @@ void policy_rig_commit(struct policy_rig *g, struct decision *out)
 {
         struct error err;
 
-        assert_non_null(out->also.fn);
-        if (store_write_now(g->store, out->also.fn, out->also.arg, &err) < 0)
+        assert_non_null(out->extra.fn);
+        if (store_write_now(g->store, out->extra.fn, out->extra.arg, &err) < 0)
                 fail_msg("%s", err.text);
-        if (out->also.done)
-                out->also.done(out->also.arg);
-        out->also.fn = NULL;
+        if (out->extra.done)
+                out->extra.done(out->extra.arg);
+        out->extra.fn = NULL;
 }
 
 static struct decision decide(struct policy_rig *g, struct incoming *in)
@@ -147,7 +147,7 @@ static struct decision decide(struct policy_rig *g, struct incoming *in)
         struct decision out = { 0 };
 
         dispatch_decide(g->dispatch, in, &out);
-        if (out.also.fn)
+        if (out.extra.fn)
                 policy_rig_commit(g, &out);
         return out;
 }

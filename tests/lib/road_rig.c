@@ -106,7 +106,7 @@ static unsigned adapter_abilities(void *ctx, const char *adapter)
                 return ADAPTER_EDITS | ADAPTER_STREAMS | ADAPTER_TYPING | ADAPTER_THREADS;
         if (strcmp(adapter, "react") == 0)
                 return ADAPTER_EDITS | ADAPTER_REACTIONS | ADAPTER_THREADS | ADAPTER_TYPING |
-                       ADAPTER_RECALLS;
+                       ADAPTER_CHANNEL_HISTORY;
         return ADAPTER_EDITS;
 }
 
@@ -202,7 +202,7 @@ static bool admit(void *ctx, const struct incoming *in, struct decision *out)
 
         if (g->real.admit)
                 return g->real.admit(g->real.ctx, in, out);
-        if (!g->counts_turns || out->joins)
+        if (!g->counts_turns || out->joins_turn)
                 return true;
         if (g->turns_left > 0) {
                 g->turns_left--;
@@ -226,9 +226,9 @@ static void terms(void *ctx, const char *adapter, const char *rule, enum chat_ki
 
 void rig_recall(struct rig *g)
 {
-        struct recalled lines[COUNT(g->recalls)] = { 0 };
+        struct channel_message lines[COUNT(g->recalls)] = { 0 };
         struct error err;
-        recall_fn *done = g->recall_done;
+        channel_history_fn *done = g->recall_done;
 
         if (!done)
                 return;
@@ -239,12 +239,12 @@ void rig_recall(struct rig *g)
                 return;
         }
         for (unsigned i = 0; i < g->recall_count; i++)
-                lines[i] = (struct recalled){ .id = g->recalls[i].id,
-                                              .sender_id = g->recalls[i].sender,
-                                              .sender_name = g->recalls[i].name,
-                                              .is_own = g->recalls[i].own,
-                                              .text = g->recalls[i].text,
-                                              .time_ms = 1000 + i };
+                lines[i] = (struct channel_message){ .id = g->recalls[i].id,
+                                                     .sender_id = g->recalls[i].sender,
+                                                     .sender_name = g->recalls[i].name,
+                                                     .is_own = g->recalls[i].own,
+                                                     .text = g->recalls[i].text,
+                                                     .time_ms = 1000 + i };
         done(g->recall_arg, lines, g->recall_count, NULL);
 }
 
@@ -254,7 +254,7 @@ static void on_recall(void *arg)
 }
 
 static void recall(void *ctx, const char *adapter, const char *channel, const char *thread,
-                   unsigned limit, recall_fn *done, void *arg)
+                   unsigned limit, channel_history_fn *done, void *arg)
 {
         struct rig *g = ctx;
 
@@ -287,7 +287,7 @@ static int write_ending(struct store_tx *tx, void *arg, struct error *err)
 }
 
 static void ending(void *ctx, const struct turn_run *run, const struct turn_outcome *outcome,
-                   struct road_also *also)
+                   struct tx_extra *also)
 {
         struct rig *g = ctx;
 
@@ -296,7 +296,7 @@ static void ending(void *ctx, const struct turn_run *run, const struct turn_outc
                 g->real.ending(g->real.ctx, run, outcome, also);
                 return;
         }
-        *also = (struct road_also){ write_ending, free, mem_strdup(run->key) };
+        *also = (struct tx_extra){ write_ending, free, mem_strdup(run->key) };
 }
 
 static void ended(void *ctx, const struct turn_run *run, const struct turn_outcome *outcome)
@@ -566,7 +566,7 @@ void rig_result(struct rig *g, unsigned sent, enum send_outcome outcome, enum er
 
         snprintf(id, sizeof(id), "p%lld", (long long)s->delivery);
         s->answered = true;
-        outbox_sent(g->road, s->delivery, s->fence, &result);
+        delivery_result(g->road, s->delivery, s->fence, &result);
 }
 
 /* ---- looking ---- */

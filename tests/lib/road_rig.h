@@ -73,7 +73,7 @@ struct rig {
         bool recall_fails;
         struct rig_line recalls[8];
         unsigned recall_count, recalled; /* lines, and how often they were asked for */
-        recall_fn *recall_done;
+        channel_history_fn *recall_done;
         void *recall_arg;
         unsigned endings, ended;
         struct turn_outcome outcome; /* of the last turn that ended */

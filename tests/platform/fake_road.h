@@ -49,7 +49,8 @@ static void fake_road_reset(void)
         memset(&fake_road, 0, sizeof(fake_road));
 }
 
-void outbox_sent(struct road *r, int64_t delivery, int64_t fence, const struct send_result *result)
+void delivery_result(struct road *r, int64_t delivery, int64_t fence,
+                     const struct send_result *result)
 {
         struct fake_sent *s = &fake_road.sent[fake_road.count++];
 
@@ -68,7 +69,7 @@ static inline void fake_copy(char *to, size_t size, const char *from)
         snprintf(to, size, "%s", from ? from : "");
 }
 
-void outbox_put(struct road *r, const struct outgoing *out, outbox_ack_fn *ack, void *arg)
+void outbox_submit(struct road *r, const struct outgoing *out, outbox_ack_fn *ack, void *arg)
 {
         assert_ptr_equal(r, FAKE_ROAD);
         fake_copy(fake_road.put.kind, sizeof(fake_road.put.kind), delivery_kind_name(out->kind));

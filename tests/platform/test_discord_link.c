@@ -277,7 +277,7 @@ struct heard {
         char text[600];
 };
 
-static void on_recalled(void *arg, const struct recalled *lines, size_t count,
+static void on_recalled(void *arg, const struct channel_message *lines, size_t count,
                         const struct error *err)
 {
         struct heard *h = arg;
@@ -302,7 +302,7 @@ static void the_last_messages_are_recalled_oldest_first(void **state)
         says(g, 200,
              "[{\"id\":\"3\",\"content\":\"hello\",\"author\":{\"id\":\"42\",\"username\":\"testbot\",\"bot\":true}},{\"id\":\"2\",\"content\":\"\",\"author\":{\"id\":\"8\",\"username\":\"bob\",\"global_name\":\"Bob\"},\"message_snapshots\":[{\"message\":{\"content\":\"forwarded\"}}]}]");
         rig_connect(g, "");
-        adapters_recall(g->adapters, "dc", "7", "70", 25, on_recalled, &h);
+        adapters_channel_history(g->adapters, "dc", "7", "70", 25, on_recalled, &h);
         for (int i = 0; i < 100000 && h.calls == 0; i++)
                 loop_step(g->loop, true);
         assert_string_equal(rig_line(g, 0), "GET /channels/70/messages?limit=25");
@@ -316,7 +316,7 @@ static void a_recall_that_is_refused_says_why(void **state)
 
         says(g, 403, "{\"code\":50001,\"message\":\"Missing Access\"}");
         rig_connect(g, "");
-        adapters_recall(g->adapters, "dc", "7", NULL, 500, on_recalled, &h);
+        adapters_channel_history(g->adapters, "dc", "7", NULL, 500, on_recalled, &h);
         for (int i = 0; i < 100000 && h.calls == 0; i++)
                 loop_step(g->loop, true);
         assert_string_equal(rig_line(g, 0), "GET /channels/7/messages?limit=100");

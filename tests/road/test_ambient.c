@@ -310,7 +310,7 @@ static void a_room_may_be_left_while_it_is_being_read(void **state)
         says(g, "m2", "two");
         rig_until(g, &g->recalled, 2);
         {
-                recall_fn *done = g->recall_done;
+                channel_history_fn *done = g->recall_done;
                 void *arg = g->recall_arg;
 
                 rig_restart(g);

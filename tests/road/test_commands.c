@@ -356,8 +356,8 @@ static void dies_of_commands(struct rig *g, const struct incoming *in, struct de
 {
         knows_commands(g, in, out);
         if (out->command != COMMAND_NONE) {
-                out->also.fn = write_nothing;
-                out->also.done = die;
+                out->extra.fn = write_nothing;
+                out->extra.done = die;
         }
 }
 
@@ -485,7 +485,7 @@ static void stores_with_why(struct rig *g, const struct incoming *in, struct dec
         knows_commands(g, in, out);
         if (out->command != COMMAND_WHY)
                 return;
-        out->also = (struct road_also){ write_nothing, on_why_stored, mem_alloc(1) };
+        out->extra = (struct tx_extra){ write_nothing, on_why_stored, mem_alloc(1) };
         whys_decided++;
 }
 

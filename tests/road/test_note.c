@@ -50,7 +50,7 @@ static void answer_as(struct rig *g, const char *channel, const char *author, co
                                 .class = PACE_FINAL };
         unsigned stored = 0;
 
-        outbox_put(g->road, &out, on_put, &stored);
+        outbox_submit(g->road, &out, on_put, &stored);
         rig_until(g, &stored, 1);
 }
 

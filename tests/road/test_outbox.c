@@ -26,7 +26,7 @@ static void put(struct rig *g, struct outgoing out)
 {
         unsigned before = receipts;
 
-        outbox_put(g->road, &out, on_put, NULL);
+        outbox_submit(g->road, &out, on_put, NULL);
         assert_int_equal(receipts, before);
         rig_until(g, &receipts, before + 1);
 }

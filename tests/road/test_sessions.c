@@ -260,9 +260,9 @@ static void on_also(void *arg)
 static void also_writes(struct rig *g, const struct incoming *in, struct decision *out)
 {
         (void)g;
-        out->also.fn = write_also;
-        out->also.done = on_also;
-        out->also.arg = mem_strdup(in->text);
+        out->extra.fn = write_also;
+        out->extra.done = on_also;
+        out->extra.arg = mem_strdup(in->text);
 }
 
 static void what_else_is_to_be_written_is_stored_with_the_decision_or_not_at_all(void **state)

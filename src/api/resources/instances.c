@@ -48,11 +48,11 @@ static const struct {
         unsigned flag;
         const char *name;
 } abilities[] = {
-        { ADAPTER_JOURNALED, "journaled" }, { ADAPTER_IDEMPOTENT, "idempotent" },
-        { ADAPTER_READBACK, "readback" },   { ADAPTER_EDITS, "edits" },
-        { ADAPTER_TYPING, "typing" },       { ADAPTER_THREADS, "threads" },
-        { ADAPTER_REACTIONS, "reactions" }, { ADAPTER_FILES, "files" },
-        { ADAPTER_RECALLS, "recalls" },
+        { ADAPTER_JOURNALED, "journaled" },     { ADAPTER_IDEMPOTENT, "idempotent" },
+        { ADAPTER_READBACK, "readback" },       { ADAPTER_EDITS, "edits" },
+        { ADAPTER_TYPING, "typing" },           { ADAPTER_THREADS, "threads" },
+        { ADAPTER_REACTIONS, "reactions" },     { ADAPTER_FILES, "files" },
+        { ADAPTER_CHANNEL_HISTORY, "recalls" },
 };
 
 struct listing {

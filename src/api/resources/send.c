@@ -222,7 +222,7 @@ static void put(struct http_exchange *x, const struct sending *s)
         struct api *a = api_of(x);
 
         api_job_begin(j, x);
-        outbox_put(a->env.road, &out, on_put, j);
+        outbox_submit(a->env.road, &out, on_put, j);
         free(buttons);
 }
 

@@ -166,7 +166,7 @@ static void write_with(struct pairings *p, const struct waiting *w, struct decis
 
         o->pairing = p;
         o->copy = waiting_new(&w->r);
-        tx_extra_add(out, (struct road_also){ .fn = write_offer, .done = on_offered, .arg = o });
+        tx_extra_add(out, (struct tx_extra){ .fn = write_offer, .done = on_offered, .arg = o });
 }
 
 static void say_code(const struct waiting *w, struct buf *notice)

@@ -285,9 +285,9 @@ void persons_record(struct persons *p, const char *platform, const struct incomi
                 return;
         if (!seen_cache_update(p->seen, platform, in->sender_id, look_of(in), now_ms))
                 return;
-        tx_extra_add(out, (struct road_also){ .fn = write_noting,
-                                              .done = on_noted,
-                                              .arg = noting_new(p, platform, in, now_ms) });
+        tx_extra_add(out, (struct tx_extra){ .fn = write_noting,
+                                             .done = on_noted,
+                                             .arg = noting_new(p, platform, in, now_ms) });
 }
 
 /* ---- who is who ---- */
@@ -300,7 +300,7 @@ void persons_link_sender(struct persons *p, const char *platform, const struct i
         n->links = true;
         n->platform = mem_strdup(a->platform);
         n->user = mem_strdup(a->user);
-        tx_extra_add(out, (struct road_also){ .fn = write_noting, .done = on_noted, .arg = n });
+        tx_extra_add(out, (struct tx_extra){ .fn = write_noting, .done = on_noted, .arg = n });
 }
 
 struct changing {

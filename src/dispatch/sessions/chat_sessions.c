@@ -273,22 +273,22 @@ static void row_free(void *arg)
         free(r);
 }
 
-static struct road_also also(store_fn *fn, const char *place, const char *session, int64_t now_ms)
+static struct tx_extra also(store_fn *fn, const char *place, const char *session, int64_t now_ms)
 {
         struct row *r = mem_zalloc(sizeof(*r));
 
         r->place = mem_strdup(place);
         r->session = mem_strdup(session);
         r->now_ms = now_ms;
-        return (struct road_also){ .fn = fn, .done = row_free, .arg = r };
+        return (struct tx_extra){ .fn = fn, .done = row_free, .arg = r };
 }
 
-struct road_also chat_session_touch_extra(const char *place, const char *session, int64_t now_ms)
+struct tx_extra chat_session_touch_extra(const char *place, const char *session, int64_t now_ms)
 {
         return also(write_said, place, session, now_ms);
 }
 
-struct road_also chat_session_ended_extra(const char *session, const char *place, int64_t now_ms)
+struct tx_extra chat_session_ended_extra(const char *session, const char *place, int64_t now_ms)
 {
         return also(write_ended, place, session, now_ms);
 }

@@ -62,8 +62,8 @@ void chat_session_ended(struct chat_sessions *w, const char *session, const char
 /* ---- the table ---- */
 
 /* What must be stored with each of these; everything is copied. */
-struct road_also chat_session_touch_extra(const char *place, const char *session, int64_t now_ms);
-struct road_also chat_session_ended_extra(const char *session, const char *place, int64_t now_ms);
+struct tx_extra chat_session_touch_extra(const char *place, const char *session, int64_t now_ms);
+struct tx_extra chat_session_ended_extra(const char *session, const char *place, int64_t now_ms);
 /* Reads the table and the open turns; blocks. */
 int chat_session_restore(struct chat_sessions *w, struct store *s, int64_t now_ms,
                          struct error *err);

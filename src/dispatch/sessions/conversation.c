@@ -64,7 +64,7 @@ void conversation_placed(struct matter *m)
 
         if (!m->out->session)
                 return;
-        chat_session_touch(m->d->sessions, place, m->out->session, !m->out->joins, m->now_ms);
+        chat_session_touch(m->d->sessions, place, m->out->session, !m->out->joins_turn, m->now_ms);
         if (place)
                 tx_extra_add(m->out, chat_session_touch_extra(place, m->out->session, m->now_ms));
 }
@@ -83,7 +83,7 @@ static const char *place_after(struct dispatch *d, const struct turn_run *run,
 }
 
 void dispatch_ending(void *dispatch, const struct turn_run *run, const struct turn_outcome *outcome,
-                     struct road_also *also)
+                     struct tx_extra *also)
 {
         struct dispatch *d = dispatch;
 

@@ -63,7 +63,7 @@ static void post_end(struct post *p, const struct send_result *result)
 
         TAILQ_REMOVE(&api->posts, p, next);
         if (p->adapter->road)
-                outbox_sent(p->adapter->road, p->delivery, p->fence, result);
+                delivery_result(p->adapter->road, p->delivery, p->fence, result);
         free(p);
 }
 

@@ -26,7 +26,7 @@ void dc_id_at(int64_t wall_ms, char out[24])
 
 struct recall {
         struct discord *dc;
-        recall_fn *done;
+        channel_history_fn *done;
         void *arg;
 };
 
@@ -47,19 +47,19 @@ static const char *name_of(const json_t *author)
         return shown ? shown : json_str(author, "username", NULL);
 }
 
-static struct recalled line_of(const struct discord *dc, const json_t *m)
+static struct channel_message line_of(const struct discord *dc, const json_t *m)
 {
         const json_t *author = json_object_get(m, "author");
         const char *sender = json_str(author, "id", "");
 
-        return (struct recalled){ .id = json_str(m, "id", ""),
-                                  .sender_id = sender,
-                                  .sender_name = name_of(author),
-                                  .is_own = dc->self.id && strcmp(sender, dc->self.id) == 0,
-                                  .is_bot = json_flag(author, "bot", false) ||
-                                            json_str(m, "webhook_id", NULL),
-                                  .text = text_of(m),
-                                  .time_ms = dc_id_time_ms(json_str(m, "id", NULL)) };
+        return (struct channel_message){ .id = json_str(m, "id", ""),
+                                         .sender_id = sender,
+                                         .sender_name = name_of(author),
+                                         .is_own = dc->self.id && strcmp(sender, dc->self.id) == 0,
+                                         .is_bot = json_flag(author, "bot", false) ||
+                                                   json_str(m, "webhook_id", NULL),
+                                         .text = text_of(m),
+                                         .time_ms = dc_id_time_ms(json_str(m, "id", NULL)) };
 }
 
 /* Discord has the newest first. */
@@ -67,7 +67,7 @@ static void on_messages(void *arg, const struct dc_answer *a)
 {
         struct recall *r = arg;
         size_t n = json_array_size(a->result);
-        struct recalled *lines = mem_array(n + 1, sizeof(*lines));
+        struct channel_message *lines = mem_array(n + 1, sizeof(*lines));
         struct error err = { 0 };
 
         for (size_t i = 0; i < n; i++)
@@ -81,7 +81,7 @@ static void on_messages(void *arg, const struct dc_answer *a)
 }
 
 void dc_recall(struct adapter *a, const char *channel, const char *thread, unsigned limit,
-               recall_fn *done, void *arg)
+               channel_history_fn *done, void *arg)
 {
         struct discord *dc = a->self;
         struct recall *r = mem_zalloc(sizeof(*r));

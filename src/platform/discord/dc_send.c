@@ -65,7 +65,7 @@ static void send_end(struct dc_send *s, const struct send_result *result)
 {
         TAILQ_REMOVE(&discord_of(s)->sends, s, next);
         if (s->adapter->road)
-                outbox_sent(s->adapter->road, s->delivery, s->fence, result);
+                delivery_result(s->adapter->road, s->delivery, s->fence, result);
         send_free(s);
 }
 

@@ -175,7 +175,7 @@ static void send_as(struct adapter *a, const struct sending *s, const json_t *ar
                 snprintf(person, sizeof(person), DC_USER "%s", out.channel);
                 out.channel = person;
         }
-        outbox_put(a->road, &out, on_put, call_new(a, done, arg));
+        outbox_submit(a->road, &out, on_put, call_new(a, done, arg));
 }
 
 static void tool_send(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg)

@@ -505,7 +505,7 @@ const struct platform_ops discord_platform = {
         .name = "discord",
         .help = "A Discord bot: the gateway and the REST API.",
         .can = ADAPTER_IDEMPOTENT | ADAPTER_EDITS | ADAPTER_STREAMS | ADAPTER_TYPING |
-               ADAPTER_THREADS | ADAPTER_REACTIONS | ADAPTER_FILES | ADAPTER_RECALLS,
+               ADAPTER_THREADS | ADAPTER_REACTIONS | ADAPTER_FILES | ADAPTER_CHANNEL_HISTORY,
         .text = { .dialect = MARKDOWN_DISCORD, .unit = UTF8_CODE_POINTS, .max = 2000 },
         .debounce_ms = 3000,
         .manners = { .conversation_seconds = 300,

@@ -226,7 +226,7 @@ void dc_commands_release(struct discord *dc);
 /* ---- dc_recall.c ---- */
 
 void dc_recall(struct adapter *a, const char *channel, const char *thread, unsigned limit,
-               recall_fn *done, void *arg);
+               channel_history_fn *done, void *arg);
 /* Milliseconds since 1970 in a snowflake, and the smallest one of a time. */
 int64_t dc_id_time_ms(const char *id);
 void dc_id_at(int64_t wall_ms, char out[24]);

@@ -366,7 +366,7 @@ static void send_end(struct tg_send *s, const struct send_result *result)
 
         TAILQ_REMOVE(&tg->sends, s, next);
         if (s->adapter->road)
-                outbox_sent(s->adapter->road, s->delivery, s->fence, result);
+                delivery_result(s->adapter->road, s->delivery, s->fence, result);
         send_free(s);
 }
 

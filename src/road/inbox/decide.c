@@ -39,7 +39,7 @@ struct placed {
         struct lane_name lane;     /* whose conversation it belongs to; agent NULL: nobody's */
         char *lane_key;            /* the same as a key */
         bool remembered;           /* SKIPPED: the conversation's history gets it all the same */
-        struct road_also also;
+        struct tx_extra extra;
         struct effect *effect; /* CARRIED_OUT: what is changed; may be NULL */
         /* CARRIED_OUT: the notice is what is stored about an earlier message */
         bool asks_story;
@@ -203,13 +203,13 @@ static void place_in_lane(struct road *r, struct placed *p, struct decision *d)
         if (p->in->more_follows && d->debounce_ms < PARTS_MS)
                 d->debounce_ms = PARTS_MS;
         waiting = find_waiting(r, lane, p->in, d);
-        d->joins = waiting != NULL;
+        d->joins_turn = waiting != NULL;
         if (r->hooks.admit && !r->hooks.admit(r->hooks.ctx, p->in, d)) {
                 p->reason = mem_strdup(d->reason);
                 lane_free_if_idle(r, lane);
                 return;
         }
-        if (d->joins)
+        if (d->joins_turn)
                 join(waiting, p, d, now);
         else
                 begin_turn(r, lane, p, d, now);
@@ -294,11 +294,11 @@ static void place(struct road *r, struct placed *p, struct incoming *in)
                                       .person = d.per_person ? in->sender_id : NULL };
         if (d.trigger && d.agent)
                 place_in_lane(r, p, &d);
-        else if (d.command != COMMAND_NONE && d.command != COMMAND_TOLD)
+        else if (d.command != COMMAND_NONE && d.command != COMMAND_HANDLED)
                 carry_out(r, p, d.command);
         else
                 p->reason = mem_strdup(d.reason);
-        p->also = d.also;
+        p->extra = d.extra;
         p->remembered = p->placing == SKIPPED && d.remember && d.agent;
         if (p->remembered)
                 p->lane_key = lane_key(&p->lane);
@@ -306,7 +306,7 @@ static void place(struct road *r, struct placed *p, struct incoming *in)
                 p->placing = EXPIRED;
         if (p->placing == SKIPPED && d.notice)
                 make_notice(r, p, d.notice);
-        if (d.command == COMMAND_TOLD)
+        if (d.command == COMMAND_HANDLED)
                 p->placing = CARRIED_OUT;
         if (!p->turn && !p->notice && !p->asks_story && withdraw_is_due(in))
                 p->notice = withdraw_new(r, in, 0, NULL);
@@ -425,7 +425,7 @@ static int write_decisions(struct store_tx *tx, void *arg, struct error *err)
                         rc = note_heard(tx, p->lane_key, &p->lane, p->in, ds->now_ms, err);
                 if (rc < 0 || write_log(tx, ds, p, err) < 0 || write_notice(tx, ds, p, err) < 0 ||
                     (p->effect && p->effect->write(tx, p->effect, err) < 0) ||
-                    (p->also.fn && p->also.fn(tx, p->also.arg, err) < 0))
+                    (p->extra.fn && p->extra.fn(tx, p->extra.arg, err) < 0))
                         return -1;
         }
         return bus_cursor_set(tx, ROAD_CURSOR, ds->cursor, err);
@@ -511,8 +511,8 @@ static void on_decided(void *arg)
         r->deciding = false;
         bus_publish(r->bus, &ds->batch);
         for (unsigned i = 0; i < ds->count; i++) {
-                if (ds->items[i].also.fn)
-                        ds->items[i].also.done(ds->items[i].also.arg);
+                if (ds->items[i].extra.fn)
+                        ds->items[i].extra.done(ds->items[i].extra.arg);
         }
         for (unsigned i = 0; i < ds->count; i++)
                 on_placed(r, &ds->items[i]);

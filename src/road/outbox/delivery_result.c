@@ -371,7 +371,8 @@ void settle_unclaim(struct road *r, struct out *o)
         settle(m);
 }
 
-void outbox_sent(struct road *r, int64_t delivery, int64_t fence, const struct send_result *result)
+void delivery_result(struct road *r, int64_t delivery, int64_t fence,
+                     const struct send_result *result)
 {
         char key[TURN_KEY_SIZE];
         struct out *o = map_get(&r->outs, road_key("dlv", delivery, key));

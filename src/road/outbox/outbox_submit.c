@@ -1,5 +1,5 @@
 /*
- * outbox_put: how deliveries come into the outbox other than by a turn's end: the REST API,
+ * outbox_submit: how deliveries come into the outbox other than by a turn's end: the REST API,
  * commands, retries.
  *
  * The row is committed before anything is sent, here as everywhere.
@@ -257,7 +257,7 @@ static void on_unprepared(void *arg)
         putting_free(p);
 }
 
-void outbox_put(struct road *r, const struct outgoing *out, outbox_ack_fn *ack, void *arg)
+void outbox_submit(struct road *r, const struct outgoing *out, outbox_ack_fn *ack, void *arg)
 {
         struct putting *p = mem_zalloc(sizeof(*p));
 

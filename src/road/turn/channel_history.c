@@ -53,7 +53,7 @@ static void on_late(void *arg)
 }
 
 /* What the turn is about stands in its inputs already. */
-static bool is_input(const struct turn *t, const struct recalled *line)
+static bool is_input(const struct turn *t, const struct channel_message *line)
 {
         for (unsigned i = 0; line->id && i < t->input_count; i++) {
                 if (t->inputs[i]->id && strcmp(t->inputs[i]->id, line->id) == 0)
@@ -62,14 +62,14 @@ static bool is_input(const struct turn *t, const struct recalled *line)
         return false;
 }
 
-static void keep_lines(struct turn *t, const struct recalled *lines, size_t count)
+static void keep_lines(struct turn *t, const struct channel_message *lines, size_t count)
 {
         struct transcript_line *kept = arena_alloc(&t->history, (count + 1) * sizeof(*kept));
         const char *platform = t->inputs[0]->platform ? t->inputs[0]->platform : t->adapter;
         unsigned n = 0;
 
         for (size_t i = 0; i < count; i++) {
-                const struct recalled *l = &lines[i];
+                const struct channel_message *l = &lines[i];
 
                 if (!l->text || l->text[0] == '\0' || is_input(t, l))
                         continue;
@@ -87,7 +87,7 @@ static void keep_lines(struct turn *t, const struct recalled *lines, size_t coun
         t->run.history_count = n;
 }
 
-static void on_recalled(void *arg, const struct recalled *lines, size_t count,
+static void on_recalled(void *arg, const struct channel_message *lines, size_t count,
                         const struct error *err)
 {
         struct recalling *w = arg;

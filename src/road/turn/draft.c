@@ -65,7 +65,7 @@ static void on_typing(void *arg)
         };
 
         if (t->road->hooks.adapter_ready(t->road->hooks.ctx, t->adapter))
-                outbox_put(t->road, &out, on_typing_put, NULL);
+                outbox_submit(t->road, &out, on_typing_put, NULL);
         timer_start(d->typing, TYPING_EVERY_MS);
 }
 

@@ -179,7 +179,8 @@ static bool is_recalled(const struct turn *t)
         const struct road *r = t->road;
 
         return t->terms.mode == MODE_AMBIENT && t->terms.recall_messages > 0 && r->hooks.recall &&
-               (r->hooks.adapter_abilities(r->hooks.ctx, t->adapter) & ADAPTER_RECALLS) != 0;
+               (r->hooks.adapter_abilities(r->hooks.ctx, t->adapter) & ADAPTER_CHANNEL_HISTORY) !=
+                       0;
 }
 
 void history_gather(struct turn *t)

@@ -28,7 +28,7 @@ struct ending {
         struct answer answer;
         bool claimed; /* the first part leaves with this transaction */
         struct turn_outcome outcome;
-        struct road_also also; /* what others want stored together with it */
+        struct tx_extra extra; /* what others want stored together with it */
         bool stale;            /* the fence has moved on: nothing was written */
         struct bus_batch batch;
 };
@@ -215,7 +215,7 @@ static int write_ending(struct store_tx *tx, void *arg, struct error *err)
         }
         if (name_answer(tx, e, err) < 0)
                 return -1;
-        return e->also.fn ? e->also.fn(tx, e->also.arg, err) : 0;
+        return e->extra.fn ? e->extra.fn(tx, e->extra.arg, err) : 0;
 }
 
 static void count_end(struct road *r, const struct ending *e)
@@ -261,8 +261,8 @@ static void on_ended(void *arg)
                 count_end(r, e);
         bus_publish(r->bus, &e->batch);
         send_answer(r, e);
-        if (e->also.fn)
-                e->also.done(e->also.arg);
+        if (e->extra.fn)
+                e->extra.done(e->extra.arg);
         if (r->hooks.ended && !e->stale)
                 r->hooks.ended(r->hooks.ctx, &t->run, &e->outcome);
         if (t->cancel_done)
@@ -297,7 +297,7 @@ static void store_end(struct ending *e)
                                             .cost_microusd = e->cost_microusd };
         turn_fill_run(t);
         if (r->hooks.ending)
-                r->hooks.ending(r->hooks.ctx, &t->run, &e->outcome, &e->also);
+                r->hooks.ending(r->hooks.ctx, &t->run, &e->outcome, &e->extra);
         fault_point("turn.before_end");
         road_write(t->road, "turn end", write_ending, on_ended, e);
 }
