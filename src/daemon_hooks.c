@@ -102,15 +102,6 @@ static void hook_ended(void *ctx, const struct turn_run *run, const struct turn_
         dispatch_ended(((struct daemon *)ctx)->dispatch, run, outcome);
 }
 
-static void hook_live(void *ctx, const char *type, const char *adapter, const char *channel,
-                      const char *json)
-{
-        struct daemon *d = ctx;
-
-        if (d->api)
-                api_live(d->api, type, adapter, channel, json);
-}
-
 int64_t daemon_person(void *ctx, const char *platform, const char *user)
 {
         return persons_lookup(((struct daemon *)ctx)->policy->persons, platform, user);
@@ -130,7 +121,6 @@ const struct road_hooks daemon_hooks = {
         .caption = hook_caption,
         .send = hook_send,
         .reconcile = hook_reconcile,
-        .live = hook_live,
         .recall = hook_recall,
         .thread_at = hook_thread_at,
         .terms = hook_terms,

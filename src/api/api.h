@@ -35,9 +35,6 @@ struct api_env {
 struct api *api_open(const struct api_env *env, const struct http_conf *conf, struct error *err);
 const char *api_address(const struct api *a); /* "127.0.0.1:8420" */
 bool api_is_tls(const struct api *a);
-/* The road's live hook: transient news to whoever watches the event stream. */
-void api_live(void *api, const char *type, const char *adapter, const char *channel,
-              const char *json);
 /* Stops taking new requests; what is in flight is answered. */
 void api_quiesce(struct api *a);
 void api_close(struct api *a);

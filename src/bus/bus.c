@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "bus/bus_private.h"
 
@@ -12,7 +13,8 @@
 #define DEFAULT_RETENTION_MS (7 * DAY_MS)
 #define DEFAULT_PRUNE_MS     (60 * INT64_C(1000))
 
-static const struct bus_driver *const drivers[] = { &bus_local };
+static const struct bus_driver local = { .scheme = "local" };
+static const struct bus_driver *const drivers[] = { &local };
 
 /* --- opening --- */
 
@@ -53,9 +55,8 @@ struct bus *bus_open(struct loop *l, struct store *s, const struct bus_options *
         TAILQ_INIT(&b->listeners);
         TAILQ_INIT(&b->consumers);
         bus_set_retention(b, options->retention_ms);
-        if (store_read_now(s, read_extent, &b->extent, err) == 0)
-                b->link = driver->open(b, options->url, err);
-        if (!b->link) {
+        if (store_read_now(s, read_extent, &b->extent, err) != 0 ||
+            (driver->open && !(b->link = driver->open(b, options->url, err)))) {
                 free(b);
                 return NULL;
         }
@@ -92,9 +93,18 @@ void bus_close(struct bus *b)
         for (unsigned i = 0; i < b->held_count; i++)
                 free(b->held[i]);
         free(b->held);
-        b->link->driver->close(b->link);
+        if (b->link)
+                b->link->driver->close(b->link);
         bus_batch_release(&b->waiting);
         free(b);
+}
+
+bool bus_is_up(const struct bus *b, const char **why)
+{
+        const struct bus_driver *driver = b->link ? b->link->driver : &local;
+
+        *why = NULL;
+        return !driver->is_up || driver->is_up(b->link, why);
 }
 
 int64_t bus_head(const struct bus *b)
@@ -116,18 +126,16 @@ void bus_deliver(struct bus *b, const struct bus_event *e)
 
         if (e->seq > b->extent.head)
                 b->extent.head = e->seq;
-        TAILQ_FOREACH(l, &b->listeners, next)
-                if (!l->gone && e->seq > l->after && stream >= 0 && (l->streams & (1u << stream)))
+        TAILQ_FOREACH(l, &b->listeners, next) {
+                if (l->gone)
+                        continue;
+                if (e->seq == 0 ? l->live
+                                : e->seq > l->after && stream >= 0 && (l->streams & (1u << stream)))
                         l->fn(l->arg, e);
+        }
 }
 
-static void publish_all(struct bus *b, struct bus_batch *batch)
-{
-        b->link->driver->publish(b->link, batch->events, batch->count);
-        bus_batch_reset(batch);
-}
-
-/* What a listener publishes waits until the others have heard of what made it do so. */
+/* Events that a listener publishes wait until all listeners have got the one that caused them. */
 static void put_aside(struct bus *b, struct bus_batch *batch)
 {
         unsigned need = b->waiting.count + batch->count;
@@ -143,6 +151,30 @@ static void put_aside(struct bus *b, struct bus_batch *batch)
         batch->count = 0;
 }
 
+static void deliver_batch(struct bus *b, struct bus_batch *batch)
+{
+        for (unsigned i = 0; i < batch->count; i++)
+                bus_deliver(b, batch->events[i]);
+        bus_batch_reset(batch);
+}
+
+/* Delivers what listeners published meanwhile; true when there was something. */
+static bool finish_publishing(struct bus *b)
+{
+        bool more = b->waiting.count > 0;
+
+        while (b->waiting.count > 0) {
+                struct bus_batch next = b->waiting;
+
+                b->waiting = (struct bus_batch){ 0 };
+                deliver_batch(b, &next);
+                bus_batch_release(&next);
+        }
+        b->publishing = false;
+        sweep_listeners(b, false);
+        return more;
+}
+
 void bus_publish(struct bus *b, struct bus_batch *batch)
 {
         if (batch->count == 0)
@@ -152,30 +184,53 @@ void bus_publish(struct bus *b, struct bus_batch *batch)
                 return;
         }
         b->publishing = true;
-        publish_all(b, batch);
-        while (b->waiting.count > 0) {
-                struct bus_batch next = b->waiting;
-
-                b->waiting = (struct bus_batch){ 0 };
-                publish_all(b, &next);
-                bus_batch_release(&next);
-        }
-        b->publishing = false;
-        sweep_listeners(b, false);
+        deliver_batch(b, batch);
+        finish_publishing(b);
         bus_consumers_wake(b);
+}
+
+void bus_publish_live(struct bus *b, const struct bus_event *e)
+{
+        struct bus_event live = *e;
+        bool nested = b->publishing;
+
+        live.seq = 0;
+        if (live.time_ms == 0)
+                live.time_ms = clock_wall_ms();
+        b->publishing = true;
+        bus_deliver(b, &live);
+        if (!nested && finish_publishing(b))
+                bus_consumers_wake(b);
+        if (b->link && b->link->driver->publish_live)
+                b->link->driver->publish_live(b->link, &live);
 }
 
 /* --- listening --- */
 
-struct bus_listener *bus_listen(struct bus *b, unsigned streams, bus_listener_fn *fn, void *arg)
+static struct bus_listener *add_listener(struct bus *b, bus_listener_fn *fn, void *arg)
 {
         struct bus_listener *l = mem_zalloc(sizeof(*l));
 
-        l->streams = streams;
         l->after = b->publishing ? b->extent.head : 0;
         l->fn = fn;
         l->arg = arg;
         TAILQ_INSERT_TAIL(&b->listeners, l, next);
+        return l;
+}
+
+struct bus_listener *bus_listen(struct bus *b, unsigned streams, bus_listener_fn *fn, void *arg)
+{
+        struct bus_listener *l = add_listener(b, fn, arg);
+
+        l->streams = streams;
+        return l;
+}
+
+struct bus_listener *bus_listen_live(struct bus *b, bus_listener_fn *fn, void *arg)
+{
+        struct bus_listener *l = add_listener(b, fn, arg);
+
+        l->live = true;
         return l;
 }
 

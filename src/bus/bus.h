@@ -8,8 +8,11 @@
  * kept), and moves its cursor when it is done with them; replays are harmless because an event's
  * sequence number tells it apart.
  *
- * The local driver fans out inside the process. A driver for JetStream adds one file: it relays
- * published batches to the broker and feeds consumers from it; the rows stay the record.
+ * Transient events (streamed text, progress) are published live: they have no sequence number, are
+ * not stored and cannot be replayed.
+ *
+ * The local driver fans out inside the process. A driver for JetStream adds one file, see
+ * bus_driver.h; the rows stay the record.
  */
 #ifndef BUS_BUS_H
 #define BUS_BUS_H
@@ -107,14 +110,17 @@ int bus_find(struct store_tx *tx, const char *adapter, const char *key, int64_t 
              struct error *err);
 /* On the loop, after the commit: tells listeners and consumers; empties the batch. */
 void bus_publish(struct bus *b, struct bus_batch *batch);
+/* On the loop: hands a transient event (seq 0, time 0: now) to live listeners. Not stored. */
+void bus_publish_live(struct bus *b, const struct bus_event *e);
 
 /*
- * Live listeners: every published event, on the loop. Leaving during a call is fine; what a
- * listener publishes comes after what made it.
+ * Listeners get every published event, on the loop. Leaving during a call is fine; journaled events
+ * that a listener publishes come after the one that caused them.
  */
 typedef void bus_listener_fn(void *arg, const struct bus_event *e);
 struct bus_listener;
 struct bus_listener *bus_listen(struct bus *b, unsigned streams, bus_listener_fn *fn, void *arg);
+struct bus_listener *bus_listen_live(struct bus *b, bus_listener_fn *fn, void *arg);
 void bus_unlisten(struct bus *b, struct bus_listener *l);
 
 /*
@@ -187,6 +193,8 @@ struct bus_filter {
 int bus_read(struct store_tx *tx, const struct bus_filter *f, unsigned limit, bus_listener_fn *each,
              void *arg, int64_t *scanned_to, struct error *err);
 
+/* Do events reach other processes? If not, *why (borrowed, may be NULL) says so. */
+bool bus_is_up(const struct bus *b, const char **why);
 int64_t bus_head(const struct bus *b); /* last published sequence number */
 /* The smallest sequence number that may still be there: events before it were pruned. */
 int64_t bus_tail(const struct bus *b);

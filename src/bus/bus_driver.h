@@ -1,10 +1,13 @@
 /*
- * bus_driver: how committed events travel. Callers see bus.h; this is for drivers.
+ * bus_driver: how events reach other processes. Callers see bus.h; this is for drivers.
  *
- * The rows are the record whatever the driver. It gets every published batch once, in order, and
- * has to see to it that each event is handed to bus_deliver once on this process's loop: the local
- * driver does so at once, one with a broker relays the batch and delivers what comes back, also
- * from other processes.
+ * The front end delivers to the listeners of this process itself, never through a broker, and the
+ * journal's rows are the record whatever the driver. A driver adds two directions: outward it
+ * relays the journal, best as a durable consumer of its own (bus_consume), which resumes after a
+ * crash and whose sequence numbers serve the broker as message ids; inward it hands events of other
+ * processes to bus_deliver. Live events are sent once and may be lost.
+ *
+ * Every slot but `scheme` may be NULL: the driver "local" has no other process to reach.
  */
 #ifndef BUS_BUS_DRIVER_H
 #define BUS_BUS_DRIVER_H
@@ -21,13 +24,13 @@ struct bus_driver {
         const char *scheme; /* "local", "nats": what bus.url starts with */
         struct bus_link *(*open)(struct bus *b, const char *url, struct error *err);
         void (*close)(struct bus_link *l);
-        /* On the loop; the events are borrowed. */
-        void (*publish)(struct bus_link *l, struct bus_event *const *events, unsigned count);
+        /* Sends a live event to other processes; borrowed. */
+        void (*publish_live)(struct bus_link *l, const struct bus_event *e);
+        /* False while events do not get through; then *why (borrowed) says so. */
+        bool (*is_up)(const struct bus_link *l, const char **why);
 };
 
-/* Tells listeners and wakes consumers. On the loop; the event is borrowed. */
+/* Hands an event to the listeners of this process. On the loop; the event is borrowed. */
 void bus_deliver(struct bus *b, const struct bus_event *e);
-
-extern const struct bus_driver bus_local;
 
 #endif

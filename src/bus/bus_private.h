@@ -10,8 +10,9 @@
 #include "bus/journal.h"
 
 struct bus_listener {
-        unsigned streams;
-        int64_t after; /* events up to here were published before it came */
+        unsigned streams; /* journaled events of these */
+        bool live;        /* live events */
+        int64_t after;    /* events up to here were published before it came */
         bus_listener_fn *fn;
         void *arg;
         bool gone; /* left during a call; swept afterwards */
@@ -24,7 +25,7 @@ TAILQ_HEAD(bus_consumers, bus_consumer);
 struct bus {
         struct loop *loop;
         struct store *store;
-        struct bus_link *link;
+        struct bus_link *link; /* NULL: the driver connects to nothing */
         struct journal_extent extent;
 
         struct bus_listeners listeners;

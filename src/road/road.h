@@ -299,10 +299,6 @@ struct road_hooks {
         /* ADAPTER_READBACK: find out, answer with delivery_result */
         void (*reconcile)(void *ctx, const struct delivery *d);
 
-        /* Transient news for whoever watches (streamed text, progress); not journaled. */
-        void (*live)(void *ctx, const char *type, const char *adapter, const char *channel,
-                     const char *json);
-
         /*
          * A decision that triggers is about to become a new turn, or to join one that waits
          * (out->joins). Returns false, with reason and perhaps notice in *out, when it may not.

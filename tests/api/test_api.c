@@ -677,7 +677,10 @@ static void streamed_text_is_live_only(void **state)
 
         api_rig_send(r, &c, "GET", "/api/v2/events/stream", "", NULL);
         assert_true(http_raw_wait_for(&c, "text/event-stream"));
-        api_live(r->api, "turn.delta", "api", "c1", "{\"text\":\"hel\"}");
+        bus_publish_live(r->bus, &(struct bus_event){ .type = "turn.delta",
+                                                      .adapter = "api",
+                                                      .channel = "c1",
+                                                      .payload = "{\"text\":\"hel\"}" });
         assert_true(http_raw_wait_for(&c, "event: turn.delta"));
         assert_true(http_raw_wait_for(&c, "\"payload\":{\"text\":\"hel\"}"));
         assert_int_equal(times(&c, "\nid: "), 0);

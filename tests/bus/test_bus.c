@@ -390,6 +390,30 @@ static void a_listener_that_joins_during_a_call_hears_the_next_event(void **stat
         assert_string_equal(all_heard, "a1 a2 g2 ");
 }
 
+static void live_events_reach_live_listeners_only(void **state)
+{
+        struct world *w = *state;
+        struct bus_event delta = { .type = "turn.delta", .payload = "{}" };
+        struct ear journal, live;
+
+        all_heard[0] = '\0';
+        hear(w, &journal, "j", BUS_ALL_STREAMS);
+        hear(w, &live, "l", 0);
+        bus_unlisten(w->bus, live.listener);
+        live.listener = bus_listen_live(w->bus, on_event, &live);
+        bus_publish_live(w->bus, &delta);
+        append_one(w, "turn.started", NULL, 0);
+        assert_string_equal(all_heard, "l0 j1 ");
+        assert_int_equal(bus_head(w->bus), 1);
+        assert_true(bus_is_up(w->bus, &delta.payload));
+
+        /* a journaled answer to a live event is delivered, and leaving during the call is fine */
+        live.answer = live.leave = true;
+        bus_publish_live(w->bus, &delta);
+        bus_publish_live(w->bus, &delta);
+        assert_string_equal(all_heard, "l0 j1 l0 j100 ");
+}
+
 /* --- durable consumers --- */
 
 struct eater {
@@ -974,6 +998,7 @@ int main(void)
                 CASE(a_listener_may_leave_and_remove_others_during_a_call),
                 CASE(what_a_listener_publishes_comes_after_what_made_it),
                 CASE(a_listener_that_joins_during_a_call_hears_the_next_event),
+                CASE(live_events_reach_live_listeners_only),
                 CASE(a_durable_consumer_gets_everything_including_what_came_while_it_was_away),
                 CASE(what_was_not_acknowledged_comes_again_after_a_restart),
                 CASE(a_consumer_gets_only_its_streams_and_may_start_now),

@@ -139,12 +139,6 @@ static void reconcile(void *ctx, const struct delivery *d)
         adapters_reconcile(((struct api_rig *)ctx)->adapters, d);
 }
 
-static void live(void *ctx, const char *type, const char *adapter, const char *channel,
-                 const char *json)
-{
-        api_live(((struct api_rig *)ctx)->api, type, adapter, channel, json);
-}
-
 /* ---- opening ---- */
 
 static void swallow(const char *line, void *arg)
@@ -184,8 +178,7 @@ static void open_road(struct api_rig *r)
                                     channel_is_group,
                                     render,
                                     send_delivery,
-                                    reconcile,
-                                    live };
+                                    reconcile };
         struct road_limits limits = { 0 };
         struct error err;
 

@@ -52,6 +52,7 @@ struct completions {
         struct timer *ping;
         LIST_HEAD(, completion) list;
         struct map streaming; /* trace → struct completion */
+        struct bus_listener *listener;
 };
 
 /* ---- what it looks like ---- */
@@ -311,19 +312,21 @@ static void begin_stream(struct completion *c, bool live)
         send_piece(c, &(struct piece){ .role = "assistant", .text = "", .n = 0 });
 }
 
-void completions_live(struct completions *all, const char *type, const char *json)
+static void on_live_event(void *arg, const struct bus_event *e)
 {
+        struct completions *all = arg;
         struct completion *c;
         const char *text;
         json_t *delta;
 
-        if (all->streaming.count == 0 || strcmp(type, "turn.delta") != 0)
+        if (all->streaming.count == 0 || strcmp(e->type, "turn.delta") != 0)
                 return;
-        delta = json_loads(json, 0, NULL);
-        c = map_get(&all->streaming, json_str(delta, "traceId", ""));
+        c = e->trace ? map_get(&all->streaming, e->trace) : NULL;
+        if (!c || c->ended)
+                return;
+        delta = json_loads(e->payload, 0, NULL);
         text = json_str(delta, "text", "");
-        if (c && !c->ended)
-                send_text(c, text, strlen(text));
+        send_text(c, text, strlen(text));
         json_decref(delta);
 }
 
@@ -457,6 +460,7 @@ struct completions *completions_new(struct api *a)
         timer_unref(all->ping);
         map_init(&all->streaming);
         LIST_INIT(&all->list);
+        all->listener = bus_listen_live(a->env.bus, on_live_event, all);
         return all;
 }
 
@@ -467,6 +471,7 @@ void completions_free(struct completions *all)
         /* those whose message is still on its way to the disk end when it is there */
         while (!LIST_EMPTY(&all->list))
                 leave(LIST_FIRST(&all->list));
+        bus_unlisten(all->api->env.bus, all->listener);
         timer_free(all->ping);
         map_release(&all->streaming);
         free(all);

@@ -269,17 +269,6 @@ bool api_is_tls(const struct api *a)
         return a->tls;
 }
 
-void api_live(void *api, const char *type, const char *adapter, const char *channel,
-              const char *json)
-{
-        struct api *a = api;
-
-        if (!a)
-                return;
-        event_stream_live(a->stream, type, adapter, channel, json);
-        completions_live(a->completions, type, json);
-}
-
 /* ---- closing ---- */
 
 void api_quiesce(struct api *a)

@@ -224,8 +224,6 @@ int row_scope_trace(struct store_tx *tx, const char *id, struct buf *adapter, st
 struct event_stream *event_stream_new(struct api *a, unsigned max_clients);
 void event_stream_free(struct event_stream *s);
 unsigned event_stream_clients(const struct event_stream *s);
-void event_stream_live(struct event_stream *s, const char *type, const char *adapter,
-                       const char *channel, const char *json);
 
 /* ---- those who wait for the end of a turn (waiters.c) ---- */
 
@@ -254,8 +252,6 @@ void reply_waiters_add(struct reply_waiters *w, int64_t event, bool now, int64_t
 struct completions;
 struct completions *completions_new(struct api *a);
 void completions_free(struct completions *c);
-/* Streamed text of a turn. */
-void completions_live(struct completions *c, const char *type, const char *json);
 
 /* ---- handlers, by the file that has them ---- */
 

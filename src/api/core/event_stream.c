@@ -30,7 +30,7 @@
 struct event_stream {
         struct api *api;
         struct sse_hub *hub;
-        struct bus_listener *listener;
+        struct bus_listener *listener, *live_listener;
         unsigned arriving;     /* clients whose journal is being read */
         int64_t complete_from; /* every event after this one has been given to the hub */
         bool active;
@@ -221,9 +221,9 @@ static void activate(struct event_stream *s)
         s->active = true;
 }
 
-void event_stream_live(struct event_stream *s, const char *type, const char *adapter,
-                       const char *channel, const char *json)
+static void on_live_event(void *arg, const struct bus_event *e)
 {
+        struct event_stream *s = arg;
         struct buf data, topic;
 
         if (sse_clients(s->hub) == 0)
@@ -231,14 +231,14 @@ void event_stream_live(struct event_stream *s, const char *type, const char *ada
         buf_init(&data, 0);
         buf_init(&topic, 0);
         jsonw_open(&data, '{');
-        jsonw_str(&data, "type", type);
-        jsonw_int(&data, "timestamp", clock_wall_ms());
-        jsonw_str(&data, "instanceId", adapter);
-        jsonw_str(&data, "channel", channel);
-        jsonw_raw(&data, "payload", json);
+        jsonw_str(&data, "type", e->type);
+        jsonw_int(&data, "timestamp", e->time_ms);
+        jsonw_str(&data, "instanceId", e->adapter);
+        jsonw_str(&data, "channel", e->channel);
+        jsonw_raw(&data, "payload", e->payload);
         jsonw_close(&data, '}');
-        topic_of(&topic, adapter, channel);
-        sse_publish(s->hub, 0, type, topic.data, data.data, data.len);
+        topic_of(&topic, e->adapter, e->channel);
+        sse_publish(s->hub, 0, e->type, topic.data, data.data, data.len);
         buf_release(&topic);
         buf_release(&data);
 }
@@ -458,6 +458,7 @@ struct event_stream *event_stream_new(struct api *a, unsigned max_clients)
         s->api = a;
         s->hub = sse_hub_new(a->env.loop, &options, hub_wants);
         s->listener = bus_listen(a->env.bus, BUS_ALL_STREAMS, on_event, s);
+        s->live_listener = bus_listen_live(a->env.bus, on_live_event, s);
         return s;
 }
 
@@ -466,6 +467,7 @@ void event_stream_free(struct event_stream *s)
         if (!s)
                 return;
         bus_unlisten(s->api->env.bus, s->listener);
+        bus_unlisten(s->api->env.bus, s->live_listener);
         sse_hub_free(s->hub);
         free(s);
 }

@@ -71,6 +71,7 @@ void health_ready(struct http_exchange *x)
         struct api *a = api_of(x);
         struct store_health store;
         struct buf data, adapters;
+        const char *why;
         struct readiness r = {
                 .api = a, .json = &adapters, .now_ms = clock_wall_ms(), .ready = true
         };
@@ -80,7 +81,7 @@ void health_ready(struct http_exchange *x)
         jsonw_open(&adapters, '{');
         adapters_each(a->env.adapters, ask_adapter, &r);
         jsonw_close(&adapters, '}');
-        r.ready = r.ready && store.ok && !a->closing;
+        r.ready = r.ready && store.ok && bus_is_up(a->env.bus, &why) && !a->closing;
         buf_init(&data, 0);
         jsonw_open(&data, '{');
         jsonw_bool(&data, "ready", r.ready);

@@ -283,13 +283,14 @@ void turn_begin(struct turn *t)
         quote_gather(t);
 }
 
-static void tell_live(struct turn *t, const char *type, const char *key, const char *text, size_t n)
+static void publish_live(struct turn *t, const char *type, const char *key, const char *text,
+                         size_t n)
 {
-        struct road *r = t->road;
+        struct bus_event e = {
+                .type = type, .adapter = t->adapter, .channel = t->channel, .trace = t->trace
+        };
         struct buf json;
 
-        if (!r->hooks.live)
-                return;
         buf_init(&json, 0);
         jsonw_open(&json, '{');
         jsonw_str(&json, "turnId", t->key);
@@ -297,19 +298,20 @@ static void tell_live(struct turn *t, const char *type, const char *key, const c
         jsonw_str(&json, "channel", t->channel);
         jsonw_strn(&json, key, text, n);
         jsonw_close(&json, '}');
-        r->hooks.live(r->hooks.ctx, type, t->adapter, t->channel, json.data);
+        e.payload = json.data;
+        bus_publish_live(t->road->bus, &e);
         buf_release(&json);
 }
 
 void turn_delta(struct turn_run *run, const char *text, size_t n)
 {
-        tell_live((struct turn *)run, "turn.delta", "text", text, n);
+        publish_live((struct turn *)run, "turn.delta", "text", text, n);
         draft_add((struct turn *)run, text, n);
 }
 
 void turn_progress(struct turn_run *run, const char *label)
 {
-        tell_live((struct turn *)run, "turn.progress", "label", label, strlen(label));
+        publish_live((struct turn *)run, "turn.progress", "label", label, strlen(label));
 }
 
 void turn_finish(struct turn_run *run, const struct turn_reply *reply)
