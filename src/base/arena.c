@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 
-#define BLOCK_SIZE 2000 /* with malloc's own bookkeeping still within half a page */
+#define BLOCK_SIZE 2000 /* fits into half a page together with malloc's header */
 
 struct arena_block {
         struct arena_block *next;

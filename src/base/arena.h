@@ -1,6 +1,5 @@
 /*
- * arena: memory with one scope. Everything allocated from it dies with it; nobody frees single
- * pieces.
+ * arena: memory with one scope. Pieces are not freed singly; releasing the arena frees them all.
  */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H

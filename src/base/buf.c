@@ -39,7 +39,7 @@ char *buf_take(struct buf *b)
 
 char *buf_reserve(struct buf *b, size_t n)
 {
-        /* the latter ends in mem */
+        /* an impossible size ends the program in mem_realloc */
         size_t want = n < SIZE_MAX / 2 - b->len ? b->len + n + 1 : SIZE_MAX / 2;
 
         if (b->max > 0 && (n > b->max || b->len > b->max - n)) {
@@ -117,7 +117,7 @@ int buf_vaddf(struct buf *b, const char *fmt, va_list ap)
         char *end;
         int n;
 
-        /* most of the time it fits into what is there, and is written once */
+        /* usually the text fits into the memory at hand and is formatted once */
         va_copy(again, ap);
         n = vsnprintf(here, room, fmt, again);
         va_end(again);
@@ -160,16 +160,4 @@ void buf_consume(struct buf *b, size_t n)
                 return;
         memmove(b->data, b->data + n, b->len - n + 1);
         b->len -= n;
-}
-
-struct slice slice_of(const char *s)
-{
-        return (struct slice){ s, s ? strlen(s) : 0 };
-}
-
-bool slice_is(struct slice s, const char *text)
-{
-        size_t n = strlen(text);
-
-        return s.n == n && memcmp(s.p, text, n) == 0;
 }

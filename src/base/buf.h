@@ -1,9 +1,8 @@
 /*
  * buf: the growable string used everywhere.
  *
- * Always NUL-terminated once it has been written to, the length is known, and there may be a
- * stated maximum: text beyond it is not added and the buffer says so (buf_add returns -1 and
- * `overflow` stays set until buf_clear). Bytes may include NUL.
+ * Always NUL-terminated. It may have a maximum: an addition beyond it adds nothing, returns -1 and
+ * sets `overflow` until buf_clear. Bytes may include NUL.
  */
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
@@ -12,13 +11,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct buf {
-        char *data; /* never NULL after buf_init; "" when empty */
+        char *data; /* never NULL after buf_init */
         size_t len;
         size_t cap;    /* 0 while data is the shared empty string */
         size_t max;    /* 0: no maximum */
-        bool overflow; /* something did not fit into max */
+        bool overflow; /* an addition did not fit into max */
 };
 
 /* A borrowed piece of text: pointer and length, not necessarily NUL-terminated. */
@@ -29,12 +29,12 @@ struct slice {
 
 void buf_init(struct buf *b, size_t max);
 void buf_release(struct buf *b);
-/* Empty, ready for use, memory kept. */
+/* Empties the buffer and keeps its memory. */
 void buf_clear(struct buf *b);
-/* The text, yours to free; the buffer is empty afterwards. */
+/* Returns the text, yours to free, and leaves the buffer empty. */
 char *buf_take(struct buf *b);
 
-/* All of these return 0, or -1 when the maximum would be passed; then nothing is added. */
+/* These return 0, or -1 when the addition would pass the maximum. */
 int buf_add(struct buf *b, const void *bytes, size_t n);
 int buf_addstr(struct buf *b, const char *s);
 int buf_addch(struct buf *b, char c);
@@ -42,7 +42,10 @@ int buf_addint(struct buf *b, int64_t n);
 int buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int buf_vaddf(struct buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 
-/* Room for n more bytes at the end: returns where to write, then call buf_grew. NULL beyond max. */
+/*
+ * Makes room for n more bytes and returns where to write them, NULL beyond max. Call buf_grew with
+ * the number written.
+ */
 char *buf_reserve(struct buf *b, size_t n);
 void buf_grew(struct buf *b, size_t n);
 /* Cuts to n bytes (n <= len). */
@@ -50,8 +53,14 @@ void buf_truncate(struct buf *b, size_t n);
 /* Removes the first n bytes. */
 void buf_consume(struct buf *b, size_t n);
 
-struct slice slice_of(const char *s);
-/* Same bytes? */
-bool slice_is(struct slice s, const char *text);
+static inline struct slice slice_of(const char *s)
+{
+        return (struct slice){ s, s ? strlen(s) : 0 };
+}
+
+static inline bool slice_is(struct slice s, const char *text)
+{
+        return s.n == strlen(text) && memcmp(s.p, text, s.n) == 0;
+}
 
 #endif

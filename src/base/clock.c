@@ -48,7 +48,7 @@ char *clock_iso(int64_t wall_ms, char out[CLOCK_ISO_SIZE])
                 seconds--;
         }
         gmtime_r(&seconds, &tm);
-        /* strftime first: it knows how to stay inside the buffer for any year */
+        /* strftime stays inside the buffer for any year */
         if (strftime(out, CLOCK_ISO_SIZE, "%Y-%m-%dT%H:%M:%S", &tm) == 19)
                 snprintf(out + 19, CLOCK_ISO_SIZE - 19, ".%03uZ", (unsigned)ms % 1000);
         else
@@ -56,7 +56,7 @@ char *clock_iso(int64_t wall_ms, char out[CLOCK_ISO_SIZE])
         return out;
 }
 
-/* Exactly n digits at *p; moves *p behind them. */
+/* Reads exactly n digits and moves *p behind them. */
 static bool digits(const char **p, int n, int *value)
 {
         *value = 0;
@@ -76,8 +76,8 @@ static bool literal(const char **p, const char *choices)
         return true;
 }
 
-/* "Z", "+02:00" or "-0530" as minutes east of UTC. */
-static bool zone(const char **p, int *minutes)
+/* Reads "Z", "+02:00" or "-0530" as minutes east of UTC. */
+static bool offset_from_utc(const char **p, int *minutes)
 {
         int sign = **p == '-' ? -1 : 1;
         int h, m;
@@ -95,20 +95,16 @@ static bool zone(const char **p, int *minutes)
         return true;
 }
 
-static int days_in_month(int year, int month)
-{
-        static const int days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
-        bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-
-        return month == 2 && leap ? 29 : days[month - 1];
-}
-
-/* Years and months as written, not yet as struct tm counts them. */
+/* Checks the numbers as written: month 1 to 12, and the full year. */
 static bool is_date_and_time(const struct tm *tm)
 {
+        static const int days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+        int year = tm->tm_year;
+        bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+
         return tm->tm_mon >= 1 && tm->tm_mon <= 12 && tm->tm_mday >= 1 &&
-               tm->tm_mday <= days_in_month(tm->tm_year, tm->tm_mon) && tm->tm_hour <= 23 &&
-               tm->tm_min <= 59 && tm->tm_sec <= 60;
+               tm->tm_mday <= days[tm->tm_mon - 1] + (leap && tm->tm_mon == 2) &&
+               tm->tm_hour <= 23 && tm->tm_min <= 59 && tm->tm_sec <= 60;
 }
 
 int clock_parse_iso(const char *text, int64_t *wall_ms)
@@ -132,7 +128,7 @@ int clock_parse_iso(const char *text, int64_t *wall_ms)
                 for (; isdigit((unsigned char)*p); p++, scale /= 10)
                         ms += (*p - '0') * scale;
         }
-        if (!zone(&p, &offset) || *p != '\0')
+        if (!offset_from_utc(&p, &offset) || *p != '\0')
                 return -1;
         tm.tm_year -= 1900;
         tm.tm_mon -= 1;

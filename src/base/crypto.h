@@ -1,5 +1,5 @@
 /*
- * crypto: the few primitives we need, from OpenSSL, with algorithms fetched once.
+ * crypto: digests, signatures and constant-time comparison, from OpenSSL.
  */
 #ifndef BASE_CRYPTO_H
 #define BASE_CRYPTO_H
@@ -14,18 +14,20 @@ void crypto_sha256(const void *data, size_t n, unsigned char out[SHA256_SIZE]);
 char *crypto_sha256_hex(const void *data, size_t n, char out[SHA256_HEX_SIZE]);
 void crypto_hmac_sha256(const void *key, size_t key_n, const void *data, size_t n,
                         unsigned char out[SHA256_SIZE]);
+
 #define ED25519_KEY_SIZE       32
 #define ED25519_SIGNATURE_SIZE 64
 
-/* Is this the signature of the data by the owner of the public key? */
+/* Checks the signature of the data against a public key. */
 bool crypto_ed25519_verify(const unsigned char key[ED25519_KEY_SIZE],
                            const unsigned char signature[ED25519_SIGNATURE_SIZE], const void *data,
                            size_t n);
-/* Hex of either case into exactly n bytes; false when it is not that. */
+
+/* Decodes exactly 2 * n hex digits of either case; false for anything else. */
 bool crypto_unhex(const char *hex, unsigned char *out, size_t n);
-/* Lower-case hex; out needs 2 * n + 1 bytes. */
+/* Writes lower-case hex; out needs 2 * n + 1 bytes. */
 char *crypto_hex(const void *data, size_t n, char *out);
-/* Same length and same bytes, without telling by its duration where they differ. */
+/* Compares in constant time for equal lengths. */
 bool crypto_equal(const void *a, size_t a_n, const void *b, size_t b_n);
 
 #endif

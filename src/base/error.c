@@ -6,11 +6,8 @@
 
 #include "base/utf8.h"
 
-/*
- * A sentence that was cut off must not end in half a character: what receives it may insist on
- * UTF-8.
- */
-static void end_whole(char *text, size_t size, int wanted)
+/* Ends a truncated sentence at a whole character, so that it stays valid UTF-8. */
+static void end_at_character(char *text, size_t size, int wanted)
 {
         if (wanted >= 0 && (size_t)wanted >= size)
                 text[utf8_prefix(text, size - 1, UTF8_BYTES, size - 4)] = '\0';
@@ -27,7 +24,7 @@ int error_set(struct error *err, enum error_kind kind, const char *fmt, ...)
         va_start(ap, fmt);
         n = vsnprintf(err->text, sizeof(err->text), fmt, ap);
         va_end(ap);
-        end_whole(err->text, sizeof(err->text), n);
+        end_at_character(err->text, sizeof(err->text), n);
         return -1;
 }
 
@@ -44,7 +41,7 @@ int error_prefix(struct error *err, const char *fmt, ...)
         va_start(ap, fmt);
         n = vsnprintf(prefix, sizeof(prefix), fmt, ap);
         va_end(ap);
-        end_whole(prefix, sizeof(prefix), n);
+        end_at_character(prefix, sizeof(prefix), n);
         return error_set(err, err->kind, "%s: %s", prefix, old);
 }
 

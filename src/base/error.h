@@ -10,21 +10,20 @@
 
 enum error_kind {
         ERR_NONE,
-        ERR_INVALID,  /* the caller's input is wrong; trying again will not help */
-        ERR_MISSING,  /* there is no such thing */
-        ERR_REFUSED,  /* not allowed */
-        ERR_CONFLICT, /* somebody else has it, or the state does not permit it */
-        /* one of our limits, or the peer's rate limit, is reached; later it may work */
-        ERR_LIMIT,
+        ERR_INVALID,   /* the caller's input is wrong; a retry will not help */
+        ERR_MISSING,   /* there is no such thing */
+        ERR_REFUSED,   /* not allowed */
+        ERR_CONFLICT,  /* already taken, or the state does not permit it */
+        ERR_LIMIT,     /* one of our limits or the peer's rate limit; a later retry may work */
         ERR_TIMEOUT,   /* a deadline passed */
-        ERR_NET,       /* the peer could not be reached or the connection broke */
-        ERR_PROTOCOL,  /* the peer said something that makes no sense */
+        ERR_NET,       /* the peer could not be reached, or the connection broke */
+        ERR_PROTOCOL,  /* the peer broke its protocol */
         ERR_FULL,      /* no space left on the disk */
         ERR_IO,        /* reading or writing failed */
-        ERR_BUSY,      /* somebody holds the lock */
+        ERR_BUSY,      /* the lock is held elsewhere */
         ERR_CORRUPT,   /* stored data is damaged */
-        ERR_CANCELLED, /* somebody asked us to stop */
-        ERR_INTERNAL,  /* our own fault */
+        ERR_CANCELLED, /* a stop was requested */
+        ERR_INTERNAL,  /* a bug of ours */
 };
 
 struct error {
@@ -32,13 +31,13 @@ struct error {
         char text[500];
 };
 
-/* Fills *err (NULL is fine) and returns -1, so that reporting is one statement. */
+/* Fills *err (may be NULL) and returns -1, so that reporting is one statement. */
 int error_set(struct error *err, enum error_kind kind, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
 /* Puts "prefix: " before the sentence; returns -1. */
 int error_prefix(struct error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void error_clear(struct error *err);
-/* "invalid", "missing", ... as written in logs and the database. */
+/* "invalid", "missing", ... as written to logs and the store. */
 const char *error_kind_name(enum error_kind kind);
 
 #endif

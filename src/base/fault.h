@@ -1,10 +1,9 @@
 /*
- * fault: named instants at which a test may kill the process or make a system call fail.
+ * fault: named points at which a test may kill the process or make a system call fail.
  *
- * In ordinary builds every call is nothing. Test builds (-DDRAGOMAN_FAULTS) read
+ * Ordinary builds compile the calls away. Test builds (-DDRAGOMAN_FAULTS) read
  *     DRAGOMAN_FAULT=name@n     raise SIGKILL the n-th time the named point is passed
  *     DRAGOMAN_FAULT_FILE=path  a mapped struct fault_control that a test may change at any time
- * so that the road is tested exactly as it is built: the points stand in the real code.
  */
 #ifndef BASE_FAULT_H
 #define BASE_FAULT_H
@@ -12,11 +11,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Layout of DRAGOMAN_FAULT_FILE; a test writes it, the daemon only reads it. */
+/* The layout of DRAGOMAN_FAULT_FILE; a test writes it, the daemon only reads it. */
 struct fault_control {
         int64_t clock_offset_ms; /* added to the wall clock */
-        uint32_t fsync_fails;    /* 1: fsync of the store fails */
-        uint32_t disk_full;      /* 1: writes of the store find no space */
+        uint32_t fsync_fails;    /* 1: the store's fsync fails */
+        uint32_t disk_full;      /* 1: the store's writes find no space */
 };
 
 #ifdef DRAGOMAN_FAULTS

@@ -8,28 +8,50 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/json.h"
 #include "base/mem.h"
 
-#define PIECE ((size_t)4096)
+int file_read_fd(int fd, const char *name, size_t max, struct buf *out, struct error *err)
+{
+        size_t start = out->len;
+
+        for (;;) {
+                ssize_t n = read(fd, buf_reserve(out, FILE_PIECE), FILE_PIECE);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return error_set(err, ERR_IO, "cannot read '%s': %s", name,
+                                         strerror(errno));
+                if (n == 0)
+                        return 0;
+                buf_grew(out, (size_t)n);
+                if (out->len - start > max)
+                        return error_set(err, ERR_INVALID, "'%s' is larger than %zu bytes", name,
+                                         max);
+        }
+}
+
+int file_read(const char *path, size_t max, struct buf *out, struct error *err)
+{
+        int fd = open(path, O_RDONLY | O_CLOEXEC), rc;
+
+        if (fd < 0)
+                return error_set(err, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
+        rc = file_read_fd(fd, path, max, out, err);
+        close(fd);
+        return rc;
+}
 
 json_t *file_read_json(const char *path, size_t max)
 {
-        FILE *f = fopen(path, "re");
         json_t *value = NULL;
         struct buf text;
-        char *at;
 
-        if (!f)
-                return NULL;
-        buf_init(&text, max + PIECE);
-        while (!feof(f) && !ferror(f) && (at = buf_reserve(&text, PIECE)))
-                buf_grew(&text, fread(at, 1, PIECE, f));
-        if (feof(f) && text.len <= max)
+        buf_init(&text, 0);
+        if (file_read(path, max, &text, NULL) == 0)
                 value = json_read(text.data, text.len, NULL);
         buf_release(&text);
-        fclose(f);
         return value;
 }
 

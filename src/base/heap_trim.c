@@ -11,9 +11,8 @@
 #endif
 
 /*
- * Code is as it is in the file: it can be dropped whoever else uses it, and comes back from the
- * kernel's cache. Among constants are pages that the loader has written to; the kernel is asked to
- * drop only what is clean and ours alone. 0: leave it.
+ * Code pages equal the file and can always be dropped. Constants include pages that the loader has
+ * written to, so let the kernel drop only clean private ones. 0: leave the mapping alone.
  */
 static int advice_for(const char *permissions, const char *path)
 {
@@ -44,7 +43,7 @@ void heap_trim_idle(void)
                     3)
                         continue;
                 advice = advice_for(permissions, path);
-                if (advice != 0) /* an old kernel says no; then everything stays as it was */
+                if (advice != 0) /* old kernels refuse; harmless */
                         (void)!madvise((void *)from, to - from, advice);
         }
         fclose(maps);

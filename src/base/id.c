@@ -7,6 +7,7 @@
 #include <sys/random.h>
 
 #include "base/clock.h"
+#include "base/crypto.h"
 
 #define POOL_BYTES 1024
 
@@ -29,9 +30,9 @@ static void from_system(void *out, size_t n)
 }
 
 /*
- * A system call for every id would be a good part of what an event costs, so each thread fetches
- * some in advance. What has been given away is wiped: it may have become a key. (We never fork
- * without exec, so no two processes share a pool.)
+ * Each thread fetches random bytes in advance, because a system call per id would be a good part of
+ * the cost of an event. Bytes handed out are wiped, for they may have become a key. No two
+ * processes share a pool: we never fork without exec.
  */
 void id_random_bytes(void *out, size_t n)
 {
@@ -62,19 +63,6 @@ uint64_t id_random_below(uint64_t below)
         return r % below;
 }
 
-/* Two digits for each byte, and the NUL. */
-static char *to_hex(const unsigned char *bytes, size_t n, char *out)
-{
-        static const char digits[] = "0123456789abcdef";
-
-        for (size_t i = 0; i < n; i++) {
-                out[2 * i] = digits[bytes[i] >> 4];
-                out[2 * i + 1] = digits[bytes[i] & 15];
-        }
-        out[2 * n] = '\0';
-        return out;
-}
-
 char *id_trace(char out[ID_TRACE_SIZE])
 {
         uint64_t ms = (uint64_t)clock_wall_ms();
@@ -83,7 +71,7 @@ char *id_trace(char out[ID_TRACE_SIZE])
         for (int i = 0; i < 6; i++)
                 bytes[i] = (unsigned char)(ms >> (40 - 8 * i));
         id_random_bytes(bytes + 6, sizeof(bytes) - 6);
-        return to_hex(bytes, sizeof(bytes), out);
+        return crypto_hex(bytes, sizeof(bytes), out);
 }
 
 char *id_span(char out[ID_SPAN_SIZE])
@@ -91,7 +79,7 @@ char *id_span(char out[ID_SPAN_SIZE])
         unsigned char bytes[8];
 
         id_random_bytes(bytes, sizeof(bytes));
-        return to_hex(bytes, sizeof(bytes), out);
+        return crypto_hex(bytes, sizeof(bytes), out);
 }
 
 char *id_random_text(char *out, size_t n)

@@ -10,9 +10,7 @@
 #define ID_TRACE_SIZE 33 /* 32 hex digits and the NUL, as W3C trace context wants them */
 #define ID_SPAN_SIZE  17
 
-/*
- * A new trace id. Its first digits are the time, so that an index over trace ids grows at its end.
- */
+/* A new trace id. It begins with the time, so that an index over trace ids grows at its end. */
 char *id_trace(char out[ID_TRACE_SIZE]);
 char *id_span(char out[ID_SPAN_SIZE]);
 /* Uniformly random in [0, below); below must not be 0. */

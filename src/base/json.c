@@ -4,8 +4,8 @@
 #include <string.h>
 
 /*
- * The closing quote of a string whose first character is at p, or end. Most of a message is inside
- * strings.
+ * Finds the closing quote of a string whose first character is at p; returns end when there is
+ * none. Uses memchr because most of a message is inside strings.
  */
 static const char *string_end(const char *p, const char *end)
 {
@@ -24,10 +24,10 @@ static const char *string_end(const char *p, const char *end)
 }
 
 /*
- * jansson's own depth limit is 2048, which is too deep for code that walks values recursively:
- * brackets outside of strings are counted before the parser sees the text.
+ * Counts brackets outside of strings before parsing: jansson's own limit of 2048 levels is too deep
+ * for code that walks values recursively.
  */
-static bool too_deep(const char *text, size_t n)
+static bool is_too_deep(const char *text, size_t n)
 {
         const char *end = text + n;
         int depth = 0;
@@ -45,30 +45,21 @@ static bool too_deep(const char *text, size_t n)
         return false;
 }
 
-/*
- * jansson quotes the text it stumbled over, which may be half of a secret: the position says
- * enough.
- */
-static void drop_quotation(char *why)
-{
-        char *near = strstr(why, " near '");
-
-        if (near)
-                *near = '\0';
-}
-
 static json_t *parse(const char *text, size_t n, json_error_t *e)
 {
-        json_t *value = NULL;
+        json_t *value;
+        char *near;
 
-        if (too_deep(text, n)) {
+        if (is_too_deep(text, n)) {
                 *e = (json_error_t){ .line = 1 };
                 snprintf(e->text, sizeof(e->text), "nested deeper than %d levels", JSON_MAX_DEPTH);
                 return NULL;
         }
         value = json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, e);
-        if (!value)
-                drop_quotation(e->text);
+        /* jansson quotes the offending text, which may be part of a secret */
+        near = value ? NULL : strstr(e->text, " near '");
+        if (near)
+                *near = '\0';
         return value;
 }
 

@@ -1,8 +1,8 @@
 /*
- * json: reading JSON with jansson, in our manner.
+ * json: reading JSON with jansson.
  *
- * Getters never fail: a missing or wrongly typed member gives the fallback. Where a mistake must be
- * told to somebody, use settings.h (configuration) or body.h (API bodies) instead.
+ * Getters never fail: a missing or wrongly typed member gives the fallback. Where mistakes must be
+ * reported, use settings.h (configuration) or body.h (API bodies).
  */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
@@ -17,18 +17,18 @@
 #define JSON_MAX_DEPTH 64
 
 /*
- * Strict parse of foreign text: UTF-8, no duplicate keys, depth at most JSON_MAX_DEPTH, no NUL
+ * Parses foreign text strictly: UTF-8, no duplicate keys, depth at most JSON_MAX_DEPTH, no NUL
  * inside strings. NULL with an error that names line and column.
  */
 json_t *json_read(const char *text, size_t n, struct error *err);
-/* The same, with the line of a mistake apart from the sentence. */
+/* The same, with the line of a mistake in *line instead of the error text. */
 json_t *json_read_line(const char *text, size_t n, int *line, struct error *err);
 
 /* Borrowed members; the fallback (may be NULL) when absent or of another type. */
 const char *json_str(const json_t *object, const char *key, const char *fallback);
 int64_t json_int(const json_t *object, const char *key, int64_t fallback);
 bool json_flag(const json_t *object, const char *key, bool fallback);
-/* Compact text, keys in their order of insertion; yours to free. */
+/* Compact text, keys in insertion order; yours to free. */
 char *json_text(const json_t *value);
 
 #endif

@@ -7,8 +7,8 @@
 #include "base/utf8.h"
 
 /*
- * A comma, unless this is the first thing inside its bracket or after a key. No value we write ends
- * in white space: there, something new begins (the next line of NDJSON, the JSON behind "data: ").
+ * Adds a comma, unless this is the first thing inside a bracket or after a key. No value ends in
+ * white space; after it a new text begins (the next line of NDJSON, the JSON after "data: ").
  */
 static void separate(struct buf *b)
 {
@@ -88,7 +88,7 @@ void jsonw_real(struct buf *b, const char *key, double x)
                 buf_addstr(b, "null");
                 return;
         }
-        /* the program never calls setlocale for LC_NUMERIC, so the point is a point */
+        /* LC_NUMERIC is never set, so the decimal point is a point */
         snprintf(text, sizeof(text), "%.17g", x);
         buf_addstr(b, text);
 }
@@ -115,15 +115,15 @@ void jsonw_raw(struct buf *b, const char *key, const char *json)
         buf_add(b, json, n);
 }
 
-/* Bytes that stand for themselves inside a JSON string and need no look at their neighbours. */
+/* Bytes that stand for themselves inside a JSON string. */
 static bool is_literal(unsigned char c)
 {
         return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
 /*
- * The same of eight bytes at once; of none of them a bit carries over to its neighbour unless one
- * of them is not literal.
+ * Checks eight bytes at once. A carry into the neighbouring byte occurs only when one of them is
+ * not literal.
  */
 static bool are_literal(const char *text)
 {
@@ -180,7 +180,7 @@ void jsonw_quote(struct buf *b, const char *text, size_t n)
                         char utf8[4];
                         size_t len = utf8_decode(text + i, n - i, &cp);
 
-                        /* C1 controls move a terminal's cursor as escape sequences do */
+                        /* escape C1 controls: they can move a terminal's cursor */
                         if (cp < 0xa0)
                                 buf_addf(b, "\\u%04x", (unsigned)cp);
                         else

@@ -5,9 +5,8 @@
  *     jsonw_str(b, "text", text);
  *     jsonw_close(b, '}');
  *
- * Commas are put where they belong; the text is valid by construction. Behind white space a new
- * text begins, so that lines of JSON can share a buf. Strings are copied as UTF-8 with invalid
- * bytes replaced by U+FFFD. Inside arrays the key is NULL.
+ * Places commas itself. A new text begins after white space, so that lines of JSON can share a buf.
+ * Invalid UTF-8 in strings becomes U+FFFD. Inside arrays the key is NULL.
  */
 #ifndef BASE_JSONW_H
 #define BASE_JSONW_H
@@ -18,7 +17,7 @@
 
 #include "base/buf.h"
 
-void jsonw_open(struct buf *b, char bracket); /* "{" or "[" as an array element or the root */
+void jsonw_open(struct buf *b, char bracket); /* '{' or '[' as an array element or the root */
 void jsonw_open_member(struct buf *b, const char *key, char bracket);
 void jsonw_close(struct buf *b, char bracket);                    /* '}' or ']' */
 void jsonw_str(struct buf *b, const char *key, const char *text); /* NULL text writes null */
@@ -28,9 +27,9 @@ void jsonw_int(struct buf *b, const char *key, int64_t n);
 void jsonw_real(struct buf *b, const char *key, double x);
 void jsonw_bool(struct buf *b, const char *key, bool yes);
 void jsonw_null(struct buf *b, const char *key);
-/* A value that is JSON text already. */
+/* Writes a value that is already JSON text. */
 void jsonw_raw(struct buf *b, const char *key, const char *json);
-/* A quoted and escaped string alone. */
+/* Writes a quoted and escaped string, without a comma. */
 void jsonw_quote(struct buf *b, const char *text, size_t n);
 
 #endif

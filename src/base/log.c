@@ -18,7 +18,7 @@
 
 #define HIDE_AT_LEAST 6
 
-/* One lock serves secrets and the writer: a line is written whole or not at all. */
+/* One lock for the secrets and the writer, so that lines do not mix. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic enum log_format log_format = LOG_TEXT;
 static _Atomic enum log_level log_least = LOG_INFO;
@@ -27,7 +27,7 @@ static void *divert_arg;
 
 static struct hidden {
         char *bytes;
-        char *quoted; /* as it looks inside a JSON string; NULL when that is the same */
+        char *quoted; /* as written inside a JSON string; NULL when equal */
         size_t n;
         unsigned uses;
 } * hidden;
@@ -65,7 +65,7 @@ static void wipe(char *text)
         free(text);
 }
 
-/* The secret as jsonw_quote writes it, without the quotes; NULL when it looks the same. */
+/* The secret as jsonw_quote writes it, without the quotes; NULL when equal. */
 static char *quoted_form(const char *secret, size_t n)
 {
         struct buf b;
@@ -117,7 +117,7 @@ void log_unhide(const char *secret, size_t n)
         pthread_mutex_unlock(&lock);
 }
 
-/* Stars over every place in text where `secret` stands in original. */
+/* Writes stars over text wherever `secret` occurs in original. */
 static void star_out(char *text, const char *original, const char *secret)
 {
         size_t n = strlen(secret);
@@ -132,7 +132,7 @@ static void redact_locked(char *text)
 
         if (hidden_count == 0)
                 return;
-        /* searched in an untouched copy: secrets may overlap or contain each other */
+        /* search an untouched copy, because secrets may overlap or contain each other */
         original = mem_strdup(text);
         for (size_t i = 0; i < hidden_count; i++) {
                 star_out(text, original, hidden[i].bytes);
@@ -149,7 +149,7 @@ void log_redact(char *text)
         pthread_mutex_unlock(&lock);
 }
 
-/* A value that needs no quotes on a text line. */
+/* May the value stand on a text line without quotes? */
 static bool is_plain(const char *s)
 {
         if (*s == '\0')
@@ -161,34 +161,21 @@ static bool is_plain(const char *s)
         return true;
 }
 
-static void add_text_field(struct buf *b, const struct log_field *f)
-{
-        buf_addf(b, " %s=", f->key);
-        if (!f->text)
-                buf_addf(b, "%lld", (long long)f->number);
-        else if (is_plain(f->text))
-                buf_addstr(b, f->text);
-        else
-                jsonw_quote(b, f->text, strlen(f->text));
-}
-
-static void add_json_field(struct buf *b, const struct log_field *f)
-{
-        buf_addch(b, ',');
-        jsonw_quote(b, f->key, strlen(f->key));
-        buf_addch(b, ':');
-        if (f->text)
-                jsonw_quote(b, f->text, strlen(f->text));
-        else
-                buf_addf(b, "%lld", (long long)f->number);
-}
-
 static void add_field(struct buf *line, enum log_format format, const struct log_field *f)
 {
-        if (format == LOG_JSON)
-                add_json_field(line, f);
+        if (format == LOG_JSON) {
+                buf_addch(line, ',');
+                jsonw_quote(line, f->key, strlen(f->key));
+                buf_addch(line, ':');
+        } else {
+                buf_addf(line, " %s=", f->key);
+        }
+        if (!f->text)
+                buf_addint(line, f->number);
+        else if (format == LOG_TEXT && is_plain(f->text))
+                buf_addstr(line, f->text);
         else
-                add_text_field(line, f);
+                jsonw_quote(line, f->text, strlen(f->text));
 }
 
 static void begin_line(struct buf *line, enum log_format format, enum log_level level,
@@ -206,38 +193,38 @@ static void begin_line(struct buf *line, enum log_format format, enum log_level 
 }
 
 /*
- * Whoever reads our standard error may stop reading: a pager, a terminal that was told to pause, a
- * log service in trouble. That must not stop the daemon, so a line that finds no room is given
- * PATIENCE_MS; after that lines are counted instead of written, until there is room again. A piece
- * of PIPE_BUF bytes never blocks where poll says that there is room.
+ * The reader of standard error may stall: a pager, a paused terminal, a log service in trouble. To
+ * keep the daemon going, a line waits PATIENCE_MS for room; from then on lines are counted instead
+ * of written, until there is room again. A piece of PIPE_BUF bytes never blocks after poll reports
+ * room.
  */
 #define PATIENCE_MS 100
 
 static struct {
-        bool deaf;     /* nobody reads: do not wait for it again */
+        bool stalled;  /* do not wait for it again */
         bool torn;     /* a line was begun and not ended */
         uint64_t lost; /* lines since then */
 } reader;              /* under the lock */
 
-static bool has_room(void)
+static bool wait_for_room(void)
 {
         struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
         int rc;
 
         do {
-                rc = poll(&p, 1, reader.deaf ? 0 : PATIENCE_MS);
+                rc = poll(&p, 1, reader.stalled ? 0 : PATIENCE_MS);
         } while (rc < 0 && errno == EINTR);
-        reader.deaf = rc == 0;
+        reader.stalled = rc == 0;
         return rc != 0;
 }
 
-/* False when it found no room. Nobody is left to complain to when standard error is gone. */
+/* False when there was no room. A closed standard error counts as written. */
 static bool write_all(const char *text, size_t n)
 {
         while (n > 0) {
                 ssize_t written;
 
-                if (!has_room())
+                if (!wait_for_room())
                         return false;
                 written = write(STDERR_FILENO, text, n < PIPE_BUF ? n : PIPE_BUF);
                 if (written < 0 && errno == EINTR)
@@ -253,7 +240,7 @@ static bool write_all(const char *text, size_t n)
         return true;
 }
 
-/* How many lines are missing stands where they are missing. */
+/* Writes the number of lost lines in their place. */
 static bool write_loss(void)
 {
         enum log_format format = log_format;
@@ -265,7 +252,7 @@ static bool write_loss(void)
         buf_init(&note, 0);
         if (reader.torn)
                 buf_addch(&note, '\n');
-        begin_line(&note, format, LOG_WARN, "lines of this log are missing: nobody read it");
+        begin_line(&note, format, LOG_WARN, "log lines lost: the reader stalled");
         add_field(&note, format, &LOG_I("lines", reader.lost));
         buf_addstr(&note, format == LOG_JSON ? "}\n" : "\n");
         written = write_all(note.data, note.len);

@@ -1,11 +1,11 @@
 /*
- * log: one line an event, on standard error, as text or JSON.
+ * log: one line per event on standard error, as text or JSON. Any thread.
  *
  *     log_info("adapter connected", LOG_S("adapter", name), LOG_I("attempt", 3));
  *
- * The message is a constant sentence, the fields are who, which conversation, which attempt. Every
- * line leaves through one writer, which replaces each registered secret by stars. When nobody reads
- * standard error, lines are lost and counted; the program goes on. May be called from any thread.
+ * The message is a constant sentence; fields carry the adapter, conversation, attempt and so on.
+ * One writer replaces each registered secret by stars. When standard error is not read, lines are
+ * dropped and counted instead of blocking the program.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
@@ -22,7 +22,7 @@ struct log_field {
         int64_t number; /* used when text is NULL */
 };
 
-/* NULL is written as an empty text. */
+/* NULL becomes "". */
 static inline const char *log_text(const char *text)
 {
         return text ? text : "";
@@ -38,15 +38,15 @@ static inline const char *log_text(const char *text)
 #define log_error(...)   log_write(LOG_ERROR, __VA_ARGS__, LOG_END)
 
 void log_setup(enum log_format format, enum log_level least);
-/* Variadic arguments are struct log_field by value, the last one LOG_END: use the macros. */
+/* The arguments are struct log_field by value, the last one LOG_END; use the macros above. */
 void log_write(enum log_level level, const char *what, ...);
 
-/* From now on these bytes never leave in a log line. Short ones (under 6 bytes) are ignored. */
+/* Registers a secret to be starred out of all lines. Ignores those under 6 bytes. */
 void log_hide(const char *secret, size_t n);
 void log_unhide(const char *secret, size_t n);
-/* Replaces every hidden secret in text by stars, in place; for text that leaves by another door. */
+/* Replaces every registered secret in text by stars, in place; for text that is not logged. */
 void log_redact(char *text);
-/* For tests: lines go to this function instead of standard error; NULL restores. */
+/* For tests: sends lines to this function instead of standard error; NULL restores. */
 void log_divert(void (*sink)(const char *line, void *arg), void *arg);
 
 #endif

@@ -15,7 +15,7 @@ struct map_slot {
 static char gone_marker;
 #define GONE (&gone_marker)
 
-/* FNV-1a: keys come from configuration and bounded live sets, not from an attacker's dictionary. */
+/* FNV-1a: keys come from the configuration and from bounded sets, not from an attacker. */
 static uint64_t hash_of(const char *s)
 {
         uint64_t h = 14695981039346656037ULL;
@@ -64,7 +64,7 @@ static struct map_slot *free_slot(struct map *m, uint64_t hash)
         return &m->slots[i];
 }
 
-/* Rebuilds without tombstones, larger or smaller as the number of entries asks. */
+/* Rebuilds without tombstones, in the size that the number of entries needs. */
 static void rehash(struct map *m)
 {
         struct map old = *m;

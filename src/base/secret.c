@@ -10,12 +10,13 @@
 
 #include "base/buf.h"
 #include "base/crypto.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/secret_command.h"
 
-/* a certificate chain fits, a wrong path to a large file does not */
-#define SECRET_MAX_BYTES (64 * 1024)
+/* enough for a certificate chain */
+#define SECRET_MAX_BYTES ((size_t)64 * 1024)
 
 struct secret {
         size_t n;
@@ -65,14 +66,14 @@ bool secret_equals(const struct secret *s, const char *bytes, size_t n)
         return crypto_equal(s->bytes, s->n, bytes, n);
 }
 
-/* A secret is one line of text: what HTTP headers and handshakes can carry. */
+/* NUL is refused because HTTP headers and handshakes cannot carry it. */
 static int make(const char *bytes, size_t n, const char *origin, struct secret **out,
                 struct error *err)
 {
         if (n == 0)
                 return error_set(err, ERR_INVALID, "%s is empty", origin);
         if (memchr(bytes, '\0', n))
-                return error_set(err, ERR_INVALID, "%s has a NUL byte in it", origin);
+                return error_set(err, ERR_INVALID, "%s contains a NUL byte", origin);
         *out = secret_new(bytes, n);
         return 0;
 }
@@ -96,31 +97,12 @@ static int from_env(const char *name, const char *dir, struct secret **out, stru
         return rc;
 }
 
-static int read_all(int fd, const char *path, struct buf *text, struct error *err)
+/* The length without one trailing LF or CRLF. */
+static size_t without_newline(const char *text, size_t n)
 {
-        char *room;
-
-        while ((room = buf_reserve(text, 4096))) {
-                ssize_t n = read(fd, room, 4096);
-
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n < 0)
-                        return error_set(err, ERR_IO, "cannot read '%s': %s", path,
-                                         strerror(errno));
-                if (n == 0)
-                        return 0;
-                buf_grew(text, (size_t)n);
-        }
-        return error_set(err, ERR_INVALID, "'%s' is larger than %d bytes", path, SECRET_MAX_BYTES);
-}
-
-static void cut_newline(struct buf *text)
-{
-        if (text->len > 0 && text->data[text->len - 1] == '\n')
-                buf_truncate(text, text->len - 1);
-        if (text->len > 0 && text->data[text->len - 1] == '\r')
-                buf_truncate(text, text->len - 1);
+        if (n > 0 && text[n - 1] == '\n')
+                n--;
+        return n > 0 && text[n - 1] == '\r' ? n - 1 : n;
 }
 
 static int from_path(const char *path, struct secret **out, struct error *err)
@@ -128,21 +110,20 @@ static int from_path(const char *path, struct secret **out, struct error *err)
         /* O_NONBLOCK: a FIFO without a writer must not hold up the start */
         int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
         struct buf text;
-        char *origin;
         int rc;
 
         if (fd < 0)
                 return error_set(err, errno == ENOENT ? ERR_MISSING : ERR_IO,
                                  "cannot open '%s': %s", path, strerror(errno));
-        /* no reallocation: a moved buffer would leave a copy behind that nobody wipes */
-        buf_init(&text, SECRET_MAX_BYTES + 4096);
-        buf_reserve(&text, SECRET_MAX_BYTES + 4096);
-        rc = read_all(fd, path, &text, err);
+        /* reserved at once: a reallocation would leave a copy behind */
+        buf_init(&text, 0);
+        buf_reserve(&text, SECRET_MAX_BYTES + FILE_PIECE);
+        rc = file_read_fd(fd, path, SECRET_MAX_BYTES, &text, err);
         close(fd);
         if (rc == 0) {
-                cut_newline(&text);
-                origin = mem_printf("'%s'", path);
-                rc = make(text.data, text.len, origin, out, err);
+                char *origin = mem_printf("'%s'", path);
+
+                rc = make(text.data, without_newline(text.data, text.len), origin, out, err);
                 free(origin);
         }
         explicit_bzero(text.data, text.len);
@@ -172,12 +153,11 @@ static int from_command(const char *line, const char *dir, struct secret **out, 
         buf_reserve(&text, SECRET_MAX_BYTES);
         rc = secret_command_run(line, dir, &text, err);
         if (rc == 0) {
-                char *end = memchr(text.data, '\n', text.len);
-                size_t n = end ? (size_t)(end - text.data) : text.len;
+                const char *end = memchr(text.data, '\n', text.len);
+                size_t n = end ? (size_t)(end - text.data) + 1 : text.len;
 
-                if (n > 0 && text.data[n - 1] == '\r')
-                        n--;
-                rc = make(text.data, n, "the command's first line of output", out, err);
+                rc = make(text.data, without_newline(text.data, n),
+                          "the command's first line of output", out, err);
         }
         explicit_bzero(text.data, text.len);
         buf_release(&text);

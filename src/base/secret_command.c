@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-/* Adds the word at *p to word, without its quotes; moves *p behind it. -1: a quote is left open. */
+/* Adds the word at *p without its quotes and moves *p past it. -1: a quote is left open. */
 static int take_word(const char **p, struct buf *word)
 {
         while (**p && **p != ' ') {
@@ -69,18 +69,17 @@ void secret_command_free(char **words)
 }
 
 /*
- * What the child needs, made before fork: between fork and exec only async-signal-safe calls are
- * allowed.
+ * Prepared before fork, because only async-signal-safe calls are allowed between fork and exec.
  */
-struct child {
+struct secret_child {
         char **words;
         char *environment[3];
         const char *dir;
         int out;    /* its standard output */
-        int failed; /* tells errno when the program cannot be started; closed by exec */
+        int failed; /* receives errno when exec fails; closed by a successful exec */
 };
 
-static void run_child(const struct child *c)
+static void run_child(const struct secret_child *c)
 {
         struct sigaction normal = { .sa_handler = SIG_DFL };
         sigset_t none;
@@ -101,19 +100,7 @@ static void run_child(const struct child *c)
         _exit(127);
 }
 
-static pid_t start(const struct child *c)
-{
-        pid_t pid = fork();
-
-        if (pid == 0)
-                run_child(c);
-        if (pid > 0)
-                /* also here: whoever comes first, the group exists before it may be killed */
-                setpgid(pid, pid);
-        return pid;
-}
-
-/* The errno that kept the program from starting, 0 when it runs. */
+/* The errno of a failed exec, or 0. */
 static int start_failure(int fd)
 {
         int e = 0;
@@ -125,54 +112,42 @@ static int start_failure(int fd)
         return n == (ssize_t)sizeof(e) ? e : 0;
 }
 
-/* Output until its end. -1: the time is over, or it is too much. */
-static int collect_into(char *chunk, size_t size, int fd, int64_t deadline, struct buf *out,
-                        struct error *err)
-{
-        for (;;) {
-                struct pollfd p = { .fd = fd, .events = POLLIN };
-                int64_t left = deadline - clock_mono_ms();
-                int ready = left > 0 ? poll(&p, 1, (int)left) : 0;
-                ssize_t n;
-
-                if (ready < 0 && errno == EINTR)
-                        continue;
-                if (ready == 0)
-                        return error_set(err, ERR_TIMEOUT, "it did not end within %d s",
-                                         SECRET_COMMAND_MS / 1000);
-                n = ready < 0 ? -1 : read(fd, chunk, size);
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n < 0)
-                        return error_set(err, ERR_IO, "cannot read its output: %s",
-                                         strerror(errno));
-                if (n == 0)
-                        return 0;
-                if (buf_add(out, chunk, (size_t)n) < 0)
-                        return error_set(err, ERR_INVALID, "it writes more than %zu bytes",
-                                         out->max);
-        }
-}
-
+/* Reads the output to its end; -1 at the deadline or when it is too long. */
 static int collect(int fd, int64_t deadline, struct buf *out, struct error *err)
 {
         char chunk[1024];
-        int rc = collect_into(chunk, sizeof(chunk), fd, deadline, out, err);
+        int rc = 1;
 
+        while (rc > 0) {
+                struct pollfd p = { .fd = fd, .events = POLLIN };
+                int64_t left = deadline - clock_mono_ms();
+                int ready = left > 0 ? poll(&p, 1, (int)left) : 0;
+                ssize_t n = ready <= 0 ? -1 : read(fd, chunk, sizeof(chunk));
+
+                if (ready == 0)
+                        rc = error_set(err, ERR_TIMEOUT, "it did not end within %d s",
+                                       SECRET_COMMAND_MS / 1000);
+                else if (n < 0 && errno != EINTR)
+                        rc = error_set(err, ERR_IO, "cannot read its output: %s", strerror(errno));
+                else if (n == 0)
+                        rc = 0;
+                else if (n > 0 && buf_add(out, chunk, (size_t)n) < 0)
+                        rc = error_set(err, ERR_INVALID, "it writes more than %zu bytes", out->max);
+        }
         explicit_bzero(chunk, sizeof(chunk));
         return rc;
 }
 
 /*
- * Waits for the end of pid until the deadline, then kills its group. A program may close its output
- * and go on; no wait with a deadline leaves SIGCHLD alone, so this looks again now and then.
+ * Waits until the deadline, then kills the process group: a program may close its output and go on.
+ * Polls, because no wait with a deadline leaves SIGCHLD alone.
  */
 static int reap(pid_t pid, int64_t deadline)
 {
         siginfo_t info = { 0 };
         int status = -1;
 
-        /* WNOWAIT keeps the process id ours until the group has been killed */
+        /* WNOWAIT keeps the process id reserved until the group has been killed */
         while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
                info.si_pid == 0 && clock_mono_ms() < deadline)
                 poll(NULL, 0, 5);
@@ -199,14 +174,6 @@ static int finish(pid_t pid, int out_fd, int failed_fd, struct buf *out, struct 
         return 0;
 }
 
-static void close_pair(int pair[2])
-{
-        if (pair[0] >= 0)
-                close(pair[0]);
-        if (pair[1] >= 0)
-                close(pair[1]);
-}
-
 static char *inherited(const char *name, const char *fallback)
 {
         const char *value = getenv(name);
@@ -217,7 +184,7 @@ static char *inherited(const char *name, const char *fallback)
 static int run_words(char **words, const char *dir, struct buf *out, struct error *err)
 {
         int output[2] = { -1, -1 }, failure[2] = { -1, -1 };
-        struct child c = { .words = words, .dir = dir };
+        struct secret_child c = { .words = words, .dir = dir };
         pid_t pid = -1;
         int rc = -1;
 
@@ -226,7 +193,11 @@ static int run_words(char **words, const char *dir, struct buf *out, struct erro
         if (pipe2(output, O_CLOEXEC) == 0 && pipe2(failure, O_CLOEXEC) == 0) {
                 c.out = output[1];
                 c.failed = failure[1];
-                pid = start(&c);
+                pid = fork();
+                if (pid == 0)
+                        run_child(&c);
+                if (pid > 0) /* in both processes: the group must exist before it is killed */
+                        setpgid(pid, pid);
         }
         if (pid < 0) {
                 error_set(err, ERR_IO, "%s", strerror(errno));
@@ -236,10 +207,13 @@ static int run_words(char **words, const char *dir, struct buf *out, struct erro
                 output[1] = failure[1] = -1;
                 rc = finish(pid, output[0], failure[0], out, err);
         }
-        close_pair(output);
-        close_pair(failure);
-        free(c.environment[0]);
-        free(c.environment[1]);
+        for (int i = 0; i < 2; i++) {
+                if (output[i] >= 0)
+                        close(output[i]);
+                if (failure[i] >= 0)
+                        close(failure[i]);
+                free(c.environment[i]);
+        }
         return rc;
 }
 

@@ -1,13 +1,12 @@
 #include "base/timezone.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/file.h"
 #include "base/mem.h"
 
 #define ZONE_DIR    "/usr/share/zoneinfo"
@@ -15,8 +14,8 @@
 #define HEADER_SIZE 44
 #define DAY_SECONDS 86400
 
-/* "the last Sunday in March at 02:00", as the zone's clock shows it before the change. */
-struct change {
+/* "the last Sunday in March at 02:00", in local time before the change. */
+struct zone_change {
         int month, week, day; /* week 5: the last */
         int64_t seconds;
 };
@@ -25,16 +24,17 @@ struct time_zone {
         int64_t *at;     /* when the offset changes, ascending */
         int64_t *offset; /* from then on */
         size_t count;
-        int64_t before; /* the first one */
-        /* what holds for ever after the last change */
+        int64_t before; /* the offset before the first change */
+        /* the rule after the last change */
         bool has_rule, rule_summer;
         int64_t standard, summer;
-        struct change to_summer, to_standard;
+        struct zone_change to_summer, to_standard;
 };
 
-/* ---- the binary part ---- */
+/* ---- binary part ---- */
 
-struct counts {
+/* Numbers of entries, from the header. */
+struct zone_counts {
         size_t utc, standard, leap, times, types, chars;
 };
 
@@ -48,24 +48,24 @@ static int64_t read64(const unsigned char *p)
         return (int64_t)((uint64_t)read32(p) << 32 | read32(p + 4));
 }
 
-static bool read_header(const unsigned char *p, size_t n, struct counts *c)
+static bool read_header(const unsigned char *p, size_t n, struct zone_counts *c)
 {
         if (n < HEADER_SIZE || memcmp(p, "TZif", 4) != 0)
                 return false;
-        *c = (struct counts){ read32(p + 20), read32(p + 24), read32(p + 28),
-                              read32(p + 32), read32(p + 36), read32(p + 40) };
+        *c = (struct zone_counts){ read32(p + 20), read32(p + 24), read32(p + 28),
+                                   read32(p + 32), read32(p + 36), read32(p + 40) };
         return c->utc <= FILE_MAX && c->standard <= FILE_MAX && c->leap <= FILE_MAX &&
                c->times <= FILE_MAX && c->types > 0 && c->types <= 256 && c->chars <= FILE_MAX;
 }
 
-static size_t block_size(const struct counts *c, size_t time_size)
+static size_t block_size(const struct zone_counts *c, size_t time_size)
 {
         return c->times * (time_size + 1) + c->types * 6 + c->chars + c->leap * (time_size + 4) +
                c->standard + c->utc;
 }
 
-/* times, then the type of each, then the types. */
-static bool read_block(struct time_zone *z, const unsigned char *p, const struct counts *c)
+/* The block holds the times, the type of each time, and the types. */
+static bool read_block(struct time_zone *z, const unsigned char *p, const struct zone_counts *c)
 {
         const unsigned char *indexes = p + c->times * 8, *types = indexes + c->times;
 
@@ -81,7 +81,7 @@ static bool read_block(struct time_zone *z, const unsigned char *p, const struct
         return true;
 }
 
-/* ---- the rule for ever: "CET-1CEST,M3.5.0,M10.5.0/3" ---- */
+/* ---- footer: a POSIX rule such as "CET-1CEST,M3.5.0,M10.5.0/3" ---- */
 
 static bool skip_name(const char **p)
 {
@@ -129,7 +129,7 @@ static bool read_seconds(const char **p, int64_t *out)
         return true;
 }
 
-static bool read_change(const char **p, struct change *c)
+static bool read_change(const char **p, struct zone_change *c)
 {
         if (strncmp(*p, ",M", 2) != 0)
                 return false;
@@ -177,7 +177,7 @@ static void read_footer(struct time_zone *z, const unsigned char *p, size_t n)
         free(text);
 }
 
-/* Days since 1970 of a date in the proleptic Gregorian calendar. */
+/* Days since 1970, in the proleptic Gregorian calendar. */
 static int64_t days_of(int64_t year, int month, int day)
 {
         int64_t y = month <= 2 ? year - 1 : year, era = (y >= 0 ? y : y - 399) / 400,
@@ -203,8 +203,8 @@ static int64_t year_of(int64_t days)
         return year;
 }
 
-/* The local time of a change in a year, in seconds since 1970 as if it were UTC. */
-static int64_t change_at(const struct change *c, int64_t year)
+/* The local time of the change in a year, in seconds since 1970 as if it were UTC. */
+static int64_t change_at(const struct zone_change *c, int64_t year)
 {
         int64_t first = days_of(year, c->month, 1);
         int64_t next = c->month == 12 ? days_of(year + 1, 1, 1) : days_of(year, c->month + 1, 1);
@@ -230,17 +230,15 @@ static int64_t offset_by_rule(const struct time_zone *z, int64_t t)
         return summer ? z->summer : z->standard;
 }
 
-/* ---- together ---- */
-
 struct time_zone *timezone_parse(const unsigned char *bytes, size_t n)
 {
         struct time_zone *z;
-        struct counts c;
+        struct zone_counts c;
         size_t skip;
 
         if (!read_header(bytes, n, &c) || bytes[4] < '2')
                 return NULL;
-        skip = HEADER_SIZE + block_size(&c, 4); /* the old 32-bit times come first */
+        skip = HEADER_SIZE + block_size(&c, 4); /* the 32-bit block comes first */
         if (skip > n || !read_header(bytes + skip, n - skip, &c))
                 return NULL;
         bytes += skip + HEADER_SIZE;
@@ -282,7 +280,7 @@ int64_t timezone_offset(const struct time_zone *z, int64_t t)
         return low == 0 ? z->before : z->offset[low - 1];
 }
 
-/* A name from the configuration must not lead out of the folder. */
+/* The name comes from the configuration and must not lead out of the directory. */
 static bool is_name(const char *name)
 {
         return isalpha((unsigned char)*name) && strlen(name) < 100 && !strstr(name, "..") &&
@@ -290,29 +288,21 @@ static bool is_name(const char *name)
                        strlen(name);
 }
 
-static struct time_zone *zone_read(const char *name)
-{
-        char *path = mem_printf("%s/%s", ZONE_DIR, name);
-        unsigned char *bytes = mem_alloc(FILE_MAX);
-        FILE *f = fopen(path, "re");
-        size_t n = f ? fread(bytes, 1, FILE_MAX, f) : 0;
-        struct time_zone *z = timezone_parse(bytes, n);
-
-        if (f)
-                fclose(f);
-        free(bytes);
-        free(path);
-        return z;
-}
-
 struct time_zone *timezone_new(const char *name, struct error *err)
 {
-        struct time_zone *z;
+        struct time_zone *z = NULL;
+        struct buf bytes;
+        char *path;
 
         if (strcmp(name, "UTC") == 0)
                 return mem_zalloc(sizeof(*z));
-        z = is_name(name) ? zone_read(name) : NULL;
+        path = mem_printf("%s/%s", ZONE_DIR, name);
+        buf_init(&bytes, 0);
+        if (is_name(name) && file_read(path, FILE_MAX, &bytes, NULL) == 0)
+                z = timezone_parse((const unsigned char *)bytes.data, bytes.len);
+        buf_release(&bytes);
+        free(path);
         if (!z)
-                error_set(err, ERR_INVALID, "the system knows no time zone '%.60s'", name);
+                error_set(err, ERR_INVALID, "unknown time zone '%.60s'", name);
         return z;
 }

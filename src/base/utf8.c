@@ -8,7 +8,7 @@
 #define REPLACEMENT 0xfffd
 #define ZWJ         0x200d
 
-/* Of a sequence by its first byte: length, and the lowest code point that is not overlong. */
+/* The length of a sequence by its first byte, and its lowest code point that is not overlong. */
 static size_t sequence_length(unsigned char first, uint32_t *lowest)
 {
         if (first >= 0xc2 && first <= 0xdf) {
@@ -95,7 +95,7 @@ size_t utf8_encode(uint32_t cp, char out[4])
         return 4;
 }
 
-/* How many bytes at the start are ASCII; may stop early, never inside a sequence. */
+/* A number of ASCII bytes at the start; may stop early, never inside a sequence. */
 static size_t ascii_run(const char *p, size_t n)
 {
         size_t i = 0;
@@ -200,9 +200,9 @@ static bool hangul_joins(uint32_t before, uint32_t cp)
 }
 
 /*
- * Does cp belong to the same visible character as what came before? `flags` is the number of
- * regional indicators directly before cp. This is UAX #29 without its rules for prepended marks;
- * after a zero width joiner anything joins, which also keeps Indic conjuncts whole.
+ * Does cp belong to the same grapheme cluster as `before`? `flags` is the number of regional
+ * indicators directly before cp. This is UAX #29 without its rules for prepended marks; anything
+ * joins after a zero width joiner, which also keeps Indic conjuncts whole.
  */
 static bool joins(uint32_t before, size_t flags, uint32_t cp)
 {
