@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/settings_source.h"
+#include "base/settings_private.h"
 #include "base/utf8.h"
 
 #define WORD_MAX  64

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/settings_source.h"
+#include "base/settings_private.h"
 
 static const char *schema_type(enum setting_type type)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/jsonw.h"
-#include "base/settings_source.h"
+#include "base/settings_private.h"
 
 static void show_list(const char *key, const struct setting_list *list, struct buf *out)
 {

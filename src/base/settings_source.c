@@ -1,4 +1,4 @@
-#include "base/settings_source.h"
+#include "base/settings_private.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include <strings.h>
 
 #include "base/mem.h"
-#include "base/settings_source.h"
+#include "base/settings_private.h"
 #include "base/utf8.h"
 
 /* Where a value stands and where complaints about it go. */

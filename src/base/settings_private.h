@@ -1,8 +1,8 @@
 /*
  * settings_source: the inside of struct settings_source, for the files that implement settings.h.
  */
-#ifndef BASE_SETTINGS_SOURCE_H
-#define BASE_SETTINGS_SOURCE_H
+#ifndef BASE_SETTINGS_PRIVATE_H
+#define BASE_SETTINGS_PRIVATE_H
 
 #include "base/settings.h"
 
