@@ -1,6 +1,6 @@
 /*
- * Reading an object by tables. Its single values are in settings_value.c, the text and its lines in
- * settings_source.c, what is told to people and editors in settings_doc.c.
+ * Reads an object by its tables. See settings_source.c for the text and its lines, settings_value.c
+ * for single values, settings_doc.c for the schema and the manual.
  */
 #include "base/settings.h"
 
@@ -22,7 +22,8 @@ static size_t min3(size_t a, size_t b, size_t c)
         return least < c ? least : c;
 }
 
-/* Edits (insert, remove, replace, swap neighbours) between two words, whose case does not count. */
+/* The number of edits (insert, remove, replace, swap neighbours) between two words, ignoring case.
+ */
 static size_t edits(const char *a, const char *b)
 {
         size_t rows[3][WORD_MAX + 1]; /* two before, before, now */
@@ -53,7 +54,7 @@ static size_t edits(const char *a, const char *b)
 
 const char *settings_nearest(const char *word, const char *const *candidates)
 {
-        /* one typing mistake in a short word, more in a long one */
+        /* allow one typing mistake in a short word, more in a long one */
         size_t best = strlen(word) / 3 + 2;
         const char *nearest = NULL;
 
@@ -79,10 +80,7 @@ static bool contains(const char *const *words, const char *word)
         return false;
 }
 
-/*
- * Every key that may be written, NULL-terminated. The array is the caller's to free, the words are
- * not.
- */
+/* All permitted keys, NULL-terminated. Free the array, not the words. */
 static const char **permitted_keys(const struct setting *const *tables, const char *const *also)
 {
         size_t count = 0;
@@ -127,7 +125,7 @@ static int check_keys(const struct settings_source *src, const char *path, const
         const char **permitted = permitted_keys(tables, also);
         int rc = 0;
 
-        /* jansson's iteration takes no const object although it changes nothing */
+        /* jansson's iteration takes no const object */
         for (void *it = json_object_iter((json_t *)(uintptr_t)object); it && rc == 0;
              it = json_object_iter_next((json_t *)(uintptr_t)object, it)) {
                 const char *key = json_object_iter_key(it);
@@ -148,7 +146,7 @@ static int read_row(struct settings_source *src, const char *path, const json_t 
         int rc;
 
         if (!given) {
-                fallback = settings_fallback(row);
+                fallback = settings_value_default(row);
                 if (!fallback)
                         return settings_error(src, path, err, "missing key '%s'", row->key);
         }
@@ -160,33 +158,22 @@ static int read_row(struct settings_source *src, const char *path, const json_t 
         return rc;
 }
 
-static int read_tables(struct settings_source *src, const char *path, const json_t *object,
-                       const struct setting *const *tables, void *out, struct error *err)
-{
-        for (; *tables; tables++) {
-                for (const struct setting *row = *tables; row->key; row++) {
-                        if (read_row(src, path, object, row, out, err) < 0)
-                                return -1;
-                }
-        }
-        return 0;
-}
-
 int settings_read(struct settings_source *src, const char *path, const json_t *object,
                   const struct setting *const *tables, const char *const *also, void *out,
                   struct error *err)
 {
         if (object && !json_is_object(object))
                 return settings_error(src, path, err, "expected an object");
-        /*
-         * unknown keys first: a misspelt required key is better reported as misspelt than as
-         * missing
-         */
+        /* first, so that a misspelt required key is reported as misspelt and not as missing */
         if (check_keys(src, path, object, tables, also, err) < 0)
                 return -1;
-        if (read_tables(src, path, object, tables, out, err) < 0) {
-                settings_release(tables, out);
-                return -1;
+        for (const struct setting *const *t = tables; *t; t++) {
+                for (const struct setting *row = *t; row->key; row++) {
+                        if (read_row(src, path, object, row, out, err) == 0)
+                                continue;
+                        settings_release(tables, out);
+                        return -1;
+                }
         }
         return 0;
 }

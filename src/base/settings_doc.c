@@ -1,5 +1,5 @@
 /*
- * What editors and people are told about settings, from the same rows that read them.
+ * Documents settings: JSON Schema for editors, Markdown for people.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,12 +30,9 @@ static void schema_range(const struct setting *row, json_t *s)
 
         if (!text && row->type != SETTING_INT && row->type != SETTING_NUMBER)
                 return;
-        if (!settings_range(row, &min, &max))
+        if (!settings_value_range(row, &min, &max))
                 return;
-        /*
-         * ours are bytes, the schema counts characters: a least length above 1 cannot be said
-         * exactly
-         */
+        /* the schema counts characters, not bytes, so it cannot express a minimum above 1 */
         if (text && min > 0)
                 json_object_set_new(s, "minLength", json_integer(1));
         if (!text)
@@ -50,7 +47,7 @@ static void schema_choices(const struct setting *row, json_t *s)
 
         for (const char *const *c = row->choices; *c; c++)
                 json_array_append_new(values, json_string(*c));
-        if (settings_nullable(row))
+        if (settings_value_nullable(row))
                 json_array_append_new(values, json_null());
         json_object_set_new(s, "enum", values);
 }
@@ -67,7 +64,7 @@ static void schema_group(const struct setting *row, json_t *s)
         json_object_set_new(s, "additionalProperties", json_false());
 }
 
-/* A number in its range, or one of the words. */
+/* A number in range, or one of the words. */
 static void schema_words(const struct setting *row, json_t *s)
 {
         json_t *number = json_pack("{s:s}", "type", "integer"), *words = json_object();
@@ -87,7 +84,7 @@ static json_t *schema_of(const struct setting *row)
                 json_object_set_new(s, "type", json_pack("[s, s]", "string", "array"));
         else if (!words)
                 json_object_set_new(s, "type", json_string(type));
-        if (settings_nullable(row) && !words) {
+        if (settings_value_nullable(row) && !words) {
                 json_t *types = json_object_get(s, "type");
 
                 types = json_is_array(types) ? json_copy(types) : json_pack("[s]", type);
@@ -107,7 +104,7 @@ static json_t *schema_of(const struct setting *row)
         if (row->type == SETTING_URL)
                 json_object_set_new(s, "pattern", json_string("^[hH][tT][tT][pP][sS]?://"));
         if (row->fallback)
-                json_object_set_new(s, "default", settings_fallback(row));
+                json_object_set_new(s, "default", settings_value_default(row));
         if (row->help)
                 json_object_set_new(s, "description", json_string(row->help));
         return s;
@@ -122,7 +119,7 @@ void settings_schema(const struct setting *table, json_t *properties, json_t *re
         }
 }
 
-/* A cell of a Markdown table: a bar would end it. */
+/* Escapes bars, which would end a cell of a Markdown table. */
 static void add_cell(struct buf *out, const char *text)
 {
         for (; text && *text; text++) {
@@ -156,7 +153,7 @@ static void markdown_type(const struct setting *row, struct buf *out)
                                                   : ", ",
                          *c);
         if ((row->type == SETTING_INT || row->type == SETTING_NUMBER) &&
-            settings_range(row, &min, &max)) {
+            settings_value_range(row, &min, &max)) {
                 if (max == INT64_MAX)
                         buf_addf(out, ", at least %lld", (long long)min);
                 else

@@ -8,16 +8,16 @@
 #include "base/mem.h"
 
 /*
- * Blanking: comments and trailing commas become spaces, so that a strict parser can read the text
- * and every line and column stays what the operator sees.
+ * Replaces comments and trailing commas by spaces, so that a strict parser can read the text and
+ * lines and columns stay as the operator sees them.
  */
 struct blanker {
         char *text;
         size_t n, at;
         int line;
         char last;          /* last character that was neither space nor comment */
-        size_t comma;       /* where a comma waits for what follows it */
-        bool comma_waiting; /* the comma stands behind a value */
+        size_t comma;       /* position of the last comma */
+        bool comma_waiting; /* it follows a value and may turn out to be trailing */
 };
 
 static void skip_string(struct blanker *b)
@@ -30,13 +30,7 @@ static void skip_string(struct blanker *b)
                 b->at++;
 }
 
-static void blank_line_comment(struct blanker *b)
-{
-        while (b->at < b->n && b->text[b->at] != '\n')
-                b->text[b->at++] = ' ';
-}
-
-/* -1 when the comment does not end. */
+/* -1: the comment does not end. */
 static int blank_block_comment(struct blanker *b)
 {
         const char *end = memmem(b->text + b->at + 2, b->n - b->at - 2, "*/", 2);
@@ -54,7 +48,8 @@ static int blank_block_comment(struct blanker *b)
         return 0;
 }
 
-static void significant(struct blanker *b, char c)
+/* Blanks the comma before a closing bracket. */
+static void note_character(struct blanker *b, char c)
 {
         if (b->comma_waiting && (c == '}' || c == ']'))
                 b->text[b->comma] = ' ';
@@ -63,7 +58,7 @@ static void significant(struct blanker *b, char c)
         b->last = c;
 }
 
-/* 0, or the line of a comment that does not end. */
+/* 0, or the line of an unterminated comment. */
 static int blank(char *text, size_t n)
 {
         struct blanker b = { .text = text, .n = n, .line = 1 };
@@ -75,7 +70,8 @@ static int blank(char *text, size_t n)
                 char next = b.at + 1 < n ? text[b.at + 1] : '\0';
 
                 if (c == '/' && next == '/') {
-                        blank_line_comment(&b);
+                        while (b.at < n && text[b.at] != '\n')
+                                text[b.at++] = ' ';
                 } else if (c == '/' && next == '*') {
                         if (blank_block_comment(&b) < 0)
                                 return b.line;
@@ -83,7 +79,7 @@ static int blank(char *text, size_t n)
                         b.line += c == '\n';
                         b.at++;
                 } else {
-                        significant(&b, c);
+                        note_character(&b, c);
                         if (c == '"')
                                 skip_string(&b);
                         else
@@ -99,8 +95,7 @@ static int parse(struct settings_source *src, struct error *err)
         struct error cause;
 
         if (line > 0)
-                return error_set(err, ERR_INVALID, "%s:%d: a comment that starts here does not end",
-                                 src->name, line);
+                return error_set(err, ERR_INVALID, "%s:%d: unterminated comment", src->name, line);
         src->root = json_read_line(src->text, src->n, &line, &cause);
         if (!src->root)
                 return error_set(err, ERR_INVALID, "%s:%d: %s", src->name, line, cause.text);
@@ -128,7 +123,7 @@ void settings_source_free(struct settings_source *src)
         if (!src)
                 return;
         json_decref(src->root);
-        explicit_bzero(src->text, src->n); /* secrets may be written in it */
+        explicit_bzero(src->text, src->n); /* it may contain secrets */
         free(src->text);
         free(src->name);
         free(src->dir);
@@ -147,22 +142,22 @@ const char *settings_source_warnings(const struct settings_source *src)
 }
 
 /*
- * Finding lines: jansson keeps no positions, so the text is walked again along the path. It is
- * known to be valid JSON here.
+ * Finds lines by walking the text along a path, because jansson keeps no positions. The text is
+ * known to be valid JSON.
  */
-struct cursor {
+struct text_cursor {
         const char *p, *end;
         int line;
 };
 
-static void skip_space(struct cursor *c)
+static void skip_space(struct text_cursor *c)
 {
         for (; c->p < c->end && strchr(" \t\r\n", *c->p); c->p++)
                 c->line += *c->p == '\n';
 }
 
-/* Moves behind the string at the cursor; the slice has its quotes. */
-static struct slice take_string(struct cursor *c)
+/* Moves past the string at the cursor; the slice includes its quotes. */
+static struct slice take_string(struct text_cursor *c)
 {
         const char *start = c->p++;
 
@@ -173,8 +168,8 @@ static struct slice take_string(struct cursor *c)
         return (struct slice){ start, (size_t)(c->p - start) };
 }
 
-/* Moves behind the value at the cursor, whatever it is. */
-static void skip_value(struct cursor *c)
+/* Moves past the value at the cursor. */
+static void skip_value(struct text_cursor *c)
 {
         int depth = 0;
 
@@ -199,11 +194,8 @@ static void skip_value(struct cursor *c)
         } while (depth > 0);
 }
 
-/*
- * The rest of the path behind the key, NULL when it does not start with it. "x" and "x.y" start
- * with "x".
- */
-static const char *behind_key(const char *path, struct slice token)
+/* The rest of the path after the key; NULL when the path does not start with it. */
+static const char *after_key(const char *path, struct slice token)
 {
         json_t *key = json_loadb(token.p, token.n, JSON_DECODE_ANY, NULL);
         size_t n = json_string_length(key);
@@ -215,9 +207,9 @@ static const char *behind_key(const char *path, struct slice token)
         return rest;
 }
 
-static int find_line(struct cursor *c, const char *path);
+static int find_line(struct text_cursor *c, const char *path);
 
-static int line_in_object(struct cursor *c, const char *path)
+static int line_in_object(struct text_cursor *c, const char *path)
 {
         path += *path == '.';
         for (c->p++;; c->p++) {
@@ -232,14 +224,14 @@ static int line_in_object(struct cursor *c, const char *path)
                 token = take_string(c);
                 skip_space(c);
                 c->p++; /* the colon */
-                rest = behind_key(path, token);
+                rest = after_key(path, token);
                 if (rest && *rest == '\0')
                         return key_line;
                 if (rest) {
-                        struct cursor inside = *c;
+                        struct text_cursor inside = *c;
                         int line = find_line(&inside, rest);
 
-                        /* otherwise go on: a key with a dot in it may be the one that is meant */
+                        /* otherwise go on: the path may mean a key that contains a dot */
                         if (line > 0)
                                 return line;
                 }
@@ -250,7 +242,7 @@ static int line_in_object(struct cursor *c, const char *path)
         }
 }
 
-static int line_in_array(struct cursor *c, const char *path)
+static int line_in_array(struct text_cursor *c, const char *path)
 {
         char *rest;
         unsigned long index;
@@ -270,8 +262,8 @@ static int line_in_array(struct cursor *c, const char *path)
         return c->p < c->end && *c->p != ']' ? find_line(c, rest + 1) : 0;
 }
 
-/* The line of what `path` leads to from the value at the cursor, or 0. */
-static int find_line(struct cursor *c, const char *path)
+/* The line of the value at `path`, starting from the value at the cursor; 0: none. */
+static int find_line(struct text_cursor *c, const char *path)
 {
         skip_space(c);
         if (*path == '\0')
@@ -285,12 +277,12 @@ static int find_line(struct cursor *c, const char *path)
 
 int settings_source_line(const struct settings_source *src, const char *path)
 {
-        struct cursor c = { .p = src->text, .end = src->text + src->n, .line = 1 };
+        struct text_cursor c = { .p = src->text, .end = src->text + src->n, .line = 1 };
 
         return find_line(&c, path ? path : "");
 }
 
-/* The line of the path, or of the nearest thing around it that is there. */
+/* The line of the path, or of the nearest enclosing value that exists. */
 static int line_around(const struct settings_source *src, const char *path)
 {
         char *up = mem_strdup(path ? path : "");

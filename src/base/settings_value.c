@@ -1,5 +1,5 @@
 /*
- * One value, by its row: is it of the right type and in range, and where does it go.
+ * Single values: reads, releases and shows one value by its row.
  */
 #include <assert.h>
 #include <ctype.h>
@@ -7,34 +7,35 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/jsonw.h"
 #include "base/mem.h"
 #include "base/settings_private.h"
 #include "base/utf8.h"
 
-/* Where a value stands and where complaints about it go. */
-struct place {
+/* Where a value is in the text, and where errors go. */
+struct value_context {
         struct settings_source *src;
         const char *path;
         struct error *err;
 };
 
-bool settings_nullable(const struct setting *row)
+bool settings_value_nullable(const struct setting *row)
 {
         return row->fallback && strcmp(row->fallback, "null") == 0;
 }
 
-json_t *settings_fallback(const struct setting *row)
+json_t *settings_value_default(const struct setting *row)
 {
         json_t *value;
 
         if (!row->fallback)
                 return NULL;
         value = json_loads(row->fallback, JSON_DECODE_ANY, NULL);
-        assert(value); /* a default that is no JSON is a mistake in the table */
+        assert(value); /* the table has a malformed default */
         return value;
 }
 
-bool settings_range(const struct setting *row, int64_t *min, int64_t *max)
+bool settings_value_range(const struct setting *row, int64_t *min, int64_t *max)
 {
         *min = row->min;
         *max = row->max >= row->min ? row->max : INT64_MAX;
@@ -45,7 +46,7 @@ static void add_range(const struct setting *row, struct buf *b)
 {
         int64_t min, max;
 
-        if (!settings_range(row, &min, &max))
+        if (!settings_value_range(row, &min, &max))
                 return;
         if (max == INT64_MAX)
                 buf_addf(b, " (at least %lld)", (long long)min);
@@ -62,7 +63,7 @@ static void add_choices(const struct setting *row, struct buf *b)
         }
 }
 
-/* What a row accepts, in words. */
+/* Describes what the row accepts. */
 static void add_accepted(const struct setting *row, struct buf *b)
 {
         static const char *const words[] = {
@@ -86,7 +87,7 @@ static void add_accepted(const struct setting *row, struct buf *b)
                 buf_addstr(b, " or ");
         if (row->choices)
                 add_choices(row, b);
-        if (settings_nullable(row))
+        if (settings_value_nullable(row))
                 buf_addstr(b, " or null");
 }
 
@@ -111,7 +112,7 @@ static const char *kind_of(const json_t *value)
         return "null";
 }
 
-static int wrong_type(const struct place *p, const struct setting *row, const json_t *value)
+static int wrong_type(const struct value_context *p, const struct setting *row, const json_t *value)
 {
         bool fraction = row->type == SETTING_INT && json_is_real(value);
         struct buf text;
@@ -124,7 +125,7 @@ static int wrong_type(const struct place *p, const struct setting *row, const js
         return -1;
 }
 
-static int out_of_range(const struct place *p, const struct setting *row, const char *value,
+static int out_of_range(const struct value_context *p, const struct setting *row, const char *value,
                         const char *how)
 {
         struct buf range;
@@ -136,7 +137,7 @@ static int out_of_range(const struct place *p, const struct setting *row, const 
         return -1;
 }
 
-static int read_bool(const struct place *p, const struct setting *row, const json_t *value,
+static int read_bool(const struct value_context *p, const struct setting *row, const json_t *value,
                      void *at)
 {
         if (!json_is_boolean(value))
@@ -154,7 +155,8 @@ static bool is_choice(const struct setting *row, const char *word)
         return false;
 }
 
-static int read_int(const struct place *p, const struct setting *row, const json_t *value, void *at)
+static int read_int(const struct value_context *p, const struct setting *row, const json_t *value,
+                    void *at)
 {
         int64_t n, min, max;
         char text[32];
@@ -166,7 +168,7 @@ static int read_int(const struct place *p, const struct setting *row, const json
         if (!json_is_integer(value))
                 return wrong_type(p, row, value);
         n = json_integer_value(value);
-        if (settings_range(row, &min, &max) && (n < min || n > max)) {
+        if (settings_value_range(row, &min, &max) && (n < min || n > max)) {
                 snprintf(text, sizeof(text), "%lld", (long long)n);
                 return out_of_range(p, row, text, n < min ? "too small" : "too large");
         }
@@ -174,8 +176,8 @@ static int read_int(const struct place *p, const struct setting *row, const json
         return 0;
 }
 
-static int read_number(const struct place *p, const struct setting *row, const json_t *value,
-                       void *at)
+static int read_number(const struct value_context *p, const struct setting *row,
+                       const json_t *value, void *at)
 {
         int64_t min, max;
         char text[32];
@@ -184,7 +186,7 @@ static int read_number(const struct place *p, const struct setting *row, const j
         if (!json_is_number(value))
                 return wrong_type(p, row, value);
         x = json_number_value(value);
-        if (settings_range(row, &min, &max) && (x < (double)min || x > (double)max)) {
+        if (settings_value_range(row, &min, &max) && (x < (double)min || x > (double)max)) {
                 snprintf(text, sizeof(text), "%g", x);
                 return out_of_range(p, row, text, x < (double)min ? "too small" : "too large");
         }
@@ -192,15 +194,15 @@ static int read_number(const struct place *p, const struct setting *row, const j
         return 0;
 }
 
-static int read_string(const struct place *p, const struct setting *row, const json_t *value,
-                       void *at)
+static int read_string(const struct value_context *p, const struct setting *row,
+                       const json_t *value, void *at)
 {
         int64_t n, min, max;
 
         if (!json_is_string(value))
                 return wrong_type(p, row, value);
         n = (int64_t)json_string_length(value);
-        if (settings_range(row, &min, &max)) {
+        if (settings_value_range(row, &min, &max)) {
                 if (n == 0 && min > 0)
                         return settings_error(p->src, p->path, p->err, "must not be empty");
                 if (n < min)
@@ -247,8 +249,9 @@ static bool is_authority(const char *s, size_t n)
         return port > 0 && port <= 65535;
 }
 
-/* URLs are not repeated in messages: a path or a query may carry a token. */
-static int read_url(const struct place *p, const struct setting *row, const json_t *value, void *at)
+/* Does not repeat the URL in messages: its path or query may carry a token. */
+static int read_url(const struct value_context *p, const struct setting *row, const json_t *value,
+                    void *at)
 {
         const char *url = json_string_value(value);
         const char *authority;
@@ -271,7 +274,8 @@ static int read_url(const struct place *p, const struct setting *row, const json
         return 0;
 }
 
-static int unknown_choice(const struct place *p, const struct setting *row, const char *word)
+static int unknown_choice(const struct value_context *p, const struct setting *row,
+                          const char *word)
 {
         const char *near = settings_nearest(word, row->choices);
         struct buf text;
@@ -288,8 +292,8 @@ static int unknown_choice(const struct place *p, const struct setting *row, cons
         return -1;
 }
 
-static int read_choice(const struct place *p, const struct setting *row, const json_t *value,
-                       void *at)
+static int read_choice(const struct value_context *p, const struct setting *row,
+                       const json_t *value, void *at)
 {
         const char *word = json_string_value(value);
 
@@ -301,8 +305,8 @@ static int read_choice(const struct place *p, const struct setting *row, const j
         return 0;
 }
 
-static int read_secret(const struct place *p, const struct setting *row, const json_t *value,
-                       void *at)
+static int read_secret(const struct value_context *p, const struct setting *row,
+                       const json_t *value, void *at)
 {
         struct error cause;
         bool literal;
@@ -312,14 +316,14 @@ static int read_secret(const struct place *p, const struct setting *row, const j
         if (secret_resolve(json_string_value(value), p->src->dir, at, &literal, &cause) < 0)
                 return settings_error(p->src, p->path, p->err, "%s", cause.text);
         if (literal)
-                settings_warn(
-                        p->src, p->path,
-                        "a secret is written in clear; use \"env:NAME\", \"file:PATH\" or \"cmd:PROGRAM\"");
+                settings_warn(p->src, p->path,
+                              "a secret is written in clear; "
+                              "use \"env:NAME\", \"file:PATH\" or \"cmd:PROGRAM\"");
         return 0;
 }
 
-static int read_strings(const struct place *p, const struct setting *row, const json_t *value,
-                        void *at)
+static int read_strings(const struct value_context *p, const struct setting *row,
+                        const json_t *value, void *at)
 {
         struct setting_list *list = at;
         size_t n = json_array_size(value);
@@ -348,7 +352,7 @@ static int read_strings(const struct place *p, const struct setting *row, const 
         return 0;
 }
 
-static int read_group(const struct place *p, const struct setting *row, const json_t *value,
+static int read_group(const struct value_context *p, const struct setting *row, const json_t *value,
                       void *at)
 {
         const struct setting *const tables[] = { row->group, NULL };
@@ -361,36 +365,29 @@ static int read_group(const struct place *p, const struct setting *row, const js
 int settings_value_read(struct settings_source *src, const char *path, const struct setting *row,
                         const json_t *value, bool given, void *out, struct error *err)
 {
-        static int (*const readers[])(const struct place *, const struct setting *, const json_t *,
-                                      void *) = {
+        static int (*const readers[])(const struct value_context *, const struct setting *,
+                                      const json_t *, void *) = {
                 [SETTING_BOOL] = read_bool,     [SETTING_INT] = read_int,
                 [SETTING_NUMBER] = read_number, [SETTING_STRING] = read_string,
                 [SETTING_URL] = read_url,       [SETTING_CHOICE] = read_choice,
                 [SETTING_SECRET] = read_secret, [SETTING_STRINGS] = read_strings,
                 [SETTING_GROUP] = read_group,
         };
-        const struct place place = { src, path, err };
+        const struct value_context p = { src, path, err };
         char *at = (char *)out + row->at;
 
-        if (json_is_null(value) && settings_nullable(row))
+        if (json_is_null(value) && settings_value_nullable(row))
                 return 0;
         if (row->type == SETTING_STRINGS)
                 ((struct setting_list *)(void *)at)->set = given;
-        return readers[row->type](&place, row, value, at);
-}
-
-static void release_list(struct setting_list *list)
-{
-        for (size_t i = 0; i < list->count; i++)
-                free(list->items[i]);
-        free(list->items);
-        *list = (struct setting_list){ 0 };
+        return readers[row->type](&p, row, value, at);
 }
 
 void settings_value_release(const struct setting *row, void *out)
 {
         const struct setting *const tables[] = { row->group, NULL };
         void *at = (char *)out + row->at;
+        struct setting_list *list = at;
 
         switch (row->type) {
         case SETTING_NONE:
@@ -415,10 +412,73 @@ void settings_value_release(const struct setting *row, void *out)
                 *(struct secret **)at = NULL;
                 break;
         case SETTING_STRINGS:
-                release_list(at);
+                for (size_t i = 0; i < list->count; i++)
+                        free(list->items[i]);
+                free(list->items);
+                *list = (struct setting_list){ 0 };
                 break;
         case SETTING_GROUP:
                 settings_release(tables, at);
                 break;
         }
+}
+
+static void show_value(const struct setting *row, const void *value, const json_t *fallback,
+                       struct buf *out)
+{
+        const struct setting_list *list = value;
+        const char *text, *usual = json_string_value(fallback);
+        struct buf inner;
+
+        switch (row->type) {
+        case SETTING_BOOL:
+                if (*(const bool *)value != json_is_true(fallback))
+                        jsonw_bool(out, row->key, *(const bool *)value);
+                return;
+        case SETTING_INT:
+                if (!fallback || *(const int64_t *)value != json_integer_value(fallback))
+                        jsonw_int(out, row->key, *(const int64_t *)value);
+                return;
+        case SETTING_NUMBER:
+                if (!fallback || *(const double *)value != json_number_value(fallback))
+                        jsonw_real(out, row->key, *(const double *)value);
+                return;
+        case SETTING_STRING:
+        case SETTING_URL:
+        case SETTING_CHOICE:
+                text = *(const char *const *)value;
+                if (text && (!usual || strcmp(text, usual) != 0))
+                        jsonw_str(out, row->key, text);
+                return;
+        case SETTING_STRINGS:
+                if (!list->set)
+                        return;
+                jsonw_open_member(out, row->key, '[');
+                for (size_t i = 0; i < list->count; i++)
+                        jsonw_str(out, NULL, list->items[i]);
+                jsonw_close(out, ']');
+                return;
+        case SETTING_GROUP:
+                buf_init(&inner, 0);
+                settings_show(row->group, value, &inner);
+                if (strcmp(inner.data, "{}") != 0)
+                        jsonw_raw(out, row->key, inner.data);
+                buf_release(&inner);
+                return;
+        case SETTING_SECRET:
+        case SETTING_NONE:
+                return;
+        }
+}
+
+void settings_show(const struct setting *table, const void *from, struct buf *out)
+{
+        jsonw_open(out, '{');
+        for (const struct setting *row = table; row->key; row++) {
+                json_t *fallback = settings_value_default(row);
+
+                show_value(row, (const char *)from + row->at, fallback, out);
+                json_decref(fallback);
+        }
+        jsonw_close(out, '}');
 }

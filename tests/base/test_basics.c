@@ -57,7 +57,7 @@ static void known_times_are_written_and_read(void **state)
         assert_string_equal(clock_iso(INT64_MAX, iso), "9999-12-31T23:59:59.999Z");
 }
 
-static void what_is_no_time_is_refused(void **state)
+static void malformed_times_are_rejected(void **state)
 {
         static const char *const rows[] = {
                 "",
@@ -85,7 +85,7 @@ static void what_is_no_time_is_refused(void **state)
         }
 }
 
-static void the_monotonic_clock_does_not_go_back(void **state)
+static void the_monotonic_clock_never_goes_back(void **state)
 {
         uint64_t before = clock_mono_ns();
 
@@ -98,7 +98,7 @@ static void the_monotonic_clock_does_not_go_back(void **state)
         }
 }
 
-static void trace_ids_are_hex_different_and_ordered_by_time(void **state)
+static void trace_ids_are_unique_hex_in_time_order(void **state)
 {
         char a[ID_TRACE_SIZE], b[ID_TRACE_SIZE], span[ID_SPAN_SIZE];
 
@@ -183,9 +183,9 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(times_survive_the_round_trip),
                 cmocka_unit_test(known_times_are_written_and_read),
-                cmocka_unit_test(what_is_no_time_is_refused),
-                cmocka_unit_test(the_monotonic_clock_does_not_go_back),
-                cmocka_unit_test(trace_ids_are_hex_different_and_ordered_by_time),
+                cmocka_unit_test(malformed_times_are_rejected),
+                cmocka_unit_test(the_monotonic_clock_never_goes_back),
+                cmocka_unit_test(trace_ids_are_unique_hex_in_time_order),
                 cmocka_unit_test(random_numbers_stay_below_their_limit),
                 cmocka_unit_test(an_error_is_a_kind_and_a_sentence),
                 cmocka_unit_test(a_long_error_ends_at_a_whole_character),

@@ -60,7 +60,7 @@ static void numbers_are_written_in_full(void **state)
         buf_release(&b);
 }
 
-static void formatted_text_that_does_not_fit_leaves_what_was_there(void **state)
+static void formatted_text_beyond_the_maximum_adds_nothing(void **state)
 {
         struct buf b;
 
@@ -74,7 +74,7 @@ static void formatted_text_that_does_not_fit_leaves_what_was_there(void **state)
         buf_release(&b);
 }
 
-static void what_passes_the_maximum_is_not_added(void **state)
+static void text_beyond_the_maximum_is_not_added(void **state)
 {
         struct buf b;
 
@@ -93,7 +93,7 @@ static void what_passes_the_maximum_is_not_added(void **state)
         buf_release(&b);
 }
 
-static void taken_text_belongs_to_the_taker(void **state)
+static void taken_text_belongs_to_the_caller(void **state)
 {
         struct buf b;
         char *text;
@@ -126,9 +126,9 @@ int main(void)
                 cmocka_unit_test(a_new_buf_is_an_empty_string),
                 cmocka_unit_test(text_is_added_and_stays_terminated),
                 cmocka_unit_test(numbers_are_written_in_full),
-                cmocka_unit_test(formatted_text_that_does_not_fit_leaves_what_was_there),
-                cmocka_unit_test(what_passes_the_maximum_is_not_added),
-                cmocka_unit_test(taken_text_belongs_to_the_taker),
+                cmocka_unit_test(formatted_text_beyond_the_maximum_adds_nothing),
+                cmocka_unit_test(text_beyond_the_maximum_is_not_added),
+                cmocka_unit_test(taken_text_belongs_to_the_caller),
                 cmocka_unit_test(slices_compare_by_bytes_and_length),
         };
 

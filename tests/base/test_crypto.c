@@ -20,7 +20,7 @@ static const struct {
           "6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac18ff9b538d16f290ae67f760984dc6594a7c15e9716ed28dc027beceea1ec40a" },
 };
 
-static void signatures_of_the_standard_are_right_and_changed_ones_wrong(void **state)
+static void rfc_signatures_verify_and_altered_ones_fail(void **state)
 {
         (void)state;
         for (size_t i = 0; i < COUNT(vectors); i++) {
@@ -42,7 +42,7 @@ static void signatures_of_the_standard_are_right_and_changed_ones_wrong(void **s
         }
 }
 
-static void hex_must_have_exactly_the_right_length(void **state)
+static void hex_of_the_wrong_length_is_rejected(void **state)
 {
         unsigned char out[2];
 
@@ -59,8 +59,8 @@ static void hex_must_have_exactly_the_right_length(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(signatures_of_the_standard_are_right_and_changed_ones_wrong),
-                cmocka_unit_test(hex_must_have_exactly_the_right_length),
+                cmocka_unit_test(rfc_signatures_verify_and_altered_ones_fail),
+                cmocka_unit_test(hex_of_the_wrong_length_is_rejected),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,7 +34,7 @@ static int drop_dir(void **state)
         return 0;
 }
 
-static void what_is_replaced_is_read_and_private(void **state)
+static void a_replaced_file_is_read_back_and_private(void **state)
 {
         struct stat st;
         json_t *value;
@@ -50,7 +50,7 @@ static void what_is_replaced_is_read_and_private(void **state)
         assert_int_equal(access(fresh, F_OK), -1);
 }
 
-static void what_cannot_be_replaced_stays_as_it_was(void **state)
+static void a_failed_replacement_keeps_the_old_file(void **state)
 {
         json_t *value;
 
@@ -65,7 +65,7 @@ static void what_cannot_be_replaced_stays_as_it_was(void **state)
         json_decref(value);
 }
 
-static void what_is_missing_too_large_or_no_json_is_nothing(void **state)
+static void missing_large_or_malformed_json_gives_null(void **state)
 {
         (void)state;
         assert_null(file_read_json(fresh, 100));
@@ -75,12 +75,31 @@ static void what_is_missing_too_large_or_no_json_is_nothing(void **state)
         assert_null(file_read_json(path, 4));
 }
 
+static void a_file_is_read_whole_up_to_its_maximum(void **state)
+{
+        struct error err = { 0 };
+        struct buf text;
+
+        (void)state;
+        assert_int_equal(file_replace(path, "12345"), 0);
+        buf_init(&text, 0);
+        buf_addstr(&text, "0");
+        assert_int_equal(file_read(path, 5, &text, &err), 0);
+        assert_string_equal(text.data, "012345");
+        assert_int_equal(file_read(path, 4, &text, &err), -1);
+        assert_int_equal(err.kind, ERR_INVALID);
+        assert_int_equal(file_read(fresh, 5, &text, &err), -1);
+        assert_int_equal(err.kind, ERR_IO);
+        buf_release(&text);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(what_is_replaced_is_read_and_private),
-                cmocka_unit_test(what_cannot_be_replaced_stays_as_it_was),
-                cmocka_unit_test(what_is_missing_too_large_or_no_json_is_nothing),
+                cmocka_unit_test(a_replaced_file_is_read_back_and_private),
+                cmocka_unit_test(a_failed_replacement_keeps_the_old_file),
+                cmocka_unit_test(missing_large_or_malformed_json_gives_null),
+                cmocka_unit_test(a_file_is_read_whole_up_to_its_maximum),
         };
 
         return cmocka_run_group_tests(tests, make_dir, drop_dir);

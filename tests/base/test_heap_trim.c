@@ -1,4 +1,4 @@
-/* An idle process gives back what it does not need, and goes on. */
+/* heap_trim returns memory and leaves the process working. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,9 +15,7 @@
 
 #define FILE_BYTES 1048576
 
-/*
- * How many KB of the mapping with this file or beginning are in our memory, as the kernel counts.
- */
+/* Resident KB of the mapping of this file, from the kernel's figures. */
 static int resident_kb(const char *path)
 {
         FILE *f = fopen("/proc/self/smaps", "re");
@@ -42,7 +40,7 @@ static int resident_kb_at(const void *address)
         return resident_kb(start);
 }
 
-static void pages_of_files_that_nobody_looks_at_are_given_back(void **state)
+static void unused_file_pages_are_returned(void **state)
 {
         char path[] = "/tmp/test_trim.XXXXXX";
         int fd = mkstemp(path);
@@ -53,7 +51,7 @@ static void pages_of_files_that_nobody_looks_at_are_given_back(void **state)
         assert_true(fd >= 0 && ftruncate(fd, FILE_BYTES) == 0);
         for (size_t i = 0; i < FILE_BYTES; i += 4096)
                 assert_int_equal(pwrite(fd, "x", 1, (off_t)i), 1);
-        assert_int_equal(fsync(fd), 0); /* only clean pages can be dropped for nothing */
+        assert_int_equal(fsync(fd), 0); /* only clean pages are dropped */
         map = mmap(NULL, FILE_BYTES, PROT_READ, MAP_PRIVATE, fd, 0);
         assert_true(map != MAP_FAILED);
         for (size_t i = 0; i < FILE_BYTES; i += 4096)
@@ -61,14 +59,14 @@ static void pages_of_files_that_nobody_looks_at_are_given_back(void **state)
         assert_true(resident_kb(path) >= FILE_BYTES / 1024 / 2);
         heap_trim_idle();
         assert_true(resident_kb(path) < FILE_BYTES / 1024 / 2);
-        assert_int_equal(map[4096], 'x'); /* and is there again when it is looked at */
+        assert_int_equal(map[4096], 'x'); /* read back on access */
         munmap(map, FILE_BYTES);
         close(fd);
         unlink(path);
 }
 
-/* A library that other programs use too: its pages are mapped elsewhere as well. */
-static void code_is_given_back_whoever_else_uses_it(void **state)
+/* A shared library: other processes map its pages as well. */
+static void shared_code_pages_are_returned(void **state)
 {
         char path[] = "/tmp/test_trim.XXXXXX";
         int fd = mkstemp(path);
@@ -94,7 +92,7 @@ static void code_is_given_back_whoever_else_uses_it(void **state)
         close(fd);
 }
 
-static void what_is_in_use_is_as_it_was(void **state)
+static void memory_in_use_keeps_its_contents(void **state)
 {
         char *text = malloc(100000);
 
@@ -111,9 +109,9 @@ static void what_is_in_use_is_as_it_was(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(pages_of_files_that_nobody_looks_at_are_given_back),
-                cmocka_unit_test(code_is_given_back_whoever_else_uses_it),
-                cmocka_unit_test(what_is_in_use_is_as_it_was),
+                cmocka_unit_test(unused_file_pages_are_returned),
+                cmocka_unit_test(shared_code_pages_are_returned),
+                cmocka_unit_test(memory_in_use_keeps_its_contents),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

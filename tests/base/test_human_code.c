@@ -1,4 +1,3 @@
-/* Codes that people read aloud and type. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +8,7 @@
 
 #include "base/human_code.h"
 
-static void a_code_is_read_as_people_write_it(void **state)
+static void a_code_is_read_as_people_type_it(void **state)
 {
         char code[HUMAN_CODE_SIZE], shown[HUMAN_CODE_TEXT_SIZE], read[HUMAN_CODE_SIZE];
 
@@ -25,7 +24,7 @@ static void a_code_is_read_as_people_write_it(void **state)
         assert_string_equal(read, "ABCD2345");
 }
 
-static void what_can_be_no_code_is_refused(void **state)
+static void malformed_codes_are_rejected(void **state)
 {
         static const char *const wrong[] = { "",
                                              "ABCD-234",
@@ -45,8 +44,8 @@ static void what_can_be_no_code_is_refused(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_code_is_read_as_people_write_it),
-                cmocka_unit_test(what_can_be_no_code_is_refused),
+                cmocka_unit_test(a_code_is_read_as_people_type_it),
+                cmocka_unit_test(malformed_codes_are_rejected),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,7 +70,7 @@ static void control_characters_are_escaped(void **state)
         buf_release(&b);
 }
 
-/* Bytes of which many are halves of characters, quotes and backslashes. */
+/* Random bytes with many partial characters, quotes and backslashes. */
 static size_t random_bytes(char *out, size_t max)
 {
         static const char spice[] = "\"\\\n\xc3\xe2\x80\xf0\x9f\xff\xed\xa0";
@@ -111,8 +111,8 @@ static void any_bytes_become_a_json_string_that_parses(void **state)
         }
 }
 
-/* Long runs are looked at eight bytes at a time. */
-static void a_byte_is_escaped_wherever_it_stands(void **state)
+/* The writer checks long runs eight bytes at a time. */
+static void a_byte_is_escaped_at_any_position(void **state)
 {
         (void)state;
         for (int c = 0; c < 0x80; c++) {
@@ -166,7 +166,7 @@ static void reading_is_strict(void **state)
         }
 }
 
-static void a_mistake_is_told_without_quoting_the_text(void **state)
+static void an_error_does_not_quote_the_text(void **state)
 {
         const char *text = "{\n\"token\": \"hunter2hunter2\n}";
         struct error err;
@@ -224,9 +224,9 @@ int main(void)
                 cmocka_unit_test(lines_of_json_share_a_buf),
                 cmocka_unit_test(control_characters_are_escaped),
                 cmocka_unit_test(any_bytes_become_a_json_string_that_parses),
-                cmocka_unit_test(a_byte_is_escaped_wherever_it_stands),
+                cmocka_unit_test(a_byte_is_escaped_at_any_position),
                 cmocka_unit_test(reading_is_strict),
-                cmocka_unit_test(a_mistake_is_told_without_quoting_the_text),
+                cmocka_unit_test(an_error_does_not_quote_the_text),
                 cmocka_unit_test(depth_has_a_limit),
                 cmocka_unit_test(getters_fall_back),
         };

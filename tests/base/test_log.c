@@ -40,7 +40,7 @@ static int restore(void **state)
         return 0;
 }
 
-/* The line behind its time. */
+/* The line after its time. */
 static const char *after_time(void)
 {
         assert_true(lines.len > 25);
@@ -72,7 +72,7 @@ static void a_json_line_parses(void **state)
         json_decref(o);
 }
 
-static void a_foreign_text_cannot_forge_a_line_or_move_the_cursor(void **state)
+static void foreign_text_cannot_forge_lines_or_move_the_cursor(void **state)
 {
         (void)state;
         log_info("message", LOG_S("text", "x\n2030 error gone \x1b[2J \xc2\x9b"));
@@ -81,7 +81,7 @@ static void a_foreign_text_cannot_forge_a_line_or_move_the_cursor(void **state)
         assert_null(strstr(lines.data, "\xc2\x9b"));
 }
 
-static void lower_levels_are_left_out(void **state)
+static void lower_levels_are_not_logged(void **state)
 {
         (void)state;
         log_debug("quiet");
@@ -91,7 +91,7 @@ static void lower_levels_are_left_out(void **state)
         assert_string_equal(after_time(), "debug loud\n");
 }
 
-static void a_hidden_secret_never_leaves_in_any_format(void **state)
+static void a_hidden_secret_is_starred_in_every_format(void **state)
 {
         static const char *const secrets[] = {
                 "plain-token-123",     "with \"quotes\" and \\back", "caf\xc3\xa9-s\xc3\xa9same",
@@ -108,7 +108,7 @@ static void a_hidden_secret_never_leaves_in_any_format(void **state)
                         log_setup((enum log_format)format, LOG_INFO);
                         log_info("m", LOG_S("a", s), LOG_S("b", s));
                         assert_null(strstr(lines.data, s));
-                        /* nor its last readable piece, which no escaping changes */
+                        /* nor its last piece, which no escaping changes */
                         assert_null(strstr(lines.data, s + strlen(s) - 4));
                         assert_non_null(strstr(lines.data, "******"));
                 }
@@ -158,9 +158,9 @@ static void short_words_are_not_hidden(void **state)
         assert_string_equal(text, "the agent");
 }
 
-/* ---- whoever reads the log ---- */
+/* ---- the reader of the log ---- */
 
-/* Standard error is a pipe from here on; returns the end to read from. */
+/* Replaces standard error by a pipe and returns its read end. */
 static int take_stderr(int *kept)
 {
         int ends[2];
@@ -180,7 +180,7 @@ static void give_back_stderr(int from, int kept)
         close(from);
 }
 
-/* Everything that is in the pipe now. */
+/* Reads everything in the pipe. */
 static void read_pipe(int from)
 {
         char some[4096];
@@ -192,7 +192,7 @@ static void read_pipe(int from)
                 buf_add(&lines, some, (size_t)n);
 }
 
-static void a_reader_that_stopped_does_not_stop_the_program(void **state)
+static void a_stalled_log_reader_does_not_stop_the_program(void **state)
 {
         /* three pages: a pipe has room for five such lines and a part of the sixth */
         char longest[9000];
@@ -201,19 +201,18 @@ static void a_reader_that_stopped_does_not_stop_the_program(void **state)
         (void)state;
         memset(longest, 'x', sizeof(longest) - 1);
         longest[sizeof(longest) - 1] = '\0';
-        for (int i = 0; i < 100; i++) /* nobody reads */
+        for (int i = 0; i < 100; i++) /* not read */
                 log_info("hello", LOG_S("text", longest));
         read_pipe(from);
         log_info("there you are");
         read_pipe(from);
         give_back_stderr(from, kept);
-        assert_non_null(
-                strstr(lines.data, "warn  log lines lost: the reader stalled lines="));
-        assert_int_equal(lines.data[0], '\n'); /* the line that was torn ends first */
+        assert_non_null(strstr(lines.data, "warn  log lines lost: the reader stalled lines="));
+        assert_int_equal(lines.data[0], '\n'); /* ends the torn line */
         assert_non_null(strstr(lines.data, "info  there you are\n"));
 }
 
-static void no_line_is_lost_while_somebody_reads(void **state)
+static void no_line_is_lost_while_the_log_is_read(void **state)
 {
         int kept, from = take_stderr(&kept), found = 0;
 
@@ -234,14 +233,14 @@ int main(void)
                 cmocka_unit_test_setup_teardown(a_text_line_has_level_message_and_fields, divert,
                                                 restore),
                 cmocka_unit_test_setup_teardown(a_json_line_parses, divert, restore),
-                cmocka_unit_test_setup_teardown(
-                        a_foreign_text_cannot_forge_a_line_or_move_the_cursor, divert, restore),
-                cmocka_unit_test_setup_teardown(lower_levels_are_left_out, divert, restore),
-                cmocka_unit_test_setup_teardown(a_hidden_secret_never_leaves_in_any_format, divert,
-                                                restore),
-                cmocka_unit_test_setup_teardown(a_reader_that_stopped_does_not_stop_the_program,
+                cmocka_unit_test_setup_teardown(foreign_text_cannot_forge_lines_or_move_the_cursor,
                                                 divert, restore),
-                cmocka_unit_test_setup_teardown(no_line_is_lost_while_somebody_reads, divert,
+                cmocka_unit_test_setup_teardown(lower_levels_are_not_logged, divert, restore),
+                cmocka_unit_test_setup_teardown(a_hidden_secret_is_starred_in_every_format, divert,
+                                                restore),
+                cmocka_unit_test_setup_teardown(a_stalled_log_reader_does_not_stop_the_program,
+                                                divert, restore),
+                cmocka_unit_test_setup_teardown(no_line_is_lost_while_the_log_is_read, divert,
                                                 restore),
                 cmocka_unit_test(secrets_that_overlap_are_all_hidden),
                 cmocka_unit_test(a_secret_hidden_twice_is_shown_after_two_unhides),

@@ -28,7 +28,7 @@ static void an_empty_map_has_nothing(void **state)
         map_release(&m);
 }
 
-static void put_tells_what_was_there(void **state)
+static void put_returns_the_previous_value(void **state)
 {
         int one, two;
         struct map m;
@@ -43,7 +43,7 @@ static void put_tells_what_was_there(void **state)
         map_release(&m);
 }
 
-/* Every entry of the map is in the model, and as many. */
+/* The map and the model have the same entries. */
 static void assert_same(const struct map *m, int *const model[KEYS])
 {
         size_t at = 0, seen = 0, expected = 0;
@@ -121,7 +121,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(an_empty_map_has_nothing),
-                cmocka_unit_test(put_tells_what_was_there),
+                cmocka_unit_test(put_returns_the_previous_value),
                 cmocka_unit_test(random_operations_agree_with_a_plain_array),
                 cmocka_unit_test(the_visited_entry_may_be_removed),
         };

@@ -101,7 +101,7 @@ static void digests_are_the_published_ones(void **state)
                             "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
 }
 
-static void comparing_needs_length_and_bytes(void **state)
+static void comparison_covers_length_and_bytes(void **state)
 {
         struct secret *s = secret_new("abcdefg", 7), *copy = secret_dup(s);
 
@@ -121,7 +121,7 @@ static void comparing_needs_length_and_bytes(void **state)
         assert_null(secret_dup(NULL));
 }
 
-static void a_living_secret_is_hidden_in_logs(void **state)
+static void a_secret_is_hidden_in_logs_until_freed(void **state)
 {
         struct secret *s = secret_new("hunter2hunter2", 14);
         char text[] = "token hunter2hunter2 used";
@@ -186,7 +186,7 @@ static void a_command_gives_its_first_line(void **state)
         assert_fails("cmd:yes", ERR_INVALID, "more than");
 }
 
-static void a_command_runs_in_the_given_directory_with_little_around_it(void **state)
+static void a_command_gets_its_directory_and_little_else(void **state)
 {
         (void)state;
         setenv("TEST_SECRET_A", "must not be inherited", 1);
@@ -225,7 +225,7 @@ static void a_command_that_closes_its_output_is_waited_for(void **state)
         assert_fails("cmd:sh -c 'echo x; exec >&-; exit 3'", ERR_IO, "status 3");
 }
 
-static void text_that_is_no_handle_is_the_secret_itself(void **state)
+static void text_without_a_handle_is_the_secret_itself(void **state)
 {
         struct secret *s;
         bool literal;
@@ -242,15 +242,15 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(digests_are_the_published_ones),
-                cmocka_unit_test(comparing_needs_length_and_bytes),
-                cmocka_unit_test(a_living_secret_is_hidden_in_logs),
+                cmocka_unit_test(comparison_covers_length_and_bytes),
+                cmocka_unit_test(a_secret_is_hidden_in_logs_until_freed),
                 cmocka_unit_test(the_environment_gives_a_secret),
                 cmocka_unit_test(a_file_gives_a_secret_without_its_last_newline),
                 cmocka_unit_test(a_command_gives_its_first_line),
-                cmocka_unit_test(a_command_runs_in_the_given_directory_with_little_around_it),
+                cmocka_unit_test(a_command_gets_its_directory_and_little_else),
                 cmocka_unit_test(commands_leave_no_descriptors_open),
                 cmocka_unit_test(a_command_that_closes_its_output_is_waited_for),
-                cmocka_unit_test(text_that_is_no_handle_is_the_secret_itself),
+                cmocka_unit_test(text_without_a_handle_is_the_secret_itself),
         };
 
         return cmocka_run_group_tests(tests, make_dir, remove_dir);

@@ -91,7 +91,7 @@ static int read_adapter(struct settings_source *src, struct conf *c, struct erro
                              err);
 }
 
-/* One member of adapters.tg stands on line 5. */
+/* Reads one member of adapters.tg, on line 5. */
 static struct settings_source *with_member(const char *member)
 {
         char *text = mem_printf(
@@ -119,7 +119,7 @@ static void assert_mistake(const char *member, const char *expected)
         settings_source_free(src);
 }
 
-static void defaults_fill_what_is_absent(void **state)
+static void defaults_fill_absent_keys(void **state)
 {
         struct settings_source *src = with_member("");
         struct conf c = { 0 };
@@ -146,7 +146,7 @@ static void defaults_fill_what_is_absent(void **state)
         settings_source_free(src);
 }
 
-static void what_is_written_is_read(void **state)
+static void written_values_are_read(void **state)
 {
         struct settings_source *src = with_member(
                 "\"typing\": false, \"debounceMs\": 60000, \"workers\": 9000000000, \"ratio\": "
@@ -173,7 +173,7 @@ static void what_is_written_is_read(void **state)
         settings_source_free(src);
 }
 
-static void one_string_is_a_list_and_null_is_allowed_where_it_is_the_default(void **state)
+static void a_string_is_a_list_and_null_needs_to_be_default(void **state)
 {
         struct settings_source *src =
                 with_member("\"admins\": \"42\", \"name\": null, \"pace\": null");
@@ -188,7 +188,7 @@ static void one_string_is_a_list_and_null_is_allowed_where_it_is_the_default(voi
         settings_source_free(src);
 }
 
-static void a_number_may_have_a_word_for_none(void **state)
+static void a_number_may_accept_a_word_for_zero(void **state)
 {
         static const struct {
                 const char *member;
@@ -211,7 +211,7 @@ static void a_number_may_have_a_word_for_none(void **state)
                        "'auto', not a string");
 }
 
-static void absent_objects_are_empty_ones(void **state)
+static void an_absent_object_counts_as_empty(void **state)
 {
         const struct setting *const rates[] = { rate_settings, NULL };
         struct settings_source *src = source("{}");
@@ -225,7 +225,7 @@ static void absent_objects_are_empty_ones(void **state)
 
 #define AT "config.json:5: adapters.tg"
 
-static void mistakes_say_where_and_what_would_be_accepted(void **state)
+static void mistakes_name_the_line_and_what_is_accepted(void **state)
 {
         static const struct {
                 const char *member, *message;
@@ -302,7 +302,7 @@ static void a_missing_key_is_reported_where_its_object_begins(void **state)
         settings_source_free(src);
 }
 
-static void a_value_that_is_no_object_is_reported(void **state)
+static void a_value_instead_of_an_object_is_reported(void **state)
 {
         struct settings_source *src = source("{\n\"adapters\": {\n\"tg\": []}}");
         struct conf c = { 0 };
@@ -350,7 +350,7 @@ static void malformed_texts_name_the_line(void **state)
         } rows[] = {
                 { "", "config.json:1: " },
                 { "{\n\n\"a\" 1}", "config.json:3: " },
-                { "{\n/* x\n", "config.json:2: a comment that starts here does not end" },
+                { "{\n/* x\n", "config.json:2: unterminated comment" },
                 { "[\n,]", "config.json:2: " },
                 { "[1\n,,]", "config.json:2: " },
                 { "{\"a\":\n,}", "config.json:2: " },
@@ -413,7 +413,7 @@ static void lines_are_found_along_paths(void **state)
         settings_source_free(src);
 }
 
-static void own_mistakes_and_warnings_have_the_same_form(void **state)
+static void custom_errors_and_warnings_name_the_line(void **state)
 {
         struct settings_source *src = source("{\n\"rules\": [\n{\"agent\": 1}]}");
         struct error err;
@@ -433,7 +433,7 @@ static void own_mistakes_and_warnings_have_the_same_form(void **state)
         settings_source_free(src);
 }
 
-static void the_nearest_word_is_near(void **state)
+static void the_nearest_word_is_found(void **state)
 {
         static const char *const words[] = { "telegram", "discord", "slack", "cli", NULL };
 
@@ -448,7 +448,7 @@ static void the_nearest_word_is_near(void **state)
                 words));
 }
 
-static void the_schema_tells_types_ranges_and_defaults(void **state)
+static void the_schema_has_types_ranges_and_defaults(void **state)
 {
         json_t *properties = json_object(), *required = json_array();
         char *text;
@@ -507,7 +507,7 @@ static void the_markdown_table_has_a_row_per_setting(void **state)
         buf_release(&out);
 }
 
-static void what_was_read_is_shown_again_without_defaults_and_secrets(void **state)
+static void values_are_shown_without_defaults_and_secrets(void **state)
 {
         struct settings_source *src = with_member(
                 "\"mode\": \"webhook\", \"admins\": \"7\", \"name\": \"Ann\", \"shards\": 4");
@@ -533,7 +533,7 @@ static void what_was_read_is_shown_again_without_defaults_and_secrets(void **sta
         settings_source_free(src);
 }
 
-static void a_text_that_never_was_a_file_names_only_the_path(void **state)
+static void a_text_without_a_file_names_only_the_path(void **state)
 {
         struct error err = { 0 };
         static const char text[] = "{\"a\":{\"typing\":1}}";
@@ -558,24 +558,24 @@ static int set_token(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(defaults_fill_what_is_absent),
-                cmocka_unit_test(what_is_written_is_read),
-                cmocka_unit_test(one_string_is_a_list_and_null_is_allowed_where_it_is_the_default),
-                cmocka_unit_test(a_number_may_have_a_word_for_none),
-                cmocka_unit_test(absent_objects_are_empty_ones),
-                cmocka_unit_test(mistakes_say_where_and_what_would_be_accepted),
+                cmocka_unit_test(defaults_fill_absent_keys),
+                cmocka_unit_test(written_values_are_read),
+                cmocka_unit_test(a_string_is_a_list_and_null_needs_to_be_default),
+                cmocka_unit_test(a_number_may_accept_a_word_for_zero),
+                cmocka_unit_test(an_absent_object_counts_as_empty),
+                cmocka_unit_test(mistakes_name_the_line_and_what_is_accepted),
                 cmocka_unit_test(a_missing_key_is_reported_where_its_object_begins),
-                cmocka_unit_test(a_value_that_is_no_object_is_reported),
+                cmocka_unit_test(a_value_instead_of_an_object_is_reported),
                 cmocka_unit_test(a_secret_in_clear_is_read_with_a_warning),
                 cmocka_unit_test(comments_and_trailing_commas_are_allowed),
                 cmocka_unit_test(malformed_texts_name_the_line),
                 cmocka_unit_test(lines_are_found_along_paths),
-                cmocka_unit_test(own_mistakes_and_warnings_have_the_same_form),
-                cmocka_unit_test(the_nearest_word_is_near),
-                cmocka_unit_test(the_schema_tells_types_ranges_and_defaults),
+                cmocka_unit_test(custom_errors_and_warnings_name_the_line),
+                cmocka_unit_test(the_nearest_word_is_found),
+                cmocka_unit_test(the_schema_has_types_ranges_and_defaults),
                 cmocka_unit_test(the_markdown_table_has_a_row_per_setting),
-                cmocka_unit_test(what_was_read_is_shown_again_without_defaults_and_secrets),
-                cmocka_unit_test(a_text_that_never_was_a_file_names_only_the_path),
+                cmocka_unit_test(values_are_shown_without_defaults_and_secrets),
+                cmocka_unit_test(a_text_without_a_file_names_only_the_path),
         };
 
         return cmocka_run_group_tests(tests, set_token, NULL);

@@ -24,7 +24,7 @@ static int64_t hours_ahead(const char *zone, const char *when)
         return offset / 3600;
 }
 
-static void the_clock_of_a_place_knows_summer_and_winter(void **state)
+static void a_zone_has_summer_and_winter_offsets(void **state)
 {
         (void)state;
         assert_int_equal(hours_ahead("UTC", "2026-07-01T00:00:00Z"), 0);
@@ -38,11 +38,8 @@ static void the_clock_of_a_place_knows_summer_and_winter(void **state)
         assert_int_equal(hours_ahead("Asia/Tokyo", "2026-07-01T00:00:00Z"), 9);
 }
 
-/*
- * Beyond the table of changes the rule at the end of the file holds; the south has its summer over
- * the turn of the year.
- */
-static void the_rule_at_the_end_holds_for_ever(void **state)
+/* Summer in the south spans the turn of the year. */
+static void the_footer_rule_applies_after_the_last_change(void **state)
 {
         (void)state;
         assert_int_equal(hours_ahead("Europe/Berlin", "2100-01-01T00:00:00Z"), 1);
@@ -52,7 +49,7 @@ static void the_rule_at_the_end_holds_for_ever(void **state)
         assert_int_equal(hours_ahead("Asia/Tokyo", "2100-07-01T00:00:00Z"), 9);
 }
 
-static void a_place_the_system_does_not_know_is_an_error(void **state)
+static void an_unknown_zone_is_an_error(void **state)
 {
         static const char *const names[] = { "Mars/Base",        "",       "/etc/passwd",
                                              "../../etc/passwd", "Europe", "Europe/Berlin/" };
@@ -65,8 +62,8 @@ static void a_place_the_system_does_not_know_is_an_error(void **state)
         }
 }
 
-/* A slim file: no changes at all, only the rule. Cut anywhere it is refused or still answers. */
-static void a_file_without_changes_lives_by_its_rule(void **state)
+/* A file with a rule and no changes. Truncated anywhere, it is rejected or still usable. */
+static void a_zone_file_without_changes_uses_its_rule(void **state)
 {
         static const char rule[] = "\nCET-1CEST,M3.5.0,M10.5.0/3\n";
         unsigned char file[44 + 6 + 4 + 44 + 6 + 4 + sizeof(rule)] = { 0 };
@@ -95,10 +92,10 @@ static void a_file_without_changes_lives_by_its_rule(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(the_clock_of_a_place_knows_summer_and_winter),
-                cmocka_unit_test(the_rule_at_the_end_holds_for_ever),
-                cmocka_unit_test(a_place_the_system_does_not_know_is_an_error),
-                cmocka_unit_test(a_file_without_changes_lives_by_its_rule),
+                cmocka_unit_test(a_zone_has_summer_and_winter_offsets),
+                cmocka_unit_test(the_footer_rule_applies_after_the_last_change),
+                cmocka_unit_test(an_unknown_zone_is_an_error),
+                cmocka_unit_test(a_zone_file_without_changes_uses_its_rule),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-/* What people see as one character, each longer than one code point but the first four. */
+/* Grapheme clusters; all but the first four have several code points. */
 static const char *const clusters[] = {
         "a",
         "\xc3\xa9",         /* e with acute */
@@ -107,7 +107,7 @@ static void cleaning_replaces_bad_bytes_and_nul(void **state)
         free(clean);
 }
 
-static void a_prefix_of_one_cluster_is_all_of_it_or_cut_at_a_code_point(void **state)
+static void one_cluster_is_kept_or_cut_at_a_code_point(void **state)
 {
         const char *family = "\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x92\xbb";
 
@@ -135,7 +135,7 @@ static bool is_flag(size_t which)
         return strncmp(clusters[which], "\xf0\x9f\x87", 3) == 0;
 }
 
-/* A text of whole clusters; ends[i] says whether one ends before byte i. */
+/* Makes a text of whole clusters; ends[i]: one ends before byte i. */
 static void random_text(struct buf *text, bool *ends)
 {
         size_t count = 1 + (size_t)random() % 12, before = 0;
@@ -143,10 +143,7 @@ static void random_text(struct buf *text, bool *ends)
         for (size_t i = 0; i < count; i++) {
                 size_t which = (size_t)random() % COUNT(clusters);
 
-                /*
-                 * jamo behind jamo would be another syllable's business; flags stand as pairs
-                 * anyway
-                 */
+                /* jamo after jamo could join into one syllable; flags come in pairs */
                 if (which == before && !is_flag(which))
                         which = 0;
                 buf_addstr(text, clusters[which]);
@@ -207,7 +204,7 @@ int main(void)
                 cmocka_unit_test(every_code_point_survives_the_round_trip),
                 cmocka_unit_test(bad_sequences_are_invalid_byte_by_byte),
                 cmocka_unit_test(cleaning_replaces_bad_bytes_and_nul),
-                cmocka_unit_test(a_prefix_of_one_cluster_is_all_of_it_or_cut_at_a_code_point),
+                cmocka_unit_test(one_cluster_is_kept_or_cut_at_a_code_point),
                 cmocka_unit_test(flags_are_cut_between_pairs),
                 cmocka_unit_test(a_prefix_never_splits_a_cluster_and_is_the_longest),
                 cmocka_unit_test(any_bytes_are_cut_within_the_limit),

@@ -1,8 +1,6 @@
 /*
- * dragoman chat as a person and as a script use it: the whole program, on pipes and on a pseudo
- * terminal.
- *
- * DRAGOMAN names the program; without it the one of the same build is taken.
+ * dragoman chat as a whole program, on pipes and on a pseudo terminal. DRAGOMAN names the program;
+ * the default is the one of the same build.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -70,10 +68,10 @@ static int forget_program(void **state)
 struct child {
         pid_t pid;
         int in, out, err; /* pipes to it, or the terminal in `out` */
-        struct buf seen;  /* of out */
+        struct buf seen;  /* read from out */
 };
 
-/* A model's key in the environment of whoever runs the tests must not be used. */
+/* Must not use a model's key from the environment of the tests. */
 static void clean_environment(void)
 {
         unsetenv("DISCORD_BOT_TOKEN"); /* a real bot would be connected */
@@ -128,7 +126,7 @@ static void start_on_terminal(struct child *c, const char *const *words)
         buf_init(&c->seen, 0);
 }
 
-/* false at the end of its output */
+/* False at the end of its output. */
 static bool read_more(struct child *c, const char *awaited, int64_t deadline)
 {
         struct pollfd p = { .fd = c->out, .events = POLLIN };
@@ -145,7 +143,7 @@ static bool read_more(struct child *c, const char *awaited, int64_t deadline)
         return true;
 }
 
-/* Waits until the text has come, and forgets everything up to its end. */
+/* Waits for the text and drops everything up to its end. */
 static void expect(struct child *c, const char *text)
 {
         int64_t deadline = clock_mono_ms() + PATIENCE_MS;
@@ -158,7 +156,6 @@ static void expect(struct child *c, const char *text)
         buf_consume(&c->seen, (size_t)(at - c->seen.data) + strlen(text));
 }
 
-/* Its log is what we read. */
 static void start_daemon(struct child *c, const char *dir)
 {
         const char *words[] = { "run", dir, "--listen", "127.0.0.1:0", NULL };
@@ -226,7 +223,7 @@ static bool has_file(const char *dir, const char *name)
         return there;
 }
 
-/* ---- lines ---- */
+/* ---- pipes ---- */
 
 static void lines_are_answered_one_by_one_and_in_order(void **state)
 {
@@ -245,7 +242,7 @@ static void lines_are_answered_one_by_one_and_in_order(void **state)
         scratch_free(dir);
 }
 
-static void nothing_to_say_is_fine(void **state)
+static void empty_input_is_fine(void **state)
 {
         char *dir = scratch_new();
         const char *words[] = { "chat", dir, "--listen", "127.0.0.1:0", NULL };
@@ -280,7 +277,7 @@ static void a_message_without_an_answer_makes_the_exit_code_1(void **state)
         scratch_free(dir);
 }
 
-static void a_wrong_configuration_is_told_with_the_exit_code_of_the_daemon(void **state)
+static void a_wrong_configuration_is_reported_with_exit_code_78(void **state)
 {
         char *dir = scratch_new();
         const char *words[] = { "chat", dir, NULL };
@@ -328,7 +325,7 @@ static void an_answer_survives_the_death_of_the_daemon(void **state)
         scratch_free(dir);
 }
 
-/* ---- a terminal ---- */
+/* ---- terminal ---- */
 
 static void a_terminal_gets_a_banner_answers_and_a_clean_end(void **state)
 {
@@ -406,7 +403,7 @@ static void ctrl_c_stops_an_answer_and_then_leaves(void **state)
         scratch_free(dir);
 }
 
-static void two_times_ctrl_c_leaves_in_the_middle_of_an_answer(void **state)
+static void ctrl_c_twice_leaves_during_an_answer(void **state)
 {
         char *dir = scratch_new();
         const char *words[] = { "chat", dir, "--listen", "127.0.0.1:0", NULL };
@@ -420,7 +417,7 @@ static void two_times_ctrl_c_leaves_in_the_middle_of_an_answer(void **state)
         expect(&c, "opening the toolbox");
         type(&c, "\x03");
         expect(&c, "Ctrl-C again to leave");
-        type(&c, "\x03"); /* at the prompt already, or not yet: it leaves */
+        type(&c, "\x03"); /* leaves, at the prompt or before it */
         expect(&c, "Good bye");
         assert_int_equal(finish(&c, NULL), 0);
         buf_release(&c.seen);
@@ -431,14 +428,14 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(lines_are_answered_one_by_one_and_in_order),
-                cmocka_unit_test(nothing_to_say_is_fine),
+                cmocka_unit_test(empty_input_is_fine),
                 cmocka_unit_test(a_message_without_an_answer_makes_the_exit_code_1),
-                cmocka_unit_test(a_wrong_configuration_is_told_with_the_exit_code_of_the_daemon),
+                cmocka_unit_test(a_wrong_configuration_is_reported_with_exit_code_78),
                 cmocka_unit_test(an_answer_survives_the_death_of_the_daemon),
                 cmocka_unit_test(a_terminal_gets_a_banner_answers_and_a_clean_end),
                 cmocka_unit_test(what_is_typed_during_an_answer_is_kept),
                 cmocka_unit_test(ctrl_c_stops_an_answer_and_then_leaves),
-                cmocka_unit_test(two_times_ctrl_c_leaves_in_the_middle_of_an_answer),
+                cmocka_unit_test(ctrl_c_twice_leaves_during_an_answer),
         };
 
         return cmocka_run_group_tests(tests, find_program, forget_program);

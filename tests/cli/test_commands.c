@@ -1,4 +1,4 @@
-/* The command line as people type it: flags, help, slips of the finger, exit codes. */
+/* The command line: flags, help, typing mistakes, exit codes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ static int fake_run(const struct daemon_options *options)
         return CLI_OK;
 }
 
-/* ---- running a command line with what it prints ---- */
+/* ---- running a command line and capturing its output ---- */
 
 struct outcome {
         int code;
@@ -84,7 +84,7 @@ static void assert_has(const char *text, const char *part)
 
 /* ---- tests ---- */
 
-static void every_command_has_help_that_teaches(void **state)
+static void every_command_has_help_with_examples(void **state)
 {
         (void)state;
         for (const struct command *c = commands; c->name; c++) {
@@ -124,7 +124,7 @@ static void help_as_json_is_the_command_table(void **state)
         json_decref(all);
 }
 
-static void no_word_at_all_shows_help_and_is_wrong_usage(void **state)
+static void no_command_shows_help_and_is_wrong_usage(void **state)
 {
         const struct outcome *o = line("dragoman");
 
@@ -133,7 +133,7 @@ static void no_word_at_all_shows_help_and_is_wrong_usage(void **state)
         assert_has(o->out, "usage: dragoman COMMAND");
 }
 
-static void mistakes_of_usage_end_with_64_and_name_the_nearest(void **state)
+static void usage_mistakes_exit_with_64_and_suggest_a_word(void **state)
 {
         static const struct {
                 const char *line, *told;
@@ -178,7 +178,7 @@ static void mistakes_of_usage_end_with_64_and_name_the_nearest(void **state)
         }
 }
 
-static void flags_of_run_reach_the_daemon(void **state)
+static void run_passes_its_flags_to_the_daemon(void **state)
 {
         (void)state;
         run_count = 0;
@@ -246,7 +246,7 @@ static void write_config(const char *dir, const char *text)
         free(path);
 }
 
-static void a_wrong_configuration_ends_with_78_and_its_line(void **state)
+static void a_wrong_configuration_exits_with_78_and_its_line(void **state)
 {
         static const char *const lines[] = { "config check", "run --check", "doctor" };
         char *dir = scratch_new();
@@ -264,7 +264,7 @@ static void a_wrong_configuration_ends_with_78_and_its_line(void **state)
         scratch_free(dir);
 }
 
-static void a_right_configuration_ends_with_0(void **state)
+static void a_right_configuration_exits_with_0(void **state)
 {
         char *dir = scratch_new(), *text = mem_printf("dragoman config check --json %s", dir);
         const struct outcome *o;
@@ -291,7 +291,7 @@ static void the_schema_is_json_and_the_reference_is_not_empty(void **state)
         assert_has(line("dragoman config doc")->out, "listen");
 }
 
-static void the_version_is_told_in_both_ways(void **state)
+static void the_version_is_shown_in_both_formats(void **state)
 {
         (void)state;
         assert_has(line("dragoman version")->out, "dragoman " DRAGOMAN_VERSION);
@@ -302,19 +302,19 @@ static void the_version_is_told_in_both_ways(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(every_command_has_help_that_teaches),
+                cmocka_unit_test(every_command_has_help_with_examples),
                 cmocka_unit_test(help_lists_every_command),
                 cmocka_unit_test(help_as_json_is_the_command_table),
-                cmocka_unit_test(no_word_at_all_shows_help_and_is_wrong_usage),
-                cmocka_unit_test(mistakes_of_usage_end_with_64_and_name_the_nearest),
-                cmocka_unit_test(flags_of_run_reach_the_daemon),
+                cmocka_unit_test(no_command_shows_help_and_is_wrong_usage),
+                cmocka_unit_test(usage_mistakes_exit_with_64_and_suggest_a_word),
+                cmocka_unit_test(run_passes_its_flags_to_the_daemon),
                 cmocka_unit_test(run_uses_data_when_no_directory_is_given),
                 cmocka_unit_test(a_directory_alone_runs_the_daemon_on_it),
                 cmocka_unit_test(without_a_daemon_the_exit_code_is_69),
-                cmocka_unit_test(a_wrong_configuration_ends_with_78_and_its_line),
-                cmocka_unit_test(a_right_configuration_ends_with_0),
+                cmocka_unit_test(a_wrong_configuration_exits_with_78_and_its_line),
+                cmocka_unit_test(a_right_configuration_exits_with_0),
                 cmocka_unit_test(the_schema_is_json_and_the_reference_is_not_empty),
-                cmocka_unit_test(the_version_is_told_in_both_ways),
+                cmocka_unit_test(the_version_is_shown_in_both_formats),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -118,7 +118,7 @@ static void a_key_in_the_environment_brings_a_real_model(void **state)
         assert_int_equal(c->agent_count, 1);
         config_free(c);
 
-        setenv("ANTHROPIC_API_KEY", "", 1); /* set but empty is not set */
+        setenv("ANTHROPIC_API_KEY", "", 1); /* empty counts as unset */
         setenv("OPENAI_API_KEY", "", 1);
         c = load(*state, "{\"agents\": {}}");
         assert_string_equal(c->agents[0]->ops->type, "demo");
@@ -149,13 +149,13 @@ static void a_token_in_the_environment_is_a_bot_unless_the_file_has_one(void **s
                          "\"env:DISCORD_BOT_TOKEN\"}}}");
         assert_non_null(adapter(c, "mine"));
         assert_null(adapter(c, "discord"));
-        /* the file says who is answered */
+        /* the file decides who is answered */
         assert_int_equal(adapter(c, "mine")->common.admins.count, 0);
         assert_non_null(adapter(c, "telegram"));
         config_free(c);
 }
 
-static void a_token_in_the_environment_that_is_none_names_its_origin(void **state)
+static void a_bad_token_in_the_environment_names_its_origin(void **state)
 {
         struct config *c = NULL;
         struct error err = { 0 };
@@ -177,7 +177,7 @@ static void set_chat_service(void)
         setenv("MESSAGE_HISTORY_LIMIT", "12", 1);
 }
 
-static void a_chat_service_in_the_environment_reads_along_in_the_channels(void **state)
+static void chat_service_variables_make_an_ambient_agent(void **state)
 {
         struct config *c;
 
@@ -196,7 +196,7 @@ static void a_chat_service_in_the_environment_reads_along_in_the_channels(void *
         assert_int_equal(c->rules[0].history, 12);
         assert_int_equal(c->rules[0].channel.count, 2);
         assert_string_equal(c->rules[0].channel.items[0], "123");
-        assert_int_equal(c->rules[1].mode, MODE_REPLY); /* for those who speak to it elsewhere */
+        assert_int_equal(c->rules[1].mode, MODE_REPLY); /* elsewhere, when addressed */
         assert_true(c->rules[1].dm && c->rules[1].mention && c->rules[1].reply &&
                     c->rules[1].conversation);
         config_free(c);
@@ -207,7 +207,7 @@ static void a_chat_service_in_the_environment_reads_along_in_the_channels(void *
         config_free(c);
 }
 
-static void what_the_file_says_stands_above_a_chat_service_of_the_environment(void **state)
+static void the_file_overrides_chat_service_variables(void **state)
 {
         struct config *c;
 
@@ -222,14 +222,14 @@ static void what_the_file_says_stands_above_a_chat_service_of_the_environment(vo
         assert_int_equal(c->rule_count, 0);
         config_free(c);
 
-        unsetenv("DISCORD_API_KEY"); /* API_BASE_URL alone may belong to somebody else */
+        unsetenv("DISCORD_API_KEY"); /* API_BASE_URL alone may belong to another program */
         c = load(*state, "{}");
         assert_string_equal(c->agents[0]->ops->type, "demo");
         assert_int_equal(c->rule_count, 0);
         config_free(c);
 }
 
-static void a_history_limit_that_is_no_number_names_its_origin(void **state)
+static void a_bad_history_limit_in_the_environment_names_its_origin(void **state)
 {
         static const char *const wrong[] = { "many", "0", "101", "25x", "-3" };
 
@@ -259,7 +259,7 @@ static void a_bad_base_url_in_the_environment_names_its_origin(void **state)
         assert_null(c);
 }
 
-static void the_terminal_and_the_api_are_added_unless_the_file_speaks_of_them(void **state)
+static void the_terminal_and_the_api_are_added_by_default(void **state)
 {
         struct config *c = load(*state, "{\"adapters\": {\"shell\": {\"type\": \"cli\"}, "
                                         "\"api\": {\"type\": \"api\", \"enabled\": false}}}");
@@ -271,7 +271,7 @@ static void the_terminal_and_the_api_are_added_unless_the_file_speaks_of_them(vo
         config_free(c);
 }
 
-static void everything_in_the_file_arrives(void **state)
+static void everything_in_the_file_is_read(void **state)
 {
         struct config *c = load(
                 *state,
@@ -306,7 +306,7 @@ static void everything_in_the_file_arrives(void **state)
         config_free(c);
 }
 
-static void every_mistake_is_told_with_file_and_line(void **state)
+static void every_mistake_is_reported_with_file_and_line(void **state)
 {
         /* clang-format off */
         static const struct {
@@ -375,7 +375,7 @@ static void every_mistake_is_told_with_file_and_line(void **state)
         }
 }
 
-static void a_file_that_cannot_be_read_is_an_error_of_its_own(void **state)
+static void an_unreadable_file_is_an_error(void **state)
 {
         char *path = scratch_path(*state, "config.json");
         struct config *c = NULL;
@@ -387,7 +387,7 @@ static void a_file_that_cannot_be_read_is_an_error_of_its_own(void **state)
         free(path);
 }
 
-static void addresses_that_may_be_listened_at(void **state)
+static void listen_addresses_are_checked(void **state)
 {
         static const char *const good[] = { "127.0.0.1:0", "localhost:8420", "[::1]:65535",
                                             "127.1.2.3:80" };
@@ -403,7 +403,7 @@ static void addresses_that_may_be_listened_at(void **state)
                 "{\"http\": {\"listen\": \"[::]:0\", \"tlsCert\": \"c\", \"tlsKey\": \"k\"}}"));
 }
 
-static void what_is_hardly_meant_is_warned_about(void **state)
+static void suspicious_settings_give_warnings(void **state)
 {
         struct config *c = load(
                 *state, "{\"rules\": [\n{\"when\": {\"adapter\": [\"api\", \"discord-*\"]}}]}");
@@ -434,7 +434,7 @@ static void what_is_hardly_meant_is_warned_about(void **state)
         config_free(c);
 }
 
-static void a_reload_shows_what_changed(void **state)
+static void a_reload_reports_what_changed(void **state)
 {
         struct config *old = load(
                 *state, "{\"adapters\": {\"a\": {\"type\": \"api\"}, \"t\": {\"type\": \"cli\"}}}");
@@ -449,9 +449,9 @@ static void a_reload_shows_what_changed(void **state)
         config_free(new);
 }
 
-/* ---- the description ---- */
+/* ---- schema and manual ---- */
 
-/* As much of JSON Schema as ours uses. Says where it does not hold. */
+/* Validates the part of JSON Schema that ours uses; returns where it fails. */
 static bool holds(const json_t *schema, const json_t *value);
 
 static bool type_is(const char *type, const json_t *v)
@@ -629,7 +629,6 @@ static void the_manual_describes_every_section_and_kind(void **state)
         buf_release(&text);
 }
 
-/* The example of the manual is a configuration that loads. */
 static void the_example_in_the_manual_loads(void **state)
 {
         struct buf text;
@@ -667,28 +666,25 @@ int main(void)
                                                 end),
                 cmocka_unit_test_setup_teardown(
                         a_token_in_the_environment_is_a_bot_unless_the_file_has_one, begin, end),
-                cmocka_unit_test_setup_teardown(
-                        a_token_in_the_environment_that_is_none_names_its_origin, begin, end),
-                cmocka_unit_test_setup_teardown(
-                        a_chat_service_in_the_environment_reads_along_in_the_channels, begin, end),
-                cmocka_unit_test_setup_teardown(
-                        what_the_file_says_stands_above_a_chat_service_of_the_environment, begin,
-                        end),
-                cmocka_unit_test_setup_teardown(a_history_limit_that_is_no_number_names_its_origin,
+                cmocka_unit_test_setup_teardown(a_bad_token_in_the_environment_names_its_origin,
                                                 begin, end),
+                cmocka_unit_test_setup_teardown(chat_service_variables_make_an_ambient_agent, begin,
+                                                end),
+                cmocka_unit_test_setup_teardown(the_file_overrides_chat_service_variables, begin,
+                                                end),
+                cmocka_unit_test_setup_teardown(
+                        a_bad_history_limit_in_the_environment_names_its_origin, begin, end),
                 cmocka_unit_test_setup_teardown(a_bad_base_url_in_the_environment_names_its_origin,
                                                 begin, end),
-                cmocka_unit_test_setup_teardown(
-                        the_terminal_and_the_api_are_added_unless_the_file_speaks_of_them, begin,
-                        end),
-                cmocka_unit_test_setup_teardown(everything_in_the_file_arrives, begin, end),
-                cmocka_unit_test_setup_teardown(every_mistake_is_told_with_file_and_line, begin,
-                                                end),
-                cmocka_unit_test_setup_teardown(a_file_that_cannot_be_read_is_an_error_of_its_own,
+                cmocka_unit_test_setup_teardown(the_terminal_and_the_api_are_added_by_default,
                                                 begin, end),
-                cmocka_unit_test_setup_teardown(addresses_that_may_be_listened_at, begin, end),
-                cmocka_unit_test_setup_teardown(what_is_hardly_meant_is_warned_about, begin, end),
-                cmocka_unit_test_setup_teardown(a_reload_shows_what_changed, begin, end),
+                cmocka_unit_test_setup_teardown(everything_in_the_file_is_read, begin, end),
+                cmocka_unit_test_setup_teardown(every_mistake_is_reported_with_file_and_line, begin,
+                                                end),
+                cmocka_unit_test_setup_teardown(an_unreadable_file_is_an_error, begin, end),
+                cmocka_unit_test_setup_teardown(listen_addresses_are_checked, begin, end),
+                cmocka_unit_test_setup_teardown(suspicious_settings_give_warnings, begin, end),
+                cmocka_unit_test_setup_teardown(a_reload_reports_what_changed, begin, end),
                 cmocka_unit_test_setup_teardown(the_schema_accepts_what_the_reader_accepts, begin,
                                                 end),
                 cmocka_unit_test(the_manual_describes_every_section_and_kind),

@@ -1,4 +1,4 @@
-/* Who is answered and how often, from the file to dispatch. */
+/* Access and rate settings, from the file to dispatch. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ static int end(void **state)
         return 0;
 }
 
-/* An adapter "tg" with these further members. */
+/* Loads an adapter "tg" with these additional members. */
 static int load(const char *dir, const char *members, struct config **out, struct error *err)
 {
         char *path = scratch_path(dir, "config.json");
@@ -59,7 +59,7 @@ static struct dispatch *dispatch_by(const char *dir, const char *members)
         return d;
 }
 
-static void without_a_word_about_it_nobody_is_answered_and_that_is_said(void **state)
+static void without_access_settings_all_are_refused_with_a_warning(void **state)
 {
         struct incoming in = { .adapter = "tg", .channel = "7", .sender_id = "7", .text = "hi" };
         struct dispatch *d = dispatch_by(*state, "");
@@ -109,7 +109,7 @@ static unsigned turns_admitted(struct dispatch *d, const char *adapter)
         return n;
 }
 
-static void the_rate_is_five_unless_written_and_none_on_trusted_platforms(void **state)
+static void the_rate_limit_is_five_and_off_on_trusted_platforms(void **state)
 {
         struct dispatch *plain = dispatch_by(*state, "\"dm\": \"everyone\"");
         struct dispatch *two =
@@ -126,7 +126,7 @@ static void the_rate_is_five_unless_written_and_none_on_trusted_platforms(void *
         dispatch_free(none);
 }
 
-static void one_bot_in_two_adapters_is_a_mistake_without_its_token(void **state)
+static void one_bot_in_two_adapters_is_an_error_without_its_token(void **state)
 {
         struct config *c = NULL;
         struct error err = { 0 };
@@ -142,7 +142,7 @@ static void one_bot_in_two_adapters_is_a_mistake_without_its_token(void **state)
         config_free(c);
 }
 
-static void mistakes_are_told_with_their_line(void **state)
+static void access_mistakes_are_reported_with_their_line(void **state)
 {
         /* clang-format off */
         static const struct {
@@ -171,13 +171,14 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(
-                        without_a_word_about_it_nobody_is_answered_and_that_is_said, begin, end),
+                        without_access_settings_all_are_refused_with_a_warning, begin, end),
                 cmocka_unit_test_setup_teardown(a_person_in_dm_is_answered, begin, end),
+                cmocka_unit_test_setup_teardown(the_rate_limit_is_five_and_off_on_trusted_platforms,
+                                                begin, end),
                 cmocka_unit_test_setup_teardown(
-                        the_rate_is_five_unless_written_and_none_on_trusted_platforms, begin, end),
-                cmocka_unit_test_setup_teardown(
-                        one_bot_in_two_adapters_is_a_mistake_without_its_token, begin, end),
-                cmocka_unit_test_setup_teardown(mistakes_are_told_with_their_line, begin, end),
+                        one_bot_in_two_adapters_is_an_error_without_its_token, begin, end),
+                cmocka_unit_test_setup_teardown(access_mistakes_are_reported_with_their_line, begin,
+                                                end),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* What dispatch is told of adapters: defaults of the platform, and what the file says instead. */
+/* Settings handed to dispatch: defaults of the platform, and overrides of the file. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,7 +49,7 @@ static struct decision decided(struct dispatch *d, const char *adapter, const ch
         return out;
 }
 
-static void commands_are_for_people_unless_the_file_says_otherwise(void **state)
+static void commands_are_for_people_by_default(void **state)
 {
         struct dispatch *d =
                 dispatch_by("{\"programs\": {\"type\": \"api\"}, \"bridge\": {\"type\": \"api\", "
@@ -64,7 +64,7 @@ static void commands_are_for_people_unless_the_file_says_otherwise(void **state)
         dispatch_free(d);
 }
 
-static void conversations_are_the_platforms_unless_the_file_says_otherwise(void **state)
+static void conversations_follow_the_platform_by_default(void **state)
 {
         struct dispatch *d = dispatch_by(
                 "{\"dc\": {\"type\": \"discord\", \"botToken\": \"secret\", \"allow\": \"*\"}, "
@@ -91,7 +91,7 @@ static void assert_rate(struct decision out, int64_t turns, int64_t seconds)
         assert_int_equal(out.turns_seconds, seconds);
 }
 
-static void five_turns_a_minute_unless_the_file_says_otherwise(void **state)
+static void five_turns_a_minute_by_default(void **state)
 {
         struct dispatch *d = dispatch_by(
                 "{\"tg\": {\"type\": \"telegram\", \"botToken\": \"1:secret\", \"allow\": "
@@ -109,9 +109,9 @@ static void five_turns_a_minute_unless_the_file_says_otherwise(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(commands_are_for_people_unless_the_file_says_otherwise),
-                cmocka_unit_test(conversations_are_the_platforms_unless_the_file_says_otherwise),
-                cmocka_unit_test(five_turns_a_minute_unless_the_file_says_otherwise),
+                cmocka_unit_test(commands_are_for_people_by_default),
+                cmocka_unit_test(conversations_follow_the_platform_by_default),
+                cmocka_unit_test(five_turns_a_minute_by_default),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

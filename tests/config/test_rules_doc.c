@@ -1,7 +1,4 @@
-/*
- * Every example of docs/RULES.md: each configuration is read, each event asked, each answer
- * compared.
- */
+/* Runs every example of docs/RULES.md: loads its configuration and compares each decision. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +15,7 @@
 #include "config/config.h"
 #include "dispatch/dry_run.h"
 
-#define MANUAL "docs/RULES.md" /* tests run in the project's folder */
+#define MANUAL "docs/RULES.md" /* tests run in the project's directory */
 
 static char *read_manual(void)
 {
@@ -34,9 +31,7 @@ static char *read_manual(void)
         return buf_take(&text);
 }
 
-/*
- * A token in the environment is an adapter by itself: only what the configuration names is there.
- */
+/* Sets only the tokens that the configuration names: each one adds an adapter. */
 static void set_tokens(const char *config)
 {
         static const char *const tokens[][2] = { { "TELEGRAM_BOT_TOKEN", "1:secret-of-the-test" },
@@ -71,7 +66,7 @@ static struct dispatch *dispatch_by(const char *dir, const char *config)
         return d;
 }
 
-/* As `dragoman route test` begins. */
+/* The first line of `dragoman route test`. */
 static void first_line(const json_t *decision, struct buf *out)
 {
         if (json_flag(decision, "trigger", false))
@@ -105,7 +100,7 @@ static void ask(struct dispatch *d, const char *event, const char *answer)
         buf_release(&line);
 }
 
-/* It happens: a turn is placed. */
+/* Decides the event for real, so that its turn is recorded. */
 static void let_happen(struct dispatch *d, const char *event)
 {
         struct error err = { 0 };
@@ -124,7 +119,7 @@ static void let_happen(struct dispatch *d, const char *event)
         json_decref(json);
 }
 
-/* The lines of one ```console block, events and answers in turn. */
+/* Runs one ```console block: lines of events and answers alternate. */
 static unsigned ask_all(struct dispatch *d, char *block)
 {
         char *line, *event = NULL;
@@ -145,10 +140,7 @@ static unsigned ask_all(struct dispatch *d, char *block)
         return asked;
 }
 
-/*
- * The text of the next block of this kind at or after *at, which moves behind it; NULL when there
- * is none.
- */
+/* The text of the next block of this kind; moves *at past it. NULL: no more. */
 static char *next_block(char **at, const char *fence)
 {
         char *begin = strstr(*at, fence),
@@ -160,7 +152,7 @@ static char *next_block(char **at, const char *fence)
         return mem_strndup(begin + strlen(fence), (size_t)(end - begin) - strlen(fence));
 }
 
-static void every_example_of_the_manual_does_what_it_says(void **state)
+static void every_example_of_the_manual_works(void **state)
 {
         char *text = read_manual(), *at = text, *config, *questions;
         char *dir = scratch_new();
@@ -184,8 +176,7 @@ static void every_example_of_the_manual_does_what_it_says(void **state)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(
-                every_example_of_the_manual_does_what_it_says) };
+        const struct CMUnitTest tests[] = { cmocka_unit_test(every_example_of_the_manual_works) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
