@@ -156,6 +156,7 @@ static void expect(struct child *c, const char *text)
         buf_consume(&c->seen, (size_t)(at - c->seen.data) + strlen(text));
 }
 
+/* Swaps out and err, to read its log. */
 static void start_daemon(struct child *c, const char *dir)
 {
         const char *words[] = { "run", dir, "--listen", "127.0.0.1:0", NULL };
