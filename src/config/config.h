@@ -1,9 +1,9 @@
 /*
- * config: the configuration file as a whole.
+ * config: the whole configuration file.
  *
- * Each room owns the tables of its section; here they are put together, with the defaults that make
- * an empty directory work: a terminal and an API adapter, and the demo agent, or a real model when
- * its key is in the environment. The daemon never writes the file.
+ * Combines the tables that each room owns for its section, and adds the defaults that make an empty
+ * directory work: a terminal and an API adapter, and the demo agent or the model whose key is in
+ * the environment. The daemon never writes the file.
  */
 #ifndef CONFIG_CONFIG_H
 #define CONFIG_CONFIG_H
@@ -21,8 +21,7 @@ struct http_conf {
         char *listen;
         char *public_url;
         char *tls_cert, *tls_key;
-        /* addresses; naming one permits a non-loopback listen address without TLS */
-        struct setting_list trusted_proxy;
+        struct setting_list trusted_proxy; /* IP addresses */
         int64_t max_body_bytes, max_connections, max_stream_clients, idle_seconds, request_seconds;
 };
 extern const struct setting http_settings[];
@@ -40,29 +39,25 @@ struct config {
         size_t agent_count;
         struct rule *rules;
         size_t rule_count;
-        /* answers when nothing else says so; NULL when there are several and none is named */
-        char *default_agent;
-        char *agent_note; /* for the banner: "demo agent (no key in the environment)" */
+        char *default_agent; /* NULL when there are several agents and none is named */
+        char *agent_note;    /* for the banner: "demo agent (no key in the environment)" */
 };
 
 /*
- * Reads DIR/config.json (absent: defaults) and the environment. ERR_INVALID with file and line;
+ * Reads DIR/config.json (absent: defaults) and the environment. ERR_INVALID with file and line, or
  * ERR_IO.
  */
 int config_load(const char *dir, struct config **out, struct error *err);
-/* The same with another file, which must be there. */
+/* Reads another file, which must exist. */
 int config_load_file(const char *dir, const char *path, struct config **out, struct error *err);
 void config_free(struct config *c);
-/*
- * Tells dispatch what the adapters and rules say; the rules are dispatch's afterwards. Before the
- * adapters are given away.
- */
+/* Hands adapters and rules to dispatch, which takes over the rules. */
 void config_to_dispatch(struct config *c, struct dispatch *d);
-/* Warnings for the operator, one per line; "" when none. */
+/* One warning per line; "" when none. */
 const char *config_warnings(const struct config *c);
 /* JSON Schema of the whole file; yours to decref. */
 json_t *config_schema(void);
-/* docs/CONFIGURATION.md. */
+/* Writes docs/CONFIGURATION.md. */
 void config_markdown(struct buf *out);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Mistakes that tables cannot express, and things that are permitted but hardly meant.
+ * Errors that tables cannot express, and warnings about settings that are probably not meant.
  */
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -13,33 +13,26 @@
 
 /* ---- names ---- */
 
-static bool is_name(const char *s)
-{
-        if (!islower((unsigned char)*s) && !isdigit((unsigned char)*s))
-                return false;
-        return strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == strlen(s) &&
-               strlen(s) <= 100;
-}
-
 int config_check_name(const struct settings_source *src, const char *section, const char *name,
                       struct error *err)
 {
+        size_t n = strlen(name);
         char *path;
 
-        if (is_name(name))
+        if ((islower((unsigned char)*name) || isdigit((unsigned char)*name)) && n <= 100 &&
+            strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == n)
                 return 0;
         path = mem_printf("%s.%s", section, name);
-        settings_error(
-                src, path, err,
-                "a name has small letters, digits, '-', '_' and '.', begins with a letter or "
-                "digit, and is at most 100 long");
+        settings_error(src, path, err,
+                       "a name has lower-case letters, digits, '-', '_' and '.', begins with a "
+                       "letter or digit, and has at most 100 characters");
         free(path);
         return -1;
 }
 
 /* ---- http ---- */
 
-/* The host of "host:port" or "[address]:port", yours to free; NULL when it is neither. */
+/* The host of "host:port" or "[address]:port", yours to free; NULL: malformed. */
 static char *listen_host(const char *listen)
 {
         const char *colon = strrchr(listen, ':');
@@ -58,7 +51,7 @@ static char *listen_host(const char *listen)
         host = mem_strndup(listen, (size_t)(colon - listen));
         if (!strchr(host, ':'))
                 return host;
-        free(host); /* an IPv6 address without brackets leaves its port in doubt */
+        free(host); /* an IPv6 address without brackets is ambiguous */
         return NULL;
 }
 
@@ -85,29 +78,18 @@ static int check_listen(const struct settings_source *src, const struct http_con
                         struct error *err)
 {
         char *host = listen_host(h->listen);
-        bool understood = host != NULL, inside = host && is_loopback(host);
+        bool valid = host != NULL, loopback = host && is_loopback(host);
 
         free(host);
-        if (!understood)
-                return settings_error(
-                        src, "http.listen", err,
-                        "expected address and port such as \"127.0.0.1:8420\" or \"[::1]:8420\"");
-        if (!inside && !h->tls_cert && h->trusted_proxy.count == 0)
-                return settings_error(
-                        src, "http.listen", err,
-                        "can be reached from other machines: set 'tlsCert' and 'tlsKey', or name "
-                        "the proxy that does TLS in 'trustedProxy'");
-        return 0;
-}
-
-static int check_proxies(const struct settings_source *src, const struct setting_list *proxies,
-                         struct error *err)
-{
-        for (size_t i = 0; i < proxies->count; i++) {
-                if (!is_address(proxies->items[i]))
-                        return settings_error(src, "http.trustedProxy", err,
-                                              "'%.60s' is not an IP address", proxies->items[i]);
-        }
+        if (!valid)
+                return settings_error(src, "http.listen", err,
+                                      "expected address and port such as \"127.0.0.1:8420\" or "
+                                      "\"[::1]:8420\"");
+        if (!loopback && !h->tls_cert && h->trusted_proxy.count == 0)
+                return settings_error(src, "http.listen", err,
+                                      "can be reached from other machines: set 'tlsCert' and "
+                                      "'tlsKey', or list the proxy that terminates TLS in "
+                                      "'trustedProxy'");
         return 0;
 }
 
@@ -116,15 +98,19 @@ static int check_http(const struct settings_source *src, const struct http_conf 
 {
         if (!h->tls_cert != !h->tls_key)
                 return settings_error(src, h->tls_cert ? "http.tlsCert" : "http.tlsKey", err,
-                                      "'tlsCert' and 'tlsKey' go together");
-        if (check_proxies(src, &h->trusted_proxy, err) < 0)
-                return -1;
+                                      "'tlsCert' and 'tlsKey' must be set together");
+        for (size_t i = 0; i < h->trusted_proxy.count; i++) {
+                if (!is_address(h->trusted_proxy.items[i]))
+                        return settings_error(src, "http.trustedProxy", err,
+                                              "'%.60s' is not an IP address",
+                                              h->trusted_proxy.items[i]);
+        }
         return check_listen(src, h, err);
 }
 
 /* ---- store and bus ---- */
 
-/* The value is not repeated: such a URL may carry a password. */
+/* Does not repeat the value: the URL may carry a password. */
 static int check_driver(const struct settings_source *src, const char *key, const char *value,
                         const char *accepted, const char *later_prefix, const char *later_name,
                         struct error *err)
@@ -132,9 +118,8 @@ static int check_driver(const struct settings_source *src, const char *key, cons
         if (strcmp(value, accepted) == 0)
                 return 0;
         if (strncmp(value, later_prefix, strlen(later_prefix)) == 0)
-                return settings_error(src, key, err,
-                                      "%s comes with a later version; accepted: \"%s\"", later_name,
-                                      accepted);
+                return settings_error(src, key, err, "%s is not supported yet; accepted: \"%s\"",
+                                      later_name, accepted);
         return settings_error(src, key, err, "unknown %s; accepted: \"%s\"", key, accepted);
 }
 
@@ -172,7 +157,7 @@ static int unknown_agent(const struct config *c, const struct settings_source *s
         return -1;
 }
 
-/* Takes the path over. */
+/* Frees the path. */
 static int check_agent(const struct config *c, const struct settings_source *src, char *path,
                        const char *agent, struct error *err)
 {
@@ -217,7 +202,7 @@ int config_check_references(const struct config *c, const struct settings_source
 
 /* ---- bots ---- */
 
-/* NULL: this platform needs none, or it is not set. */
+/* NULL: the platform has no token, or it is not set. */
 static const struct secret *bot_token(const struct adapter_conf *a)
 {
         const struct setting *s = a->ops->settings;
@@ -246,10 +231,9 @@ int config_check_bots(const struct config *c, const struct settings_source *src,
                         if (!is_same_bot(c->adapters[i], c->adapters[j]))
                                 continue;
                         path = mem_printf("adapters.%s.botToken", c->adapters[i]->name);
-                        settings_error(
-                                src, path, err,
-                                "adapter '%s' has the same token: a bot can be connected once",
-                                c->adapters[j]->name);
+                        settings_error(src, path, err,
+                                       "adapter '%s' has the same token; a bot can connect once",
+                                       c->adapters[j]->name);
                         free(path);
                         return -1;
                 }
@@ -259,7 +243,7 @@ int config_check_bots(const struct config *c, const struct settings_source *src,
 
 /* ---- warnings ---- */
 
-static bool matches_an_adapter(const struct config *c, const char *pattern)
+static bool is_adapter_pattern(const struct config *c, const char *pattern)
 {
         for (size_t i = 0; i < c->adapter_count; i++) {
                 if (glob_match(pattern, c->adapters[i]->name))
@@ -268,58 +252,44 @@ static bool matches_an_adapter(const struct config *c, const char *pattern)
         return false;
 }
 
-static void warn_of_rule(const struct config *c, struct settings_source *src, size_t index)
-{
-        const struct setting_list *list = &c->rules[index].adapter;
-        char *path = mem_printf("rules[%zu].when.adapter", index);
-
-        for (size_t i = 0; i < list->count; i++) {
-                if (!matches_an_adapter(c, list->items[i]))
-                        settings_warn(src, path, "no adapter is called '%.60s'", list->items[i]);
-        }
-        free(path);
-}
-
-static void warn_of_silence(const struct config *c, struct settings_source *src)
-{
-        for (size_t i = 0; i < c->adapter_count; i++) {
-                const struct adapter_conf *a = c->adapters[i];
-
-                if (a->common.enabled && !a->common.agent)
-                        settings_warn(
-                                src, "agents",
-                                "adapter '%s' answers nobody: name its 'agent', a 'defaultAgent', or rules",
-                                a->name);
-        }
-}
-
-static bool lets_somebody_in(const struct adapter_common *a)
+static bool admits_anyone(const struct adapter_common *a)
 {
         return a->admins.count + a->allow.count + a->channels.count > 0 ||
                (a->dm.count > 0 && strcmp(a->dm.items[0], "none") != 0);
 }
 
-static void warn_of_closed(const struct config *c, struct settings_source *src)
+void config_check_warnings(const struct config *c, struct settings_source *src)
 {
         for (size_t i = 0; i < c->adapter_count; i++) {
                 const struct adapter_conf *a = c->adapters[i];
                 char *path;
 
-                if (!a->common.enabled || a->ops->trusted || lets_somebody_in(&a->common))
+                if (!a->common.enabled || a->ops->trusted || admits_anyone(&a->common))
                         continue;
                 path = mem_printf("adapters.%s", a->name);
-                settings_warn(
-                        src, path,
-                        "answers nobody: name people or places in 'admins', 'dm', 'channels' or 'allow'");
+                settings_warn(src, path,
+                              "answers no one: list people or channels in 'admins', 'dm', "
+                              "'channels' or 'allow'");
                 free(path);
         }
-}
+        for (size_t i = 0; i < c->rule_count; i++) {
+                const struct setting_list *list = &c->rules[i].adapter;
+                char *path = mem_printf("rules[%zu].when.adapter", i);
 
-void config_add_warnings(const struct config *c, struct settings_source *src)
-{
-        warn_of_closed(c, src);
-        for (size_t i = 0; i < c->rule_count; i++)
-                warn_of_rule(c, src, i);
-        if (!c->default_agent && c->rule_count == 0)
-                warn_of_silence(c, src);
+                for (size_t j = 0; j < list->count; j++) {
+                        if (!is_adapter_pattern(c, list->items[j]))
+                                settings_warn(src, path, "there is no adapter '%.60s'",
+                                              list->items[j]);
+                }
+                free(path);
+        }
+        for (size_t i = 0; i < c->adapter_count && !c->default_agent && c->rule_count == 0; i++) {
+                const struct adapter_conf *a = c->adapters[i];
+
+                if (a->common.enabled && !a->common.agent)
+                        settings_warn(src, "agents",
+                                      "adapter '%s' has no agent: set its 'agent', a "
+                                      "'defaultAgent', or rules",
+                                      a->name);
+        }
 }

@@ -1,6 +1,6 @@
 /*
- * What makes an empty directory work: a terminal, the API, the bots whose tokens are in the
- * environment, and somebody who answers.
+ * Defaults that make an empty directory work: a terminal, the API, bots whose tokens are in the
+ * environment, and an agent.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +8,13 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "config/config_private.h"
+
+static const char *variable(const char *name)
+{
+        const char *value = getenv(name);
+
+        return value && *value ? value : NULL;
+}
 
 static bool has_adapter(const struct config *c, const char *name)
 {
@@ -31,27 +38,17 @@ static int add_adapter(struct config *c, const char *name, const char *type, str
         return 0;
 }
 
-/* ---- bots of the environment ---- */
+/* ---- bots ---- */
 
-/*
- * A token in the environment is enough for a bot, as long as the file has none of its kind. Who is
- * answered stays closed.
- */
-/* clang-format off */
-static const struct bot {
-        const char *type, *token, *admins, *channels, *base; /* variables */
+/* A token in the environment makes a bot, unless the file has one of its kind. */
+static const struct bot_variables {
+        const char *type, *token, *admins, *channels, *base;
 } bots[] = {
-        { "discord",  "DISCORD_BOT_TOKEN",  "DISCORD_ADMIN_IDS",  "DISCORD_CHANNEL_IDS",  "DISCORD_API_BASE"  },
-        { "telegram", "TELEGRAM_BOT_TOKEN", "TELEGRAM_ADMIN_IDS", "TELEGRAM_CHANNEL_IDS", "TELEGRAM_API_BASE" },
+        { "discord", "DISCORD_BOT_TOKEN", "DISCORD_ADMIN_IDS", "DISCORD_CHANNEL_IDS",
+          "DISCORD_API_BASE" },
+        { "telegram", "TELEGRAM_BOT_TOKEN", "TELEGRAM_ADMIN_IDS", "TELEGRAM_CHANNEL_IDS",
+          "TELEGRAM_API_BASE" },
 };
-/* clang-format on */
-
-static const char *set_in_environment(const char *name)
-{
-        const char *value = getenv(name);
-
-        return value && *value ? value : NULL;
-}
 
 static bool has_type(const struct config *c, const char *type)
 {
@@ -62,10 +59,10 @@ static bool has_type(const struct config *c, const char *type)
         return false;
 }
 
-/* "1, 2,3" as a list; nothing when the variable is not set. */
-static void add_ids(struct buf *json, const char *key, const char *variable)
+/* Writes "1, 2,3" as a list; nothing when the variable is not set. */
+static void add_ids(struct buf *json, const char *key, const char *name)
 {
-        const char *at = set_in_environment(variable);
+        const char *at = variable(name);
 
         if (!at)
                 return;
@@ -75,18 +72,14 @@ static void add_ids(struct buf *json, const char *key, const char *variable)
 
                 at += strspn(at, ", \t");
                 n = strcspn(at, ", \t");
-                if (n > 0) {
-                        char *id = mem_strndup(at, n);
-
-                        jsonw_str(json, NULL, id);
-                        free(id);
-                }
+                if (n > 0)
+                        jsonw_strn(json, NULL, at, n);
                 at += n;
         }
         jsonw_close(json, ']');
 }
 
-static int add_bot(struct config *c, const struct bot *b, struct error *err)
+static int add_bot(struct config *c, const struct bot_variables *b, struct error *err)
 {
         char *handle = mem_printf("env:%s", b->token);
         struct adapter_conf *a;
@@ -95,7 +88,7 @@ static int add_bot(struct config *c, const struct bot *b, struct error *err)
         buf_init(&json, 0);
         jsonw_open(&json, '{');
         jsonw_str(&json, "botToken", handle);
-        jsonw_opt(&json, "apiBase", set_in_environment(b->base));
+        jsonw_opt(&json, "apiBase", variable(b->base));
         add_ids(&json, "admins", b->admins);
         add_ids(&json, "channels", b->channels);
         jsonw_close(&json, '}');
@@ -103,8 +96,7 @@ static int add_bot(struct config *c, const struct bot *b, struct error *err)
         if (a)
                 config_add_adapter(c, a);
         else
-                error_prefix(err, "the environment has %s but no adapter can be made of it",
-                             b->token);
+                error_prefix(err, "cannot make an adapter from %s in the environment", b->token);
         buf_release(&json);
         free(handle);
         return a ? 0 : -1;
@@ -113,10 +105,10 @@ static int add_bot(struct config *c, const struct bot *b, struct error *err)
 int config_default_adapters(struct config *c, struct error *err)
 {
         for (size_t i = 0; i < COUNT(bots); i++) {
-                const struct bot *b = &bots[i];
+                const struct bot_variables *b = &bots[i];
 
-                if (set_in_environment(b->token) && !has_type(c, b->type) &&
-                    !has_adapter(c, b->type) && add_bot(c, b, err) < 0)
+                if (variable(b->token) && !has_type(c, b->type) && !has_adapter(c, b->type) &&
+                    add_bot(c, b, err) < 0)
                         return -1;
         }
         if (add_adapter(c, "terminal", "cli", err) < 0)
@@ -124,20 +116,19 @@ int config_default_adapters(struct config *c, struct error *err)
         return add_adapter(c, "api", "api", err);
 }
 
-/* ---- agents of the environment ---- */
+/* ---- models ---- */
 
-/* The first whose key is in the environment is used. */
-/* clang-format off */
-static const struct service {
+/* The first one whose key is in the environment is used. */
+static const struct model_service {
         const char *type, *model, *key, *base, *note;
 } services[] = {
         { "anthropic", "claude-sonnet-4-5", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL",
           "claude-sonnet-4-5 by Anthropic (ANTHROPIC_API_KEY)" },
-        { "openai", "gpt-5", "OPENAI_API_KEY", "OPENAI_BASE_URL", "gpt-5 by OpenAI (OPENAI_API_KEY)" },
+        { "openai", "gpt-5", "OPENAI_API_KEY", "OPENAI_BASE_URL",
+          "gpt-5 by OpenAI (OPENAI_API_KEY)" },
 };
-/* clang-format on */
 
-static struct agent_conf *agent_of(const struct service *s, struct error *err)
+static struct agent_conf *model_agent(const struct model_service *s, struct error *err)
 {
         char *handle = mem_printf("env:%s", s->key);
         struct agent_conf *a;
@@ -147,100 +138,81 @@ static struct agent_conf *agent_of(const struct service *s, struct error *err)
         jsonw_open(&json, '{');
         jsonw_str(&json, "model", s->model);
         jsonw_str(&json, "apiKey", handle);
-        jsonw_opt(&json, "baseUrl", set_in_environment(s->base));
+        jsonw_opt(&json, "baseUrl", variable(s->base));
         jsonw_close(&json, '}');
         a = agent_conf_make("assistant", s->type, json.data, err);
         if (!a)
-                error_prefix(err, "the environment has %s but no agent can be made of it", s->key);
+                error_prefix(err, "cannot make an agent from %s in the environment", s->key);
         buf_release(&json);
         free(handle);
         return a;
 }
 
-/* ---- a guest who reads along, of the environment ---- */
+/* ---- agent-chat service ---- */
 
-/* Both are needed: API_BASE_URL alone is a name that others use, too. */
-static bool has_chat_service(void)
-{
-        return set_in_environment("API_BASE_URL") && set_in_environment("DISCORD_API_KEY");
-}
-
-/* How many messages are shown; 0: as the settings say. */
+/* The number of messages to show; 0: not set. */
 static int history_limit(int64_t *out, struct error *err)
 {
-        const char *text = set_in_environment("MESSAGE_HISTORY_LIMIT");
+        const char *text = variable("MESSAGE_HISTORY_LIMIT");
         char *rest = NULL;
 
         *out = text ? strtol(text, &rest, 10) : 0;
         if (text && (*rest || *out < 1 || *out > 100))
-                return error_set(
-                        err, ERR_INVALID,
-                        "MESSAGE_HISTORY_LIMIT of the environment is '%.20s': expected a whole "
-                        "number from 1 to 100",
-                        text);
+                return error_set(err, ERR_INVALID,
+                                 "MESSAGE_HISTORY_LIMIT in the environment is '%.20s': expected a "
+                                 "whole number from 1 to 100",
+                                 text);
         return 0;
 }
 
-static struct agent_conf *chat_agent(struct error *err)
+static struct agent_conf *chat_agent(int64_t limit, struct error *err)
 {
         struct agent_conf *a;
         struct buf json;
-        int64_t limit;
 
-        if (history_limit(&limit, err) < 0)
-                return NULL;
         buf_init(&json, 0);
         jsonw_open(&json, '{');
-        jsonw_str(&json, "url", set_in_environment("API_BASE_URL"));
+        jsonw_str(&json, "url", variable("API_BASE_URL"));
         jsonw_str(&json, "apiKey", "env:DISCORD_API_KEY");
         if (limit > 0)
                 jsonw_int(&json, "historyLimit", limit);
         jsonw_close(&json, '}');
         a = agent_conf_make("assistant", "agent-chat", json.data, err);
         if (!a)
-                error_prefix(err,
-                             "the environment has API_BASE_URL but no agent can be made of it");
+                error_prefix(err, "cannot make an agent from API_BASE_URL in the environment");
         buf_release(&json);
         return a;
 }
 
 /*
- * The channels are read along in; as rules leave nothing to the default, a second one answers
- * whoever speaks to a bot elsewhere.
+ * Ambient mode in DISCORD_CHANNEL_IDS. Because rules replace the default, a second rule answers
+ * messages addressed to a bot elsewhere.
  */
-static void write_ambient_rules(struct buf *json, int64_t limit)
-{
-        jsonw_open(json, '{');
-        jsonw_open_member(json, "rules", '[');
-        jsonw_open(json, '{');
-        jsonw_str(json, "name", "ambient");
-        jsonw_str(json, "mode", "ambient");
-        if (limit > 0)
-                jsonw_int(json, "history", limit);
-        jsonw_open_member(json, "when", '{');
-        jsonw_str(json, "platform", "discord");
-        add_ids(json, "channel", "DISCORD_CHANNEL_IDS");
-        jsonw_close(json, '}');
-        jsonw_close(json, '}');
-        jsonw_raw(json, NULL,
-                  "{\"name\": \"addressed\", \"when\": {\"platform\": [\"discord\", "
-                  "\"telegram\"], \"dm\": true, \"mention\": true, \"reply\": true, "
-                  "\"conversation\": true}}");
-        jsonw_close(json, ']');
-        jsonw_close(json, '}');
-}
-
-static int add_ambient_rules(struct config *c, struct error *err)
+static int add_ambient_rules(struct config *c, int64_t limit, struct error *err)
 {
         struct settings_source *src;
         struct buf json;
-        int64_t limit;
         int rc;
 
-        if (history_limit(&limit, err) < 0)
-                return -1;
         buf_init(&json, 0);
-        write_ambient_rules(&json, limit);
+        jsonw_open(&json, '{');
+        jsonw_open_member(&json, "rules", '[');
+        jsonw_open(&json, '{');
+        jsonw_str(&json, "name", "ambient");
+        jsonw_str(&json, "mode", "ambient");
+        if (limit > 0)
+                jsonw_int(&json, "history", limit);
+        jsonw_open_member(&json, "when", '{');
+        jsonw_str(&json, "platform", "discord");
+        add_ids(&json, "channel", "DISCORD_CHANNEL_IDS");
+        jsonw_close(&json, '}');
+        jsonw_close(&json, '}');
+        jsonw_raw(&json, NULL,
+                  "{\"name\": \"addressed\", \"when\": {\"platform\": [\"discord\", "
+                  "\"telegram\"], \"dm\": true, \"mention\": true, \"reply\": true, "
+                  "\"conversation\": true}}");
+        jsonw_close(&json, ']');
+        jsonw_close(&json, '}');
         src = settings_source_new("environment", NULL, json.data, json.len, err);
         rc = src ? config_read_rules(c, src, err) : -1;
         settings_source_free(src);
@@ -250,30 +222,34 @@ static int add_ambient_rules(struct config *c, struct error *err)
 
 static int add_chat_service(struct config *c, struct error *err)
 {
-        struct agent_conf *a = chat_agent(err);
+        struct agent_conf *a;
+        int64_t limit;
 
+        if (history_limit(&limit, err) < 0)
+                return -1;
+        a = chat_agent(limit, err);
         if (!a)
                 return -1;
         config_add_agent(c, a);
         c->agent_note = mem_strdup("agent-chat at API_BASE_URL (DISCORD_API_KEY)");
-        if (c->rule_count > 0 || !has_type(c, "discord") ||
-            !set_in_environment("DISCORD_CHANNEL_IDS"))
+        if (c->rule_count > 0 || !has_type(c, "discord") || !variable("DISCORD_CHANNEL_IDS"))
                 return 0;
-        return add_ambient_rules(c, err);
+        return add_ambient_rules(c, limit, err);
 }
 
 int config_default_agent(struct config *c, struct error *err)
 {
-        const struct service *s = NULL;
+        const struct model_service *s = NULL;
         struct agent_conf *a;
 
-        if (has_chat_service())
+        /* both are needed: other programs use API_BASE_URL as well */
+        if (variable("API_BASE_URL") && variable("DISCORD_API_KEY"))
                 return add_chat_service(c, err);
         for (size_t i = 0; i < COUNT(services) && !s; i++) {
-                if (set_in_environment(services[i].key))
+                if (variable(services[i].key))
                         s = &services[i];
         }
-        a = s ? agent_of(s, err) : agent_conf_make("demo", "demo", NULL, err);
+        a = s ? model_agent(s, err) : agent_conf_make("demo", "demo", NULL, err);
         if (!a)
                 return -1;
         config_add_agent(c, a);

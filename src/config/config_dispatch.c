@@ -1,5 +1,5 @@
 /*
- * What dispatch must know of adapters, without knowing platforms.
+ * Hands the settings of adapters to dispatch, which does not know platforms.
  */
 #include <stdlib.h>
 
@@ -26,22 +26,17 @@ static struct turn_rate rate_of(const struct adapter_conf *a)
         return (struct turn_rate){ .turns = turns, .seconds = a->common.rate.seconds };
 }
 
-static int64_t or_default(int64_t written, int64_t standard)
+static int64_t or_default(int64_t given, int64_t fallback)
 {
-        return written >= 0 ? written : standard;
-}
-
-/* Programs may say "/stop" and mean something else. */
-static bool has_commands(const struct adapter_conf *a)
-{
-        return json_object_get(a->raw, "chatCommands") || !a->ops->for_programs ? a->common.commands
-                                                                                : false;
+        return given >= 0 ? given : fallback;
 }
 
 static struct dispatch_adapter adapter_for_dispatch(const struct adapter_conf *a)
 {
         struct access_lists lists = lists_of(&a->common);
         const struct platform_manners *manners = &a->ops->manners;
+        /* off by default for programs, whose texts may begin with "/stop" by chance */
+        bool commands_apply = !a->ops->for_programs || json_object_get(a->raw, "chatCommands");
 
         return (struct dispatch_adapter){
                 .name = mem_strdup(a->name),
@@ -59,7 +54,7 @@ static struct dispatch_adapter adapter_for_dispatch(const struct adapter_conf *a
                 .dm_conversation_seconds = or_default(a->common.dm_conversation_seconds,
                                                       manners->dm_conversation_seconds),
                 .budget_microusd = (int64_t)(a->common.budget.usd_per_day * 1e6),
-                .commands = has_commands(a),
+                .commands = commands_apply && a->common.commands,
         };
 }
 
@@ -74,8 +69,8 @@ void config_to_dispatch(struct config *c, struct dispatch *d)
         c->rule_count = 0;
 }
 
-int config_check_access(const struct config *c, const struct settings_source *src,
-                        struct error *err)
+int config_dispatch_check(const struct config *c, const struct settings_source *src,
+                          struct error *err)
 {
         struct buf why;
         int rc = 0;

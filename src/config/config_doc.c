@@ -1,6 +1,6 @@
 /*
- * The file described for editors (JSON Schema) and for people (docs/CONFIGURATION.md), from the
- * tables that read it.
+ * Documents the file from the tables that read it: JSON Schema for editors, docs/CONFIGURATION.md
+ * for people.
  */
 #include <string.h>
 
@@ -34,7 +34,7 @@ static json_t *kind_schema(const char *type, const char *help, const struct sett
         return object_schema(properties, required);
 }
 
-/* An object of named things, each of one of the kinds. Takes `kinds` over. */
+/* An object whose members are of one of the kinds. Takes over `kinds`. */
 static json_t *named_schema(json_t *kinds, const char *help)
 {
         return json_pack("{s:s, s:s, s:{s:s, s:i}, s:{s:o}}", "type", "object", "description", help,
@@ -70,7 +70,7 @@ static json_t *rules_schema(void)
 
         settings_schema(rule_settings, properties, required);
         return json_pack("{s:s, s:s, s:o}", "type", "array", "description",
-                         "Who answers what; the first rule that matches wins.", "items",
+                         "Which agent answers what; the first matching rule wins.", "items",
                          object_schema(properties, required));
 }
 
@@ -93,35 +93,37 @@ json_t *config_schema(void)
 
 /* ---- Markdown ---- */
 
-/* clang-format off */
 static const char introduction[] =
         "# Configuration\n\n"
         "<!-- Generated from the settings tables by `dragoman config doc`; edit those. -->\n\n"
-        "Dragoman reads `config.json` in its data directory. The file is yours: the daemon never\n"
-        "writes it. Without it there is a terminal, the HTTP API, and an agent: Anthropic's model\n"
-        "when `ANTHROPIC_API_KEY` is in the environment, else OpenAI's when `OPENAI_API_KEY` is\n"
-        "(`ANTHROPIC_BASE_URL` and `OPENAI_BASE_URL` are respected), else a demo that needs no\n"
-        "account. A bot's token in the environment is an adapter, as long as the file has none of its\n"
-        "kind: `DISCORD_BOT_TOKEN` makes `discord` (with `DISCORD_ADMIN_IDS` and `DISCORD_CHANNEL_IDS`,\n"
-        "ids with commas between, as its `admins` and `channels`, and `DISCORD_API_BASE`), and\n"
-        "`TELEGRAM_BOT_TOKEN` makes `telegram` in the same way.\n\n"
-        "`API_BASE_URL` together with `DISCORD_API_KEY` is an `agent-chat` agent, preferred to a model. When\n"
-        "the file has no rules, it reads along in the channels of `DISCORD_CHANNEL_IDS` (mode `ambient`, with the\n"
-        "last `MESSAGE_HISTORY_LIMIT` messages, 25 unless set) and answers whoever speaks to a bot elsewhere.\n\n"
-        "With `OMNI_DUAL_EMIT_REACTIONS=true` reactions are journaled a second time, as messages whose\n"
-        "content has the type `reaction`, for software that does not know reactions yet; the copies trigger\n"
-        "nothing.\n\n"
-        "It is JSON with comments (`//` and `/* */`) and trailing commas. A mistake is reported\n"
-        "with its line and what would have been accepted: `dragoman run DIR --check` looks\n"
-        "without starting (exit code 78). `dragoman config schema` prints a JSON Schema for\n"
-        "editors. SIGHUP reloads: what changed is restarted, the rest stays connected, and a file\n"
-        "with a mistake, or one that has gone, changes nothing. `http`, `store` and `bus` take effect after a restart.\n\n"
+        "Dragoman reads `config.json` in its data directory. The daemon never writes the\n"
+        "file. Without it there is a terminal, the HTTP API and an agent: Anthropic's model\n"
+        "when `ANTHROPIC_API_KEY` is in the environment, else OpenAI's when `OPENAI_API_KEY`\n"
+        "is (`ANTHROPIC_BASE_URL` and `OPENAI_BASE_URL` are respected), else a demo that\n"
+        "needs no account.\n\n"
+        "A bot token in the environment makes an adapter unless the file has one of its kind.\n"
+        "`DISCORD_BOT_TOKEN` makes `discord`; `DISCORD_ADMIN_IDS` and `DISCORD_CHANNEL_IDS`\n"
+        "(comma-separated ids) are its `admins` and `channels`, `DISCORD_API_BASE` its\n"
+        "`apiBase`. `TELEGRAM_BOT_TOKEN` makes `telegram` in the same way.\n\n"
+        "`API_BASE_URL` together with `DISCORD_API_KEY` makes an `agent-chat` agent, which is\n"
+        "preferred to a model. When the file has no rules, the agent runs in mode `ambient`\n"
+        "in the channels of `DISCORD_CHANNEL_IDS`, with the last `MESSAGE_HISTORY_LIMIT`\n"
+        "messages (default 25), and answers messages addressed to a bot elsewhere.\n\n"
+        "With `OMNI_DUAL_EMIT_REACTIONS=true` each reaction is journaled a second time, as a\n"
+        "message whose content has the type `reaction`, for software that does not know\n"
+        "reactions yet. These copies trigger nothing.\n\n"
+        "The format is JSON with comments (`//` and `/* */`) and trailing commas. Mistakes\n"
+        "are reported with their line and what would have been accepted; `dragoman run DIR\n"
+        "--check` checks the file without starting (exit code 78). `dragoman config schema`\n"
+        "prints a JSON Schema for editors. SIGHUP reloads the file: changed parts restart,\n"
+        "the rest stays connected. A malformed or missing file changes nothing. `http`,\n"
+        "`store` and `bus` take effect after a restart.\n\n"
         "```jsonc\n"
         "{\n"
         "  \"http\": { \"listen\": \"127.0.0.1:8420\" },\n"
         "  \"adapters\": {\n"
         "    \"terminal\": { \"type\": \"cli\" },\n"
-        "    // a program of yours: it posts messages, and gets each answer posted to it\n"
+        "    // your program posts messages and receives each answer by POST\n"
         "    \"shop\": {\n"
         "      \"type\": \"api\",\n"
         "      \"callbackUrl\": \"https://shop.example/answers\",\n"
@@ -135,62 +137,64 @@ static const char introduction[] =
         "      \"model\": \"claude-sonnet-4-5\",\n"
         "      \"apiKey\": \"env:ANTHROPIC_API_KEY\",\n"
         "    },\n"
-        "    \"gpt\": { \"type\": \"openai\", \"model\": \"gpt-5\", \"apiKey\": \"file:openai.key\" },\n"
+        "    \"gpt\": {\n"
+        "      \"type\": \"openai\",\n"
+        "      \"model\": \"gpt-5\",\n"
+        "      \"apiKey\": \"file:openai.key\",\n"
+        "    },\n"
         "  },\n"
         "  \"defaultAgent\": \"assistant\",\n"
         "  \"rules\": [\n"
-        "    { \"name\": \"quiet room\", \"when\": { \"channel\": \"lobby\" }, \"mode\": \"off\" },\n"
+        "    { \"name\": \"quiet\", \"when\": { \"channel\": \"lobby\" }, \"mode\": \"off\" },\n"
         "    { \"name\": \"everything else\" },\n"
         "  ],\n"
         "}\n"
         "```\n\n"
         "## Secrets\n\n"
-        "A setting of type *secret* holds a handle, not the secret: `env:NAME` (an environment\n"
-        "variable), `file:PATH` (relative to the data directory) or `cmd:PROGRAM ARG...` (the\n"
-        "first line it prints, within 10 s). A secret written in clear works and is warned about.\n"
-        "Secrets never appear in logs or messages.\n\n";
+        "A setting of type *secret* holds a handle, not the secret: `env:NAME` (an\n"
+        "environment variable), `file:PATH` (relative to the data directory) or `cmd:PROGRAM\n"
+        "ARG...` (the first line it prints, within 10 s). A secret written in clear works but\n"
+        "gives a warning. Secrets never appear in logs or messages.\n\n";
 
 static const char adapters_text[] =
         "## `adapters`\n\n"
-        "An adapter is one connection to a platform: a member of `adapters` with a name of your\n"
-        "choice (small letters, digits, `-`, `_`, `.`) and a `type`. `terminal` (type `cli`) and\n"
-        "`api` (type `api`) are there by themselves unless the file says something about an\n"
-        "adapter of that name; `\"terminal\": { \"type\": \"cli\", \"enabled\": false }` switches it off.\n"
-        "\n"
-        "Nobody is answered who is not let in. On `cli` and `api` everybody is, for whoever can\n"
-        "write there has shown a key; elsewhere these keys decide, in this order:\n\n"
-        "1. `block` refuses, admins too.\n"
+        "An adapter is one connection to a platform: a member of `adapters` with a name of\n"
+        "your choice (lower-case letters, digits, `-`, `_`, `.`) and a `type`. `terminal`\n"
+        "(type `cli`) and `api` (type `api`) are added unless the file has an adapter of that\n"
+        "name; `\"terminal\": { \"type\": \"cli\", \"enabled\": false }` switches it off.\n\n"
+        "Access is closed by default. `cli` and `api` admit everyone, because their clients\n"
+        "have shown a key. Elsewhere these keys decide, in this order:\n\n"
+        "1. `block` refuses, even admins.\n"
         "2. `admins` are answered everywhere.\n"
-        "3. A direct message is answered when `dm` or `allow` has its sender. An `allow` of `*`\n"
-        "   opens direct messages only where `dm` is not written.\n"
-        "4. In a group it is answered when `channels` or `allow` has the channel or the guild, or\n"
-        "   `allow` the sender.\n\n"
-        "A key that is not written and an empty list let nobody in; `[\"7\"]` lets 7 in; `*` lets\n"
-        "everybody in (`dm`: `everyone`). The log says at every start what is in force. Then the\n"
-        "rules are asked: RULES.md has examples.\n\n"
-        "`rateLimit` counts turns, not messages: what joins an answer that is still waiting is\n"
-        "free. Who is too fast is told once in the time, and the reason stands in the trigger log.\n"
-        "The counters survive a restart.\n\n"
-        "Keys every adapter has:\n\n";
+        "3. A direct message is answered when `dm` or `allow` lists its sender. An `allow` of\n"
+        "   `*` opens direct messages only when `dm` is absent.\n"
+        "4. A message in a group is answered when `channels` or `allow` lists the channel or\n"
+        "   the guild, or `allow` lists the sender.\n\n"
+        "An absent key and an empty list admit no one, `[\"7\"]` admits 7, `*` admits\n"
+        "everyone (`dm`: `everyone`). The log shows the access in force at every start. Then\n"
+        "the rules decide; RULES.md has examples.\n\n"
+        "`rateLimit` counts turns, not messages: a message that joins a waiting turn is free.\n"
+        "A sender over the limit gets one notice per period, and the trigger log has the\n"
+        "reason. Counters survive a restart.\n\n"
+        "Keys of every adapter:\n\n";
 
 static const char agents_text[] =
         "## `agents`\n\n"
-        "An agent gives answers: a member of `agents` with a name of your choice and a `type`.\n"
-        "With several agents, `defaultAgent`, an adapter's `agent` or a rule says who answers.\n"
-        "Keys every agent has:\n\n";
+        "An agent gives answers: a member of `agents` with a name of your choice and a\n"
+        "`type`. With several agents, `defaultAgent`, an adapter's `agent` or a rule chooses\n"
+        "one. Keys of every agent:\n\n";
 
 static const char rules_text[] =
         "## `rules`\n\n"
-        "A list; the first rule that matches wins. All conditions of its `when` must hold\n"
-        "together; a list means any of its members; `dm`, `mention`, `reply` and `mentionPattern`\n"
-        "are alternatives. `*` globs. What no rule matches is not answered, and `dragoman why`\n"
-        "tells the reason.\n\n"
+        "A list; the first matching rule wins. All conditions of its `when` must hold; a list\n"
+        "matches any of its members; `dm`, `mention`, `reply` and `mentionPattern` are\n"
+        "alternatives. `*` globs. An event that no rule matches is not answered, and\n"
+        "`dragoman why` shows the reason.\n\n"
         "Without rules, the adapter's agent answers direct messages, mentions and replies; on\n"
-        "`cli` and `api` it answers everything, also when there are rules but none is about that\n"
-        "adapter. Messages of bots are answered only by a rule whose `sender` names the bot or whose\n"
-        "`bots` says so. `dragoman route test` tells for an event which rule takes it and why the\n"
-        "others do not; RULES.md has examples.\n\n";
-/* clang-format on */
+        "`cli` and `api` it answers everything, even when there are rules but none names that\n"
+        "adapter. Messages of bots are answered only by a rule whose `sender` names the bot\n"
+        "or whose `bots` permits it. `dragoman route test` shows for an event which rule\n"
+        "takes it and why the others do not; RULES.md has examples.\n\n";
 
 static void add_kind(struct buf *out, const char *type, const char *help,
                      const struct setting *settings)
@@ -202,7 +206,7 @@ static void add_kind(struct buf *out, const char *type, const char *help,
         buf_addch(out, '\n');
 }
 
-/* The root's members: single values first, then a chapter for each group. */
+/* Members of the root: single values first, then a chapter per group. */
 static void add_root(struct buf *out)
 {
         struct setting plain[16] = { SETTING_END };

@@ -164,7 +164,7 @@ static void a_bad_token_in_the_environment_names_its_origin(void **state)
         assert_int_equal(config_load(*state, &c, &err), -1);
         assert_non_null(
                 strstr(err.text,
-                       "the environment has DISCORD_BOT_TOKEN but no adapter can be made of it"));
+                       "cannot make an adapter from DISCORD_BOT_TOKEN in the environment"));
         assert_null(strstr(err.text, "not a token"));
 }
 
@@ -254,7 +254,7 @@ static void a_bad_base_url_in_the_environment_names_its_origin(void **state)
         setenv("ANTHROPIC_BASE_URL", "nonsense", 1);
         assert_int_equal(config_load(*state, &c, &err), -1);
         assert_non_null(strstr(
-                err.text, "the environment has ANTHROPIC_API_KEY but no agent can be made of it"));
+                err.text, "cannot make an agent from ANTHROPIC_API_KEY in the environment"));
         assert_null(strstr(err.text, KEY));
         assert_null(c);
 }
@@ -324,22 +324,22 @@ static void every_mistake_is_reported_with_file_and_line(void **state)
                 { "{\n\n\"http\": {\"listen\": \"0.0.0.0:80\"}}",
                   "config.json:3: http.listen: can be reached from other machines: set 'tlsCert' and 'tlsKey'" },
                 { "{\"http\": {\"listen\": \"[::]:80\"}}", "config.json:1: http.listen: can be reached from other machines" },
-                { "{\"http\": {\n\"tlsCert\": \"x\"}}", "config.json:2: http.tlsCert: 'tlsCert' and 'tlsKey' go together" },
+                { "{\"http\": {\n\"tlsCert\": \"x\"}}", "config.json:2: http.tlsCert: 'tlsCert' and 'tlsKey' must be set together" },
                 { "{\"http\": {\n\"trustedProxy\": [\"proxy\"]}}",
                   "config.json:2: http.trustedProxy: 'proxy' is not an IP address" },
                 { "{\"http\": {\n\"maxBodyBytes\": 1}}",
                   "config.json:2: http.maxBodyBytes: 1 is too small (1024 to 1073741824)" },
                 { "{\n\"store\": \"postgres://u:" KEY "@h/d\"}",
-                  "config.json:2: store: PostgreSQL comes with a later version; accepted: \"sqlite\"" },
+                  "config.json:2: store: PostgreSQL is not supported yet; accepted: \"sqlite\"" },
                 { "{\n\"store\": \"oracle\"}", "config.json:2: store: unknown store; accepted: \"sqlite\"" },
-                { "{\n\"bus\": \"nats://h\"}", "config.json:2: bus: NATS comes with a later version; accepted: \"local\"" },
+                { "{\n\"bus\": \"nats://h\"}", "config.json:2: bus: NATS is not supported yet; accepted: \"local\"" },
                 { "{\"retention\": {\n\"messages\": 1}}",
                   "config.json:2: retention: unknown key 'messages' (did you mean 'message'?)" },
                 { "{\"retention\": {\n\"turn\": -2}}", "config.json:2: retention.turn: -2 is too small (-1 to 36500)" },
                 { "{\"limits\": {\n\"mailbox\": \"x\"}}", "config.json:2: limits.mailbox: expected a whole number" },
                 { "{\n\"adapters\": []}", "config.json:2: adapters: expected an object of named adapters" },
-                { "{\"adapters\": {\n\"My Bot\": {\"type\": \"cli\"}}}", "config.json:2: adapters.My Bot: a name has small letters" },
-                { "{\"adapters\": {\n\"a/b\": {\"type\": \"cli\"}}}", "config.json:2: adapters.a/b: a name has small letters" },
+                { "{\"adapters\": {\n\"My Bot\": {\"type\": \"cli\"}}}", "config.json:2: adapters.My Bot: a name has lower-case letters" },
+                { "{\"adapters\": {\n\"a/b\": {\"type\": \"cli\"}}}", "config.json:2: adapters.a/b: a name has lower-case letters" },
                 { "{\"adapters\": {\n\"tg\": {\n\"type\": \"matrix\"}}}",
                   "config.json:3: adapters.tg.type: there is no platform 'matrix'; this version has 'api', 'cli', 'discord' and 'telegram'" },
                 { "{\"adapters\": {\"t\": {\"type\": \"cli\",\n\"agent\": \"assistent\"}},"
@@ -347,7 +347,7 @@ static void every_mistake_is_reported_with_file_and_line(void **state)
                   "config.json:2: adapters.t.agent: there is no agent 'assistent' (did you mean 'assistant'?);"
                   " there is 'assistant', 'b'" },
                 { "{\n\"agents\": 7}", "config.json:2: agents: expected an object of named agents" },
-                { "{\"agents\": {\n\"_x\": {\"type\": \"echo\"}}}", "config.json:2: agents._x: a name has small letters" },
+                { "{\"agents\": {\n\"_x\": {\"type\": \"echo\"}}}", "config.json:2: agents._x: a name has lower-case letters" },
                 { "{\"agents\": {\n\"e\": {\"type\": \"echo\", \"failover\": [\"f\"]}}}",
                   "config.json:2: agents.e.failover: there is no agent 'f'" },
                 { "{\n\"defaultAgent\": \"nobody\"}", "config.json:2: defaultAgent: there is no agent 'nobody'; there is 'demo'" },
@@ -410,7 +410,7 @@ static void suspicious_settings_give_warnings(void **state)
 
         assert_string_equal(
                 config_warnings(c),
-                "config.json:2: rules[0].when.adapter: no adapter is called 'discord-*'\n");
+                "config.json:2: rules[0].when.adapter: there is no adapter 'discord-*'\n");
         config_free(c);
 
         c = load(*state, "{\n"
@@ -418,10 +418,9 @@ static void suspicious_settings_give_warnings(void **state)
                          "\"agents\": {\"a\": {\"type\": \"echo\"}, \"b\": {\"type\": "
                          "\"echo\"}}}");
         assert_null(c->default_agent);
-        assert_string_equal(
-                config_warnings(c),
-                "config.json:3: agents: adapter 'api' answers nobody: name its 'agent', a "
-                "'defaultAgent', or rules\n");
+        assert_string_equal(config_warnings(c),
+                            "config.json:3: agents: adapter 'api' has no agent: set its 'agent', a "
+                            "'defaultAgent', or rules\n");
         config_free(c);
 
         c = load(*state,

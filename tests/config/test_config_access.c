@@ -75,7 +75,7 @@ static void without_access_settings_all_are_refused_with_a_warning(void **state)
         assert_string_equal(line.data, "telegram tg: DMs from nobody; groups: none");
         assert_false(dispatch_describe(d, "terminal", &line));
         assert_int_equal(load(*state, "", &c, &err), 0);
-        assert_non_null(strstr(config_warnings(c), "adapters.tg: answers nobody"));
+        assert_non_null(strstr(config_warnings(c), "adapters.tg: answers no one"));
         config_free(c);
         buf_release(&line);
         dispatch_free(d);
