@@ -856,8 +856,7 @@ static void mistakes_in_patterns_hours_and_modes_are_told_with_their_place(void 
                        "expected hours such as '09:00-17:00'");
         expect_mistake("{ \"when\": { \"timezone\": \"Mars/Base\" } }",
                        "unknown time zone 'Mars/Base'");
-        expect_mistake("{ \"when\": { \"timezone\": \"../../etc/passwd\" } }",
-                       "unknown time zone");
+        expect_mistake("{ \"when\": { \"timezone\": \"../../etc/passwd\" } }", "unknown time zone");
         expect_mistake("{ \"mode\": \"ambient\" }", "name its 'channel'");
         expect_mistake("{ \"mode\": \"of\" }", "did you mean 'off'?");
         expect_mistake("{ \"reply\": \"thrad\" }", "did you mean 'thread'?");
