@@ -5,8 +5,8 @@
 
 #include "base/json.h"
 #include "base/jsonw.h"
-#include "cli/rest.h"
-#include "cli/style.h"
+#include "cli/print.h"
+#include "cli/resource.h"
 
 #define ACCESS  "/api/v2/access/"
 #define PAIRING "/api/v2/pairing"

@@ -6,9 +6,9 @@
 
 #include "base/jsonw.h"
 #include "base/mem.h"
-#include "cli/ask.h"
 #include "cli/chat.h"
-#include "cli/style.h"
+#include "cli/chat_message.h"
+#include "cli/print.h"
 
 struct plain {
         struct chat *chat;

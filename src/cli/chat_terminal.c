@@ -13,12 +13,12 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "cli/ask.h"
 #include "cli/chat.h"
+#include "cli/chat_message.h"
 #include "cli/editor.h"
-#include "cli/follow.h"
+#include "cli/event_reader.h"
+#include "cli/print.h"
 #include "cli/show.h"
-#include "cli/style.h"
 
 #define OPEN_MS 2000 /* how long the first message waits for the stream */
 

@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "cli/offline.h"
+#include "cli/local_store.h"
 
 #define ASK_MS     30000
 #define STATE_LINE 1024 /* of the files in the state directory */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/style.h"
+#include "cli/print.h"
 
 static void print_warnings_json(const char *warnings)
 {

@@ -4,9 +4,9 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "bus/bus.h"
-#include "cli/offline.h"
+#include "cli/local_store.h"
+#include "cli/print.h"
 #include "cli/show.h"
-#include "cli/style.h"
 
 static void add_reader(void *arg, const struct bus_cursor *c)
 {

@@ -6,9 +6,9 @@
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
-#include "cli/offline.h"
-#include "cli/rest.h"
-#include "cli/style.h"
+#include "cli/local_store.h"
+#include "cli/print.h"
+#include "cli/resource.h"
 #include "road/report/row_json.h"
 
 /* ---- list ---- */

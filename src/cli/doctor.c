@@ -16,8 +16,8 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "cli/client.h"
-#include "cli/offline.h"
-#include "cli/style.h"
+#include "cli/local_store.h"
+#include "cli/print.h"
 #include "config/config.h"
 
 #define DISK_WARN_MB 1024

@@ -7,9 +7,9 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "cli/follow.h"
+#include "cli/event_reader.h"
+#include "cli/print.h"
 #include "cli/show.h"
-#include "cli/style.h"
 
 #define TEXT_SHOWN 160
 

@@ -5,8 +5,8 @@
 
 #include "base/json.h"
 #include "base/jsonw.h"
-#include "cli/rest.h"
-#include "cli/style.h"
+#include "cli/print.h"
+#include "cli/resource.h"
 
 static void print_place(const json_t *item)
 {

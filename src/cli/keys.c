@@ -6,8 +6,8 @@
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
-#include "cli/rest.h"
-#include "cli/style.h"
+#include "cli/print.h"
+#include "cli/resource.h"
 
 /* The texts of a list with commas between them, or what stands for none. */
 static void print_words(const json_t *list, const char *none)

@@ -5,8 +5,8 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "cli/rest.h"
-#include "cli/style.h"
+#include "cli/print.h"
+#include "cli/resource.h"
 
 #define PERSONS "/api/v2/persons"
 

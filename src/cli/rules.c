@@ -5,8 +5,8 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "cli/rest.h"
-#include "cli/style.h"
+#include "cli/print.h"
+#include "cli/resource.h"
 
 #define RULES        "/api/v2/rules"
 #define POSITION_MAX 1000000

@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
-#include "cli/rest.h"
+#include "cli/resource.h"
 
 #define STDIN_MAX (1u << 20)
 

@@ -4,9 +4,9 @@
 
 #include "base/json.h"
 #include "base/jsonw.h"
-#include "cli/offline.h"
+#include "cli/local_store.h"
+#include "cli/print.h"
 #include "cli/show.h"
-#include "cli/style.h"
 
 /* ---- from the daemon ---- */
 

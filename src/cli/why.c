@@ -6,9 +6,9 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "cli/offline.h"
+#include "cli/local_store.h"
+#include "cli/print.h"
 #include "cli/show.h"
-#include "cli/style.h"
 #include "road/report/trace_report.h"
 
 #define TEXT_SHOWN 300

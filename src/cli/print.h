@@ -1,8 +1,8 @@
 /*
  * style: colour on terminals only, and text of others that cannot play with the terminal.
  */
-#ifndef CLI_STYLE_H
-#define CLI_STYLE_H
+#ifndef CLI_PRINT_H
+#define CLI_PRINT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * offline: looks into the database of a directory, whether a daemon runs on it or not. Reading
  * only.
  */
-#ifndef CLI_OFFLINE_H
-#define CLI_OFFLINE_H
+#ifndef CLI_LOCAL_STORE_H
+#define CLI_LOCAL_STORE_H
 
 #include "store/store.h"
 

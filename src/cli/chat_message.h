@@ -5,8 +5,8 @@
  * connection, a restart of the daemon, or when the answer takes longer than one request may last.
  * What is told at the end is read from the daemon's rows.
  */
-#ifndef CLI_ASK_H
-#define CLI_ASK_H
+#ifndef CLI_CHAT_MESSAGE_H
+#define CLI_CHAT_MESSAGE_H
 
 #include "cli/client.h"
 

@@ -1,4 +1,4 @@
-#include "cli/style.h"
+#include "cli/print.h"
 
 #include <stdint.h>
 #include <stdlib.h>

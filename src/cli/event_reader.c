@@ -1,4 +1,4 @@
-#include "cli/follow.h"
+#include "cli/event_reader.h"
 
 #include <stdio.h>
 #include <stdlib.h>

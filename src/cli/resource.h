@@ -2,8 +2,8 @@
  * rest: the two shapes of commands that only carry a question to the daemon: show a list, make a
  * change.
  */
-#ifndef CLI_REST_H
-#define CLI_REST_H
+#ifndef CLI_RESOURCE_H
+#define CLI_RESOURCE_H
 
 #include "cli/client.h"
 

@@ -1,4 +1,4 @@
-#include "cli/rest.h"
+#include "cli/resource.h"
 
 #include <errno.h>
 #include <stdio.h>

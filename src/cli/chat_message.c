@@ -1,4 +1,4 @@
-#include "cli/ask.h"
+#include "cli/chat_message.h"
 
 #include <stdlib.h>
 

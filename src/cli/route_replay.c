@@ -11,8 +11,8 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "cli/command.h"
-#include "cli/offline.h"
-#include "cli/style.h"
+#include "cli/local_store.h"
+#include "cli/print.h"
 #include "config/config.h"
 #include "dispatch/replay.h"
 

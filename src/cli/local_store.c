@@ -1,4 +1,4 @@
-#include "cli/offline.h"
+#include "cli/local_store.h"
 
 #include <stdlib.h>
 

@@ -4,8 +4,8 @@
  * When the connection breaks it comes back with Last-Event-ID: journal events arrive once each and
  * in order. Transient events (turn.delta, turn.progress) of a break are lost, which on_lost says.
  */
-#ifndef CLI_FOLLOW_H
-#define CLI_FOLLOW_H
+#ifndef CLI_EVENT_READER_H
+#define CLI_EVENT_READER_H
 
 #include "cli/client.h"
 
