@@ -12,12 +12,12 @@
 #define PAIRING "/api/v2/pairing"
 
 static int ask(const struct args *a, struct client *c, const char *method, const char *path,
-               struct buf *body, rest_print_fn *print, struct error *err)
+               struct buf *body, resource_print_fn *print, struct error *err)
 {
         struct client_request request = { .method = method,
                                           .path = path,
                                           .body = body ? body->data : NULL };
-        int rc = rest_change(a, c, &request, print, err);
+        int rc = resource_change(a, c, &request, print, err);
 
         if (body)
                 buf_release(body);
@@ -26,9 +26,9 @@ static int ask(const struct args *a, struct client *c, const char *method, const
 
 /* DELETE of prefix and the operand behind the action. */
 static int withdraw(const struct args *a, struct client *c, const char *prefix,
-                    rest_print_fn *print, struct error *err)
+                    resource_print_fn *print, struct error *err)
 {
-        char *path = rest_path(prefix, a->operands[1], "");
+        char *path = resource_path(prefix, a->operands[1], "");
         int rc = ask(a, c, "DELETE", path, NULL, print, err);
 
         free(path);
@@ -41,7 +41,7 @@ static void print_rule(const json_t *r)
 {
         bool holds = json_flag(r, "enabled", true) && !json_flag(r, "expired", false);
 
-        printf("%s%-8s %-5s ", style(stdout, holds ? STYLE_PLAIN : STYLE_DIM),
+        printf("%s%-8s %-5s ", print_style(stdout, holds ? STYLE_PLAIN : STYLE_DIM),
                json_str(r, "id", "?"), json_str(r, "ruleType", "?"));
         print_line(stdout, json_str(r, "platformUserId", json_str(r, "personId", "?")), 80);
         printf(" on %s", json_str(r, "instanceId", "all adapters"));
@@ -55,7 +55,7 @@ static void print_rule(const json_t *r)
                 printf(": ");
                 print_line(stdout, json_str(r, "reason", ""), 200);
         }
-        printf("%s\n", style(stdout, STYLE_PLAIN));
+        printf("%s\n", print_style(stdout, STYLE_PLAIN));
 }
 
 static void print_gone(const json_t *data)
@@ -66,7 +66,8 @@ static void print_gone(const json_t *data)
 
 static int list_rules(struct args *a, struct client *c, struct error *err)
 {
-        return rest_list(a, c, ACCESS "rules", "there are no stored access rules", print_rule, err);
+        return resource_list(a, c, ACCESS "rules", "there are no stored access rules", print_rule,
+                             err);
 }
 
 static int add_rule(struct args *a, struct client *c, struct error *err)
@@ -121,7 +122,7 @@ static int check_user(struct args *a, struct client *c, struct error *err)
 
 int access_command(struct args *a)
 {
-        static const struct rest_action actions[] = {
+        static const struct resource_action actions[] = {
                 { "list", { NULL }, list_rules },
                 { "allow", { "WHO" }, add_rule },
                 { "deny", { "WHO" }, add_rule },
@@ -130,7 +131,7 @@ int access_command(struct args *a)
                 { 0 },
         };
 
-        return rest_run(a, actions);
+        return resource_run(a, actions);
 }
 
 /* ---- pairing ---- */
@@ -141,8 +142,8 @@ static void print_pairing(const json_t *r)
 
         printf("%-8s %-8s ", json_str(r, "id", "?"), state);
         if (strcmp(state, "waiting") == 0)
-                printf("%s%s%s ", style(stdout, STYLE_BOLD), json_str(r, "code", "?"),
-                       style(stdout, STYLE_PLAIN));
+                printf("%s%s%s ", print_style(stdout, STYLE_BOLD), json_str(r, "code", "?"),
+                       print_style(stdout, STYLE_PLAIN));
         printf("%s ", json_str(r, "instanceId", "?"));
         print_line(stdout, json_str(r, "platformUserId", "?"), 60);
         if (json_str(r, "name", NULL)) {
@@ -160,9 +161,9 @@ static void print_pairing(const json_t *r)
 
 static int list_pairings(struct args *a, struct client *c, struct error *err)
 {
-        return rest_list(a, c, PAIRING "?limit=100",
-                         "nobody waits with a code, and nobody was let in by one", print_pairing,
-                         err);
+        return resource_list(a, c, PAIRING "?limit=100",
+                             "nobody waits with a code, and nobody was let in by one",
+                             print_pairing, err);
 }
 
 static int decide(struct args *a, struct client *c, struct error *err)
@@ -186,7 +187,7 @@ static int revoke_pairing(struct args *a, struct client *c, struct error *err)
 
 int pairing_command(struct args *a)
 {
-        static const struct rest_action actions[] = {
+        static const struct resource_action actions[] = {
                 { "list", { NULL }, list_pairings },
                 { "approve", { "CODE" }, decide },
                 { "deny", { "CODE" }, decide },
@@ -194,5 +195,5 @@ int pairing_command(struct args *a)
                 { 0 },
         };
 
-        return rest_run(a, actions);
+        return resource_run(a, actions);
 }

@@ -12,7 +12,7 @@
 
 #define NAMES_MAX (COMMAND_MAX_FLAGS + 8)
 
-int usage_error(const struct command *c, const char *fmt, ...)
+int command_usage_error(const struct command *c, const char *fmt, ...)
 {
         va_list ap;
 
@@ -33,7 +33,7 @@ int usage_error(const struct command *c, const char *fmt, ...)
 
 /* ---- parsing ---- */
 
-struct parsing {
+struct args_parser {
         struct args *args;
         int argc, at;
         char **argv;
@@ -87,18 +87,18 @@ static void set_common(struct args *a, const struct flag *f, const char *value)
 }
 
 /* given: the value behind '=' or the letter; NULL: the next argument when the flag takes one. */
-static int set_flag(struct parsing *p, const struct flag *f, bool common, const char *given)
+static int set_flag(struct args_parser *p, const struct flag *f, bool common, const char *given)
 {
         struct args *a = p->args;
 
         if (f->value && !given) {
                 if (p->at + 1 >= p->argc) {
-                        usage_error(a->command, "--%s needs %s", f->name, f->value);
+                        command_usage_error(a->command, "--%s needs %s", f->name, f->value);
                         return -1;
                 }
                 given = p->argv[++p->at];
         } else if (!f->value && given) {
-                usage_error(a->command, "--%s takes no value", f->name);
+                command_usage_error(a->command, "--%s takes no value", f->name);
                 return -1;
         }
         if (common)
@@ -108,7 +108,7 @@ static int set_flag(struct parsing *p, const struct flag *f, bool common, const 
         return 0;
 }
 
-static int parse_long(struct parsing *p, const char *word)
+static int parse_long(struct args_parser *p, const char *word)
 {
         const struct command *c = p->args->command;
         size_t n = strcspn(word, "=");
@@ -123,14 +123,15 @@ static int parse_long(struct parsing *p, const char *word)
                 return set_flag(p, f, true, given);
         near = nearest_flag(c, word, n);
         if (near)
-                usage_error(c, "unknown flag '--%.*s' (did you mean '--%s'?)", (int)n, word, near);
+                command_usage_error(c, "unknown flag '--%.*s' (did you mean '--%s'?)", (int)n, word,
+                                    near);
         else
-                usage_error(c, "unknown flag '--%.*s'", (int)n, word);
+                command_usage_error(c, "unknown flag '--%.*s'", (int)n, word);
         return -1;
 }
 
 /* One letter each: "-C dir", "-Cdir". */
-static int parse_short(struct parsing *p, const char *word)
+static int parse_short(struct args_parser *p, const char *word)
 {
         const struct command *c = p->args->command;
         const struct flag *own = find_letter(c->flags, word[0]);
@@ -138,14 +139,14 @@ static int parse_short(struct parsing *p, const char *word)
 
         if (f)
                 return set_flag(p, f, !own, word[1] ? word + 1 : NULL);
-        usage_error(c, "unknown flag '-%s'", word);
+        command_usage_error(c, "unknown flag '-%s'", word);
         return -1;
 }
 
 int args_parse(struct args *a, const struct command *c, const struct cli_env *env, int argc,
                char **argv)
 {
-        struct parsing p = { a, argc, 0, argv };
+        struct args_parser p = { a, argc, 0, argv };
         bool only_operands = false;
 
         *a = (struct args){ .command = c, .env = env, .dir = DEFAULT_DIR };
@@ -199,8 +200,8 @@ int args_number(const struct args *a, const char *flag, long min, long max, long
         errno = 0;
         n = strtol(text, &end, 10);
         if (errno || end == text || *end || n < min || n > max) {
-                usage_error(a->command, "--%s: '%s' is not a number from %ld to %ld", flag, text,
-                            min, max);
+                command_usage_error(a->command, "--%s: '%s' is not a number from %ld to %ld", flag,
+                                    text, min, max);
                 return -1;
         }
         *out = n;
@@ -235,7 +236,7 @@ int args_choice(const struct args *a, const char *flag, const char *const *choic
                 return at;
         buf_init(&list, 0);
         list_words(&list, choices);
-        usage_error(a->command, "--%s: '%s' must be %s", flag, text, list.data);
+        command_usage_error(a->command, "--%s: '%s' must be %s", flag, text, list.data);
         buf_release(&list);
         return -1;
 }
@@ -244,7 +245,7 @@ const char *args_operand(struct args *a, const char *what)
 {
         if (a->next < a->operand_count)
                 return a->operands[a->next++];
-        usage_error(a->command, "%s is missing", what);
+        command_usage_error(a->command, "%s is missing", what);
         return NULL;
 }
 
@@ -259,8 +260,8 @@ const char *args_action(struct args *a, const char *const *actions, const char *
         }
         /* A word that is nearly an action is a slip, not a directory of that name. */
         if (word && settings_nearest(word, actions)) {
-                usage_error(a->command, "unknown action '%s' (did you mean '%s'?)", word,
-                            settings_nearest(word, actions));
+                command_usage_error(a->command, "unknown action '%s' (did you mean '%s'?)", word,
+                                    settings_nearest(word, actions));
                 return NULL;
         }
         if (fallback)
@@ -268,9 +269,10 @@ const char *args_action(struct args *a, const char *const *actions, const char *
         buf_init(&list, 0);
         list_words(&list, actions);
         if (word)
-                usage_error(a->command, "unknown action '%s'; it must be %s", word, list.data);
+                command_usage_error(a->command, "unknown action '%s'; it must be %s", word,
+                                    list.data);
         else
-                usage_error(a->command, "what? say %s", list.data);
+                command_usage_error(a->command, "what? say %s", list.data);
         buf_release(&list);
         return NULL;
 }
@@ -280,12 +282,12 @@ int args_end(struct args *a)
         if (a->next < a->operand_count && !a->dir_given)
                 a->dir = a->operands[a->next++];
         if (a->dir[0] == '\0') {
-                usage_error(a->command, "the data directory has an empty name");
+                command_usage_error(a->command, "the data directory has an empty name");
                 return -1;
         }
         if (a->next == a->operand_count)
                 return 0;
-        usage_error(a->command, "'%s' is one word too many", a->operands[a->next]);
+        command_usage_error(a->command, "'%s' is one word too many", a->operands[a->next]);
         return -1;
 }
 

@@ -14,9 +14,9 @@
 #define PAUSE_MS   100
 #define PAUSE_MAX  2000
 
-struct ask {
+struct chat_message {
         struct client *client;
-        ask_done_fn *done;
+        chat_reply_fn *done;
         void *arg;
         char *body;
         struct http_call *call;
@@ -24,7 +24,7 @@ struct ask {
         int64_t trouble_since_ms, pause_ms; /* 0: all is well */
 };
 
-void ask_free(struct ask *a)
+void chat_message_free(struct chat_message *a)
 {
         if (!a)
                 return;
@@ -34,15 +34,15 @@ void ask_free(struct ask *a)
         free(a);
 }
 
-static void finish(struct ask *a, const struct ask_reply *reply, const struct error *err)
+static void finish(struct chat_message *a, const struct chat_reply *reply, const struct error *err)
 {
         a->done(a->arg, reply, err);
-        ask_free(a);
+        chat_message_free(a);
 }
 
 static void post(void *arg);
 
-static void try_again(struct ask *a, const struct error *err, int64_t after_ms)
+static void try_again(struct chat_message *a, const struct error *err, int64_t after_ms)
 {
         int64_t now = loop_now_ms(client_loop(a->client));
 
@@ -62,15 +62,15 @@ static bool may_pass(const struct error *err)
                err->kind == ERR_PROTOCOL;
 }
 
-static void understand(struct ask *a, const json_t *json)
+static void understand(struct chat_message *a, const json_t *json)
 {
         const json_t *data = json_object_get(json, "data"), *reply = json_object_get(data, "reply");
-        struct ask_reply told = { .status = json_str(reply, "status", NULL),
-                                  .text = json_str(reply, "text", NULL),
-                                  .reason = json_str(reply, "reason", NULL),
-                                  .turn = json_str(reply, "turnId", NULL),
-                                  .event = json_str(data, "eventId", NULL),
-                                  .trace = json_str(data, "traceId", NULL) };
+        struct chat_reply told = { .status = json_str(reply, "status", NULL),
+                                   .text = json_str(reply, "text", NULL),
+                                   .reason = json_str(reply, "reason", NULL),
+                                   .turn = json_str(reply, "turnId", NULL),
+                                   .event = json_str(data, "eventId", NULL),
+                                   .trace = json_str(data, "traceId", NULL) };
 
         a->trouble_since_ms = 0;
         a->pause_ms = PAUSE_MS;
@@ -82,12 +82,12 @@ static void understand(struct ask *a, const json_t *json)
 
 static void on_done(void *arg, const struct http_result *result)
 {
-        struct ask *a = arg;
+        struct chat_message *a = arg;
         struct error err = { 0 };
         json_t *json = NULL;
 
         a->call = NULL;
-        if (client_judge(a->client, result, &json, &err) == 0)
+        if (client_result(a->client, result, &json, &err) == 0)
                 understand(a, json);
         else if (may_pass(&err))
                 try_again(a, &err, result->retry_after_ms);
@@ -99,7 +99,7 @@ static void on_done(void *arg, const struct http_result *result)
 static void post(void *arg)
 {
         static const struct http_handlers handlers = { .on_done = on_done };
-        struct ask *a = arg;
+        struct chat_message *a = arg;
         struct client_request request = {
                 .method = "POST", .path = INBOUND, .body = a->body, .total_ms = WAIT_MS + SLACK_MS
         };
@@ -110,7 +110,7 @@ static void post(void *arg)
                 try_again(a, &err, 0);
 }
 
-static char *body_of(const struct ask_message *m)
+static char *body_of(const struct chat_text *m)
 {
         const char *user = getenv("USER");
         char id[ID_TRACE_SIZE];
@@ -129,9 +129,10 @@ static char *body_of(const struct ask_message *m)
         return buf_take(&b);
 }
 
-struct ask *ask_new(struct client *c, const struct ask_message *m, ask_done_fn *done, void *arg)
+struct chat_message *chat_message_new(struct client *c, const struct chat_text *m,
+                                      chat_reply_fn *done, void *arg)
 {
-        struct ask *a = mem_zalloc(sizeof(*a));
+        struct chat_message *a = mem_zalloc(sizeof(*a));
 
         a->client = c;
         a->done = done;

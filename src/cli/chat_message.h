@@ -10,9 +10,9 @@
 
 #include "cli/client.h"
 
-struct ask;
+struct chat_message;
 
-struct ask_reply {
+struct chat_reply {
         const char *status; /* "done", "failed", "cancelled", "skipped", "expired" */
         const char *text;   /* NULL: nothing was said */
         const char *reason; /* why there is no answer; NULL: not told */
@@ -21,16 +21,17 @@ struct ask_reply {
         const char *trace;
 };
 
-struct ask_message {
+struct chat_text {
         const char *adapter, *channel, *text;
         size_t text_n;
 };
 
 /* Once: reply (borrowed) or err; the ask is gone afterwards. */
-typedef void ask_done_fn(void *arg, const struct ask_reply *reply, const struct error *err);
+typedef void chat_reply_fn(void *arg, const struct chat_reply *reply, const struct error *err);
 
-struct ask *ask_new(struct client *c, const struct ask_message *m, ask_done_fn *done, void *arg);
+struct chat_message *chat_message_new(struct client *c, const struct chat_text *m,
+                                      chat_reply_fn *done, void *arg);
 /* Stops waiting; no callback follows. NULL is fine. */
-void ask_free(struct ask *a);
+void chat_message_free(struct chat_message *a);
 
 #endif

@@ -10,12 +10,12 @@
 #include "cli/chat_message.h"
 #include "cli/print.h"
 
-struct plain {
+struct plain_chat {
         struct chat *chat;
         bool done, failed;
 };
 
-static void print_reply_json(const struct ask_reply *r)
+static void print_reply_json(const struct chat_reply *r)
 {
         struct buf b;
 
@@ -32,7 +32,7 @@ static void print_reply_json(const struct ask_reply *r)
         buf_release(&b);
 }
 
-static void tell_failure(const struct ask_reply *r)
+static void tell_failure(const struct chat_reply *r)
 {
         fprintf(stderr, "dragoman: no answer to %s (%s)", r->event ? r->event : "the message",
                 r->status);
@@ -56,9 +56,9 @@ static void print_answer(const char *text)
                 putchar('\n');
 }
 
-static void on_reply(void *arg, const struct ask_reply *r, const struct error *err)
+static void on_reply(void *arg, const struct chat_reply *r, const struct error *err)
 {
-        struct plain *p = arg;
+        struct plain_chat *p = arg;
         bool answered = r && strcmp(r->status, "done") == 0;
 
         p->done = true;
@@ -77,12 +77,12 @@ static void on_reply(void *arg, const struct ask_reply *r, const struct error *e
                 tell_failure(r);
 }
 
-static void ask_and_wait(struct plain *p, const char *line, size_t n)
+static void ask_and_wait(struct plain_chat *p, const char *line, size_t n)
 {
-        struct ask_message m = { p->chat->adapter, p->chat->channel, line, n };
+        struct chat_text m = { p->chat->adapter, p->chat->channel, line, n };
 
         p->done = false;
-        ask_new(p->chat->client, &m, on_reply, p);
+        chat_message_new(p->chat->client, &m, on_reply, p);
         while (!p->done)
                 loop_step(client_loop(p->chat->client), true);
 }
@@ -97,7 +97,7 @@ static size_t trimmed(const char *line, ssize_t n)
 
 int chat_plain(struct chat *chat)
 {
-        struct plain p = { .chat = chat };
+        struct plain_chat p = { .chat = chat };
         char *line = NULL;
         size_t cap = 0;
         ssize_t n;

@@ -27,13 +27,13 @@ struct terminal {
         struct client *client;
         struct loop *loop;
         struct editor *editor;
-        struct follow *follow;
-        struct ask *ask;     /* NULL: nothing is being answered */
-        struct buf streamed; /* of the answer that comes */
-        bool preview;        /* pieces may still be appended */
-        bool midline;        /* the cursor is not at the start of a line */
-        char turn[32];       /* that is running for us; "" when not known */
-        char *last_event;    /* for /why */
+        struct event_reader *follow;
+        struct chat_message *ask; /* NULL: nothing is being answered */
+        struct buf streamed;      /* of the answer that comes */
+        bool preview;             /* pieces may still be appended */
+        bool midline;             /* the cursor is not at the start of a line */
+        char turn[32];            /* that is running for us; "" when not known */
+        char *last_event;         /* for /why */
         bool open, cancel_wanted, leaving;
         struct http_call *cancel;
         uv_signal_t signals[4];
@@ -62,9 +62,9 @@ static void finish_line(struct terminal *t)
 static void aside(struct terminal *t, const char *mark, const char *text)
 {
         finish_line(t);
-        printf("%s%s ", style(stdout, STYLE_DIM), mark);
+        printf("%s%s ", print_style(stdout, STYLE_DIM), mark);
         print_line(stdout, text, 0);
-        printf("%s\n", style(stdout, STYLE_PLAIN));
+        printf("%s\n", print_style(stdout, STYLE_PLAIN));
         fflush(stdout);
 }
 
@@ -186,7 +186,7 @@ static void on_failed(void *arg, const struct error *err)
 
         (void)err;
         t->open = true;
-        follow_free(t->follow);
+        event_reader_free(t->follow);
         t->follow = NULL;
 }
 
@@ -204,7 +204,7 @@ static void show_rest(struct terminal *t, const char *text)
         say(t, text, strlen(text));
 }
 
-static void on_reply(void *arg, const struct ask_reply *r, const struct error *err)
+static void on_reply(void *arg, const struct chat_reply *r, const struct error *err)
 {
         struct terminal *t = arg;
 
@@ -228,17 +228,17 @@ static void on_reply(void *arg, const struct ask_reply *r, const struct error *e
 
 static void answer(struct terminal *t, const char *line)
 {
-        struct ask_message m = { t->chat->adapter, t->chat->channel, line, strlen(line) };
+        struct chat_text m = { t->chat->adapter, t->chat->channel, line, strlen(line) };
 
         buf_clear(&t->streamed);
         t->turn[0] = '\0';
         t->cancel_wanted = false;
         t->preview = t->follow && t->open;
-        t->ask = ask_new(t->client, &m, on_reply, t);
+        t->ask = chat_message_new(t->client, &m, on_reply, t);
         while (t->ask && !t->leaving)
                 loop_step(t->loop, true);
         t->chat->hurry = t->ask != NULL;
-        ask_free(t->ask);
+        chat_message_free(t->ask);
         t->ask = NULL;
         finish_line(t);
 }
@@ -247,7 +247,8 @@ static void answer(struct terminal *t, const char *line)
 
 static void tell_error(const struct error *err)
 {
-        printf("%s%s%s\n", style(stdout, STYLE_BAD), err->text, style(stdout, STYLE_PLAIN));
+        printf("%s%s%s\n", print_style(stdout, STYLE_BAD), err->text,
+               print_style(stdout, STYLE_PLAIN));
 }
 
 static void do_help(struct terminal *t)
@@ -335,7 +336,7 @@ static void print_agents(struct client *c)
                         printf("  agent    a %sdemo%s that repeats what you write; with "
                                "ANTHROPIC_API_KEY or OPENAI_API_KEY\n"
                                "           in the environment a real model answers instead\n",
-                               style(stdout, STYLE_WARN), style(stdout, STYLE_PLAIN));
+                               print_style(stdout, STYLE_WARN), print_style(stdout, STYLE_PLAIN));
                 else
                         printf("  agent    %s (%s)\n", json_str(item, "name", "?"), type);
         }
@@ -350,7 +351,7 @@ static void print_banner(struct terminal *t)
                "%sDragoman %s%s: chat platforms and agents, connected. You are talking to your "
                "own daemon%s.\n"
                "\n",
-               style(stdout, STYLE_BOLD), DRAGOMAN_VERSION, style(stdout, STYLE_PLAIN),
+               print_style(stdout, STYLE_BOLD), DRAGOMAN_VERSION, print_style(stdout, STYLE_PLAIN),
                t->chat->launch ? ", started just now" : "");
         print_agents(t->client);
         base = client_base(t->client);
@@ -362,22 +363,22 @@ static void print_banner(struct terminal *t)
                "           in another terminal: dragoman status %s\n"
                "\n",
                dir);
-        printf("%sWrite a message; /help for more, Ctrl-D to leave.%s\n", style(stdout, STYLE_DIM),
-               style(stdout, STYLE_PLAIN));
+        printf("%sWrite a message; /help for more, Ctrl-D to leave.%s\n",
+               print_style(stdout, STYLE_DIM), print_style(stdout, STYLE_PLAIN));
         fflush(stdout);
 }
 
 static void start_follow(struct terminal *t)
 {
-        static const struct follow_handlers handlers = {
+        static const struct event_reader_handlers handlers = {
                 .on_open = on_open, .on_event = on_event, .on_lost = on_lost, .on_failed = on_failed
         };
         char *adapter = http_escape(t->chat->adapter), *channel = http_escape(t->chat->channel);
         char *query =
                 mem_printf("instanceId=%s&channel=%s&types=turn.*,message.sent", adapter, channel);
-        struct follow_options options = { .query = query };
+        struct event_reader_options options = { .query = query };
 
-        t->follow = follow_new(t->client, &options, &handlers, t);
+        t->follow = event_reader_new(t->client, &options, &handlers, t);
         free(adapter);
         free(channel);
         free(query);
@@ -440,7 +441,7 @@ static void terminal_open(struct terminal *t, struct chat *chat)
 static void terminal_close(struct terminal *t)
 {
         http_abort(t->cancel);
-        follow_free(t->follow);
+        event_reader_free(t->follow);
         unwatch_signals(t);
         editor_free(t->editor);
         buf_release(&t->streamed);

@@ -35,9 +35,9 @@ static int show_help(const struct command *c)
 
         buf_init(&text, 0);
         if (c)
-                help_command(c, &text);
+                help_write(c, &text);
         else
-                help_overview(&text);
+                help_write_overview(&text);
         fputs(text.data, stdout);
         buf_release(&text);
         return CLI_OK;
@@ -73,10 +73,12 @@ static int unknown_command(const char *word)
         const char *near = command_nearest(word);
 
         if (near)
-                return usage_error(NULL, "unknown command '%s' (did you mean '%s'?)", word, near);
+                return command_usage_error(NULL, "unknown command '%s' (did you mean '%s'?)", word,
+                                           near);
         if (word[0] == '-')
-                return usage_error(NULL, "unknown flag '%s'; flags stand behind a command", word);
-        return usage_error(
+                return command_usage_error(NULL, "unknown flag '%s'; flags stand behind a command",
+                                           word);
+        return command_usage_error(
                 NULL,
                 "unknown command '%s'; to start on a new directory of that name: dragoman run %s",
                 word, word);

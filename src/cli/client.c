@@ -117,7 +117,7 @@ static int locate(struct client *c, struct error *err)
          * a daemon that was killed leaves its address behind; whoever listens there now must not be
          * told our key
          */
-        if (offline_has_daemon(c->dir) == 0)
+        if (local_store_has_daemon(c->dir) == 0)
                 return no_daemon(c, err);
         if (read_line(c->dir, "operator.key", key) < 0)
                 return error_set(err, ERR_REFUSED, "cannot read '%s/state/operator.key': %s",
@@ -198,8 +198,8 @@ static int told_error(const struct http_result *r, const json_t *json, struct er
         return error_set(err, kind_of(r->status), "the daemon answered with status %d", r->status);
 }
 
-int client_judge(const struct client *c, const struct http_result *r, json_t **out,
-                 struct error *err)
+int client_result(const struct client *c, const struct http_result *r, json_t **out,
+                  struct error *err)
 {
         json_t *json;
         int rc;
@@ -220,7 +220,7 @@ int client_judge(const struct client *c, const struct http_result *r, json_t **o
         return rc;
 }
 
-struct asking {
+struct client_job {
         struct client *client;
         struct error *err;
         json_t *json;
@@ -230,9 +230,9 @@ struct asking {
 
 static void on_done(void *arg, const struct http_result *result)
 {
-        struct asking *a = arg;
+        struct client_job *a = arg;
 
-        a->rc = client_judge(a->client, result, &a->json, a->err);
+        a->rc = client_result(a->client, result, &a->json, a->err);
         a->done = true;
 }
 
@@ -240,7 +240,7 @@ int client_ask(struct client *c, const struct client_request *request, json_t **
                struct error *err)
 {
         static const struct http_handlers handlers = { .on_done = on_done };
-        struct asking a = { .client = c, .err = err };
+        struct client_job a = { .client = c, .err = err };
 
         *out = NULL;
         if (!client_start(c, request, &handlers, &a, err))

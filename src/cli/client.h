@@ -53,8 +53,8 @@ bool client_alive(struct client *c);
 struct http_call *client_start(struct client *c, const struct client_request *request,
                                const struct http_handlers *handlers, void *arg, struct error *err);
 /* What an answer means: as client_ask. */
-int client_judge(const struct client *c, const struct http_result *result, json_t **out,
-                 struct error *err);
+int client_result(const struct client *c, const struct http_result *result, json_t **out,
+                  struct error *err);
 
 /*
  * Runs a command that needs a daemon: makes a client, calls fn, tells the error. Returns an exit

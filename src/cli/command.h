@@ -81,7 +81,7 @@ const char *args_action(struct args *a, const char *const *actions, const char *
 int args_end(struct args *a);
 
 /* Tells a mistake of usage, and where to learn more. Returns CLI_USAGE. */
-int usage_error(const struct command *c, const char *fmt, ...)
+int command_usage_error(const struct command *c, const char *fmt, ...)
         __attribute__((format(printf, 2, 3)));
 /*
  * Tells a failure on stderr and, with --json, as {"error": ...} on stdout. Returns CLI_NO_DAEMON
@@ -94,8 +94,8 @@ void print_json(const struct json_t *value);
 
 /* ---- help (help.c) ---- */
 
-void help_overview(struct buf *out);
-void help_command(const struct command *c, struct buf *out);
+void help_write_overview(struct buf *out);
+void help_write(const struct command *c, struct buf *out);
 
 /* ---- the commands, by the file that has them ---- */
 
@@ -104,7 +104,7 @@ int chat_command(struct args *a);
 int status_command(struct args *a);
 int why_command(struct args *a);
 int route_command(struct args *a);
-int route_replay(struct args *a); /* replay.c */
+int route_replay_command(struct args *a); /* replay.c */
 int send_command(struct args *a);
 int events_command(struct args *a);
 int dead_letters_command(struct args *a);
@@ -121,7 +121,7 @@ int backup_command(struct args *a);
 int config_command(struct args *a);
 int doctor_command(struct args *a);
 int version_command(struct args *a);
-int help_about_command(struct args *a);
+int help_command(struct args *a);
 
 /* Checks DIR/config.json and tells: `config check` and `run --check`. */
 int config_check(const struct args *a);

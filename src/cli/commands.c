@@ -352,7 +352,7 @@ const struct command commands[] = {
           "Examples:\n"
           "  dragoman help run\n"
           "  dragoman help --json    the whole command table, for programs\n",
-          NULL, help_about_command },
+          NULL, help_command },
         { 0 },
 };
 /* clang-format on */

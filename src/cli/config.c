@@ -36,9 +36,10 @@ int config_check(const struct args *a)
         } else {
                 fputs(config_warnings(c), stderr);
                 printf("the configuration of %s is fine: %zu %s, %zu %s, %zu %s%s\n", a->dir,
-                       c->adapter_count, plural((int64_t)c->adapter_count, "adapter", "adapters"),
-                       c->agent_count, plural((int64_t)c->agent_count, "agent", "agents"),
-                       c->rule_count, plural((int64_t)c->rule_count, "rule", "rules"),
+                       c->adapter_count,
+                       print_plural((int64_t)c->adapter_count, "adapter", "adapters"),
+                       c->agent_count, print_plural((int64_t)c->agent_count, "agent", "agents"),
+                       c->rule_count, print_plural((int64_t)c->rule_count, "rule", "rules"),
                        c->source ? "" : " (no config.json: the defaults)");
         }
         config_free(c);

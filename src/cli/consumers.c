@@ -31,13 +31,13 @@ static void print_reader(const json_t *item)
         print_line(stdout, json_str(item, "name", "?"), 0);
         printf("  at %s, ", json_str(item, "at", "?"));
         if (lag > 0)
-                printf("%lld %s behind", (long long)lag, plural(lag, "event", "events"));
+                printf("%lld %s behind", (long long)lag, print_plural(lag, "event", "events"));
         else
                 fputs("has read everything", stdout);
         printf(", last seen %s", json_str(item, "seenAt", "?"));
         if (missed > 0)
-                printf("  %s%lld deleted unread%s", style(stdout, STYLE_WARN), (long long)missed,
-                       style(stdout, STYLE_PLAIN));
+                printf("  %s%lld deleted unread%s", print_style(stdout, STYLE_WARN),
+                       (long long)missed, print_style(stdout, STYLE_PLAIN));
         putchar('\n');
 }
 
@@ -46,7 +46,7 @@ int consumers_list(struct args *a)
         json_t *items = json_array(), *item;
         struct error err = { 0 };
         size_t i;
-        int rc = offline_read(a->dir, read_all, items, &err);
+        int rc = local_store_read(a->dir, read_all, items, &err);
 
         if (rc < 0)
                 rc = command_failed(a, &err);

@@ -26,8 +26,8 @@ static void print_letter(const json_t *item)
         const char *text = json_str(json_object_get(d, "payload"), "text", NULL);
         const char *agent = json_str(d, "agent", NULL);
 
-        printf("%-10s %s%-8s%s %s  %s/", json_str(item, "id", "?"), style(stdout, STYLE_BAD),
-               json_str(d, "state", "?"), style(stdout, STYLE_PLAIN),
+        printf("%-10s %s%-8s%s %s  %s/", json_str(item, "id", "?"), print_style(stdout, STYLE_BAD),
+               json_str(d, "state", "?"), print_style(stdout, STYLE_PLAIN),
                json_str(d, "endedAt", json_str(d, "createdAt", "?")),
                json_str(d, "instanceId", "?"));
         print_line(stdout, json_str(d, "channel", "?"), 60);
@@ -38,9 +38,9 @@ static void print_letter(const json_t *item)
         putchar('\n');
         if (!text)
                 return;
-        printf("           %s\"", style(stdout, STYLE_DIM));
+        printf("           %s\"", print_style(stdout, STYLE_DIM));
         print_line(stdout, text, 100);
-        printf("\"%s\n", style(stdout, STYLE_PLAIN));
+        printf("\"%s\n", print_style(stdout, STYLE_PLAIN));
 }
 
 static void print_letters(const struct args *a, const json_t *items)
@@ -112,7 +112,7 @@ static int fetch_offline(const char *dir, json_t *items)
         int rc;
 
         buf_init(&json, 0);
-        rc = offline_read(dir, read_all, &json, NULL);
+        rc = local_store_read(dir, read_all, &json, NULL);
         if (rc == 0)
                 rows = json_loadb(json.data, json.len, 0, NULL);
         if (rows)
@@ -125,7 +125,7 @@ static int fetch_offline(const char *dir, json_t *items)
 static int list(struct args *a, struct client *c, struct error *err)
 {
         json_t *items = json_array();
-        int rc = rest_fetch(c, "/api/v2/dead-letters?limit=100", items, err);
+        int rc = resource_fetch(c, "/api/v2/dead-letters?limit=100", items, err);
 
         if (rc < 0 && err->kind == ERR_NET)
                 rc = fetch_offline(a->dir, items);
@@ -172,7 +172,7 @@ int dead_letters_command(struct args *a)
         if (retries && !args_operand(a, "ID"))
                 return CLI_USAGE;
         if (!retries && args_has(a, "force"))
-                return usage_error(a->command, "--force goes with retry");
+                return command_usage_error(a->command, "--force goes with retry");
         if (args_end(a) < 0)
                 return CLI_USAGE;
         return client_command(a, retries ? retry : list);

@@ -55,8 +55,8 @@ static void report(struct doctor *d, enum verdict v, const char *advice, const c
                                                   "what", what, "advice", advice));
         if (d->args->json)
                 return;
-        printf("%s%-4s%s  ", style(stdout, styles[v]), verdict_names[v],
-               style(stdout, STYLE_PLAIN));
+        printf("%s%-4s%s  ", print_style(stdout, styles[v]), verdict_names[v],
+               print_style(stdout, STYLE_PLAIN));
         print_line(stdout, what, 0);
         putchar('\n');
         if (advice)
@@ -89,9 +89,9 @@ static void check_config(struct doctor *d)
         }
         if (c->source)
                 report(d, FINE, NULL, "configuration: %zu %s, %zu %s, %zu %s", c->adapter_count,
-                       plural((int64_t)c->adapter_count, "adapter", "adapters"), c->agent_count,
-                       plural((int64_t)c->agent_count, "agent", "agents"), c->rule_count,
-                       plural((int64_t)c->rule_count, "rule", "rules"));
+                       print_plural((int64_t)c->adapter_count, "adapter", "adapters"),
+                       c->agent_count, print_plural((int64_t)c->agent_count, "agent", "agents"),
+                       c->rule_count, print_plural((int64_t)c->rule_count, "rule", "rules"));
         else
                 report(d, FINE, NULL, "configuration: no config.json, the defaults apply");
         report_warnings(d, config_warnings(c));
@@ -251,7 +251,7 @@ static void check_database(struct doctor *d)
         struct integrity i = { 0 };
         struct error err = { 0 };
 
-        if (offline_read(d->args->dir, read_integrity, &i, &err) < 0) {
+        if (local_store_read(d->args->dir, read_integrity, &i, &err) < 0) {
                 if (err.kind == ERR_MISSING)
                         report(d, FINE, NULL, "there is no database yet");
                 else

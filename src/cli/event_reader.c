@@ -13,9 +13,9 @@
 #define PAUSE_MAX  2000
 #define EVENT_MAX  (4u << 20)
 
-struct follow {
+struct event_reader {
         struct client *client;
-        struct follow_handlers on;
+        struct event_reader_handlers on;
         void *arg;
         char *path, *last_id;
         struct http_call *call;
@@ -28,7 +28,7 @@ struct follow {
 
 static void connect_now(void *arg);
 
-static void release(struct follow *f)
+static void release(struct event_reader *f)
 {
         http_abort(f->call);
         timer_free(f->timer);
@@ -38,7 +38,7 @@ static void release(struct follow *f)
         free(f);
 }
 
-void follow_free(struct follow *f)
+void event_reader_free(struct event_reader *f)
 {
         if (!f)
                 return;
@@ -51,7 +51,7 @@ void follow_free(struct follow *f)
 
 static void on_event(void *arg, const char *event, const char *id, const char *data, size_t n)
 {
-        struct follow *f = arg;
+        struct event_reader *f = arg;
         json_t *json;
 
         if (f->gone)
@@ -68,7 +68,7 @@ static void on_event(void *arg, const char *event, const char *id, const char *d
 
 static void on_head(void *arg, struct http_call *call, int status)
 {
-        struct follow *f = arg;
+        struct event_reader *f = arg;
 
         (void)call;
         if (status != 200)
@@ -83,7 +83,7 @@ static void on_head(void *arg, struct http_call *call, int status)
                 release(f);
 }
 
-static void restart_reader(struct follow *f)
+static void restart_reader(struct event_reader *f)
 {
         sse_reader_release(&f->reader);
         sse_reader_init(&f->reader, EVENT_MAX, on_event, f);
@@ -91,7 +91,7 @@ static void restart_reader(struct follow *f)
 
 static void on_data(void *arg, const char *bytes, size_t n)
 {
-        struct follow *f = arg;
+        struct event_reader *f = arg;
 
         f->inside = true;
         if (sse_reader_feed(&f->reader, bytes, n) < 0)
@@ -103,7 +103,7 @@ static void on_data(void *arg, const char *bytes, size_t n)
 
 /* ---- coming back ---- */
 
-static void fail(struct follow *f, const struct error *err)
+static void fail(struct event_reader *f, const struct error *err)
 {
         f->inside = true;
         f->on.on_failed(f->arg, err);
@@ -112,7 +112,7 @@ static void fail(struct follow *f, const struct error *err)
                 release(f);
 }
 
-static void come_back(struct follow *f, const struct error *err)
+static void come_back(struct event_reader *f, const struct error *err)
 {
         int64_t now = loop_now_ms(client_loop(f->client));
 
@@ -142,12 +142,12 @@ static bool is_final(const struct error *err)
 
 static void on_done(void *arg, const struct http_result *result)
 {
-        struct follow *f = arg;
+        struct event_reader *f = arg;
         struct error err = { 0 };
         json_t *json = NULL;
 
         f->call = NULL;
-        if (client_judge(f->client, result, &json, &err) == 0)
+        if (client_result(f->client, result, &json, &err) == 0)
                 error_set(&err, ERR_NET, "the event stream ended");
         json_decref(json);
         if (is_final(&err))
@@ -161,7 +161,7 @@ static void connect_now(void *arg)
         static const struct http_handlers handlers = { .on_head = on_head,
                                                        .on_data = on_data,
                                                        .on_done = on_done };
-        struct follow *f = arg;
+        struct event_reader *f = arg;
         struct client_request request = { .path = f->path,
                                           .last_event_id = f->last_id,
                                           .total_ms = -1,
@@ -174,10 +174,10 @@ static void connect_now(void *arg)
                 come_back(f, &err);
 }
 
-struct follow *follow_new(struct client *c, const struct follow_options *o,
-                          const struct follow_handlers *handlers, void *arg)
+struct event_reader *event_reader_new(struct client *c, const struct event_reader_options *o,
+                                      const struct event_reader_handlers *handlers, void *arg)
 {
-        struct follow *f = mem_zalloc(sizeof(*f));
+        struct event_reader *f = mem_zalloc(sizeof(*f));
 
         f->client = c;
         f->on = *handlers;

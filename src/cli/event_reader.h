@@ -9,15 +9,15 @@
 
 #include "cli/client.h"
 
-struct follow;
+struct event_reader;
 
-struct follow_options {
+struct event_reader_options {
         const char *query;  /* "channel=x&types=turn.*", escaped; NULL: everything */
         const char *after;  /* begin after this event ("evt-12"); NULL: now */
         int64_t give_up_ms; /* without a connection for so long; 0: 30 s */
 };
 
-struct follow_handlers {
+struct event_reader_handlers {
         void (*on_open)(void *arg); /* may be NULL; each time a connection stands */
         /* event: the envelope, borrowed. */
         void (*on_event)(void *arg, const char *type, const json_t *event);
@@ -26,9 +26,9 @@ struct follow_handlers {
         void (*on_failed)(void *arg, const struct error *err);
 };
 
-struct follow *follow_new(struct client *c, const struct follow_options *options,
-                          const struct follow_handlers *handlers, void *arg);
+struct event_reader *event_reader_new(struct client *c, const struct event_reader_options *options,
+                                      const struct event_reader_handlers *handlers, void *arg);
 /* Allowed inside handlers. NULL is fine. */
-void follow_free(struct follow *f);
+void event_reader_free(struct event_reader *f);
 
 #endif

@@ -13,7 +13,7 @@
 
 #define TEXT_SHOWN 160
 
-struct tail {
+struct event_tail {
         struct args *args;
         struct error *err;
         long left; /* -1: no end */
@@ -37,9 +37,9 @@ static void print_event(const char *type, const json_t *e)
         const char *what = json_str(
                 p, "text", json_str(p, "label", json_str(p, "error", json_str(p, "why", NULL))));
 
-        printf("%s%s%s %-10s %s%-18s%s", style(stdout, STYLE_DIM), time_of(e, iso),
-               style(stdout, STYLE_PLAIN), json_str(e, "id", "-"), style(stdout, STYLE_BOLD), type,
-               style(stdout, STYLE_PLAIN));
+        printf("%s%s%s %-10s %s%-18s%s", print_style(stdout, STYLE_DIM), time_of(e, iso),
+               print_style(stdout, STYLE_PLAIN), json_str(e, "id", "-"),
+               print_style(stdout, STYLE_BOLD), type, print_style(stdout, STYLE_PLAIN));
         if (json_str(e, "instanceId", NULL))
                 printf(" %s/", json_str(e, "instanceId", ""));
         print_line(stdout, json_str(e, "channel", ""), 60);
@@ -54,7 +54,7 @@ static void print_event(const char *type, const json_t *e)
 
 static void on_event(void *arg, const char *type, const json_t *event)
 {
-        struct tail *t = arg;
+        struct event_tail *t = arg;
 
         if (t->over)
                 return;
@@ -72,7 +72,7 @@ static void on_event(void *arg, const char *type, const json_t *event)
 
 static void on_failed(void *arg, const struct error *err)
 {
-        struct tail *t = arg;
+        struct event_tail *t = arg;
 
         *t->err = *err;
         t->failed = t->over = true;
@@ -157,7 +157,7 @@ static char *query_of(const struct args *a)
 static void on_interrupt(uv_signal_t *s, int number)
 {
         (void)number;
-        ((struct tail *)s->data)->over = true;
+        ((struct event_tail *)s->data)->over = true;
 }
 
 static void on_closed(uv_handle_t *h)
@@ -165,11 +165,11 @@ static void on_closed(uv_handle_t *h)
         h->data = NULL;
 }
 
-static void run(struct tail *t, struct client *c, const struct follow_options *options)
+static void run(struct event_tail *t, struct client *c, const struct event_reader_options *options)
 {
-        static const struct follow_handlers handlers = { .on_event = on_event,
-                                                         .on_failed = on_failed };
-        struct follow *f = follow_new(c, options, &handlers, t);
+        static const struct event_reader_handlers handlers = { .on_event = on_event,
+                                                               .on_failed = on_failed };
+        struct event_reader *f = event_reader_new(c, options, &handlers, t);
         uv_signal_t interrupt;
 
         uv_signal_init(loop_uv(client_loop(c)), &interrupt);
@@ -177,7 +177,7 @@ static void run(struct tail *t, struct client *c, const struct follow_options *o
         uv_signal_start(&interrupt, on_interrupt, SIGINT);
         while (!t->over)
                 loop_step(client_loop(c), true);
-        follow_free(f);
+        event_reader_free(f);
         uv_close((uv_handle_t *)&interrupt, on_closed);
         while (interrupt.data)
                 loop_step(client_loop(c), true);
@@ -185,9 +185,9 @@ static void run(struct tail *t, struct client *c, const struct follow_options *o
 
 static int tail(struct args *a, struct client *c, struct error *err)
 {
-        struct tail t = { .args = a, .err = err, .left = -1 };
+        struct event_tail t = { .args = a, .err = err, .left = -1 };
         const char *since = args_value(a, "since");
-        struct follow_options options = { 0 };
+        struct event_reader_options options = { 0 };
         char *place, *query;
 
         if (args_number(a, "count", 1, 1000000000, &t.left) < 0)

@@ -38,10 +38,10 @@ static void print_resumed(const json_t *item)
         printf(" is the agent's again\n");
 }
 
-static int change(struct args *a, struct client *c, const char *verb, rest_print_fn *print,
+static int change(struct args *a, struct client *c, const char *verb, resource_print_fn *print,
                   struct error *err)
 {
-        char *path = rest_chat_path(a->operands[0], verb);
+        char *path = resource_chat_path(a->operands[0], verb);
         struct client_request request = { .method = "POST", .path = path };
         bool pauses = strcmp(verb, "pause") == 0;
         struct buf body;
@@ -54,7 +54,7 @@ static int change(struct args *a, struct client *c, const char *verb, rest_print
         jsonw_opt(&body, "reason", pauses ? args_value(a, "reason") : NULL);
         jsonw_close(&body, '}');
         request.body = body.data;
-        rc = rest_change(a, c, &request, print, err);
+        rc = resource_change(a, c, &request, print, err);
         buf_release(&body);
         free(path);
         return rc;
@@ -72,7 +72,7 @@ static int resume_chat(struct args *a, struct client *c, struct error *err)
 
 static int list(struct args *a, struct client *c, struct error *err)
 {
-        return rest_list(a, c, "/api/v2/handover", "no chat is paused", print_pause, err);
+        return resource_list(a, c, "/api/v2/handover", "no chat is paused", print_pause, err);
 }
 
 static int run_on_chat(struct args *a,
@@ -80,7 +80,7 @@ static int run_on_chat(struct args *a,
 {
         const char *place = args_operand(a, "ADAPTER/CHANNEL");
 
-        if (!place || !rest_channel(a, place) || args_end(a) < 0)
+        if (!place || !args_channel(a, place) || args_end(a) < 0)
                 return CLI_USAGE;
         return client_command(a, fn);
 }
@@ -97,7 +97,7 @@ int resume_command(struct args *a)
 
 int handover_command(struct args *a)
 {
-        static const struct rest_action actions[] = { { "list", { NULL }, list }, { 0 } };
+        static const struct resource_action actions[] = { { "list", { NULL }, list }, { 0 } };
 
-        return rest_run(a, actions);
+        return resource_run(a, actions);
 }

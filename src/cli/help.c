@@ -5,7 +5,7 @@
 #include "base/jsonw.h"
 #include "cli/command.h"
 
-void help_overview(struct buf *out)
+void help_write_overview(struct buf *out)
 {
         buf_addstr(out, "Dragoman connects chat platforms and agents; no message is lost, none "
                         "is answered twice.\n"
@@ -39,7 +39,7 @@ static void flag_line(struct buf *out, const struct flag *f)
         buf_addf(out, "  %-26s %s\n", left, f->help);
 }
 
-void help_command(const struct command *c, struct buf *out)
+void help_write(const struct command *c, struct buf *out)
 {
         buf_addf(out, "dragoman %s: %s\n\nusage: dragoman %s%s%s\n\n%s\nFlags:\n", c->name,
                  c->summary, c->name, c->usage[0] ? " " : "", c->usage, c->help);
@@ -92,14 +92,14 @@ static void write_help(const struct args *a, const struct command *about, struct
         else if (a->json)
                 all_json(out);
         else if (about)
-                help_command(about, out);
+                help_write(about, out);
         else
-                help_overview(out);
+                help_write_overview(out);
         if (a->json)
                 buf_addch(out, '\n');
 }
 
-int help_about_command(struct args *a)
+int help_command(struct args *a)
 {
         const char *word = a->operand_count > 0 ? a->operands[0] : NULL;
         const struct command *about = word ? command_find(word) : NULL;
@@ -107,12 +107,12 @@ int help_about_command(struct args *a)
         struct buf text;
 
         if (near)
-                return usage_error(a->command, "unknown command '%s' (did you mean '%s'?)", word,
-                                   near);
+                return command_usage_error(a->command, "unknown command '%s' (did you mean '%s'?)",
+                                           word, near);
         if (word && !about)
-                return usage_error(a->command, "unknown command '%s'", word);
+                return command_usage_error(a->command, "unknown command '%s'", word);
         if (a->operand_count > 1)
-                return usage_error(a->command, "'%s' is one word too many", a->operands[1]);
+                return command_usage_error(a->command, "'%s' is one word too many", a->operands[1]);
         buf_init(&text, 0);
         write_help(a, about, &text);
         fputs(text.data, stdout);

@@ -29,8 +29,8 @@ static void print_key(const json_t *k)
         const char *state = json_str(k, "state", "?");
 
         printf("%-8s %s…  %s%-7s%s ", json_str(k, "id", "?"), json_str(k, "prefix", "?"),
-               style(stdout, strcmp(state, "valid") == 0 ? STYLE_GOOD : STYLE_DIM), state,
-               style(stdout, STYLE_PLAIN));
+               print_style(stdout, strcmp(state, "valid") == 0 ? STYLE_GOOD : STYLE_DIM), state,
+               print_style(stdout, STYLE_PLAIN));
         print_line(stdout, json_str(k, "name", "?"), 60);
         printf("\n         may ");
         print_words(json_object_get(k, "scopes"), "nothing");
@@ -44,7 +44,8 @@ static void print_key(const json_t *k)
 
 static int list_keys(struct args *a, struct client *c, struct error *err)
 {
-        return rest_list(a, c, "/api/v2/keys", "no keys besides the operator's", print_key, err);
+        return resource_list(a, c, "/api/v2/keys", "no keys besides the operator's", print_key,
+                             err);
 }
 
 /* ---- create ---- */
@@ -68,8 +69,8 @@ static void add_words(struct buf *b, const char *key, const char *words)
 static void print_made(const json_t *k)
 {
         print_key(k);
-        printf("\n%s%s%s\n\nThis is the only time it is shown.\n", style(stdout, STYLE_BOLD),
-               json_str(k, "key", "?"), style(stdout, STYLE_PLAIN));
+        printf("\n%s%s%s\n\nThis is the only time it is shown.\n", print_style(stdout, STYLE_BOLD),
+               json_str(k, "key", "?"), print_style(stdout, STYLE_PLAIN));
 }
 
 static int create_key(struct args *a, struct client *c, struct error *err)
@@ -91,7 +92,7 @@ static int create_key(struct args *a, struct client *c, struct error *err)
                 jsonw_int(&body, "rateLimit", rate);
         jsonw_close(&body, '}');
         request.body = body.data;
-        rc = rest_change(a, c, &request, print_made, err);
+        rc = resource_change(a, c, &request, print_made, err);
         buf_release(&body);
         return rc;
 }
@@ -112,7 +113,7 @@ static char *find(struct client *c, const char *word, struct error *err)
         char *id = NULL;
         size_t i;
 
-        if (rest_fetch(c, "/api/v2/keys", items, err) == 0) {
+        if (resource_fetch(c, "/api/v2/keys", items, err) == 0) {
                 error_set(err, ERR_MISSING, "there is no valid key '%s'; see: dragoman keys list",
                           word);
                 json_array_foreach(items, i, k) {
@@ -139,7 +140,7 @@ static int revoke_key(struct args *a, struct client *c, struct error *err)
                 return -1;
         path = mem_printf("/api/v2/keys/%s", id);
         request.path = path;
-        rc = rest_change(a, c, &request, print_revoked, err);
+        rc = resource_change(a, c, &request, print_revoked, err);
         free(path);
         free(id);
         return rc;
@@ -156,8 +157,8 @@ int keys_command(struct args *a)
                 return CLI_USAGE;
         if (!creates && (args_has(a, "scope") || args_has(a, "adapter") || args_has(a, "expires") ||
                          args_has(a, "rate")))
-                return usage_error(a->command,
-                                   "--scope, --adapter, --expires and --rate go with create");
+                return command_usage_error(
+                        a->command, "--scope, --adapter, --expires and --rate go with create");
         if (args_end(a) < 0)
                 return CLI_USAGE;
         return client_command(a, creates ? create_key : revokes ? revoke_key : list_keys);

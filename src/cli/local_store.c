@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "rows/schema.h"
 
-struct store *offline_open(const char *dir, struct error *err)
+struct store *local_store_open(const char *dir, struct error *err)
 {
         char *state = mem_printf("%s/state", dir);
         struct store_options options = { .url = "sqlite",
@@ -19,7 +19,7 @@ struct store *offline_open(const char *dir, struct error *err)
         return s;
 }
 
-int offline_has_daemon(const char *dir)
+int local_store_has_daemon(const char *dir)
 {
         char *state = mem_printf("%s/state", dir);
         struct store_options options = { .url = "sqlite", .dir = state };
@@ -29,9 +29,9 @@ int offline_has_daemon(const char *dir)
         return rc;
 }
 
-int offline_read(const char *dir, store_fn *fn, void *arg, struct error *err)
+int local_store_read(const char *dir, store_fn *fn, void *arg, struct error *err)
 {
-        struct store *s = offline_open(dir, err);
+        struct store *s = local_store_open(dir, err);
         int rc = s ? store_read_now(s, fn, arg, err) : -1;
 
         store_close(s);

@@ -15,9 +15,9 @@ static void print_person(const json_t *p)
         const json_t *list = json_object_get(p, "identities"), *identity;
         size_t i;
 
-        printf("%-8s %s", json_str(p, "id", "?"), style(stdout, STYLE_BOLD));
+        printf("%-8s %s", json_str(p, "id", "?"), print_style(stdout, STYLE_BOLD));
         print_line(stdout, json_str(p, "displayName", "?"), 60);
-        printf("%s\n", style(stdout, STYLE_PLAIN));
+        printf("%s\n", print_style(stdout, STYLE_PLAIN));
         json_array_foreach(list, i, identity) {
                 printf("         ");
                 print_line(stdout, json_str(identity, "id", "?"), 100);
@@ -31,13 +31,13 @@ static void print_person(const json_t *p)
 
 static int list(struct args *a, struct client *c, struct error *err)
 {
-        return rest_list(a, c, PERSONS "?limit=100", "nobody is known yet", print_person, err);
+        return resource_list(a, c, PERSONS "?limit=100", "nobody is known yet", print_person, err);
 }
 
 static int search(struct args *a, struct client *c, struct error *err)
 {
-        char *path = rest_path(PERSONS "?limit=100&search=", a->operands[1], "");
-        int rc = rest_list(a, c, path, "nobody is found", print_person, err);
+        char *path = resource_path(PERSONS "?limit=100&search=", a->operands[1], "");
+        int rc = resource_list(a, c, path, "nobody is found", print_person, err);
 
         free(path);
         return rc;
@@ -45,8 +45,8 @@ static int search(struct args *a, struct client *c, struct error *err)
 
 static int show(struct args *a, struct client *c, struct error *err)
 {
-        char *path = rest_path(PERSONS "/", a->operands[1], "");
-        int rc = rest_change(a, c, &(struct client_request){ .path = path }, print_person, err);
+        char *path = resource_path(PERSONS "/", a->operands[1], "");
+        int rc = resource_change(a, c, &(struct client_request){ .path = path }, print_person, err);
 
         free(path);
         return rc;
@@ -65,7 +65,7 @@ static int post(struct args *a, struct client *c, const char *path, const char *
                 json_object_set_new(body, names[i], json_string(a->operands[i + 1]));
         text = json_text(body);
         request.body = text;
-        rc = rest_change(a, c, &request, print_person, err);
+        rc = resource_change(a, c, &request, print_person, err);
         json_decref(body);
         free(text);
         return rc;
@@ -89,7 +89,7 @@ static int merge(struct args *a, struct client *c, struct error *err)
 
 int persons_command(struct args *a)
 {
-        static const struct rest_action actions[] = {
+        static const struct resource_action actions[] = {
                 { "list", { NULL }, list },
                 { "search", { "TEXT" }, search },
                 { "show", { "ID" }, show },
@@ -99,5 +99,5 @@ int persons_command(struct args *a)
                 { 0 },
         };
 
-        return rest_run(a, actions);
+        return resource_run(a, actions);
 }

@@ -9,21 +9,21 @@
 
 #define REPLACEMENT "\xef\xbf\xbd"
 
-bool style_wanted(FILE *to)
+bool print_is_styled(FILE *to)
 {
         const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
 
         return isatty(fileno(to)) && !(no && *no) && !(term && strcmp(term, "dumb") == 0);
 }
 
-const char *style(FILE *to, enum style s)
+const char *print_style(FILE *to, enum style s)
 {
         static const char *const sequences[] = {
                 [STYLE_PLAIN] = "\033[0m", [STYLE_BOLD] = "\033[1m",  [STYLE_DIM] = "\033[2m",
                 [STYLE_GOOD] = "\033[32m", [STYLE_WARN] = "\033[33m", [STYLE_BAD] = "\033[31m"
         };
 
-        return style_wanted(to) ? sequences[s] : "";
+        return print_is_styled(to) ? sequences[s] : "";
 }
 
 static bool is_control(uint32_t c)
@@ -70,7 +70,7 @@ void print_line(FILE *to, const char *text, size_t max)
                 fputs("…", to);
 }
 
-const char *plural(int64_t n, const char *one, const char *many)
+const char *print_plural(int64_t n, const char *one, const char *many)
 {
         return n == 1 ? one : many;
 }

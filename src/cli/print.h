@@ -12,9 +12,9 @@
 enum style { STYLE_PLAIN, STYLE_BOLD, STYLE_DIM, STYLE_GOOD, STYLE_WARN, STYLE_BAD };
 
 /* May this stream be coloured? A terminal, and neither NO_COLOR nor TERM=dumb is set. */
-bool style_wanted(FILE *to);
+bool print_is_styled(FILE *to);
 /* The sequence that begins a style (STYLE_PLAIN ends it); "" when there is to be no colour. */
-const char *style(FILE *to, enum style s);
+const char *print_style(FILE *to, enum style s);
 /*
  * Foreign text: on a terminal, control characters other than newline and tab are shown as a
  * replacement.
@@ -25,7 +25,7 @@ void print_text(FILE *to, const char *text, size_t n);
  * all.
  */
 void print_line(FILE *to, const char *text, size_t max);
-/* The word that goes with a number: plural(1, "turn", "turns"). */
-const char *plural(int64_t n, const char *one, const char *many);
+/* The word that goes with a number: print_plural(1, "turn", "turns"). */
+const char *print_plural(int64_t n, const char *one, const char *many);
 
 #endif

@@ -10,7 +10,7 @@
 
 #define FILE_MAX ((size_t)1024 * 1024)
 
-int rest_fetch(struct client *c, const char *path, json_t *items, struct error *err)
+int resource_fetch(struct client *c, const char *path, json_t *items, struct error *err)
 {
         char *next = mem_strdup(path);
         int rc = 0;
@@ -37,12 +37,12 @@ int rest_fetch(struct client *c, const char *path, json_t *items, struct error *
         return rc;
 }
 
-int rest_list(const struct args *a, struct client *c, const char *path, const char *none,
-              rest_print_fn *print, struct error *err)
+int resource_list(const struct args *a, struct client *c, const char *path, const char *none,
+                  resource_print_fn *print, struct error *err)
 {
         json_t *items = json_array(), *all;
         const json_t *item;
-        int rc = rest_fetch(c, path, items, err);
+        int rc = resource_fetch(c, path, items, err);
         size_t i;
 
         if (rc == 0 && a->json) {
@@ -59,8 +59,8 @@ int rest_list(const struct args *a, struct client *c, const char *path, const ch
         return rc;
 }
 
-int rest_change(const struct args *a, struct client *c, const struct client_request *request,
-                rest_print_fn *print, struct error *err)
+int resource_change(const struct args *a, struct client *c, const struct client_request *request,
+                    resource_print_fn *print, struct error *err)
 {
         json_t *json = NULL;
         const json_t *data;
@@ -75,17 +75,17 @@ int rest_change(const struct args *a, struct client *c, const struct client_requ
         return rc;
 }
 
-const char *rest_channel(const struct args *a, const char *place)
+const char *args_channel(const struct args *a, const char *place)
 {
         const char *slash = strchr(place, '/');
 
         if (slash && slash > place && slash[1] != '\0')
                 return slash + 1;
-        usage_error(a->command, "'%s' must be ADAPTER/CHANNEL, such as tg/12345", place);
+        command_usage_error(a->command, "'%s' must be ADAPTER/CHANNEL, such as tg/12345", place);
         return NULL;
 }
 
-char *rest_chat_path(const char *place, const char *verb)
+char *resource_chat_path(const char *place, const char *verb)
 {
         size_t n = strcspn(place, "/");
         char *name = mem_strndup(place, n), *adapter = http_escape(name),
@@ -98,7 +98,7 @@ char *rest_chat_path(const char *place, const char *verb)
         return path;
 }
 
-char *rest_path(const char *prefix, const char *name, const char *suffix)
+char *resource_path(const char *prefix, const char *name, const char *suffix)
 {
         char *escaped = http_escape(name), *path = mem_printf("%s%s%s", prefix, escaped, suffix);
 
@@ -106,7 +106,7 @@ char *rest_path(const char *prefix, const char *name, const char *suffix)
         return path;
 }
 
-char *rest_read_file(const char *path, struct error *err)
+char *args_file(const char *path, struct error *err)
 {
         FILE *f = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
         struct buf text;
@@ -133,7 +133,7 @@ char *rest_read_file(const char *path, struct error *err)
         return NULL;
 }
 
-static const struct rest_action *find(const struct rest_action *actions, const char *name)
+static const struct resource_action *find(const struct resource_action *actions, const char *name)
 {
         for (; name && actions->name; actions++) {
                 if (strcmp(actions->name, name) == 0)
@@ -142,12 +142,12 @@ static const struct rest_action *find(const struct rest_action *actions, const c
         return NULL;
 }
 
-int rest_run(struct args *a, const struct rest_action *actions)
+int resource_run(struct args *a, const struct resource_action *actions)
 {
-        const char *names[REST_MAX_ACTIONS + 1] = { NULL };
-        const struct rest_action *action;
+        const char *names[RESOURCE_MAX_ACTIONS + 1] = { NULL };
+        const struct resource_action *action;
 
-        for (size_t i = 0; i < REST_MAX_ACTIONS && actions[i].name; i++)
+        for (size_t i = 0; i < RESOURCE_MAX_ACTIONS && actions[i].name; i++)
                 names[i] = actions[i].name;
         action = find(actions, args_action(a, names, actions[0].name));
         if (!action)

@@ -19,14 +19,14 @@
 
 /* ---- the event ---- */
 
-struct finding {
+struct event_lookup {
         int64_t seq;
         struct incoming *in;
 };
 
 static int find(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct finding *f = arg;
+        struct event_lookup *f = arg;
 
         f->in = dry_run_find(tx, f->seq, err);
         return f->in ? 0 : -1;
@@ -34,9 +34,9 @@ static int find(struct store_tx *tx, void *arg, struct error *err)
 
 static struct incoming *stored_event(const char *dir, int64_t seq, struct error *err)
 {
-        struct finding f = { .seq = seq };
+        struct event_lookup f = { .seq = seq };
 
-        if (offline_read(dir, find, &f, err) < 0)
+        if (local_store_read(dir, find, &f, err) < 0)
                 return NULL;
         return f.in;
 }
@@ -102,9 +102,9 @@ static void print_rule(const json_t *rule)
 {
         bool matched = json_flag(rule, "matched", false);
 
-        printf("  %s%-3s%s %s: %s\n", style(stdout, matched ? STYLE_BOLD : STYLE_DIM),
-               matched ? "yes" : "no", style(stdout, STYLE_PLAIN), json_str(rule, "name", "?"),
-               json_str(rule, "why", ""));
+        printf("  %s%-3s%s %s: %s\n", print_style(stdout, matched ? STYLE_BOLD : STYLE_DIM),
+               matched ? "yes" : "no", print_style(stdout, STYLE_PLAIN),
+               json_str(rule, "name", "?"), json_str(rule, "why", ""));
 }
 
 static void print_explanation(const json_t *all)
@@ -139,7 +139,7 @@ static void explain_into(const struct args *a, struct dispatch *d, const struct 
                          struct buf *out)
 {
         struct error err;
-        struct store *s = offline_open(a->dir, &err);
+        struct store *s = local_store_open(a->dir, &err);
         struct runtime_policy *policy = s ? runtime_policy_open(s, NULL, &err) : NULL;
 
         dispatch_set_policy(d, policy);
@@ -195,9 +195,10 @@ int route_command(struct args *a)
         if (!action)
                 return CLI_USAGE;
         if (strcmp(action, "replay") == 0)
-                return route_replay(a);
+                return route_replay_command(a);
         if (args_has(a, "since") || args_has(a, "config") || args_has(a, "all"))
-                return usage_error(a->command, "--since, --config and --all go with 'replay'");
+                return command_usage_error(a->command,
+                                           "--since, --config and --all go with 'replay'");
         what = args_operand(a, "FILE or evt-N");
         if (!what || args_end(a) < 0)
                 return CLI_USAGE;

@@ -18,7 +18,7 @@
 
 #define DEFAULT_SINCE "1d"
 
-struct replaying {
+struct replay_job {
         const struct args *args;
         struct dispatch *dispatch;
         bool all;
@@ -63,7 +63,7 @@ static bool read_event(const char *text, int64_t *event)
         return !errno && end != text + 4 && *end == '\0' && *event > 0;
 }
 
-static int read_since(struct replaying *r, const char *text)
+static int read_since(struct replay_job *r, const char *text)
 {
         int64_t span_ms;
 
@@ -73,10 +73,10 @@ static int read_since(struct replaying *r, const char *text)
                 r->since_ms = clock_wall_ms() - span_ms;
                 return 0;
         }
-        usage_error(r->args->command,
-                    "--since: '%s' is neither an event such as evt-42, a time such as "
-                    "2026-11-15T06:00:00Z nor a span such as 30m, 2h or 1d",
-                    text);
+        command_usage_error(r->args->command,
+                            "--since: '%s' is neither an event such as evt-42, a time such as "
+                            "2026-11-15T06:00:00Z nor a span such as 30m, 2h or 1d",
+                            text);
         return -1;
 }
 
@@ -107,9 +107,9 @@ static void print_row(const struct replay_row *row)
         const struct incoming *in = row->in;
         char when[CLOCK_ISO_SIZE];
 
-        printf("%sevt-%lld%s %s %s %s/", style(stdout, row->differs ? STYLE_BOLD : STYLE_DIM),
-               (long long)in->event, style(stdout, STYLE_PLAIN), clock_iso(row->time_ms, when),
-               in->type, in->adapter);
+        printf("%sevt-%lld%s %s %s %s/", print_style(stdout, row->differs ? STYLE_BOLD : STYLE_DIM),
+               (long long)in->event, print_style(stdout, STYLE_PLAIN),
+               clock_iso(row->time_ms, when), in->type, in->adapter);
         put(in->channel);
         putchar('\n');
         print_decision("before", &row->before);
@@ -145,7 +145,7 @@ static void add_row(struct buf *json, const struct replay_row *row)
 
 static void on_row(void *arg, const struct replay_row *row)
 {
-        struct replaying *r = arg;
+        struct replay_job *r = arg;
 
         if (!row->differs && !r->all)
                 return;
@@ -166,7 +166,7 @@ static void print_sum(const struct replay_sum *s)
                        (long long)s->begins, (long long)s->ends, (long long)s->moves);
 }
 
-static void print_sum_json(struct replaying *r)
+static void print_sum_json(struct replay_job *r)
 {
         const struct replay_sum *s = &r->sum;
         json_t *json;
@@ -190,13 +190,13 @@ static void print_sum_json(struct replaying *r)
 
 static int replay(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct replaying *r = arg;
+        struct replay_job *r = arg;
 
         return replay_run(r->dispatch, tx, r->since_ms, r->after_event, on_row, r, &r->sum, err);
 }
 
 /* Rules and access that are stored hold as they are now; who has taken over today had not then. */
-static int replay_with(struct replaying *r, struct store *s, struct error *err)
+static int replay_with(struct replay_job *r, struct store *s, struct error *err)
 {
         struct runtime_policy *policy = runtime_policy_open(s, NULL, err), then;
         int rc;
@@ -219,11 +219,11 @@ static int load(const struct args *a, struct config **c, struct error *err)
         return path ? config_load_file(a->dir, path, c, err) : config_load(a->dir, c, err);
 }
 
-static int run(struct replaying *r, struct config *c)
+static int run(struct replay_job *r, struct config *c)
 {
         const struct args *a = r->args;
         struct error err = { 0 };
-        struct store *s = offline_open(a->dir, &err);
+        struct store *s = local_store_open(a->dir, &err);
         int rc = -1;
 
         if (s) {
@@ -244,9 +244,9 @@ static int run(struct replaying *r, struct config *c)
         return CLI_OK;
 }
 
-int route_replay(struct args *a)
+int route_replay_command(struct args *a)
 {
-        struct replaying r = { .args = a, .all = args_has(a, "all") };
+        struct replay_job r = { .args = a, .all = args_has(a, "all") };
         const char *since = args_value(a, "since");
         struct config *c = NULL;
         struct error err = { 0 };

@@ -17,7 +17,7 @@ static void print_rule(const json_t *item)
         bool in_force = json_flag(item, "inForce", false);
         char *conditions = json_is_object(when) ? json_text(when) : mem_strdup("{}");
 
-        printf("%s%-6s ", style(stdout, in_force ? STYLE_PLAIN : STYLE_DIM),
+        printf("%s%-6s ", print_style(stdout, in_force ? STYLE_PLAIN : STYLE_DIM),
                json_str(item, "source", "?"));
         print_line(stdout, json_str(item, "name", "?"), 60);
         printf(": %s", json_str(rule, "mode", "reply"));
@@ -29,7 +29,7 @@ static void print_rule(const json_t *item)
                 printf(" (not in force: %s)", json_flag(item, "enabled", true)
                                                       ? json_str(item, "why", "?")
                                                       : "switched off");
-        printf("%s\n", style(stdout, STYLE_PLAIN));
+        printf("%s\n", print_style(stdout, STYLE_PLAIN));
         free(conditions);
 }
 
@@ -47,12 +47,12 @@ static void print_changed(const json_t *data)
 
 static int list(struct args *a, struct client *c, struct error *err)
 {
-        return rest_list(a, c, RULES, "there are no rules", print_rule, err);
+        return resource_list(a, c, RULES, "there are no rules", print_rule, err);
 }
 
 static int show(struct args *a, struct client *c, struct error *err)
 {
-        char *path = rest_path(RULES "/", a->operands[1], "");
+        char *path = resource_path(RULES "/", a->operands[1], "");
         json_t *json = NULL;
         int rc = client_get(c, path, &json, err);
 
@@ -67,10 +67,10 @@ static int show(struct args *a, struct client *c, struct error *err)
 static int change(const struct args *a, struct client *c, const char *method, json_t *body,
                   struct error *err)
 {
-        char *path = rest_path(RULES "/", a->operands[1], ""),
+        char *path = resource_path(RULES "/", a->operands[1], ""),
              *text = body ? json_text(body) : NULL;
         struct client_request request = { .method = method, .path = path, .body = text };
-        int rc = rest_change(a, c, &request, print_changed, err);
+        int rc = resource_change(a, c, &request, print_changed, err);
 
         json_decref(body);
         free(path);
@@ -93,7 +93,7 @@ static void add_position(const struct args *a, json_t *body)
 
 static int set(struct args *a, struct client *c, struct error *err)
 {
-        char *text = rest_read_file(a->operands[2], err);
+        char *text = args_file(a->operands[2], err);
         json_t *rule = text ? json_read(text, strlen(text), err) : NULL;
         json_t *body;
 
@@ -120,7 +120,7 @@ static int forget(struct args *a, struct client *c, struct error *err)
 
 int rules_command(struct args *a)
 {
-        static const struct rest_action actions[] = {
+        static const struct resource_action actions[] = {
                 { "list", { NULL }, list },
                 { "show", { "NAME" }, show },
                 { "set", { "NAME", "FILE" }, set },
@@ -131,5 +131,5 @@ int rules_command(struct args *a)
         };
         long position;
 
-        return read_position(a, &position) < 0 ? CLI_USAGE : rest_run(a, actions);
+        return read_position(a, &position) < 0 ? CLI_USAGE : resource_run(a, actions);
 }

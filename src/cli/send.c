@@ -21,7 +21,8 @@ static char *read_text(const struct args *a, const char *given)
         buf_init(&b, STDIN_MAX);
         while ((n = fread(piece, 1, sizeof(piece), stdin)) > 0) {
                 if (buf_add(&b, piece, n) < 0) {
-                        usage_error(a->command, "the text is longer than %u bytes", STDIN_MAX);
+                        command_usage_error(a->command, "the text is longer than %u bytes",
+                                            STDIN_MAX);
                         buf_release(&b);
                         return NULL;
                 }
@@ -79,11 +80,11 @@ int send_command(struct args *a)
 {
         const char *to = args_operand(a, "ADAPTER/CHANNEL");
 
-        if (!to || !args_operand(a, "TEXT") || !rest_channel(a, to))
+        if (!to || !args_operand(a, "TEXT") || !args_channel(a, to))
                 return CLI_USAGE;
         if (a->next < a->operand_count)
-                return usage_error(a->command,
-                                   "'%s' is one word too many; put the text into quotes",
-                                   a->operands[a->next]);
+                return command_usage_error(a->command,
+                                           "'%s' is one word too many; put the text into quotes",
+                                           a->operands[a->next]);
         return client_command(a, post);
 }

@@ -49,8 +49,8 @@ static enum style mood(const char *state)
 
 static void print_row(const char *name, const char *kind, const char *state, const char *why)
 {
-        printf("  %-18.40s %-12.24s %s%-12.24s%s", name, kind, style(stdout, mood(state)), state,
-               style(stdout, STYLE_PLAIN));
+        printf("  %-18.40s %-12.24s %s%-12.24s%s", name, kind, print_style(stdout, mood(state)),
+               state, print_style(stdout, STYLE_PLAIN));
         if (why) {
                 putchar(' ');
                 print_line(stdout, why, 200);
@@ -60,7 +60,7 @@ static void print_row(const char *name, const char *kind, const char *state, con
 
 static void heading(const char *text)
 {
-        printf("%s%s%s\n", style(stdout, STYLE_BOLD), text, style(stdout, STYLE_PLAIN));
+        printf("%s%s%s\n", print_style(stdout, STYLE_BOLD), text, print_style(stdout, STYLE_PLAIN));
 }
 
 static void print_uptime(int64_t ms)
@@ -87,14 +87,15 @@ static void print_road(const json_t *road)
 
         heading("queues");
         printf("  %lld %s waiting, %lld %s queued, %lld running, %lld %s\n", (long long)events,
-               plural(events, "event", "events"), (long long)queued,
-               plural(queued, "turn", "turns"), (long long)json_int(road, "turnsRunning", 0),
-               (long long)open, plural(open, "delivery on its way", "deliveries on their way"));
+               print_plural(events, "event", "events"), (long long)queued,
+               print_plural(queued, "turn", "turns"), (long long)json_int(road, "turnsRunning", 0),
+               (long long)open,
+               print_plural(open, "delivery on its way", "deliveries on their way"));
         printf("  since start: %lld received, %lld %s, %lld %s done, %lld failed; %lld sent, "
                "%lld failed, %lld unknown\n",
                (long long)json_int(road, "received", 0), (long long)duplicates,
-               plural(duplicates, "duplicate", "duplicates"), (long long)done,
-               plural(done, "turn", "turns"), (long long)json_int(road, "turnsFailed", 0),
+               print_plural(duplicates, "duplicate", "duplicates"), (long long)done,
+               print_plural(done, "turn", "turns"), (long long)json_int(road, "turnsFailed", 0),
                (long long)json_int(road, "sent", 0), (long long)json_int(road, "failed", 0),
                (long long)json_int(road, "unknown", 0));
 }
@@ -111,7 +112,7 @@ static void print_agent(const json_t *agent)
                   json_str(agent, resting ? "lastFailure" : "why", NULL));
         if (waiting > 0)
                 printf("    %lld %s for a place\n", (long long)waiting,
-                       plural(waiting, "turn waits", "turns wait"));
+                       print_plural(waiting, "turn waits", "turns wait"));
 }
 
 void status_print(const json_t *all, const char *dir)
@@ -121,8 +122,8 @@ void status_print(const json_t *all, const char *dir)
         size_t i;
 
         printf("dragoman %s on %s: %s%s%s, up ", json_str(s, "version", "?"), dir,
-               style(stdout, mood(json_str(s, "status", ""))), json_str(s, "status", "?"),
-               style(stdout, STYLE_PLAIN));
+               print_style(stdout, mood(json_str(s, "status", ""))), json_str(s, "status", "?"),
+               print_style(stdout, STYLE_PLAIN));
         print_uptime(json_int(s, "uptimeMs", 0));
         printf(", pid %lld, http://%s\n", (long long)json_int(s, "pid", 0),
                json_str(s, "address", "?"));
@@ -155,7 +156,7 @@ static int show_status(struct args *a, struct client *c, struct error *err)
 
 /* ---- without one ---- */
 
-struct counts {
+struct offline_counts {
         int64_t events, turns_open, deliveries_open, dead;
 };
 
@@ -166,7 +167,7 @@ static int count(struct store_tx *tx, const char *sql, int64_t *out, struct erro
 
 static int read_counts(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct counts *c = arg;
+        struct offline_counts *c = arg;
         int64_t turns = 0;
 
         if (count(tx, "SELECT count(*) FROM journal", &c->events, err) < 0 ||
@@ -182,17 +183,17 @@ static int read_counts(struct store_tx *tx, void *arg, struct error *err)
         return 0;
 }
 
-static void print_counts(const struct args *a, const struct counts *c)
+static void print_counts(const struct args *a, const struct offline_counts *c)
 {
         json_t *json;
 
         if (!a->json) {
                 printf("in its database: %lld %s, %lld %s and %lld %s to be resumed, %lld dead %s\n",
-                       (long long)c->events, plural(c->events, "event", "events"),
-                       (long long)c->turns_open, plural(c->turns_open, "turn", "turns"),
+                       (long long)c->events, print_plural(c->events, "event", "events"),
+                       (long long)c->turns_open, print_plural(c->turns_open, "turn", "turns"),
                        (long long)c->deliveries_open,
-                       plural(c->deliveries_open, "delivery", "deliveries"), (long long)c->dead,
-                       plural(c->dead, "letter", "letters"));
+                       print_plural(c->deliveries_open, "delivery", "deliveries"),
+                       (long long)c->dead, print_plural(c->dead, "letter", "letters"));
                 return;
         }
         json = json_pack("{s:b, s:{s:I, s:I, s:I, s:I}}", "running", 0, "database", "events",
@@ -206,7 +207,7 @@ static void print_counts(const struct args *a, const struct counts *c)
 int status_command(struct args *a)
 {
         struct error err = { 0 };
-        struct counts counts = { 0 };
+        struct offline_counts counts = { 0 };
         struct loop *l;
         struct client *c;
         int rc;
@@ -221,7 +222,7 @@ int status_command(struct args *a)
         if (rc == CLI_OK)
                 return rc;
         /* the rows are there also when nobody runs; the exit code still says that nobody does */
-        if (err.kind != ERR_NET || offline_read(a->dir, read_counts, &counts, NULL) < 0)
+        if (err.kind != ERR_NET || local_store_read(a->dir, read_counts, &counts, NULL) < 0)
                 return command_failed(a, &err);
         fprintf(stderr, "dragoman: %s\n", err.text);
         print_counts(a, &counts);

@@ -41,12 +41,14 @@ static void moment(struct timeline *t, const char *iso)
                 printf("  %-26s", "");
         } else if (t->start_ms == 0) {
                 t->start_ms = ms;
-                printf("  %s%-26s%s", style(stdout, STYLE_DIM), iso, style(stdout, STYLE_PLAIN));
+                printf("  %s%-26s%s", print_style(stdout, STYLE_DIM), iso,
+                       print_style(stdout, STYLE_PLAIN));
         } else {
                 char since[32];
 
                 snprintf(since, sizeof(since), "+%.3f s", (double)(ms - t->start_ms) / 1000.0);
-                printf("  %s%26s%s", style(stdout, STYLE_DIM), since, style(stdout, STYLE_PLAIN));
+                printf("  %s%26s%s", print_style(stdout, STYLE_DIM), since,
+                       print_style(stdout, STYLE_PLAIN));
         }
         fputs("  ", stdout);
 }
@@ -158,8 +160,8 @@ void why_print(const json_t *story)
         struct timeline t = { 0 };
         size_t i;
 
-        printf("%s%s%s: ", style(stdout, STYLE_BOLD), json_str(story, "id", "?"),
-               style(stdout, STYLE_PLAIN));
+        printf("%s%s%s: ", print_style(stdout, STYLE_BOLD), json_str(story, "id", "?"),
+               print_style(stdout, STYLE_PLAIN));
         print_line(stdout, json_str(story, "summary", "nothing is known"), 0);
         printf("\n  trace %s\n", json_str(story, "traceId", "?"));
         print_event(&t, json_object_get(story, "event"));
@@ -192,7 +194,7 @@ static int fetch_offline(const char *dir, const char *id, json_t **out, struct e
         int rc;
 
         buf_init(&s.json, 0);
-        rc = offline_read(dir, read_story, &s, &err);
+        rc = local_store_read(dir, read_story, &s, &err);
         if (rc == 0)
                 *out = json_loadb(s.json.data, s.json.len, 0, NULL);
         else if (err.kind == ERR_MISSING && strstr(err.text, id))
