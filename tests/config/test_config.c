@@ -162,9 +162,8 @@ static void a_bad_token_in_the_environment_names_its_origin(void **state)
 
         setenv("DISCORD_BOT_TOKEN", "not a token", 1);
         assert_int_equal(config_load(*state, &c, &err), -1);
-        assert_non_null(
-                strstr(err.text,
-                       "cannot make an adapter from DISCORD_BOT_TOKEN in the environment"));
+        assert_non_null(strstr(err.text,
+                               "cannot make an adapter from DISCORD_BOT_TOKEN in the environment"));
         assert_null(strstr(err.text, "not a token"));
 }
 
@@ -253,8 +252,8 @@ static void a_bad_base_url_in_the_environment_names_its_origin(void **state)
         setenv("ANTHROPIC_API_KEY", KEY, 1);
         setenv("ANTHROPIC_BASE_URL", "nonsense", 1);
         assert_int_equal(config_load(*state, &c, &err), -1);
-        assert_non_null(strstr(
-                err.text, "cannot make an agent from ANTHROPIC_API_KEY in the environment"));
+        assert_non_null(
+                strstr(err.text, "cannot make an agent from ANTHROPIC_API_KEY in the environment"));
         assert_null(strstr(err.text, KEY));
         assert_null(c);
 }
