@@ -14,6 +14,7 @@
 #include "base/heap_trim.h"
 #include "base/mem.h"
 #include "daemon_private.h"
+#include "dispatch/people/persons.h"
 #include "net/sd_notify.h"
 #include "rows/schema.h"
 
@@ -145,12 +146,47 @@ static int open_store(struct daemon *d, struct error *err)
         return d->bus ? 0 : -1;
 }
 
+static struct road *introduce(struct daemon *d, struct error *err)
+{
+        struct road_env env = {
+                .loop = d->loop,
+                .store = d->store,
+                .bus = d->bus,
+                .dispatch = { .dispatch = d->dispatch,
+                              .decide = dispatch_decide,
+                              .admit = dispatch_admit,
+                              .terms = dispatch_terms,
+                              .ending = dispatch_ending,
+                              .ended = dispatch_ended },
+                .agents = { .agents = d->agents,
+                            .abilities = agents_abilities,
+                            .start = agents_start,
+                            .cancel = agents_cancel },
+                .platforms = { .adapters = d->adapters,
+                               .abilities = adapters_abilities,
+                               .ready = adapters_ready,
+                               .limits = adapters_limits,
+                               .channel_is_group = adapters_channel_is_group,
+                               .render = adapters_render,
+                               .caption = adapters_caption,
+                               .send = adapters_send,
+                               .reconcile = adapters_reconcile,
+                               .channel_history = adapters_channel_history,
+                               .thread_at = adapters_thread_at,
+                               .terms = adapters_terms },
+        };
+
+        return road_open(&env, &d->config->limits, err);
+}
+
+static int64_t person_of(void *daemon, const char *platform, const char *user)
+{
+        return persons_lookup(((struct daemon *)daemon)->policy->persons, platform, user);
+}
+
 static int open_road(struct daemon *d, struct error *err)
 {
         struct http_client_options options = { 0 };
-        struct road_hooks mine = daemon_hooks;
-
-        mine.ctx = d;
         d->http = http_client_new(d->loop, &options, err);
         if (!d->http)
                 return -1;
@@ -162,7 +198,7 @@ static int open_road(struct daemon *d, struct error *err)
                 return -1;
         d->dispatch = dispatch_new();
         dispatch_set_policy(d->dispatch, d->policy);
-        d->road = road_open(d->loop, d->store, d->bus, &d->config->limits, &mine, err);
+        d->road = introduce(d, err);
         if (!d->road)
                 return -1;
         adapters_set_road(d->adapters, d->road);
@@ -170,7 +206,7 @@ static int open_road(struct daemon *d, struct error *err)
                               &(struct agents_outlet){ d->store, d->bus, d->road, outbox_submit },
                               err) < 0)
                 return -1;
-        agents_set_persons(d->agents, daemon_person, d);
+        agents_set_persons(d->agents, person_of, d);
         if (daemon_apply(d, d->config, err) < 0) {
                 err->kind = ERR_INVALID; /* what the configuration asks for cannot be had */
                 return -1;

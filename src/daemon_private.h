@@ -1,7 +1,6 @@
 /*
- * What the files of the daemon share: daemon.c starts and ends everything, daemon_hooks.c tells
- * whom the road asks what, daemon_config.c makes the running program equal to its configuration, at
- * the start and at every SIGHUP.
+ * What the files of the daemon share: daemon.c starts and stops everything, daemon_config.c makes
+ * the running program equal to its configuration, at the start and at every SIGHUP.
  */
 #ifndef DAEMON_PRIVATE_H
 #define DAEMON_PRIVATE_H
@@ -45,10 +44,6 @@ struct daemon {
                 /* what had been done at the last look, and when memory was last given back */
                 work_trimmed;
 };
-
-/* daemon_hooks.c: ctx is the daemon's to fill in. */
-extern const struct road_hooks daemon_hooks;
-int64_t daemon_person(void *daemon, const char *platform, const char *user);
 
 /* daemon_config.c */
 /* Makes the running program equal to the configuration. The registries take their parts over. */

@@ -153,9 +153,9 @@ void agents_free(struct agents *as);
  * the caller's array. On an error nothing has changed.
  */
 int agents_apply(struct agents *as, struct agent_conf **confs, size_t count, struct error *err);
-unsigned agents_abilities(void *agents, const char *agent);
-void agents_start(void *agents, struct turn_run *run);
-void agents_cancel(void *agents, struct turn_run *run);
+unsigned agents_abilities(struct agents *as, const char *agent);
+void agents_start(struct agents *as, struct turn_run *run);
+void agents_cancel(struct agents *as, struct turn_run *run);
 bool agents_has(struct agents *as, const char *name);
 
 /*

@@ -217,9 +217,8 @@ static void place(struct agents *as, struct agent_run *r, struct agent_slot *in)
         }
 }
 
-void agents_start(void *agents, struct turn_run *run)
+void agents_start(struct agents *as, struct turn_run *run)
 {
-        struct agents *as = agents;
         struct agent_run *r = mem_zalloc(sizeof(*r));
         struct agent_slot *in = map_get(&as->live, run->agent);
 
@@ -391,9 +390,8 @@ void agent_runs_stop(struct agent_run *r)
         breaker_forget(&r->on->breaker, r->pass);
 }
 
-void agents_cancel(void *agents, struct turn_run *run)
+void agents_cancel(struct agents *as, struct turn_run *run)
 {
-        struct agents *as = agents;
         struct agent_run *r = find_run(as, run);
 
         if (!r)

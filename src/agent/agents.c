@@ -281,9 +281,8 @@ unsigned agent_slot_abilities(const struct agent_slot *in)
  * when that harms none of the list. And the conversation is gathered before anybody is asked, so
  * for any who wants it.
  */
-unsigned agents_abilities(void *agents, const char *agent)
+unsigned agents_abilities(struct agents *as, const char *agent)
 {
-        const struct agents *as = agents;
         const struct agent_slot *in = map_get(&as->live, agent);
         unsigned can = in ? agent_slot_abilities(in) : 0;
 

@@ -277,12 +277,12 @@ static bool is_said_by_a_person(const struct incoming *in)
                strcmp(event_type(in), EVENT_MESSAGE_RECEIVED) == 0;
 }
 
-void dispatch_decide(void *dispatch, const struct incoming *in, struct decision *out)
+void dispatch_decide(struct dispatch *d, const struct incoming *in, struct decision *out)
 {
         struct matter m;
 
         *out = (struct decision){ 0 };
-        matter_init(&m, dispatch, in, out);
+        matter_init(&m, d, in, out);
         if (is_said_by_a_person(in))
                 bot_loop_break(m.d->loops, in);
         out->trigger = matter_pass(&m, dispatch_guards);
@@ -310,12 +310,12 @@ static void note_placed(struct matter *m)
         conversation_placed(m);
 }
 
-bool dispatch_admit(void *dispatch, const struct incoming *in, struct decision *out)
+bool dispatch_admit(struct dispatch *d, const struct incoming *in, struct decision *out)
 {
         struct matter m;
         bool admitted;
 
-        matter_init(&m, dispatch, in, out);
+        matter_init(&m, d, in, out);
         admitted = m.adapter && matter_pass(&m, dispatch_admission);
         if (admitted)
                 note_placed(&m);

@@ -121,19 +121,20 @@ void dispatch_set(struct dispatch *d, struct dispatch_adapter *adapters, size_t 
  */
 bool dispatch_describe(const struct dispatch *d, const char *adapter, struct buf *out);
 /* The road's decide hook. Strings of *out live until the next dispatch_set or dispatch_decide. */
-void dispatch_decide(void *dispatch, const struct incoming *in, struct decision *out);
+void dispatch_decide(struct dispatch *d, const struct incoming *in, struct decision *out);
 /* The road's terms hook, as far as rules say it: what the platform says is not touched. */
-void dispatch_terms(void *dispatch, const char *adapter, const char *rule, enum chat_kind chat,
+void dispatch_terms(struct dispatch *d, const char *adapter, const char *rule, enum chat_kind chat,
                     struct turn_terms *out);
 /* The road's ending and ended hooks: the conversation goes on from here, perhaps in a thread. */
-void dispatch_ending(void *dispatch, const struct turn_run *run, const struct turn_outcome *outcome,
-                     struct tx_extra *also);
-void dispatch_ended(void *dispatch, const struct turn_run *run, const struct turn_outcome *outcome);
+void dispatch_ending(struct dispatch *d, const struct turn_run *run,
+                     const struct turn_outcome *outcome, struct tx_extra *also);
+void dispatch_ended(struct dispatch *d, const struct turn_run *run,
+                    const struct turn_outcome *outcome);
 /*
  * The road's admit hook: counts the turn, or says no with a reason and, once in a while, a notice
  * for the sender.
  */
-bool dispatch_admit(void *dispatch, const struct incoming *in, struct decision *out);
+bool dispatch_admit(struct dispatch *d, const struct incoming *in, struct decision *out);
 /* From now on it is this time by the wall clock, for replays and tests; 0: the real one. */
 void dispatch_set_clock(struct dispatch *d, int64_t now_ms);
 /*

@@ -291,18 +291,18 @@ void adapters_each(struct adapters *as, void (*fn)(void *arg, struct adapter *a)
 
 /* ---- the road's hooks ---- */
 
-unsigned adapters_abilities(void *adapters, const char *adapter)
+unsigned adapters_abilities(struct adapters *as, const char *adapter)
 {
-        const struct adapter *a = adapters_find(adapters, adapter);
+        const struct adapter *a = adapters_find(as, adapter);
 
         if (!a)
                 return 0;
         return a->ops->abilities ? a->ops->abilities(a) : a->ops->can;
 }
 
-bool adapters_ready(void *adapters, const char *adapter)
+bool adapters_ready(struct adapters *as, const char *adapter)
 {
-        const struct adapter *a = adapters_find(adapters, adapter);
+        const struct adapter *a = adapters_find(as, adapter);
 
         return a && a->state == ADAPTER_UP;
 }
@@ -312,9 +312,9 @@ static double chosen(double configured, double platform)
         return configured < 0 ? platform : configured;
 }
 
-void adapters_limits(void *adapters, const char *adapter, struct pace_limits *out)
+void adapters_limits(struct adapters *as, const char *adapter, struct pace_limits *out)
 {
-        const struct adapter *a = adapters_find(adapters, adapter);
+        const struct adapter *a = adapters_find(as, adapter);
 
         *out = (struct pace_limits){ 0 };
         if (!a)
@@ -327,9 +327,9 @@ void adapters_limits(void *adapters, const char *adapter, struct pace_limits *ou
                 chosen(a->common->pace.per_group_per_minute, out->per_channel_minute);
 }
 
-bool adapters_channel_is_group(void *adapters, const char *adapter, const char *channel)
+bool adapters_channel_is_group(struct adapters *as, const char *adapter, const char *channel)
 {
-        const struct adapter *a = adapters_find(adapters, adapter);
+        const struct adapter *a = adapters_find(as, adapter);
 
         return a && a->ops->is_group && a->ops->is_group(a, channel);
 }
@@ -341,10 +341,10 @@ static bool mention(void *arg, struct slice name, struct buf *out)
         return a->ops->mention(a, name, out);
 }
 
-void adapters_terms(void *adapters, const char *adapter, enum chat_kind chat,
+void adapters_terms(struct adapters *as, const char *adapter, enum chat_kind chat,
                     struct turn_terms *out)
 {
-        const struct adapter *a = adapters_find(adapters, adapter);
+        const struct adapter *a = adapters_find(as, adapter);
 
         if (!a)
                 return;
@@ -394,44 +394,44 @@ static struct adapter *find_renderer(struct adapters *as, const char *name, stru
         return a;
 }
 
-int adapters_render(void *adapters, const char *adapter, const char *text, struct rendered *out,
-                    struct error *err)
+int adapters_render(struct adapters *as, const char *adapter, const char *text,
+                    struct rendered *out, struct error *err)
 {
-        struct adapter *a = find_renderer(adapters, adapter, out, err);
+        struct adapter *a = find_renderer(as, adapter, out, err);
 
         return a ? render(a, text, 0, out, err) : -1;
 }
 
-int adapters_caption(void *adapters, const char *adapter, const char *text, struct rendered *out,
-                     struct error *err)
+int adapters_caption(struct adapters *as, const char *adapter, const char *text,
+                     struct rendered *out, struct error *err)
 {
-        struct adapter *a = find_renderer(adapters, adapter, out, err);
+        struct adapter *a = find_renderer(as, adapter, out, err);
 
         return a ? render(a, text, a->ops->text.caption, out, err) : -1;
 }
 
-void adapters_send(void *adapters, const struct delivery *d)
+void adapters_send(struct adapters *as, const struct delivery *d)
 {
-        struct adapter *a = adapters_find(adapters, d->adapter);
+        struct adapter *a = adapters_find(as, d->adapter);
 
         if (!a)
-                refuse(adapters, d, SEND_RETRY, "is not configured");
+                refuse(as, d, SEND_RETRY, "is not configured");
         else if (a->state != ADAPTER_UP)
-                refuse(adapters, d, SEND_RETRY, "is not connected");
+                refuse(as, d, SEND_RETRY, "is not connected");
         else if (!a->ops->send)
-                refuse(adapters, d, SEND_REJECTED, "cannot send");
+                refuse(as, d, SEND_REJECTED, "cannot send");
         else
                 a->ops->send(a, d);
 }
 
-void adapters_reconcile(void *adapters, const struct delivery *d)
+void adapters_reconcile(struct adapters *as, const struct delivery *d)
 {
-        struct adapter *a = adapters_find(adapters, d->adapter);
+        struct adapter *a = adapters_find(as, d->adapter);
 
         if (a && a->state == ADAPTER_UP && a->ops->reconcile)
                 a->ops->reconcile(a, d);
         else
-                refuse(adapters, d, SEND_UNSURE, "cannot find out whether the message arrived");
+                refuse(as, d, SEND_UNSURE, "cannot find out whether the message arrived");
 }
 
 struct unrecalled {
@@ -448,22 +448,21 @@ static void on_unrecalled(void *arg)
         free(u);
 }
 
-void adapters_channel_history(void *adapters, const char *adapter, const char *channel,
+void adapters_channel_history(struct adapters *as, const char *adapter, const char *channel,
                               const char *thread, unsigned limit, channel_history_fn *done,
                               void *arg)
 {
-        struct adapters *as = adapters;
         struct adapter *a = adapters_find(as, adapter);
         struct unrecalled *u;
 
-        if (a && a->state == ADAPTER_UP && a->ops->recall) {
-                a->ops->recall(a, channel, thread, limit, done, arg);
+        if (a && a->state == ADAPTER_UP && a->ops->channel_history) {
+                a->ops->channel_history(a, channel, thread, limit, done, arg);
                 return;
         }
         u = mem_zalloc(sizeof(*u));
         u->done = done;
         u->arg = arg;
-        if (a && a->ops->recall)
+        if (a && a->ops->channel_history)
                 error_set(&u->err, ERR_NET, "adapter '%s' is not connected", adapter);
         else
                 error_set(&u->err, ERR_INVALID,
@@ -471,9 +470,9 @@ void adapters_channel_history(void *adapters, const char *adapter, const char *c
         loop_defer(as->loop, on_unrecalled, u);
 }
 
-const char *adapters_thread_at(void *adapters, const struct incoming *in)
+const char *adapters_thread_at(struct adapters *as, const struct incoming *in)
 {
-        const struct adapter *a = adapters_find(adapters, in->adapter);
+        const struct adapter *a = adapters_find(as, in->adapter);
 
         return a && a->ops->thread_at ? a->ops->thread_at(a, in) : NULL;
 }

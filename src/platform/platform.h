@@ -112,8 +112,8 @@ struct platform_ops {
          * The last messages of a channel, asked of the platform now: one call of done, later. NULL:
          * it cannot.
          */
-        void (*recall)(struct adapter *a, const char *channel, const char *thread, unsigned limit,
-                       channel_history_fn *done, void *arg);
+        void (*channel_history)(struct adapter *a, const char *channel, const char *thread,
+                                unsigned limit, channel_history_fn *done, void *arg);
         /* The id a thread begun at this message would have. NULL: there are no threads. */
         const char *(*thread_at)(const struct adapter *a, const struct incoming *in);
         /* what agents and the API may call; ends with a NULL name; NULL: none */
@@ -212,26 +212,26 @@ int adapters_apply(struct adapters *as, struct adapter_conf **confs, size_t coun
 struct adapter *adapters_find(struct adapters *as, const char *name);
 void adapters_each(struct adapters *as, void (*fn)(void *arg, struct adapter *a), void *arg);
 
-unsigned adapters_abilities(void *adapters, const char *adapter);
-bool adapters_ready(void *adapters, const char *adapter);
-void adapters_limits(void *adapters, const char *adapter, struct pace_limits *out);
-bool adapters_channel_is_group(void *adapters, const char *adapter, const char *channel);
-int adapters_render(void *adapters, const char *adapter, const char *text, struct rendered *out,
-                    struct error *err);
-int adapters_caption(void *adapters, const char *adapter, const char *text, struct rendered *out,
-                     struct error *err);
+unsigned adapters_abilities(struct adapters *as, const char *adapter);
+bool adapters_ready(struct adapters *as, const char *adapter);
+void adapters_limits(struct adapters *as, const char *adapter, struct pace_limits *out);
+bool adapters_channel_is_group(struct adapters *as, const char *adapter, const char *channel);
+int adapters_render(struct adapters *as, const char *adapter, const char *text,
+                    struct rendered *out, struct error *err);
+int adapters_caption(struct adapters *as, const char *adapter, const char *text,
+                     struct rendered *out, struct error *err);
 /*
  * The platform's part of how turns are answered in such a chat: part_delay_ms, and in groups
  * thread_chars and slow_ms.
  */
-void adapters_terms(void *adapters, const char *adapter, enum chat_kind chat,
+void adapters_terms(struct adapters *as, const char *adapter, enum chat_kind chat,
                     struct turn_terms *out);
-void adapters_send(void *adapters, const struct delivery *d);
-void adapters_reconcile(void *adapters, const struct delivery *d);
-void adapters_channel_history(void *adapters, const char *adapter, const char *channel,
+void adapters_send(struct adapters *as, const struct delivery *d);
+void adapters_reconcile(struct adapters *as, const struct delivery *d);
+void adapters_channel_history(struct adapters *as, const char *adapter, const char *channel,
                               const char *thread, unsigned limit, channel_history_fn *done,
                               void *arg);
-const char *adapters_thread_at(void *adapters, const struct incoming *in);
+const char *adapters_thread_at(struct adapters *as, const struct incoming *in);
 
 const char *adapter_state_name(enum adapter_state s);
 

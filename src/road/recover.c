@@ -308,7 +308,7 @@ static void bury(struct road *r, int64_t id)
 
 static void resume_row(struct road *r, struct row *w)
 {
-        unsigned can = r->hooks.agent_abilities(r->hooks.ctx, w->agent);
+        unsigned can = r->agents.abilities(r->agents.agents, w->agent);
         struct turn *t;
 
         if (w->count == 0) {

@@ -153,17 +153,18 @@ static bool wants_dual_emit(void)
         return value && strcmp(value, "true") == 0;
 }
 
-struct road *road_open(struct loop *l, struct store *s, struct bus *b,
-                       const struct road_limits *limits, const struct road_hooks *hooks,
+struct road *road_open(const struct road_env *env, const struct road_limits *limits,
                        struct error *err)
 {
         struct road *r = mem_zalloc(sizeof(*r));
 
-        r->loop = l;
-        r->store = s;
-        r->bus = b;
+        r->loop = env->loop;
+        r->store = env->store;
+        r->bus = env->bus;
+        r->dispatch = env->dispatch;
+        r->agents = env->agents;
+        r->platforms = env->platforms;
         r->limits = *limits;
-        r->hooks = *hooks;
         r->dual_emit = wants_dual_emit();
         id_random_text(r->owner, sizeof(r->owner) - 1);
         r->next_turn = r->next_delivery = 1;
@@ -176,8 +177,8 @@ struct road *road_open(struct loop *l, struct store *s, struct bus *b,
         map_init(&r->inputs);
         map_init(&r->adapters);
         map_init(&r->outs);
-        bus_cursor_hold(b, ROAD_CURSOR);
-        bus_cursor_hold(b, TURNS_CURSOR);
+        bus_cursor_hold(r->bus, ROAD_CURSOR);
+        bus_cursor_hold(r->bus, TURNS_CURSOR);
         prune_begin(r);
         if (recover_deliveries(r, err) < 0 || recover_events(r, err) < 0 ||
             recover_turns(r, err) < 0) {
@@ -241,7 +242,7 @@ static void release_lanes(struct road *r)
                 struct turn *t = value;
 
                 if (t->phase == PHASE_RUNNING)
-                        r->hooks.agent_cancel(r->hooks.ctx, &t->run);
+                        r->agents.cancel(r->agents.agents, &t->run);
                 turn_free(t);
         }
         map_release(&r->turns);

@@ -202,7 +202,9 @@ struct road {
         struct store *store;
         struct bus *bus;
         struct road_limits limits;
-        struct road_hooks hooks;
+        struct road_dispatch dispatch;
+        struct road_agents agents;
+        struct road_platforms platforms;
         char owner[17]; /* this life of the process */
         int64_t next_turn, next_delivery;
 
@@ -232,7 +234,7 @@ struct road {
         struct road_stats stats;
 
         bool dual_emit; /* reactions are also journaled as messages, for readers of the old way */
-        bool resumed;   /* what an earlier life left has been taken up; hooks may be called */
+        bool resumed;   /* what an earlier life left has been taken up; others may be asked */
         bool draining;  /* nothing new is started */
         bool closing;   /* what cannot be written now is left to the next life */
         struct timer *drain_timer;

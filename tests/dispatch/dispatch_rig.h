@@ -69,12 +69,12 @@ static inline struct dispatch *rig_dispatch(const char *rules_json, struct dispa
 /* The road asks this dispatch. */
 static inline void rig_decided_by(struct rig *g, struct dispatch *d)
 {
-        g->real = (struct road_hooks){ .ctx = d,
-                                       .decide = dispatch_decide,
-                                       .admit = dispatch_admit,
-                                       .terms = dispatch_terms,
-                                       .ending = dispatch_ending,
-                                       .ended = dispatch_ended };
+        g->real = (struct road_dispatch){ .dispatch = d,
+                                          .decide = dispatch_decide,
+                                          .admit = dispatch_admit,
+                                          .terms = dispatch_terms,
+                                          .ending = dispatch_ending,
+                                          .ended = dispatch_ended };
 }
 
 static inline struct incoming group_message(const char *sender, const char *text)

@@ -404,7 +404,7 @@ static void a_turn_that_was_running_at_the_restart_keeps_its_conversation_open(v
         assert_true(understood(d, &in));
         dispatch_set_clock(d, NOON + (int64_t)86400 * SECONDS); /* but not for ever */
         assert_false(understood(d, &in));
-        g->real = (struct road_hooks){ 0 };
+        g->real = (struct road_dispatch){ 0 };
         dispatch_free(d);
         rig_free(g);
 }

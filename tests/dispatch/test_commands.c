@@ -283,7 +283,7 @@ static void an_admin_pauses_and_resumes_and_nobody_else(void **state)
         assert_non_null(strstr(last_text(g), "The whole channel is paused"));
         dispatch_set_policy(d, NULL);
         dispatch_free(d);
-        g->real = (struct road_hooks){ 0 };
+        g->real = (struct road_dispatch){ 0 };
         rig_free(g);
         runtime_policy_free(policy);
 }
@@ -305,7 +305,7 @@ static void a_command_that_is_not_meant_takes_nothing_from_others(void **state)
                          1); /* who speaks is noted all the same */
         dispatch_set_policy(d, NULL);
         dispatch_free(d);
-        g->real = (struct road_hooks){ 0 };
+        g->real = (struct road_dispatch){ 0 };
         rig_free(g);
         runtime_policy_free(policy);
 }
@@ -331,7 +331,7 @@ static void stop_ends_the_running_turn_of_the_one_who_says_it(void **state)
         rig_answer(g, 0, "thought");
         rig_until_count(g, "SELECT count(*) FROM turns WHERE state = 'done'", 1);
         dispatch_free(d);
-        g->real = (struct road_hooks){ 0 };
+        g->real = (struct road_dispatch){ 0 };
         rig_free(g);
 }
 

@@ -21,9 +21,9 @@
 
 /* ---- the road's hooks ---- */
 
-static void decide(void *ctx, const struct incoming *in, struct decision *out)
+static void decide(struct dispatch *ctx, const struct incoming *in, struct decision *out)
 {
-        struct api_rig *r = ctx;
+        struct api_rig *r = (struct api_rig *)ctx;
 
         if (r->dispatches) {
                 dispatch_decide(r->dispatch, in, out);
@@ -35,9 +35,9 @@ static void decide(void *ctx, const struct incoming *in, struct decision *out)
         out->reason = out->trigger ? NULL : "the test wants silence";
 }
 
-static unsigned agent_abilities(void *ctx, const char *agent)
+static unsigned agent_abilities(struct agents *ctx, const char *agent)
 {
-        struct api_rig *r = ctx;
+        struct api_rig *r = (struct api_rig *)ctx;
 
         return r->agent ? agents_abilities(r->agents, agent) : AGENT_REPEATABLE;
 }
@@ -68,9 +68,9 @@ static void on_answer(void *arg)
         answer(run);
 }
 
-static void agent_start(void *ctx, struct turn_run *run)
+static void agent_start(struct agents *ctx, struct turn_run *run)
 {
-        struct api_rig *r = ctx;
+        struct api_rig *r = (struct api_rig *)ctx;
 
         r->turns++;
         if (r->agent)
@@ -81,9 +81,9 @@ static void agent_start(void *ctx, struct turn_run *run)
                 loop_defer(r->loop, on_answer, run);
 }
 
-static void agent_cancel(void *ctx, struct turn_run *run)
+static void agent_cancel(struct agents *ctx, struct turn_run *run)
 {
-        struct api_rig *r = ctx;
+        struct api_rig *r = (struct api_rig *)ctx;
 
         if (r->agent)
                 agents_cancel(r->agents, run);
@@ -101,42 +101,6 @@ void api_rig_release(struct api_rig *r)
                 if (run)
                         answer(run);
         }
-}
-
-static unsigned adapter_abilities(void *ctx, const char *adapter)
-{
-        return adapters_abilities(((struct api_rig *)ctx)->adapters, adapter);
-}
-
-static bool adapter_is_ready(void *ctx, const char *adapter)
-{
-        return adapters_ready(((struct api_rig *)ctx)->adapters, adapter);
-}
-
-static void adapter_limits(void *ctx, const char *adapter, struct pace_limits *out)
-{
-        adapters_limits(((struct api_rig *)ctx)->adapters, adapter, out);
-}
-
-static bool channel_is_group(void *ctx, const char *adapter, const char *channel)
-{
-        return adapters_channel_is_group(((struct api_rig *)ctx)->adapters, adapter, channel);
-}
-
-static int render(void *ctx, const char *adapter, const char *text, struct rendered *out,
-                  struct error *err)
-{
-        return adapters_render(((struct api_rig *)ctx)->adapters, adapter, text, out, err);
-}
-
-static void send_delivery(void *ctx, const struct delivery *d)
-{
-        adapters_send(((struct api_rig *)ctx)->adapters, d);
-}
-
-static void reconcile(void *ctx, const struct delivery *d)
-{
-        adapters_reconcile(((struct api_rig *)ctx)->adapters, d);
 }
 
 /* ---- opening ---- */
@@ -167,23 +131,29 @@ static void default_limits(struct road_limits *limits)
 
 static void open_road(struct api_rig *r)
 {
-        struct road_hooks hooks = { r,
-                                    decide,
-                                    agent_abilities,
-                                    agent_start,
-                                    agent_cancel,
-                                    adapter_abilities,
-                                    adapter_is_ready,
-                                    adapter_limits,
-                                    channel_is_group,
-                                    render,
-                                    send_delivery,
-                                    reconcile };
+        struct road_env env = {
+                .loop = r->loop,
+                .store = r->store,
+                .bus = r->bus,
+                .dispatch = { .dispatch = (struct dispatch *)r, .decide = decide },
+                .agents = { .agents = (struct agents *)r,
+                            .abilities = agent_abilities,
+                            .start = agent_start,
+                            .cancel = agent_cancel },
+                .platforms = { .adapters = r->adapters,
+                               .abilities = adapters_abilities,
+                               .ready = adapters_ready,
+                               .limits = adapters_limits,
+                               .channel_is_group = adapters_channel_is_group,
+                               .render = adapters_render,
+                               .send = adapters_send,
+                               .reconcile = adapters_reconcile },
+        };
         struct road_limits limits = { 0 };
         struct error err;
 
         default_limits(&limits);
-        r->road = road_open(r->loop, r->store, r->bus, &limits, &hooks, &err);
+        r->road = road_open(&env, &limits, &err);
         must(r->road != NULL, &err);
         adapters_set_road(r->adapters, r->road);
         must(agents_set_outlet(r->agents,

@@ -23,12 +23,12 @@
 
 /* ---- hooks ---- */
 
-static void decide(void *ctx, const struct incoming *in, struct decision *out)
+static void decide(struct dispatch *ctx, const struct incoming *in, struct decision *out)
 {
-        struct rig *g = ctx;
+        struct rig *g = (struct rig *)ctx;
 
         if (g->real.decide) {
-                g->real.decide(g->real.ctx, in, out);
+                g->real.decide(g->real.dispatch, in, out);
                 return;
         }
         out->agent = in->guild; /* the rig names the agent there */
@@ -43,7 +43,7 @@ static void decide(void *ctx, const struct incoming *in, struct decision *out)
                 g->decides(g, in, out);
 }
 
-static unsigned agent_abilities(void *ctx, const char *agent)
+static unsigned agent_abilities(struct agents *ctx, const char *agent)
 {
         (void)ctx;
         if (strcmp(agent, "echo") == 0)
@@ -67,9 +67,9 @@ static void on_auto_answer(void *arg)
         turn_finish(run, &reply);
 }
 
-static void agent_start(void *ctx, struct turn_run *run)
+static void agent_start(struct agents *ctx, struct turn_run *run)
 {
-        struct rig *g = ctx;
+        struct rig *g = (struct rig *)ctx;
         struct rig_run *r = &g->runs[g->run_count++ % RIG_MAX];
 
         *r = (struct rig_run){ .run = run, .attempt = run->attempt };
@@ -84,7 +84,7 @@ static void agent_start(void *ctx, struct turn_run *run)
                 loop_defer(g->loop, on_auto_answer, r);
 }
 
-static void agent_cancel(void *ctx, struct turn_run *run)
+static void agent_cancel(struct agents *ctx, struct turn_run *run)
 {
         struct rig_run *r = run->agent_data;
 
@@ -93,7 +93,7 @@ static void agent_cancel(void *ctx, struct turn_run *run)
         r->cancelled = true;
 }
 
-static unsigned adapter_abilities(void *ctx, const char *adapter)
+static unsigned adapter_abilities(struct adapters *ctx, const char *adapter)
 {
         (void)ctx;
         if (strcmp(adapter, "j") == 0)
@@ -110,19 +110,19 @@ static unsigned adapter_abilities(void *ctx, const char *adapter)
         return ADAPTER_EDITS;
 }
 
-static bool adapter_is_ready(void *ctx, const char *adapter)
+static bool adapter_is_ready(struct adapters *ctx, const char *adapter)
 {
         (void)adapter;
         return !((struct rig *)ctx)->adapters_down;
 }
 
-static void adapter_limits(void *ctx, const char *adapter, struct pace_limits *out)
+static void adapter_limits(struct adapters *ctx, const char *adapter, struct pace_limits *out)
 {
         (void)adapter;
         *out = ((struct rig *)ctx)->pace;
 }
 
-static bool channel_is_group(void *ctx, const char *adapter, const char *channel)
+static bool channel_is_group(struct adapters *ctx, const char *adapter, const char *channel)
 {
         (void)ctx;
         (void)adapter;
@@ -131,7 +131,7 @@ static bool channel_is_group(void *ctx, const char *adapter, const char *channel
 }
 
 /* A '|' in the text is where this platform's messages end. */
-static int render(void *ctx, const char *adapter, const char *text, struct rendered *out,
+static int render(struct adapters *ctx, const char *adapter, const char *text, struct rendered *out,
                   struct error *err)
 {
         char *copy = mem_strdup(text), *rest = copy, *part;
@@ -186,22 +186,22 @@ static void note_send(struct rig *g, const struct delivery *d, bool reconcile)
         }
 }
 
-static void send_hook(void *ctx, const struct delivery *d)
+static void send_hook(struct adapters *ctx, const struct delivery *d)
 {
-        note_send(ctx, d, false);
+        note_send((struct rig *)ctx, d, false);
 }
 
-static void reconcile_hook(void *ctx, const struct delivery *d)
+static void reconcile_hook(struct adapters *ctx, const struct delivery *d)
 {
-        note_send(ctx, d, true);
+        note_send((struct rig *)ctx, d, true);
 }
 
-static bool admit(void *ctx, const struct incoming *in, struct decision *out)
+static bool admit(struct dispatch *ctx, const struct incoming *in, struct decision *out)
 {
-        struct rig *g = ctx;
+        struct rig *g = (struct rig *)ctx;
 
         if (g->real.admit)
-                return g->real.admit(g->real.ctx, in, out);
+                return g->real.admit(g->real.dispatch, in, out);
         if (!g->counts_turns || out->joins_turn)
                 return true;
         if (g->turns_left > 0) {
@@ -213,15 +213,15 @@ static bool admit(void *ctx, const struct incoming *in, struct decision *out)
         return false;
 }
 
-static void terms(void *ctx, const char *adapter, const char *rule, enum chat_kind chat,
+static void terms(struct dispatch *ctx, const char *adapter, const char *rule, enum chat_kind chat,
                   struct turn_terms *out)
 {
-        struct rig *g = ctx;
+        struct rig *g = (struct rig *)ctx;
 
         *out = g->terms;
         out->has_rule = !g->rule_gone;
         if (g->real.terms)
-                g->real.terms(g->real.ctx, adapter, rule, chat, out);
+                g->real.terms(g->real.dispatch, adapter, rule, chat, out);
 }
 
 void rig_recall(struct rig *g)
@@ -253,10 +253,10 @@ static void on_recall(void *arg)
         rig_recall(arg);
 }
 
-static void recall(void *ctx, const char *adapter, const char *channel, const char *thread,
-                   unsigned limit, channel_history_fn *done, void *arg)
+static void recall(struct adapters *ctx, const char *adapter, const char *channel,
+                   const char *thread, unsigned limit, channel_history_fn *done, void *arg)
 {
-        struct rig *g = ctx;
+        struct rig *g = (struct rig *)ctx;
 
         (void)adapter;
         (void)channel;
@@ -269,7 +269,7 @@ static void recall(void *ctx, const char *adapter, const char *channel, const ch
                 loop_defer(g->loop, on_recall, g);
 }
 
-static const char *thread_at(void *ctx, const struct incoming *in)
+static const char *thread_at(struct adapters *ctx, const struct incoming *in)
 {
         static char id[64];
 
@@ -286,51 +286,32 @@ static int write_ending(struct store_tx *tx, void *arg, struct error *err)
         return store_run(s, err);
 }
 
-static void ending(void *ctx, const struct turn_run *run, const struct turn_outcome *outcome,
-                   struct tx_extra *also)
+static void ending(struct dispatch *ctx, const struct turn_run *run,
+                   const struct turn_outcome *outcome, struct tx_extra *also)
 {
-        struct rig *g = ctx;
+        struct rig *g = (struct rig *)ctx;
 
         g->endings++;
         if (g->real.ending) {
-                g->real.ending(g->real.ctx, run, outcome, also);
+                g->real.ending(g->real.dispatch, run, outcome, also);
                 return;
         }
         *also = (struct tx_extra){ write_ending, free, mem_strdup(run->key) };
 }
 
-static void ended(void *ctx, const struct turn_run *run, const struct turn_outcome *outcome)
+static void ended(struct dispatch *ctx, const struct turn_run *run,
+                  const struct turn_outcome *outcome)
 {
-        struct rig *g = ctx;
+        struct rig *g = (struct rig *)ctx;
 
         g->ended++;
         if (g->real.ended)
-                g->real.ended(g->real.ctx, run, outcome);
+                g->real.ended(g->real.dispatch, run, outcome);
         g->outcome = *outcome;
         snprintf(g->outcome_thread, sizeof(g->outcome_thread), "%s",
                  outcome->thread ? outcome->thread : "");
         g->outcome.thread = outcome->thread ? g->outcome_thread : NULL;
 }
-
-static const struct road_hooks rig_hooks = {
-        .decide = decide,
-        .admit = admit,
-        .agent_abilities = agent_abilities,
-        .agent_start = agent_start,
-        .agent_cancel = agent_cancel,
-        .adapter_abilities = adapter_abilities,
-        .adapter_ready = adapter_is_ready,
-        .adapter_limits = adapter_limits,
-        .channel_is_group = channel_is_group,
-        .render = render,
-        .send = send_hook,
-        .reconcile = reconcile_hook,
-        .terms = terms,
-        .recall = recall,
-        .thread_at = thread_at,
-        .ending = ending,
-        .ended = ended,
-};
 
 /* ---- life ---- */
 
@@ -338,17 +319,40 @@ static void open_all(struct rig *g)
 {
         struct store_options store = { .url = "sqlite", .dir = g->dir, .migrations = schema_steps };
         struct bus_options bus = { .url = "local" };
-        struct road_hooks hooks = rig_hooks;
+        struct road_env env = {
+                .loop = g->loop,
+                .dispatch = { .dispatch = (struct dispatch *)g,
+                              .decide = decide,
+                              .admit = admit,
+                              .terms = terms,
+                              .ending = ending,
+                              .ended = ended },
+                .agents = { .agents = (struct agents *)g,
+                            .abilities = agent_abilities,
+                            .start = agent_start,
+                            .cancel = agent_cancel },
+                .platforms = { .adapters = (struct adapters *)g,
+                               .abilities = adapter_abilities,
+                               .ready = adapter_is_ready,
+                               .limits = adapter_limits,
+                               .channel_is_group = channel_is_group,
+                               .render = render,
+                               .send = send_hook,
+                               .reconcile = reconcile_hook,
+                               .channel_history = recall,
+                               .thread_at = thread_at },
+        };
         struct error err = { 0 };
 
-        hooks.ctx = g;
         g->store = store_open(g->loop, &store, &err);
         if (!g->store)
                 fail_msg("store: %s", err.text);
         g->bus = bus_open(g->loop, g->store, &bus, &err);
         if (!g->bus)
                 fail_msg("bus: %s", err.text);
-        g->road = road_open(g->loop, g->store, g->bus, &g->limits, &hooks, &err);
+        env.store = g->store;
+        env.bus = g->bus;
+        g->road = road_open(&env, &g->limits, &err);
         if (!g->road)
                 fail_msg("road: %s", err.text);
 }

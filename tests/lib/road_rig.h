@@ -64,7 +64,7 @@ struct rig {
         /*
          * decide, admit, terms, ending and ended asked of somebody real instead; each may be NULL
          */
-        struct road_hooks real;
+        struct road_dispatch real;
         struct turn_terms terms;
         bool rule_gone; /* the terms hook knows no such rule */
         /* no message can begin a thread; else it has the id "t-" and the message's */

@@ -32,10 +32,10 @@ static char no_action[] = "no action needed", no_response[] = "no response neede
 static char *quiet_words[] = { no_action, no_response, no_reply, nothing };
 static const struct setting_list quiet_answers = { quiet_words, COUNT(quiet_words), true };
 
-void dispatch_terms(void *dispatch, const char *adapter, const char *rule, enum chat_kind chat,
+void dispatch_terms(struct dispatch *d, const char *adapter, const char *rule, enum chat_kind chat,
                     struct turn_terms *out)
 {
-        const struct rule *r = dispatch_rule(dispatch, rule);
+        const struct rule *r = dispatch_rule(d, rule);
         bool ambient = r && r->mode == MODE_AMBIENT;
 
         (void)adapter;

@@ -82,20 +82,17 @@ static const char *place_after(struct dispatch *d, const struct turn_run *run,
         return d->place.data;
 }
 
-void dispatch_ending(void *dispatch, const struct turn_run *run, const struct turn_outcome *outcome,
-                     struct tx_extra *also)
+void dispatch_ending(struct dispatch *d, const struct turn_run *run,
+                     const struct turn_outcome *outcome, struct tx_extra *extra)
 {
-        struct dispatch *d = dispatch;
-
         if (run->session)
-                *also = chat_session_ended_extra(run->session, place_after(d, run, outcome),
-                                                 dispatch_now(d));
+                *extra = chat_session_ended_extra(run->session, place_after(d, run, outcome),
+                                                  dispatch_now(d));
 }
 
-void dispatch_ended(void *dispatch, const struct turn_run *run, const struct turn_outcome *outcome)
+void dispatch_ended(struct dispatch *d, const struct turn_run *run,
+                    const struct turn_outcome *outcome)
 {
-        struct dispatch *d = dispatch;
-
         budget_end(d->budget,
                    &(struct budget_turn){ run->trace, run->adapter, run->rule, run->agent },
                    outcome->cost_microusd, dispatch_now(d));

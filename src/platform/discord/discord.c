@@ -524,7 +524,7 @@ const struct platform_ops discord_platform = {
         .mention = discord_mention,
         .webhook = dc_webhook,
         .webhook_admits = dc_webhook_admits,
-        .recall = dc_recall,
+        .channel_history = dc_recall,
         .thread_at = discord_thread_at,
         .tools = dc_tools,
 };

@@ -121,7 +121,7 @@ static bool may_join(struct road *r, struct turn *t, const struct incoming *in, 
         if (reads_along(t) || (own && t->due_mono > now))
                 return true;
         return (own || t->lane->running) &&
-               (r->hooks.agent_abilities(r->hooks.ctx, t->agent) & AGENT_BATCHES) != 0;
+               (r->agents.abilities(r->agents.agents, t->agent) & AGENT_BATCHES) != 0;
 }
 
 /*
@@ -204,7 +204,7 @@ static void place_in_lane(struct road *r, struct placed *p, struct decision *d)
                 d->debounce_ms = PARTS_MS;
         waiting = find_waiting(r, lane, p->in, d);
         d->joins_turn = waiting != NULL;
-        if (r->hooks.admit && !r->hooks.admit(r->hooks.ctx, p->in, d)) {
+        if (r->dispatch.admit && !r->dispatch.admit(r->dispatch.dispatch, p->in, d)) {
                 p->reason = mem_strdup(d->reason);
                 lane_free_if_idle(r, lane);
                 return;
@@ -227,7 +227,7 @@ static void make_notice(struct road *r, struct placed *p, const char *text)
         struct error err;
         struct buf payload;
 
-        if (r->hooks.render(r->hooks.ctx, p->in->adapter, text, &parts, &err) < 0)
+        if (r->platforms.render(r->platforms.adapters, p->in->adapter, text, &parts, &err) < 0)
                 log_warn("cannot render a notice, sending it as it is", LOG_S("why", err.text));
         buf_init(&payload, 0);
         jsonw_open(&payload, '{');
@@ -237,8 +237,8 @@ static void make_notice(struct road *r, struct placed *p, const char *text)
         jsonw_close(&payload, '}');
         p->notice = out_new(r->next_delivery++, 0, p->in->adapter, p->in->channel, p->in->thread,
                             DELIVER_SEND, PACE_FINAL, payload.data, p->in->trace);
-        p->journaled =
-                (r->hooks.adapter_abilities(r->hooks.ctx, p->in->adapter) & ADAPTER_JOURNALED) != 0;
+        p->journaled = (r->platforms.abilities(r->platforms.adapters, p->in->adapter) &
+                        ADAPTER_JOURNALED) != 0;
         out_set_expiry(r, p->notice);
         buf_release(&payload);
         rendered_release(&parts);
@@ -284,7 +284,7 @@ static void place(struct road *r, struct placed *p, struct incoming *in)
         buf_init(&p->story, 0);
         if (is_change(r, p))
                 return;
-        r->hooks.decide(r->hooks.ctx, in, &d);
+        r->dispatch.decide(r->dispatch.dispatch, in, &d);
         p->agent = mem_strdup(d.agent);
         p->rule = mem_strdup(d.rule);
         p->lane = (struct lane_name){ .adapter = in->adapter,

@@ -290,14 +290,14 @@ static void try_again(struct road *r, struct out *o, const struct send_result *r
 
 static void decide_unsure(struct road *r, struct out *o, const struct send_result *result)
 {
-        unsigned can = r->hooks.adapter_abilities(r->hooks.ctx, o->d.adapter);
+        unsigned can = r->platforms.abilities(r->platforms.adapters, o->d.adapter);
 
         if ((can & ADAPTER_IDEMPOTENT) || out_is_repeatable(o)) {
                 try_again(r, o, result, DELIVERY_UNKNOWN);
         } else if ((can & ADAPTER_READBACK) && !o->reconciling) {
                 o->reconciling = true;
                 timer_start(o->deadline, r->limits.delivery_seconds * 1000);
-                r->hooks.reconcile(r->hooks.ctx, &o->d);
+                r->platforms.reconcile(r->platforms.adapters, &o->d);
         } else {
                 give_up(r, o, DELIVERY_UNKNOWN, result);
         }

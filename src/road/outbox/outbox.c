@@ -29,7 +29,7 @@ static void set_limits(struct road *r, struct out_adapter *a)
 {
         struct pace_limits limits = { 0 };
 
-        r->hooks.adapter_limits(r->hooks.ctx, a->name, &limits);
+        r->platforms.limits(r->platforms.adapters, a->name, &limits);
         pace_set_limits(a->pace, &limits);
 }
 
@@ -136,7 +136,7 @@ void outbox_move_to_channel(struct road *r, struct out *thread)
  */
 static bool leaves_doubt(const struct road *r, const struct out *o)
 {
-        unsigned can = r->hooks.adapter_abilities(r->hooks.ctx, o->d.adapter);
+        unsigned can = r->platforms.abilities(r->platforms.adapters, o->d.adapter);
 
         return !out_is_repeatable(o) && !(can & (ADAPTER_IDEMPOTENT | ADAPTER_READBACK));
 }
@@ -360,11 +360,11 @@ static void hand_over(struct road *r, struct out *o)
         o->deadline = timer_new(r->loop, on_deadline, o);
         timer_start(o->deadline, seconds * 1000);
         if (o->unsure && !out_is_repeatable(o) &&
-            (r->hooks.adapter_abilities(r->hooks.ctx, o->d.adapter) & ADAPTER_READBACK)) {
+            (r->platforms.abilities(r->platforms.adapters, o->d.adapter) & ADAPTER_READBACK)) {
                 o->reconciling = true;
-                r->hooks.reconcile(r->hooks.ctx, &o->d);
+                r->platforms.reconcile(r->platforms.adapters, &o->d);
         } else {
-                r->hooks.send(r->hooks.ctx, &o->d);
+                r->platforms.send(r->platforms.adapters, &o->d);
         }
 }
 
@@ -447,7 +447,7 @@ static bool is_undecidable(const struct road *r, const struct out *o)
 static int64_t wait_for_budget(struct road *r, struct out_adapter *a, const struct out *o)
 {
         int64_t now = loop_now_ms(r->loop);
-        bool group = r->hooks.channel_is_group(r->hooks.ctx, a->name, o->d.channel);
+        bool group = r->platforms.channel_is_group(r->platforms.adapters, a->name, o->d.channel);
 
         if (o->due_mono > now)
                 return o->due_mono - now;
@@ -466,7 +466,7 @@ void outbox_pump(struct road *r, struct out_channel *c)
                                "it waited longer than it was worth (limits.deliveryExpirySeconds)");
                 return;
         }
-        if (!r->hooks.adapter_ready(r->hooks.ctx, c->adapter->name))
+        if (!r->platforms.ready(r->platforms.adapters, c->adapter->name))
                 return;
         if (is_undecidable(r, o)) {
                 settle_unknown(
@@ -502,7 +502,7 @@ bool outbox_claim_with_row(struct road *r, struct out *o)
         struct out_adapter *a = outbox_adapter(r, o->d.adapter);
 
         if (!r->resumed || r->draining || o->ref > 0 || !is_first_in_channel(a, o) ||
-            !r->hooks.adapter_ready(r->hooks.ctx, a->name) ||
+            !r->platforms.ready(r->platforms.adapters, a->name) ||
             (is_counted(r, o) && !has_room_for_doubt(r, a)) || wait_for_budget(r, a, o) > 0)
                 return false;
         enter(r, o);

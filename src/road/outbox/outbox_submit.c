@@ -216,12 +216,12 @@ static struct out *make_out(struct road *r, const struct putting *p, const struc
 static int render(struct road *r, const struct outgoing *out, struct rendered *parts,
                   struct error *err)
 {
-        bool below = out->file.path && r->hooks.caption;
+        bool below = out->file.path && r->platforms.caption;
 
         if (!out->text)
                 return 0;
-        if ((below ? r->hooks.caption : r->hooks.render)(r->hooks.ctx, out->adapter, out->text,
-                                                         parts, err) < 0)
+        if ((below ? r->platforms.caption : r->platforms.render)(
+                    r->platforms.adapters, out->adapter, out->text, parts, err) < 0)
                 return -1;
         return parts->count > 0 ? 0 : error_set(err, ERR_INVALID, "the text shows nothing");
 }
@@ -279,8 +279,8 @@ void outbox_submit(struct road *r, const struct outgoing *out, outbox_ack_fn *ac
                 loop_defer(r->loop, on_unprepared, p);
                 return;
         }
-        p->journaled =
-                (r->hooks.adapter_abilities(r->hooks.ctx, out->adapter) & ADAPTER_JOURNALED) != 0;
+        p->journaled = (r->platforms.abilities(r->platforms.adapters, out->adapter) &
+                        ADAPTER_JOURNALED) != 0;
         if (prepare(r, p, out, &p->receipt.error) < 0) {
                 loop_defer(r->loop, on_unprepared, p);
                 return;

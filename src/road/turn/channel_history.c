@@ -117,5 +117,6 @@ void recall_begin(struct turn *t, unsigned limit)
         w->timer = timer_new(r->loop, on_late, w);
         timer_start(w->timer, seconds * 1000);
         t->recalling = w;
-        r->hooks.recall(r->hooks.ctx, t->adapter, t->channel, t->thread, limit, on_recalled, w);
+        r->platforms.channel_history(r->platforms.adapters, t->adapter, t->channel, t->thread,
+                                     limit, on_recalled, w);
 }

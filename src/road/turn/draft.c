@@ -64,7 +64,7 @@ static void on_typing(void *arg)
                 .expires_ms = clock_wall_ms() + TYPING_LIFE_MS,
         };
 
-        if (t->road->hooks.adapter_ready(t->road->hooks.ctx, t->adapter))
+        if (t->road->platforms.ready(t->road->platforms.adapters, t->adapter))
                 outbox_submit(t->road, &out, on_typing_put, NULL);
         timer_start(d->typing, TYPING_EVERY_MS);
 }
@@ -132,7 +132,8 @@ static char *preview(struct draft *d)
         struct buf payload;
         struct error err;
 
-        if (r->hooks.render(r->hooks.ctx, d->turn->adapter, d->text.data, &parts, &err) < 0 ||
+        if (r->platforms.render(r->platforms.adapters, d->turn->adapter, d->text.data, &parts,
+                                &err) < 0 ||
             parts.count == 0)
                 return NULL;
         buf_init(&payload, 0);
@@ -191,7 +192,7 @@ static void on_show(void *arg)
 void draft_begin(struct turn *t)
 {
         struct road *r = t->road;
-        unsigned can = r->hooks.adapter_abilities(r->hooks.ctx, t->adapter);
+        unsigned can = r->platforms.abilities(r->platforms.adapters, t->adapter);
         bool ambient = t->terms.mode == MODE_AMBIENT;
         struct draft *d;
 

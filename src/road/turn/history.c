@@ -178,9 +178,10 @@ static bool is_recalled(const struct turn *t)
 {
         const struct road *r = t->road;
 
-        return t->terms.mode == MODE_AMBIENT && t->terms.recall_messages > 0 && r->hooks.recall &&
-               (r->hooks.adapter_abilities(r->hooks.ctx, t->adapter) & ADAPTER_CHANNEL_HISTORY) !=
-                       0;
+        return t->terms.mode == MODE_AMBIENT && t->terms.recall_messages > 0 &&
+               r->platforms.channel_history &&
+               (r->platforms.abilities(r->platforms.adapters, t->adapter) &
+                ADAPTER_CHANNEL_HISTORY) != 0;
 }
 
 void history_gather(struct turn *t)
@@ -192,7 +193,7 @@ void history_gather(struct turn *t)
                 recall_begin(t, (unsigned)t->terms.recall_messages);
                 return;
         }
-        if (!(r->hooks.agent_abilities(r->hooks.ctx, t->agent) & AGENT_HISTORY) ||
+        if (!(r->agents.abilities(r->agents.agents, t->agent) & AGENT_HISTORY) ||
             r->limits.history_messages == 0) {
                 turn_hand_over(t);
                 return;

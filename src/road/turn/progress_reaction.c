@@ -95,7 +95,7 @@ static bool is_wanted(const struct turn *t)
         return terms->slow_ms > 0 && t->mark == 0 && last->chat == CHAT_GROUP && last->id &&
                !last->is_awaited && strcmp(last->type, EVENT_MESSAGE_RECEIVED) == 0 &&
                terms->mode != MODE_AMBIENT && terms->mode != MODE_SILENT &&
-               (r->hooks.adapter_abilities(r->hooks.ctx, t->adapter) & ADAPTER_REACTIONS);
+               (r->platforms.abilities(r->platforms.adapters, t->adapter) & ADAPTER_REACTIONS);
 }
 
 void mark_begin(struct turn *t)

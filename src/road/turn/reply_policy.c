@@ -51,8 +51,10 @@ static void ask(struct road *r, const char *adapter, const char *rule, enum chat
                 struct turn_terms *out)
 {
         *out = (struct turn_terms){ 0 };
-        if (r->hooks.terms)
-                r->hooks.terms(r->hooks.ctx, adapter, rule, chat, out);
+        if (r->platforms.terms)
+                r->platforms.terms(r->platforms.adapters, adapter, chat, out);
+        if (r->dispatch.terms)
+                r->dispatch.terms(r->dispatch.dispatch, adapter, rule, chat, out);
 }
 
 /* ---- the note ---- */

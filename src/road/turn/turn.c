@@ -231,7 +231,7 @@ static void on_deadline(void *arg)
         snprintf(error, sizeof(error),
                  "agent '%.60s' gave no answer within %lld s (limits.turnSeconds)", t->agent,
                  (long long)r->limits.turn_seconds);
-        r->hooks.agent_cancel(r->hooks.ctx, &t->run);
+        r->agents.cancel(r->agents.agents, &t->run);
         turn_end(t, &reply);
 }
 
@@ -268,7 +268,7 @@ void turn_hand_over(struct turn *t)
         }
         draft_begin(t);
         mark_begin(t);
-        r->hooks.agent_start(r->hooks.ctx, &t->run);
+        r->agents.start(r->agents.agents, &t->run);
 }
 
 void turn_begin(struct turn *t)
@@ -402,6 +402,6 @@ void turn_cancel(struct road *r, int64_t turn, const char *why, store_done_fn *d
         t->cancel_done = done;
         t->cancel_arg = arg;
         if (t->phase == PHASE_RUNNING)
-                r->hooks.agent_cancel(r->hooks.ctx, &t->run);
+                r->agents.cancel(r->agents.agents, &t->run);
         turn_check_cancel(t);
 }

@@ -263,8 +263,8 @@ static void on_ended(void *arg)
         send_answer(r, e);
         if (e->extra.fn)
                 e->extra.done(e->extra.arg);
-        if (r->hooks.ended && !e->stale)
-                r->hooks.ended(r->hooks.ctx, &t->run, &e->outcome);
+        if (r->dispatch.ended && !e->stale)
+                r->dispatch.ended(r->dispatch.dispatch, &t->run, &e->outcome);
         if (t->cancel_done)
                 t->cancel_done(t->cancel_arg, NULL);
         for (unsigned i = 0; i < e->part_count; i++)
@@ -296,8 +296,8 @@ static void store_end(struct ending *e)
                                             .thread = e->answer.thread,
                                             .cost_microusd = e->cost_microusd };
         turn_fill_run(t);
-        if (r->hooks.ending)
-                r->hooks.ending(r->hooks.ctx, &t->run, &e->outcome, &e->extra);
+        if (r->dispatch.ending)
+                r->dispatch.ending(r->dispatch.dispatch, &t->run, &e->outcome, &e->extra);
         fault_point("turn.before_end");
         road_write(t->road, "turn end", write_ending, on_ended, e);
 }

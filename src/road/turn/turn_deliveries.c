@@ -92,7 +92,7 @@ static void add_message(struct turn *t, struct answer *a, const char *text)
         struct road *r = t->road;
         struct rendered parts = { 0 };
         struct error err;
-        int rc = r->hooks.render(r->hooks.ctx, t->adapter, text, &parts, &err);
+        int rc = r->platforms.render(r->platforms.adapters, t->adapter, text, &parts, &err);
 
         if (rc < 0) {
                 log_warn("cannot render an answer, sending it as it is", LOG_S("turn", t->key),
@@ -109,7 +109,7 @@ static void add_message(struct turn *t, struct answer *a, const char *text)
 static bool wants_thread(const struct turn *t, const struct turn_terms *terms,
                          const struct turn_reply *reply)
 {
-        if (reply->kind != ERR_NONE || t->thread || !t->road->hooks.thread_at ||
+        if (reply->kind != ERR_NONE || t->thread || !t->road->platforms.thread_at ||
             last_input(t)->chat != CHAT_GROUP || !last_input(t)->id)
                 return false;
         if (terms->mode == MODE_THREAD)
@@ -143,7 +143,7 @@ static void begin_thread(struct turn *t, struct answer *a)
 {
         struct road *r = t->road;
         const struct incoming *in = last_input(t);
-        const char *id = r->hooks.thread_at(r->hooks.ctx, in);
+        const char *id = r->platforms.thread_at(r->platforms.adapters, in);
         struct buf payload;
         struct out *o;
 
@@ -211,8 +211,8 @@ void answer_make(struct turn *t, const struct turn_reply *reply, struct answer *
         /* who joins in answers nobody in particular, unless there is a place for the answer */
         a->refers = terms.mode != MODE_AMBIENT || last_input(t)->is_awaited;
         a->part_delay_ms = terms.part_delay_ms;
-        a->journaled =
-                (r->hooks.adapter_abilities(r->hooks.ctx, t->adapter) & ADAPTER_JOURNALED) != 0;
+        a->journaled = (r->platforms.abilities(r->platforms.adapters, t->adapter) &
+                        ADAPTER_JOURNALED) != 0;
         draft_supersede(t, a);
         a->silent = silence_of(t, &terms, reply);
         if (!a->silent && reply->text && reply->text[0] != '\0') {

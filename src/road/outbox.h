@@ -1,0 +1,53 @@
+/*
+ * outbox: deliveries on request, beside those that turns make.
+ */
+#ifndef ROAD_OUTBOX_H
+#define ROAD_OUTBOX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "road/delivery.h"
+#include "store/store.h"
+
+struct outgoing {
+        const char *adapter, *channel, *thread;
+        enum delivery_kind kind;
+        /* Markdown, rendered and split; of an upload the caption, whose rest follows as messages */
+        const char *text;
+        const char *reply_to;   /* the platform's id */
+        const char *message_id; /* the platform's id of the message to edit, delete or react to */
+        const char *emoji;
+        const char *buttons; /* JSON: rows of {"text", "data" or "url"}, below the last part */
+        struct {
+                const char *path; /* inside the workspace */
+                const char *name, *mime, *as;
+        } file;            /* DELIVER_UPLOAD */
+        const char *trace; /* NULL: a new one */
+        /* a person speaking in the bot's name: transcripts of the chat get the text; NULL: none */
+        const char *author;
+        const char *request_key; /* idempotency key: the same key gives the same delivery */
+        /* of the request: the same key with another hash is ERR_CONFLICT; NULL: not compared */
+        const char *request_hash;
+        enum pace_class class;
+        int64_t expires_ms; /* wall clock; 0: the configured expiry */
+};
+
+struct outbox_receipt {
+        int64_t delivery; /* the first one when the text was split */
+        unsigned count;
+        bool duplicate; /* the request key was seen before */
+        char trace[33];
+        struct error error; /* ERR_NONE: stored */
+};
+typedef void outbox_ack_fn(void *arg, const struct outbox_receipt *receipt);
+
+/* Stores the deliveries, then calls ack; sending follows. */
+void outbox_submit(struct road *r, const struct outgoing *out, outbox_ack_fn *ack, void *arg);
+/* Queues a dead delivery again; an unknown one only with force, because it may have arrived. */
+void outbox_retry(struct road *r, int64_t delivery, bool force, store_done_fn *done, void *arg);
+/* An adapter became ready, or its limits changed. */
+void outbox_wake(struct road *r, const char *adapter);
+
+#endif
