@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/json.h"
@@ -63,7 +64,7 @@ static int write_whole(const char *path, const char *text)
 
         if (fd < 0)
                 return -1;
-        ok = write(fd, text, n) == (ssize_t)n && fsync(fd) == 0;
+        ok = fchmod(fd, 0600) == 0 && write(fd, text, n) == (ssize_t)n && fsync(fd) == 0;
         return close(fd) == 0 && ok ? 0 : -1;
 }
 
