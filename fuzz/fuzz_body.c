@@ -21,7 +21,7 @@ static void read_completion(const uint8_t *data, size_t n)
 
         body_init(&b);
         buf_init(&text, 0);
-        if (body_read(&b, (const char *)data, n, completion_fields, &ask) == 0) {
+        if (body_read(&b, (const char *)data, n, completion_ask_fields, &ask) == 0) {
                 if (completion_ask_read(&b, &ask, &said) < 0) {
                         if (b.error.text[0] == '\0')
                                 abort();
@@ -36,8 +36,7 @@ static void read_completion(const uint8_t *data, size_t n)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
         read_completion(data, n);
-        for (size_t i = 0; i < api_route_count; i++) {
-                const struct route *r = &api_routes[i];
+        ROUTES_FOREACH(r) {
                 _Alignas(max_align_t) char out[1024] = { 0 };
                 struct body b;
 

@@ -11,7 +11,7 @@
 
 #include "../lib/api_rig.h"
 #include "../lib/schema_fit.h"
-#include "api/core/routes.h"
+#include "api/compat/completion_ask.h"
 #include "base/json.h"
 #include "base/mem.h"
 
@@ -249,7 +249,7 @@ static void every_parameter_of_the_protocol_is_known(void **state)
         }
         assert_true(json_object_size(all) > 30);
         json_object_foreach(all, name, v) {
-                const struct field *f = completion_fields;
+                const struct field *f = completion_ask_fields;
 
                 while (f->name && strcmp(f->name, name) != 0)
                         f++;

@@ -70,8 +70,7 @@ static void every_example_fits_the_schema_beside_it(void **state)
         size_t checked = 0;
 
         (void)state;
-        for (size_t i = 0; i < api_route_count; i++) {
-                const struct route *r = &api_routes[i];
+        ROUTES_FOREACH(r) {
                 const json_t *content =
                         json_content(json_object_get(operation_of(doc, r), "requestBody"));
 
@@ -92,9 +91,9 @@ static void a_body_with_an_unknown_field_fits_no_schema(void **state)
         json_t *doc = document();
 
         (void)state;
-        for (size_t i = 0; i < api_route_count; i++) {
-                const json_t *content = json_content(
-                        json_object_get(operation_of(doc, &api_routes[i]), "requestBody"));
+        ROUTES_FOREACH(r) {
+                const json_t *content =
+                        json_content(json_object_get(operation_of(doc, r), "requestBody"));
                 json_t *body = json_deep_copy(json_object_get(content, "example"));
 
                 if (body && json_object_get(json_object_get(content, "schema"), "properties")) {
@@ -109,8 +108,7 @@ static void a_body_with_an_unknown_field_fits_no_schema(void **state)
 static void example_answers_have_the_one_envelope(void **state)
 {
         (void)state;
-        for (size_t i = 0; i < api_route_count; i++) {
-                const struct route *r = &api_routes[i];
+        ROUTES_FOREACH(r) {
                 json_t *answer = r->example_answer ? json_loads(r->example_answer, 0, NULL) : NULL;
 
                 if (!r->example_answer)
@@ -149,8 +147,7 @@ static void what_is_answered_has_the_shape_of_the_example(void **state)
         size_t compared = 0;
 
         (void)state;
-        for (size_t i = 0; i < api_route_count; i++) {
-                const struct route *route = &api_routes[i];
+        ROUTES_FOREACH(route) {
                 struct api_answer a;
                 json_t *example;
 
@@ -178,9 +175,8 @@ static void the_reference_for_people_has_every_route(void **state)
         (void)state;
         buf_init(&b, 0);
         rest_doc_write(&b);
-        for (size_t i = 0; i < api_route_count; i++) {
-                char *title =
-                        mem_printf("\n### `%s %s`\n", api_routes[i].method, api_routes[i].path);
+        ROUTES_FOREACH(r) {
+                char *title = mem_printf("\n### `%s %s`\n", r->method, r->path);
 
                 assert_non_null(strstr(b.data, title));
                 free(title);

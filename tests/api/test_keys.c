@@ -271,8 +271,7 @@ static void a_key_reaches_only_its_adapters_by_whole_name(void **state)
 static void every_route_says_whose_it_is(void **state)
 {
         (void)state;
-        for (size_t i = 0; i < api_route_count; i++) {
-                const struct route *r = &api_routes[i];
+        ROUTES_FOREACH(r) {
                 bool instance = false;
 
                 if (r->reach == REACH_UNDECLARED)
@@ -282,7 +281,7 @@ static void every_route_says_whose_it_is(void **state)
                         instance = instance ||
                                    (strcmp(f->name, "instanceId") == 0 && f->type == FIELD_STRING);
                 assert_true(r->reach != REACH_BODY || instance);
-                assert_true(r->reach != REACH_ROW || (r->owner && strstr(r->path, "/:id")));
+                assert_true(r->reach != REACH_ROW || (r->row_scope && strstr(r->path, "/:id")));
                 assert_true(r->reach != REACH_PATH || strstr(r->path, "/:adapter"));
         }
 }
@@ -339,8 +338,7 @@ static void a_scope_opens_what_it_names_and_nothing_else(void **state)
         for (size_t k = 0; k < COUNT(rows); k++) {
                 char *text = make_key(r, rows[k].body);
 
-                for (size_t i = 0; i < api_route_count; i++) {
-                        const struct route *route = &api_routes[i];
+                ROUTES_FOREACH(route) {
                         struct api_answer a;
 
                         if (route->scope == SCOPE_NONE || route->scope == SCOPE_LOCAL ||
@@ -362,8 +360,7 @@ static void a_scope_of_one_resource_opens_only_that(void **state)
         char *text =
                 make_key(r, "{\"name\":\"k\",\"scopes\":[\"turns:read\"],\"rateLimit\":100000}");
 
-        for (size_t i = 0; i < api_route_count; i++) {
-                const struct route *route = &api_routes[i];
+        ROUTES_FOREACH(route) {
                 bool may = route->scope == SCOPE_READ &&
                            strncmp(route->path, "/api/v2/turns", 13) == 0;
                 struct api_answer a;
@@ -382,8 +379,7 @@ static void no_key_opens_only_what_is_open_to_everybody(void **state)
 {
         struct api_rig *r = *state;
 
-        for (size_t i = 0; i < api_route_count; i++) {
-                const struct route *route = &api_routes[i];
+        ROUTES_FOREACH(route) {
 
                 if (route->scope != SCOPE_NONE && route->scope != SCOPE_LOCAL)
                         expect(ask_route(r, "dgk_12345678wrong", route, "x", "api", NULL), 401,
@@ -455,8 +451,7 @@ static void a_key_for_one_adapter_sees_and_touches_nothing_of_another(void **sta
         hide(r, "fail", "their-other");
         expect(api_rig_ask(r, "POST", "/api/v2/chats/terminal/hidden-room/pause", "{}"), 200, NULL);
         turns = r->turns;
-        for (size_t i = 0; i < api_route_count; i++) {
-                const struct route *route = &api_routes[i];
+        ROUTES_FOREACH(route) {
                 bool many = strstr(route->path, "/:") != NULL;
                 char *body = about_the_terminal(route->example);
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "../lib/api_rig.h"
-#include "api/core/api_private.h"
+#include "api/core/api_core.h"
 #include "base/json.h"
 #include "base/mem.h"
 

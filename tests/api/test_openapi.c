@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "api/core/body.h"
 #include "api/core/routes.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -70,8 +71,7 @@ static void every_route_is_documented(void **state)
 
         (void)state;
         assert_string_equal(json_str(doc, "openapi", ""), "3.1.0");
-        for (size_t i = 0; i < api_route_count; i++) {
-                const struct route *r = &api_routes[i];
+        ROUTES_FOREACH(r) {
                 const json_t *op = operation_of(doc, r);
 
                 assert_non_null(op);
@@ -89,8 +89,8 @@ static void operation_ids_are_unique(void **state)
         json_t *doc = document(), *seen = json_object();
 
         (void)state;
-        for (size_t i = 0; i < api_route_count; i++) {
-                const char *id = json_str(operation_of(doc, &api_routes[i]), "operationId", "");
+        ROUTES_FOREACH(r) {
+                const char *id = json_str(operation_of(doc, r), "operationId", "");
 
                 assert_null(json_object_get(seen, id));
                 json_object_set_new(seen, id, json_true());
@@ -115,17 +115,16 @@ static void check_table(const struct field *fields)
 static void every_field_and_parameter_is_explained(void **state)
 {
         (void)state;
-        for (size_t i = 0; i < api_route_count; i++) {
-                check_table(api_routes[i].query);
-                check_table(api_routes[i].body);
+        ROUTES_FOREACH(r) {
+                check_table(r->query);
+                check_table(r->body);
         }
 }
 
 static void every_example_is_accepted_by_its_own_table(void **state)
 {
         (void)state;
-        for (size_t i = 0; i < api_route_count; i++) {
-                const struct route *r = &api_routes[i];
+        ROUTES_FOREACH(r) {
                 _Alignas(max_align_t) char out[1024] = { 0 };
                 struct body b;
 
@@ -162,11 +161,11 @@ static void only_health_this_document_and_webhooks_are_open_to_everybody(void **
         size_t found = 0;
 
         (void)state;
-        for (size_t i = 0; i < api_route_count; i++) {
-                if (api_routes[i].scope != SCOPE_NONE)
+        ROUTES_FOREACH(r) {
+                if (r->scope != SCOPE_NONE)
                         continue;
                 found++;
-                assert_true(is_among(api_routes[i].path, open, COUNT(open)));
+                assert_true(is_among(r->path, open, COUNT(open)));
         }
         assert_int_equal(found, COUNT(open));
 }
@@ -180,11 +179,9 @@ static void what_changes_something_needs_more_than_reading(void **state)
                                              "/api/v2/access/check" };
 
         (void)state;
-        for (size_t i = 0; i < api_route_count; i++)
-                if (strcmp(api_routes[i].method, "GET") != 0 &&
-                    !is_among(api_routes[i].path, apart, COUNT(apart)))
-                        assert_true(api_routes[i].scope == SCOPE_WRITE ||
-                                    api_routes[i].scope == SCOPE_ADMIN);
+        ROUTES_FOREACH(r)
+                if (strcmp(r->method, "GET") != 0 && !is_among(r->path, apart, COUNT(apart)))
+                        assert_true(r->scope == SCOPE_WRITE || r->scope == SCOPE_ADMIN);
 }
 
 int main(void)

@@ -131,8 +131,7 @@ static void no_answer_contains_a_secret(void **state)
         assert_null(strstr(a.text, SECRET));
         api_answer_release(&a);
         assert_non_null(strstr(fake_server_request(s.server, 0), SECRET));
-        for (size_t i = 0; i < api_route_count; i++) {
-                const struct route *route = &api_routes[i];
+        ROUTES_FOREACH(route) {
                 static const char *const ids[] = { "evt-1", "trn-1", "dlv-1", "model", "api" };
 
                 if (strcmp(route->method, "GET") != 0 || route->content_type)

@@ -1,175 +1,187 @@
 /*
- * POST /api/agent/chat: the agents of this daemon for bots that bring the last messages of their
- * channel along with each request and post what comes back. Silence is an answer: its content is
- * empty.
+ * POST /api/agent/chat: agents for bots that send the last messages of their channel with each
+ * request and post what comes back. An empty content means that the agent chose silence.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/compat/chat_bridge.h"
-#include "api/core/api_private.h"
+#include "api/core/reply_waiters.h"
 #include "base/id.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "road/report/row_json.h"
 
-struct message {
+#define CONTENT_MAX 262144
+
+struct agent_chat_message {
         const char *type, *content, *name, *source;
         const json_t *ignored;
 };
-struct ask {
+struct agent_chat_ask {
         struct field_list messages;
         const char *source, *agent, *conversation;
-        const json_t *ignored;
 };
 
 static const char *const types[] = { "human", "ai", "system", NULL };
 
-#define CONTENT_MAX 262144
-
 /* clang-format off */
-#define IGNORED(key) { key, FIELD_ANY, .at = offsetof(struct message, ignored), .help = "Accepted and not looked at." }
-static const struct field message_fields[] = {
-        { "type", FIELD_CHOICE, .required = true, .choices = types, .at = offsetof(struct message, type), .help = "Who said it." },
-        { "content", FIELD_STRING, .required = true, .max = CONTENT_MAX, .at = offsetof(struct message, content), .help = "What was said." },
-        { "name", FIELD_STRING, .max = 256, .at = offsetof(struct message, name), .help = "Who said it, such as discord:80351110224678912." },
-        { "source", FIELD_STRING, .max = 64, .at = offsetof(struct message, source), .help = "Where they are from, such as discord." },
-        IGNORED("id"), IGNORED("additional_kwargs"), IGNORED("response_metadata"), IGNORED("example"),
-        FIELD_END,
-};
-const struct field agent_chat_fields[] = {
-        { "messages", FIELD_LIST, .required = true, .group = message_fields, .item_size = sizeof(struct message),
-          .max = CHAT_BRIDGE_LINES_MAX, .at = offsetof(struct ask, messages), .help = "The last messages, oldest first; the last is a person's." },
-        { "source", FIELD_STRING, .min = 1, .max = 64, .at = offsetof(struct ask, source), .help = "Where they are from, such as discord." },
-        { "agent", FIELD_STRING, .min = 1, .max = 128, .at = offsetof(struct ask, agent), .help = "Name of the agent. Absent: whoever the rules choose." },
-        { "conversationId", FIELD_STRING, .min = 1, .max = CHAT_BRIDGE_CHAT_MAX, .at = offsetof(struct ask, conversation),
-          .help = "Names the conversation: its history is kept here, and only what is new in messages is used." },
-        FIELD_END,
-};
+#define IGNORED(key)                                                    \
+        { key, FIELD_ANY, FIELD_AT(agent_chat_message, ignored),        \
+          .help = "Accepted and ignored." }
 /* clang-format on */
 
-struct asking {
+static const struct field message_fields[] = {
+        { "type", FIELD_CHOICE, .required = true, .choices = types,
+          FIELD_AT(agent_chat_message, type), .help = "Who said it." },
+        { "content", FIELD_STRING, .required = true, .max = CONTENT_MAX,
+          FIELD_AT(agent_chat_message, content), .help = "The text." },
+        { "name", FIELD_STRING, .max = 256, FIELD_AT(agent_chat_message, name),
+          .help = "The speaker, such as discord:80351110224678912." },
+        { "source", FIELD_STRING, .max = 64, FIELD_AT(agent_chat_message, source),
+          .help = "The speaker's platform, such as discord." },
+        IGNORED("id"),
+        IGNORED("additional_kwargs"),
+        IGNORED("response_metadata"),
+        IGNORED("example"),
+        FIELD_END,
+};
+static const struct field agent_chat_fields[] = {
+        { "messages", FIELD_LIST, .required = true, .group = message_fields,
+          .item_size = sizeof(struct agent_chat_message), .max = CHAT_BRIDGE_LINES_MAX,
+          FIELD_AT(agent_chat_ask, messages),
+          .help = "The last messages, oldest first; the last is a human's." },
+        { "source", FIELD_STRING, .min = 1, .max = 64, FIELD_AT(agent_chat_ask, source),
+          .help = "The speakers' platform, such as discord." },
+        { "agent", FIELD_STRING, .min = 1, .max = 128, FIELD_AT(agent_chat_ask, agent),
+          .help = "Name of the agent. Absent: the rules choose." },
+        { "conversationId", FIELD_STRING, .min = 1, .max = CHAT_BRIDGE_CHAT_MAX,
+          FIELD_AT(agent_chat_ask, conversation),
+          .help = "Names the conversation: its history is kept here, and only new messages are "
+                  "used." },
+        FIELD_END,
+};
+
+struct agent_chat_job {
         struct api_job job;
         char trace[ID_TRACE_SIZE];
 };
 
-static void write_answer(struct buf *b, const struct asking *a, const struct awaited_reply *o)
+static void answer(struct http_exchange *x, const char *trace, const struct awaited_reply *r)
 {
-        const char *text = o->text ? o->text : "";
+        const char *text = r->text ? r->text : "";
+        struct buf b;
 
-        jsonw_open(b, '{');
-        jsonw_str(b, "type", "ai");
-        jsonw_str(b, "content", text);
-        jsonw_str(b, "reply", text);
-        if (o->turn > 0)
-                show_id(b, "turnId", "trn-", o->turn);
+        buf_init(&b, 0);
+        jsonw_open(&b, '{');
+        jsonw_str(&b, "type", "ai");
+        jsonw_str(&b, "content", text);
+        jsonw_str(&b, "reply", text);
+        if (r->turn > 0)
+                show_id(&b, "turnId", "trn-", r->turn);
         else
-                jsonw_null(b, "turnId"); /* a command was answered */
-        jsonw_str(b, "traceId", a->trace);
-        jsonw_close(b, '}');
+                jsonw_null(&b, "turnId"); /* a command was answered */
+        jsonw_str(&b, "traceId", trace);
+        jsonw_close(&b, '}');
+        reply_json(x, 200, &b);
 }
 
-static void on_outcome(void *arg, const struct awaited_reply *o)
+static void on_reply(void *arg, const struct awaited_reply *r)
 {
-        struct asking *a = arg;
-        struct http_exchange *x = api_job_end(&a->job);
-        struct buf json;
+        struct agent_chat_job *j = arg;
+        struct http_exchange *x = api_job_end(&j->job);
 
-        if (x && !o) {
+        if (x && !r)
                 reply_error(x, 504, "AGENT_TIMEOUT", NULL, "the agent has not answered in time");
-        } else if (x && o->turn == 0 && !o->text) {
+        else if (x && r->turn == 0 && !r->text)
                 reply_error(x, 409, "CONFLICT", "\"conflictReason\":\"not_answered\"", "%s",
-                            o->reason ? o->reason : "nobody answers here");
-        } else if (x && o->turn > 0 && strcmp(o->status, "done") != 0) {
+                            r->reason ? r->reason : "no agent answers here");
+        else if (x && r->turn > 0 && strcmp(r->status, "done") != 0)
                 reply_error(x, 502, "AGENT_ERROR", NULL, "%s",
-                            o->text ? o->text : "the agent failed");
-        } else if (x) {
-                buf_init(&json, 0);
-                write_answer(&json, a, o);
-                reply_json(x, 200, &json);
-        }
-        free(a);
+                            r->text ? r->text : "the agent failed");
+        else if (x)
+                answer(x, j->trace, r);
+        free(j);
 }
 
 static void on_receipt(void *arg, const struct inbox_receipt *r)
 {
-        struct asking *a = arg;
+        struct agent_chat_job *j = arg;
         struct http_exchange *x;
 
-        if (a->job.api && r->outcome != INBOX_FAILED) {
-                snprintf(a->trace, sizeof(a->trace), "%s", r->trace);
-                reply_waiters_add(a->job.api->waiters, r->event, r->outcome == INBOX_DUPLICATE,
-                                  CHAT_BRIDGE_WAIT_MS, on_outcome, a);
+        if (j->job.api && r->outcome != INBOX_FAILED) {
+                snprintf(j->trace, sizeof(j->trace), "%s", r->trace);
+                reply_waiters_add(j->job.api->waiters, r->event, r->outcome == INBOX_DUPLICATE,
+                                  CHAT_BRIDGE_WAIT_MS, on_reply, j);
                 return;
         }
-        x = api_job_end(&a->job);
+        x = api_job_end(&j->job);
         if (x)
                 reply_failed(x, &r->error);
-        free(a);
+        free(j);
 }
 
-static enum chat_bridge_role role_of(const char *type)
+/* The speaker of the last message, "discord:803...". */
+static const char *sender_of(struct body *b, const struct agent_chat_ask *ask, const char *fallback)
 {
-        if (strcmp(type, "human") == 0)
-                return CHAT_BRIDGE_USER;
-        return strcmp(type, "ai") == 0 ? CHAT_BRIDGE_AGENT : CHAT_BRIDGE_SYSTEM;
-}
+        const struct agent_chat_message *m = ask->messages.items, *last;
+        const char *source;
 
-/* Who says the last words, as the source knows them. */
-static const char *sender_of(struct body *b, const struct ask *ask, const struct message *last,
-                             const char *otherwise)
-{
-        const char *source = last->source ? last->source : ask->source;
-
+        last = &m[ask->messages.count - 1];
+        source = last->source ? last->source : ask->source;
         if (!last->name || last->name[0] == '\0')
-                return otherwise;
+                return fallback;
         if (!source || strchr(last->name, ':'))
                 return last->name;
         return arena_printf(&b->arena, "%s:%s", source, last->name);
 }
 
-static void hand_over(struct http_exchange *x, struct adapter *adapter, struct body *b,
-                      const struct ask *ask, const struct chat_bridge_line *lines, const char *key)
+static void submit(struct http_exchange *x, struct adapter *adapter, struct body *b,
+                   const struct agent_chat_ask *ask, const struct chat_bridge_line *lines,
+                   const char *key)
 {
-        struct asking *a = mem_zalloc(sizeof(*a));
+        struct agent_chat_job *j = mem_zalloc(sizeof(*j));
         const char *chat = http_header(x, "X-Dragoman-Chat");
-        const struct message *m = ask->messages.items;
         struct chat_bridge_ask out = { .protocol = "agent-chat",
                                        .agent = ask->agent,
                                        .conversation = chat ? chat : ask->conversation,
-                                       .sender = sender_of(b, ask, &m[ask->messages.count - 1],
-                                                           caller_of(x)->name),
+                                       .sender = sender_of(b, ask, caller_of(x)->name),
                                        .caller = caller_of(x)->id,
                                        .external_id = key,
                                        .lines = lines,
                                        .line_count = ask->messages.count };
 
-        api_job_begin(&a->job, x);
-        chat_bridge_submit(api_of(x), adapter, &out, on_receipt, a);
+        api_job_begin(&j->job, x);
+        chat_bridge_submit(api_of(x), adapter, &out, on_receipt, j);
 }
 
 /* NULL after a mistake. */
 static struct chat_bridge_line *read_lines(struct body *b, const struct field_list *messages)
 {
-        const struct message *m = messages->items;
-        struct chat_bridge_line *lines =
-                arena_alloc(&b->arena, (messages->count + 1) * sizeof(*lines));
+        const struct agent_chat_message *m = messages->items;
+        size_t n = messages->count;
+        struct chat_bridge_line *lines = arena_alloc(&b->arena, (n + 1) * sizeof(*lines));
 
-        for (size_t i = 0; i < messages->count; i++)
-                lines[i] = (struct chat_bridge_line){ role_of(m[i].type), m[i].name, m[i].content };
-        if (messages->count > 0 && role_of(m[messages->count - 1].type) == CHAT_BRIDGE_USER &&
-            m[messages->count - 1].content[0])
+        for (size_t i = 0; i < n; i++)
+                lines[i] = (struct chat_bridge_line){
+                        strcmp(m[i].type, "human") == 0 ? CHAT_BRIDGE_USER
+                        : strcmp(m[i].type, "ai") == 0  ? CHAT_BRIDGE_AGENT
+                                                        : CHAT_BRIDGE_SYSTEM,
+                        m[i].name,
+                        m[i].content,
+                };
+        if (n > 0 && lines[n - 1].role == CHAT_BRIDGE_USER && lines[n - 1].text[0])
                 return lines;
-        body_mistake(b, "messages", "must end with what a human says");
+        body_mistake(b, "messages", "must end with a message of a human");
         return NULL;
 }
 
-void agent_chat(struct http_exchange *x)
+static void chat(struct http_exchange *x)
 {
         struct chat_bridge_line *lines;
+        struct agent_chat_ask ask = { 0 };
         struct adapter *adapter;
-        struct ask ask = { 0 };
         const char *key;
         struct body b;
 
@@ -180,6 +192,30 @@ void agent_chat(struct http_exchange *x)
         else if (ask.agent && !chat_bridge_agent(x, &ask.agent))
                 reply_missing(x, "agent", ask.agent);
         else if (chat_bridge_check_chat(x) && (adapter = chat_bridge_choose(x)))
-                hand_over(x, adapter, &b, &ask, lines, key);
+                submit(x, adapter, &b, &ask, lines, key);
         body_release(&b);
 }
+
+const struct route agent_chat_routes[] = {
+        { "POST", "/api/agent/chat", SCOPE_WRITE, chat, REACH_HANDLER,
+          .summary = "Ask an agent with a list of messages of type human and ai, as agent-chat "
+                     "clients do. An empty content means silence.",
+          .body = agent_chat_fields, .status = 200,
+          .answer = "{\"type\": \"ai\", \"content\", \"reply\", \"turnId\", \"traceId\"}",
+          .example = ROUTE_JSON({
+                  "messages" : [ {
+                          "type" : "human",
+                          "content" : "Catan tonight?",
+                          "name" : "discord:80351110224678912"
+                  } ],
+                  "source" : "discord"
+          }),
+          .example_answer = ROUTE_JSON({
+                  "type" : "ai",
+                  "content" : "Want to lock in a time?",
+                  "reply" : "Want to lock in a time?",
+                  "turnId" : "trn-7",
+                  "traceId" : "0198c0ffee00aabbccddeeff00112233"
+          }) },
+        ROUTE_END,
+};

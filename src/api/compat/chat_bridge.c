@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 
-/* ---- to whom ---- */
+/* ---- adapter, chat, agent ---- */
 
 struct adapter *chat_bridge_adapter(struct http_exchange *x, const char *name)
 {
@@ -21,10 +21,10 @@ struct adapter *chat_bridge_adapter(struct http_exchange *x, const char *name)
                 return NULL;
         }
         if (strcmp(a->ops->name, "api") != 0 && strcmp(a->ops->name, "cli") != 0) {
-                reply_error(
-                        x, 409, "CONFLICT", "\"conflictReason\":\"not_fed_here\"",
-                        "instance '%s' hears from %s itself; only adapters of type api or cli are fed here",
-                        name, a->ops->name);
+                reply_error(x, 409, "CONFLICT", "\"conflictReason\":\"not_fed_here\"",
+                            "instance '%s' gets its messages from %s; only adapters of type api or "
+                            "cli take messages here",
+                            name, a->ops->name);
                 return NULL;
         }
         if (!a->common->enabled) {
@@ -35,14 +35,15 @@ struct adapter *chat_bridge_adapter(struct http_exchange *x, const char *name)
         return a;
 }
 
-struct choice {
+struct adapter_choice {
+        struct adapters *adapters;
         const struct key *caller;
         struct adapter *found;
 };
 
-static void consider(void *arg, struct adapter *a)
+static void consider_api(void *arg, struct adapter *a)
 {
-        struct choice *c = arg;
+        struct adapter_choice *c = arg;
 
         if (strcmp(a->ops->name, "api") == 0 && a->common->enabled &&
             key_reaches(c->caller, a->name) && (!c->found || strcmp(a->name, "api") == 0))
@@ -52,42 +53,36 @@ static void consider(void *arg, struct adapter *a)
 struct adapter *chat_bridge_choose(struct http_exchange *x)
 {
         const char *name = http_header(x, "X-Dragoman-Instance");
-        struct choice c = { caller_of(x), NULL };
+        struct adapter_choice c = { api_of(x)->env.adapters, caller_of(x), NULL };
 
         if (name)
                 return request_reaches(x, name) ? chat_bridge_adapter(x, name) : NULL;
-        adapters_each(api_of(x)->env.adapters, consider, &c);
+        adapters_each(c.adapters, consider_api, &c);
         if (!c.found)
                 reply_error(x, 409, "CONFLICT", "\"conflictReason\":\"no_instance\"",
                             "there is no adapter of type api that this key reaches");
         return c.found;
 }
 
-struct quiet {
-        struct api *api;
-        struct choice choice;
-};
-
-static void consider_quiet(void *arg, struct adapter *a)
+static void consider_journaled(void *arg, struct adapter *a)
 {
-        struct quiet *q = arg;
+        struct adapter_choice *c = arg;
 
-        if (!q->choice.found && a->common->enabled && key_reaches(q->choice.caller, a->name) &&
-            a->ops->trusted &&
-            (adapters_abilities(q->api->env.adapters, a->name) & ADAPTER_JOURNALED))
-                q->choice.found = a;
+        if (!c->found && a->common->enabled && key_reaches(c->caller, a->name) && a->ops->trusted &&
+            (adapters_abilities(c->adapters, a->name) & ADAPTER_JOURNALED))
+                c->found = a;
 }
 
 struct adapter *chat_bridge_choose_journaled(struct http_exchange *x)
 {
-        struct quiet q = { api_of(x), { caller_of(x), NULL } };
+        struct adapter_choice c = { api_of(x)->env.adapters, caller_of(x), NULL };
 
-        adapters_each(q.api->env.adapters, consider_quiet, &q);
-        if (!q.choice.found)
-                reply_error(
-                        x, 409, "CONFLICT", "\"conflictReason\":\"no_instance\"",
-                        "there is no adapter of type cli, or api without callbackUrl, that this key reaches");
-        return q.choice.found;
+        adapters_each(c.adapters, consider_journaled, &c);
+        if (!c.found)
+                reply_error(x, 409, "CONFLICT", "\"conflictReason\":\"no_instance\"",
+                            "there is no adapter of type cli, or api without callbackUrl, that "
+                            "this key reaches");
+        return c.found;
 }
 
 bool chat_bridge_check_chat(struct http_exchange *x)
@@ -109,7 +104,7 @@ bool chat_bridge_agent(struct http_exchange *x, const char **name)
         return !*name || agents_has(api_of(x)->env.agents, *name);
 }
 
-/* ---- what ---- */
+/* ---- text ---- */
 
 static void add_line(struct buf *out, const struct chat_bridge_line *l, bool with_role)
 {
@@ -127,33 +122,26 @@ static void add_line(struct buf *out, const struct chat_bridge_line *l, bool wit
         buf_addstr(out, l->text);
 }
 
-/* Where the last words of people begin. */
-static size_t first_new(const struct chat_bridge_line *lines, size_t count)
-{
-        size_t at = count;
-
-        while (at > 0 && lines[at - 1].role != CHAT_BRIDGE_AGENT)
-                at--;
-        return at;
-}
-
 bool chat_bridge_text(const struct chat_bridge_line *lines, size_t count, bool whole,
                       struct buf *out)
 {
-        size_t from = whole ? 0 : first_new(lines, count), people = 0;
+        size_t from = whole ? 0 : count, users = 0;
 
         if (count == 0 || lines[count - 1].role != CHAT_BRIDGE_USER)
                 return false;
+        /* the new lines are those after the agent's last one */
+        while (from > 0 && lines[from - 1].role != CHAT_BRIDGE_AGENT)
+                from--;
         if (count - from == 1) {
                 buf_addstr(out, lines[from].text);
                 return true;
         }
         for (size_t i = from; i < count; i++)
-                people += lines[i].role == CHAT_BRIDGE_USER;
+                users += lines[i].role == CHAT_BRIDGE_USER;
         for (size_t i = from; i < count; i++) {
                 if (!whole && lines[i].role != CHAT_BRIDGE_USER)
                         continue;
-                if (!whole && people == 1)
+                if (!whole && users == 1)
                         buf_addstr(out, lines[i].text);
                 else
                         add_line(out, &lines[i], whole);
@@ -161,7 +149,7 @@ bool chat_bridge_text(const struct chat_bridge_line *lines, size_t count, bool w
         return true;
 }
 
-/* "openai:3:..."; see below. */
+/* chat_bridge_submit makes them: "openai:3:...". */
 bool chat_bridge_is_key(const char *external_id)
 {
         static const char *const protocols[] = { "openai:", "agent-chat:" };
@@ -172,17 +160,17 @@ bool chat_bridge_is_key(const char *external_id)
         return false;
 }
 
-/* ---- handing over ---- */
+/* ---- storing ---- */
 
-/* A message whose key the client chose: whoever gave that key before must have said the same. */
-struct handing {
+/* A message with a key of the client: a stored one with the same key must be the same message. */
+struct keyed_message {
         inbox_ack_fn *ack;
         void *arg;
         struct store *store;
         char asked[SHA256_HEX_SIZE];
         int64_t event; /* the stored one */
         char trace[ID_TRACE_SIZE];
-        bool other; /* result: it is another request */
+        bool differs; /* result */
 };
 
 static void digest(const char *agent, const char *channel, const char *text,
@@ -196,7 +184,7 @@ static void digest(const char *agent, const char *channel, const char *text,
 
 static int compare(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct handing *h = arg;
+        struct keyed_message *h = arg;
         struct store_stmt *s = store_prepare(
                 tx, "SELECT channel, payload FROM journal WHERE seq = ?1 AND payload <> '{}'");
         char before[SHA256_HEX_SIZE];
@@ -205,13 +193,13 @@ static int compare(struct store_tx *tx, void *arg, struct error *err)
 
         store_bind_int(s, 1, h->event);
         rc = store_step(s, err);
-        h->other = false; /* what is no longer kept cannot be compared */
+        h->differs = false; /* a pruned one cannot be compared */
         if (rc != 1)
                 return rc;
         payload = json_loads(store_col_text(s, 1), 0, NULL);
         digest(json_str(payload, "agent", NULL), store_col_text(s, 0),
                json_str(payload, "text", NULL), before);
-        h->other = strcmp(before, h->asked) != 0;
+        h->differs = strcmp(before, h->asked) != 0;
         json_decref(payload);
         store_reset(s);
         return 0;
@@ -219,16 +207,16 @@ static int compare(struct store_tx *tx, void *arg, struct error *err)
 
 static void on_compared(void *arg, const struct error *err)
 {
-        struct handing *h = arg;
+        struct keyed_message *h = arg;
         struct inbox_receipt r = { .outcome = INBOX_DUPLICATE,
                                    .event = h->event,
                                    .trace = h->trace };
 
-        if (err || h->other)
+        if (err || h->differs)
                 r.outcome = INBOX_FAILED;
         if (err)
                 r.error = *err;
-        else if (h->other)
+        else if (h->differs)
                 error_set(&r.error, ERR_CONFLICT, "this id was used for another message before");
         h->ack(h->arg, &r);
         free(h);
@@ -236,7 +224,7 @@ static void on_compared(void *arg, const struct error *err)
 
 static void on_receipt(void *arg, const struct inbox_receipt *r)
 {
-        struct handing *h = arg;
+        struct keyed_message *h = arg;
 
         if (r->outcome != INBOX_DUPLICATE) {
                 h->ack(h->arg, r);
@@ -251,7 +239,7 @@ static void on_receipt(void *arg, const struct inbox_receipt *r)
 void chat_bridge_receive(struct api *api, struct adapter *a, struct incoming *in, inbox_ack_fn *ack,
                          void *arg)
 {
-        struct handing *h = mem_zalloc(sizeof(*h));
+        struct keyed_message *h = mem_zalloc(sizeof(*h));
 
         h->ack = ack;
         h->arg = arg;

@@ -1,5 +1,5 @@
 /*
- * completion_ask: a request in OpenAI's protocol, read and checked.
+ * completion_ask: reads a request in OpenAI's protocol.
  */
 #ifndef API_COMPAT_COMPLETION_ASK_H
 #define API_COMPAT_COMPLETION_ASK_H
@@ -20,15 +20,16 @@ struct completion_ask {
         const json_t *tools, *functions, *audio;
         const json_t *ignored;
 };
+extern const struct field completion_ask_fields[];
 
-/* What was said, in the body's memory. */
+/* The messages, in the body's memory. */
 struct completion_lines {
-        struct chat_bridge_line *lines; /* as many as messages */
-        struct attachment *images;      /* of the last words */
+        struct chat_bridge_line *lines; /* one for each message */
+        struct attachment *images;      /* of the user's last messages */
         size_t image_count;
 };
 
-/* What the table cannot say; 0, or -1 after a mistake was noted. */
+/* Checks what the table cannot express; 0, or -1 after a mistake. */
 int completion_ask_read(struct body *b, const struct completion_ask *ask,
                         struct completion_lines *out);
 

@@ -1,15 +1,16 @@
 /*
  * POST /v1/chat/completions: agents for software that speaks OpenAI's protocol.
  *
- * The request is a message on the road like any other, so its answer is not lost when the client
- * goes away: the turn goes on, is in the journal, and whoever asks again with the same
- * Idempotency-Key gets it. That is why a client that disconnects stops nothing; POST
- * /api/v2/turns/:id/cancel does.
+ * The request becomes a message on the road, so its answer is not lost when the client goes away:
+ * the turn continues, is in the journal, and a request with the same Idempotency-Key gets its
+ * answer. Therefore a disconnect stops nothing; POST /api/v2/turns/:id/cancel does.
  *
  * Streamed pieces are found by the trace of the message that began the turn. They are transient:
- * what is missing when the turn has ended (the turn began before we listened, or another message
- * began it) is sent from the stored answer.
+ * pieces that are missing when the turn has ended (it began before we listened, or with another
+ * message) are sent from the stored answer.
  */
+#include "api/compat/completions.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,33 +18,33 @@
 
 #include "api/compat/chat_bridge.h"
 #include "api/compat/completion_ask.h"
-#include "api/core/api_private.h"
+#include "api/core/reply_waiters.h"
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "bus/bus.h"
 #include "net/http_stream.h"
 
 #define PING_MS 15000
 #define OUT_MAX (4 * 1024 * 1024) /* unread by a client before it is dropped */
 
-/*
- * One request that is being answered. It lives until its waiter has been told and its stream, if it
- * is one, has closed.
- */
+/* A request that is being answered; freed when its waiter was called and its stream has closed. */
 struct completion {
         struct api_job job;      /* until the answer has begun */
-        struct completions *all; /* NULL once the API is gone */
+        struct completions *all; /* NULL once the API has closed */
         LIST_ENTRY(completion) next;
         char *model;
         char trace[ID_TRACE_SIZE];
         int64_t created;
-        bool stream, usage;
-        bool waiting, streaming, ended;
-        struct http_stream *http; /* NULL: none, or gone */
-        struct buf out, said;     /* what the client has not read yet; the text sent so far */
+        bool stream, usage;       /* as asked for */
+        bool waiting, streaming;  /* for the reply; the stream is open */
+        bool ended;               /* the stream has its last piece */
+        struct http_stream *http; /* NULL: none, or closed */
+        struct buf out;           /* unread by the client */
+        struct buf sent;          /* the text sent so far */
         bool quiet;               /* nothing was sent since the last ping */
 };
 
@@ -55,7 +56,7 @@ struct completions {
         struct bus_listener *listener;
 };
 
-/* ---- what it looks like ---- */
+/* ---- OpenAI's objects ---- */
 
 static void write_head(struct buf *b, const struct completion *c, const char *object)
 {
@@ -69,16 +70,16 @@ static void write_head(struct buf *b, const struct completion *c, const char *ob
         free(id);
 }
 
-static void write_usage(struct buf *b, const struct awaited_reply *o)
+static void write_usage(struct buf *b, const struct awaited_reply *r)
 {
         jsonw_open_member(b, "usage", '{');
-        jsonw_int(b, "prompt_tokens", o->tokens_in);
-        jsonw_int(b, "completion_tokens", o->tokens_out);
-        jsonw_int(b, "total_tokens", o->tokens_in + o->tokens_out);
+        jsonw_int(b, "prompt_tokens", r->tokens_in);
+        jsonw_int(b, "completion_tokens", r->tokens_out);
+        jsonw_int(b, "total_tokens", r->tokens_in + r->tokens_out);
         jsonw_close(b, '}');
 }
 
-static void write_whole(struct buf *b, const struct completion *c, const struct awaited_reply *o)
+static void write_whole(struct buf *b, const struct completion *c, const struct awaited_reply *r)
 {
         write_head(b, c, "chat.completion");
         jsonw_open_member(b, "choices", '[');
@@ -86,64 +87,65 @@ static void write_whole(struct buf *b, const struct completion *c, const struct 
         jsonw_int(b, "index", 0);
         jsonw_open_member(b, "message", '{');
         jsonw_str(b, "role", "assistant");
-        jsonw_str(b, "content", o->text ? o->text : "");
+        jsonw_str(b, "content", r->text ? r->text : "");
         jsonw_null(b, "refusal");
         jsonw_close(b, '}');
         jsonw_null(b, "logprobs");
         jsonw_str(b, "finish_reason", "stop");
         jsonw_close(b, '}');
         jsonw_close(b, ']');
-        write_usage(b, o);
+        write_usage(b, r);
         jsonw_close(b, '}');
 }
 
-/* A piece: role with the first, text with those that have some, finish with the last. */
-struct piece {
+/* role with the first, finish with the last. */
+struct completion_chunk {
         const char *role, *text, *finish;
-        size_t n;
+        size_t n; /* of text */
 };
 
-static void write_piece(struct buf *b, const struct completion *c, const struct piece *p)
+static void write_chunk(struct buf *b, const struct completion *c, const struct completion_chunk *k)
 {
         write_head(b, c, "chat.completion.chunk");
         jsonw_open_member(b, "choices", '[');
         jsonw_open(b, '{');
         jsonw_int(b, "index", 0);
         jsonw_open_member(b, "delta", '{');
-        jsonw_opt(b, "role", p->role);
-        if (p->text)
-                jsonw_strn(b, "content", p->text, p->n);
+        jsonw_opt(b, "role", k->role);
+        if (k->text)
+                jsonw_strn(b, "content", k->text, k->n);
         jsonw_close(b, '}');
         jsonw_null(b, "logprobs");
-        jsonw_str(b, "finish_reason", p->finish);
+        jsonw_str(b, "finish_reason", k->finish);
         jsonw_close(b, '}');
         jsonw_close(b, ']');
         jsonw_close(b, '}');
 }
 
-/* How an event that was not answered is told: NULL when it was. */
-struct trouble {
+struct completion_failure {
         int status;
         const char *code, *message;
 };
 
-static bool find_trouble(const struct awaited_reply *o, struct trouble *t)
+/* false: it was answered. reply NULL: the time is up. */
+static bool is_failure(const struct awaited_reply *r, struct completion_failure *f)
 {
-        if (!o)
-                *t = (struct trouble){
+        if (!r) {
+                *f = (struct completion_failure){
                         504, "timeout",
-                        "the agent has not answered in time; the answer can still be had with "
-                        "the same Idempotency-Key"
+                        "the agent has not answered in time; ask again with the same "
+                        "Idempotency-Key for the answer"
                 };
-        else if (strcmp(o->status, "done") == 0)
-                return false;
-        else if (o->turn == 0 && o->text)
-                return false; /* a command was answered */
-        else if (o->turn > 0)
-                *t = (struct trouble){ 502, "agent_error", o->text ? o->text : "the agent failed" };
+                return true;
+        }
+        if (strcmp(r->status, "done") == 0 || (r->turn == 0 && r->text))
+                return false; /* the latter: a command */
+        if (r->turn > 0)
+                *f = (struct completion_failure){ 502, "agent_error",
+                                                  r->text ? r->text : "the agent failed" };
         else
-                *t = (struct trouble){ 409, "not_answered",
-                                       o->reason ? o->reason : "nobody answers here" };
+                *f = (struct completion_failure){ 409, "not_answered",
+                                                  r->reason ? r->reason : "no agent answers here" };
         return true;
 }
 
@@ -166,7 +168,7 @@ static void completion_free(struct completion *c)
         if (c->all)
                 leave(c);
         buf_release(&c->out);
-        buf_release(&c->said);
+        buf_release(&c->sent);
         free(c->model);
         free(c);
 }
@@ -195,25 +197,26 @@ static void on_closed(void *arg)
 
 static const struct http_stream_ops stream_ops = { on_pull, on_closed };
 
-static void send_data(struct completion *c, const char *data, size_t n)
+/* Sends one event; takes the text over. */
+static void send_event(struct completion *c, struct buf *data)
 {
-        if (!c->http)
-                return;
-        buf_addstr(&c->out, "data: ");
-        buf_add(&c->out, data, n);
-        buf_addstr(&c->out, "\n\n");
-        c->quiet = false;
-        http_stream_wake(c->http);
+        if (c->http) {
+                buf_addstr(&c->out, "data: ");
+                buf_add(&c->out, data->data, data->len);
+                buf_addstr(&c->out, "\n\n");
+                c->quiet = false;
+                http_stream_wake(c->http);
+        }
+        buf_release(data);
 }
 
-static void send_piece(struct completion *c, const struct piece *p)
+static void send_chunk(struct completion *c, const struct completion_chunk *k)
 {
         struct buf json;
 
         buf_init(&json, 0);
-        write_piece(&json, c, p);
-        send_data(c, json.data, json.len);
-        buf_release(&json);
+        write_chunk(&json, c, k);
+        send_event(c, &json);
 }
 
 static void send_text(struct completion *c, const char *text, size_t n)
@@ -224,8 +227,8 @@ static void send_text(struct completion *c, const char *text, size_t n)
                 http_stream_cut(c->http);
                 return;
         }
-        buf_add(&c->said, text, n);
-        send_piece(c, &(struct piece){ .text = text, .n = n });
+        buf_add(&c->sent, text, n);
+        send_chunk(c, &(struct completion_chunk){ .text = text, .n = n });
 }
 
 /* The answer is stored without the blanks around it that were streamed. */
@@ -234,61 +237,45 @@ static const char *skip_blanks(const char *text)
         return text + strspn(text, " \t\r\n");
 }
 
-/*
- * What was streamed is the answer or its beginning; or (an agent that began anew) it is not, and
- * the answer follows whole.
- */
+/* If the streamed text is not the beginning of the answer (the agent restarted), send it whole. */
 static void send_rest(struct completion *c, const char *text)
 {
-        const char *said = skip_blanks(c->said.data), *rest = skip_blanks(text);
+        const char *sent = skip_blanks(c->sent.data), *rest = skip_blanks(text);
 
-        while (*said && *said == *rest) {
-                said++;
+        while (*sent && *sent == *rest) {
+                sent++;
                 rest++;
         }
-        if (*skip_blanks(said) != '\0') {
+        if (*skip_blanks(sent) != '\0') {
                 send_text(c, "\n\n", 2);
                 rest = text;
         }
         send_text(c, rest, strlen(rest));
 }
 
-static void send_usage(struct completion *c, const struct awaited_reply *o)
+static void end_stream(struct completion *c, const struct awaited_reply *r)
 {
+        struct completion_failure f;
         struct buf json;
 
         buf_init(&json, 0);
-        write_head(&json, c, "chat.completion.chunk");
-        jsonw_raw(&json, "choices", "[]");
-        write_usage(&json, o);
-        jsonw_close(&json, '}');
-        send_data(c, json.data, json.len);
-        buf_release(&json);
-}
-
-static void send_trouble(struct completion *c, const struct trouble *t)
-{
-        struct buf json;
-
-        buf_init(&json, 0);
-        reply_write_error(&json, "/v1/", t->status, t->code, NULL, t->message);
-        send_data(c, json.data, json.len);
-        buf_release(&json);
-}
-
-static void end_stream(struct completion *c, const struct awaited_reply *o)
-{
-        struct trouble t;
-
-        if (find_trouble(o, &t)) {
-                send_trouble(c, &t);
+        if (is_failure(r, &f)) {
+                reply_write_error(&json, "/v1/", f.status, f.code, NULL, f.message);
+                send_event(c, &json);
         } else {
-                send_rest(c, o->text ? o->text : "");
-                send_piece(c, &(struct piece){ .finish = "stop" });
-                if (c->usage)
-                        send_usage(c, o);
+                send_rest(c, r->text ? r->text : "");
+                send_chunk(c, &(struct completion_chunk){ .finish = "stop" });
+                if (c->usage) {
+                        write_head(&json, c, "chat.completion.chunk");
+                        jsonw_raw(&json, "choices", "[]");
+                        write_usage(&json, r);
+                        jsonw_close(&json, '}');
+                        send_event(c, &json);
+                }
         }
-        send_data(c, "[DONE]", 6);
+        buf_init(&json, 0);
+        buf_addstr(&json, "[DONE]");
+        send_event(c, &json);
         c->ended = true;
         if (c->http)
                 http_stream_wake(c->http);
@@ -296,7 +283,7 @@ static void end_stream(struct completion *c, const struct awaited_reply *o)
                 completion_free(c);
 }
 
-/* live: the turn has not begun yet, so that all of its pieces will be ours. */
+/* live: the turn has not begun yet, so all of its pieces will arrive here. */
 static void begin_stream(struct completion *c, bool live)
 {
         struct http_exchange *x = api_job_end(&c->job);
@@ -308,8 +295,8 @@ static void begin_stream(struct completion *c, bool live)
         http_add_header(x, "X-Accel-Buffering", "no");
         http_answer_stream(x, "text/event-stream", &stream_ops, c, &c->http);
         if (!c->streaming)
-                c->http = NULL; /* the client was gone already */
-        send_piece(c, &(struct piece){ .role = "assistant", .text = "", .n = 0 });
+                c->http = NULL; /* the client had gone */
+        send_chunk(c, &(struct completion_chunk){ .role = "assistant", .text = "", .n = 0 });
 }
 
 static void on_live_event(void *arg, const struct bus_event *e)
@@ -330,7 +317,7 @@ static void on_live_event(void *arg, const struct bus_event *e)
         json_decref(delta);
 }
 
-/* A client that has gone is noticed by writing to it. */
+/* Writing to a client that has gone is how we notice it. */
 static void on_ping(void *arg)
 {
         struct completions *all = arg;
@@ -338,7 +325,7 @@ static void on_ping(void *arg)
 
         LIST_FOREACH(c, &all->list, next) {
                 if (c->http && c->quiet) {
-                        buf_addstr(&c->out, ": still at it\n\n");
+                        buf_addstr(&c->out, ": still working\n\n");
                         http_stream_wake(c->http);
                 }
                 c->quiet = true;
@@ -347,31 +334,27 @@ static void on_ping(void *arg)
 
 /* ---- the answer ---- */
 
-static void answer_whole(struct completion *c, const struct awaited_reply *o)
+static void on_reply(void *arg, const struct awaited_reply *r)
 {
-        struct http_exchange *x = api_job_end(&c->job);
-        struct trouble t;
+        struct completion *c = arg;
+        struct completion_failure f;
+        struct http_exchange *x;
         struct buf json;
 
-        if (x && find_trouble(o, &t)) {
-                reply_error(x, t.status, t.code, NULL, "%s", t.message);
+        c->waiting = false;
+        if (c->stream) {
+                end_stream(c, r);
+                return;
+        }
+        x = api_job_end(&c->job);
+        if (x && is_failure(r, &f)) {
+                reply_error(x, f.status, f.code, NULL, "%s", f.message);
         } else if (x) {
                 buf_init(&json, 0);
-                write_whole(&json, c, o);
+                write_whole(&json, c, r);
                 reply_json(x, 200, &json);
         }
         completion_free(c);
-}
-
-static void on_outcome(void *arg, const struct awaited_reply *o)
-{
-        struct completion *c = arg;
-
-        c->waiting = false;
-        if (c->stream)
-                end_stream(c, o);
-        else
-                answer_whole(c, o);
 }
 
 static void on_receipt(void *arg, const struct inbox_receipt *r)
@@ -391,14 +374,14 @@ static void on_receipt(void *arg, const struct inbox_receipt *r)
         if (c->stream)
                 begin_stream(c, r->outcome == INBOX_STORED);
         reply_waiters_add(c->all->api->waiters, r->event, r->outcome == INBOX_DUPLICATE,
-                          CHAT_BRIDGE_WAIT_MS, on_outcome, c);
+                          CHAT_BRIDGE_WAIT_MS, on_reply, c);
 }
 
 /* ---- the request ---- */
 
-static void hand_over(struct http_exchange *x, struct adapter *adapter,
-                      const struct completion_ask *ask, const struct completion_lines *said,
-                      const char *agent, const char *key)
+static void submit(struct http_exchange *x, struct adapter *adapter,
+                   const struct completion_ask *ask, const struct completion_lines *lines,
+                   const char *agent, const char *key)
 {
         struct completions *all = api_of(x)->completions;
         struct completion *c = mem_zalloc(sizeof(*c));
@@ -409,10 +392,10 @@ static void hand_over(struct http_exchange *x, struct adapter *adapter,
                                        .sender = ask->user ? ask->user : caller_of(x)->name,
                                        .caller = caller_of(x)->id,
                                        .external_id = key,
-                                       .lines = said->lines,
+                                       .lines = lines->lines,
                                        .line_count = ask->messages.count,
-                                       .attachments = said->images,
-                                       .attachment_count = said->image_count };
+                                       .attachments = lines->images,
+                                       .attachment_count = lines->image_count };
 
         c->all = all;
         c->model = mem_strdup(ask->model);
@@ -420,7 +403,7 @@ static void hand_over(struct http_exchange *x, struct adapter *adapter,
         c->stream = ask->stream;
         c->usage = ask->options.usage;
         buf_init(&c->out, 0);
-        buf_init(&c->said, 0);
+        buf_init(&c->sent, 0);
         if (LIST_EMPTY(&all->list))
                 timer_repeat(all->ping, PING_MS);
         LIST_INSERT_HEAD(&all->list, c, next);
@@ -428,28 +411,28 @@ static void hand_over(struct http_exchange *x, struct adapter *adapter,
         chat_bridge_submit(api_of(x), adapter, &out, on_receipt, c);
 }
 
-void completions_create(struct http_exchange *x)
+static void create(struct http_exchange *x)
 {
         struct completion_ask ask = { .n = 1 };
+        struct completion_lines lines = { 0 };
+        const char *agent, *key;
         struct adapter *adapter;
         struct body b;
-        struct completion_lines said = { 0 };
-        const char *agent, *key;
 
         if (request_key(x, &key) < 0 || !reply_waiters_check(x) || request_body(x, &b, &ask) < 0)
                 return;
         agent = ask.model;
-        if (completion_ask_read(&b, &ask, &said) < 0)
+        if (completion_ask_read(&b, &ask, &lines) < 0)
                 reply_mistakes(x, &b);
         else if (!chat_bridge_agent(x, &agent))
                 reply_error(x, 404, "model_not_found", NULL,
                             "there is no agent '%.100s'; see /v1/models", ask.model);
         else if (chat_bridge_check_chat(x) && (adapter = chat_bridge_choose(x)))
-                hand_over(x, adapter, &ask, &said, agent, key);
+                submit(x, adapter, &ask, &lines, agent, key);
         body_release(&b);
 }
 
-/* ---- all of them ---- */
+/* ---- opening and closing ---- */
 
 struct completions *completions_new(struct api *a)
 {
@@ -468,7 +451,7 @@ void completions_free(struct completions *all)
 {
         if (!all)
                 return;
-        /* those whose message is still on its way to the disk end when it is there */
+        /* those whose message is being stored end when it is */
         while (!LIST_EMPTY(&all->list))
                 leave(LIST_FIRST(&all->list));
         bus_unlisten(all->api->env.bus, all->listener);
@@ -476,3 +459,30 @@ void completions_free(struct completions *all)
         map_release(&all->streaming);
         free(all);
 }
+
+const struct route completions_routes[] = {
+        { "POST", "/v1/chat/completions", SCOPE_WRITE, create, REACH_HANDLER,
+          .summary = "Ask an agent in OpenAI's protocol. The request is stored before it is "
+                     "answered; with the header Idempotency-Key asking again gives the same "
+                     "answer. With stream an event stream of chunks.",
+          .body = completion_ask_fields, .status = 200, .answer = "OpenAI's chat completion.",
+          .example = ROUTE_JSON({
+                  "model" : "echo",
+                  "messages" : [ { "role" : "user", "content" : "What is the time?" } ]
+          }),
+          .example_answer = ROUTE_JSON({
+                  "id" : "chatcmpl-0198c0ffee00aabbccddeeff00112233",
+                  "object" : "chat.completion",
+                  "created" : 1763200000,
+                  "model" : "echo",
+                  "choices" : [ {
+                          "index" : 0,
+                          "message" :
+                                  { "role" : "assistant", "content" : "Noon.", "refusal" : null },
+                          "logprobs" : null,
+                          "finish_reason" : "stop"
+                  } ],
+                  "usage" : { "prompt_tokens" : 0, "completion_tokens" : 0, "total_tokens" : 0 }
+          }) },
+        ROUTE_END,
+};

@@ -1,9 +1,8 @@
-/* The agents as an OpenAI client sees them. */
+/* The agents as models, for clients of OpenAI's protocol. */
 #include <string.h>
 
 #include "agent/agent.h"
 #include "api/compat/chat_bridge.h"
-#include "api/core/api_private.h"
 #include "base/jsonw.h"
 
 static void write_model(struct buf *b, const struct api *a, const char *name)
@@ -16,23 +15,23 @@ static void write_model(struct buf *b, const struct api *a, const char *name)
         jsonw_close(b, '}');
 }
 
-struct listing {
+struct model_list {
         struct buf *json;
         struct api *api;
 };
 
 static void list_agent(void *arg, const struct agent *a, const struct agent_health *h)
 {
-        struct listing *l = arg;
+        struct model_list *l = arg;
 
         (void)h;
         write_model(l->json, l->api, a->name);
 }
 
-void models_list(struct http_exchange *x)
+static void list(struct http_exchange *x)
 {
         struct buf json;
-        struct listing l = { &json, api_of(x) };
+        struct model_list l = { &json, api_of(x) };
 
         buf_init(&json, 0);
         jsonw_open(&json, '{');
@@ -45,7 +44,7 @@ void models_list(struct http_exchange *x)
         reply_json(x, 200, &json);
 }
 
-void models_show(struct http_exchange *x)
+static void show(struct http_exchange *x)
 {
         const char *name = http_param(x, "model"), *agent = name;
         struct buf json;
@@ -58,3 +57,27 @@ void models_show(struct http_exchange *x)
         write_model(&json, api_of(x), name);
         reply_json(x, 200, &json);
 }
+
+const struct route models_routes[] = {
+        { "GET", "/v1/models", SCOPE_READ, list, REACH_SHARED,
+          .summary = "The agents, for software that speaks OpenAI's protocol; with dragoman the "
+                     "rules choose the agent.",
+          .status = 200, .answer = "OpenAI's list of models.",
+          .example_answer = ROUTE_JSON({
+                  "object" : "list",
+                  "data" : [ {
+                          "id" : "echo",
+                          "object" : "model",
+                          "created" : 1763200000,
+                          "owned_by" : "dragoman"
+                  } ]
+          }) },
+        { "GET", "/v1/models/:model", SCOPE_READ, show, REACH_SHARED, .summary = "One agent.",
+          .status = 200, .answer = "OpenAI's model.", .example_answer = ROUTE_JSON({
+                                                              "id" : "echo",
+                                                              "object" : "model",
+                                                              "created" : 1763200000,
+                                                              "owned_by" : "dragoman"
+                                                      }) },
+        ROUTE_END,
+};

@@ -10,11 +10,10 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-#define KEY_LONGEST 256 /* of what a client may present */
-/* connections of one address, where others than this machine can connect */
-#define PER_ADDRESS 256
+#define KEY_LONGEST     256 /* of a key that a client may present */
+#define MAX_PER_ADDRESS 256 /* connections, where others than this machine can connect */
 
-/* ---- names and addresses ---- */
+/* ---- hosts and addresses ---- */
 
 /* The host of "host", "host:port" or "[v6]:port", without brackets. false when there is none. */
 static bool host_part(const char *text, char *out, size_t size)
@@ -97,24 +96,11 @@ static bool network_has(const char *network, const char *peer)
         return ok && same_bits(net, address, (unsigned)bits);
 }
 
-/* ---- where we listen ---- */
-
-static char *url_host(const char *url)
-{
-        const char *start = url ? strstr(url, "://") : NULL;
-
-        return start ? mem_strndup(start + 3, strcspn(start + 3, "/?#")) : NULL;
-}
-
-static char *listen_host(const char *listen)
-{
-        char host[256];
-
-        return host_part(listen, host, sizeof(host)) ? mem_strdup(host) : NULL;
-}
-
 int auth_init(struct auth *a, const struct http_conf *conf, struct error *err)
 {
+        const char *public_host;
+        char host[256];
+
         *a = (struct auth){ .loopback = auth_is_loopback(conf->listen),
                             .tls = conf->tls_cert && conf->tls_key };
         if (!a->loopback && !a->tls && conf->trusted_proxy.count == 0)
@@ -124,8 +110,11 @@ int auth_init(struct auth *a, const struct http_conf *conf, struct error *err)
                         "way; set http.tlsCert and http.tlsKey, or name the proxy in front of us "
                         "in http.trustedProxy, or listen on 127.0.0.1",
                         conf->listen);
-        a->public_host = url_host(conf->public_url);
-        a->own_host = listen_host(conf->listen);
+        public_host = conf->public_url ? strstr(conf->public_url, "://") : NULL;
+        if (public_host)
+                a->public_host = mem_strndup(public_host + 3, strcspn(public_host + 3, "/?#"));
+        if (host_part(conf->listen, host, sizeof(host)))
+                a->own_host = mem_strdup(host);
         a->proxy_count = conf->trusted_proxy.count;
         a->proxies = mem_array(a->proxy_count, sizeof(*a->proxies));
         for (size_t i = 0; i < a->proxy_count; i++)
@@ -151,13 +140,11 @@ bool auth_is_local(const struct auth *a)
 
 unsigned auth_max_per_address(const struct auth *a)
 {
-        /*
-         * behind a proxy everybody comes from the same address; counting them is the proxy's work
-         */
-        return a->loopback || a->proxy_count > 0 ? 0 : PER_ADDRESS;
+        /* behind a proxy all clients share its address; limiting them is the proxy's task */
+        return a->loopback || a->proxy_count > 0 ? 0 : MAX_PER_ADDRESS;
 }
 
-/* ---- who asks ---- */
+/* ---- keys ---- */
 
 /* The key with this text; NULL when there is none. */
 static struct key *find(const struct auth *a, const char *text)
@@ -188,7 +175,7 @@ enum auth_verdict auth_check(const struct auth *a, const char *authorization, co
         if (!bearer && !x_api_key)
                 return AUTH_NO_KEY;
         k = find(a, bearer ? bearer : x_api_key);
-        /* with both, both must be right: guessing which one was meant helps nobody */
+        /* two keys must be the same: never guess which one was meant */
         if (!k || (bearer && x_api_key && find(a, x_api_key) != k))
                 return AUTH_WRONG;
         if (k->revoked_ms > 0)
@@ -199,6 +186,8 @@ enum auth_verdict auth_check(const struct auth *a, const char *authorization, co
         return AUTH_OK;
 }
 
+/* ---- peers, hosts, origins ---- */
+
 bool auth_peer_ok(const struct auth *a, const char *peer)
 {
         if (a->tls || a->loopback || !peer || is_loopback_host(peer))
@@ -206,7 +195,7 @@ bool auth_peer_ok(const struct auth *a, const char *peer)
         for (size_t i = 0; i < a->proxy_count; i++)
                 if (network_has(a->proxies[i], peer))
                         return true;
-        /* our own command line: on one outward address it does not come from 127.0.0.1 */
+        /* our own commands: with one outward address they do not come from 127.0.0.1 */
         return a->own_host && network_has(a->own_host, peer);
 }
 

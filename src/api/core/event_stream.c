@@ -1,235 +1,157 @@
-/*
- * The event stream: first what the journal has after the client's place, then live, without a gap
- * and without a repetition.
- *
- * The hub's ring only holds what was published while somebody listened (an idle daemon formats
- * nothing), so `complete_from` says after which event the ring is complete. A client whose place
- * lies before that, or before the ring's oldest event, is brought forward by reading the journal;
- * the reader sees committed rows, perhaps some that are not published yet, and the hub skips for
- * each client what it has already got.
- *
- * A client too far behind for one answer gets a slice of the journal and the end of the stream: it
- * comes back by itself with Last-Event-ID, as every reader of event streams does, and gets the next
- * slice.
- */
-#include <stdio.h>
+#include "api/core/event_stream.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/core/api_private.h"
+#include "api/core/reply.h"
 #include "base/clock.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "bus/bus.h"
 #include "net/sse.h"
+#include "store/store.h"
 
 #define SLICE_BYTES (1024 * 1024) /* of journal in one answer; a full slice ends the answer */
 #define PAGE_EVENTS 500
-#define TYPES_MAX   16
 
 struct event_stream {
         struct api *api;
         struct sse_hub *hub;
         struct bus_listener *listener, *live_listener;
-        unsigned arriving;     /* clients whose journal is being read */
+        unsigned catching_up;  /* clients whose journal is being read */
         int64_t complete_from; /* every event after this one has been given to the hub */
         bool active;
 };
 
-/* What a client wants to see; "" or NULL: everything. */
-struct filter {
-        char *types[TYPES_MAX];
+/* ---- filters ---- */
+
+struct stream_filter {
+        char *types[STREAM_FILTER_TYPES_MAX];
         unsigned type_count;
-        char *instance, *channel;
-        struct key *caller; /* a reference: only what it reaches, and only as long as it is valid */
+        char *adapter, *channel;
+        struct key *caller; /* a reference: shows what it reaches, while it is valid */
 };
 
-struct stream_ask {
-        int64_t after;
-        const char *types, *instance, *channel;
-};
-
-/* clang-format off */
-const struct field stream_query[] = {
-        { "after", FIELD_ID, .prefix = "evt-", .at = offsetof(struct stream_ask, after),
-          .help = "Begin after this event; the header Last-Event-ID does the same. Absent: only what happens from now on." },
-        { "types", FIELD_STRING, .min = 1, .max = 1024, .at = offsetof(struct stream_ask, types),
-          .help = "Only these event types, separated by commas; a `*` at the end stands for anything." },
-        { "instanceId", FIELD_STRING, .min = 1, .max = 128, .at = offsetof(struct stream_ask, instance),
-          .help = "Only events of this adapter." },
-        { "channel", FIELD_STRING, .min = 1, .max = 512, .at = offsetof(struct stream_ask, channel),
-          .help = "Only events of this channel." },
-        FIELD_END,
-};
-/* clang-format on */
-
-/* ---- what a client wants ---- */
-
-static void filter_free(void *arg)
+void stream_filter_free(void *filter)
 {
-        struct filter *f = arg;
+        struct stream_filter *f = filter;
 
+        if (!f)
+                return;
         for (unsigned i = 0; i < f->type_count; i++)
                 free(f->types[i]);
-        free(f->instance);
+        free(f->adapter);
         free(f->channel);
         key_unref(f->caller);
         free(f);
 }
 
-static bool add_type(struct filter *f, const char *name, size_t n)
+struct stream_filter *stream_filter_new(const char *types, const char *adapter, const char *channel,
+                                        struct key *caller)
 {
-        if (n == 0 || f->type_count == TYPES_MAX)
-                return false;
-        f->types[f->type_count++] = mem_strndup(name, n);
-        return true;
-}
-
-/* NULL when the list of types makes no sense. */
-static struct filter *filter_new(const struct stream_ask *ask, struct key *caller)
-{
-        struct filter *f = mem_zalloc(sizeof(*f));
-        const char *p = ask->types;
+        struct stream_filter *f = mem_zalloc(sizeof(*f));
 
         f->caller = key_ref(caller);
-        f->instance = mem_strdup(ask->instance);
-        f->channel = mem_strdup(ask->channel);
-        while (p) {
+        f->adapter = mem_strdup(adapter);
+        f->channel = mem_strdup(channel);
+        for (const char *p = types; p;) {
                 size_t n = strcspn(p, ",");
 
-                if (!add_type(f, p, n)) {
-                        filter_free(f);
+                if (n == 0 || f->type_count == STREAM_FILTER_TYPES_MAX) {
+                        stream_filter_free(f);
                         return NULL;
                 }
+                f->types[f->type_count++] = mem_strndup(p, n);
                 p = p[n] == ',' ? p + n + 1 : NULL;
         }
         return f;
 }
 
-static bool type_matches(const char *pattern, const char *type)
+static bool wants_type(const struct stream_filter *f, const char *type)
 {
-        size_t n = strlen(pattern);
+        for (unsigned i = 0; i < f->type_count; i++) {
+                const char *pattern = f->types[i];
+                size_t n = strlen(pattern);
 
-        if (pattern[n - 1] == '*')
-                return strncmp(pattern, type, n - 1) == 0;
-        return strcmp(pattern, type) == 0;
-}
-
-static bool wants_type(const struct filter *f, const char *type)
-{
-        for (unsigned i = 0; i < f->type_count; i++)
-                if (type_matches(f->types[i], type))
+                if (pattern[n - 1] == '*' ? strncmp(pattern, type, n - 1) == 0
+                                          : strcmp(pattern, type) == 0)
                         return true;
+        }
         return f->type_count == 0;
 }
 
-static bool wants(const struct filter *f, const char *type, const char *adapter,
+static bool wants(const struct stream_filter *f, const char *type, const char *adapter,
                   const char *channel)
 {
-        if (f->instance && (!adapter || strcmp(f->instance, adapter) != 0))
+        if (f->adapter && (!adapter || strcmp(f->adapter, adapter) != 0))
                 return false;
         if (f->channel && (!channel || strcmp(f->channel, channel) != 0))
                 return false;
         return key_reaches(f->caller, adapter) && wants_type(f, type);
 }
 
-/*
- * The hub knows one topic: adapter and channel with a line feed between them, which no name
- * contains.
- */
-static void topic_of(struct buf *topic, const char *adapter, const char *channel)
+/* The hub knows one topic: "adapter\nchannel"; no name contains a line feed. */
+static bool hub_wants(const void *filter, const char *type, const char *topic)
 {
-        buf_clear(topic);
-        buf_addstr(topic, adapter ? adapter : "");
-        buf_addch(topic, '\n');
-        buf_addstr(topic, channel ? channel : "");
-}
-
-static bool reaches_topic(const struct key *k, const char *topic, size_t n)
-{
+        const struct stream_filter *f = filter;
+        const char *feed;
         char *adapter;
         bool yes;
 
-        if (!k->adapters)
+        if (!key_is_live(f->caller, clock_wall_ms()) || !wants_type(f, type))
+                return false;
+        if (!f->adapter && !f->channel && !f->caller->adapters)
                 return true;
-        adapter = mem_strndup(topic, n);
-        yes = key_reaches(k, adapter);
+        topic = topic ? topic : "";
+        feed = topic + strcspn(topic, "\n");
+        adapter = mem_strndup(topic, (size_t)(feed - topic));
+        yes = wants(f, type, adapter, *feed ? feed + 1 : "");
         free(adapter);
         return yes;
 }
 
-static bool hub_wants(const void *filter, const char *type, const char *topic)
-{
-        const struct filter *f = filter;
-        const char *channel;
-        size_t n;
-
-        if (!key_is_live(f->caller, clock_wall_ms()))
-                return false;
-        if (!f->instance && !f->channel && !f->caller->adapters)
-                return wants_type(f, type);
-        if (!topic)
-                topic = "";
-        n = strcspn(topic, "\n");
-        if (!reaches_topic(f->caller, topic, n))
-                return false;
-        channel = topic[n] == '\n' ? topic + n + 1 : "";
-        if (f->instance && (strlen(f->instance) != n || strncmp(f->instance, topic, n) != 0))
-                return false;
-        if (f->channel && strcmp(f->channel, channel) != 0)
-                return false;
-        return wants_type(f, type);
-}
-
 static bool hub_over(const void *filter)
 {
-        const struct filter *f = filter;
+        const struct stream_filter *f = filter;
 
         return !key_is_live(f->caller, clock_wall_ms());
 }
 
 /* ---- live ---- */
 
-static bool somebody(const struct event_stream *s)
+static void publish(struct event_stream *s, int64_t seq, const char *type, const char *adapter,
+                    const char *channel, const struct buf *json)
 {
-        return s->arriving > 0 || sse_clients(s->hub) > 0;
+        char *topic = mem_printf("%s\n%s", adapter ? adapter : "", channel ? channel : "");
+
+        sse_publish(s->hub, seq, type, topic, json->data, json->len);
+        free(topic);
 }
 
 static void on_event(void *arg, const struct bus_event *e)
 {
         struct event_stream *s = arg;
-        struct buf json, topic;
+        struct buf json;
 
-        if (!somebody(s)) {
+        if (s->catching_up == 0 && sse_clients(s->hub) == 0) {
                 s->active = false;
                 return;
         }
         buf_init(&json, 0);
-        buf_init(&topic, 0);
         bus_event_json(e, &json);
-        topic_of(&topic, e->adapter, e->channel);
-        sse_publish(s->hub, e->seq, e->type, topic.data, json.data, json.len);
-        buf_release(&topic);
+        publish(s, e->seq, e->type, e->adapter, e->channel, &json);
         buf_release(&json);
 }
 
-/* From here on every event goes to the hub. */
-static void activate(struct event_stream *s)
-{
-        if (!s->active)
-                s->complete_from = bus_head(s->api->env.bus);
-        s->active = true;
-}
-
+/* Live events have no id and are not in the journal. */
 static void on_live_event(void *arg, const struct bus_event *e)
 {
         struct event_stream *s = arg;
-        struct buf data, topic;
+        struct buf data;
 
         if (sse_clients(s->hub) == 0)
                 return;
         buf_init(&data, 0);
-        buf_init(&topic, 0);
         jsonw_open(&data, '{');
         jsonw_str(&data, "type", e->type);
         jsonw_int(&data, "timestamp", e->time_ms);
@@ -237,27 +159,25 @@ static void on_live_event(void *arg, const struct bus_event *e)
         jsonw_str(&data, "channel", e->channel);
         jsonw_raw(&data, "payload", e->payload);
         jsonw_close(&data, '}');
-        topic_of(&topic, e->adapter, e->channel);
-        sse_publish(s->hub, 0, e->type, topic.data, data.data, data.len);
-        buf_release(&topic);
+        publish(s, 0, e->type, e->adapter, e->channel, &data);
         buf_release(&data);
 }
 
 /* ---- bringing a client forward ---- */
 
-struct catch_up {
+struct stream_catch_up {
         struct api_job job;
-        struct event_stream *stream; /* NULL once the stream is gone: see job.api */
-        struct filter *filter;
+        struct event_stream *stream; /* valid while job.api is set */
+        struct stream_filter *filter;
         int64_t after;
         int64_t head;    /* published when the reading began: these are surely committed */
-        struct buf text; /* events as they go over the wire */
+        struct buf text; /* events in the wire's format */
         bool full;
 };
 
 static void on_row(void *arg, const struct bus_event *e)
 {
-        struct catch_up *c = arg;
+        struct stream_catch_up *c = arg;
         struct buf json;
 
         if (c->text.len >= SLICE_BYTES || !wants(c->filter, e->type, e->adapter, e->channel))
@@ -286,8 +206,8 @@ static int newest(struct store_tx *tx, int64_t *seq, struct error *err)
 
 static int read_slice(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct catch_up *c = arg;
-        struct bus_filter f = { .adapter = c->filter->instance, .channel = c->filter->channel };
+        struct stream_catch_up *c = arg;
+        struct bus_filter f = { .adapter = c->filter->adapter, .channel = c->filter->channel };
         int64_t end = 0, to;
 
         if (newest(tx, &end, err) < 0)
@@ -295,7 +215,7 @@ static int read_slice(struct store_tx *tx, void *arg, struct error *err)
         if (end < c->head)
                 end = c->head; /* the newest were pruned already */
         if (c->after > end)
-                c->after = end; /* from another life of the database */
+                c->after = end; /* an id of another database */
         while (c->after < end && !c->full) {
                 f.after = to = c->after;
                 if (bus_read(tx, &f, PAGE_EVENTS, on_row, c, &to, err) < 0)
@@ -307,15 +227,14 @@ static int read_slice(struct store_tx *tx, void *arg, struct error *err)
         return 0;
 }
 
-static void catch_up_free(struct catch_up *c)
+static void catch_up_free(struct stream_catch_up *c)
 {
-        if (c->filter)
-                filter_free(c->filter);
+        stream_filter_free(c->filter);
         buf_release(&c->text);
         free(c);
 }
 
-/* From here on a client can be served by the hub alone. */
+/* From this event on the hub alone can serve a client. */
 static int64_t hub_from(const struct event_stream *s)
 {
         int64_t oldest = sse_oldest_after(s->hub);
@@ -324,27 +243,16 @@ static int64_t hub_from(const struct event_stream *s)
         return oldest == INT64_MAX || oldest < s->complete_from ? s->complete_from : oldest;
 }
 
-static void attach(struct event_stream *s, struct http_exchange *x, struct catch_up *c)
+static void attach(struct event_stream *s, struct http_exchange *x, struct stream_catch_up *c)
 {
         size_t n = c->text.len;
 
         sse_attach(s->hub, x, c->after, n > 0 ? buf_take(&c->text) : NULL, n, c->filter,
-                   filter_free);
+                   stream_filter_free);
         c->filter = NULL;
 }
 
-static void on_slice(void *arg, const struct error *err);
-
-static void read_on(struct catch_up *c)
-{
-        struct event_stream *s = c->stream;
-
-        c->head = bus_head(s->api->env.bus);
-        store_read(s->api->env.store, read_slice, on_slice, c);
-}
-
-/* A slice is an answer that ends; the client returns with the id of its last event. */
-static void answer_slice(struct http_exchange *x, struct catch_up *c)
+static void answer_slice(struct http_exchange *x, struct stream_catch_up *c)
 {
         struct buf whole;
         size_t n;
@@ -357,24 +265,24 @@ static void answer_slice(struct http_exchange *x, struct catch_up *c)
         http_answer_take(x, 200, "text/event-stream", buf_take(&whole), n);
 }
 
+static void read_on(struct stream_catch_up *c);
+
 static void on_slice(void *arg, const struct error *err)
 {
-        struct catch_up *c = arg;
+        struct stream_catch_up *c = arg;
         struct event_stream *s = c->stream;
         struct http_exchange *x;
-        bool behind;
 
         if (!c->job.api) {
                 catch_up_free(c);
                 return;
         }
-        /* while we read, the ring may have gone past the place where the reading ended */
-        behind = !err && !c->full && c->after < hub_from(s);
-        if (behind) {
+        /* during the reading the ring may have moved past the place where it ended */
+        if (!err && !c->full && c->after < hub_from(s)) {
                 read_on(c);
                 return;
         }
-        s->arriving--;
+        s->catching_up--;
         x = api_job_end(&c->job);
         if (err)
                 reply_failed(x, err);
@@ -385,70 +293,48 @@ static void on_slice(void *arg, const struct error *err)
         catch_up_free(c);
 }
 
-static void begin(struct event_stream *s, struct http_exchange *x, struct filter *f, int64_t after)
+static void read_on(struct stream_catch_up *c)
 {
-        struct catch_up *c = mem_zalloc(sizeof(*c));
+        struct api *a = c->stream->api;
 
-        activate(s);
+        c->head = bus_head(a->env.bus);
+        store_read(a->env.store, read_slice, on_slice, c);
+}
+
+void event_stream_serve(struct event_stream *s, struct http_exchange *x, struct stream_filter *f,
+                        int64_t after)
+{
+        int64_t head = bus_head(s->api->env.bus);
+        struct stream_catch_up *c;
+
+        /* clients that catch up will need a place, too */
+        if (s->catching_up >= sse_room(s->hub)) {
+                http_add_header(x, "Retry-After", "10");
+                http_refuse(x, 503, "UNAVAILABLE", "there are already %u event streams",
+                            sse_clients(s->hub) + s->catching_up);
+                stream_filter_free(f);
+                return;
+        }
+        /* from here on every event goes to the hub */
+        if (!s->active)
+                s->complete_from = head;
+        s->active = true;
+        c = mem_zalloc(sizeof(*c));
         c->stream = s;
         c->filter = f;
-        c->after = after < 0 ? bus_head(s->api->env.bus) : after;
+        c->after = after < 0 ? head : after;
         buf_init(&c->text, 0);
-        if (c->after >= hub_from(s) && c->after <= bus_head(s->api->env.bus)) {
+        if (c->after >= hub_from(s) && c->after <= head) {
                 attach(s, x, c);
                 catch_up_free(c);
                 return;
         }
-        s->arriving++;
+        s->catching_up++;
         api_job_begin(&c->job, x);
         read_on(c);
 }
 
-/* Those whose journal is being read will need a place, and hold up to a slice of it each. */
-static bool is_full(const struct event_stream *s)
-{
-        return s->arriving >= sse_room(s->hub);
-}
-
-static void refuse_one_more(const struct event_stream *s, struct http_exchange *x)
-{
-        http_add_header(x, "Retry-After", "10");
-        http_refuse(x, 503, "UNAVAILABLE", "there are already %u event streams",
-                    sse_clients(s->hub) + s->arriving);
-}
-
-void events_stream(struct http_exchange *x)
-{
-        const char *last = http_header(x, "Last-Event-ID");
-        struct event_stream *s = api_of(x)->stream;
-        struct stream_ask ask = { .after = -1 };
-        struct filter *f;
-        struct body b;
-
-        if (request_query(x, &b, &ask) < 0)
-                return;
-        /*
-         * a client that comes back sends the header, and it knows better than the address it was
-         * given at first
-         */
-        if (last && last[0] != '\0' && (ask.after = field_id("evt-", last)) < 0)
-                body_mistake(&b, "Last-Event-ID", "must be an event id such as evt-42");
-        f = filter_new(&ask, caller_of(x));
-        if (!f)
-                body_mistake(&b, "types", "must be 1 to %d event types separated by commas",
-                             TYPES_MAX);
-        if (b.mistake_count > 0) {
-                reply_mistakes(x, &b);
-        } else if (is_full(s)) {
-                refuse_one_more(s, x);
-        } else {
-                begin(s, x, f, ask.after);
-                f = NULL; /* the client's now */
-        }
-        if (f)
-                filter_free(f);
-        body_release(&b);
-}
+/* ---- opening and closing ---- */
 
 struct event_stream *event_stream_new(struct api *a, unsigned max_clients)
 {

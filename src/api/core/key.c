@@ -5,53 +5,29 @@
 
 #include "base/mem.h"
 
-static const struct {
-        const char *word;
-        enum scope level;
-} levels[] = { { "read", SCOPE_READ },
-               { "write", SCOPE_WRITE },
-               { "admin", SCOPE_ADMIN },
-               { "*", SCOPE_ADMIN } };
-
+/* SCOPE_NONE: it is no level. */
 static enum scope level_of(const char *word, size_t n)
 {
+        static const struct {
+                const char *word;
+                enum scope level;
+        } levels[] = { { "read", SCOPE_READ },
+                       { "write", SCOPE_WRITE },
+                       { "admin", SCOPE_ADMIN },
+                       { "*", SCOPE_ADMIN } };
+
         for (size_t i = 0; i < COUNT(levels); i++)
                 if (strlen(levels[i].word) == n && memcmp(levels[i].word, word, n) == 0)
                         return levels[i].level;
         return SCOPE_NONE;
 }
 
-const char *route_scope_name(enum scope s)
+static bool is_resource(const char *word, size_t n)
 {
-        static const char *const names[] = { [SCOPE_NONE] = "none",
-                                             [SCOPE_LOCAL] = "read",
-                                             [SCOPE_READ] = "read",
-                                             [SCOPE_WRITE] = "write",
-                                             [SCOPE_ADMIN] = "admin" };
+        ROUTES_FOREACH(r) {
+                struct slice s = route_resource(r);
 
-        return names[s];
-}
-
-struct slice route_resource(const struct route *r)
-{
-        static const char *const roots[] = { "/api/v2/", "/api/", "/v1/", "/" };
-        const char *p = r->path;
-
-        for (size_t i = 0; i < COUNT(roots); i++) {
-                if (strncmp(p, roots[i], strlen(roots[i])) == 0) {
-                        p += strlen(roots[i]);
-                        break;
-                }
-        }
-        return (struct slice){ p, strcspn(p, "/") };
-}
-
-static bool is_space(const char *word, size_t n)
-{
-        for (size_t i = 0; i < api_route_count; i++) {
-                struct slice s = route_resource(&api_routes[i]);
-
-                if (api_routes[i].scope != SCOPE_NONE && s.n == n && memcmp(s.p, word, n) == 0)
+                if (r->scope != SCOPE_NONE && s.n == n && memcmp(s.p, word, n) == 0)
                         return true;
         }
         return false;
@@ -66,23 +42,28 @@ int key_scope_check(const char *word, struct error *err)
                                  "'%.60s' is no scope: read, write, admin, or one of these for a "
                                  "resource, such as messages:write",
                                  word);
-        if (colon && !is_space(word, (size_t)(colon - word)))
+        if (colon && !is_resource(word, (size_t)(colon - word)))
                 return error_set(err, ERR_INVALID, "'%.60s': there is no resource of that name",
                                  word);
         return 0;
 }
 
+void key_scope_write(struct buf *b, const struct key_scope *s)
+{
+        buf_addf(b, "%s%s%s", s->resource ? s->resource : "", s->resource ? ":" : "",
+                 route_scope_name(s->level));
+}
+
 static void add_scope(struct key *k, const char *word, size_t n)
 {
         const char *colon = memchr(word, ':', n);
-        struct key_scope *s = &k->scopes[k->scope_count];
-        size_t space = colon ? (size_t)(colon - word) : 0, skip = colon ? space + 1 : 0;
+        size_t resource = colon ? (size_t)(colon - word) : 0, skip = colon ? resource + 1 : 0;
+        enum scope level = level_of(word + skip, n - skip);
 
-        s->level = level_of(word + skip, n - skip);
-        if (s->level == SCOPE_NONE || k->scope_count == KEY_SCOPES_MAX)
+        if (level == SCOPE_NONE || k->scope_count == KEY_SCOPES_MAX)
                 return;
-        s->space = colon ? mem_strndup(word, space) : NULL;
-        k->scope_count++;
+        k->scopes[k->scope_count++] =
+                (struct key_scope){ colon ? mem_strndup(word, resource) : NULL, level };
 }
 
 struct key *key_new(const char *name, const char *scopes, const char *adapters)
@@ -95,7 +76,7 @@ struct key *key_new(const char *name, const char *scopes, const char *adapters)
         for (const char *p = scopes; *p; p += strspn(p, ", ")) {
                 size_t n = strcspn(p, ", ");
 
-                if (n > 0 && k->scope_count < KEY_SCOPES_MAX)
+                if (n > 0)
                         add_scope(k, p, n);
                 p += n;
         }
@@ -108,14 +89,14 @@ struct key *key_ref(struct key *k)
         return k;
 }
 
-void key_unref(void *arg)
+void key_unref(void *key)
 {
-        struct key *k = arg;
+        struct key *k = key;
 
         if (!k || --k->refs > 0)
                 return;
         for (size_t i = 0; i < k->scope_count; i++)
-                free(k->scopes[i].space);
+                free(k->scopes[i].resource);
         free(k->adapters);
         free(k->name);
         free(k);
@@ -124,14 +105,14 @@ void key_unref(void *arg)
 bool key_may(const struct key *k, const struct route *r)
 {
         enum scope needed = r->scope == SCOPE_LOCAL ? SCOPE_READ : r->scope;
-        struct slice space = route_resource(r);
+        struct slice resource = route_resource(r);
 
         if (needed == SCOPE_NONE)
                 return true;
         for (size_t i = 0; i < k->scope_count; i++) {
                 const struct key_scope *s = &k->scopes[i];
 
-                if (s->level >= needed && (!s->space || slice_is(space, s->space)))
+                if (s->level >= needed && (!s->resource || slice_is(resource, s->resource)))
                         return true;
         }
         return false;

@@ -9,29 +9,29 @@
 #include "base/id.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "rows/key_row.h"
 
-#define SECRET_CHARS  32
-#define NOTE_EVERY_MS 60000
-#define KEEP_MS       (90 * 86400000LL) /* revoked keys are shown so long */
+#define SECRET_CHARS   32
+#define STORE_EVERY_MS 60000             /* how often last uses are stored */
+#define KEEP_MS        (90 * 86400000LL) /* how long revoked keys are kept */
 
 struct keyring {
         struct store *store;
-        struct timer *note;   /* when keys were used is written now and then */
-        struct map by_prefix; /* → struct key, one reference each */
-        struct key **all;     /* by id */
+        struct timer *uses_timer; /* stores last uses */
+        struct map by_prefix;     /* → struct key */
+        struct key **all;         /* by id; one reference each */
         size_t count, cap;
-        LIST_HEAD(, change) arriving; /* new keys on their way to the store */
-        unsigned adding;              /* how many these are */
-        /* changes on their way to the store; the ring outlives them */
-        unsigned changing;
+        LIST_HEAD(, key_write) adding; /* new keys that are being stored */
+        unsigned adding_count;
+        unsigned writes; /* under way; the ring is freed after the last one */
         bool used, closed;
 };
 
-/* A change on its way to the store. */
-struct change {
+/* A key that is being stored, or revoked. */
+struct key_write {
         struct keyring *ring;
-        LIST_ENTRY(change) next; /* of a new key */
-        struct key *key;         /* a reference */
+        LIST_ENTRY(key_write) next; /* of a new key */
+        struct key *key;            /* a reference */
         char *scopes, *adapters;
         keyring_done_fn *done;
         void *arg;
@@ -47,16 +47,6 @@ static void put(struct keyring *r, struct key *k)
         }
         r->all[r->count++] = k;
         map_put(&r->by_prefix, k->prefix, k);
-}
-
-static size_t live_count(const struct keyring *r)
-{
-        int64_t now_ms = clock_wall_ms();
-        size_t n = 0;
-
-        for (size_t i = 0; i < r->count; i++)
-                n += key_is_live(r->all[i], now_ms);
-        return n;
 }
 
 struct key *keyring_find(const struct keyring *r, const char *text,
@@ -84,69 +74,53 @@ struct key *keyring_by_id(const struct keyring *r, int64_t id)
 
 struct key *keyring_by_name(const struct keyring *r, const char *name, int64_t now_ms)
 {
-        const struct change *c;
+        const struct key_write *w;
 
         for (size_t i = 0; i < r->count; i++)
                 if (key_is_live(r->all[i], now_ms) && strcmp(r->all[i]->name, name) == 0)
                         return r->all[i];
-        LIST_FOREACH(c, &r->arriving, next)
-                if (strcmp(c->key->name, name) == 0)
-                        return c->key;
+        LIST_FOREACH(w, &r->adding, next)
+                if (strcmp(w->key->name, name) == 0)
+                        return w->key;
         return NULL;
 }
 
-void keyring_each(const struct keyring *r, void (*fn)(void *arg, const struct key *k), void *arg)
+const struct key *const *keyring_all(const struct keyring *r, size_t *count)
 {
-        for (size_t i = 0; i < r->count; i++)
-                fn(arg, r->all[i]);
+        *count = r->count;
+        return (const struct key *const *)r->all;
 }
 
-void keyring_used(struct keyring *r, struct key *k, int64_t now_ms)
-{
-        k->used_ms = now_ms;
-        k->used = true;
-        r->used = true;
-        if (!timer_active(r->note))
-                timer_start(r->note, NOTE_EVERY_MS);
-}
+/* ---- last uses ---- */
 
-/* ---- when they were used ---- */
-
-struct use {
-        int64_t id, used_ms;
-};
-struct uses {
+struct key_uses {
         size_t count;
-        struct use list[];
+        struct {
+                int64_t id, used_ms;
+        } list[];
 };
 
 static int write_uses(struct store_tx *tx, void *arg, struct error *err)
 {
-        const struct uses *u = arg;
+        const struct key_uses *u = arg;
 
-        for (size_t i = 0; i < u->count; i++) {
-                struct store_stmt *s =
-                        store_prepare(tx, "UPDATE keys SET used_ms = ?2 WHERE id = ?1");
-
-                store_bind_int(s, 1, u->list[i].id);
-                store_bind_int(s, 2, u->list[i].used_ms);
-                if (store_run(s, err) < 0)
+        for (size_t i = 0; i < u->count; i++)
+                if (key_row_set_used(tx, u->list[i].id, u->list[i].used_ms, err) < 0)
                         return -1;
-        }
         return 0;
 }
 
-/* A failure is no loss worth a word: the next use is noted again. */
-static void on_noted(void *arg, const struct error *err)
+/* A failure is not reported: the next use is stored again. */
+static void on_uses_written(void *arg, const struct error *err)
 {
         (void)err;
         free(arg);
 }
 
-static void note_uses(void *arg)
+static void store_uses(void *arg)
 {
         struct keyring *r = arg;
-        struct uses *u;
+        struct key_uses *u;
 
         if (!r->used)
                 return;
@@ -154,62 +128,55 @@ static void note_uses(void *arg)
         for (size_t i = 0; i < r->count; i++) {
                 struct key *k = r->all[i];
 
-                if (k->used)
-                        u->list[u->count++] = (struct use){ k->id, k->used_ms };
+                if (k->used) {
+                        u->list[u->count].id = k->id;
+                        u->list[u->count++].used_ms = k->used_ms;
+                }
                 k->used = false;
         }
         r->used = false;
-        store_write(r->store, write_uses, on_noted, u);
+        store_write(r->store, write_uses, on_uses_written, u);
 }
 
-/* ---- opening ---- */
-
-static void from_hex(const char *hex, unsigned char out[SHA256_SIZE])
+void keyring_used(struct keyring *r, struct key *k, int64_t now_ms)
 {
+        k->used_ms = now_ms;
+        k->used = true;
+        r->used = true;
+        if (!timer_active(r->uses_timer))
+                timer_start(r->uses_timer, STORE_EVERY_MS);
+}
+
+/* ---- opening and closing ---- */
+
+static void on_row(void *arg, const struct key_row *row)
+{
+        struct key *k = key_new(row->name, row->scopes, row->adapters);
+
+        k->id = row->id;
+        snprintf(k->prefix, sizeof(k->prefix), "%s", row->prefix);
         for (size_t i = 0; i < SHA256_SIZE; i++) {
-                char pair[3] = { hex[2 * i], hex[2 * i + 1], '\0' };
+                char hex[3] = { row->hash[2 * i], row->hash[2 * i + 1], '\0' };
 
-                out[i] = (unsigned char)strtoul(pair, NULL, 16);
+                k->hash[i] = (unsigned char)strtoul(hex, NULL, 16);
         }
-}
-
-static struct key *from_row(struct store_stmt *s)
-{
-        struct key *k = key_new(store_col_text(s, 1), store_col_text(s, 4), store_col_text(s, 5));
-
-        k->id = store_col_int(s, 0);
-        snprintf(k->prefix, sizeof(k->prefix), "%s", store_col_text(s, 2));
-        from_hex(store_col_text(s, 3), k->hash);
-        k->created_ms = store_col_int(s, 6);
-        k->expires_ms = store_col_int(s, 7);
-        k->used_ms = store_col_int(s, 8);
-        k->revoked_ms = store_col_int(s, 9);
-        k->rate_limit = store_col_int(s, 10);
-        return k;
+        k->created_ms = row->created_ms;
+        k->expires_ms = row->expires_ms;
+        k->used_ms = row->used_ms;
+        k->revoked_ms = row->revoked_ms;
+        k->rate_limit = row->rate_limit;
+        put(arg, k);
 }
 
 static int read_all(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct store_stmt *s = store_prepare(
-                tx,
-                "SELECT id, name, prefix, hash, scopes, adapters, created_ms, expires_ms, used_ms,"
-                " revoked_ms, rate_limit FROM keys WHERE length(hash) = 64 ORDER BY id");
-        int rc;
-
-        while ((rc = store_step(s, err)) == 1)
-                put(arg, from_row(s));
-        return rc;
+        return key_row_each(tx, on_row, arg, err);
 }
 
-static int drop_old(struct store_tx *tx, void *arg, struct error *err)
+static int delete_ended(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct store_stmt *s =
-                store_prepare(tx, "DELETE FROM keys WHERE (revoked_ms > 0 AND revoked_ms < "
-                                  "?1) OR (expires_ms > 0 AND expires_ms < ?1)");
-
         (void)arg;
-        store_bind_int(s, 1, clock_wall_ms() - KEEP_MS);
-        return store_run(s, err);
+        return key_row_delete_ended(tx, clock_wall_ms() - KEEP_MS, err);
 }
 
 struct keyring *keyring_open(struct loop *l, struct store *s, struct error *err)
@@ -218,9 +185,9 @@ struct keyring *keyring_open(struct loop *l, struct store *s, struct error *err)
 
         r->store = s;
         map_init(&r->by_prefix);
-        r->note = timer_new(l, note_uses, r);
-        timer_unref(r->note);
-        if (store_write_now(s, drop_old, NULL, err) < 0 ||
+        r->uses_timer = timer_new(l, store_uses, r);
+        timer_unref(r->uses_timer);
+        if (store_write_now(s, delete_ended, NULL, err) < 0 ||
             store_read_now(s, read_all, r, err) < 0) {
                 error_prefix(err, "cannot read the keys");
                 keyring_free(r);
@@ -229,7 +196,7 @@ struct keyring *keyring_open(struct loop *l, struct store *s, struct error *err)
         return r;
 }
 
-static void end(struct keyring *r)
+static void free_ring(struct keyring *r)
 {
         for (size_t i = 0; i < r->count; i++)
                 key_unref(r->all[i]);
@@ -242,93 +209,89 @@ void keyring_free(struct keyring *r)
 {
         if (!r)
                 return;
-        note_uses(r);
-        timer_free(r->note);
+        store_uses(r);
+        timer_free(r->uses_timer);
         r->closed = true;
-        if (r->changing == 0)
-                end(r);
+        if (r->writes == 0)
+                free_ring(r);
 }
 
 /* ---- changes ---- */
 
-static void begin_change(struct change *c, store_fn *fn, store_done_fn *done)
+static struct key_write *write_new(struct keyring *r, struct key *k, keyring_done_fn *done,
+                                   void *arg)
 {
-        c->ring->changing++;
-        store_write(c->ring->store, fn, done, c);
+        struct key_write *w = mem_zalloc(sizeof(*w));
+
+        *w = (struct key_write){ .ring = r, .key = k, .done = done, .arg = arg };
+        r->writes++;
+        return w;
 }
 
-static void end_change(struct change *c)
+static void write_end(struct key_write *w, const struct error *err)
 {
-        struct keyring *r = c->ring;
+        struct keyring *r = w->ring;
 
-        key_unref(c->key);
-        free(c->scopes);
-        free(c->adapters);
-        free(c);
-        if (--r->changing == 0 && r->closed)
-                end(r);
+        w->done(w->arg, w->key, err);
+        key_unref(w->key);
+        free(w->scopes);
+        free(w->adapters);
+        free(w);
+        if (--r->writes == 0 && r->closed)
+                free_ring(r);
 }
 
-/* "read turns:write" */
-static char *scopes_text(const struct key *k)
+static int write_added(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct buf b;
-
-        buf_init(&b, 0);
-        for (size_t i = 0; i < k->scope_count; i++) {
-                const struct key_scope *s = &k->scopes[i];
-
-                buf_addf(&b, "%s%s%s%s", i > 0 ? " " : "", s->space ? s->space : "",
-                         s->space ? ":" : "", route_scope_name(s->level));
-        }
-        return buf_take(&b);
-}
-
-static int write_new(struct store_tx *tx, void *arg, struct error *err)
-{
-        struct change *c = arg;
-        struct key *k = c->key;
-        struct store_stmt *s = store_prepare(
-                tx,
-                "INSERT INTO keys(name, prefix, hash, scopes, adapters, created_ms, expires_ms, rate_limit)"
-                " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)");
+        struct key_write *w = arg;
+        struct key *k = w->key;
         char hex[SHA256_HEX_SIZE];
+        struct key_row row = { .name = k->name,
+                               .prefix = k->prefix,
+                               .hash = crypto_hex(k->hash, sizeof(k->hash), hex),
+                               .scopes = w->scopes,
+                               .adapters = w->adapters,
+                               .created_ms = k->created_ms,
+                               .expires_ms = k->expires_ms,
+                               .rate_limit = k->rate_limit };
 
-        store_bind_text(s, 1, k->name);
-        store_bind_text(s, 2, k->prefix);
-        store_bind_text(s, 3, crypto_hex(k->hash, sizeof(k->hash), hex));
-        store_bind_text(s, 4, c->scopes);
-        store_bind_text(s, 5, c->adapters);
-        store_bind_int(s, 6, k->created_ms);
-        store_bind_int(s, 7, k->expires_ms);
-        store_bind_int(s, 8, k->rate_limit);
-        return store_insert(s, &k->id, err) < 0 ? -1 : 0;
+        return key_row_add(tx, &row, &k->id, err);
 }
 
-static void on_new(void *arg, const struct error *err)
+static void on_added(void *arg, const struct error *err)
 {
-        struct change *c = arg;
+        struct key_write *w = arg;
 
-        LIST_REMOVE(c, next);
-        c->ring->adding--;
+        LIST_REMOVE(w, next);
+        w->ring->adding_count--;
         if (!err)
-                put(c->ring, key_ref(c->key));
-        c->done(c->arg, c->key, err);
-        end_change(c);
+                put(w->ring, key_ref(w->key));
+        write_end(w, err);
+}
+
+static bool is_full(const struct keyring *r)
+{
+        int64_t now_ms = clock_wall_ms();
+        size_t live = 0;
+
+        for (size_t i = 0; i < r->count; i++)
+                live += key_is_live(r->all[i], now_ms);
+        return live + r->adding_count >= KEYRING_MAX || r->count + r->adding_count >= KEYRING_ALL;
 }
 
 int keyring_add(struct keyring *r, struct key *k, char text[KEYRING_TEXT_SIZE],
                 keyring_done_fn *done, void *arg, struct error *err)
 {
-        struct change *c;
         char random[KEY_PREFIX_SIZE + SECRET_CHARS];
+        struct key_write *w;
+        struct buf scopes;
 
-        if (live_count(r) + r->adding >= KEYRING_MAX || r->count + r->adding >= KEYRING_ALL) {
+        if (is_full(r)) {
                 key_unref(k);
-                return error_set(
-                        err, ERR_LIMIT,
-                        "there are %zu keys already, with those that were revoked lately; %d may be valid",
-                        r->count, KEYRING_MAX);
+                return error_set(err, ERR_LIMIT,
+                                 "there are %zu keys already, with those that were revoked "
+                                 "lately; %d may be valid",
+                                 r->count, KEYRING_MAX);
         }
         do {
                 snprintf(text, KEYRING_TEXT_SIZE, KEY_PREFIX "%s",
@@ -338,43 +301,39 @@ int keyring_add(struct keyring *r, struct key *k, char text[KEYRING_TEXT_SIZE],
         } while (map_get(&r->by_prefix, k->prefix));
         explicit_bzero(random, sizeof(random));
         crypto_sha256(text, strlen(text), k->hash);
-        c = mem_zalloc(sizeof(*c));
-        *c = (struct change){
-                .ring = r, .key = k, .scopes = scopes_text(k), .done = done, .arg = arg
-        };
+        w = write_new(r, k, done, arg);
+        buf_init(&scopes, 0);
+        for (size_t i = 0; i < k->scope_count; i++) {
+                buf_addstr(&scopes, i > 0 ? " " : "");
+                key_scope_write(&scopes, &k->scopes[i]);
+        }
+        w->scopes = buf_take(&scopes);
         if (k->adapters)
-                c->adapters = mem_strndup(k->adapters + 1, strlen(k->adapters) - 2);
-        LIST_INSERT_HEAD(&r->arriving, c, next);
-        r->adding++;
-        begin_change(c, write_new, on_new);
+                w->adapters = mem_strndup(k->adapters + 1, strlen(k->adapters) - 2);
+        LIST_INSERT_HEAD(&r->adding, w, next);
+        r->adding_count++;
+        store_write(r->store, write_added, on_added, w);
         return 0;
 }
 
 static int write_revoked(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct change *c = arg;
-        struct store_stmt *s = store_prepare(tx, "UPDATE keys SET revoked_ms = ?2 WHERE id = ?1");
+        struct key_write *w = arg;
 
-        store_bind_int(s, 1, c->key->id);
-        store_bind_int(s, 2, c->key->revoked_ms);
-        return store_run(s, err);
+        return key_row_set_revoked(tx, w->key->id, w->key->revoked_ms, err);
 }
 
 static void on_revoked(void *arg, const struct error *err)
 {
-        struct change *c = arg;
+        struct key_write *w = arg;
 
         if (err)
-                c->key->revoked_ms = 0;
-        c->done(c->arg, c->key, err);
-        end_change(c);
+                w->key->revoked_ms = 0;
+        write_end(w, err);
 }
 
 void keyring_revoke(struct keyring *r, struct key *k, keyring_done_fn *done, void *arg)
 {
-        struct change *c = mem_zalloc(sizeof(*c));
-
         k->revoked_ms = clock_wall_ms();
-        *c = (struct change){ .ring = r, .key = key_ref(k), .done = done, .arg = arg };
-        begin_change(c, write_revoked, on_revoked);
+        store_write(r->store, write_revoked, on_revoked, write_new(r, key_ref(k), done, arg));
 }

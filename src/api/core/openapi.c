@@ -1,10 +1,11 @@
-/* The OpenAPI document, written from the route table. */
+/* The OpenAPI document, written from the route tables. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/core/api_private.h"
+#include "api/core/reply.h"
+#include "api/core/routes.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 
@@ -43,9 +44,10 @@ static char *operation_id(const struct route *r)
         return id;
 }
 
-static void path_parameters(struct buf *b, const char *path)
+static void write_parameters(struct buf *b, const struct route *r)
 {
-        for (const char *p = strchr(path, ':'); p; p = strchr(p, ':')) {
+        jsonw_open_member(b, "parameters", '[');
+        for (const char *p = strchr(r->path, ':'); p; p = strchr(p, ':')) {
                 size_t n = strcspn(++p, "/");
 
                 jsonw_open(b, '{');
@@ -55,11 +57,7 @@ static void path_parameters(struct buf *b, const char *path)
                 jsonw_raw(b, "schema", "{\"type\":\"string\"}");
                 jsonw_close(b, '}');
         }
-}
-
-static void query_parameters(struct buf *b, const struct field *fields)
-{
-        for (const struct field *f = fields; f && f->name; f++) {
+        for (const struct field *f = r->query; f && f->name; f++) {
                 jsonw_open(b, '{');
                 jsonw_str(b, "name", f->name);
                 jsonw_str(b, "in", "query");
@@ -68,22 +66,19 @@ static void query_parameters(struct buf *b, const struct field *fields)
                 field_schema(b, "schema", f);
                 jsonw_close(b, '}');
         }
+        jsonw_close(b, ']');
 }
 
-static bool required_any(const struct field *fields)
+static void write_request(struct buf *b, const struct route *r)
 {
-        for (const struct field *f = fields; f && f->name; f++)
-                if (f->required)
-                        return true;
-        return false;
-}
+        bool required = false;
 
-static void request_of(struct buf *b, const struct route *r)
-{
         if (!r->body)
                 return;
+        for (const struct field *f = r->body; f->name; f++)
+                required = required || f->required;
         jsonw_open_member(b, "requestBody", '{');
-        jsonw_bool(b, "required", required_any(r->body));
+        jsonw_bool(b, "required", required);
         jsonw_open_member(b, "content", '{');
         jsonw_open_member(b, "application/json", '{');
         field_table_schema(b, "schema", r->body);
@@ -94,7 +89,7 @@ static void request_of(struct buf *b, const struct route *r)
         jsonw_close(b, '}');
 }
 
-static void answers_of(struct buf *b, const struct route *r)
+static void write_responses(struct buf *b, const struct route *r)
 {
         char status[16];
 
@@ -114,7 +109,7 @@ static void answers_of(struct buf *b, const struct route *r)
         jsonw_close(b, '}');
 }
 
-static void operation(struct buf *b, const struct route *r)
+static void write_operation(struct buf *b, const struct route *r)
 {
         char *id = operation_id(r), method[8] = "";
 
@@ -128,53 +123,79 @@ static void operation(struct buf *b, const struct route *r)
                 jsonw_raw(b, "security", "[]");
         else if (r->scope == SCOPE_LOCAL)
                 jsonw_raw(b, "security", "[{},{\"bearer\":[]},{\"apiKey\":[]}]");
-        jsonw_open_member(b, "parameters", '[');
-        path_parameters(b, r->path);
-        query_parameters(b, r->query);
-        jsonw_close(b, ']');
-        request_of(b, r);
-        answers_of(b, r);
+        write_parameters(b, r);
+        write_request(b, r);
+        write_responses(b, r);
         jsonw_close(b, '}');
         free(id);
 }
 
-/* Rows of one path need not stand together. */
-static bool path_was_before(size_t i)
+/* The first route of a path; those of one path need not be neighbours. */
+static bool is_first_of_path(const struct route *route)
 {
-        for (size_t k = 0; k < i; k++)
-                if (strcmp(api_routes[k].path, api_routes[i].path) == 0)
-                        return true;
+        ROUTES_FOREACH(r)
+                if (strcmp(r->path, route->path) == 0)
+                        return r == route;
         return false;
 }
 
-static void paths(struct buf *b)
+static void write_paths(struct buf *b)
 {
         struct buf path;
 
         buf_init(&path, 0);
         jsonw_open_member(b, "paths", '{');
-        for (size_t i = 0; i < api_route_count; i++) {
-                if (path_was_before(i))
+        ROUTES_FOREACH(first) {
+                if (!is_first_of_path(first))
                         continue;
                 buf_clear(&path);
-                write_path(&path, api_routes[i].path);
+                write_path(&path, first->path);
                 jsonw_open_member(b, path.data, '{');
-                for (size_t k = i; k < api_route_count; k++)
-                        if (strcmp(api_routes[k].path, api_routes[i].path) == 0)
-                                operation(b, &api_routes[k]);
+                ROUTES_FOREACH(r)
+                        if (strcmp(r->path, first->path) == 0)
+                                write_operation(b, r);
                 jsonw_close(b, '}');
         }
         jsonw_close(b, '}');
         buf_release(&path);
 }
 
-static const char components[] =
-        "{\"securitySchemes\":{\"bearer\":{\"type\":\"http\",\"scheme\":\"bearer\"},\"apiKey\":{\"type\":\"apiKey\",\"in\":\"header\",\"name\":\"x-api-key\"}},\"responses\":{\"Error\":{\"description\":\"Every "
-        "error has this "
-        "shape.\",\"content\":{\"application/json\":{\"schema\":{\"$ref\":\"#/components/schemas/Error\"}}}}},\"schemas\":{\"Error\":{\"type\":\"object\",\"required\":[\"error\"],\"properties\":{\"error\":{\"type\":\"object\",\"required\":[\"code\",\"message\"],\"properties\":{\"code\":{\"type\":\"string\"},\"message\":{\"type\":\"string\"},\"details\":{\"type\":\"object\"}}}}}}}";
-
 void openapi_write(struct buf *b)
 {
+        static const char components[] = ROUTE_JSON({
+                "securitySchemes" : {
+                        "bearer" : { "type" : "http", "scheme" : "bearer" },
+                        "apiKey" : { "type" : "apiKey", "in" : "header", "name" : "x-api-key" }
+                },
+                "responses" : {
+                        "Error" : {
+                                "description" : "Every error has this shape.",
+                                "content" : {
+                                        "application/json" : {
+                                                "schema" : { "$ref" : "#/components/schemas/Error" }
+                                        }
+                                }
+                        }
+                },
+                "schemas" : {
+                        "Error" : {
+                                "type" : "object",
+                                "required" : ["error"],
+                                "properties" : {
+                                        "error" : {
+                                                "type" : "object",
+                                                "required" : [ "code", "message" ],
+                                                "properties" : {
+                                                        "code" : { "type" : "string" },
+                                                        "message" : { "type" : "string" },
+                                                        "details" : { "type" : "object" }
+                                                }
+                                        }
+                                }
+                        }
+                }
+        });
+
         jsonw_open(b, '{');
         jsonw_str(b, "openapi", "3.1.0");
         jsonw_open_member(b, "info", '{');
@@ -186,12 +207,12 @@ void openapi_write(struct buf *b)
                   "fields and parameters are refused.");
         jsonw_close(b, '}');
         jsonw_raw(b, "security", "[{\"bearer\":[]},{\"apiKey\":[]}]");
-        paths(b);
+        write_paths(b);
         jsonw_raw(b, "components", components);
         jsonw_close(b, '}');
 }
 
-void openapi_show(struct http_exchange *x)
+static void show(struct http_exchange *x)
 {
         struct buf json;
 
@@ -199,3 +220,9 @@ void openapi_show(struct http_exchange *x)
         openapi_write(&json);
         reply_json(x, 200, &json);
 }
+
+const struct route openapi_routes[] = {
+        { "GET", "/api/openapi.json", SCOPE_NONE, show, REACH_SHARED,
+          .summary = "This description.", .status = 200, .answer = "An OpenAPI 3.1 document." },
+        ROUTE_END,
+};

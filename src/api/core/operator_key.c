@@ -1,6 +1,6 @@
 /*
- * The operator key: made at first start, kept in a file only its owner can read, compared by its
- * digest.
+ * The operator key: created at the first start, kept in a file that only its owner can read,
+ * compared by its digest.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,10 +18,10 @@
 
 #define OPERATOR_PREFIX "dgm_"
 #define KEY_RANDOM      40
-#define KEY_SHORTEST    20 /* of one that somebody wrote by hand */
+#define KEY_SHORTEST    20 /* of a key that was written by hand */
 #define KEY_LONGEST     200
 
-static int make_key(const char *path, char *key, size_t size, struct error *err)
+static int create_key(const char *path, char *key, size_t size, struct error *err)
 {
         char random[KEY_RANDOM + 1];
 
@@ -29,40 +29,22 @@ static int make_key(const char *path, char *key, size_t size, struct error *err)
         explicit_bzero(random, sizeof(random));
         if (state_file_write(path, key, err) < 0)
                 return error_prefix(err, "cannot keep the operator key");
-        log_info("operator key made", LOG_S("file", path));
+        log_info("operator key created", LOG_S("file", path));
         return 0;
 }
 
-/* A key that others can read is no secret any more; all we can do is close the door and say so. */
-static void close_door(int fd, const char *path)
+/* A key that others could read is compromised; close the file and warn. */
+static void close_file(int fd, const char *path)
 {
         struct stat st;
 
         if (fstat(fd, &st) < 0 || (st.st_mode & 077) == 0)
                 return;
-        log_warn(
-                "the operator key could be read by others; now only by its owner. Delete it for a new one",
-                LOG_S("file", path));
+        log_warn("operator key was readable by others; access removed. Delete the file for a new "
+                 "key",
+                 LOG_S("file", path));
         if (fchmod(fd, 0600) < 0)
                 log_warn("cannot change the mode of the operator key", LOG_S("file", path));
-}
-
-static int check_key(const char *path, const char *key, struct error *err)
-{
-        size_t n = strlen(key);
-
-        if (n < KEY_SHORTEST || n > KEY_LONGEST)
-                return error_set(
-                        err, ERR_INVALID,
-                        "'%s' must hold a key of %d to %d characters; delete it for a new one",
-                        path, KEY_SHORTEST, KEY_LONGEST);
-        for (size_t i = 0; i < n; i++)
-                if (key[i] <= ' ' || key[i] > '~')
-                        return error_set(
-                                err, ERR_INVALID,
-                                "'%s' must hold a key of printable characters without spaces",
-                                path);
-        return 0;
 }
 
 /* 1 read, 0 there is none, -1. */
@@ -75,14 +57,26 @@ static int read_key(const char *path, char *key, size_t size, struct error *err)
                 return 0;
         if (fd < 0)
                 return error_set(err, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
-        close_door(fd, path);
+        close_file(fd, path);
         n = read(fd, key, size - 1);
         close(fd);
         if (n < 0)
                 return error_set(err, ERR_IO, "cannot read '%s': %s", path, strerror(errno));
         key[n] = '\0';
         key[strcspn(key, "\r\n")] = '\0';
-        return check_key(path, key, err) < 0 ? -1 : 1;
+        n = (ssize_t)strlen(key);
+        if (n < KEY_SHORTEST || n > KEY_LONGEST)
+                return error_set(
+                        err, ERR_INVALID,
+                        "'%s' must hold a key of %d to %d characters; delete it for a new one",
+                        path, KEY_SHORTEST, KEY_LONGEST);
+        for (const char *p = key; *p; p++)
+                if (*p <= ' ' || *p > '~')
+                        return error_set(
+                                err, ERR_INVALID,
+                                "'%s' must hold a key of printable characters without spaces",
+                                path);
+        return 1;
 }
 
 int operator_key_load(struct auth *a, const char *state_dir, struct error *err)
@@ -92,7 +86,7 @@ int operator_key_load(struct auth *a, const char *state_dir, struct error *err)
         int rc = read_key(path, key, sizeof(key), err);
 
         if (rc == 0)
-                rc = make_key(path, key, sizeof(key), err);
+                rc = create_key(path, key, sizeof(key), err);
         if (rc >= 0) {
                 log_hide(key, strlen(key));
                 crypto_sha256(key, strlen(key), a->key_hash);

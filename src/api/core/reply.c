@@ -1,10 +1,11 @@
-/* Answers: one envelope for success, one for every error, and a name for each request. */
+#include "api/core/reply.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/core/api_private.h"
+#include "api/core/api_core.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 
@@ -29,7 +30,6 @@ void reply_data(struct http_exchange *x, int status, struct buf *data)
         reply_json(x, status, &json);
 }
 
-/* What clients of the OpenAI API look for besides. */
 static const char *openai_type(int status)
 {
         static const struct {
@@ -41,7 +41,7 @@ static const char *openai_type(int status)
                       { 409, "conflict_error" },
                       { 429, "rate_limit_error" } };
 
-        for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+        for (size_t i = 0; i < COUNT(types); i++)
                 if (types[i].status == status)
                         return types[i].type;
         return status >= 500 ? "server_error" : "invalid_request_error";
@@ -108,7 +108,7 @@ void reply_failed(struct http_exchange *x, const struct error *err)
         int status = 500;
         const char *code = "INTERNAL_ERROR";
 
-        for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++) {
+        for (size_t i = 0; i < COUNT(failures); i++) {
                 if (failures[i].kind == err->kind) {
                         status = failures[i].status;
                         code = failures[i].code;
@@ -143,59 +143,44 @@ void reply_mistakes(struct http_exchange *x, const struct body *b)
         buf_release(&details);
 }
 
-/* The server's own refusals have names of its own; clients of the API know these. */
-static const char *code_of(int status, const char *code)
-{
-        if (code[0] >= 'A' && code[0] <= 'Z')
-                return code;
-        switch (status) {
-        case 404:
-                return "NOT_FOUND";
-        case 413:
-                return "PAYLOAD_TOO_LARGE";
-        case 429:
-                return "RATE_LIMITED";
-        case 503:
-                return "UNAVAILABLE";
-        default:
-                return status >= 500 ? "INTERNAL_ERROR" : "HTTP_ERROR";
-        }
-}
-
 void reply_refused(void *api, struct http_exchange *x, int status, const char *code,
                    const char *message)
 {
-        reply_name_request(api, x);
-        answer_error(x, status, code_of(status, code), NULL, message);
+        reply_identify(api, x);
+        /* the server's own refusals have codes in lower case */
+        if (code[0] < 'A' || code[0] > 'Z')
+                code = status == 404   ? "NOT_FOUND"
+                       : status == 413 ? "PAYLOAD_TOO_LARGE"
+                       : status == 429 ? "RATE_LIMITED"
+                       : status == 503 ? "UNAVAILABLE"
+                       : status >= 500 ? "INTERNAL_ERROR"
+                                       : "HTTP_ERROR";
+        answer_error(x, status, code, NULL, message);
 }
 
-/* An id of the client's is echoed when it can stand in a header and a log line without harm. */
-static bool sane_id(const char *id)
+void reply_identify(struct api *a, struct http_exchange *x)
 {
-        size_t n = strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:-");
-
-        return n > 0 && n <= 128 && id[n] == '\0';
-}
-
-void reply_name_request(struct api *a, struct http_exchange *x)
-{
+        static const char safe[] =
+                "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:-";
         const char *given = http_header(x, "x-request-id");
-        struct buf made;
+        size_t n = given ? strspn(given, safe) : 0;
+        struct buf id;
 
         if (http_identity(x))
                 return;
-        http_set_identity(x, a->nobody, NULL);
-        if (given && sane_id(given)) {
+        http_set_identity(x, a->anonymous, NULL);
+        /* echo an id that is harmless in a header and a log line */
+        if (n > 0 && n <= 128 && given[n] == '\0') {
                 http_add_header(x, "x-request-id", given);
                 return;
         }
-        buf_init(&made, 0);
-        buf_addstr(&made, "req-");
-        buf_addstr(&made, a->run);
-        buf_addch(&made, '-');
-        buf_addint(&made, (int64_t)++a->requests);
-        http_add_header(x, "x-request-id", made.data);
-        buf_release(&made);
+        buf_init(&id, 0);
+        buf_addstr(&id, "req-");
+        buf_addstr(&id, a->run);
+        buf_addch(&id, '-');
+        buf_addint(&id, (int64_t)++a->requests);
+        http_add_header(x, "x-request-id", id.data);
+        buf_release(&id);
 }
 
 void reply_field_error(struct http_exchange *x, struct body *b, const struct error *err)

@@ -1,28 +1,57 @@
-/*
- * Requests are read by the tables of their route; mistakes are answered here, so that handlers only
- * see good input.
- */
+#include "api/core/request.h"
+
+#include <stdlib.h>
 #include <string.h>
 
-#include "api/core/api_private.h"
+#include "base/mem.h"
 
-static const struct route *route_of(const struct http_exchange *x)
+/* ---- running ---- */
+
+static void on_parsed(void *arg, const struct json_parsed *parsed)
 {
-        return http_route_of(x)->more;
+        struct api_job *j = arg;
+        struct http_exchange *x = api_job_end(j);
+
+        free(j);
+        if (!x)
+                return;
+        if (http_is_gone(x)) {
+                http_refuse(x, 499, "HTTP_ERROR", "the client has gone");
+                return;
+        }
+        api_of(x)->parsed = parsed;
+        request_route(x)->run(x);
+        api_of(x)->parsed = NULL;
 }
 
-struct query_reading {
-        struct body *body;
-        const struct field *fields;
-        void *out;
-};
-
-static void on_parameter(void *arg, const char *name, const char *value)
+void request_run(struct http_exchange *x)
 {
-        struct query_reading *q = arg;
+        const struct route *route = request_route(x);
+        struct api_job *j;
+        char *text;
+        size_t n = 0;
 
-        body_query_add(q->body, q->fields, q->out, name, value);
+        if (api_of(x)->closed) {
+                http_refuse(x, 503, "UNAVAILABLE", "shutting down");
+                return;
+        }
+        http_body(x, &n);
+        if ((!route->body && !route->reads_body) || n < JSON_OFFLOAD_MIN) {
+                route->run(x);
+                return;
+        }
+        text = http_take_body(x, &n);
+        j = mem_alloc(sizeof(*j));
+        api_job_begin(j, x);
+        json_offload_start(api_of(x)->env.loop, text, n, NULL, on_parsed, j);
 }
+
+const struct json_parsed *request_parsed(const struct http_exchange *x)
+{
+        return api_of(x)->parsed;
+}
+
+/* ---- reading ---- */
 
 static int answer_mistakes(struct http_exchange *x, struct body *b)
 {
@@ -31,13 +60,83 @@ static int answer_mistakes(struct http_exchange *x, struct body *b)
         return -1;
 }
 
+struct query_reader {
+        struct body *body;
+        const struct field *fields;
+        void *out;
+};
+
+static void on_parameter(void *arg, const char *name, const char *value)
+{
+        struct query_reader *q = arg;
+
+        body_query_add(q->body, q->fields, q->out, name, value);
+}
+
 int request_query(struct http_exchange *x, struct body *b, void *out)
 {
-        struct query_reading q = { b, route_of(x)->query, out };
+        struct query_reader q = { b, request_route(x)->query, out };
 
         body_init(b);
         http_query_each(x, on_parameter, &q);
         return body_query_done(b, q.fields) < 0 ? answer_mistakes(x, b) : 0;
+}
+
+int request_body(struct http_exchange *x, struct body *b, void *out)
+{
+        const struct route *route = request_route(x);
+        const struct json_parsed *parsed = request_parsed(x);
+        const struct field *f;
+        const char *text;
+        size_t n = 0;
+        int rc;
+
+        body_init(b);
+        if (parsed) {
+                b->root = json_incref(parsed->root);
+                b->error = parsed->error;
+                rc = body_read_tree(b, route->body, out);
+        } else {
+                text = http_body(x, &n);
+                rc = body_read(b, text, n, route->body, out);
+        }
+        if (rc < 0)
+                return answer_mistakes(x, b);
+        if (route->reach != REACH_BODY)
+                return 0;
+        f = field_find(route->body, "instanceId");
+        if (request_reaches(x, f ? *(const char *const *)((const char *)out + f->at) : NULL))
+                return 0;
+        body_release(b);
+        return -1;
+}
+
+int64_t request_id(struct http_exchange *x, const char *prefix, const char *what)
+{
+        const char *id = http_param(x, "id");
+        int64_t n = id ? field_id(prefix, id) : -1;
+
+        if (n < 0)
+                reply_missing(x, what, id ? id : "");
+        return n;
+}
+
+int request_key(struct http_exchange *x, const char **key)
+{
+        size_t n;
+
+        *key = http_header(x, "Idempotency-Key");
+        if (!*key)
+                return 0;
+        n = strlen(*key);
+        for (const char *p = *key; *p; p++)
+                if (*p < ' ' || *p > '~')
+                        n = 0;
+        if (n >= 1 && n <= 200)
+                return 0;
+        reply_error(x, 400, "VALIDATION_ERROR", NULL,
+                    "Idempotency-Key must be 1 to 200 printable characters");
+        return -1;
 }
 
 bool request_reaches(struct http_exchange *x, const char *adapter)
@@ -49,82 +148,10 @@ bool request_reaches(struct http_exchange *x, const char *adapter)
         return false;
 }
 
-/*
- * The adapter a body names: its instanceId, or what the table says its absence means. Borrowed from
- * out; NULL: none.
- */
-static const char *named_adapter(const struct field *fields, const void *out)
-{
-        for (const struct field *f = fields; f && f->name; f++)
-                if (strcmp(f->name, "instanceId") == 0)
-                        return *(const char *const *)((const char *)out + f->at);
-        return NULL;
-}
-
-static int read_body(struct http_exchange *x, struct body *b, void *out)
-{
-        const struct json_parsed *p = request_parsed(x);
-        size_t n = 0;
-        const char *text;
-
-        if (p) {
-                b->root = json_incref(p->root);
-                b->error = p->error;
-                return body_read_tree(b, route_of(x)->body, out);
-        }
-        text = http_body(x, &n);
-        return body_read(b, text, n, route_of(x)->body, out);
-}
-
-int request_body(struct http_exchange *x, struct body *b, void *out)
-{
-        const struct route *route = route_of(x);
-
-        body_init(b);
-        if (read_body(x, b, out) < 0)
-                return answer_mistakes(x, b);
-        if (route->reach == REACH_BODY && !request_reaches(x, named_adapter(route->body, out))) {
-                body_release(b);
-                return -1;
-        }
-        return 0;
-}
-
-/* 1 to 200 printable characters. */
-static bool sane_key(const char *key)
-{
-        size_t n = strlen(key);
-
-        for (size_t i = 0; i < n; i++)
-                if (key[i] < ' ' || key[i] > '~')
-                        return false;
-        return n >= 1 && n <= 200;
-}
-
-int request_key(struct http_exchange *x, const char **key)
-{
-        *key = http_header(x, "Idempotency-Key");
-        if (!*key || sane_key(*key))
-                return 0;
-        reply_error(x, 400, "VALIDATION_ERROR", NULL,
-                    "Idempotency-Key must be 1 to 200 printable characters");
-        return -1;
-}
-
 bool request_path_is_inside(const char *path)
 {
         for (const char *p = path; *p; p += strcspn(p, "/"), p += strspn(p, "/"))
                 if (strncmp(p, "..", 2) == 0 && (p[2] == '/' || p[2] == '\0'))
                         return false;
         return true;
-}
-
-int64_t request_id(struct http_exchange *x, const char *prefix, const char *what)
-{
-        const char *id = http_param(x, "id");
-        int64_t n = id ? field_id(prefix, id) : -1;
-
-        if (n < 0)
-                reply_missing(x, what, id ? id : "");
-        return n;
 }

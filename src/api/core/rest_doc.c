@@ -1,61 +1,65 @@
-/* The REST reference, written from the route table for people to read. */
-#include <stdio.h>
+/* The REST reference for people, written from the route tables. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/core/api_private.h"
+#include "api/core/routes.h"
 #include "base/json.h"
 #include "base/mem.h"
 
+/* a line of text is a line */
 /* clang-format off */
 static const char introduction[] =
         "# REST API\n\n"
-        "<!-- Generated from the route table by `dragoman api doc`; edit that. -->\n\n"
+        "<!-- Generated from the route tables by `dragoman api doc`; edit those. -->\n\n"
         "The same as an OpenAPI 3.1 document: `GET /api/openapi.json`, or `dragoman api openapi`.\n\n"
         "## Keys\n\n"
-        "A request shows its key as `Authorization: Bearer KEY` or `x-api-key: KEY`. The operator key is in `state/operator.key` of the data\n"
-        "directory and may everything. Other software gets keys of its own (`dragoman keys create`, or `POST /api/v2/keys`):\n\n"
-        "- **scopes** say what it may: `read`, `write` (and read), `admin` (and both), each for everything or for one resource, such as\n"
-        "  `messages:write`. The resource of a route is the first word of its path behind `/api/v2/`, `/api/` or `/v1/`.\n"
-        "- **adapters** say where: a key that is restricted to adapters sees and touches only theirs. What is not theirs is as good as missing (404), or\n"
-        "  refused (403) where the request itself names it.\n"
-        "- **rateLimit** says how often: requests a minute. `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (seconds since 1970, when all\n"
-        "  are back) tell how it stands; beyond it the answer is 429 with `Retry-After`.\n"
-        "- **expiresAt** says until when. A key is kept as a digest and shown once; revoking it works at once, also for open streams.\n\n"
+        "A request carries its key as `Authorization: Bearer KEY` or `x-api-key: KEY`. The operator key\n"
+        "is in `state/operator.key` of the data directory and may do everything. Give other software\n"
+        "keys of its own (`dragoman keys create`, or `POST /api/v2/keys`):\n\n"
+        "- **scopes** say what it may do: `read`, `write` (includes read), `admin` (includes both), each\n"
+        "  for everything or for one resource, such as `messages:write`. The resource of a route is the\n"
+        "  first word of its path after `/api/v2/`, `/api/` or `/v1/`.\n"
+        "- **adapters** say where: a key that is restricted to adapters sees and changes only what\n"
+        "  belongs to them. The rest is answered as missing (404), or refused (403) where the request\n"
+        "  itself names it.\n"
+        "- **rateLimit** says how often: requests a minute. `X-RateLimit-Limit`, `X-RateLimit-Remaining`\n"
+        "  and `X-RateLimit-Reset` (seconds since 1970, when all are available again) show the current\n"
+        "  state; beyond the limit the answer is 429 with `Retry-After`.\n"
+        "- **expiresAt** says until when. A key is stored as a digest and shown once; revoking it takes\n"
+        "  effect at once, also for open streams.\n\n"
         "## Answers\n\n"
-        "Success is `{\"data\": ...}` or a page `{\"items\": [...], \"meta\": {\"hasMore\", \"cursor\"}}`; the cursor goes into the query parameter the route\n"
-        "names, and no row is skipped or shown twice. A page may have few items or none and still have more behind it: only so many rows are looked\n"
-        "at for one. Every error but one is `{\"error\": {\"code\", \"message\", \"details\"}}`:\n\n"
+        "Success is `{\"data\": ...}` or a page `{\"items\": [...], \"meta\": {\"hasMore\", \"cursor\"}}`. The\n"
+        "cursor goes into the query parameter that the route names; no row is skipped or shown twice. A\n"
+        "page may have few items or none although there are more: a request reads a bounded number of\n"
+        "rows. Every error but one is `{\"error\": {\"code\", \"message\", \"details\"}}`:\n\n"
         "| status | code | when |\n"
         "|---|---|---|\n"
-        "| 400 | `VALIDATION_ERROR` | something in the request is wrong; `details.fields` says what, by path. Unknown fields and parameters are wrong, and `1` is no boolean |\n"
-        "| 401 | `UNAUTHORIZED` | no key, a wrong, expired or revoked one |\n"
-        "| 403 | `FORBIDDEN` | the key has not the scope, or does not reach the adapter |\n"
-        "| 404 | `NOT_FOUND` | there is no such thing; `details.resourceType` and `resourceId` say which |\n"
-        "| 409 | `CONFLICT` | it cannot be done as things are; `details.conflictReason` where there are several |\n"
+        "| 400 | `VALIDATION_ERROR` | the request is wrong; `details.fields` says what, by path."
+        " Unknown fields and parameters are errors, and `1` is no boolean |\n"
+        "| 401 | `UNAUTHORIZED` | no key, or a wrong, expired or revoked one |\n"
+        "| 403 | `FORBIDDEN` | the key lacks the scope, or does not reach the adapter |\n"
+        "| 404 | `NOT_FOUND` | there is no such thing; `details.resourceType` and `resourceId` say"
+        " which |\n"
+        "| 409 | `CONFLICT` | not possible in the current state; `details.conflictReason` where there"
+        " are several |\n"
         "| 409 | `CAPABILITY_NOT_SUPPORTED` | the adapter's platform cannot do it |\n"
         "| 413 | `PAYLOAD_TOO_LARGE` | the body is longer than `http.maxBodyBytes` |\n"
-        "| 414, 431 | | request line and headers together are longer than about 5 KB. The HTTP library refuses these by itself, before anything has been looked at: with a short page "
-        "instead of JSON, and the connection ends |\n"
-        "| 429 | `RATE_LIMITED` | too often, or a limit of the road is reached; `Retry-After` says when to come back |\n"
+        "| 414, 431 | | request line and headers together are longer than about 5 KB. The HTTP library"
+        " refuses these by itself, with a short page instead of JSON, and closes the connection |\n"
+        "| 429 | `RATE_LIMITED` | too many requests, or a limit of the road is reached; `Retry-After`"
+        " says when to try again |\n"
         "| 502, 504 | `AGENT_ERROR`, `AGENT_TIMEOUT` | the agent failed, or took too long |\n"
-        "| 503 | `DB_CONNECTION_FAILED`, `UNAVAILABLE` | the store does not work, or the daemon is ending; nothing was taken |\n\n"
-        "Each answer has an `x-request-id`; a sane one of the request is echoed. Sends take the header `Idempotency-Key`: the same request again is\n"
-        "answered with the first delivery and `duplicate`, another request with the same key with 409; each API key, the operator's among them, has idempotency keys of its own. Ids are `evt-1`, `trn-1`, `dlv-1`, `key-1`; times\n"
-        "are RFC 3339, in requests also milliseconds since 1970.\n";
+        "| 503 | `DB_CONNECTION_FAILED`, `UNAVAILABLE` | the store does not work, or the daemon is"
+        " shutting down; nothing was accepted |\n\n"
+        "Each answer has an `x-request-id`; a well-formed one of the request is echoed. Sends take the\n"
+        "header `Idempotency-Key`: a repetition of the request is answered with the first delivery and\n"
+        "`duplicate`, another request with the same key with 409. Each API key, the operator's included,\n"
+        "has its own idempotency keys. Ids are `evt-1`, `trn-1`, `dlv-1`, `key-1`; times are RFC 3339, in\n"
+        "requests also milliseconds since 1970.\n";
 /* clang-format on */
 
-static const char *const reaches[] = {
-        [REACH_SHARED] = "nothing of an adapter is shown or changed",
-        [REACH_ALL] = "only for keys that reach all adapters",
-        [REACH_PATH] = "the key must reach the adapter of the path",
-        [REACH_BODY] = "the key must reach the adapter `instanceId`",
-        [REACH_ROW] = "the key must reach the adapter it belongs to",
-        [REACH_LIST] = "shows only what belongs to adapters the key reaches",
-        [REACH_HANDLER] = "the key must reach the adapter it is about",
-};
-
-static const char *type_name(const struct field *f)
+/* "text, at most 256 bytes" */
+static void write_type(struct buf *b, const struct field *f)
 {
         static const char *const names[] = { [FIELD_STRING] = "text",
                                              [FIELD_INT] = "whole number",
@@ -69,13 +73,7 @@ static const char *type_name(const struct field *f)
                                              [FIELD_ANY] = "anything",
                                              [FIELD_TEXTS] = "list of texts" };
 
-        return names[f->type];
-}
-
-/* "text, 1 to 256 bytes" */
-static void write_type(struct buf *b, const struct field *f)
-{
-        buf_addstr(b, type_name(f));
+        buf_addstr(b, names[f->type]);
         if (f->type == FIELD_CHOICE)
                 for (const char *const *c = f->choices; *c; c++)
                         buf_addf(b, "%s `%s`", c == f->choices ? "" : ",", *c);
@@ -119,7 +117,7 @@ static void write_table(struct buf *b, const char *title, const struct field *fi
         write_fields(b, fields, "");
 }
 
-/* A JSON text of the table, indented. */
+/* An example, indented. */
 static void write_json(struct buf *b, const char *title, const char *json)
 {
         json_t *value = json ? json_loads(json, JSON_DECODE_ANY, NULL) : NULL;
@@ -135,6 +133,16 @@ static void write_json(struct buf *b, const char *title, const char *json)
 
 static void write_route(struct buf *b, const struct route *r)
 {
+        static const char *const reaches[] = {
+                [REACH_SHARED] = "nothing of an adapter is shown or changed",
+                [REACH_ALL] = "only for keys that reach all adapters",
+                [REACH_PATH] = "the key must reach the adapter of the path",
+                [REACH_BODY] = "the key must reach the adapter `instanceId`",
+                [REACH_ROW] = "the key must reach the adapter it belongs to",
+                [REACH_LIST] = "shows only what belongs to adapters the key reaches",
+                [REACH_HANDLER] = "the key must reach the adapter it is about",
+        };
+
         buf_addf(b, "\n### `%s %s`\n\n%s\n\n", r->method, r->path, r->summary);
         if (r->scope == SCOPE_NONE)
                 buf_addstr(b, "Needs no key.");
@@ -152,32 +160,32 @@ static void write_route(struct buf *b, const struct route *r)
         write_json(b, "Its answer", r->example_answer);
 }
 
-static bool same_space(const struct route *a, const struct route *b)
+static bool is_same_resource(const struct route *a, const struct route *b)
 {
         struct slice x = route_resource(a), y = route_resource(b);
 
         return x.n == y.n && memcmp(x.p, y.p, x.n) == 0;
 }
 
-static bool space_was_before(size_t i)
+static bool is_first_of_resource(const struct route *route)
 {
-        for (size_t k = 0; k < i; k++)
-                if (same_space(&api_routes[k], &api_routes[i]))
-                        return true;
+        ROUTES_FOREACH(r)
+                if (is_same_resource(r, route))
+                        return r == route;
         return false;
 }
 
 void rest_doc_write(struct buf *b)
 {
         buf_addstr(b, introduction);
-        for (size_t i = 0; i < api_route_count; i++) {
-                struct slice space = route_resource(&api_routes[i]);
+        ROUTES_FOREACH(first) {
+                struct slice resource = route_resource(first);
 
-                if (space_was_before(i))
+                if (!is_first_of_resource(first))
                         continue;
-                buf_addf(b, "\n## %.*s\n", (int)space.n, space.p);
-                for (size_t k = i; k < api_route_count; k++)
-                        if (same_space(&api_routes[k], &api_routes[i]))
-                                write_route(b, &api_routes[k]);
+                buf_addf(b, "\n## %.*s\n", (int)resource.n, resource.p);
+                ROUTES_FOREACH(r)
+                        if (is_same_resource(r, first))
+                                write_route(b, r);
         }
 }

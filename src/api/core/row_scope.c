@@ -1,39 +1,37 @@
-/*
- * Whose a row is. Keys that reach all adapters go straight to the handler; for the others the row
- * is looked up first, and one that is not theirs is as good as missing: that it exists is nobody's
- * business either.
- */
+#include "api/core/row_scope.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/core/api_private.h"
+#include "api/core/request.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "road/report/trace_report.h"
+#include "store/store.h"
 
-struct ownership {
+struct row_scope_job {
         struct api_job job;
-        row_scope_fn *owner;
+        row_scope_fn *fn;
         char *id;
-        struct buf adapters; /* what the store found */
+        struct buf adapters; /* result */
         int found;
 };
 
 static int on_reader(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct ownership *o = arg;
+        struct row_scope_job *j = arg;
 
-        buf_clear(&o->adapters);
-        o->found = o->owner(tx, o->id, &o->adapters, err);
-        return o->found < 0 ? -1 : 0;
+        buf_clear(&j->adapters);
+        j->found = j->fn(tx, j->id, &j->adapters, err);
+        return j->found < 0 ? -1 : 0;
 }
 
-/* Each of the names, which commas part; none at all is nobody's. */
+/* Each of the names, which are separated by commas; false for an empty list. */
 static bool reaches_each(const struct key *k, const char *names)
 {
-        bool any = false;
+        const char *p = names;
 
-        for (const char *p = names; *p;) {
+        while (*p) {
                 size_t n = strcspn(p, ",");
                 char *name = mem_strndup(p, n);
                 bool ok = key_reaches(k, name);
@@ -41,44 +39,42 @@ static bool reaches_each(const struct key *k, const char *names)
                 free(name);
                 if (!ok)
                         return false;
-                any = true;
                 p += n + (p[n] == ',');
         }
-        return any;
+        return p > names;
 }
 
-static void on_looked(void *arg, const struct error *err)
+static void on_read(void *arg, const struct error *err)
 {
-        struct ownership *o = arg;
-        struct http_exchange *x = api_job_end(&o->job);
+        struct row_scope_job *j = arg;
+        struct http_exchange *x = api_job_end(&j->job);
 
         if (x && err && err->kind != ERR_MISSING)
                 reply_failed(x, err);
-        else if (x && (err || o->found == 0 || !reaches_each(caller_of(x), o->adapters.data)))
-                reply_missing(x, "row", o->id);
+        else if (x && (err || j->found == 0 || !reaches_each(caller_of(x), j->adapters.data)))
+                reply_missing(x, "row", j->id);
         else if (x)
                 request_run(x);
-        buf_release(&o->adapters);
-        free(o->id);
-        free(o);
+        buf_release(&j->adapters);
+        free(j->id);
+        free(j);
 }
 
 void row_scope_run(struct http_exchange *x)
 {
-        const struct route *route = http_route_of(x)->more;
         const char *id = http_param(x, "id");
-        struct ownership *o;
+        struct row_scope_job *j;
 
         if (!caller_of(x)->adapters || api_of(x)->closed) {
                 request_run(x);
                 return;
         }
-        o = mem_zalloc(sizeof(*o));
-        o->owner = route->owner;
-        o->id = mem_strdup(id ? id : "");
-        buf_init(&o->adapters, 0);
-        api_job_begin(&o->job, x);
-        store_read(api_of(x)->env.store, on_reader, on_looked, o);
+        j = mem_zalloc(sizeof(*j));
+        j->fn = request_route(x)->row_scope;
+        j->id = mem_strdup(id ? id : "");
+        buf_init(&j->adapters, 0);
+        api_job_begin(&j->job, x);
+        store_read(api_of(x)->env.store, on_reader, on_read, j);
 }
 
 /* ---- by the kind of row ---- */

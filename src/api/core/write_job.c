@@ -1,33 +1,33 @@
-/* Changes that are written first and answered when they are committed. */
+#include "api/core/write_job.h"
+
 #include <stdlib.h>
 
-#include "api/core/api_private.h"
 #include "base/mem.h"
 
-void write_job_init(struct write_job *c, struct http_exchange *x, int status)
+void write_job_init(struct write_job *j, struct http_exchange *x, int status)
 {
-        api_job_begin(&c->job, x);
-        c->status = status;
-        buf_init(&c->data, 0);
+        api_job_begin(&j->job, x);
+        j->status = status;
+        buf_init(&j->data, 0);
 }
 
 struct write_job *write_job_new(struct http_exchange *x, int status)
 {
-        struct write_job *c = mem_zalloc(sizeof(*c));
+        struct write_job *j = mem_zalloc(sizeof(*j));
 
-        write_job_init(c, x, status);
-        return c;
+        write_job_init(j, x, status);
+        return j;
 }
 
-void write_job_done(void *amend, const struct error *err)
+void write_job_done(void *write_job, const struct error *err)
 {
-        struct write_job *c = amend;
-        struct http_exchange *x = api_job_end(&c->job);
+        struct write_job *j = write_job;
+        struct http_exchange *x = api_job_end(&j->job);
 
         if (x && err)
                 reply_failed(x, err);
         else if (x)
-                reply_data(x, c->status, &c->data);
-        buf_release(&c->data);
-        free(c);
+                reply_data(x, j->status, &j->data);
+        buf_release(&j->data);
+        free(j);
 }

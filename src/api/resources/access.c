@@ -1,9 +1,10 @@
-/* Access rules that are kept in the database, and what would be decided about somebody. */
+/* Stored access rules, and a dry run of the access check. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/core/api_private.h"
+#include "api/core/page.h"
+#include "api/core/write_job.h"
 #include "base/clock.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
@@ -16,34 +17,41 @@ struct access_ask {
         bool enabled;
 };
 
-#define AT(member) .at = offsetof(struct access_ask, member)
-
 static const char *const types[] = { "allow", "deny", NULL };
 static const char *const places[] = { "dm", "group", "", NULL };
 
 /* clang-format off */
-#define RULE_FIELDS                                                                                                           \
-        { "instanceId", FIELD_STRING, .max = 128, AT(adapter), .help = "Only on this adapter; absent: on all." },              \
-        { "platformUserId", FIELD_STRING, .max = 200, AT(user),                                                                \
-          .help = "Whom it names: an id, perhaps behind its platform (telegram:7); * stands for anything." },                   \
-        { "personId", FIELD_ID, .prefix = "per-", AT(person), .help = "Instead of platformUserId: a person, by any of his identities." }, \
-        { "place", FIELD_CHOICE, .choices = places, AT(place), .help = "Only in direct messages or only in groups; absent: everywhere." }, \
-        { "reason", FIELD_STRING, .max = 200, AT(reason), .help = "Why, for operators; never shown to the sender." },           \
-        { "blockMessage", FIELD_STRING, .max = 500, AT(message),                                                               \
-          .help = "With deny: what he is told in a direct message, once an hour; absent: nothing." },                           \
-        { "expiresAt", FIELD_TIME, AT(expires_ms), .help = "When it ends; absent: never." },                                    \
-        { "enabled", FIELD_BOOL, AT(enabled), .help = "A rule that is switched off is kept but does not count." }
-const struct field access_fields[] = {
-        { "ruleType", FIELD_CHOICE, .required = true, .choices = types, AT(type), .help = "A deny wins over every allow." },
-        RULE_FIELDS,
-        FIELD_END,
-};
-const struct field access_patch_fields[] = {
-        { "ruleType", FIELD_CHOICE, .choices = types, AT(type), .help = "A deny wins over every allow." },
-        RULE_FIELDS,
-        FIELD_END,
-};
+#define RULE_FIELDS                                                                             \
+        { "instanceId", FIELD_STRING, .max = 128, FIELD_AT(access_ask, adapter),                \
+          .help = "Only on this adapter; absent: on all." },                                    \
+        { "platformUserId", FIELD_STRING, .max = 200, FIELD_AT(access_ask, user),               \
+          .help = "The user: an id, optionally with its platform (telegram:7); * stands for "   \
+                  "anything." },                                                                \
+        { "personId", FIELD_ID, .prefix = "per-", FIELD_AT(access_ask, person),                 \
+          .help = "Instead of platformUserId: a person, by any of their identities." },         \
+        { "place", FIELD_CHOICE, .choices = places, FIELD_AT(access_ask, place),                \
+          .help = "Only in direct messages or only in groups; absent: everywhere." },           \
+        { "reason", FIELD_STRING, .max = 200, FIELD_AT(access_ask, reason),                     \
+          .help = "Why, for operators; never shown to the sender." },                           \
+        { "blockMessage", FIELD_STRING, .max = 500, FIELD_AT(access_ask, message),              \
+          .help = "With deny: sent to them in a direct message, once an hour; absent: nothing." }, \
+        { "expiresAt", FIELD_TIME, FIELD_AT(access_ask, expires_ms),                            \
+          .help = "When it ends; absent: never." },                                             \
+        { "enabled", FIELD_BOOL, FIELD_AT(access_ask, enabled),                                 \
+          .help = "A disabled rule is kept but does not count." }
 /* clang-format on */
+static const struct field access_fields[] = {
+        { "ruleType", FIELD_CHOICE, .required = true, .choices = types, FIELD_AT(access_ask, type),
+          .help = "A deny wins over every allow." },
+        RULE_FIELDS,
+        FIELD_END,
+};
+static const struct field patch_fields[] = {
+        { "ruleType", FIELD_CHOICE, .choices = types, FIELD_AT(access_ask, type),
+          .help = "A deny wins over every allow." },
+        RULE_FIELDS,
+        FIELD_END,
+};
 
 static struct access_rules *rules_of(const struct http_exchange *x)
 {
@@ -52,7 +60,7 @@ static struct access_rules *rules_of(const struct http_exchange *x)
 
 /* ---- showing ---- */
 
-static void show_rule(struct buf *b, const char *key, const struct access_rule *r)
+static void write_rule(struct buf *b, const char *key, const struct access_rule *r)
 {
         if (key)
                 jsonw_open_member(b, key, '{');
@@ -78,16 +86,16 @@ static void show_rule(struct buf *b, const char *key, const struct access_rule *
         jsonw_close(b, '}');
 }
 
-void access_list(struct http_exchange *x)
+static void list(struct http_exchange *x)
 {
         const struct access_rules *rules = rules_of(x);
         struct buf json;
 
         buf_init(&json, 0);
-        page_begin(&json);
+        page_open(&json);
         for (size_t i = 0; i < access_rules_count(rules); i++)
-                show_rule(&json, NULL, access_rules_at(rules, i));
-        page_end(&json, false, NULL);
+                write_rule(&json, NULL, access_rules_at(rules, i));
+        page_close(&json, false, NULL);
         reply_json(x, 200, &json);
 }
 
@@ -102,7 +110,7 @@ static const struct access_rule *rule_of(struct http_exchange *x)
         return r;
 }
 
-void access_show(struct http_exchange *x)
+static void show(struct http_exchange *x)
 {
         const struct access_rule *r = rule_of(x);
         struct buf data;
@@ -110,24 +118,24 @@ void access_show(struct http_exchange *x)
         if (!r)
                 return;
         buf_init(&data, 0);
-        show_rule(&data, NULL, r);
+        write_rule(&data, NULL, r);
         reply_data(x, 200, &data);
 }
 
 /* ---- changing ---- */
 
-struct putting {
-        struct write_job job; /* first: write_job_done frees it */
+struct access_rule_job {
+        struct write_job job;
         struct access_rules *rules;
 };
 
 static void on_put(void *arg, int64_t id, const struct error *err)
 {
-        struct putting *p = arg;
+        struct access_rule_job *p = arg;
         const struct access_rule *r = err ? NULL : access_rules_find(p->rules, id);
 
         if (r)
-                show_rule(&p->job.data, NULL, r);
+                write_rule(&p->job.data, NULL, r);
         write_job_done(p, err);
 }
 
@@ -150,7 +158,7 @@ static void put(struct http_exchange *x, struct body *b, int64_t id, const struc
                                  .message = given(ask->message),
                                  .by = caller_name(x),
                                  .expires_ms = ask->expires_ms };
-        struct putting *p;
+        struct access_rule_job *p;
         struct error err;
 
         if (access_rule_check(&r, &err) < 0) {
@@ -168,7 +176,7 @@ static void put(struct http_exchange *x, struct body *b, int64_t id, const struc
         access_rules_put(p->rules, &r, on_put, p);
 }
 
-void access_create(struct http_exchange *x)
+static void create(struct http_exchange *x)
 {
         struct access_ask ask = { .enabled = true };
         struct body b;
@@ -179,7 +187,7 @@ void access_create(struct http_exchange *x)
         body_release(&b);
 }
 
-void access_change(struct http_exchange *x)
+static void change(struct http_exchange *x)
 {
         const struct access_rule *r = rule_of(x);
         struct access_ask ask;
@@ -213,7 +221,7 @@ static void on_deleted(void *arg, int64_t id, const struct error *err)
         write_job_done(c, err);
 }
 
-void access_delete(struct http_exchange *x)
+static void delete_rule(struct http_exchange *x)
 {
         int64_t id = request_id(x, "acr-", "access rule");
 
@@ -221,31 +229,29 @@ void access_delete(struct http_exchange *x)
                 access_rules_delete(rules_of(x), id, on_deleted, write_job_new(x, 200));
 }
 
-/* ---- trying ---- */
+/* ---- dry run ---- */
 
-struct test_ask {
+struct access_check_ask {
         const char *adapter, *user, *channel, *chat;
 };
 
 static const char *const chats[] = { "dm", "group", NULL };
 
-/* clang-format off */
-const struct field access_test_fields[] = {
-        { "instanceId", FIELD_STRING, .required = true, .min = 1, .max = 128, .at = offsetof(struct test_ask, adapter),
-          .help = "On which adapter." },
-        { "platformUserId", FIELD_STRING, .required = true, .min = 1, .max = 200, .at = offsetof(struct test_ask, user),
-          .help = "The platform's id of the user." },
-        { "chatType", FIELD_CHOICE, .choices = chats, .at = offsetof(struct test_ask, chat), .fallback = "\"dm\"",
-          .help = "Where he would write." },
-        { "channel", FIELD_STRING, .min = 1, .max = 512, .at = offsetof(struct test_ask, channel),
-          .help = "The platform's id of that place; absent: a chat of his own." },
+static const struct field check_fields[] = {
+        { "instanceId", FIELD_STRING, .required = true, .min = 1, .max = 128,
+          FIELD_AT(access_check_ask, adapter), .help = "On which adapter." },
+        { "platformUserId", FIELD_STRING, .required = true, .min = 1, .max = 200,
+          FIELD_AT(access_check_ask, user), .help = "The platform's id of the user." },
+        { "chatType", FIELD_CHOICE, .choices = chats, FIELD_AT(access_check_ask, chat),
+          .fallback = "\"dm\"", .help = "Where they would write." },
+        { "channel", FIELD_STRING, .min = 1, .max = 512, FIELD_AT(access_check_ask, channel),
+          .help = "The platform's id of that chat; absent: one of their own." },
         FIELD_END,
 };
-/* clang-format on */
 
-void access_test(struct http_exchange *x)
+static void check(struct http_exchange *x)
 {
-        struct test_ask ask = { .chat = "dm" };
+        struct access_check_ask ask = { .chat = "dm" };
         struct access_verdict j;
         struct buf why, data;
         struct body b;
@@ -265,7 +271,7 @@ void access_test(struct http_exchange *x)
                 jsonw_bool(&data, "allowed", j.outcome == ACCESS_ALLOWED);
                 jsonw_str(&data, "reason", why.len > 0 ? why.data : NULL);
                 if (j.rule)
-                        show_rule(&data, "rule", j.rule);
+                        write_rule(&data, "rule", j.rule);
                 else
                         jsonw_null(&data, "rule");
                 jsonw_close(&data, '}');
@@ -276,3 +282,33 @@ void access_test(struct http_exchange *x)
         buf_release(&why);
         body_release(&b);
 }
+
+const struct route access_routes[] = {
+        { "GET", "/api/v2/access/rules", SCOPE_READ, list, REACH_ALL,
+          .summary = "Who is let in or kept out in addition to the configuration.", .status = 200,
+          .answer = ROUTE_PAGE " of access rules." },
+        { "POST", "/api/v2/access/rules", SCOPE_ADMIN, create, REACH_ALL,
+          .summary = "Let someone in, or keep them out. It counts when this is answered; a deny "
+                     "wins over everything.",
+          .body = access_fields, .status = 201, .answer = "{\"data\": access rule}",
+          .example = ROUTE_JSON({
+                  "ruleType" : "allow",
+                  "platformUserId" : "telegram:7",
+                  "instanceId" : "tg",
+                  "reason" : "a tester"
+          }) },
+        { "GET", "/api/v2/access/rules/:id", SCOPE_READ, show, REACH_ALL,
+          .summary = "One access rule.", .status = 200, .answer = "{\"data\": access rule}" },
+        { "PATCH", "/api/v2/access/rules/:id", SCOPE_ADMIN, change, REACH_ALL,
+          .summary = "Change an access rule; absent fields stay, \"\" or 0 removes a value.",
+          .body = patch_fields, .status = 200, .answer = "{\"data\": access rule}",
+          .example = ROUTE_JSON({ "enabled" : false }) },
+        { "DELETE", "/api/v2/access/rules/:id", SCOPE_ADMIN, delete_rule, REACH_ALL,
+          .summary = "Delete an access rule.", .status = 200,
+          .answer = "{\"data\": {\"id\", \"status\": \"deleted\"}}" },
+        { "POST", "/api/v2/access/check", SCOPE_READ, check, REACH_BODY,
+          .summary = "Would this user be let in?", .body = check_fields, .status = 200,
+          .answer = "{\"data\": {\"allowed\", \"reason\", \"rule\": access rule or null}}",
+          .example = ROUTE_JSON({ "instanceId" : "tg", "platformUserId" : "7" }) },
+        ROUTE_END,
+};

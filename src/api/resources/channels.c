@@ -1,18 +1,21 @@
 /*
- * Posts of the platforms themselves. They bring their own proof, which the platform checks; our key
- * is not asked for.
+ * Webhooks of the platforms. They carry their own proof, which the platform's code checks instead
+ * of a key.
  */
 #include <string.h>
 
-#include "api/core/api_private.h"
+#include "api/core/request.h"
 #include "platform/platform.h"
+
+/* No platform posts more at once: files are downloaded, not posted. */
+#define MAX_BODY (512 * 1024)
 
 static struct adapter *adapter_of(const struct http_exchange *x)
 {
         return adapters_find(api_of(x)->env.adapters, http_param(x, "adapter"));
 }
 
-bool channels_admit(struct http_exchange *x)
+static bool admits(struct http_exchange *x)
 {
         const char *name = http_param(x, "adapter");
         struct adapter *a = adapter_of(x);
@@ -28,13 +31,32 @@ bool channels_admit(struct http_exchange *x)
         return !a->ops->webhook_admits || a->ops->webhook_admits(a, x);
 }
 
-void channels_webhook(struct http_exchange *x)
+static void receive(struct http_exchange *x)
 {
         struct adapter *a;
 
-        /* while the body was on its way a reload may have changed the adapter */
-        if (!channels_admit(x))
+        /* a reload may have changed the adapter since the body was read */
+        if (!admits(x))
                 return;
         a = adapter_of(x);
         a->ops->webhook(a, x);
 }
+
+const struct route channels_routes[] = {
+        { "POST", "/api/v2/channels/:platform/:adapter/webhook", SCOPE_NONE, receive, REACH_SHARED,
+          .admits = admits, .max_body = MAX_BODY,
+          .summary = "Where a platform posts its events. The platform's own secret is the key: for "
+                     "Telegram the header X-Telegram-Bot-Api-Secret-Token.",
+          .status = 200,
+          .answer = "The event is stored; 503 when it could not be stored and should be sent "
+                    "again." },
+        { "POST", "/api/v2/channels/:platform/:adapter/interactions", SCOPE_NONE, receive,
+          REACH_SHARED, .admits = admits, .max_body = MAX_BODY,
+          .summary = "Where Discord posts slash commands and buttons, when this address is the "
+                     "application's interactions endpoint. Its signature is the key: "
+                     "X-Signature-Ed25519 over X-Signature-Timestamp and the body.",
+          .status = 200,
+          .answer = "The acknowledgement of Discord's interaction, once it is stored; 401 for a "
+                    "wrong signature." },
+        ROUTE_END,
+};

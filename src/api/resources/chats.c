@@ -1,17 +1,16 @@
 /*
- * Chats and what was said in them, from the journal: there is no table of chats that could disagree
- * with it.
+ * Chats and their messages, from the journal: there is no table of chats that could disagree with
+ * it.
  *
- * By activity, the journal is walked backwards and a chat is shown at its last message: the cursor
- * is that event's number, so no chat is shown twice or left out, however many pages there are. A
- * page looks at a bounded number of rows; one that found little says where to go on. By name, the
- * index of chats is walked from one to the next.
+ * By activity, the journal is read backwards and a chat is shown at its last message. The cursor is
+ * that event's number, so no chat is shown twice or left out. A page reads a bounded number of
+ * rows; one that found little says where to go on. By name, the index of chats is read in order.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/core/api_private.h"
+#include "api/core/read_job.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -19,9 +18,9 @@
 #include "road/incoming.h"
 #include "road/report/row_json.h"
 
-#define ROWS_MAX   5000 /* of the journal, of all streams: looked at for one page */
+#define ROWS_MAX   5000 /* of the journal, read for one page */
 #define TEXT_SHOWN 200  /* bytes of a chat's last message */
-/* Behind every channel's name: nothing in UTF-8 is greater. */
+/* After every channel's name: nothing in UTF-8 is greater. */
 #define LAST_CHANNEL "\xf4\x8f\xbf\xbf"
 
 struct chats_ask {
@@ -31,19 +30,16 @@ struct chats_ask {
 
 static const char *const sorts[] = { "activity", "name", NULL };
 
-/* clang-format off */
-const struct field chats_query[] = {
-        { "cursor", FIELD_STRING, .min = 1, .max = 700, .at = offsetof(struct chats_ask, cursor),
-          .help = "meta.cursor of the page before." },
-        { "limit", FIELD_INT, .min = 1, .max = 100, .at = offsetof(struct chats_ask, limit), .fallback = "50",
-          .help = "How many at most." },
-        { "instanceId", FIELD_STRING, .min = 1, .max = 128, .at = offsetof(struct chats_ask, instance),
+static const struct field chats_query[] = {
+        { "cursor", FIELD_STRING, .min = 1, .max = 700, FIELD_AT(chats_ask, cursor),
+          .help = "meta.cursor of the previous page." },
+        PAGE_LIMIT_FIELD(chats_ask),
+        { "instanceId", FIELD_STRING, .min = 1, .max = 128, FIELD_AT(chats_ask, instance),
           .help = "Only chats of this adapter." },
-        { "sort", FIELD_CHOICE, .choices = sorts, .at = offsetof(struct chats_ask, sort), .fallback = "\"activity\"",
-          .help = "The latest first, or by adapter and channel." },
+        { "sort", FIELD_CHOICE, .choices = sorts, FIELD_AT(chats_ask, sort),
+          .fallback = "\"activity\"", .help = "The latest first, or by adapter and channel." },
         FIELD_END,
 };
-/* clang-format on */
 
 static bool is_ours(const char *type)
 {
@@ -114,18 +110,18 @@ static int64_t last_of(struct store_tx *tx, const char *adapter, const char *cha
 
 /* ---- by activity ---- */
 
-static bool is_wanted(const struct read_job *l, const char *adapter, const char *channel)
+static bool is_wanted(const struct read_job *j, const char *adapter, const char *channel)
 {
-        const struct chats_ask *ask = l->query;
+        const struct chats_ask *ask = j->query;
 
         return adapter && adapter[0] && channel &&
                (!ask->instance || strcmp(ask->instance, adapter) == 0) &&
-               key_reaches(l->caller, adapter);
+               key_reaches(j->caller, adapter);
 }
 
-static int by_activity(struct store_tx *tx, struct read_job *l, struct error *err)
+static int by_activity(struct store_tx *tx, struct read_job *j, struct error *err)
 {
-        const struct chats_ask *ask = l->query;
+        const struct chats_ask *ask = j->query;
         int64_t at = ask->cursor ? field_id("evt-", ask->cursor) : INT64_MAX, shown = 0, rows = 0;
         struct store_stmt *s = store_prepare(
                 tx,
@@ -134,30 +130,30 @@ static int by_activity(struct store_tx *tx, struct read_job *l, struct error *er
         int rc = 0;
 
         if (at < 0)
-                return error_set(err, ERR_INVALID, "'%.100s' is no cursor of a page before",
+                return error_set(err, ERR_INVALID, "'%.100s' is no cursor of a previous page",
                                  ask->cursor);
         store_bind_int(s, 1, at);
-        page_begin(&l->json);
+        page_open(&j->json);
         while (shown < ask->limit && rows++ < ROWS_MAX && (rc = store_step(s, err)) == 1) {
                 const char *adapter = store_col_text(s, 1), *channel = store_col_text(s, 2);
                 int64_t last;
 
                 at = store_col_int(s, 0);
-                if (store_col_int(s, 3) != STREAM_MESSAGE || !is_wanted(l, adapter, channel))
+                if (store_col_int(s, 3) != STREAM_MESSAGE || !is_wanted(j, adapter, channel))
                         continue;
                 last = last_of(tx, adapter, channel, err);
                 if (last < 0)
                         return -1;
                 if (last != at)
                         continue;
-                if (show_chat(tx, &l->json, at, err) < 0)
+                if (show_chat(tx, &j->json, at, err) < 0)
                         return -1;
                 shown++;
         }
         if (rc < 0)
                 return -1;
         store_reset(s);
-        page_end(&l->json, rc == 1, rc == 1 ? bus_event_id(at, id) : NULL);
+        page_close(&j->json, rc == 1, rc == 1 ? bus_event_id(at, id) : NULL);
         return 0;
 }
 
@@ -197,14 +193,14 @@ static int next_chat(struct store_tx *tx, struct place *p, struct error *err)
         return rc;
 }
 
-static int show_named(struct store_tx *tx, struct read_job *l, const struct place *p,
+static int show_named(struct store_tx *tx, struct read_job *j, const struct place *p,
                       struct error *err)
 {
         int64_t last = last_of(tx, p->adapter, p->channel, err);
 
         if (last <= 0)
                 return last < 0 ? -1 : 0;
-        return show_chat(tx, &l->json, last, err);
+        return show_chat(tx, &j->json, last, err);
 }
 
 /* Where the walk begins: behind the cursor, or before the first chat of the adapter asked for. */
@@ -213,7 +209,7 @@ static int first_place(const struct chats_ask *ask, struct place *p, struct erro
         const char *slash = ask->cursor ? strchr(ask->cursor, '/') : NULL;
 
         if (ask->cursor && !slash)
-                return error_set(err, ERR_INVALID, "'%.100s' is no cursor of a page before",
+                return error_set(err, ERR_INVALID, "'%.100s' is no cursor of a previous page",
                                  ask->cursor);
         p->adapter = slash ? mem_strndup(ask->cursor, (size_t)(slash - ask->cursor))
                            : mem_strdup(ask->instance ? ask->instance : "");
@@ -221,129 +217,128 @@ static int first_place(const struct chats_ask *ask, struct place *p, struct erro
         return 0;
 }
 
-static int by_name(struct store_tx *tx, struct read_job *l, struct error *err)
+static int by_name(struct store_tx *tx, struct read_job *j, struct error *err)
 {
-        const struct chats_ask *ask = l->query;
+        const struct chats_ask *ask = j->query;
         struct place p = { 0 };
         char *cursor = NULL;
         int64_t shown = 0, rows = 0;
         int rc = first_place(ask, &p, err) < 0 ? -1 : 1;
 
-        page_begin(&l->json);
+        page_open(&j->json);
         while (rc == 1 && shown < ask->limit && rows++ < ROWS_MAX &&
                (rc = next_chat(tx, &p, err)) == 1) {
                 if (ask->instance && strcmp(ask->instance, p.adapter) != 0) {
                         rc = 0; /* behind the last of this adapter */
                         break;
                 }
-                if (!key_reaches(l->caller, p.adapter)) {
+                if (!key_reaches(j->caller, p.adapter)) {
                         /* none of its chats is even a cursor */
                         place_set(&p, p.adapter, LAST_CHANNEL);
                         continue;
                 }
                 free(cursor);
                 cursor = mem_printf("%s/%s", p.adapter, p.channel);
-                if (!is_wanted(l, p.adapter, p.channel))
+                if (!is_wanted(j, p.adapter, p.channel))
                         continue;
-                if (show_named(tx, l, &p, err) < 0)
+                if (show_named(tx, j, &p, err) < 0)
                         rc = -1;
                 shown++;
         }
-        page_end(&l->json, rc == 1, rc == 1 ? cursor : NULL);
+        page_close(&j->json, rc == 1, rc == 1 ? cursor : NULL);
         free(cursor);
         free(p.adapter);
         free(p.channel);
         return rc < 0 ? -1 : 0;
 }
 
-static int list(struct store_tx *tx, struct read_job *l, struct error *err)
+static int read_chats(struct store_tx *tx, struct read_job *j, struct error *err)
 {
-        const struct chats_ask *ask = l->query;
+        const struct chats_ask *ask = j->query;
 
-        return strcmp(ask->sort, "name") == 0 ? by_name(tx, l, err) : by_activity(tx, l, err);
+        return strcmp(ask->sort, "name") == 0 ? by_name(tx, j, err) : by_activity(tx, j, err);
 }
 
-void chats_list(struct http_exchange *x)
+static void list(struct http_exchange *x)
 {
         struct chats_ask ask = { .limit = 50, .sort = sorts[0] };
-        struct read_job *l = read_job_new(x, &ask, sizeof(ask));
 
-        if (l)
-                read_job_run(l, list);
+        read_job_list(x, &ask, sizeof(ask), read_chats);
 }
 
-/* ---- what was said ---- */
+/* ---- messages ---- */
 
 struct messages_ask {
         int64_t after, before, limit;
         const char *adapter, *channel; /* of the path; in the body's arena */
 };
 
-/* clang-format off */
-const struct field messages_query[] = {
-        { "after", FIELD_ID, .prefix = "evt-", .at = offsetof(struct messages_ask, after),
+static const struct field messages_query[] = {
+        { "after", FIELD_ID, .prefix = "evt-", FIELD_AT(messages_ask, after),
           .help = "Messages after this event, oldest first." },
-        { "before", FIELD_ID, .prefix = "evt-", .at = offsetof(struct messages_ask, before),
-          .help = "Messages before this event, newest first. Without after and before: the newest." },
-        { "limit", FIELD_INT, .min = 1, .max = 100, .at = offsetof(struct messages_ask, limit), .fallback = "50",
-          .help = "How many at most." },
+        { "before", FIELD_ID, .prefix = "evt-", FIELD_AT(messages_ask, before),
+          .help = "Messages before this event, newest first. Without after and before: the "
+                  "newest." },
+        PAGE_LIMIT_FIELD(messages_ask),
         FIELD_END,
-};
-/* clang-format on */
-
-struct messages {
-        struct buf *json;
-        int64_t limit, count, last;
-        bool more;
 };
 
 static void on_message(void *arg, const struct bus_event *e)
 {
-        struct messages *m = arg;
+        struct page *p = arg;
 
-        if (m->count == m->limit) {
-                m->more = true;
+        if (!page_add(p, e->seq))
                 return;
-        }
-        m->count++;
-        m->last = e->seq;
-        jsonw_open(m->json, '{');
-        jsonw_str(m->json, "direction", is_ours(e->type) ? "out" : "in");
-        buf_addstr(m->json, ",\"event\":");
-        bus_event_json(e, m->json);
-        jsonw_close(m->json, '}');
+        jsonw_open(p->json, '{');
+        jsonw_str(p->json, "direction", is_ours(e->type) ? "out" : "in");
+        buf_addstr(p->json, ",\"event\":");
+        bus_event_json(e, p->json);
+        jsonw_close(p->json, '}');
 }
 
-static int read_messages(struct store_tx *tx, struct read_job *l, struct error *err)
+static int read_messages(struct store_tx *tx, struct read_job *j, struct error *err)
 {
-        const struct messages_ask *ask = l->query;
-        struct messages m = { .json = &l->json, .limit = ask->limit };
+        const struct messages_ask *ask = j->query;
         struct bus_filter f = { .streams = 1u << STREAM_MESSAGE,
                                 .adapter = ask->adapter,
                                 .channel = ask->channel };
-        char id[BUS_ID_SIZE];
+        struct page p;
 
         if (ask->after >= 0)
                 f.after = ask->after;
         else
                 f.before = ask->before > 0 ? ask->before : INT64_MAX;
-        page_begin(&l->json);
-        if (bus_read(tx, &f, (unsigned)ask->limit + 1, on_message, &m, NULL, err) < 0)
+        page_begin(&p, &j->json, ask->limit);
+        if (bus_read(tx, &f, (unsigned)ask->limit + 1, on_message, &p, NULL, err) < 0)
                 return -1;
-        page_end(&l->json, m.more, m.count > 0 ? bus_event_id(m.last, id) : NULL);
+        page_end(&p, "evt-");
         return 0;
 }
 
-void chats_messages(struct http_exchange *x)
+static void list_messages(struct http_exchange *x)
 {
-        struct messages_ask ask = { .limit = 50, .after = -1, .before = -1 };
-        struct read_job *l = read_job_new(x, &ask, sizeof(ask));
-        struct messages_ask *kept;
+        struct messages_ask defaults = { .limit = 50, .after = -1, .before = -1 }, *ask;
+        struct read_job *j = read_job_new(x, &defaults, sizeof(defaults));
 
-        if (!l)
+        if (!j)
                 return;
-        kept = l->query;
-        kept->adapter = arena_strdup(&l->body.arena, http_param(x, "adapter"));
-        kept->channel = arena_strdup(&l->body.arena, http_param(x, "channel"));
-        read_job_run(l, read_messages);
+        ask = j->query;
+        ask->adapter = arena_strdup(&j->body.arena, http_param(x, "adapter"));
+        ask->channel = arena_strdup(&j->body.arena, http_param(x, "channel"));
+        read_job_run(j, read_messages);
 }
+
+const struct route chats_routes[] = {
+        { "GET", "/api/v2/chats", SCOPE_READ, list, REACH_LIST,
+          .summary = "The chats with messages in the journal, the latest first, or by name. "
+                     "meta.cursor is the next cursor.",
+          .query = chats_query, .status = 200,
+          .answer = ROUTE_PAGE " of {\"instanceId\", \"channel\", \"chatType\", "
+                               "\"lastActivityAt\", \"lastMessage\"}." },
+        { "GET", "/api/v2/chats/:adapter/:channel/messages", SCOPE_READ, list_messages, REACH_PATH,
+          .summary = "The messages of a chat, in both directions, newest first, or oldest first "
+                     "with after.",
+          .query = messages_query, .status = 200,
+          .answer = ROUTE_PAGE " of {\"direction\": \"in\" or \"out\", \"event\"}." },
+        ROUTE_END,
+};

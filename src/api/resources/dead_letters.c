@@ -1,68 +1,27 @@
-/*
- * Dead letters: deliveries that failed or whose fate is unknown, then turns that failed; each
- * newest first.
- */
-#include <stdio.h>
+/* Dead letters: failed or unconfirmed deliveries, then failed turns; each newest first. */
 #include <string.h>
 
-#include "api/core/api_private.h"
+#include "api/core/read_job.h"
+#include "api/core/row_scope.h"
 #include "api/resources/retry.h"
 #include "base/jsonw.h"
 #include "road/report/row_json.h"
 
-struct dead_ask {
+struct dead_letters_ask {
         int64_t limit;
         const char *cursor, *kind;
 };
 
 static const char *const kinds[] = { "delivery", "turn", NULL };
 
-/* clang-format off */
-const struct field dead_letters_query[] = {
-        { "cursor", FIELD_STRING, .min = 1, .max = 32, .at = offsetof(struct dead_ask, cursor),
-          .help = "meta.cursor of the page before." },
-        { "limit", FIELD_INT, .min = 1, .max = 100, .at = offsetof(struct dead_ask, limit), .fallback = "50",
-          .help = "How many at most." },
-        { "kind", FIELD_CHOICE, .choices = kinds, .at = offsetof(struct dead_ask, kind),
+static const struct field dead_letters_query[] = {
+        { "cursor", FIELD_STRING, .min = 1, .max = 32, FIELD_AT(dead_letters_ask, cursor),
+          .help = "meta.cursor of the previous page." },
+        PAGE_LIMIT_FIELD(dead_letters_ask),
+        { "kind", FIELD_CHOICE, .choices = kinds, FIELD_AT(dead_letters_ask, kind),
           .help = "Only deliveries or only turns." },
         FIELD_END,
 };
-/* clang-format on */
-
-struct dead_page {
-        struct buf *json;
-        int64_t left; /* how many more may be shown */
-        bool more;
-        char cursor[40];
-};
-
-/* Shows rows of s until the page is full; 0 or -1. */
-static int add_rows(struct store_stmt *s, const char *kind, const char *prefix, struct dead_page *p,
-                    struct error *err)
-{
-        int rc;
-
-        while ((rc = store_step(s, err)) == 1 && p->left > 0) {
-                p->left--;
-                snprintf(p->cursor, sizeof(p->cursor), "%s%lld", prefix,
-                         (long long)store_col_int(s, 0));
-                jsonw_open(p->json, '{');
-                jsonw_str(p->json, "id", p->cursor);
-                jsonw_str(p->json, "kind", kind);
-                if (strcmp(kind, "turn") == 0) {
-                        show_turn(p->json, kind, s);
-                } else {
-                        show_delivery_begin(p->json, kind, s);
-                        show_delivery_end(p->json);
-                }
-                jsonw_close(p->json, '}');
-        }
-        if (rc == 1) {
-                p->more = true;
-                store_reset(s);
-        }
-        return rc < 0 ? -1 : 0;
-}
 
 /* clang-format off */
 #define DEAD_DELIVERIES                                                                    \
@@ -73,50 +32,71 @@ static int add_rows(struct store_stmt *s, const char *kind, const char *prefix, 
         ONLY_REACHED("coalesce(c.adapter, '')", "?3") " ORDER BY t.id DESC LIMIT ?2"
 /* clang-format on */
 
-/* The letters of one kind before this number. */
-static int add_letters(struct store_stmt *s, const struct read_job *l, int64_t before,
-                       const char *kind, const char *prefix, struct dead_page *p, struct error *err)
+/* Adds the rows of one kind before this number. */
+static int add_rows(struct store_stmt *s, const struct read_job *j, int64_t before, bool turns,
+                    struct page *p, struct error *err)
 {
+        const char *kind = turns ? "turn" : "delivery";
+        int rc;
+
         store_bind_int(s, 1, before);
-        store_bind_int(s, 2, p->left + 1);
-        store_bind_text(s, 3, l->caller->adapters);
-        return add_rows(s, kind, prefix, p, err);
+        store_bind_int(s, 2, p->limit - p->count + 1);
+        store_bind_text(s, 3, j->caller->adapters);
+        while ((rc = store_step(s, err)) == 1) {
+                if (!page_add(p, store_col_int(s, 0)))
+                        continue;
+                jsonw_open(p->json, '{');
+                show_id(p->json, "id", turns ? "trn-" : "dlv-", p->last);
+                jsonw_str(p->json, "kind", kind);
+                if (turns) {
+                        show_turn(p->json, kind, s);
+                } else {
+                        show_delivery_begin(p->json, kind, s);
+                        show_delivery_end(p->json);
+                }
+                jsonw_close(p->json, '}');
+        }
+        return rc;
 }
 
-static int list(struct store_tx *tx, struct read_job *l, struct error *err)
+static int read_list(struct store_tx *tx, struct read_job *j, struct error *err)
 {
-        const struct dead_ask *ask = l->query;
-        struct dead_page p = { .json = &l->json, .left = ask->limit };
+        const struct dead_letters_ask *ask = j->query;
         bool in_turns = ask->cursor && strncmp(ask->cursor, "trn-", 4) == 0;
-        int64_t place = ask->cursor ? field_id(in_turns ? "trn-" : "dlv-", ask->cursor) : INT64_MAX;
-        bool deliveries = !in_turns && (!ask->kind || strcmp(ask->kind, "delivery") == 0);
-        bool turns = !ask->kind || strcmp(ask->kind, "turn") == 0;
+        int64_t before =
+                ask->cursor ? field_id(in_turns ? "trn-" : "dlv-", ask->cursor) : INT64_MAX;
+        bool wants_turns = !ask->kind || strcmp(ask->kind, "turn") == 0;
+        const char *prefix = in_turns ? "trn-" : "dlv-";
+        struct page p;
 
-        if (place < 0)
-                return error_set(err, ERR_INVALID, "'%s' is no cursor of a page before",
+        if (before < 0)
+                return error_set(err, ERR_INVALID, "'%s' is no cursor of a previous page",
                                  ask->cursor);
-        page_begin(&l->json);
-        if (deliveries && add_letters(store_prepare(tx, DEAD_DELIVERIES), l, place, "delivery",
-                                      "dlv-", &p, err) < 0)
+        page_begin(&p, &j->json, ask->limit);
+        if (!in_turns && (!ask->kind || strcmp(ask->kind, "delivery") == 0) &&
+            add_rows(store_prepare(tx, DEAD_DELIVERIES), j, before, false, &p, err) < 0)
                 return -1;
-        if (turns && !p.more &&
-            add_letters(store_prepare(tx, DEAD_TURNS), l, in_turns ? place : INT64_MAX, "turn",
-                        "trn-", &p, err) < 0)
-                return -1;
-        page_end(&l->json, p.more, p.cursor[0] ? p.cursor : NULL);
+        if (wants_turns && !p.more) {
+                int64_t count = p.count;
+
+                if (add_rows(store_prepare(tx, DEAD_TURNS), j, in_turns ? before : INT64_MAX, true,
+                             &p, err) < 0)
+                        return -1;
+                if (p.count > count)
+                        prefix = "trn-";
+        }
+        page_end(&p, prefix);
         return 0;
 }
 
-void dead_letters_list(struct http_exchange *x)
+static void list(struct http_exchange *x)
 {
-        struct dead_ask ask = { .limit = 50 };
-        struct read_job *l = read_job_new(x, &ask, sizeof(ask));
+        struct dead_letters_ask ask = { .limit = 50 };
 
-        if (l)
-                read_job_run(l, list);
+        read_job_list(x, &ask, sizeof(ask), read_list);
 }
 
-void dead_letters_retry(struct http_exchange *x)
+static void retry(struct http_exchange *x)
 {
         const char *id = http_param(x, "id");
         bool turn = id && strncmp(id, "trn-", 4) == 0, force;
@@ -129,3 +109,17 @@ void dead_letters_retry(struct http_exchange *x)
         else
                 retry_delivery(x, n, force);
 }
+
+const struct route dead_letters_routes[] = {
+        { "GET", "/api/v2/dead-letters", SCOPE_READ, list, REACH_LIST,
+          .summary = "Deliveries that failed or whose outcome is unknown, then turns that failed; "
+                     "newest first.",
+          .query = dead_letters_query, .status = 200,
+          .answer = ROUTE_PAGE " of {\"id\", \"kind\", \"delivery\" or \"turn\"}." },
+        { "POST", "/api/v2/dead-letters/:id/retry", SCOPE_WRITE, retry, REACH_ROW,
+          row_scope_dead_letter, .summary = "Queue a dead delivery (dlv-N) or turn (trn-N) again.",
+          .body = retry_fields, .status = 202,
+          .answer = "{\"data\": {\"id\", \"status\": \"queued\"}}",
+          .example = ROUTE_JSON({ "force" : true }) },
+        ROUTE_END,
+};

@@ -1,8 +1,8 @@
-/* Deliveries: what is on its way out, and what became of it. */
-#include <stdio.h>
+/* Deliveries: what is being sent, and its outcome. */
 #include <string.h>
 
-#include "api/core/api_private.h"
+#include "api/core/read_job.h"
+#include "api/core/row_scope.h"
 #include "api/resources/retry.h"
 #include "base/jsonw.h"
 #include "road/report/row_json.h"
@@ -15,23 +15,20 @@ struct deliveries_ask {
 static const char *const states[] = { "queued",  "sending", "sent", "failed",
                                       "unknown", "expired", NULL };
 
-/* clang-format off */
-const struct field deliveries_query[] = {
-        { "before", FIELD_ID, .prefix = "dlv-", .at = offsetof(struct deliveries_ask, before),
+static const struct field deliveries_query[] = {
+        { "before", FIELD_ID, .prefix = "dlv-", FIELD_AT(deliveries_ask, before),
           .help = "Deliveries before this one; newest first." },
-        { "limit", FIELD_INT, .min = 1, .max = 100, .at = offsetof(struct deliveries_ask, limit), .fallback = "50",
-          .help = "How many at most." },
-        { "state", FIELD_CHOICE, .choices = states, .at = offsetof(struct deliveries_ask, state),
+        PAGE_LIMIT_FIELD(deliveries_ask),
+        { "state", FIELD_CHOICE, .choices = states, FIELD_AT(deliveries_ask, state),
           .help = "Only deliveries in this state." },
-        { "turnId", FIELD_ID, .prefix = "trn-", .at = offsetof(struct deliveries_ask, turn),
+        { "turnId", FIELD_ID, .prefix = "trn-", FIELD_AT(deliveries_ask, turn),
           .help = "Only deliveries of this turn." },
-        { "instanceId", FIELD_STRING, .min = 1, .max = 128, .at = offsetof(struct deliveries_ask, instance),
+        { "instanceId", FIELD_STRING, .min = 1, .max = 128, FIELD_AT(deliveries_ask, instance),
           .help = "Only deliveries of this adapter." },
-        { "channel", FIELD_STRING, .min = 1, .max = 512, .at = offsetof(struct deliveries_ask, channel),
+        { "channel", FIELD_STRING, .min = 1, .max = 512, FIELD_AT(deliveries_ask, channel),
           .help = "Only deliveries to this channel." },
         FIELD_END,
 };
-/* clang-format on */
 
 /* clang-format off */
 #define FILTERED                                                                                             \
@@ -60,69 +57,64 @@ static struct store_stmt *choose(struct store_tx *tx, const struct deliveries_as
         return store_prepare(tx, SHOW_DELIVERY "WHERE 1 = 1" FILTERED);
 }
 
-static void show_delivery(struct buf *b, const char *key, struct store_stmt *s)
+static int read_list(struct store_tx *tx, struct read_job *j, struct error *err)
 {
-        show_delivery_begin(b, key, s);
-        show_delivery_end(b);
-}
-
-static int list(struct store_tx *tx, struct read_job *l, struct error *err)
-{
-        const struct deliveries_ask *ask = l->query;
+        const struct deliveries_ask *ask = j->query;
         struct store_stmt *s = choose(tx, ask);
+        struct page p;
+        int rc;
 
         store_bind_int(s, 1, ask->before > 0 ? ask->before : INT64_MAX);
         store_bind_text(s, 2, ask->state);
         store_bind_text(s, 3, ask->instance);
         store_bind_text(s, 4, ask->channel);
         store_bind_int(s, 5, ask->limit + 1);
-        store_bind_text(s, 6, l->caller->adapters);
-        return page_rows(&l->json, s, ask->limit, "dlv", show_delivery, err);
+        store_bind_text(s, 6, j->caller->adapters);
+        page_begin(&p, &j->json, ask->limit);
+        while ((rc = store_step(s, err)) == 1)
+                if (page_add(&p, store_col_int(s, 0))) {
+                        show_delivery_begin(p.json, NULL, s);
+                        show_delivery_end(p.json);
+                }
+        page_end(&p, "dlv-");
+        return rc;
 }
 
-void deliveries_list(struct http_exchange *x)
+static void list(struct http_exchange *x)
 {
         struct deliveries_ask ask = { .limit = 50 };
-        struct read_job *l = read_job_new(x, &ask, sizeof(ask));
 
-        if (l)
-                read_job_run(l, list);
+        read_job_list(x, &ask, sizeof(ask), read_list);
 }
 
-static int show(struct store_tx *tx, struct read_job *l, struct error *err)
+static int read_one(struct store_tx *tx, struct read_job *j, struct error *err)
 {
         struct store_stmt *s = store_prepare(tx, SHOW_DELIVERY "WHERE d.id = ?1");
         int rc;
 
-        store_bind_int(s, 1, l->id);
+        store_bind_int(s, 1, j->id);
         rc = store_step(s, err);
         if (rc < 0)
                 return -1;
         if (rc == 0)
                 return error_set(err, ERR_MISSING, "there is no delivery 'dlv-%lld'",
-                                 (long long)l->id);
-        jsonw_open(&l->json, '{');
-        show_delivery_begin(&l->json, "data", s);
+                                 (long long)j->id);
+        jsonw_open(&j->json, '{');
+        show_delivery_begin(&j->json, "data", s);
         store_reset(s);
-        if (show_attempts(tx, &l->json, l->id, err) < 0)
+        if (show_attempts(tx, &j->json, j->id, err) < 0)
                 return -1;
-        show_delivery_end(&l->json);
-        jsonw_close(&l->json, '}');
+        show_delivery_end(&j->json);
+        jsonw_close(&j->json, '}');
         return 0;
 }
 
-void deliveries_show(struct http_exchange *x)
+static void show(struct http_exchange *x)
 {
-        int64_t id = request_id(x, "dlv-", "delivery");
-        struct read_job *l = id < 0 ? NULL : read_job_new(x, NULL, 0);
-
-        if (!l)
-                return;
-        l->id = id;
-        read_job_run(l, show);
+        read_job_show(x, "dlv-", "delivery", read_one);
 }
 
-void deliveries_retry(struct http_exchange *x)
+static void retry(struct http_exchange *x)
 {
         int64_t id = request_id(x, "dlv-", "delivery");
         bool force;
@@ -130,3 +122,17 @@ void deliveries_retry(struct http_exchange *x)
         if (id >= 0 && retry_read(x, &force) == 0)
                 retry_delivery(x, id, force);
 }
+
+const struct route deliveries_routes[] = {
+        { "GET", "/api/v2/deliveries", SCOPE_READ, list, REACH_LIST,
+          .summary = "Deliveries, sent and queued, newest first.", .query = deliveries_query,
+          .status = 200, .answer = ROUTE_PAGE " of deliveries." },
+        { "GET", "/api/v2/deliveries/:id", SCOPE_READ, show, REACH_ROW, row_scope_delivery,
+          .summary = "One delivery with its attempts.", .status = 200,
+          .answer = "{\"data\": delivery}" },
+        { "POST", "/api/v2/deliveries/:id/retry", SCOPE_WRITE, retry, REACH_ROW, row_scope_delivery,
+          .summary = "Queue a failed delivery again.", .body = retry_fields, .status = 202,
+          .answer = "{\"data\": {\"id\", \"status\": \"queued\"}}",
+          .example = ROUTE_JSON({ "force" : false }) },
+        ROUTE_END,
+};

@@ -1,13 +1,12 @@
-/*
- * The journal, in pages and one by one. Newest first, or oldest first after a place; the cursor is
- * an event's number, so no row is skipped or seen twice.
- */
-#include <stdio.h>
+/* The journal: in pages, one by one, and as a stream. */
 #include <string.h>
 
-#include "api/core/api_private.h"
-#include "base/jsonw.h"
+#include "api/core/event_stream.h"
+#include "api/core/read_job.h"
+#include "api/core/row_scope.h"
 #include "bus/bus.h"
+
+/* ---- listing ---- */
 
 struct events_ask {
         int64_t after, before, limit, since_ms, until_ms;
@@ -17,48 +16,33 @@ struct events_ask {
 static const char *const stream_names[] = { "MESSAGE", "REACTION", "TURN",   "DELIVERY", "SESSION",
                                             "ADAPTER", "SCHEDULE", "CUSTOM", NULL };
 
-/* clang-format off */
-const struct field events_query[] = {
-        { "after", FIELD_ID, .prefix = "evt-", .at = offsetof(struct events_ask, after),
+static const struct field events_query[] = {
+        { "after", FIELD_ID, .prefix = "evt-", FIELD_AT(events_ask, after),
           .help = "Events after this one, oldest first." },
-        { "before", FIELD_ID, .prefix = "evt-", .at = offsetof(struct events_ask, before),
+        { "before", FIELD_ID, .prefix = "evt-", FIELD_AT(events_ask, before),
           .help = "Events before this one, newest first. Without after and before: the newest." },
-        { "limit", FIELD_INT, .min = 1, .max = 100, .at = offsetof(struct events_ask, limit), .fallback = "50",
-          .help = "How many at most." },
-        { "type", FIELD_STRING, .min = 1, .max = 100, .at = offsetof(struct events_ask, type),
+        PAGE_LIMIT_FIELD(events_ask),
+        { "type", FIELD_STRING, .min = 1, .max = 100, FIELD_AT(events_ask, type),
           .help = "Only this event type; a `*` at the end stands for anything." },
-        { "stream", FIELD_CHOICE, .choices = stream_names, .at = offsetof(struct events_ask, stream),
+        { "stream", FIELD_CHOICE, .choices = stream_names, FIELD_AT(events_ask, stream),
           .help = "Only events of this stream." },
-        { "instanceId", FIELD_STRING, .min = 1, .max = 128, .at = offsetof(struct events_ask, instance),
+        { "instanceId", FIELD_STRING, .min = 1, .max = 128, FIELD_AT(events_ask, instance),
           .help = "Only events of this adapter." },
-        { "channel", FIELD_STRING, .min = 1, .max = 512, .at = offsetof(struct events_ask, channel),
+        { "channel", FIELD_STRING, .min = 1, .max = 512, FIELD_AT(events_ask, channel),
           .help = "Only events of this channel." },
-        { "traceId", FIELD_STRING, .min = 32, .max = 32, .at = offsetof(struct events_ask, trace),
+        { "traceId", FIELD_STRING, .min = 32, .max = 32, FIELD_AT(events_ask, trace),
           .help = "Only events of this trace." },
-        { "since", FIELD_TIME, .at = offsetof(struct events_ask, since_ms), .help = "Not older than this." },
-        { "until", FIELD_TIME, .at = offsetof(struct events_ask, until_ms), .help = "Not newer than this." },
+        { "since", FIELD_TIME, FIELD_AT(events_ask, since_ms), .help = "Not older than this." },
+        { "until", FIELD_TIME, FIELD_AT(events_ask, until_ms), .help = "Not newer than this." },
         FIELD_END,
-};
-/* clang-format on */
-
-struct listing {
-        struct buf *json;
-        int64_t limit, count;
-        int64_t last; /* the last one shown */
-        bool more;    /* one beyond the limit was there */
 };
 
 static void on_row(void *arg, const struct bus_event *e)
 {
-        struct listing *l = arg;
+        struct page *p = arg;
 
-        if (l->count == l->limit) {
-                l->more = true;
-                return;
-        }
-        l->count++;
-        l->last = e->seq;
-        bus_event_json(e, l->json);
+        if (page_add(p, e->seq))
+                bus_event_json(e, p->json);
 }
 
 static unsigned stream_mask(const char *name)
@@ -84,10 +68,9 @@ static int journal_end(struct store_tx *tx, bool newest, int64_t *seq, struct er
         return rc < 0 ? -1 : 0;
 }
 
-static int list(struct store_tx *tx, struct read_job *l, struct error *err)
+static int read_list(struct store_tx *tx, struct read_job *j, struct error *err)
 {
-        const struct events_ask *ask = l->query;
-        struct listing page = { .json = &l->json, .limit = ask->limit };
+        const struct events_ask *ask = j->query;
         struct bus_filter f = {
                 .after = ask->after > 0 ? ask->after : 0,
                 .before = ask->after >= 0   ? 0
@@ -100,68 +83,123 @@ static int list(struct store_tx *tx, struct read_job *l, struct error *err)
                 .trace = ask->trace,
                 .since_ms = ask->since_ms,
                 .until_ms = ask->until_ms,
-                .may = l->caller->adapters ? key_may_see : NULL,
-                .may_arg = l->caller,
+                .may = j->caller->adapters ? key_may_see : NULL,
+                .may_arg = j->caller,
         };
-        int64_t scanned = 0, end = 0, cursor;
-        char id[BUS_ID_SIZE];
+        int64_t scanned = 0, end = 0;
+        struct page p;
 
-        page_begin(&l->json);
-        if (bus_read(tx, &f, (unsigned)ask->limit + 1, on_row, &page, &scanned, err) < 0 ||
+        page_begin(&p, &j->json, ask->limit);
+        if (bus_read(tx, &f, (unsigned)ask->limit + 1, on_row, &p, &scanned, err) < 0 ||
             journal_end(tx, f.before == 0, &end, err) < 0)
                 return -1;
-        /*
-         * reading stops after many rows that do not fit the filter: then the next page begins there
-         */
-        cursor = page.more ? page.last : scanned;
-        if (!page.more && scanned > 0)
-                page.more = f.before == 0 ? scanned < end : scanned > end;
-        if (f.before == 0 && cursor < f.after)
-                cursor = f.after; /* nothing new: ask again from the same place */
-        page_end(&l->json, page.more, cursor > 0 ? bus_event_id(cursor, id) : NULL);
+        /* reading stops after many rows that do not match: the next page begins there */
+        if (!p.more) {
+                p.more = scanned > 0 && (f.before == 0 ? scanned < end : scanned > end);
+                p.last = scanned;
+        }
+        if (f.before == 0 && p.last < f.after)
+                p.last = f.after; /* nothing new: ask again from the same place */
+        page_end(&p, "evt-");
         return 0;
 }
 
-void events_list(struct http_exchange *x)
+static void list(struct http_exchange *x)
 {
         struct events_ask ask = { .limit = 50, .after = -1, .before = -1 };
-        struct read_job *l = read_job_new(x, &ask, sizeof(ask));
 
-        if (l)
-                read_job_run(l, list);
+        read_job_list(x, &ask, sizeof(ask), read_list);
 }
 
-static void show_row(void *arg, const struct bus_event *e)
-{
-        struct read_job *l = arg;
+/* ---- one event ---- */
 
-        if (e->seq != l->id)
+static void on_event(void *arg, const struct bus_event *e)
+{
+        struct read_job *j = arg;
+
+        if (e->seq != j->id)
                 return;
-        buf_addstr(&l->json, "{\"data\":");
-        bus_event_json(e, &l->json);
-        buf_addch(&l->json, '}');
+        buf_addstr(&j->json, "{\"data\":");
+        bus_event_json(e, &j->json);
+        buf_addch(&j->json, '}');
 }
 
-static int show(struct store_tx *tx, struct read_job *l, struct error *err)
+static int read_one(struct store_tx *tx, struct read_job *j, struct error *err)
 {
-        struct bus_filter f = { .after = l->id - 1 };
+        struct bus_filter f = { .after = j->id - 1 };
 
-        if (bus_read(tx, &f, 1, show_row, l, NULL, err) < 0)
+        if (bus_read(tx, &f, 1, on_event, j, NULL, err) < 0)
                 return -1;
-        if (l->json.len == 0)
+        if (j->json.len == 0)
                 return error_set(err, ERR_MISSING,
-                                 "there is no event 'evt-%lld'; it may be older than what is kept",
-                                 (long long)l->id);
+                                 "there is no event 'evt-%lld'; it may have been pruned",
+                                 (long long)j->id);
         return 0;
 }
 
-void events_show(struct http_exchange *x)
+static void show(struct http_exchange *x)
 {
-        int64_t id = request_id(x, "evt-", "event");
-        struct read_job *l = id < 0 ? NULL : read_job_new(x, NULL, 0);
-
-        if (!l)
-                return;
-        l->id = id;
-        read_job_run(l, show);
+        read_job_show(x, "evt-", "event", read_one);
 }
+
+/* ---- the stream ---- */
+
+struct stream_ask {
+        int64_t after;
+        const char *types, *instance, *channel;
+};
+
+static const struct field stream_query[] = {
+        { "after", FIELD_ID, .prefix = "evt-", FIELD_AT(stream_ask, after),
+          .help = "Begin after this event, like the header Last-Event-ID. Absent: only new "
+                  "events." },
+        { "types", FIELD_STRING, .min = 1, .max = 1024, FIELD_AT(stream_ask, types),
+          .help = "Only these event types, separated by commas; a `*` at the end stands for "
+                  "anything." },
+        { "instanceId", FIELD_STRING, .min = 1, .max = 128, FIELD_AT(stream_ask, instance),
+          .help = "Only events of this adapter." },
+        { "channel", FIELD_STRING, .min = 1, .max = 512, FIELD_AT(stream_ask, channel),
+          .help = "Only events of this channel." },
+        FIELD_END,
+};
+
+static void stream(struct http_exchange *x)
+{
+        const char *last = http_header(x, "Last-Event-ID");
+        struct stream_ask ask = { .after = -1 };
+        struct stream_filter *f;
+        struct body b;
+
+        if (request_query(x, &b, &ask) < 0)
+                return;
+        /* the header wins: a client that reconnects sends it with the URL of its first request */
+        if (last && last[0] != '\0' && (ask.after = field_id("evt-", last)) < 0)
+                body_mistake(&b, "Last-Event-ID", "must be an event id such as evt-42");
+        f = stream_filter_new(ask.types, ask.instance, ask.channel, caller_of(x));
+        if (!f)
+                body_mistake(&b, "types", "must be 1 to %d event types separated by commas",
+                             STREAM_FILTER_TYPES_MAX);
+        if (b.mistake_count > 0) {
+                reply_mistakes(x, &b);
+                stream_filter_free(f);
+        } else {
+                event_stream_serve(api_of(x)->stream, x, f, ask.after);
+        }
+        body_release(&b);
+}
+
+const struct route events_routes[] = {
+        { "GET", "/api/v2/events", SCOPE_READ, list, REACH_LIST,
+          .summary = "The journal in pages: newest first, or oldest first with after. meta.cursor "
+                     "is the next before or after.",
+          .query = events_query, .status = 200, .answer = ROUTE_PAGE " of events." },
+        { "GET", "/api/v2/events/stream", SCOPE_READ, stream, REACH_LIST,
+          .summary = "The journal as server-sent events: those after Last-Event-ID, then live, "
+                     "without gap or repetition. Streamed text and progress (turn.delta, "
+                     "turn.progress) have no id. A reader far behind gets a part and comes back.",
+          .query = stream_query, .status = 200, .answer = "An event stream.",
+          .content_type = "text/event-stream" },
+        { "GET", "/api/v2/events/:id", SCOPE_READ, show, REACH_ROW, row_scope_event,
+          .summary = "One event.", .status = 200, .answer = "{\"data\": event}" },
+        ROUTE_END,
+};

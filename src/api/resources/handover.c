@@ -1,10 +1,12 @@
-/* Chats in which a person has taken over from the agent. */
+/* Chats in which a human took over from the agent. */
 #include <stdlib.h>
 
-#include "api/core/api_private.h"
+#include "api/core/page.h"
+#include "api/core/write_job.h"
 #include "base/clock.h"
 #include "base/jsonw.h"
 #include "dispatch/dispatch.h"
+#include "platform/platform.h"
 #include "road/report/row_json.h"
 
 struct pause_ask {
@@ -12,103 +14,122 @@ struct pause_ask {
         int64_t until_ms;
 };
 
-#define AT(member) .at = offsetof(struct pause_ask, member)
-
-/* clang-format off */
-const struct field pause_fields[] = {
-        { "threadId", FIELD_STRING, .min = 1, .max = 512, AT(thread),
+static const struct field pause_fields[] = {
+        { "threadId", FIELD_STRING, .min = 1, .max = 512, FIELD_AT(pause_ask, thread),
           .help = "Only this thread; absent: the chat with all its threads." },
-        { "until", FIELD_TIME, AT(until_ms), .help = "When the agent comes back by itself; absent: when it is resumed." },
-        { "reason", FIELD_STRING, .min = 1, .max = 200, AT(reason), .help = "Why, for whoever asks." },
-        { "by", FIELD_STRING, .min = 1, .max = 100, AT(by), .help = "Who takes over; absent: the name of the key." },
+        { "until", FIELD_TIME, FIELD_AT(pause_ask, until_ms),
+          .help = "When the agent resumes by itself; absent: only on request." },
+        { "reason", FIELD_STRING, .min = 1, .max = 200, FIELD_AT(pause_ask, reason),
+          .help = "Why, for the record." },
+        { "by", FIELD_STRING, .min = 1, .max = 100, FIELD_AT(pause_ask, by),
+          .help = "Who takes over; absent: the name of the key." },
         FIELD_END,
 };
-const struct field resume_fields[] = {
-        { "threadId", FIELD_STRING, .min = 1, .max = 512, AT(thread),
+static const struct field resume_fields[] = {
+        { "threadId", FIELD_STRING, .min = 1, .max = 512, FIELD_AT(pause_ask, thread),
           .help = "The thread that was paused; absent: the chat." },
         FIELD_END,
 };
-/* clang-format on */
 
-static struct handovers *handover_of(const struct http_exchange *x)
+static struct handovers *handovers_of(const struct http_exchange *x)
 {
         return dispatch_policy(api_of(x)->env.dispatch)->handover;
 }
 
-static void show_pause(struct buf *b, const struct handover *p)
+static void write_handover(struct buf *b, const struct handover *h)
 {
         jsonw_open(b, '{');
-        jsonw_str(b, "instanceId", p->chat.adapter);
-        jsonw_str(b, "channel", p->chat.channel);
-        jsonw_str(b, "threadId", p->chat.thread);
-        show_time(b, "since", p->since_ms);
-        show_time(b, "until", p->until_ms);
-        jsonw_str(b, "by", p->by);
-        jsonw_str(b, "reason", p->reason);
+        jsonw_str(b, "instanceId", h->chat.adapter);
+        jsonw_str(b, "channel", h->chat.channel);
+        jsonw_str(b, "threadId", h->chat.thread);
+        show_time(b, "since", h->since_ms);
+        show_time(b, "until", h->until_ms);
+        jsonw_str(b, "by", h->by);
+        jsonw_str(b, "reason", h->reason);
         jsonw_close(b, '}');
 }
 
-void handover_show(struct http_exchange *x)
+static void list(struct http_exchange *x)
 {
         size_t count;
-        const struct handover **all = handover_list(handover_of(x), &count);
+        const struct handover **all = handover_list(handovers_of(x), &count);
         struct buf json;
 
         buf_init(&json, 0);
-        page_begin(&json);
+        page_open(&json);
         for (size_t i = 0; i < count; i++)
                 if (key_reaches(caller_of(x), all[i]->chat.adapter))
-                        show_pause(&json, all[i]);
-        page_end(&json, false, NULL);
+                        write_handover(&json, all[i]);
+        page_close(&json, false, NULL);
         free(all);
         reply_json(x, 200, &json);
 }
 
-void chats_pause(struct http_exchange *x)
+static void pause_chat(struct http_exchange *x)
 {
         struct pause_ask ask = { .by = caller_name(x) };
-        struct handover p = { 0 };
-        struct write_job *c;
+        struct handover h;
+        struct write_job *j;
         struct body b;
 
         if (request_body(x, &b, &ask) < 0)
                 return;
-        p = (struct handover){ .chat = { http_param(x, "adapter"), http_param(x, "channel"),
+        h = (struct handover){ .chat = { http_param(x, "adapter"), http_param(x, "channel"),
                                          ask.thread },
                                .by = ask.by,
                                .reason = ask.reason,
                                .since_ms = clock_wall_ms(),
                                .until_ms = ask.until_ms };
-        if (!adapters_find(api_of(x)->env.adapters, p.chat.adapter)) {
-                reply_missing(x, "instance", p.chat.adapter);
-        } else if (ask.until_ms != 0 && ask.until_ms <= p.since_ms) {
+        if (!adapters_find(api_of(x)->env.adapters, h.chat.adapter)) {
+                reply_missing(x, "instance", h.chat.adapter);
+        } else if (ask.until_ms != 0 && ask.until_ms <= h.since_ms) {
                 body_mistake(&b, "until", "is not in the future");
                 reply_mistakes(x, &b);
         } else {
-                c = write_job_new(x, 200);
-                show_pause(&c->data, &p);
-                handover_pause(handover_of(x), &p, write_job_done, c);
+                j = write_job_new(x, 200);
+                write_handover(&j->data, &h);
+                handover_pause(handovers_of(x), &h, write_job_done, j);
         }
         body_release(&b);
 }
 
-void chats_resume(struct http_exchange *x)
+static void resume_chat(struct http_exchange *x)
 {
         struct pause_ask ask = { 0 };
         struct chat_key chat;
-        struct write_job *c;
+        struct write_job *j;
         struct body b;
 
         if (request_body(x, &b, &ask) < 0)
                 return;
         chat = (struct chat_key){ http_param(x, "adapter"), http_param(x, "channel"), ask.thread };
-        c = write_job_new(x, 200);
-        jsonw_open(&c->data, '{');
-        jsonw_str(&c->data, "instanceId", chat.adapter);
-        jsonw_str(&c->data, "channel", chat.channel);
-        jsonw_str(&c->data, "threadId", chat.thread);
-        jsonw_str(&c->data, "status", "resumed");
-        jsonw_close(&c->data, '}');
-        handover_resume(handover_of(x), &chat, write_job_done, c);
+        j = write_job_new(x, 200);
+        jsonw_open(&j->data, '{');
+        jsonw_str(&j->data, "instanceId", chat.adapter);
+        jsonw_str(&j->data, "channel", chat.channel);
+        jsonw_str(&j->data, "threadId", chat.thread);
+        jsonw_str(&j->data, "status", "resumed");
+        jsonw_close(&j->data, '}');
+        handover_resume(handovers_of(x), &chat, write_job_done, j);
         body_release(&b);
 }
+
+const struct route handover_routes[] = {
+        { "GET", "/api/v2/handover", SCOPE_READ, list, REACH_LIST,
+          .summary = "The chats in which a human took over from the agent, oldest first.",
+          .status = 200,
+          .answer = ROUTE_PAGE " of {\"instanceId\", \"channel\", \"threadId\", \"since\", "
+                               "\"until\", \"by\", \"reason\"}." },
+        { "POST", "/api/v2/chats/:adapter/:channel/pause", SCOPE_WRITE, pause_chat, REACH_PATH,
+          .summary = "Take over a chat: messages are stored, but no agent is asked until it is "
+                     "resumed.",
+          .body = pause_fields, .status = 200, .answer = "{\"data\": pause}",
+          .example = ROUTE_JSON({ "reason" : "a refund", "by" : "Ann" }) },
+        { "POST", "/api/v2/chats/:adapter/:channel/resume", SCOPE_WRITE, resume_chat, REACH_PATH,
+          .summary = "Give a chat back to the agent, which knows what was said meanwhile.",
+          .body = resume_fields, .status = 200,
+          .answer = "{\"data\": {\"instanceId\", \"channel\", \"threadId\", \"status\": "
+                    "\"resumed\"}}",
+          .example = "{}" },
+        ROUTE_END,
+};

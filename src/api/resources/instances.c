@@ -1,20 +1,35 @@
+/* The adapters, which the REST API calls instances, and their tools. */
 #include "api/resources/instances.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
-#include "api/core/api_private.h"
+#include "api/core/page.h"
+#include "api/core/request.h"
 #include "base/clock.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
+#include "platform/tools.h"
 #include "road/report/row_json.h"
 
-#define LATE_MS 60000 /* a delivery that waits longer says that something is wrong */
+#define LATE_MS 60000 /* a delivery that waits longer makes its adapter degraded */
 
-static void judge_connected(struct instance_health *h, int64_t now_ms)
+void instance_health(const struct road *r, const struct adapter *a, int64_t now_ms,
+                     struct instance_health *h)
 {
+        static const char *const states[] = {
+                [ADAPTER_OFF] = "disconnected", [ADAPTER_CONNECTING] = "connecting",
+                [ADAPTER_UP] = "connected",     [ADAPTER_LOST] = "reconnecting",
+                [ADAPTER_STOPPED] = "error",
+        };
         const struct adapter_stats *s = &h->stats;
 
-        if (s->oldest_open_ms > 0 && now_ms - s->oldest_open_ms > LATE_MS) {
+        *h = (struct instance_health){ .state = states[a->state] };
+        road_adapter_stats(r, a->name, &h->stats);
+        if (a->state != ADAPTER_UP) {
+                snprintf(h->why, sizeof(h->why), "%s",
+                         a->state == ADAPTER_OFF ? "switched off" : a->why);
+        } else if (s->oldest_open_ms > 0 && now_ms - s->oldest_open_ms > LATE_MS) {
                 h->state = "degraded";
                 snprintf(h->why, sizeof(h->why), "a delivery has been waiting for %lld s%s%s",
                          (long long)((now_ms - s->oldest_open_ms) / 1000),
@@ -23,119 +38,192 @@ static void judge_connected(struct instance_health *h, int64_t now_ms)
                 h->state = "degraded";
                 snprintf(h->why, sizeof(h->why), "the last delivery failed: %s", s->last_failure);
         }
+        h->explained = a->state == ADAPTER_UP || h->why[0] != '\0';
 }
 
-void instance_health(const struct road *r, const struct adapter *a, int64_t now_ms,
-                     struct instance_health *out)
+/* ---- listing ---- */
+
+static void write_instance(struct buf *b, const struct api *api, struct adapter *a)
 {
-        static const char *const states[] = {
-                [ADAPTER_OFF] = "disconnected", [ADAPTER_CONNECTING] = "connecting",
-                [ADAPTER_UP] = "connected",     [ADAPTER_LOST] = "reconnecting",
-                [ADAPTER_STOPPED] = "error",
+        static const struct {
+                unsigned flag;
+                const char *name;
+        } abilities[] = {
+                { ADAPTER_JOURNALED, "journaled" },     { ADAPTER_IDEMPOTENT, "idempotent" },
+                { ADAPTER_READBACK, "readback" },       { ADAPTER_EDITS, "edits" },
+                { ADAPTER_TYPING, "typing" },           { ADAPTER_THREADS, "threads" },
+                { ADAPTER_REACTIONS, "reactions" },     { ADAPTER_FILES, "files" },
+                { ADAPTER_CHANNEL_HISTORY, "recalls" },
         };
+        unsigned can = adapters_abilities(api->env.adapters, a->name);
+        struct instance_health h;
 
-        *out = (struct instance_health){ .state = states[a->state] };
-        road_adapter_stats(r, a->name, &out->stats);
-        if (a->state == ADAPTER_UP)
-                judge_connected(out, now_ms);
-        else
-                snprintf(out->why, sizeof(out->why), "%s",
-                         a->state == ADAPTER_OFF ? "switched off" : a->why);
-        out->said_so = a->state == ADAPTER_UP || out->why[0] != '\0';
-}
-
-static const struct {
-        unsigned flag;
-        const char *name;
-} abilities[] = {
-        { ADAPTER_JOURNALED, "journaled" },     { ADAPTER_IDEMPOTENT, "idempotent" },
-        { ADAPTER_READBACK, "readback" },       { ADAPTER_EDITS, "edits" },
-        { ADAPTER_TYPING, "typing" },           { ADAPTER_THREADS, "threads" },
-        { ADAPTER_REACTIONS, "reactions" },     { ADAPTER_FILES, "files" },
-        { ADAPTER_CHANNEL_HISTORY, "recalls" },
-};
-
-struct listing {
-        struct api *api;
-        const struct key *caller;
-        struct buf *json;
-        int64_t now_ms;
-};
-
-static void write_failure(struct buf *b, const struct adapter_stats *s)
-{
-        if (s->last_failure_ms == 0) {
+        instance_health(api->env.road, a, clock_wall_ms(), &h);
+        jsonw_open(b, '{');
+        jsonw_str(b, "id", a->name);
+        jsonw_str(b, "name", a->name);
+        jsonw_str(b, "channel", a->ops->name);
+        jsonw_str(b, "state", h.state);
+        jsonw_bool(b, "isConnected", a->state == ADAPTER_UP);
+        jsonw_str(b, "profileName", a->profile[0] ? a->profile : NULL);
+        jsonw_str(b, "ownerIdentifier", a->owner[0] ? a->owner : NULL);
+        jsonw_str(b, "why", h.why[0] ? h.why : NULL);
+        jsonw_str(b, "connection", adapter_state_name(a->state));
+        show_time(b, "since", a->since_ms);
+        show_time(b, "lastInboundAt", h.stats.last_inbound_ms);
+        show_time(b, "lastSentAt", h.stats.last_sent_ms);
+        show_time(b, "oldestUndeliveredAt", h.stats.oldest_open_ms);
+        jsonw_int(b, "openDeliveries", (int64_t)h.stats.open);
+        if (h.stats.last_failure_ms == 0) {
                 jsonw_null(b, "lastFailure");
-                return;
+        } else {
+                jsonw_open_member(b, "lastFailure", '{');
+                show_time(b, "at", h.stats.last_failure_ms);
+                jsonw_str(b, "why", h.stats.last_failure);
+                jsonw_close(b, '}');
         }
-        jsonw_open_member(b, "lastFailure", '{');
-        show_time(b, "at", s->last_failure_ms);
-        jsonw_str(b, "why", s->last_failure);
+        jsonw_open_member(b, "abilities", '[');
+        for (size_t i = 0; i < COUNT(abilities); i++)
+                if (can & abilities[i].flag)
+                        jsonw_str(b, NULL, abilities[i].name);
+        jsonw_close(b, ']');
         jsonw_close(b, '}');
 }
 
-static void write_instance(struct listing *l, struct adapter *a)
-{
-        unsigned can = adapters_abilities(l->api->env.adapters, a->name);
-        struct instance_health h;
-
-        instance_health(l->api->env.road, a, l->now_ms, &h);
-        jsonw_open(l->json, '{');
-        jsonw_str(l->json, "id", a->name);
-        jsonw_str(l->json, "name", a->name);
-        jsonw_str(l->json, "channel", a->ops->name);
-        jsonw_str(l->json, "state", h.state);
-        jsonw_bool(l->json, "isConnected", a->state == ADAPTER_UP);
-        jsonw_str(l->json, "profileName", a->profile[0] ? a->profile : NULL);
-        jsonw_str(l->json, "ownerIdentifier", a->owner[0] ? a->owner : NULL);
-        jsonw_str(l->json, "why", h.why[0] ? h.why : NULL);
-        jsonw_str(l->json, "connection", adapter_state_name(a->state));
-        show_time(l->json, "since", a->since_ms);
-        show_time(l->json, "lastInboundAt", h.stats.last_inbound_ms);
-        show_time(l->json, "lastSentAt", h.stats.last_sent_ms);
-        show_time(l->json, "oldestUndeliveredAt", h.stats.oldest_open_ms);
-        jsonw_int(l->json, "openDeliveries", (int64_t)h.stats.open);
-        write_failure(l->json, &h.stats);
-        jsonw_open_member(l->json, "abilities", '[');
-        for (size_t i = 0; i < COUNT(abilities); i++)
-                if (can & abilities[i].flag)
-                        jsonw_str(l->json, NULL, abilities[i].name);
-        jsonw_close(l->json, ']');
-        jsonw_close(l->json, '}');
-}
+struct instance_list {
+        struct http_exchange *x;
+        struct buf json;
+};
 
 static void list_one(void *arg, struct adapter *a)
 {
-        struct listing *l = arg;
+        struct instance_list *l = arg;
 
-        if (key_reaches(l->caller, a->name))
-                write_instance(l, a);
+        if (key_reaches(caller_of(l->x), a->name))
+                write_instance(&l->json, api_of(l->x), a);
 }
 
-void instances_list(struct http_exchange *x)
+static void list(struct http_exchange *x)
 {
-        struct buf json;
-        struct listing l = { api_of(x), caller_of(x), &json, clock_wall_ms() };
+        struct instance_list l = { .x = x };
 
+        buf_init(&l.json, 0);
+        page_open(&l.json);
+        adapters_each(api_of(x)->env.adapters, list_one, &l);
+        page_close(&l.json, false, NULL);
+        reply_json(x, 200, &l.json);
+}
+
+/* The adapter of the path; NULL: answered with 404. */
+static struct adapter *adapter_of(struct http_exchange *x)
+{
+        struct adapter *a = adapters_find(api_of(x)->env.adapters, http_param(x, "adapter"));
+
+        if (!a)
+                reply_missing(x, "instance", http_param(x, "adapter"));
+        return a;
+}
+
+static void show(struct http_exchange *x)
+{
+        struct adapter *a = adapter_of(x);
+        struct buf data;
+
+        if (!a)
+                return;
+        buf_init(&data, 0);
+        write_instance(&data, api_of(x), a);
+        reply_data(x, 200, &data);
+}
+
+/* ---- tools ---- */
+
+struct tool_ask {
+        const json_t *arguments;
+};
+
+static const struct field tool_fields[] = {
+        { "arguments", FIELD_OBJECT, FIELD_AT(tool_ask, arguments), .fallback = "{}",
+          .help = "As described by the tool's `parameters`." },
+        FIELD_END,
+};
+
+static void list_tools(struct http_exchange *x)
+{
+        const struct adapter *a = adapter_of(x);
+        struct buf json;
+
+        if (!a)
+                return;
         buf_init(&json, 0);
-        page_begin(&json);
-        adapters_each(l.api->env.adapters, list_one, &l);
-        page_end(&json, false, NULL);
+        page_open(&json);
+        for (const struct platform_tool *t = a->ops->tools; t && t->name; t++) {
+                jsonw_open(&json, '{');
+                jsonw_str(&json, "name", t->name);
+                jsonw_str(&json, "description", t->help);
+                jsonw_raw(&json, "parameters", t->parameters);
+                jsonw_close(&json, '}');
+        }
+        page_close(&json, false, NULL);
         reply_json(x, 200, &json);
 }
 
-void instances_show(struct http_exchange *x)
+static void on_result(void *arg, const char *result, const struct error *err)
 {
-        const char *name = http_param(x, "adapter");
-        struct adapter *a = adapters_find(api_of(x)->env.adapters, name);
+        struct api_job *j = arg;
+        struct http_exchange *x = api_job_end(j);
         struct buf data;
-        struct listing l = { api_of(x), caller_of(x), &data, clock_wall_ms() };
 
-        if (!a) {
-                reply_missing(x, "instance", name);
+        free(j);
+        if (x && err) {
+                reply_failed(x, err);
+        } else if (x) {
+                buf_init(&data, 0);
+                buf_addstr(&data, result);
+                reply_data(x, 200, &data);
+        }
+}
+
+static void call_tool(struct http_exchange *x)
+{
+        const struct adapter *a = adapter_of(x);
+        struct tool_ask ask = { 0 };
+        struct api_job *j;
+        struct body b;
+
+        if (!a)
+                return;
+        if (!platform_tool_find(a->ops, http_param(x, "tool"))) {
+                reply_missing(x, "tool", http_param(x, "tool"));
                 return;
         }
-        buf_init(&data, 0);
-        write_instance(&l, a);
-        reply_data(x, 200, &data);
+        if (request_body(x, &b, &ask) < 0)
+                return;
+        j = mem_alloc(sizeof(*j));
+        api_job_begin(j, x);
+        adapters_tool(api_of(x)->env.adapters, a->name, http_param(x, "tool"), ask.arguments,
+                      on_result, j);
+        body_release(&b);
 }
+
+const struct route instances_routes[] = {
+        { "GET", "/api/v2/instances", SCOPE_READ, list, REACH_LIST,
+          .summary = "The adapters. state is the worse of what the adapter reports and what the "
+                     "road sees.",
+          .status = 200, .answer = ROUTE_PAGE " of adapters." },
+        { "GET", "/api/v2/instances/:adapter", SCOPE_READ, show, REACH_PATH,
+          .summary = "One adapter.", .status = 200, .answer = "{\"data\": adapter}" },
+        { "GET", "/api/v2/instances/:adapter/tools", SCOPE_READ, list_tools, REACH_PATH,
+          .summary = "What the adapter can do besides messages: the tools agents may call. "
+                     "parameters is a JSON Schema.",
+          .status = 200,
+          .answer = ROUTE_PAGE
+          " of tools: {\"name\", \"description\", \"parameters\"}; all in one." },
+        { "POST", "/api/v2/instances/:adapter/tools/:tool", SCOPE_WRITE, call_tool, REACH_PATH,
+          .summary = "Call a tool of the adapter. A message it sends is a delivery in the outbox; "
+                     "what it reads is in the answer.",
+          .body = tool_fields, .status = 200, .answer = "{\"data\": the result of the tool}",
+          .example = ROUTE_JSON(
+                  { "arguments" : { "channel_id" : "81384788765712384", "limit" : 20 } }) },
+        ROUTE_END,
+};

@@ -1,6 +1,6 @@
 /*
- * instances: how an adapter really is. What it says of itself and what the road sees of it,
- * whichever is worse.
+ * instances: the health of an adapter, which the REST API calls an instance: the worse of what the
+ * adapter reports and what the road sees.
  */
 #ifndef API_RESOURCES_INSTANCES_H
 #define API_RESOURCES_INSTANCES_H
@@ -14,8 +14,8 @@
 struct instance_health {
         /* "connected", "degraded", "connecting", "reconnecting", "error", "disconnected" */
         const char *state;
-        char why[240]; /* "" when connected */
-        bool said_so;  /* connected, or the reason why not is known: what readiness asks */
+        char why[240];  /* "" when connected */
+        bool explained; /* connected, or the reason is known: ready as far as it can be */
         struct adapter_stats stats;
 };
 

@@ -1,8 +1,9 @@
-/* Keys: made, listed, revoked. */
+/* Keys: creating, listing, revoking. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/core/api_private.h"
+#include "api/core/page.h"
+#include "api/core/request.h"
 #include "base/clock.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
@@ -17,99 +18,87 @@ struct key_ask {
         int64_t expires_ms, rate_limit;
 };
 
-/* clang-format off */
-const struct field key_fields[] = {
-        { "name", FIELD_STRING, .required = true, .min = 1, .max = 100, .at = offsetof(struct key_ask, name),
-          .help = "Who gets it, for people; no two valid keys have the same." },
-        { "scopes", FIELD_TEXTS, .required = true, .max = KEY_SCOPES_MAX, .at = offsetof(struct key_ask, scopes),
-          .help = "What it may: read, write, admin (each with those before it), or one of them for a resource, such as messages:write." },
-        { "adapters", FIELD_TEXTS, .max = KEY_ADAPTERS_MAX, .at = offsetof(struct key_ask, adapters),
+static const struct field key_fields[] = {
+        { "name", FIELD_STRING, .required = true, .min = 1, .max = 100, FIELD_AT(key_ask, name),
+          .help = "Who uses it, for people; valid keys have different names." },
+        { "scopes", FIELD_TEXTS, .required = true, .max = KEY_SCOPES_MAX, FIELD_AT(key_ask, scopes),
+          .help = "What it may do: read, write, admin (each includes those before it), or one of "
+                  "them for a resource, such as messages:write." },
+        { "adapters", FIELD_TEXTS, .max = KEY_ADAPTERS_MAX, FIELD_AT(key_ask, adapters),
           .help = "Names of the only adapters it reaches. Absent: all." },
-        { "expiresAt", FIELD_TIME, .at = offsetof(struct key_ask, expires_ms), .help = "When it ends. Absent: never." },
-        { "rateLimit", FIELD_INT, .min = 1, .max = RATE_MAX, .at = offsetof(struct key_ask, rate_limit), .fallback = "1000",
-          .help = "Requests a minute." },
+        { "expiresAt", FIELD_TIME, FIELD_AT(key_ask, expires_ms),
+          .help = "When it ends. Absent: never." },
+        { "rateLimit", FIELD_INT, .min = 1, .max = RATE_MAX, FIELD_AT(key_ask, rate_limit),
+          .fallback = "1000", .help = "Requests a minute." },
         FIELD_END,
 };
-/* clang-format on */
 
-/* ---- showing ---- */
-
-static const char *state_of(const struct key *k, int64_t now_ms)
-{
-        return k->revoked_ms > 0 ? "revoked" : key_is_live(k, now_ms) ? "valid" : "expired";
-}
-
-static void write_names(struct buf *b, const char *names)
-{
-        if (!names) {
-                jsonw_null(b, "adapters");
-                return;
-        }
-        jsonw_open_member(b, "adapters", '[');
-        for (const char *p = names + 1; *p; p += strcspn(p, ",") + 1)
-                jsonw_strn(b, NULL, p, strcspn(p, ","));
-        jsonw_close(b, ']');
-}
-
-static void write_scopes(struct buf *b, const struct key *k)
-{
-        jsonw_open_member(b, "scopes", '[');
-        for (size_t i = 0; i < k->scope_count; i++) {
-                const struct key_scope *s = &k->scopes[i];
-                char *word = mem_printf("%s%s%s", s->space ? s->space : "", s->space ? ":" : "",
-                                        route_scope_name(s->level));
-
-                jsonw_str(b, NULL, word);
-                free(word);
-        }
-        jsonw_close(b, ']');
-}
+/* ---- listing ---- */
 
 /* Without its last bracket. */
 static void write_key(struct buf *b, const struct key *k)
 {
+        struct buf scope;
+
         jsonw_open(b, '{');
         show_id(b, "id", "key-", k->id);
         jsonw_str(b, "name", k->name);
         jsonw_str(b, "prefix", k->prefix);
-        write_scopes(b, k);
-        write_names(b, k->adapters);
+        jsonw_open_member(b, "scopes", '[');
+        buf_init(&scope, 0);
+        for (size_t i = 0; i < k->scope_count; i++) {
+                buf_clear(&scope);
+                key_scope_write(&scope, &k->scopes[i]);
+                jsonw_str(b, NULL, scope.data);
+        }
+        buf_release(&scope);
+        jsonw_close(b, ']');
+        if (k->adapters) {
+                jsonw_open_member(b, "adapters", '[');
+                for (const char *p = k->adapters + 1; *p; p += strcspn(p, ",") + 1)
+                        jsonw_strn(b, NULL, p, strcspn(p, ","));
+                jsonw_close(b, ']');
+        } else {
+                jsonw_null(b, "adapters");
+        }
         jsonw_int(b, "rateLimit", k->rate_limit);
-        jsonw_str(b, "state", state_of(k, clock_wall_ms()));
+        jsonw_str(b, "state",
+                  k->revoked_ms > 0                 ? "revoked"
+                  : key_is_live(k, clock_wall_ms()) ? "valid"
+                                                    : "expired");
         show_time(b, "createdAt", k->created_ms);
         show_time(b, "expiresAt", k->expires_ms);
         show_time(b, "lastUsedAt", k->used_ms);
         show_time(b, "revokedAt", k->revoked_ms);
 }
 
-static void list_one(void *arg, const struct key *k)
+static void list(struct http_exchange *x)
 {
-        write_key(arg, k);
-        jsonw_close(arg, '}');
-}
-
-void keys_list(struct http_exchange *x)
-{
+        size_t count;
+        const struct key *const *all = keyring_all(api_of(x)->keys, &count);
         struct buf json;
 
         buf_init(&json, 0);
-        page_begin(&json);
-        keyring_each(api_of(x)->keys, list_one, &json);
-        page_end(&json, false, NULL);
+        page_open(&json);
+        for (size_t i = 0; i < count; i++) {
+                write_key(&json, all[i]);
+                jsonw_close(&json, '}');
+        }
+        page_close(&json, false, NULL);
         reply_json(x, 200, &json);
 }
 
-/* ---- making ---- */
+/* ---- creating ---- */
 
-struct making {
+struct key_job {
         struct api_job job;
         char text[KEYRING_TEXT_SIZE];
 };
 
-static void on_made(void *arg, const struct key *k, const struct error *err)
+static void on_created(void *arg, const struct key *k, const struct error *err)
 {
-        struct making *m = arg;
-        struct http_exchange *x = api_job_end(&m->job);
+        struct key_job *j = arg;
+        struct http_exchange *x = api_job_end(&j->job);
         struct buf data;
 
         if (x && err) {
@@ -117,31 +106,16 @@ static void on_made(void *arg, const struct key *k, const struct error *err)
         } else if (x) {
                 buf_init(&data, 0);
                 write_key(&data, k);
-                jsonw_str(&data, "key", m->text);
+                jsonw_str(&data, "key", j->text);
                 jsonw_close(&data, '}');
                 http_add_header(x, "Cache-Control", "no-store");
                 reply_data(x, 201, &data);
         }
-        explicit_bzero(m->text, sizeof(m->text));
-        free(m);
+        explicit_bzero(j->text, sizeof(j->text));
+        free(j);
 }
 
-/* "a b": texts with a character between them; yours to free. */
-static char *joined(const struct field_list *list, char between)
-{
-        const char *const *words = list->items;
-        struct buf b;
-
-        buf_init(&b, 0);
-        for (size_t i = 0; i < list->count; i++) {
-                if (i > 0)
-                        buf_addch(&b, between);
-                buf_addstr(&b, words[i]);
-        }
-        return buf_take(&b);
-}
-
-static int check_ask(struct http_exchange *x, struct body *b, const struct key_ask *ask)
+static int check(struct http_exchange *x, struct body *b, const struct key_ask *ask)
 {
         const char *const *scopes = ask->scopes.items, *const *adapters = ask->adapters.items;
         struct error err;
@@ -162,58 +136,65 @@ static int check_ask(struct http_exchange *x, struct body *b, const struct key_a
         return 0;
 }
 
-/* Nobody gives what they have not. */
-static bool exceeds(const struct key *k, const struct key *maker)
+/* A caller cannot give rights it does not have. */
+static bool exceeds(const struct key *k, const struct key *caller)
 {
-        for (size_t i = 0; i < api_route_count; i++)
-                if (key_may(k, &api_routes[i]) && !key_may(maker, &api_routes[i]))
+        ROUTES_FOREACH(r)
+                if (key_may(k, r) && !key_may(caller, r))
                         return true;
         return false;
 }
 
-static struct key *key_of(const struct key_ask *ask)
+/* "a b": the texts with a character between them; yours to free. */
+static char *join(const struct field_list *list, char between)
 {
-        char *scopes = joined(&ask->scopes, ' '),
-             *adapters = ask->adapters.count > 0 ? joined(&ask->adapters, ',') : NULL;
-        struct key *k = key_new(ask->name, scopes, adapters);
+        const char *const *words = list->items;
+        struct buf b;
 
+        buf_init(&b, 0);
+        for (size_t i = 0; i < list->count; i++) {
+                if (i > 0)
+                        buf_addch(&b, between);
+                buf_addstr(&b, words[i]);
+        }
+        return buf_take(&b);
+}
+
+static void add(struct http_exchange *x, const struct key_ask *ask)
+{
+        char *scopes = join(&ask->scopes, ' ');
+        char *adapters = ask->adapters.count > 0 ? join(&ask->adapters, ',') : NULL;
+        struct key *k = key_new(ask->name, scopes, adapters);
+        struct key_job *j;
+        struct error err;
+
+        free(scopes);
+        free(adapters);
         k->created_ms = clock_wall_ms();
         k->expires_ms = ask->expires_ms;
         k->rate_limit = ask->rate_limit;
-        free(scopes);
-        free(adapters);
-        return k;
-}
-
-static void make(struct http_exchange *x, const struct key_ask *ask)
-{
-        struct api *a = api_of(x);
-        struct key *k = key_of(ask);
-        struct making *m;
-        struct error err;
-
         if (exceeds(k, caller_of(x))) {
                 key_unref(k);
                 reply_error(x, 403, "FORBIDDEN", NULL,
-                            "a key cannot be given scopes that its maker has not");
+                            "a key cannot have scopes that its creator lacks");
                 return;
         }
-        m = mem_zalloc(sizeof(*m));
-        api_job_begin(&m->job, x);
-        if (keyring_add(a->keys, k, m->text, on_made, m, &err) == 0)
+        j = mem_zalloc(sizeof(*j));
+        api_job_begin(&j->job, x);
+        if (keyring_add(api_of(x)->keys, k, j->text, on_created, j, &err) == 0)
                 return;
-        reply_failed(api_job_end(&m->job), &err);
-        free(m);
+        reply_failed(api_job_end(&j->job), &err);
+        free(j);
 }
 
-void keys_create(struct http_exchange *x)
+static void create(struct http_exchange *x)
 {
         struct key_ask ask = { .rate_limit = KEYRING_RATE };
         struct body b;
 
         if (request_body(x, &b, &ask) < 0)
                 return;
-        if (check_ask(x, &b, &ask) < 0)
+        if (check(x, &b, &ask) < 0)
                 reply_mistakes(x, &b);
         else if (keyring_by_name(api_of(x)->keys, ask.name, clock_wall_ms()))
                 reply_error(
@@ -221,7 +202,7 @@ void keys_create(struct http_exchange *x)
                         "there is a key '%.100s' already; revoke it first or choose another name",
                         ask.name);
         else
-                make(x, &ask);
+                add(x, &ask);
         body_release(&b);
 }
 
@@ -244,7 +225,7 @@ static void on_revoked(void *arg, const struct key *k, const struct error *err)
         }
 }
 
-void keys_revoke(struct http_exchange *x)
+static void revoke_key(struct http_exchange *x)
 {
         int64_t id = request_id(x, "key-", "key");
         struct key *k = id > 0 ? keyring_by_id(api_of(x)->keys, id) : NULL;
@@ -260,3 +241,39 @@ void keys_revoke(struct http_exchange *x)
         api_job_begin(j, x);
         keyring_revoke(api_of(x)->keys, k, on_revoked, j);
 }
+
+const struct route keys_routes[] = {
+        { "GET", "/api/v2/keys", SCOPE_ADMIN, list, REACH_ALL,
+          .summary = "The keys besides the operator's, oldest first, without their texts.",
+          .status = 200, .answer = ROUTE_PAGE " of keys; all in one." },
+        { "POST", "/api/v2/keys", SCOPE_ADMIN, create, REACH_ALL,
+          .summary = "Create a key. Its text is in this answer and never shown again.",
+          .body = key_fields, .status = 201, .answer = "{\"data\": key and \"key\", its text}",
+          .example = ROUTE_JSON({
+                  "name" : "shop",
+                  "scopes" : [ "messages:write", "events:read" ],
+                  "adapters" : ["api"],
+                  "expiresAt" : "2030-01-31T00:00:00Z",
+                  "rateLimit" : 600
+          }),
+          .example_answer = ROUTE_JSON({
+                  "data" : {
+                          "id" : "key-1",
+                          "name" : "shop",
+                          "prefix" : "dgk_a1B2c3D4",
+                          "scopes" : [ "messages:write", "events:read" ],
+                          "adapters" : ["api"],
+                          "rateLimit" : 600,
+                          "state" : "valid",
+                          "createdAt" : "2026-11-15T10:00:00.000Z",
+                          "expiresAt" : "2030-01-31T00:00:00.000Z",
+                          "lastUsedAt" : null,
+                          "revokedAt" : null,
+                          "key" : "dgk_a1B2c3D4..."
+                  }
+          }) },
+        { "DELETE", "/api/v2/keys/:id", SCOPE_ADMIN, revoke_key, REACH_ALL,
+          .summary = "Revoke a key (key-N): it is refused from now on.", .status = 200,
+          .answer = "{\"data\": key}" },
+        ROUTE_END,
+};

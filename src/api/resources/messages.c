@@ -1,29 +1,23 @@
 /*
- * Messages in both directions. The inbound route is the busiest of all: it parses once, fills a
- * struct incoming that borrows from the parsed body, and answers when the inbox says that the event
- * is on disk.
+ * Messages from other software. This is the busiest route: it parses once, fills a struct incoming
+ * that borrows from the parsed body, and answers when the inbox has stored the event.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/compat/chat_bridge.h"
-#include "api/core/api_private.h"
+#include "api/core/reply_waiters.h"
+#include "api/core/request.h"
 #include "base/id.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
-#include "platform/platform.h"
 #include "road/report/row_json.h"
 
-#define TEXT_MAX 1048576 /* the road's own limit is smaller; this one bounds what is looked at */
+#define TEXT_MAX 1048576 /* the road's own limit is smaller; this bounds the work of a request */
 #define WAIT_MAX 120000
-/*
- * Of metadata as JSON: every rule that asks for it, and everybody who reads the event, parses it
- * again.
- */
+/* As JSON: every rule that asks for it, and every reader of the event, parses it again. */
 #define METADATA_MAX 65536
-
-/* ---- inbound ---- */
 
 struct inbound_sender {
         const char *id, *username, *display_name;
@@ -33,13 +27,12 @@ struct inbound_file {
         const char *kind, *name, *mime, *url;
         int64_t size;
 };
-struct inbound {
+struct inbound_ask {
         const char *instance, *chat, *text, *external_id, *thread, *reply_to, *trace;
         struct inbound_sender sender;
         bool is_dm, is_mention;
         int64_t time_ms;
         const json_t *metadata;
-        const char *metadata_text; /* NULL: none */
         struct field_list files;
 };
 struct inbound_wait {
@@ -49,62 +42,72 @@ struct inbound_wait {
 static const char *const file_kinds[] = { "image",   "audio",    "voice",   "video", "document",
                                           "sticker", "location", "contact", NULL };
 
-/* clang-format off */
 static const struct field sender_fields[] = {
-        { "id", FIELD_STRING, .min = 1, .max = 256, .at = offsetof(struct inbound_sender, id),
-          .fallback = "\"api\"", .help = "Who wrote it, as the other software knows them." },
-        { "username", FIELD_STRING, .max = 256, .at = offsetof(struct inbound_sender, username), .help = "Their handle." },
-        { "displayName", FIELD_STRING, .max = 256, .at = offsetof(struct inbound_sender, display_name),
-          .help = "Their name as people see it." },
-        { "isBot", FIELD_BOOL, .at = offsetof(struct inbound_sender, is_bot), .fallback = "false",
-          .help = "The writer is a program." },
+        { "id", FIELD_STRING, .min = 1, .max = 256, FIELD_AT(inbound_sender, id),
+          .fallback = "\"api\"", .help = "The sender's id in the other software." },
+        { "username", FIELD_STRING, .max = 256, FIELD_AT(inbound_sender, username),
+          .help = "The sender's handle." },
+        { "displayName", FIELD_STRING, .max = 256, FIELD_AT(inbound_sender, display_name),
+          .help = "The sender's name as people see it." },
+        { "isBot", FIELD_BOOL, FIELD_AT(inbound_sender, is_bot), .fallback = "false",
+          .help = "The sender is a program." },
         FIELD_END,
 };
-static const struct field file_fields[] = {
-        { "kind", FIELD_CHOICE, .required = true, .choices = file_kinds, .at = offsetof(struct inbound_file, kind),
-          .help = "What it is." },
-        { "name", FIELD_STRING, .max = 255, .at = offsetof(struct inbound_file, name), .help = "Its file name." },
-        { "mimeType", FIELD_STRING, .max = 127, .at = offsetof(struct inbound_file, mime), .help = "Its media type." },
-        { "url", FIELD_STRING, .required = true, .min = 1, .max = 4096, .at = offsetof(struct inbound_file, url),
-          .help = "Where it can be had." },
-        { "size", FIELD_INT, .min = 0, .max = INT64_MAX, .at = offsetof(struct inbound_file, size), .help = "Bytes, when known." },
-        FIELD_END,
-};
-const struct field inbound_fields[] = {
-        { "instanceId", FIELD_STRING, .min = 1, .max = 128, .at = offsetof(struct inbound, instance),
-          .fallback = "\"api\"", .help = "Name of an adapter of type api or cli." },
-        { "chatId", FIELD_STRING, .min = 1, .max = 512, .at = offsetof(struct inbound, chat),
-          .fallback = "\"default\"", .help = "The conversation; messages of one are answered in order." },
-        { "text", FIELD_STRING, .min = 1, .max = TEXT_MAX, .at = offsetof(struct inbound, text),
-          .help = "What was written; required unless there are attachments." },
-        { "externalId", FIELD_STRING, .min = 1, .max = 256, .at = offsetof(struct inbound, external_id),
-          .help = "The message's own id, not beginning with openai: or agent-chat:; the same message again is a duplicate, another one with it a conflict. Absent: a random one." },
-        { "threadId", FIELD_STRING, .min = 1, .max = 512, .at = offsetof(struct inbound, thread),
-          .help = "A thread inside the chat." },
-        { "replyToId", FIELD_STRING, .min = 1, .max = 256, .at = offsetof(struct inbound, reply_to),
-          .help = "Id of the message this one answers." },
-        { "sender", FIELD_GROUP, .group = sender_fields, .at = offsetof(struct inbound, sender), .help = "Who wrote it." },
-        { "isDm", FIELD_BOOL, .at = offsetof(struct inbound, is_dm), .fallback = "true",
-          .help = "A conversation between two." },
-        { "isMention", FIELD_BOOL, .at = offsetof(struct inbound, is_mention), .fallback = "false",
-          .help = "The message addresses the bot." },
-        { "timestamp", FIELD_TIME, .at = offsetof(struct inbound, time_ms), .help = "When it was written. Absent: now." },
-        { "traceId", FIELD_STRING, .min = 32, .max = 32, .at = offsetof(struct inbound, trace),
-          .help = "Continues a W3C trace: 32 lower-case hex digits." },
-        { "metadata", FIELD_OBJECT, .at = offsetof(struct inbound, metadata),
-          .help = "Whatever the other software wants to keep with the event; at most 65536 bytes." },
-        { "attachments", FIELD_LIST, .group = file_fields, .item_size = sizeof(struct inbound_file), .max = 20,
-          .at = offsetof(struct inbound, files), .help = "Files that belong to the message." },
-        FIELD_END,
-};
-const struct field inbound_query[] = {
-        { "wait", FIELD_INT, .min = 0, .max = WAIT_MAX, .at = offsetof(struct inbound_wait, ms), .fallback = "0",
-          .help = "Milliseconds to hold the answer until the turn has ended; the reply is then part of it." },
-        FIELD_END,
-};
-/* clang-format on */
 
-struct arrival {
+static const struct field file_fields[] = {
+        { "kind", FIELD_CHOICE, .required = true, .choices = file_kinds,
+          FIELD_AT(inbound_file, kind), .help = "What it is." },
+        { "name", FIELD_STRING, .max = 255, FIELD_AT(inbound_file, name),
+          .help = "Its file name." },
+        { "mimeType", FIELD_STRING, .max = 127, FIELD_AT(inbound_file, mime),
+          .help = "Its media type." },
+        { "url", FIELD_STRING, .required = true, .min = 1, .max = 4096, FIELD_AT(inbound_file, url),
+          .help = "Where to download it." },
+        { "size", FIELD_INT, .min = 0, .max = INT64_MAX, FIELD_AT(inbound_file, size),
+          .help = "Bytes, when known." },
+        FIELD_END,
+};
+
+static const struct field inbound_fields[] = {
+        { "instanceId", FIELD_STRING, .min = 1, .max = 128, FIELD_AT(inbound_ask, instance),
+          .fallback = "\"api\"", .help = "Name of an adapter of type api or cli." },
+        { "chatId", FIELD_STRING, .min = 1, .max = 512, FIELD_AT(inbound_ask, chat),
+          .fallback = "\"default\"",
+          .help = "The conversation; its messages are answered in order." },
+        { "text", FIELD_STRING, .min = 1, .max = TEXT_MAX, FIELD_AT(inbound_ask, text),
+          .help = "The text; required unless there are attachments." },
+        { "externalId", FIELD_STRING, .min = 1, .max = 256, FIELD_AT(inbound_ask, external_id),
+          .help = "The message's own id, not beginning with openai: or agent-chat:; the same "
+                  "message again is a duplicate, another one with it a conflict. Absent: a random "
+                  "one." },
+        { "threadId", FIELD_STRING, .min = 1, .max = 512, FIELD_AT(inbound_ask, thread),
+          .help = "A thread inside the chat." },
+        { "replyToId", FIELD_STRING, .min = 1, .max = 256, FIELD_AT(inbound_ask, reply_to),
+          .help = "Id of the message this one answers." },
+        { "sender", FIELD_GROUP, .group = sender_fields, FIELD_AT(inbound_ask, sender),
+          .help = "Who wrote it." },
+        { "isDm", FIELD_BOOL, FIELD_AT(inbound_ask, is_dm), .fallback = "true",
+          .help = "A conversation between two." },
+        { "isMention", FIELD_BOOL, FIELD_AT(inbound_ask, is_mention), .fallback = "false",
+          .help = "The message addresses the bot." },
+        { "timestamp", FIELD_TIME, FIELD_AT(inbound_ask, time_ms),
+          .help = "When it was written. Absent: now." },
+        { "traceId", FIELD_STRING, .min = 32, .max = 32, FIELD_AT(inbound_ask, trace),
+          .help = "Continues a W3C trace: 32 lower-case hex digits." },
+        { "metadata", FIELD_OBJECT, FIELD_AT(inbound_ask, metadata),
+          .help = "Anything to keep with the event; at most 65536 bytes." },
+        { "attachments", FIELD_LIST, .group = file_fields, .item_size = sizeof(struct inbound_file),
+          .max = 20, FIELD_AT(inbound_ask, files), .help = "Files that belong to the message." },
+        FIELD_END,
+};
+
+static const struct field inbound_query[] = {
+        { "wait", FIELD_INT, .min = 0, .max = WAIT_MAX, FIELD_AT(inbound_wait, ms), .fallback = "0",
+          .help = "Milliseconds to wait for the end of the turn; the answer then has the reply." },
+        FIELD_END,
+};
+
+struct inbound_job {
         struct api_job job;
         int64_t wait_ms;
         int64_t event;
@@ -112,7 +115,7 @@ struct arrival {
         bool duplicate;
 };
 
-/* The receipt, without its last brackets. */
+/* The answer, without its last brackets. */
 static void write_receipt(struct buf *json, int64_t event, const char *trace, bool duplicate)
 {
         buf_addstr(json, "{\"data\":{\"eventId\":\"evt-");
@@ -122,71 +125,94 @@ static void write_receipt(struct buf *json, int64_t event, const char *trace, bo
         buf_addstr(json, duplicate ? "\",\"status\":\"duplicate\"" : "\",\"status\":\"stored\"");
 }
 
-static void write_reply(struct buf *json, const struct awaited_reply *o)
+static void on_reply(void *arg, const struct awaited_reply *r)
 {
-        if (!o) {
-                jsonw_null(json, "reply");
-                return;
-        }
-        jsonw_open_member(json, "reply", '{');
-        jsonw_str(json, "status", o->status);
-        jsonw_str(json, "text", o->text);
-        if (o->turn > 0)
-                show_id(json, "turnId", "trn-", o->turn);
-        else
-                jsonw_null(json, "turnId");
-        jsonw_str(json, "reason", o->reason);
-        jsonw_close(json, '}');
-}
-
-static void on_outcome(void *arg, const struct awaited_reply *o)
-{
-        struct arrival *a = arg;
-        struct http_exchange *x = api_job_end(&a->job);
+        struct inbound_job *j = arg;
+        struct http_exchange *x = api_job_end(&j->job);
         struct buf json;
 
         if (x) {
                 buf_init(&json, 0);
-                write_receipt(&json, a->event, a->trace, a->duplicate);
-                write_reply(&json, o);
+                write_receipt(&json, j->event, j->trace, j->duplicate);
+                if (r) {
+                        jsonw_open_member(&json, "reply", '{');
+                        jsonw_str(&json, "status", r->status);
+                        jsonw_str(&json, "text", r->text);
+                        if (r->turn > 0)
+                                show_id(&json, "turnId", "trn-", r->turn);
+                        else
+                                jsonw_null(&json, "turnId");
+                        jsonw_str(&json, "reason", r->reason);
+                        jsonw_close(&json, '}');
+                } else {
+                        jsonw_null(&json, "reply");
+                }
                 buf_addstr(&json, "}}");
                 reply_json(x, 202, &json);
         }
-        free(a);
-}
-
-static void reply_stored(struct http_exchange *x, const struct inbox_receipt *r)
-{
-        struct buf json;
-
-        buf_init(&json, 0);
-        buf_reserve(&json, 128);
-        write_receipt(&json, r->event, r->trace, r->outcome == INBOX_DUPLICATE);
-        buf_addstr(&json, "}}");
-        reply_json(x, 202, &json);
+        free(j);
 }
 
 static void on_receipt(void *arg, const struct inbox_receipt *r)
 {
-        struct arrival *a = arg;
+        struct inbound_job *j = arg;
         struct http_exchange *x;
+        struct buf json;
 
-        if (a->wait_ms > 0 && a->job.api && r->outcome != INBOX_FAILED) {
-                a->event = r->event;
-                a->duplicate = r->outcome == INBOX_DUPLICATE;
-                snprintf(a->trace, sizeof(a->trace), "%s", r->trace);
-                reply_waiters_add(a->job.api->waiters, r->event, a->duplicate, a->wait_ms,
-                                  on_outcome, a);
+        if (j->wait_ms > 0 && j->job.api && r->outcome != INBOX_FAILED) {
+                j->event = r->event;
+                j->duplicate = r->outcome == INBOX_DUPLICATE;
+                snprintf(j->trace, sizeof(j->trace), "%s", r->trace);
+                reply_waiters_add(j->job.api->waiters, r->event, j->duplicate, j->wait_ms, on_reply,
+                                  j);
                 return;
         }
-        x = api_job_end(&a->job);
-        free(a);
-        if (!x)
-                return;
-        if (r->outcome == INBOX_FAILED)
+        x = api_job_end(&j->job);
+        free(j);
+        if (x && r->outcome == INBOX_FAILED) {
                 reply_failed(x, &r->error);
+        } else if (x) {
+                buf_init(&json, 0);
+                buf_reserve(&json, 128);
+                write_receipt(&json, r->event, r->trace, r->outcome == INBOX_DUPLICATE);
+                buf_addstr(&json, "}}");
+                reply_json(x, 202, &json);
+        }
+}
+
+static int add_piece(const char *bytes, size_t n, void *out)
+{
+        return buf_add(out, bytes, n);
+}
+
+/*
+ * The metadata as text, in the body's memory. It may be as large as a whole body: writing stops at
+ * the limit. NULL after a mistake.
+ */
+static const char *metadata_text(struct body *b, const json_t *metadata)
+{
+        const char *copy = NULL;
+        struct buf text;
+
+        buf_init(&text, METADATA_MAX);
+        if (json_dump_callback(metadata, add_piece, &text, JSON_COMPACT) < 0)
+                body_mistake(b, "metadata", "must have at most %d bytes", METADATA_MAX);
         else
-                reply_stored(x, r);
+                copy = arena_strdup(&b->arena, text.data);
+        buf_release(&text);
+        return copy;
+}
+
+static int check(struct body *b, const struct inbound_ask *ask)
+{
+        if (!ask->text && ask->files.count == 0)
+                return body_mistake(b, "text", "is required");
+        if (ask->trace && strspn(ask->trace, "0123456789abcdef") != ID_TRACE_SIZE - 1)
+                return body_mistake(b, "traceId", "must be 32 lower-case hex digits");
+        if (ask->external_id && chat_bridge_is_key(ask->external_id))
+                return body_mistake(b, "externalId",
+                                    "must not begin with 'openai:' or 'agent-chat:'");
+        return 0;
 }
 
 static struct attachment *attachments_of(struct body *b, const struct field_list *files)
@@ -203,102 +229,80 @@ static struct attachment *attachments_of(struct body *b, const struct field_list
         return list;
 }
 
-static int add_piece(const char *bytes, size_t n, void *out)
+static void submit(struct http_exchange *x, struct adapter *adapter, struct body *b,
+                   const struct inbound_ask *ask, const char *metadata, int64_t wait_ms)
 {
-        return buf_add(out, bytes, n);
-}
-
-/*
- * As text, in a copy of the body's own. It may be as large as a whole body: writing stops where it
- * is too long.
- */
-static int write_metadata(struct body *b, struct inbound *in)
-{
-        struct buf text;
-        int rc = 0;
-
-        if (!in->metadata)
-                return 0;
-        buf_init(&text, METADATA_MAX);
-        if (json_dump_callback(in->metadata, add_piece, &text, JSON_COMPACT) < 0)
-                rc = body_mistake(b, "metadata", "must have at most %d bytes", METADATA_MAX);
-        else
-                in->metadata_text = arena_strdup(&b->arena, text.data);
-        buf_release(&text);
-        return rc;
-}
-
-static int check_inbound(struct body *b, const struct inbound *in)
-{
-        if (!in->text && in->files.count == 0)
-                return body_mistake(b, "text", "is required");
-        if (in->trace && strspn(in->trace, "0123456789abcdef") != ID_TRACE_SIZE - 1)
-                return body_mistake(b, "traceId", "must be 32 lower-case hex digits");
-        if (in->external_id && chat_bridge_is_key(in->external_id))
-                return body_mistake(b, "externalId",
-                                    "must not begin with 'openai:' or 'agent-chat:'");
-        return 0;
-}
-
-static void receive(struct http_exchange *x, struct adapter *adapter, struct body *b,
-                    const struct inbound *m, int64_t wait_ms)
-{
-        struct arrival *a = mem_zalloc(sizeof(*a));
+        struct inbound_job *j = mem_zalloc(sizeof(*j));
         char key[ID_TRACE_SIZE];
         struct incoming in = {
-                .key = m->external_id ? m->external_id : id_trace(key),
-                .channel = m->chat,
-                .thread = m->thread,
-                .chat = m->is_dm ? CHAT_DM : CHAT_GROUP,
-                .sender_id = m->sender.id ? m->sender.id : "api",
-                .sender_username = m->sender.username,
-                .sender_name = m->sender.display_name,
-                .sender_is_bot = m->sender.is_bot,
-                .text = m->text,
-                .is_mention = m->is_mention,
-                .reply_to = m->reply_to,
-                .time_ms = m->time_ms,
-                .trace = m->trace,
-                .metadata = m->metadata_text,
-                .attachment_count = m->files.count,
+                .key = ask->external_id ? ask->external_id : id_trace(key),
+                .channel = ask->chat,
+                .thread = ask->thread,
+                .chat = ask->is_dm ? CHAT_DM : CHAT_GROUP,
+                .sender_id = ask->sender.id ? ask->sender.id : "api",
+                .sender_username = ask->sender.username,
+                .sender_name = ask->sender.display_name,
+                .sender_is_bot = ask->sender.is_bot,
+                .text = ask->text,
+                .is_mention = ask->is_mention,
+                .reply_to = ask->reply_to,
+                .time_ms = ask->time_ms,
+                .trace = ask->trace,
+                .metadata = metadata,
+                .attachment_count = ask->files.count,
         };
 
         in.id = in.key;
-        if (m->files.count > 0)
-                in.attachments = attachments_of(b, &m->files);
-        api_job_begin(&a->job, x);
-        a->wait_ms = wait_ms;
-        if (m->external_id)
-                chat_bridge_receive(api_of(x), adapter, &in, on_receipt, a);
+        if (ask->files.count > 0)
+                in.attachments = attachments_of(b, &ask->files);
+        api_job_begin(&j->job, x);
+        j->wait_ms = wait_ms;
+        if (ask->external_id)
+                chat_bridge_receive(api_of(x), adapter, &in, on_receipt, j);
         else
-                adapter_received(adapter, &in, on_receipt, a);
+                adapter_received(adapter, &in, on_receipt, j);
 }
 
-/* Most requests have no query, and need none of the machinery. */
-static int read_wait(struct http_exchange *x, int64_t *ms)
+static void receive(struct http_exchange *x)
 {
-        struct inbound_wait w = { 0 };
-        struct body q;
-
-        if (request_query(x, &q, &w) < 0)
-                return -1;
-        body_release(&q);
-        *ms = w.ms;
-        return *ms == 0 || reply_waiters_check(x) ? 0 : -1;
-}
-
-void messages_inbound(struct http_exchange *x)
-{
-        struct inbound m = { .instance = "api", .chat = "default", .is_dm = true };
+        struct inbound_ask ask = { .instance = "api", .chat = "default", .is_dm = true };
+        struct inbound_wait wait = { 0 };
+        const char *metadata = NULL;
         struct adapter *adapter;
         struct body b;
-        int64_t wait_ms;
 
-        if (read_wait(x, &wait_ms) < 0 || request_body(x, &b, &m) < 0)
+        if (request_query(x, &b, &wait) < 0)
                 return;
-        if (check_inbound(&b, &m) < 0 || write_metadata(&b, &m) < 0)
+        body_release(&b);
+        if ((wait.ms > 0 && !reply_waiters_check(x)) || request_body(x, &b, &ask) < 0)
+                return;
+        if (check(&b, &ask) < 0 || (ask.metadata && !(metadata = metadata_text(&b, ask.metadata))))
                 reply_mistakes(x, &b);
-        else if ((adapter = chat_bridge_adapter(x, m.instance)))
-                receive(x, adapter, &b, &m, wait_ms);
+        else if ((adapter = chat_bridge_adapter(x, ask.instance)))
+                submit(x, adapter, &b, &ask, metadata, wait.ms);
         body_release(&b);
 }
+
+const struct route messages_routes[] = {
+        { "POST", "/api/v2/messages/inbound", SCOPE_WRITE, receive, REACH_BODY,
+          .summary = "Hand over a message from other software, as a platform would.",
+          .query = inbound_query, .body = inbound_fields, .status = 202,
+          .answer = "The event is stored: {\"data\": {\"eventId\", \"traceId\", \"status\": "
+                    "\"stored\" or \"duplicate\"}}; with wait also \"reply\": {\"status\", "
+                    "\"text\", \"turnId\", \"reason\"}, null when the time was up.",
+          .example = ROUTE_JSON({
+                  "instanceId" : "api",
+                  "chatId" : "support-17",
+                  "text" : "What is the time?",
+                  "externalId" : "msg-1",
+                  "sender" : { "id" : "ann", "displayName" : "Ann" }
+          }),
+          .example_answer = ROUTE_JSON({
+                  "data" : {
+                          "eventId" : "evt-42",
+                          "traceId" : "0198c0ffee00aabbccddeeff00112233",
+                          "status" : "stored"
+                  }
+          }) },
+        ROUTE_END,
+};

@@ -1,25 +1,22 @@
+/* /metrics in the Prometheus text format. */
 #include "api/resources/metrics.h"
 
-#include <stdlib.h>
+#include <stdio.h>
+#include <unistd.h>
 
+#include "agent/agent.h"
+#include "api/core/event_stream.h"
+#include "api/core/reply_waiters.h"
+#include "api/core/request.h"
 #include "base/mem.h"
+#include "bus/bus.h"
+#include "platform/platform.h"
+#include "road/road.h"
 
-void metrics_init(struct metrics *m, size_t routes)
+void metrics_answered(void *api, const struct http_route *route, int status, int64_t micros)
 {
-        m->count = routes;
-        m->routes = mem_array(routes + 1, sizeof(*m->routes));
-}
-
-void metrics_release(struct metrics *m)
-{
-        free(m->routes);
-        m->routes = NULL;
-        m->count = 0;
-}
-
-void metrics_answered(struct metrics *m, size_t route, int status, int64_t micros)
-{
-        struct route_metrics *r = &m->routes[route < m->count ? route : m->count];
+        struct api *a = api;
+        struct route_metrics *r = &a->metrics[route ? (size_t)(route - a->routes) : routes_count()];
 
         r->count++;
         r->micros += micros > 0 ? (uint64_t)micros : 0;
@@ -32,3 +29,216 @@ void metrics_answered(struct metrics *m, size_t route, int status, int64_t micro
                 }
         }
 }
+
+/* ---- the text ---- */
+
+static void family(struct buf *b, const char *name, const char *type, const char *help)
+{
+        buf_addf(b, "# HELP dragoman_%s %s\n# TYPE dragoman_%s %s\n", name, help, name, type);
+}
+
+static void single(struct buf *b, const char *name, const char *type, const char *help,
+                   double value)
+{
+        family(b, name, type, help);
+        buf_addf(b, "dragoman_%s %.17g\n", name, value);
+}
+
+/* Label values: backslash, quote and line feed are escaped. */
+static void add_label(struct buf *b, const char *text)
+{
+        for (const char *p = text; *p; p++) {
+                if (*p == '\n') {
+                        buf_addstr(b, "\\n");
+                        continue;
+                }
+                if (*p == '"' || *p == '\\')
+                        buf_addch(b, '\\');
+                buf_addch(b, *p);
+        }
+}
+
+static void write_road(struct buf *b, const struct road *r)
+{
+        struct road_stats s;
+
+        road_stats(r, &s);
+        single(b, "events_received_total", "counter", "Inbound events stored.", (double)s.received);
+        single(b, "events_duplicate_total", "counter", "Inbound events that were stored before.",
+               (double)s.duplicates);
+        single(b, "events_refused_total", "counter", "Inbound events refused.", (double)s.refused);
+        family(b, "turns_total", "counter", "Turns that ended, by state.");
+        buf_addf(b,
+                 "dragoman_turns_total{state=\"done\"} %llu\n"
+                 "dragoman_turns_total{state=\"failed\"} %llu\n"
+                 "dragoman_turns_total{state=\"cancelled\"} %llu\n",
+                 (unsigned long long)s.turns_done, (unsigned long long)s.turns_failed,
+                 (unsigned long long)s.turns_cancelled);
+        family(b, "deliveries_total", "counter", "Deliveries that ended, by state.");
+        buf_addf(b,
+                 "dragoman_deliveries_total{state=\"sent\"} %llu\n"
+                 "dragoman_deliveries_total{state=\"failed\"} %llu\n"
+                 "dragoman_deliveries_total{state=\"unknown\"} %llu\n",
+                 (unsigned long long)s.sent, (unsigned long long)s.failed,
+                 (unsigned long long)s.unknown);
+        single(b, "delivery_retries_total", "counter", "Sends that were retried.",
+               (double)s.retried);
+        single(b, "events_waiting", "gauge", "Stored events that are not decided yet.",
+               (double)s.events_waiting);
+        single(b, "turns_queued", "gauge", "Queued turns.", (double)s.turns_queued);
+        single(b, "turns_running", "gauge", "Running turns.", (double)s.turns_running);
+        single(b, "lanes", "gauge", "Conversations in memory.", (double)s.lanes);
+        single(b, "deliveries_open", "gauge", "Deliveries that are not sent yet.",
+               (double)s.deliveries_open);
+}
+
+static void write_store(struct buf *b, const struct store *s)
+{
+        struct store_health h;
+
+        store_health(s, &h);
+        single(b, "store_up", "gauge", "1 when the last commit succeeded.", h.ok ? 1 : 0);
+        single(b, "store_writes_total", "counter", "Writes committed.", (double)h.writes);
+        single(b, "store_commits_total", "counter", "Transactions committed.", (double)h.commits);
+        single(b, "store_failures_total", "counter", "Commits that failed.", (double)h.failures);
+        single(b, "store_queued", "gauge", "Writes that wait.", (double)h.queued);
+        single(b, "store_last_commit_seconds", "gauge", "Duration of the last commit.",
+               (double)h.last_commit_us / 1e6);
+}
+
+static void write_adapter(void *arg, struct adapter *a)
+{
+        struct buf *b = arg;
+
+        buf_addstr(b, "dragoman_adapter_up{adapter=\"");
+        add_label(b, a->name);
+        buf_addf(b, "\",platform=\"%s\"} %d\n", a->ops->name, a->state == ADAPTER_UP);
+}
+
+enum agent_value { AGENT_TURNS, AGENT_FAILURES, AGENT_RUNNING, AGENT_WAITING, AGENT_CIRCUIT };
+
+static const struct {
+        const char *name, *type, *help;
+} agent_families[] = {
+        [AGENT_TURNS] = { "agent_turns_total", "counter", "Turns that ended, by agent." },
+        [AGENT_FAILURES] = { "agent_failures_total", "counter", "Turns that failed, by agent." },
+        [AGENT_RUNNING] = { "agent_running", "gauge", "Turns an agent works on." },
+        [AGENT_WAITING] = { "agent_waiting", "gauge", "Turns that wait for a slot at an agent." },
+        [AGENT_CIRCUIT] = { "agent_circuit_open", "gauge",
+                            "1 while the circuit breaker of an agent is open." },
+};
+
+struct agent_family {
+        struct buf *b;
+        enum agent_value value;
+};
+
+static void write_agent(void *arg, const struct agent *a, const struct agent_health *h)
+{
+        const struct agent_family *f = arg;
+        const double values[] = { [AGENT_TURNS] = (double)h->turns,
+                                  [AGENT_FAILURES] = (double)h->failures,
+                                  [AGENT_RUNNING] = (double)h->running,
+                                  [AGENT_WAITING] = (double)h->waiting,
+                                  [AGENT_CIRCUIT] = h->circuit_open ? 1 : 0 };
+
+        buf_addf(f->b, "dragoman_%s{agent=\"", agent_families[f->value].name);
+        add_label(f->b, a->name);
+        buf_addf(f->b, "\",type=\"%s\"} %.17g\n", a->ops->type, values[f->value]);
+}
+
+/* The format wants the values of a family together, so the agents are visited for each. */
+static void write_agents(struct buf *b, struct agents *agents)
+{
+        for (size_t i = 0; i < COUNT(agent_families); i++) {
+                family(b, agent_families[i].name, agent_families[i].type, agent_families[i].help);
+                agents_each(agents, write_agent, &(struct agent_family){ b, (enum agent_value)i });
+        }
+}
+
+static void write_http(struct buf *b, const struct api *a)
+{
+        size_t count = routes_count();
+
+        family(b, "http_answers_total", "counter", "HTTP answers by route and status.");
+        for (size_t i = 0; i <= count; i++) {
+                const struct route_metrics *m = &a->metrics[i];
+
+                for (size_t k = 0; k < METRICS_STATUSES && m->answers[k].status != 0; k++)
+                        buf_addf(b,
+                                 "dragoman_http_answers_total{method=\"%s\",route=\"%s\","
+                                 "status=\"%d\"} %llu\n",
+                                 i < count ? a->routes[i].method : "",
+                                 i < count ? a->routes[i].path : "", m->answers[k].status,
+                                 (unsigned long long)m->answers[k].count);
+        }
+        family(b, "http_answer_seconds", "summary", "From the request's first byte to its answer.");
+        for (size_t i = 0; i < count; i++) {
+                const struct http_route *r = &a->routes[i];
+
+                if (a->metrics[i].count == 0)
+                        continue;
+                buf_addf(b, "dragoman_http_answer_seconds_sum{method=\"%s\",route=\"%s\"} %.6f\n",
+                         r->method, r->path, (double)a->metrics[i].micros / 1e6);
+                buf_addf(b, "dragoman_http_answer_seconds_count{method=\"%s\",route=\"%s\"} %llu\n",
+                         r->method, r->path, (unsigned long long)a->metrics[i].count);
+        }
+        single(b, "http_connections", "gauge", "Open connections.",
+               http_server_connections(a->server));
+        single(b, "stream_clients", "gauge", "Readers of the event stream.",
+               event_stream_clients(a->stream));
+        single(b, "reply_waiters", "gauge", "Requests that wait for a reply.",
+               reply_waiters_count(a->waiters));
+}
+
+static void write_process(struct buf *b, const struct api *a)
+{
+        FILE *f = fopen("/proc/self/statm", "re");
+        unsigned long long total, resident = 0;
+
+        if (f && fscanf(f, "%llu %llu", &total, &resident) != 2)
+                resident = 0;
+        if (f)
+                fclose(f);
+        family(b, "build_info", "gauge", "The running version.");
+        buf_addstr(b, "dragoman_build_info{version=\"" DRAGOMAN_VERSION "\"} 1\n");
+        buf_addf(b,
+                 "# HELP process_start_time_seconds Start time since the epoch.\n"
+                 "# TYPE process_start_time_seconds gauge\n"
+                 "process_start_time_seconds %.3f\n"
+                 "# HELP process_resident_memory_bytes Resident memory.\n"
+                 "# TYPE process_resident_memory_bytes gauge\n"
+                 "process_resident_memory_bytes %.0f\n",
+                 (double)a->env.started_ms / 1000.0,
+                 (double)resident * (double)sysconf(_SC_PAGESIZE));
+}
+
+static void show(struct http_exchange *x)
+{
+        struct api *a = api_of(x);
+        struct buf b;
+        size_t n;
+
+        buf_init(&b, 0);
+        write_road(&b, a->env.road);
+        write_store(&b, a->env.store);
+        single(&b, "journal_head", "counter", "Number of the newest event.",
+               (double)bus_head(a->env.bus));
+        single(&b, "journal_tail", "counter", "Number of the oldest event that is kept.",
+               (double)bus_tail(a->env.bus));
+        family(&b, "adapter_up", "gauge", "1 when the adapter is connected.");
+        adapters_each(a->env.adapters, write_adapter, &b);
+        write_agents(&b, a->env.agents);
+        write_http(&b, a);
+        write_process(&b, a);
+        n = b.len;
+        http_answer_take(x, 200, "text/plain; version=0.0.4; charset=utf-8", buf_take(&b), n);
+}
+
+const struct route metrics_routes[] = {
+        { "GET", "/metrics", SCOPE_LOCAL, show, REACH_ALL,
+          .summary = "Counters and gauges for Prometheus; without a key only while no other "
+                     "machine can connect.",
+          .status = 200, .answer = "The Prometheus text format.", .content_type = "text/plain" },
+        ROUTE_END,
+};

@@ -1,12 +1,12 @@
-/* Strangers with a code, and the operator's word about them. */
-#include "dispatch/access/pairing.h"
-
+/* Pairing: strangers who wait with a code, and the operator's decision. */
 #include <stdlib.h>
 
-#include "api/core/api_private.h"
+#include "api/core/read_job.h"
+#include "api/core/write_job.h"
 #include "base/clock.h"
 #include "base/human_code.h"
 #include "base/jsonw.h"
+#include "dispatch/access/pairing.h"
 #include "dispatch/dispatch.h"
 #include "road/report/row_json.h"
 
@@ -14,35 +14,37 @@ struct pairing_ask {
         int64_t limit, before;
 };
 
-struct word_ask {
+struct pairing_decision_ask {
         const char *code;
         int64_t until_ms;
 };
 
+static const struct field pairing_query[] = {
+        { "cursor", FIELD_ID, .prefix = "pair-", FIELD_AT(pairing_ask, before),
+          .help = "meta.cursor of the previous page." },
+        PAGE_LIMIT_FIELD(pairing_ask),
+        FIELD_END,
+};
 /* clang-format off */
-const struct field pairing_query[] = {
-        { "cursor", FIELD_ID, .prefix = "pair-", .at = offsetof(struct pairing_ask, before), .help = "meta.cursor of the page before." },
-        { "limit", FIELD_INT, .min = 1, .max = 100, .at = offsetof(struct pairing_ask, limit), .fallback = "50",
-          .help = "How many at most." },
-        FIELD_END,
-};
-#define CODE_FIELD                                                                                             \
-        { "code", FIELD_STRING, .required = true, .min = 8, .max = 20, .at = offsetof(struct word_ask, code),   \
-          .help = "What the stranger was told; case, spaces and dashes do not count." }
-const struct field approve_fields[] = {
-        CODE_FIELD,
-        { "until", FIELD_TIME, .at = offsetof(struct word_ask, until_ms), .help = "How long he is let in; absent: until it is revoked." },
-        FIELD_END,
-};
-const struct field deny_fields[] = { CODE_FIELD, FIELD_END };
+#define CODE_FIELD                                                                              \
+        { "code", FIELD_STRING, .required = true, .min = 8, .max = 20,                          \
+          FIELD_AT(pairing_decision_ask, code),                                                 \
+          .help = "The code the stranger got; case, spaces and dashes do not matter." }
 /* clang-format on */
+static const struct field approve_fields[] = {
+        CODE_FIELD,
+        { "until", FIELD_TIME, FIELD_AT(pairing_decision_ask, until_ms),
+          .help = "How long they are let in; absent: until it is revoked." },
+        FIELD_END,
+};
+static const struct field deny_fields[] = { CODE_FIELD, FIELD_END };
 
 static struct pairings *pairing_of(const struct http_exchange *x)
 {
         return dispatch_policy(api_of(x)->env.dispatch)->pairing;
 }
 
-static void show(struct buf *b, const struct pairing *r)
+static void write_pairing(struct buf *b, const struct pairing *r)
 {
         char shown[HUMAN_CODE_TEXT_SIZE];
 
@@ -65,63 +67,47 @@ static void show(struct buf *b, const struct pairing *r)
         jsonw_close(b, '}');
 }
 
-/* ---- the list ---- */
-
-struct listing {
-        struct buf *json;
-        int64_t left, last;
-        bool more;
-};
-
-static void add(void *arg, const struct pairing *r)
+static void on_row(void *arg, const struct pairing *r)
 {
-        struct listing *l = arg;
+        struct page *p = arg;
 
-        l->more = l->left == 0;
-        if (l->more)
-                return;
-        l->left--;
-        l->last = r->id;
-        show(l->json, r);
+        if (page_add(p, r->id))
+                write_pairing(p->json, r);
 }
 
-static int list(struct store_tx *tx, struct read_job *l, struct error *err)
+static int read_list(struct store_tx *tx, struct read_job *j, struct error *err)
 {
-        const struct pairing_ask *ask = l->query;
-        struct listing all = { .json = &l->json, .left = ask->limit };
-        char cursor[40];
+        const struct pairing_ask *ask = j->query;
+        struct page p;
 
-        page_begin(&l->json);
-        if (pairing_each(tx, ask->before, ask->limit + 1, add, &all, err) < 0)
+        page_begin(&p, &j->json, ask->limit);
+        if (pairing_each(tx, ask->before, ask->limit + 1, on_row, &p, err) < 0)
                 return -1;
-        snprintf(cursor, sizeof(cursor), "pair-%lld", (long long)all.last);
-        page_end(&l->json, all.more, all.last > 0 ? cursor : NULL);
+        page_end(&p, "pair-");
         return 0;
 }
 
-void pairing_list(struct http_exchange *x)
+static void list(struct http_exchange *x)
 {
         struct pairing_ask ask = { .limit = 50, .before = INT64_MAX };
-        struct read_job *l = read_job_new(x, &ask, sizeof(ask));
 
-        if (l)
-                read_job_run(l, list);
+        read_job_list(x, &ask, sizeof(ask), read_list);
 }
 
-/* ---- the operator's word ---- */
+/* ---- the decision ---- */
 
-static void on_word(void *arg, const struct pairing *r, const struct error *err)
+static void on_decided(void *arg, const struct pairing *r, const struct error *err)
 {
-        struct write_job *c = arg;
+        struct write_job *j = arg;
 
         if (!err)
-                show(&c->data, r);
-        write_job_done(c, err);
+                write_pairing(&j->data, r);
+        write_job_done(j, err);
 }
 
 static void decide(struct http_exchange *x, bool deny)
 {
-        struct word_ask ask = { 0 };
+        struct pairing_decision_ask ask = { 0 };
         struct body b;
 
         if (request_body(x, &b, &ask) < 0)
@@ -135,36 +121,57 @@ static void decide(struct http_exchange *x, bool deny)
                                                            .code = ask.code,
                                                            .by = caller_name(x),
                                                            .expires_ms = ask.until_ms },
-                               on_word, write_job_new(x, 200));
+                               on_decided, write_job_new(x, 200));
         }
         body_release(&b);
 }
 
-void pairing_approve(struct http_exchange *x)
+static void approve(struct http_exchange *x)
 {
         decide(x, false);
 }
 
-void pairing_deny(struct http_exchange *x)
+static void deny(struct http_exchange *x)
 {
         decide(x, true);
 }
 
-static void on_withdrawn(void *arg, const struct pairing *r, const struct error *err)
+static void on_revoked(void *arg, const struct pairing *r, const struct error *err)
 {
-        struct write_job *c = arg;
+        struct write_job *j = arg;
 
-        jsonw_open(&c->data, '{');
-        show_id(&c->data, "id", "pair-", r->id);
-        jsonw_str(&c->data, "state", "revoked");
-        jsonw_close(&c->data, '}');
-        write_job_done(c, err);
+        jsonw_open(&j->data, '{');
+        show_id(&j->data, "id", "pair-", r->id);
+        jsonw_str(&j->data, "state", "revoked");
+        jsonw_close(&j->data, '}');
+        write_job_done(j, err);
 }
 
-void pairing_withdraw(struct http_exchange *x)
+static void revoke_pairing(struct http_exchange *x)
 {
         int64_t id = request_id(x, "pair-", "pairing");
 
         if (id >= 0)
-                pairing_revoke(pairing_of(x), id, on_withdrawn, write_job_new(x, 200));
+                pairing_revoke(pairing_of(x), id, on_revoked, write_job_new(x, 200));
 }
+
+const struct route pairing_routes[] = {
+        { "GET", "/api/v2/pairing", SCOPE_READ, list, REACH_ALL,
+          .summary = "Strangers who wait with a code, and earlier decisions; newest first.",
+          .query = pairing_query, .status = 200,
+          .answer = ROUTE_PAGE " of {\"id\", \"code\", \"state\": \"waiting\", \"approved\" or "
+                               "\"denied\", \"instanceId\", \"platformUserId\", \"name\", "
+                               "\"ruleId\", ...}." },
+        { "POST", "/api/v2/pairing/approve", SCOPE_ADMIN, approve, REACH_ALL,
+          .summary = "Let in the stranger with this code: creates an access rule for their direct "
+                     "messages.",
+          .body = approve_fields, .status = 200, .answer = "{\"data\": pairing}",
+          .example = ROUTE_JSON({ "code" : "ABCD-2345" }) },
+        { "POST", "/api/v2/pairing/deny", SCOPE_ADMIN, deny, REACH_ALL,
+          .summary = "Keep out the stranger with this code.", .body = deny_fields, .status = 200,
+          .answer = "{\"data\": pairing}", .example = ROUTE_JSON({ "code" : "ABCD-2345" }) },
+        { "DELETE", "/api/v2/pairing/:id", SCOPE_ADMIN, revoke_pairing, REACH_ALL,
+          .summary = "Revoke a decision with its access rule, or a code that waits.", .status = 200,
+          .answer = "{\"data\": {\"id\", \"state\": \"revoked\"}}" },
+        ROUTE_END,
+};

@@ -1,9 +1,9 @@
-/* People across platforms: who they are, and who is the same. */
+/* Persons: people with their identities on the platforms. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/core/api_private.h"
+#include "api/core/read_job.h"
 #include "base/clock.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
@@ -22,50 +22,58 @@ struct person_ask {
         int64_t source, target;
 };
 
-#define AT(member) .at = offsetof(struct person_ask, member)
-
+static const struct field persons_query[] = {
+        { "search", FIELD_STRING, .min = 1, .max = 100, FIELD_AT(persons_ask, search),
+          .help = "Only those with this in a name or username, or with exactly this id on a "
+                  "platform." },
+        { "cursor", FIELD_ID, .prefix = "per-", FIELD_AT(persons_ask, before),
+          .help = "meta.cursor of the previous page." },
+        { "limit", FIELD_INT, .min = 1, .max = LIMIT_MAX, FIELD_AT(persons_ask, limit),
+          .fallback = "20", .help = "How many at most." },
+        FIELD_END,
+};
 /* clang-format off */
-const struct field persons_query[] = {
-        { "search", FIELD_STRING, .min = 1, .max = 100, .at = offsetof(struct persons_ask, search),
-          .help = "Only those with this in a name or username, or with exactly this id on a platform." },
-        { "cursor", FIELD_ID, .prefix = "per-", .at = offsetof(struct persons_ask, before), .help = "meta.cursor of the page before." },
-        { "limit", FIELD_INT, .min = 1, .max = LIMIT_MAX, .at = offsetof(struct persons_ask, limit), .fallback = "20",
-          .help = "How many at most." },
-        FIELD_END,
-};
-#define REASON_FIELD { "reason", FIELD_STRING, .min = 1, .max = 200, AT(reason), .help = "Why, for the record." }
-const struct field link_fields[] = {
-        { "identityA", FIELD_STRING, .required = true, .min = 3, .max = 300, AT(a), .help = "Such as telegram:7; its person stays." },
-        { "identityB", FIELD_STRING, .required = true, .min = 3, .max = 300, AT(b), .help = "Its person becomes that of identityA." },
-        REASON_FIELD,
-        FIELD_END,
-};
-const struct field unlink_fields[] = {
-        { "identity", FIELD_STRING, .required = true, .min = 3, .max = 300, AT(a),
-          .help = "It becomes again the person it was, with those that came with it; where it was at home, it gets a person of its own." },
-        REASON_FIELD,
-        FIELD_END,
-};
-const struct field merge_fields[] = {
-        { "sourcePersonId", FIELD_ID, .prefix = "per-", .required = true, AT(source), .help = "Becomes an alias of the other." },
-        { "targetPersonId", FIELD_ID, .prefix = "per-", .required = true, AT(target), .help = "Gets its identities." },
-        REASON_FIELD,
-        FIELD_END,
-};
-const struct field person_fields[] = {
-        { "displayName", FIELD_STRING, .required = true, .max = 200, AT(name), .help = "How the person is called here; \"\": as the platform says." },
-        FIELD_END,
-};
+#define REASON_FIELD                                                                            \
+        { "reason", FIELD_STRING, .min = 1, .max = 200, FIELD_AT(person_ask, reason),           \
+          .help = "Why, for the record." }
 /* clang-format on */
+static const struct field link_fields[] = {
+        { "identityA", FIELD_STRING, .required = true, .min = 3, .max = 300,
+          FIELD_AT(person_ask, a), .help = "Such as telegram:7; its person stays." },
+        { "identityB", FIELD_STRING, .required = true, .min = 3, .max = 300,
+          FIELD_AT(person_ask, b), .help = "Its person becomes that of identityA." },
+        REASON_FIELD,
+        FIELD_END,
+};
+static const struct field unlink_fields[] = {
+        { "identity", FIELD_STRING, .required = true, .min = 3, .max = 300, FIELD_AT(person_ask, a),
+          .help = "Returns to the person it was before the merge, with the identities that came "
+                  "with it; in its own person, it gets a new one." },
+        REASON_FIELD,
+        FIELD_END,
+};
+static const struct field merge_fields[] = {
+        { "sourcePersonId", FIELD_ID, .prefix = "per-", .required = true,
+          FIELD_AT(person_ask, source), .help = "Becomes an alias of the other." },
+        { "targetPersonId", FIELD_ID, .prefix = "per-", .required = true,
+          FIELD_AT(person_ask, target), .help = "Gets its identities." },
+        REASON_FIELD,
+        FIELD_END,
+};
+static const struct field name_fields[] = {
+        { "displayName", FIELD_STRING, .required = true, .max = 200, FIELD_AT(person_ask, name),
+          .help = "The name to use here; \"\": the platform's." },
+        FIELD_END,
+};
 
-static struct persons *persons_of_api(const struct http_exchange *x)
+static struct persons *persons_of_exchange(const struct http_exchange *x)
 {
         return dispatch_policy(api_of(x)->env.dispatch)->persons;
 }
 
-/* ---- showing ---- */
+/* ---- reading ---- */
 
-static int show_chats(struct store_tx *tx, struct buf *b, int64_t identity, struct error *err)
+static int write_chats(struct store_tx *tx, struct buf *b, int64_t identity, struct error *err)
 {
         struct store_stmt *s = store_prepare(
                 tx,
@@ -84,7 +92,7 @@ static int show_chats(struct store_tx *tx, struct buf *b, int64_t identity, stru
         return rc;
 }
 
-static int show_identities(struct store_tx *tx, struct buf *b, int64_t person, struct error *err)
+static int write_identities(struct store_tx *tx, struct buf *b, int64_t person, struct error *err)
 {
         struct store_stmt *s = store_prepare(
                 tx,
@@ -108,7 +116,7 @@ static int show_identities(struct store_tx *tx, struct buf *b, int64_t person, s
                 show_time(b, "lastSeenAt", store_col_int(s, 7));
                 show_id(b, "homePersonId", "per-", store_col_int(s, 8));
                 free(id);
-                if (show_chats(tx, b, store_col_int(s, 0), err) < 0)
+                if (write_chats(tx, b, store_col_int(s, 0), err) < 0)
                         return -1;
                 jsonw_close(b, '}');
         }
@@ -116,7 +124,7 @@ static int show_identities(struct store_tx *tx, struct buf *b, int64_t person, s
         return rc;
 }
 
-static int show_aliases(struct store_tx *tx, struct buf *b, int64_t person, struct error *err)
+static int write_aliases(struct store_tx *tx, struct buf *b, int64_t person, struct error *err)
 {
         struct store_stmt *s =
                 store_prepare(tx, "SELECT id FROM persons WHERE merged_into = ?1 ORDER BY id");
@@ -131,8 +139,8 @@ static int show_aliases(struct store_tx *tx, struct buf *b, int64_t person, stru
 }
 
 /* 1, 0 when there is no such person, -1. */
-static int show_person(struct store_tx *tx, struct buf *b, const char *key, int64_t person,
-                       struct error *err)
+static int write_person(struct store_tx *tx, struct buf *b, const char *key, int64_t person,
+                        struct error *err)
 {
         struct store_stmt *s =
                 store_prepare(tx, "SELECT COALESCE(p.name, (SELECT i.name FROM identities i "
@@ -154,15 +162,13 @@ static int show_person(struct store_tx *tx, struct buf *b, const char *key, int6
         show_time(b, "createdAt", store_col_int(s, 1));
         show_time(b, "updatedAt", store_col_int(s, 2));
         store_reset(s);
-        if (show_aliases(tx, b, person, err) < 0 || show_identities(tx, b, person, err) < 0)
+        if (write_aliases(tx, b, person, err) < 0 || write_identities(tx, b, person, err) < 0)
                 return -1;
         jsonw_close(b, '}');
         return 1;
 }
 
-/* ---- the list ---- */
-
-/* For LIKE: the text anywhere, with what LIKE would understand taken literally. */
+/* A LIKE pattern for the text anywhere, with its special characters escaped. */
 static char *anywhere(const char *text)
 {
         struct buf b;
@@ -178,7 +184,7 @@ static char *anywhere(const char *text)
         return buf_take(&b);
 }
 
-/* Numbers of the persons of a page; one more than asked for tells that there are more. */
+/* Numbers of the persons of a page, and one more. */
 static int find_persons(struct store_tx *tx, const struct persons_ask *ask, int64_t *ids,
                         size_t *count, struct error *err)
 {
@@ -212,69 +218,64 @@ static int find_persons(struct store_tx *tx, const struct persons_ask *ask, int6
         return rc;
 }
 
-static int list(struct store_tx *tx, struct read_job *l, struct error *err)
+static int read_list(struct store_tx *tx, struct read_job *j, struct error *err)
 {
-        const struct persons_ask *ask = l->query;
+        const struct persons_ask *ask = j->query;
         int64_t ids[LIMIT_MAX + 1];
-        size_t count, shown;
-        char cursor[32];
+        size_t count;
+        struct page p;
 
         if (find_persons(tx, ask, ids, &count, err) < 0)
                 return -1;
-        shown = count > (size_t)ask->limit ? (size_t)ask->limit : count;
-        page_begin(&l->json);
-        for (size_t i = 0; i < shown; i++) {
-                if (show_person(tx, &l->json, NULL, ids[i], err) < 0)
+        page_begin(&p, &j->json, ask->limit);
+        for (size_t i = 0; i < count; i++)
+                if (page_add(&p, ids[i]) && write_person(tx, p.json, NULL, ids[i], err) < 0)
                         return -1;
-        }
-        snprintf(cursor, sizeof(cursor), "per-%lld", (long long)(shown > 0 ? ids[shown - 1] : 0));
-        page_end(&l->json, count > shown, shown > 0 ? cursor : NULL);
+        page_end(&p, "per-");
         return 0;
 }
 
-void persons_list(struct http_exchange *x)
+static void list(struct http_exchange *x)
 {
         struct persons_ask ask = { .limit = 20, .before = INT64_MAX };
-        struct read_job *l = read_job_new(x, &ask, sizeof(ask));
 
-        if (l)
-                read_job_run(l, list);
+        read_job_list(x, &ask, sizeof(ask), read_list);
 }
 
-static int show(struct store_tx *tx, struct read_job *l, struct error *err)
+static int read_one(struct store_tx *tx, struct read_job *j, struct error *err)
 {
         int rc;
 
-        jsonw_open(&l->json, '{');
-        rc = show_person(tx, &l->json, "data", l->id, err);
+        jsonw_open(&j->json, '{');
+        rc = write_person(tx, &j->json, "data", j->id, err);
         if (rc == 0)
                 return error_set(err, ERR_MISSING, "there is no person 'per-%lld'",
-                                 (long long)l->id);
-        jsonw_close(&l->json, '}');
+                                 (long long)j->id);
+        jsonw_close(&j->json, '}');
         return rc < 0 ? -1 : 0;
 }
 
-static void show_now(struct http_exchange *x, int64_t person)
+static void show_person(struct http_exchange *x, int64_t person)
 {
-        struct read_job *l = read_job_new(x, NULL, 0);
+        struct read_job *j = read_job_new(x, NULL, 0);
 
-        if (!l)
+        if (!j)
                 return;
-        l->id = person;
-        read_job_run(l, show);
+        j->id = person;
+        read_job_run(j, read_one);
 }
 
-void persons_show(struct http_exchange *x)
+static void show(struct http_exchange *x)
 {
         int64_t id = request_id(x, "per-", "person");
 
         if (id >= 0)
-                show_now(x, persons_current(persons_of_api(x), id));
+                show_person(x, persons_current(persons_of_exchange(x), id));
 }
 
 /* ---- changing ---- */
 
-/* The answer to a change is the person as it is now. */
+/* Answers with the person after the change. */
 static void on_changed(void *arg, const struct person_changed *result, const struct error *err)
 {
         struct api_job *j = arg;
@@ -284,10 +285,10 @@ static void on_changed(void *arg, const struct person_changed *result, const str
         if (x && err)
                 reply_failed(x, err);
         else if (x)
-                show_now(x, result->person);
+                show_person(x, result->person);
 }
 
-/* "telegram:7" taken apart; false after answering. Free identity->platform. */
+/* Splits "telegram:7", in the body's memory; false: answered with 400. */
 static bool read_identity(struct http_exchange *x, struct body *b, const char *field,
                           const char *text, struct identity *identity)
 {
@@ -298,21 +299,22 @@ static bool read_identity(struct http_exchange *x, struct body *b, const char *f
                 reply_mistakes(x, b);
                 return false;
         }
-        *identity = (struct identity){ mem_strndup(text, (size_t)(colon - text)), colon + 1 };
+        *identity = (struct identity){ arena_printf(&b->arena, "%.*s", (int)(colon - text), text),
+                                       colon + 1 };
         return true;
 }
 
-static void change(struct http_exchange *x, struct person_change *c, const struct person_ask *ask)
+static void submit(struct http_exchange *x, struct person_change *c, const struct person_ask *ask)
 {
         struct api_job *j = mem_alloc(sizeof(*j));
 
         c->by = caller_name(x);
         c->reason = ask->reason;
         api_job_begin(j, x);
-        persons_change(persons_of_api(x), c, on_changed, j);
+        persons_change(persons_of_exchange(x), c, on_changed, j);
 }
 
-void persons_link(struct http_exchange *x)
+static void link_identities(struct http_exchange *x)
 {
         struct person_change c = { .what = PERSON_LINK };
         struct person_ask ask = { 0 };
@@ -322,13 +324,11 @@ void persons_link(struct http_exchange *x)
                 return;
         if (read_identity(x, &b, "identityA", ask.a, &c.a) &&
             read_identity(x, &b, "identityB", ask.b, &c.b))
-                change(x, &c, &ask);
-        free((char *)c.a.platform);
-        free((char *)c.b.platform);
+                submit(x, &c, &ask);
         body_release(&b);
 }
 
-void persons_unlink(struct http_exchange *x)
+static void unlink_identity(struct http_exchange *x)
 {
         struct person_change c = { .what = PERSON_UNLINK };
         struct person_ask ask = { 0 };
@@ -337,12 +337,11 @@ void persons_unlink(struct http_exchange *x)
         if (request_body(x, &b, &ask) < 0)
                 return;
         if (read_identity(x, &b, "identity", ask.a, &c.a))
-                change(x, &c, &ask);
-        free((char *)c.a.platform);
+                submit(x, &c, &ask);
         body_release(&b);
 }
 
-void persons_merge(struct http_exchange *x)
+static void merge(struct http_exchange *x)
 {
         struct person_ask ask = { 0 };
         struct person_change c = { .what = PERSON_MERGE };
@@ -352,13 +351,13 @@ void persons_merge(struct http_exchange *x)
                 return;
         c.source = ask.source;
         c.target = ask.target;
-        change(x, &c, &ask);
+        submit(x, &c, &ask);
         body_release(&b);
 }
 
-/* ---- a name of our own ---- */
+/* ---- renaming ---- */
 
-struct naming {
+struct person_name_job {
         struct api_job job;
         int64_t person, now_ms;
         char *name;
@@ -366,7 +365,7 @@ struct naming {
 
 static int write_name(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct naming *n = arg;
+        struct person_name_job *n = arg;
         struct store_stmt *s =
                 store_prepare(tx, "UPDATE persons SET name = ?2, updated_ms = ?3 WHERE id = ?1");
 
@@ -383,31 +382,61 @@ static int write_name(struct store_tx *tx, void *arg, struct error *err)
 
 static void on_named(void *arg, const struct error *err)
 {
-        struct naming *n = arg;
+        struct person_name_job *n = arg;
         struct http_exchange *x = api_job_end(&n->job);
 
         if (x && err)
                 reply_failed(x, err);
         else if (x)
-                show_now(x, n->person);
+                show_person(x, n->person);
         free(n->name);
         free(n);
 }
 
-void persons_rename(struct http_exchange *x)
+static void rename_person(struct http_exchange *x)
 {
         int64_t id = request_id(x, "per-", "person");
         struct person_ask ask = { 0 };
-        struct naming *n;
+        struct person_name_job *n;
         struct body b;
 
         if (id < 0 || request_body(x, &b, &ask) < 0)
                 return;
         n = mem_zalloc(sizeof(*n));
         api_job_begin(&n->job, x);
-        n->person = persons_current(persons_of_api(x), id);
+        n->person = persons_current(persons_of_exchange(x), id);
         n->now_ms = clock_wall_ms();
         n->name = mem_strdup(ask.name);
         store_write(api_of(x)->env.store, write_name, on_named, n);
         body_release(&b);
 }
+
+const struct route persons_routes[] = {
+        { "GET", "/api/v2/persons", SCOPE_READ, list, REACH_ALL,
+          .summary = "People that were let in, with their identities on each platform; newest "
+                     "first.",
+          .query = persons_query, .status = 200, .answer = ROUTE_PAGE " of persons." },
+        { "GET", "/api/v2/persons/:id", SCOPE_READ, show, REACH_ALL,
+          .summary = "One person; of a merged one, the person it is now.", .status = 200,
+          .answer = "{\"data\": {\"id\", \"displayName\", \"aliases\", \"identities\": [{\"id\", "
+                    "\"platform\", \"platformUserId\", \"username\", \"name\", "
+                    "\"lastSeenAt\", \"chats\", ...}], ...}}" },
+        { "PATCH", "/api/v2/persons/:id", SCOPE_WRITE, rename_person, REACH_ALL,
+          .summary = "Name a person.", .body = name_fields, .status = 200,
+          .answer = "{\"data\": person}",
+          .example = ROUTE_JSON({ "displayName" : "Ann from sales" }) },
+        { "POST", "/api/v2/persons/link", SCOPE_ADMIN, link_identities, REACH_ALL,
+          .summary = "Make two identities one person.", .body = link_fields, .status = 200,
+          .answer = "{\"data\": person}",
+          .example = ROUTE_JSON({ "identityA" : "telegram:7", "identityB" : "discord:9" }) },
+        { "POST", "/api/v2/persons/unlink", SCOPE_ADMIN, unlink_identity, REACH_ALL,
+          .summary = "Separate an identity from its person: undoes a merge.", .body = unlink_fields,
+          .status = 200, .answer = "{\"data\": the person it is now}",
+          .example = ROUTE_JSON({ "identity" : "discord:9" }) },
+        { "POST", "/api/v2/persons/merge", SCOPE_ADMIN, merge, REACH_ALL,
+          .summary = "Make two persons one. Rules that name either mean both from now on; nothing "
+                     "is lost.",
+          .body = merge_fields, .status = 200, .answer = "{\"data\": person}",
+          .example = ROUTE_JSON({ "sourcePersonId" : "per-2", "targetPersonId" : "per-1" }) },
+        ROUTE_END,
+};

@@ -1,8 +1,10 @@
-/* The rules in force, and those that are kept in the database. */
+/* The current rules, and those that are stored in the database. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/core/api_private.h"
+#include "agent/agent.h"
+#include "api/core/page.h"
+#include "api/core/write_job.h"
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
@@ -18,25 +20,24 @@ struct rule_ask {
         bool enabled;
 };
 
-#define AT(member) .at = offsetof(struct rule_ask, member)
-
 /* clang-format off */
-#define RULE_FIELD                                                                                                         \
-        { "rule", FIELD_OBJECT, .required = true, AT(rule),                                                                 \
-          .help = "A rule as it would stand in the configuration: name, when, agent, mode and so on." }
-#define PLACE_FIELDS                                                                                                       \
-        { "position", FIELD_INT, .min = -POSITION_MAX, .max = POSITION_MAX, AT(position),                                   \
-          .help = "Lower ones are tried first; those below 0 before the rules of the file, the others behind them; absent: "  \
-                  "behind the last one, or where it is." },                                                                 \
-        { "enabled", FIELD_BOOL, AT(enabled), .help = "A rule that is switched off is kept but not tried." }
-const struct field rule_fields[] = { RULE_FIELD, PLACE_FIELDS, FIELD_END };
-const struct field rule_put_fields[] = { RULE_FIELD, PLACE_FIELDS, FIELD_END };
-const struct field rule_patch_fields[] = {
-        { "rule", FIELD_OBJECT, AT(rule), .help = "What it says from now on, as a whole." },
-        PLACE_FIELDS,
+#define RULE_FIELD                                                                              \
+        { "rule", FIELD_OBJECT, .required = true, FIELD_AT(rule_ask, rule),                     \
+          .help = "A rule as in the configuration: name, when, agent, mode and so on." }
+#define POSITION_FIELDS                                                                         \
+        { "position", FIELD_INT, .min = -POSITION_MAX, .max = POSITION_MAX,                     \
+          FIELD_AT(rule_ask, position),                                                         \
+          .help = "Lower ones are tried first; those below 0 before the rules of the file, the " \
+                  "others after them; absent: after the last one, or unchanged." },             \
+        { "enabled", FIELD_BOOL, FIELD_AT(rule_ask, enabled),                                   \
+          .help = "A disabled rule is kept but not tried." }
+/* clang-format on */
+static const struct field rule_fields[] = { RULE_FIELD, POSITION_FIELDS, FIELD_END };
+static const struct field patch_fields[] = {
+        { "rule", FIELD_OBJECT, FIELD_AT(rule_ask, rule), .help = "The new rule as a whole." },
+        POSITION_FIELDS,
         FIELD_END,
 };
-/* clang-format on */
 
 static struct stored_rules *stored_of(const struct http_exchange *x)
 {
@@ -57,7 +58,7 @@ static const struct rule *file_rule(const struct http_exchange *x, const char *n
         return NULL;
 }
 
-static void show_file_rule(struct buf *b, const struct rule *r)
+static void write_file_rule(struct buf *b, const struct rule *r)
 {
         struct buf rule;
 
@@ -78,8 +79,8 @@ static void show_file_rule(struct buf *b, const struct rule *r)
         buf_release(&rule);
 }
 
-static void show_stored_rule(struct buf *b, const struct http_exchange *x,
-                             const struct stored_rule *r)
+static void write_stored_rule(struct buf *b, const struct http_exchange *x,
+                              const struct stored_rule *r)
 {
         bool overridden = file_rule(x, r->name) != NULL;
 
@@ -100,7 +101,7 @@ static void show_stored_rule(struct buf *b, const struct http_exchange *x,
         jsonw_close(b, '}');
 }
 
-void rules_list(struct http_exchange *x)
+static void list(struct http_exchange *x)
 {
         const struct stored_rules *stored = stored_of(x);
         size_t file_count, i = 0, n = stored_rules_count(stored);
@@ -108,18 +109,18 @@ void rules_list(struct http_exchange *x)
         struct buf json;
 
         buf_init(&json, 0);
-        page_begin(&json);
+        page_open(&json);
         for (; i < n && stored_rules_at(stored, i)->position < 0; i++)
-                show_stored_rule(&json, x, stored_rules_at(stored, i));
+                write_stored_rule(&json, x, stored_rules_at(stored, i));
         for (size_t k = 0; k < file_count; k++)
-                show_file_rule(&json, &file[k]);
+                write_file_rule(&json, &file[k]);
         for (; i < n; i++)
-                show_stored_rule(&json, x, stored_rules_at(stored, i));
-        page_end(&json, false, NULL);
+                write_stored_rule(&json, x, stored_rules_at(stored, i));
+        page_close(&json, false, NULL);
         reply_json(x, 200, &json);
 }
 
-void rules_show(struct http_exchange *x)
+static void show(struct http_exchange *x)
 {
         const char *name = http_param(x, "name");
         const struct stored_rule *stored = stored_rules_find(stored_of(x), name);
@@ -132,33 +133,33 @@ void rules_show(struct http_exchange *x)
         }
         buf_init(&data, 0);
         if (file)
-                show_file_rule(&data, file);
+                write_file_rule(&data, file);
         else
-                show_stored_rule(&data, x, stored);
+                write_stored_rule(&data, x, stored);
         reply_data(x, 200, &data);
 }
 
 /* ---- changing ---- */
 
-/* A rule on its way; shown as it is stored. */
-struct putting {
-        struct write_job job; /* first: write_job_done frees it */
+/* A rule that is being stored; the answer shows it as stored. */
+struct rule_job {
+        struct write_job job;
         struct stored_rules *rules;
         char *name;
 };
 
 static void on_put(void *arg, const struct error *err)
 {
-        struct putting *p = arg;
+        struct rule_job *p = arg;
         const struct stored_rule *r = err ? NULL : stored_rules_find(p->rules, p->name);
 
         if (r && p->job.job.x)
-                show_stored_rule(&p->job.data, p->job.job.x, r);
+                write_stored_rule(&p->job.data, p->job.job.x, r);
         free(p->name);
         write_job_done(p, err);
 }
 
-/* Answers and returns false when it is no rule, or names an agent that is not there. */
+/* Answers and returns false when it is no rule, or names an unknown agent. */
 static bool check(struct http_exchange *x, struct body *b, const char *name, const json_t *rule)
 {
         const char *agent = json_str(rule, "agent", NULL);
@@ -179,7 +180,7 @@ static bool check(struct http_exchange *x, struct body *b, const char *name, con
 static void put(struct http_exchange *x, const struct stored_rule *rule, enum stored_rule_put how,
                 int status)
 {
-        struct putting *p = mem_zalloc(sizeof(*p));
+        struct rule_job *p = mem_zalloc(sizeof(*p));
 
         write_job_init(&p->job, x, status);
         p->rules = stored_of(x);
@@ -202,7 +203,7 @@ static void store_rule(struct http_exchange *x, struct body *b, const char *name
         free(json);
 }
 
-void rules_create(struct http_exchange *x)
+static void create(struct http_exchange *x)
 {
         struct rule_ask ask = { .position = UNSET, .enabled = true };
         const char *name;
@@ -220,7 +221,7 @@ void rules_create(struct http_exchange *x)
         body_release(&b);
 }
 
-void rules_replace(struct http_exchange *x)
+static void replace(struct http_exchange *x)
 {
         struct rule_ask ask = { .position = UNSET, .enabled = true };
         struct body b;
@@ -231,7 +232,7 @@ void rules_replace(struct http_exchange *x)
         body_release(&b);
 }
 
-void rules_change(struct http_exchange *x)
+static void change(struct http_exchange *x)
 {
         const char *name = http_param(x, "name");
         const struct stored_rule *before = stored_rules_find(stored_of(x), name);
@@ -248,7 +249,7 @@ void rules_change(struct http_exchange *x)
         body_release(&b);
 }
 
-void rules_delete(struct http_exchange *x)
+static void delete_rule(struct http_exchange *x)
 {
         const char *name = http_param(x, "name");
         struct write_job *c = write_job_new(x, 200);
@@ -259,3 +260,39 @@ void rules_delete(struct http_exchange *x)
         jsonw_close(&c->data, '}');
         stored_rules_delete(stored_of(x), name, write_job_done, c);
 }
+
+const struct route rules_routes[] = {
+        { "GET", "/api/v2/rules", SCOPE_READ, list, REACH_ALL,
+          .summary = "The rules in the order in which they are tried: those of the file and stored "
+                     "ones.",
+          .status = 200,
+          .answer = ROUTE_PAGE " of rules: {\"name\", \"source\": \"file\" or \"stored\", "
+                               "\"position\", \"enabled\", \"inForce\", \"overridden\", "
+                               "\"why\", \"rule\"}." },
+        { "POST", "/api/v2/rules", SCOPE_ADMIN, create, REACH_ALL,
+          .summary = "Store a new rule. It is in force when this is answered.", .body = rule_fields,
+          .status = 201, .answer = "{\"data\": rule}; 409 when there is a stored one of this name.",
+          .example = ROUTE_JSON({
+                  "rule" : {
+                          "name" : "night",
+                          "when" : { "adapter" : "tg", "hours" : "22:00-06:00" },
+                          "mode" : "off"
+                  },
+                  "position" : -1
+          }) },
+        { "GET", "/api/v2/rules/:name", SCOPE_READ, show, REACH_ALL,
+          .summary = "The rule of this name: the file's if it has one, else the stored one.",
+          .status = 200, .answer = "{\"data\": rule}" },
+        { "PUT", "/api/v2/rules/:name", SCOPE_ADMIN, replace, REACH_ALL,
+          .summary = "Store a rule of this name, or replace the stored one.", .body = rule_fields,
+          .status = 200, .answer = "{\"data\": rule}",
+          .example = ROUTE_JSON({ "rule" : { "when" : { "dm" : true }, "agent" : "echo" } }) },
+        { "PATCH", "/api/v2/rules/:name", SCOPE_ADMIN, change, REACH_ALL,
+          .summary = "Move, enable, disable or replace a stored rule; absent fields stay.",
+          .body = patch_fields, .status = 200, .answer = "{\"data\": rule}",
+          .example = ROUTE_JSON({ "enabled" : false }) },
+        { "DELETE", "/api/v2/rules/:name", SCOPE_ADMIN, delete_rule, REACH_ALL,
+          .summary = "Delete a stored rule.", .status = 200,
+          .answer = "{\"data\": {\"name\", \"status\": \"deleted\"}}" },
+        ROUTE_END,
+};

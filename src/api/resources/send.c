@@ -1,129 +1,161 @@
 /*
- * What goes out through an adapter on request: messages with buttons, files, edits, deletes,
- * reactions.
+ * Outbound requests: messages with buttons, files, edits, deletions, reactions.
  *
  * Each is a delivery in the outbox like an agent's answer: stored before this request is answered,
- * paced, retried, told by `why`.
+ * paced, retried, and part of the trace report.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/core/api_private.h"
+#include "api/core/request.h"
 #include "base/crypto.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "dispatch/dispatch.h"
+#include "platform/platform.h"
+#include "road/road.h"
+#include "store/store.h"
 
 #define TEXT_MAX    262144
 #define BUTTONS_MAX 40
 
-struct button {
+struct send_button {
         const char *text, *data, *url;
         int64_t row;
 };
 
-/* One struct for all bodies; each route's table fills what it needs. */
-struct send {
+/* One struct for all bodies; each route's table fills its part. */
+struct send_ask {
         const char *instance, *to, *thread, *reply_to, *text, *message_id, *emoji;
         const char *path, *name, *mime, *as, *author;
         struct field_list buttons;
 };
 
-#define AT(member) .at = offsetof(struct send, member)
+/* ---- tables ---- */
 
 /* clang-format off */
-#define WHERE_FIELDS                                                                                                          \
-        { "instanceId", FIELD_STRING, .required = true, .min = 1, .max = 128, AT(instance),                                    \
-          .help = "Name of the adapter that sends." },                                                                         \
-        { "to", FIELD_STRING, .required = true, .min = 1, .max = 512, AT(to),                                                  \
-          .help = "The platform's id of the chat or channel, or a person (per-3) who has written to the adapter alone." },                                                               \
-        { "threadId", FIELD_STRING, .min = 1, .max = 512, AT(thread), .help = "A thread inside the chat." }
-#define TARGET_FIELD                                                                                                          \
-        { "messageId", FIELD_STRING, .required = true, .min = 1, .max = 256, AT(message_id),                                   \
-          .help = "The platform's id of the message." }
-#define REPLY_FIELD                                                                                                           \
-        { "replyTo", FIELD_STRING, .min = 1, .max = 256, AT(reply_to), .help = "The platform's id of the message to answer." }
+#define WHERE_FIELDS                                                                            \
+        { "instanceId", FIELD_STRING, .required = true, .min = 1, .max = 128,                   \
+          FIELD_AT(send_ask, instance), .help = "Name of the adapter that sends." },            \
+        { "to", FIELD_STRING, .required = true, .min = 1, .max = 512, FIELD_AT(send_ask, to),   \
+          .help = "The platform's id of the chat or channel, or a person (per-3) who has "      \
+                  "written to the adapter in a direct message." },                              \
+        { "threadId", FIELD_STRING, .min = 1, .max = 512, FIELD_AT(send_ask, thread),           \
+          .help = "A thread inside the chat." }
+#define TARGET_FIELD                                                                            \
+        { "messageId", FIELD_STRING, .required = true, .min = 1, .max = 256,                    \
+          FIELD_AT(send_ask, message_id), .help = "The platform's id of the message." }
+#define REPLY_FIELD                                                                             \
+        { "replyTo", FIELD_STRING, .min = 1, .max = 256, FIELD_AT(send_ask, reply_to),          \
+          .help = "The platform's id of the message to answer." }
+/* clang-format on */
 
 static const struct field button_fields[] = {
-        { "text", FIELD_STRING, .required = true, .min = 1, .max = 256, .at = offsetof(struct button, text),
-          .help = "What stands on the button." },
-        { "data", FIELD_STRING, .min = 1, .max = 64, .at = offsetof(struct button, data),
-          .help = "What comes back when it is pressed, at most 64 bytes; this or url." },
-        { "url", FIELD_STRING, .min = 1, .max = 2048, .at = offsetof(struct button, url),
+        { "text", FIELD_STRING, .required = true, .min = 1, .max = 256, FIELD_AT(send_button, text),
+          .help = "The label." },
+        { "data", FIELD_STRING, .min = 1, .max = 64, FIELD_AT(send_button, data),
+          .help = "Returned when it is pressed, at most 64 bytes; this or url." },
+        { "url", FIELD_STRING, .min = 1, .max = 2048, FIELD_AT(send_button, url),
           .help = "The page it opens." },
-        { "row", FIELD_INT, .min = 0, .max = BUTTONS_MAX, .at = offsetof(struct button, row), .fallback = "0",
-          .help = "Buttons of the same number, one after the other, stand side by side; 0: a row of its own." },
+        { "row", FIELD_INT, .min = 0, .max = BUTTONS_MAX, FIELD_AT(send_button, row),
+          .fallback = "0",
+          .help = "Neighbours with the same number are placed side by side; 0: a row of its own." },
         FIELD_END,
 };
-const struct field send_fields[] = {
+static const struct field send_fields[] = {
         WHERE_FIELDS,
-        { "text", FIELD_STRING, .required = true, .min = 1, .max = TEXT_MAX, AT(text),
-          .help = "Markdown; written in the platform's markup and split to its length." },
+        { "text", FIELD_STRING, .required = true, .min = 1, .max = TEXT_MAX,
+          FIELD_AT(send_ask, text),
+          .help = "Markdown; rendered for the platform and split to its length." },
         REPLY_FIELD,
-        { "author", FIELD_STRING, .min = 1, .max = 100, AT(author),
-          .help = "A person who speaks in the bot's name: the agent remembers the text as an answer of its own. While the agent is "
-                  "paused in the chat, absent means \"the operator\"." },
-        { "buttons", FIELD_LIST, .group = button_fields, .item_size = sizeof(struct button), .max = BUTTONS_MAX, AT(buttons),
+        { "author", FIELD_STRING, .min = 1, .max = 100, FIELD_AT(send_ask, author),
+          .help = "A person who speaks in the bot's name: the agent remembers the text as an "
+                  "answer of its own. While the agent is paused in the chat, absent means \"the "
+                  "operator\"." },
+        { "buttons", FIELD_LIST, .group = button_fields, .item_size = sizeof(struct send_button),
+          .max = BUTTONS_MAX, FIELD_AT(send_ask, buttons),
           .help = "Buttons below the message, where the platform has them." },
         FIELD_END,
 };
 static const char *const media_kinds[] = { "photo", "audio", "video", "document", "voice", NULL };
-const struct field send_media_fields[] = {
+static const struct field media_fields[] = {
         WHERE_FIELDS,
-        { "path", FIELD_STRING, .required = true, .min = 1, .max = 1024, AT(path),
-          .help = "The file, relative to the workspace folder. A key that is restricted to adapters sends files below channels/ADAPTER/ of these." },
-        { "name", FIELD_STRING, .min = 1, .max = 255, AT(name), .help = "The name it gets; absent: its own." },
-        { "mimeType", FIELD_STRING, .min = 1, .max = 128, AT(mime), .help = "Its type, such as image/png." },
-        { "as", FIELD_CHOICE, .choices = media_kinds, AT(as), .help = "How it is shown; absent: as its type suggests." },
-        { "caption", FIELD_STRING, .min = 1, .max = TEXT_MAX, AT(text),
+        { "path", FIELD_STRING, .required = true, .min = 1, .max = 1024, FIELD_AT(send_ask, path),
+          .help = "The file, relative to the workspace folder. A key that is restricted to "
+                  "adapters sends files below channels/ADAPTER/ of these." },
+        { "name", FIELD_STRING, .min = 1, .max = 255, FIELD_AT(send_ask, name),
+          .help = "The name to show; absent: its own." },
+        { "mimeType", FIELD_STRING, .min = 1, .max = 128, FIELD_AT(send_ask, mime),
+          .help = "Its type, such as image/png." },
+        { "as", FIELD_CHOICE, .choices = media_kinds, FIELD_AT(send_ask, as),
+          .help = "How to show it; absent: as its type suggests." },
+        { "caption", FIELD_STRING, .min = 1, .max = TEXT_MAX, FIELD_AT(send_ask, text),
           .help = "Markdown below it; what is too long for the platform follows as messages." },
         REPLY_FIELD,
         FIELD_END,
 };
-const struct field send_reaction_fields[] = {
+static const struct field reaction_fields[] = {
         WHERE_FIELDS,
         TARGET_FIELD,
-        { "emoji", FIELD_STRING, .required = true, .min = 1, .max = 64, AT(emoji), .help = "The emoji to react with." },
+        { "emoji", FIELD_STRING, .required = true, .min = 1, .max = 64, FIELD_AT(send_ask, emoji),
+          .help = "The emoji to react with." },
         FIELD_END,
 };
-const struct field edit_fields[] = {
+static const struct field edit_fields[] = {
         WHERE_FIELDS,
         TARGET_FIELD,
-        { "text", FIELD_STRING, .required = true, .min = 1, .max = TEXT_MAX, AT(text), .help = "The new text, Markdown." },
+        { "text", FIELD_STRING, .required = true, .min = 1, .max = TEXT_MAX,
+          FIELD_AT(send_ask, text), .help = "The new text, Markdown." },
         FIELD_END,
 };
-const struct field delete_fields[] = { WHERE_FIELDS, TARGET_FIELD, FIELD_END };
-/* clang-format on */
+static const struct field delete_fields[] = { WHERE_FIELDS, TARGET_FIELD, FIELD_END };
 
-static void on_put(void *arg, const struct outbox_receipt *r)
+/* ---- the outbox ---- */
+
+/* A request under way; the body keeps the strings of ask. */
+struct send_job {
+        struct api_job job;
+        struct body body;
+        struct send_ask ask;
+        enum delivery_kind kind;
+        char *key;                  /* of the caller's idempotency keys; NULL: none was given */
+        char hash[SHA256_HEX_SIZE]; /* of the request; "" without a key */
+        int64_t person;
+        char *channel; /* result: the direct chat with the person; NULL: none */
+        bool known;    /* result: there is such a person */
+};
+
+static void send_job_free(struct send_job *j)
 {
-        struct api_job *j = arg;
-        struct http_exchange *x = api_job_end(j);
-        struct buf data;
-
+        body_release(&j->body);
+        free(j->key);
+        free(j->channel);
         free(j);
-        if (!x)
-                return;
-        if (r->error.kind != ERR_NONE) {
-                reply_failed(x, &r->error);
-                return;
-        }
-        buf_init(&data, 0);
-        buf_addf(&data, "{\"deliveryId\":\"dlv-%lld\",\"status\":\"%s\"", (long long)r->delivery,
-                 r->duplicate ? "duplicate" : "queued");
-        jsonw_int(&data, "count", r->count);
-        jsonw_str(&data, "traceId", r->trace);
-        jsonw_close(&data, '}');
-        reply_data(x, 202, &data);
 }
 
 /*
- * Rows of buttons as the adapters want them: [[{"text","data"}, ...], ...]. NULL without buttons;
- * yours to free.
+ * Every caller has idempotency keys of its own, the operator (key 0) included, so none sees or
+ * blocks the sends of another. Read the header at once: it goes away with the client, and a send
+ * without its key would be repeated.
  */
-static char *rows_of(const struct field_list *list)
+static void set_key(struct send_job *j, const struct http_exchange *x, const char *key)
 {
-        const struct button *b = list->items;
+        char *text, *whole;
+
+        if (!key)
+                return;
+        j->key = mem_printf("key-%lld:%s", (long long)caller_of(x)->id, key);
+        text = json_dumps(j->body.root, JSON_SORT_KEYS | JSON_COMPACT);
+        whole = mem_printf("%s %s", delivery_kind_name(j->kind), text ? text : "");
+        crypto_sha256_hex(whole, strlen(whole), j->hash);
+        free(text);
+        free(whole);
+}
+
+/* [[{"text","data"}, ...], ...], a list for each row. NULL without buttons; yours to free. */
+static char *buttons_json(const struct field_list *list)
+{
+        const struct send_button *b = list->items;
         struct buf json;
 
         if (list->count == 0)
@@ -148,74 +180,53 @@ static char *rows_of(const struct field_list *list)
         return buf_take(&json);
 }
 
-/* While a person has taken over, whatever is sent is an answer the agent should know of. */
-static const char *author_of(const struct http_exchange *x, const struct send *m)
+/* During a handover every message is an answer that the agent should know. */
+static const char *author_of(const struct http_exchange *x, const struct send_ask *ask)
 {
         struct runtime_policy *policy = dispatch_policy(api_of(x)->env.dispatch);
-        struct chat_key here = { m->instance, m->to, m->thread };
+        struct chat_key chat = { ask->instance, ask->to, ask->thread };
 
-        if (m->author)
-                return m->author;
-        return policy && handover_find(policy->handover, &here) ? "the operator" : NULL;
+        if (ask->author)
+                return ask->author;
+        return policy && handover_find(policy->handover, &chat) ? "the operator" : NULL;
 }
 
-/* A request on its way; the body keeps the strings of m. */
-struct sending {
-        struct api_job job;
-        struct body body;
-        struct send m;
-        enum delivery_kind kind;
-        char *key; /* of the caller's own keys; NULL: none was given */
-        /* of what is asked for; "" without a key, because nobody compares it then */
-        char hash[SHA256_HEX_SIZE];
-        int64_t person;
-        char *channel; /* result: where the person can be written to alone; NULL: nowhere */
-        bool known;    /* result */
-};
-
-static void sending_free(struct sending *s)
+static void on_put(void *arg, const struct outbox_receipt *r)
 {
-        body_release(&s->body);
-        free(s->key);
-        free(s->channel);
-        free(s);
+        struct api_job *j = arg;
+        struct http_exchange *x = api_job_end(j);
+        struct buf data;
+
+        free(j);
+        if (x && r->error.kind != ERR_NONE) {
+                reply_failed(x, &r->error);
+        } else if (x) {
+                buf_init(&data, 0);
+                buf_addf(&data, "{\"deliveryId\":\"dlv-%lld\",\"status\":\"%s\"",
+                         (long long)r->delivery, r->duplicate ? "duplicate" : "queued");
+                jsonw_int(&data, "count", r->count);
+                jsonw_str(&data, "traceId", r->trace);
+                jsonw_close(&data, '}');
+                reply_data(x, 202, &data);
+        }
 }
 
-/*
- * Every caller has idempotency keys of his own, the operator (key 0) too: nobody sees or blocks
- * what another has sent. They are taken down at once: when the client goes away meanwhile, its
- * headers go with it, and a send without its key would be repeated.
- */
-static void name_request(struct sending *s, const struct http_exchange *x, const char *key)
+static void put(struct http_exchange *x, const struct send_job *s)
 {
-        char *text, *whole;
-
-        if (!key)
-                return;
-        s->key = mem_printf("key-%lld:%s", (long long)caller_of(x)->id, key);
-        text = json_dumps(s->body.root, JSON_SORT_KEYS | JSON_COMPACT);
-        whole = mem_printf("%s %s", delivery_kind_name(s->kind), text ? text : "");
-        crypto_sha256_hex(whole, strlen(whole), s->hash);
-        free(text);
-        free(whole);
-}
-
-static void put(struct http_exchange *x, const struct sending *s)
-{
-        const struct send *m = &s->m;
+        const struct send_ask *ask = &s->ask;
         struct api_job *j = mem_alloc(sizeof(*j));
-        char *buttons = rows_of(&m->buttons);
-        struct outgoing out = { .adapter = m->instance,
-                                .channel = m->to,
-                                .thread = m->thread,
+        char *buttons = buttons_json(&ask->buttons);
+        struct outgoing out = { .adapter = ask->instance,
+                                .channel = ask->to,
+                                .thread = ask->thread,
                                 .kind = s->kind,
-                                .text = m->text,
-                                .reply_to = m->reply_to,
-                                .message_id = m->message_id,
-                                .emoji = m->emoji,
+                                .text = ask->text,
+                                .reply_to = ask->reply_to,
+                                .message_id = ask->message_id,
+                                .emoji = ask->emoji,
                                 .buttons = buttons,
-                                .file = { m->path, m->name, m->mime, m->as },
-                                .author = s->kind == DELIVER_SEND ? author_of(x, m) : NULL,
+                                .file = { ask->path, ask->name, ask->mime, ask->as },
+                                .author = s->kind == DELIVER_SEND ? author_of(x, ask) : NULL,
                                 .request_key = s->key,
                                 .request_hash = s->hash,
                                 .class = PACE_FINAL };
@@ -226,7 +237,9 @@ static void put(struct http_exchange *x, const struct sending *s)
         free(buttons);
 }
 
-/* What the adapter must be able to do for a kind of delivery; a journaled one keeps everything. */
+/* ---- checks ---- */
+
+/* The ability an adapter needs for this kind of delivery. */
 static unsigned needed(enum delivery_kind kind)
 {
         if (kind == DELIVER_EDIT || kind == DELIVER_DELETE)
@@ -236,10 +249,7 @@ static unsigned needed(enum delivery_kind kind)
         return kind == DELIVER_UPLOAD ? ADAPTER_FILES : 0;
 }
 
-/*
- * "channels/tg/42/report.pdf": files of that adapter's chats. A key for some adapters sends theirs
- * and no others: the rest is everybody's.
- */
+/* "channels/tg/42/report.pdf" is a file of adapter tg; a restricted key sends only such files. */
 static bool reaches_file(const struct key *k, const char *path)
 {
         static const char chats[] = "channels/";
@@ -257,91 +267,87 @@ static bool reaches_file(const struct key *k, const char *path)
         return yes;
 }
 
-static bool check_path(struct http_exchange *x, const char *path)
-{
-        if (path[0] == '/' || !request_path_is_inside(path)) {
-                reply_error(x, 400, "VALIDATION_ERROR", NULL,
-                            "path must lie inside the workspace folder");
-                return false;
-        }
-        if (reaches_file(caller_of(x), path))
-                return true;
-        reply_error(
-                x, 403, "FORBIDDEN", NULL,
-                "this key sends only files of its own instances, below channels/INSTANCE/ in the workspace");
-        return false;
-}
-
-/* Answers and returns false when it may not go. */
-static bool check(struct http_exchange *x, const struct send *m, enum delivery_kind kind)
+/* Answers and returns false when it may not be sent. */
+static bool check(struct http_exchange *x, const struct send_ask *ask, enum delivery_kind kind)
 {
         struct adapters *adapters = api_of(x)->env.adapters;
-        const struct button *b = m->buttons.items;
+        const struct send_button *b = ask->buttons.items;
 
-        if (!adapters_find(adapters, m->instance)) {
-                reply_missing(x, "instance", m->instance);
+        if (!adapters_find(adapters, ask->instance)) {
+                reply_missing(x, "instance", ask->instance);
                 return false;
         }
-        if (needed(kind) & ~adapters_abilities(adapters, m->instance)) {
+        if (needed(kind) & ~adapters_abilities(adapters, ask->instance)) {
                 reply_error(x, 409, "CAPABILITY_NOT_SUPPORTED", NULL,
-                            "adapter '%s' cannot do this (%s)", m->instance,
+                            "adapter '%s' cannot do this (%s)", ask->instance,
                             delivery_kind_name(kind));
                 return false;
         }
-        for (size_t i = 0; i < m->buttons.count; i++) {
+        for (size_t i = 0; i < ask->buttons.count; i++) {
                 if (!b[i].data == !b[i].url) {
                         reply_error(x, 400, "VALIDATION_ERROR", NULL,
                                     "buttons[%zu] needs either data or url", i);
                         return false;
                 }
         }
-        return !m->path || check_path(x, m->path);
+        if (ask->path && (ask->path[0] == '/' || !request_path_is_inside(ask->path))) {
+                reply_error(x, 400, "VALIDATION_ERROR", NULL,
+                            "path must lie inside the workspace folder");
+                return false;
+        }
+        if (ask->path && !reaches_file(caller_of(x), ask->path)) {
+                reply_error(x, 403, "FORBIDDEN", NULL,
+                            "this key sends only files of its own instances, below "
+                            "channels/INSTANCE/ in the workspace");
+                return false;
+        }
+        return true;
 }
 
 /* ---- to a person ---- */
 
-/* The chat with the identity of his that was seen last on this adapter. */
+/* Finds the direct chat with the identity that was seen last on this adapter. */
 static int find_chat(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct sending *m = arg;
+        struct send_job *j = arg;
         struct store_stmt *s = store_prepare(tx, "SELECT id FROM persons WHERE id = ?1");
 
-        store_bind_int(s, 1, m->person);
-        m->known = store_step(s, err) == 1;
+        store_bind_int(s, 1, j->person);
+        j->known = store_step(s, err) == 1;
         store_reset(s);
         s = store_prepare(
                 tx, "SELECT c.channel FROM identities i JOIN identity_chats c ON c.identity = i.id"
                     " WHERE i.person = ?1 AND c.adapter = ?2 ORDER BY c.seen_ms DESC LIMIT 1");
-        store_bind_int(s, 1, m->person);
-        store_bind_text(s, 2, m->m.instance);
-        free(m->channel);
-        m->channel = store_step(s, err) == 1 ? mem_strdup(store_col_text(s, 0)) : NULL;
+        store_bind_int(s, 1, j->person);
+        store_bind_text(s, 2, j->ask.instance);
+        free(j->channel);
+        j->channel = store_step(s, err) == 1 ? mem_strdup(store_col_text(s, 0)) : NULL;
         store_reset(s);
         return 0;
 }
 
 static void on_chat(void *arg, const struct error *err)
 {
-        struct sending *s = arg;
-        struct http_exchange *x = api_job_end(&s->job);
+        struct send_job *j = arg;
+        struct http_exchange *x = api_job_end(&j->job);
 
         if (x && err) {
                 reply_failed(x, err);
-        } else if (x && !s->known) {
-                reply_missing(x, "person", s->m.to);
-        } else if (x && !s->channel) {
-                reply_error(
-                        x, 409, "RECIPIENT_NOT_ON_CHANNEL", NULL,
-                        "person '%s' has never written to adapter '%s' alone, so there is no chat to send to",
-                        s->m.to, s->m.instance);
+        } else if (x && !j->known) {
+                reply_missing(x, "person", j->ask.to);
+        } else if (x && !j->channel) {
+                reply_error(x, 409, "RECIPIENT_NOT_ON_CHANNEL", NULL,
+                            "person '%s' has never sent adapter '%s' a direct message, so there is "
+                            "no chat to send to",
+                            j->ask.to, j->ask.instance);
         } else if (x) {
-                s->m.to = s->channel;
-                put(x, s);
+                j->ask.to = j->channel;
+                put(x, j);
         }
-        sending_free(s);
+        send_job_free(j);
 }
 
-/* "per-3" is a person: the message goes to the chat where he writes to this adapter alone. */
+/* "per-3" → 3, or the person it was merged into; -1: no person. */
 static int64_t person_of(const struct http_exchange *x, const char *to)
 {
         struct runtime_policy *policy = dispatch_policy(api_of(x)->env.dispatch);
@@ -350,50 +356,106 @@ static int64_t person_of(const struct http_exchange *x, const char *to)
         return policy && id > 0 ? persons_current(policy->persons, id) : -1;
 }
 
+/* ---- handlers ---- */
+
 static void send_as(struct http_exchange *x, enum delivery_kind kind)
 {
-        struct sending *s = mem_zalloc(sizeof(*s));
+        struct send_job *j = mem_zalloc(sizeof(*j));
         const char *key;
 
-        if (request_key(x, &key) < 0 || request_body(x, &s->body, &s->m) < 0) {
-                free(s);
+        if (request_key(x, &key) < 0 || request_body(x, &j->body, &j->ask) < 0) {
+                free(j);
                 return;
         }
-        s->kind = kind;
-        name_request(s, x, key);
-        if (check(x, &s->m, kind)) {
-                s->person = person_of(x, s->m.to);
-                if (s->person > 0) {
-                        api_job_begin(&s->job, x);
-                        store_read(api_of(x)->env.store, find_chat, on_chat, s);
+        j->kind = kind;
+        set_key(j, x, key);
+        if (check(x, &j->ask, kind)) {
+                j->person = person_of(x, j->ask.to);
+                if (j->person > 0) {
+                        api_job_begin(&j->job, x);
+                        store_read(api_of(x)->env.store, find_chat, on_chat, j);
                         return;
                 }
-                put(x, s);
+                put(x, j);
         }
-        sending_free(s);
+        send_job_free(j);
 }
 
-void messages_send(struct http_exchange *x)
+static void send_text(struct http_exchange *x)
 {
         send_as(x, DELIVER_SEND);
 }
 
-void messages_send_media(struct http_exchange *x)
+static void send_media(struct http_exchange *x)
 {
         send_as(x, DELIVER_UPLOAD);
 }
 
-void messages_send_reaction(struct http_exchange *x)
+static void send_reaction(struct http_exchange *x)
 {
         send_as(x, DELIVER_REACT);
 }
 
-void messages_edit(struct http_exchange *x)
+static void edit(struct http_exchange *x)
 {
         send_as(x, DELIVER_EDIT);
 }
 
-void messages_delete(struct http_exchange *x)
+static void delete_message(struct http_exchange *x)
 {
         send_as(x, DELIVER_DELETE);
 }
+
+#define ANSWER                                                                           \
+        "The delivery is stored: {\"data\": {\"deliveryId\", \"status\": \"queued\" or " \
+        "\"duplicate\", \"count\", \"traceId\"}}."
+#define EXAMPLE_ANSWER                                                 \
+        ROUTE_JSON({                                                   \
+                "data" : {                                             \
+                        "deliveryId" : "dlv-7",                        \
+                        "status" : "queued",                           \
+                        "count" : 1,                                   \
+                        "traceId" : "0198c0ffee00aabbccddeeff00112233" \
+                }                                                      \
+        })
+
+const struct route send_routes[] = {
+        { "POST", "/api/v2/messages/send", SCOPE_WRITE, send_text, REACH_BODY,
+          .summary = "Send a message through an adapter. The header Idempotency-Key makes "
+                     "repeating the request harmless.",
+          .body = send_fields, .status = 202, .answer = ANSWER,
+          .example = ROUTE_JSON(
+                  { "instanceId" : "api", "to" : "support-17", "text" : "It is **noon**." }),
+          .example_answer = EXAMPLE_ANSWER },
+        { "POST", "/api/v2/messages/send/media", SCOPE_WRITE, send_media, REACH_BODY,
+          .summary = "Send a file of the workspace, with a caption.", .body = media_fields,
+          .status = 202, .answer = ANSWER, .example = ROUTE_JSON({
+                                                   "instanceId" : "tg",
+                                                   "to" : "42",
+                                                   "path" : "charts/today.png",
+                                                   "as" : "photo",
+                                                   "caption" : "Today"
+                                           }),
+          .example_answer = EXAMPLE_ANSWER },
+        { "POST", "/api/v2/messages/send/reaction", SCOPE_WRITE, send_reaction, REACH_BODY,
+          .summary = "React to a message.", .body = reaction_fields, .status = 202,
+          .answer = ANSWER,
+          .example = ROUTE_JSON(
+                  { "instanceId" : "tg", "to" : "42", "messageId" : "17", "emoji" : "👀" }),
+          .example_answer = EXAMPLE_ANSWER },
+        { "POST", "/api/v2/messages/edit", SCOPE_WRITE, edit, REACH_BODY,
+          .summary = "Change a message of the bot. Of the queued edits of one message only the "
+                     "latest is sent.",
+          .body = edit_fields, .status = 202, .answer = ANSWER, .example = ROUTE_JSON({
+                                                                        "instanceId" : "tg",
+                                                                        "to" : "42",
+                                                                        "messageId" : "17",
+                                                                        "text" : "It is *one*."
+                                                                }),
+          .example_answer = EXAMPLE_ANSWER },
+        { "POST", "/api/v2/messages/delete", SCOPE_WRITE, delete_message, REACH_BODY,
+          .summary = "Delete a message.", .body = delete_fields, .status = 202, .answer = ANSWER,
+          .example = ROUTE_JSON({ "instanceId" : "tg", "to" : "42", "messageId" : "17" }),
+          .example_answer = EXAMPLE_ANSWER },
+        ROUTE_END,
+};

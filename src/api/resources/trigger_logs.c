@@ -1,8 +1,5 @@
 /* What was decided about each inbound event, and why. */
-#include <stdio.h>
-
-#include "api/core/api_private.h"
-#include "bus/bus.h"
+#include "api/core/read_job.h"
 #include "road/report/row_json.h"
 
 struct logs_ask {
@@ -13,25 +10,22 @@ struct logs_ask {
 static const char *const statuses[] = { "queued", "skipped",   "expired", "done",
                                         "failed", "cancelled", NULL };
 
-/* clang-format off */
-const struct field trigger_logs_query[] = {
-        { "before", FIELD_ID, .prefix = "evt-", .at = offsetof(struct logs_ask, before),
+static const struct field logs_query[] = {
+        { "before", FIELD_ID, .prefix = "evt-", FIELD_AT(logs_ask, before),
           .help = "Decisions about events before this one; newest first." },
-        { "limit", FIELD_INT, .min = 1, .max = 100, .at = offsetof(struct logs_ask, limit), .fallback = "50",
-          .help = "How many at most." },
-        { "status", FIELD_CHOICE, .choices = statuses, .at = offsetof(struct logs_ask, status),
-          .help = "Only decisions that ended so." },
-        { "instanceId", FIELD_STRING, .min = 1, .max = 128, .at = offsetof(struct logs_ask, instance),
+        PAGE_LIMIT_FIELD(logs_ask),
+        { "status", FIELD_CHOICE, .choices = statuses, FIELD_AT(logs_ask, status),
+          .help = "Only decisions with this status." },
+        { "instanceId", FIELD_STRING, .min = 1, .max = 128, FIELD_AT(logs_ask, instance),
           .help = "Only events of this adapter." },
-        { "channel", FIELD_STRING, .min = 1, .max = 512, .at = offsetof(struct logs_ask, channel),
+        { "channel", FIELD_STRING, .min = 1, .max = 512, FIELD_AT(logs_ask, channel),
           .help = "Only events of this channel." },
-        { "agent", FIELD_STRING, .min = 1, .max = 128, .at = offsetof(struct logs_ask, agent),
+        { "agent", FIELD_STRING, .min = 1, .max = 128, FIELD_AT(logs_ask, agent),
           .help = "Only decisions for this agent." },
-        { "traceId", FIELD_STRING, .min = 32, .max = 32, .at = offsetof(struct logs_ask, trace),
+        { "traceId", FIELD_STRING, .min = 32, .max = 32, FIELD_AT(logs_ask, trace),
           .help = "Only events of this trace." },
         FIELD_END,
 };
-/* clang-format on */
 
 /* clang-format off */
 #define FILTERED                                                                                             \
@@ -41,12 +35,14 @@ const struct field trigger_logs_query[] = {
         " ORDER BY l.event DESC LIMIT ?6"
 /* clang-format on */
 
-static int list(struct store_tx *tx, struct read_job *l, struct error *err)
+static int read_list(struct store_tx *tx, struct read_job *j, struct error *err)
 {
-        const struct logs_ask *ask = l->query;
+        const struct logs_ask *ask = j->query;
         struct store_stmt *s =
                 ask->trace ? store_prepare(tx, SHOW_DECISION "WHERE l.trace = ?8" FILTERED)
                            : store_prepare(tx, SHOW_DECISION "WHERE 1 = 1" FILTERED);
+        struct page p;
+        int rc;
 
         store_bind_int(s, 1, ask->before > 0 ? ask->before : INT64_MAX);
         store_bind_text(s, 2, ask->status);
@@ -54,17 +50,27 @@ static int list(struct store_tx *tx, struct read_job *l, struct error *err)
         store_bind_text(s, 4, ask->channel);
         store_bind_text(s, 5, ask->agent);
         store_bind_int(s, 6, ask->limit + 1);
-        store_bind_text(s, 7, l->caller->adapters);
+        store_bind_text(s, 7, j->caller->adapters);
         if (ask->trace)
                 store_bind_text(s, 8, ask->trace);
-        return page_rows(&l->json, s, ask->limit, "evt", show_decision, err);
+        page_begin(&p, &j->json, ask->limit);
+        while ((rc = store_step(s, err)) == 1)
+                if (page_add(&p, store_col_int(s, 0)))
+                        show_decision(p.json, NULL, s);
+        page_end(&p, "evt-");
+        return rc;
 }
 
-void trigger_logs_list(struct http_exchange *x)
+static void list(struct http_exchange *x)
 {
         struct logs_ask ask = { .limit = 50 };
-        struct read_job *l = read_job_new(x, &ask, sizeof(ask));
 
-        if (l)
-                read_job_run(l, list);
+        read_job_list(x, &ask, sizeof(ask), read_list);
 }
+
+const struct route trigger_logs_routes[] = {
+        { "GET", "/api/v2/trigger-logs", SCOPE_READ, list, REACH_LIST,
+          .summary = "What was decided about each inbound event and why, newest first.",
+          .query = logs_query, .status = 200, .answer = ROUTE_PAGE " of decisions." },
+        ROUTE_END,
+};

@@ -1,73 +1,47 @@
 /*
  * Answers that agents post to the reply URL of a turn.
  *
- * The turn's own token is the key here, in the URL as agents get it or in the header Authorization.
- * The body is what a webhook may answer: JSON with reply, parts or text, or plain text.
+ * The turn's own token is the key, in the URL as agents get it or in the header Authorization. The
+ * body is what a webhook may answer: JSON with reply, parts or text, or plain text.
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "agent/agent.h"
 #include "agent/http/http_agent.h"
-#include "api/core/api_private.h"
+#include "api/core/request.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
+
+#define MAX_BODY (1024 * 1024) /* as much as a webhook may answer */
 
 struct reply_ask {
         const char *token;
 };
 
-/* clang-format off */
-const struct field turn_reply_query[] = {
-        { "token", FIELD_STRING, .min = 1, .max = 200, .at = offsetof(struct reply_ask, token),
+static const struct field reply_query[] = {
+        { "token", FIELD_STRING, .min = 1, .max = 200, FIELD_AT(reply_ask, token),
           .help = "The token of the turn's reply URL; or the header Authorization: Bearer TOKEN." },
         FIELD_END,
 };
-/* clang-format on */
 
-static const char *bearer(const struct http_exchange *x)
+/* Reads the query into b; the token is in it or in a header. NULL: answered. */
+static const char *token_of(struct http_exchange *x, struct body *b)
 {
         const char *given = http_header(x, "Authorization");
+        struct reply_ask ask = { 0 };
 
-        return given && strncasecmp(given, "Bearer ", 7) == 0 ? given + 7 : NULL;
-}
-
-struct reply_job {
-        struct api_job job;
-        char id[40];
-};
-
-static void answer_taken(struct http_exchange *x, const struct reply_job *j,
-                         const struct agents_replied *r)
-{
-        struct buf data;
-        char delivery[40];
-
-        buf_init(&data, 0);
-        jsonw_open(&data, '{');
-        jsonw_str(&data, "turnId", j->id);
-        jsonw_str(&data, "status", agents_replied_name(r->outcome));
-        if (r->delivery) {
-                snprintf(delivery, sizeof(delivery), "dlv-%lld", (long long)r->delivery);
-                jsonw_str(&data, "deliveryId", delivery);
+        if (request_query(x, b, &ask) < 0)
+                return NULL;
+        if (!ask.token && given && strncasecmp(given, "Bearer ", 7) == 0)
+                ask.token = given + 7;
+        if (!ask.token) {
+                reply_error(x, 401, "UNAUTHORIZED", NULL,
+                            "this needs the token of the turn's reply URL");
+                body_release(b);
         }
-        jsonw_opt(&data, "reason", r->why[0] ? r->why : NULL);
-        jsonw_close(&data, '}');
-        reply_data(x, 202, &data);
-}
-
-static void on_replied(void *arg, const struct agents_replied *r)
-{
-        struct reply_job *j = arg;
-        struct http_exchange *x = api_job_end(&j->job);
-
-        if (x && r->error.kind != ERR_NONE)
-                reply_failed(x, &r->error);
-        else if (x)
-                answer_taken(x, j, r);
-        free(j);
+        return ask.token;
 }
 
 static void refuse(struct http_exchange *x, const struct error *err)
@@ -78,28 +52,8 @@ static void refuse(struct http_exchange *x, const struct error *err)
                 reply_error(x, 401, "UNAUTHORIZED", NULL, "%s", err->text);
 }
 
-/*
- * The token of the request, from its query or its header; reads the query into b. NULL: answered
- * already.
- */
-static const char *token_of(struct http_exchange *x, struct body *b)
-{
-        struct reply_ask ask = { 0 };
-
-        if (request_query(x, b, &ask) < 0)
-                return NULL;
-        if (!ask.token)
-                ask.token = bearer(x);
-        if (!ask.token) {
-                reply_error(x, 401, "UNAUTHORIZED", NULL,
-                            "this needs the token of the turn's reply URL");
-                body_release(b);
-        }
-        return ask.token;
-}
-
-/* Nobody without a token may send a body. */
-bool turns_reply_admit(struct http_exchange *x)
+/* Refuses a body without a valid token. */
+static bool admits(struct http_exchange *x)
 {
         int64_t id = request_id(x, "trn-", "turn");
         struct error err = { 0 };
@@ -116,10 +70,40 @@ bool turns_reply_admit(struct http_exchange *x)
         return rc == 0;
 }
 
-static void take(struct http_exchange *x, int64_t turn, const char *token,
-                 const struct http_agent_reply *answer)
+struct turn_reply_job {
+        struct api_job job;
+        char id[40];
+};
+
+static void on_replied(void *arg, const struct agents_replied *r)
 {
-        struct reply_job *j = mem_zalloc(sizeof(*j));
+        struct turn_reply_job *j = arg;
+        struct http_exchange *x = api_job_end(&j->job);
+        char delivery[40];
+        struct buf data;
+
+        if (x && r->error.kind != ERR_NONE) {
+                reply_failed(x, &r->error);
+        } else if (x) {
+                buf_init(&data, 0);
+                jsonw_open(&data, '{');
+                jsonw_str(&data, "turnId", j->id);
+                jsonw_str(&data, "status", agents_replied_name(r->outcome));
+                if (r->delivery) {
+                        snprintf(delivery, sizeof(delivery), "dlv-%lld", (long long)r->delivery);
+                        jsonw_str(&data, "deliveryId", delivery);
+                }
+                jsonw_opt(&data, "reason", r->why[0] ? r->why : NULL);
+                jsonw_close(&data, '}');
+                reply_data(x, 202, &data);
+        }
+        free(j);
+}
+
+static void submit(struct http_exchange *x, int64_t turn, const char *token,
+                   const struct http_agent_reply *answer)
+{
+        struct turn_reply_job *j = mem_zalloc(sizeof(*j));
         struct turn_reply reply = http_agent_reply_for_turn(answer);
         struct error err = { 0 };
 
@@ -146,7 +130,7 @@ static int read_answer(const struct http_exchange *x, struct http_agent_reply *a
         return http_agent_reply_read(answer, http_agent_reply_members, type, body, n, err);
 }
 
-void turns_reply(struct http_exchange *x)
+static void receive(struct http_exchange *x)
 {
         int64_t id = request_id(x, "trn-", "turn");
         struct http_agent_reply answer;
@@ -161,7 +145,7 @@ void turns_reply(struct http_exchange *x)
                 reply_failed(x, &err);
         } else {
                 if (answer.given)
-                        take(x, id, token, &answer);
+                        submit(x, id, token, &answer);
                 else
                         reply_error(x, 400, "VALIDATION_ERROR", NULL,
                                     "the body needs \"reply\", \"parts\" or \"text\"; an empty "
@@ -170,3 +154,18 @@ void turns_reply(struct http_exchange *x)
         }
         body_release(&b);
 }
+
+const struct route turn_replies_routes[] = {
+        { "POST", "/api/v2/turns/:id/reply", SCOPE_NONE, receive, REACH_SHARED, .admits = admits,
+          .summary = "Answer a turn, as its agent: the replyUrl of a webhook's request. The turn's "
+                     "token is the key. The body is what a webhook may answer: {\"reply\"}, "
+                     "{\"parts\": [...]} or {\"text\"}, with \"metadata\", or plain text. The "
+                     "first answer ends a running turn, later ones are messages of their own. "
+                     "Idempotency-Key makes repeating it harmless.",
+          .query = reply_query, .reads_body = true, .max_body = MAX_BODY, .status = 202,
+          .answer = "The outcome, once it is stored: {\"data\": {\"turnId\", \"status\": "
+                    "\"answered\", \"delivered\", \"discarded\" or \"duplicate\", "
+                    "\"deliveryId\", \"reason\"}}; 401 wrong token, 409 no further answer is "
+                    "allowed, 410 the token has expired." },
+        ROUTE_END,
+};

@@ -1,8 +1,8 @@
-/* Turns: what agents did, and stopping what they do. */
-#include <stdio.h>
+/* Turns: what agents did, and stopping them. */
 #include <string.h>
 
-#include "api/core/api_private.h"
+#include "api/core/read_job.h"
+#include "api/core/row_scope.h"
 #include "api/resources/retry.h"
 #include "base/jsonw.h"
 #include "road/report/row_json.h"
@@ -15,21 +15,18 @@ struct turns_ask {
 static const char *const states[] = { "queued",    "running", "done", "failed",
                                       "cancelled", "expired", NULL };
 
-/* clang-format off */
-const struct field turns_query[] = {
-        { "before", FIELD_ID, .prefix = "trn-", .at = offsetof(struct turns_ask, before),
+static const struct field turns_query[] = {
+        { "before", FIELD_ID, .prefix = "trn-", FIELD_AT(turns_ask, before),
           .help = "Turns before this one; newest first." },
-        { "limit", FIELD_INT, .min = 1, .max = 100, .at = offsetof(struct turns_ask, limit), .fallback = "50",
-          .help = "How many at most." },
-        { "state", FIELD_CHOICE, .choices = states, .at = offsetof(struct turns_ask, state),
+        PAGE_LIMIT_FIELD(turns_ask),
+        { "state", FIELD_CHOICE, .choices = states, FIELD_AT(turns_ask, state),
           .help = "Only turns in this state." },
-        { "agent", FIELD_STRING, .min = 1, .max = 128, .at = offsetof(struct turns_ask, agent),
+        { "agent", FIELD_STRING, .min = 1, .max = 128, FIELD_AT(turns_ask, agent),
           .help = "Only turns of this agent." },
-        { "conversationId", FIELD_ID, .prefix = "conv-", .at = offsetof(struct turns_ask, conversation),
+        { "conversationId", FIELD_ID, .prefix = "conv-", FIELD_AT(turns_ask, conversation),
           .help = "Only turns of this conversation." },
         FIELD_END,
 };
-/* clang-format on */
 
 /* clang-format off */
 #define FILTERED                                                                              \
@@ -49,71 +46,68 @@ static struct store_stmt *choose(struct store_tx *tx, const char *state)
         return store_prepare(tx, SHOW_TURN "WHERE 1 = 1" FILTERED);
 }
 
-static int list(struct store_tx *tx, struct read_job *l, struct error *err)
+static int read_list(struct store_tx *tx, struct read_job *j, struct error *err)
 {
-        const struct turns_ask *ask = l->query;
+        const struct turns_ask *ask = j->query;
         struct store_stmt *s = choose(tx, ask->state);
+        struct page p;
+        int rc;
 
         store_bind_int(s, 1, ask->before > 0 ? ask->before : INT64_MAX);
         store_bind_text(s, 2, ask->state);
         store_bind_text(s, 3, ask->agent);
         store_bind_int(s, 4, ask->conversation);
         store_bind_int(s, 5, ask->limit + 1);
-        store_bind_text(s, 6, l->caller->adapters);
-        return page_rows(&l->json, s, ask->limit, "trn", show_turn, err);
+        store_bind_text(s, 6, j->caller->adapters);
+        page_begin(&p, &j->json, ask->limit);
+        while ((rc = store_step(s, err)) == 1)
+                if (page_add(&p, store_col_int(s, 0)))
+                        show_turn(p.json, NULL, s);
+        page_end(&p, "trn-");
+        return rc;
 }
 
-void turns_list(struct http_exchange *x)
+static void list(struct http_exchange *x)
 {
         struct turns_ask ask = { .limit = 50 };
-        struct read_job *l = read_job_new(x, &ask, sizeof(ask));
 
-        if (l)
-                read_job_run(l, list);
+        read_job_list(x, &ask, sizeof(ask), read_list);
 }
 
-static int show(struct store_tx *tx, struct read_job *l, struct error *err)
+static int read_one(struct store_tx *tx, struct read_job *j, struct error *err)
 {
         struct store_stmt *s = store_prepare(tx, SHOW_TURN "WHERE t.id = ?1");
         int rc;
 
-        store_bind_int(s, 1, l->id);
+        store_bind_int(s, 1, j->id);
         rc = store_step(s, err);
         if (rc < 0)
                 return -1;
         if (rc == 0)
-                return error_set(err, ERR_MISSING, "there is no turn 'trn-%lld'", (long long)l->id);
-        jsonw_open(&l->json, '{');
-        show_turn(&l->json, "data", s);
-        jsonw_close(&l->json, '}');
+                return error_set(err, ERR_MISSING, "there is no turn 'trn-%lld'", (long long)j->id);
+        jsonw_open(&j->json, '{');
+        show_turn(&j->json, "data", s);
+        jsonw_close(&j->json, '}');
         store_reset(s);
         return 0;
 }
 
-void turns_show(struct http_exchange *x)
+static void show(struct http_exchange *x)
 {
-        int64_t id = request_id(x, "trn-", "turn");
-        struct read_job *l = id < 0 ? NULL : read_job_new(x, NULL, 0);
-
-        if (!l)
-                return;
-        l->id = id;
-        read_job_run(l, show);
+        read_job_show(x, "trn-", "turn", read_one);
 }
 
 struct cancel_ask {
         const char *reason;
 };
 
-/* clang-format off */
-const struct field cancel_fields[] = {
-        { "reason", FIELD_STRING, .min = 1, .max = 200, .at = offsetof(struct cancel_ask, reason),
+static const struct field cancel_fields[] = {
+        { "reason", FIELD_STRING, .min = 1, .max = 200, FIELD_AT(cancel_ask, reason),
           .fallback = "\"stopped by the operator\"", .help = "Why, for the record." },
         FIELD_END,
 };
-/* clang-format on */
 
-void turns_cancel(struct http_exchange *x)
+static void cancel(struct http_exchange *x)
 {
         struct cancel_ask ask = { .reason = "stopped by the operator" };
         int64_t id = request_id(x, "trn-", "turn");
@@ -121,6 +115,19 @@ void turns_cancel(struct http_exchange *x)
 
         if (id < 0 || request_body(x, &b, &ask) < 0)
                 return;
-        cancel_turn(x, id, ask.reason);
+        retry_cancel_turn(x, id, ask.reason);
         body_release(&b);
 }
+
+const struct route turns_routes[] = {
+        { "GET", "/api/v2/turns", SCOPE_READ, list, REACH_LIST,
+          .summary = "What agents did and do, newest first.", .query = turns_query, .status = 200,
+          .answer = ROUTE_PAGE " of turns." },
+        { "GET", "/api/v2/turns/:id", SCOPE_READ, show, REACH_ROW, row_scope_turn,
+          .summary = "One turn.", .status = 200, .answer = "{\"data\": turn}" },
+        { "POST", "/api/v2/turns/:id/cancel", SCOPE_WRITE, cancel, REACH_ROW, row_scope_turn,
+          .summary = "Stop a queued or running turn.", .body = cancel_fields, .status = 202,
+          .answer = "{\"data\": {\"id\", \"status\": \"cancelled\"}}",
+          .example = ROUTE_JSON({ "reason" : "asked by mistake" }) },
+        ROUTE_END,
+};

@@ -1,31 +1,38 @@
-/* The story of a message. */
+/* The trace report of a message. */
 #include <string.h>
 
-#include "api/core/api_private.h"
-#include "base/jsonw.h"
+#include "api/core/read_job.h"
+#include "api/core/row_scope.h"
 #include "road/report/trace_report.h"
 
 #define ID_LONGEST 300
 
-static int tell(struct store_tx *tx, struct read_job *l, struct error *err)
+static int read_report(struct store_tx *tx, struct read_job *j, struct error *err)
 {
-        buf_addstr(&l->json, "{\"data\":");
-        if (story_tell(tx, l->query, &l->json, err) < 0)
+        buf_addstr(&j->json, "{\"data\":");
+        if (story_tell(tx, j->query, &j->json, err) < 0)
                 return -1;
-        buf_addch(&l->json, '}');
+        buf_addch(&j->json, '}');
         return 0;
 }
 
-void why_show(struct http_exchange *x)
+static void show(struct http_exchange *x)
 {
         const char *id = http_param(x, "id");
-        struct read_job *l;
 
-        if (!id || id[0] == '\0' || strlen(id) > ID_LONGEST) {
-                reply_missing(x, "story", id ? id : "");
-                return;
-        }
-        l = read_job_new(x, id, strlen(id) + 1);
-        if (l)
-                read_job_run(l, tell);
+        if (id && id[0] != '\0' && strlen(id) <= ID_LONGEST)
+                read_job_list(x, id, strlen(id) + 1, read_report);
+        else
+                reply_missing(x, "message", id ? id : "");
 }
+
+const struct route why_routes[] = {
+        { "GET", "/api/v2/why/:id", SCOPE_READ, show, REACH_ROW, row_scope_trace,
+          .summary = "What became of a message: event, decision, turn, deliveries, and one "
+                     "sentence. The id is an event, turn, delivery, trace, or the platform's own "
+                     "key.",
+          .status = 200,
+          .answer = "{\"data\": {\"summary\", \"event\", \"decision\", \"turn\", "
+                    "\"deliveries\"}}" },
+        ROUTE_END,
+};

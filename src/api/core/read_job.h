@@ -1,0 +1,47 @@
+/*
+ * read_job: a request that is answered from the store. The reader's thread writes the answer, the
+ * loop sends it.
+ */
+#ifndef API_CORE_READ_JOB_H
+#define API_CORE_READ_JOB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "api/core/page.h"
+#include "api/core/request.h"
+#include "store/store.h"
+
+struct read_job;
+/* A store function that writes the whole body of the answer into j->json. */
+typedef int read_job_fn(struct store_tx *tx, struct read_job *j, struct error *err);
+
+struct read_job {
+        struct api_job job;
+        struct body body; /* keeps the strings of the query */
+        struct buf json;  /* the answer */
+        read_job_fn *fn;
+        struct key *caller; /* a reference: lists show only what it reaches */
+        void *query;        /* the query parameters, behind the struct */
+        int64_t id;         /* of read_job_show */
+};
+
+/* Reads the query by the route's table into a copy of `defaults`, and runs fn. */
+void read_job_list(struct http_exchange *x, const void *defaults, size_t size, read_job_fn *fn);
+/* Reads ":id" of the path, and runs fn. */
+void read_job_show(struct http_exchange *x, const char *prefix, const char *what, read_job_fn *fn);
+
+/* The two steps of these. NULL: answered with 400. */
+struct read_job *read_job_new(struct http_exchange *x, const void *defaults, size_t size);
+/* Takes j over; it is answered with 200 or the error. */
+void read_job_run(struct read_job *j, read_job_fn *fn);
+
+/*
+ * For the WHERE of a list: the row's adapter is one the caller reaches. Bind j->caller->adapters to
+ * the parameter, which the text names like "?7".
+ */
+#define ONLY_REACHED(column, parameter)                                                      \
+        " AND (CAST(" parameter " AS TEXT) IS NULL OR replace(" parameter ", ',' || " column \
+        " || ',', '') <> " parameter ")"
+
+#endif

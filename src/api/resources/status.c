@@ -1,0 +1,114 @@
+/* The status of the daemon as a whole. */
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "api/core/event_stream.h"
+#include "api/core/request.h"
+#include "base/clock.h"
+#include "base/jsonw.h"
+#include "bus/bus.h"
+#include "platform/platform.h"
+#include "road/report/row_json.h"
+#include "road/road.h"
+
+struct adapter_count {
+        unsigned total, connected, off; /* off: by configuration */
+};
+
+static void count_adapter(void *arg, struct adapter *a)
+{
+        struct adapter_count *n = arg;
+
+        n->total++;
+        n->connected += a->state == ADAPTER_UP;
+        n->off += !a->common->enabled;
+}
+
+struct agent_count {
+        unsigned total, open;
+        size_t waiting;
+};
+
+static void count_agent(void *arg, const struct agent *a, const struct agent_health *h)
+{
+        struct agent_count *n = arg;
+
+        (void)a;
+        n->total++;
+        n->open += h->circuit_open;
+        n->waiting += h->waiting;
+}
+
+static void write_road(struct buf *b, const struct road_stats *s)
+{
+        jsonw_open_member(b, "road", '{');
+        jsonw_int(b, "received", (int64_t)s->received);
+        jsonw_int(b, "duplicates", (int64_t)s->duplicates);
+        jsonw_int(b, "refused", (int64_t)s->refused);
+        jsonw_int(b, "eventsWaiting", (int64_t)s->events_waiting);
+        jsonw_int(b, "turnsQueued", (int64_t)s->turns_queued);
+        jsonw_int(b, "turnsRunning", (int64_t)s->turns_running);
+        jsonw_int(b, "turnsDone", (int64_t)s->turns_done);
+        jsonw_int(b, "turnsFailed", (int64_t)s->turns_failed);
+        jsonw_int(b, "turnsCancelled", (int64_t)s->turns_cancelled);
+        jsonw_int(b, "deliveriesOpen", (int64_t)s->deliveries_open);
+        jsonw_int(b, "sent", (int64_t)s->sent);
+        jsonw_int(b, "failed", (int64_t)s->failed);
+        jsonw_int(b, "unknown", (int64_t)s->unknown);
+        jsonw_int(b, "retried", (int64_t)s->retried);
+        jsonw_close(b, '}');
+}
+
+static void show(struct http_exchange *x)
+{
+        struct api *a = api_of(x);
+        struct adapter_count adapters = { 0 };
+        struct agent_count agents = { 0 };
+        struct store_health store;
+        struct road_stats road;
+        struct buf b;
+        bool healthy;
+
+        store_health(a->env.store, &store);
+        road_stats(a->env.road, &road);
+        adapters_each(a->env.adapters, count_adapter, &adapters);
+        agents_each(a->env.agents, count_agent, &agents);
+        healthy = store.ok && adapters.connected + adapters.off == adapters.total && !agents.open;
+        buf_init(&b, 0);
+        jsonw_open(&b, '{');
+        jsonw_str(&b, "status", healthy ? "healthy" : "degraded");
+        jsonw_str(&b, "version", DRAGOMAN_VERSION);
+        jsonw_int(&b, "pid", getpid());
+        show_time(&b, "startedAt", a->env.started_ms);
+        jsonw_int(&b, "uptimeMs", clock_wall_ms() - a->env.started_ms);
+        jsonw_str(&b, "address", api_address(a));
+        jsonw_open_member(&b, "instances", '{');
+        jsonw_int(&b, "total", adapters.total);
+        jsonw_int(&b, "connected", adapters.connected);
+        jsonw_close(&b, '}');
+        jsonw_open_member(&b, "agents", '{');
+        jsonw_int(&b, "total", agents.total);
+        jsonw_int(&b, "circuitsOpen", agents.open);
+        jsonw_int(&b, "turnsWaiting", (int64_t)agents.waiting);
+        jsonw_close(&b, '}');
+        jsonw_open_member(&b, "store", '{');
+        jsonw_str(&b, "driver", store.driver);
+        jsonw_str(&b, "state", store.ok ? "ok" : "error");
+        jsonw_str(&b, "why", store.why[0] ? store.why : NULL);
+        jsonw_close(&b, '}');
+        jsonw_open_member(&b, "journal", '{');
+        show_id(&b, "head", "evt-", bus_head(a->env.bus));
+        show_id(&b, "tail", "evt-", bus_tail(a->env.bus));
+        jsonw_close(&b, '}');
+        write_road(&b, &road);
+        jsonw_int(&b, "streamClients", event_stream_clients(a->stream));
+        jsonw_close(&b, '}');
+        reply_data(x, 200, &b);
+}
+
+const struct route status_routes[] = {
+        { "GET", "/api/v2/status", SCOPE_READ, show, REACH_ALL,
+          .summary = "What is going on: version, uptime, store, journal, turns, deliveries.",
+          .status = 200, .answer = "{\"data\": {...}}" },
+        ROUTE_END,
+};
