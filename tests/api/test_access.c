@@ -65,7 +65,7 @@ static void say(struct api_rig *r, const char *sender, const char *part)
         free(body);
 }
 
-static void a_change_of_access_takes_effect_at_once(void **state)
+static void an_access_change_takes_effect_at_once(void **state)
 {
         struct api_rig *r = *state;
 
@@ -98,7 +98,7 @@ static void a_change_of_access_takes_effect_at_once(void **state)
         expect(r, "GET", RULES "/acr-2", NULL, 200, "\"ruleType\":\"deny\"");
 }
 
-static void mistakes_are_told(void **state)
+static void mistakes_are_reported(void **state)
 {
         struct api_rig *r = *state;
 
@@ -137,7 +137,7 @@ static char *waiting_code(struct api_rig *r)
         return code;
 }
 
-static void a_stranger_is_let_in_by_his_code(void **state)
+static void a_stranger_is_let_in_by_their_code(void **state)
 {
         struct api_rig *r = *state;
         char *code, *body;
@@ -168,10 +168,11 @@ static void a_stranger_is_let_in_by_his_code(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(a_change_of_access_takes_effect_at_once, setup,
+                cmocka_unit_test_setup_teardown(an_access_change_takes_effect_at_once, setup,
                                                 teardown),
-                cmocka_unit_test_setup_teardown(mistakes_are_told, setup, teardown),
-                cmocka_unit_test_setup_teardown(a_stranger_is_let_in_by_his_code, setup, teardown),
+                cmocka_unit_test_setup_teardown(mistakes_are_reported, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_stranger_is_let_in_by_their_code, setup,
+                                                teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

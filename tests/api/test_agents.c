@@ -51,7 +51,7 @@ static void assert_shows(struct api_rig *r, const char *path, const char *part)
         api_answer_release(&a);
 }
 
-static void an_open_circuit_is_seen_everywhere(void **state)
+static void an_open_circuit_is_shown_everywhere(void **state)
 {
         struct api_rig *r = api_rig_new();
         char *said;
@@ -79,7 +79,7 @@ static void an_open_circuit_is_seen_everywhere(void **state)
         api_rig_free(r);
 }
 
-static void who_took_over_is_in_the_journal_with_the_trace_of_the_turn(void **state)
+static void a_failover_is_journaled_with_the_turns_trace(void **state)
 {
         struct api_rig *r = api_rig_new();
         char *said;
@@ -96,7 +96,7 @@ static void who_took_over_is_in_the_journal_with_the_trace_of_the_turn(void **st
 }
 
 /* What an agent answered to one adapter's people is nothing for a key that reaches only another. */
-static void a_key_for_one_adapter_is_not_told_why_an_agent_failed(void **state)
+static void a_restricted_key_does_not_see_why_an_agent_failed(void **state)
 {
         static const struct fake_answer script[] = {
                 { "HTTP/1.1 400 No\r\nContent-Type: text/plain\r\nContent-Length: 11\r\n\r\nhidden word" }
@@ -128,7 +128,7 @@ static void a_key_for_one_adapter_is_not_told_why_an_agent_failed(void **state)
         api_rig_free(r);
 }
 
-static void closing_ends_those_who_ask_how_an_agent_is(void **state)
+static void closing_answers_a_pending_health_check(void **state)
 {
         struct api_rig *r = api_rig_new();
         struct fake_server *silent = fake_server_new(r->loop, NULL, 0);
@@ -150,10 +150,10 @@ static void closing_ends_those_who_ask_how_an_agent_is(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(an_open_circuit_is_seen_everywhere),
-                cmocka_unit_test(who_took_over_is_in_the_journal_with_the_trace_of_the_turn),
-                cmocka_unit_test(a_key_for_one_adapter_is_not_told_why_an_agent_failed),
-                cmocka_unit_test(closing_ends_those_who_ask_how_an_agent_is),
+                cmocka_unit_test(an_open_circuit_is_shown_everywhere),
+                cmocka_unit_test(a_failover_is_journaled_with_the_turns_trace),
+                cmocka_unit_test(a_restricted_key_does_not_see_why_an_agent_failed),
+                cmocka_unit_test(closing_answers_a_pending_health_check),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

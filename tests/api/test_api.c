@@ -87,7 +87,7 @@ static struct api_answer post_and_wait(struct api_rig *r, const char *body)
 
 /* ---- keys and browsers ---- */
 
-static void health_needs_no_key_and_the_rest_does(void **state)
+static void only_health_needs_no_key(void **state)
 {
         struct api_rig *r = *state;
         char *host = mem_printf("Host: %s\r\n", api_address(r->api));
@@ -112,7 +112,7 @@ static void health_needs_no_key_and_the_rest_does(void **state)
         free(path);
 }
 
-static void another_name_or_another_site_is_refused(void **state)
+static void a_foreign_host_or_origin_is_refused(void **state)
 {
         struct api_rig *r = *state;
         char *host = mem_printf("Host: evil.example\r\nx-api-key: %s\r\n", r->key);
@@ -133,7 +133,7 @@ static void another_name_or_another_site_is_refused(void **state)
         free(own);
 }
 
-static void the_address_file_is_there_while_we_listen(void **state)
+static void the_address_file_exists_while_we_listen(void **state)
 {
         struct api_rig *r = *state;
         char *path = scratch_path(r->dir, "state/http.addr"), line[100];
@@ -150,7 +150,7 @@ static void the_address_file_is_there_while_we_listen(void **state)
         free(path);
 }
 
-static void a_request_id_is_echoed_when_it_is_sane(void **state)
+static void a_well_formed_request_id_is_echoed(void **state)
 {
         struct api_rig *r = *state;
         struct api_answer a;
@@ -167,7 +167,7 @@ static void a_request_id_is_echoed_when_it_is_sane(void **state)
         api_answer_release(&a);
 }
 
-static void unknown_routes_and_methods_have_the_same_envelope(void **state)
+static void unknown_routes_and_methods_have_the_error_envelope(void **state)
 {
         struct api_rig *r = *state;
 
@@ -233,7 +233,7 @@ static int forget_contents(struct store_tx *tx, void *arg, struct error *err)
 }
 
 /* As the bus leaves it when its retention is over: only that it was there is known. */
-static void a_repetition_of_what_is_no_longer_kept_is_no_conflict(void **state)
+static void repeating_a_pruned_message_is_no_conflict(void **state)
 {
         struct api_rig *r = *state;
         char *first = post(r, "{\"text\":\"hello\",\"externalId\":\"m1\"}");
@@ -253,7 +253,7 @@ static const json_t *reply_of(const struct api_answer *a)
         return json_object_get(json_object_get(a->json, "data"), "reply");
 }
 
-static void who_waits_gets_the_reply(void **state)
+static void a_waiting_request_gets_the_reply(void **state)
 {
         struct api_rig *r = *state;
         struct api_answer a = post_and_wait(r, "{\"text\":\"how are you\"}");
@@ -266,7 +266,7 @@ static void who_waits_gets_the_reply(void **state)
         api_answer_release(&a);
 }
 
-static void who_waits_is_told_of_silence_and_failure(void **state)
+static void a_waiting_request_gets_silence_and_failure(void **state)
 {
         struct api_rig *r = *state;
         struct api_answer a = post_and_wait(r, "{\"text\":\"quiet please\"}");
@@ -282,7 +282,7 @@ static void who_waits_is_told_of_silence_and_failure(void **state)
         api_answer_release(&a);
 }
 
-static void waiting_ends_when_the_time_is_up(void **state)
+static void waiting_ends_at_its_deadline(void **state)
 {
         struct api_rig *r = *state;
         struct api_answer a = api_rig_ask(r, "POST", INBOUND "?wait=50", "{\"text\":\"hang\"}");
@@ -293,7 +293,7 @@ static void waiting_ends_when_the_time_is_up(void **state)
         api_answer_release(&a);
 }
 
-static void two_may_wait_for_the_same_message(void **state)
+static void two_requests_may_wait_for_one_message(void **state)
 {
         struct api_rig *r = *state;
         struct http_raw first, second;
@@ -314,7 +314,7 @@ static void two_may_wait_for_the_same_message(void **state)
         api_answer_release(&b);
 }
 
-static void those_who_wait_are_told_when_the_api_closes(void **state)
+static void waiting_requests_are_answered_on_close(void **state)
 {
         struct api_rig *r = *state;
         struct http_raw c;
@@ -329,7 +329,7 @@ static void those_who_wait_are_told_when_the_api_closes(void **state)
         http_raw_close(&c);
 }
 
-static void bad_bodies_are_answered_with_what_is_wrong(void **state)
+static void bad_bodies_are_answered_with_their_mistakes(void **state)
 {
         static const struct {
                 const char *body, *field;
@@ -361,7 +361,7 @@ static void bad_bodies_are_answered_with_what_is_wrong(void **state)
         assert_int_equal(r->turns, 0);
 }
 
-static void everything_in_the_body_reaches_the_journal(void **state)
+static void every_field_of_the_body_reaches_the_journal(void **state)
 {
         struct api_rig *r = *state;
         char *id = post(
@@ -486,7 +486,7 @@ static void pages_show_every_row_once(void **state)
         api_answer_release(&a);
 }
 
-static void a_page_in_an_empty_place_keeps_the_place(void **state)
+static void an_empty_page_keeps_its_cursor(void **state)
 {
         struct api_rig *r = *state;
         struct api_answer a = api_rig_ask(r, "GET", "/api/v2/events?after=evt-500", NULL);
@@ -498,7 +498,7 @@ static void a_page_in_an_empty_place_keeps_the_place(void **state)
         api_answer_release(&a);
 }
 
-static void strange_parameters_are_refused(void **state)
+static void unknown_parameters_are_refused(void **state)
 {
         static const char *const paths[] = {
                 "/api/v2/events?limit=0",         "/api/v2/events?limit=101",
@@ -516,7 +516,7 @@ static void strange_parameters_are_refused(void **state)
 
 /* ---- dead letters ---- */
 
-static void a_failed_turn_is_a_dead_letter_until_it_is_put_back(void **state)
+static void a_failed_turn_is_a_dead_letter_until_retried(void **state)
 {
         struct api_rig *r = *state;
         struct api_answer a = post_and_wait(r, "{\"text\":\"fail\",\"externalId\":\"f1\"}");
@@ -538,7 +538,7 @@ static void a_failed_turn_is_a_dead_letter_until_it_is_put_back(void **state)
         free(id);
 }
 
-static void a_running_turn_can_be_stopped(void **state)
+static void a_running_turn_can_be_cancelled(void **state)
 {
         struct api_rig *r = *state;
         char *path, *event = post(r, "{\"text\":\"hang\",\"externalId\":\"h1\"}");
@@ -559,7 +559,7 @@ static void a_running_turn_can_be_stopped(void **state)
         free(event);
 }
 
-static void what_is_not_there_is_missing_and_what_has_ended_is_a_conflict(void **state)
+static void missing_rows_are_404_and_ended_ones_a_conflict(void **state)
 {
         static const char *const missing[] = { "/api/v2/dead-letters/trn-777/retry",
                                                "/api/v2/dead-letters/dlv-777/retry",
@@ -578,7 +578,7 @@ static void what_is_not_there_is_missing_and_what_has_ended_is_a_conflict(void *
         free(cancel);
 }
 
-static void why_tells_the_story(void **state)
+static void why_shows_the_trace_report(void **state)
 {
         struct api_rig *r = *state;
         struct api_answer a = post_and_wait(r, "{\"text\":\"hello\",\"externalId\":\"m1\"}");
@@ -602,7 +602,7 @@ static int times(const struct http_raw *c, const char *needle)
         return n;
 }
 
-static void the_stream_goes_from_the_journal_to_live_without_gap_or_repetition(void **state)
+static void the_stream_joins_journal_and_live_without_a_gap(void **state)
 {
         struct api_rig *r = *state;
         struct http_raw c;
@@ -621,7 +621,7 @@ static void the_stream_goes_from_the_journal_to_live_without_gap_or_repetition(v
         http_raw_close(&c);
 }
 
-static void a_reader_that_comes_back_gets_what_it_missed(void **state)
+static void a_reader_that_reconnects_gets_missed_events(void **state)
 {
         struct api_rig *r = *state;
         char *header, *first = post(r, "{\"text\":\"quiet one\"}");
@@ -637,7 +637,7 @@ static void a_reader_that_comes_back_gets_what_it_missed(void **state)
         free(first);
 }
 
-static void a_place_from_another_life_of_the_database_is_now(void **state)
+static void an_event_id_of_another_database_means_now(void **state)
 {
         struct api_rig *r = *state;
         struct http_raw c;
@@ -651,7 +651,7 @@ static void a_place_from_another_life_of_the_database_is_now(void **state)
         http_raw_close(&c);
 }
 
-static void filters_hold_for_the_journal_and_for_live(void **state)
+static void filters_apply_to_journal_and_live_events(void **state)
 {
         struct api_rig *r = *state;
         struct http_raw c;
@@ -670,7 +670,7 @@ static void filters_hold_for_the_journal_and_for_live(void **state)
         http_raw_close(&c);
 }
 
-static void streamed_text_is_live_only(void **state)
+static void streamed_text_is_not_journaled(void **state)
 {
         struct api_rig *r = *state;
         struct http_raw c;
@@ -726,7 +726,7 @@ static void a_long_journal_comes_in_slices(void **state)
 }
 
 /* Readers that catch up hold a slice of the journal each: they count before they are attached. */
-static void readers_that_catch_up_count_as_readers(void **state)
+static void readers_that_catch_up_count_against_the_limit(void **state)
 {
         static struct http_raw readers[20];
         struct api_rig *r = *state;
@@ -753,7 +753,7 @@ static void readers_that_catch_up_count_as_readers(void **state)
 
 /* ---- the rest ---- */
 
-static void readiness_follows_the_adapters_and_the_store(void **state)
+static void readiness_follows_adapters_and_store(void **state)
 {
         struct api_rig *r = *state;
         struct api_answer a = api_rig_ask(r, "GET", "/readyz", NULL);
@@ -773,7 +773,7 @@ static void readiness_follows_the_adapters_and_the_store(void **state)
         adapter_ready(adapters_find(r->adapters, "api"));
 }
 
-static void metrics_count_what_happened(void **state)
+static void metrics_count_events(void **state)
 {
         struct api_rig *r = *state;
         char *host = mem_printf("Host: %s\r\n", api_address(r->api));
@@ -801,7 +801,7 @@ static void backups_within_a_second_do_not_collide(void **state)
         }
 }
 
-static void a_backup_into_a_missing_folder_is_a_mistake_told_plainly(void **state)
+static void a_backup_into_a_missing_folder_is_refused(void **state)
 {
         struct api_answer a =
                 api_rig_ask(*state, "POST", "/api/v2/backup", "{\"path\":\"nowhere/copy.db\"}");
@@ -831,7 +831,7 @@ static void a_backup_goes_into_the_data_directory(void **state)
                      "VALIDATION_ERROR");
 }
 
-static void a_backup_never_takes_the_place_of_the_configuration(void **state)
+static void a_backup_never_replaces_the_configuration(void **state)
 {
         struct api_rig *r = *state;
         char *config = mem_printf("%s/config.json", r->dir);
@@ -845,7 +845,7 @@ static void a_backup_never_takes_the_place_of_the_configuration(void **state)
         free(config);
 }
 
-static void an_adapter_that_is_switched_off_takes_nothing_and_is_no_trouble(void **state)
+static void a_disabled_adapter_refuses_messages_and_is_healthy(void **state)
 {
         struct api_rig *r = *state;
         struct api_answer a;
@@ -860,7 +860,7 @@ static void an_adapter_that_is_switched_off_takes_nothing_and_is_no_trouble(void
         api_answer_release(&a);
 }
 
-static void an_agent_is_asked_how_it_is(void **state)
+static void an_agents_health_can_be_checked(void **state)
 {
         struct api_rig *r = *state;
         struct api_answer a = api_rig_ask(r, "POST", "/api/v2/agents/echo/health", NULL);
@@ -870,7 +870,7 @@ static void an_agent_is_asked_how_it_is(void **state)
         api_answer_release(&a);
 }
 
-static void after_quiesce_the_rest_is_refused(void **state)
+static void after_quiesce_new_requests_are_refused(void **state)
 {
         struct api_rig *r = *state;
         struct http_raw c;
@@ -884,7 +884,7 @@ static void after_quiesce_the_rest_is_refused(void **state)
         http_raw_close(&c);
 }
 
-static void an_open_address_is_refused_before_anything_is_made(void **state)
+static void an_open_address_is_refused_before_files_are_made(void **state)
 {
         struct api_rig *r = *state;
         struct api_env env = { r->loop,     r->store,    r->bus, r->road, r->agents,
@@ -901,47 +901,47 @@ static void an_open_address_is_refused_before_anything_is_made(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                API(health_needs_no_key_and_the_rest_does),
-                API(another_name_or_another_site_is_refused),
-                API(the_address_file_is_there_while_we_listen),
-                API(a_request_id_is_echoed_when_it_is_sane),
-                API(unknown_routes_and_methods_have_the_same_envelope),
+                API(only_health_needs_no_key),
+                API(a_foreign_host_or_origin_is_refused),
+                API(the_address_file_exists_while_we_listen),
+                API(a_well_formed_request_id_is_echoed),
+                API(unknown_routes_and_methods_have_the_error_envelope),
                 API(a_message_is_stored_once_and_answered),
                 API(another_message_with_a_used_id_is_a_conflict),
-                API(a_repetition_of_what_is_no_longer_kept_is_no_conflict),
-                API(who_waits_gets_the_reply),
-                API(who_waits_is_told_of_silence_and_failure),
-                API(waiting_ends_when_the_time_is_up),
-                API(two_may_wait_for_the_same_message),
-                API(those_who_wait_are_told_when_the_api_closes),
-                API(bad_bodies_are_answered_with_what_is_wrong),
-                API(everything_in_the_body_reaches_the_journal),
+                API(repeating_a_pruned_message_is_no_conflict),
+                API(a_waiting_request_gets_the_reply),
+                API(a_waiting_request_gets_silence_and_failure),
+                API(waiting_ends_at_its_deadline),
+                API(two_requests_may_wait_for_one_message),
+                API(waiting_requests_are_answered_on_close),
+                API(bad_bodies_are_answered_with_their_mistakes),
+                API(every_field_of_the_body_reaches_the_journal),
                 API(sending_twice_with_one_key_is_one_delivery),
                 API(pages_show_every_row_once),
-                API(a_page_in_an_empty_place_keeps_the_place),
-                API(strange_parameters_are_refused),
-                API(a_failed_turn_is_a_dead_letter_until_it_is_put_back),
-                API(a_running_turn_can_be_stopped),
-                API(what_is_not_there_is_missing_and_what_has_ended_is_a_conflict),
-                API(why_tells_the_story),
-                API(the_stream_goes_from_the_journal_to_live_without_gap_or_repetition),
-                API(a_reader_that_comes_back_gets_what_it_missed),
-                API(a_place_from_another_life_of_the_database_is_now),
-                API(filters_hold_for_the_journal_and_for_live),
-                API(streamed_text_is_live_only),
+                API(an_empty_page_keeps_its_cursor),
+                API(unknown_parameters_are_refused),
+                API(a_failed_turn_is_a_dead_letter_until_retried),
+                API(a_running_turn_can_be_cancelled),
+                API(missing_rows_are_404_and_ended_ones_a_conflict),
+                API(why_shows_the_trace_report),
+                API(the_stream_joins_journal_and_live_without_a_gap),
+                API(a_reader_that_reconnects_gets_missed_events),
+                API(an_event_id_of_another_database_means_now),
+                API(filters_apply_to_journal_and_live_events),
+                API(streamed_text_is_not_journaled),
                 API(a_long_journal_comes_in_slices),
-                cmocka_unit_test_setup_teardown(readers_that_catch_up_count_as_readers,
+                cmocka_unit_test_setup_teardown(readers_that_catch_up_count_against_the_limit,
                                                 setup_one_reader, teardown),
-                API(readiness_follows_the_adapters_and_the_store),
-                API(metrics_count_what_happened),
+                API(readiness_follows_adapters_and_store),
+                API(metrics_count_events),
                 API(a_backup_goes_into_the_data_directory),
                 API(backups_within_a_second_do_not_collide),
-                API(a_backup_into_a_missing_folder_is_a_mistake_told_plainly),
-                API(a_backup_never_takes_the_place_of_the_configuration),
-                API(an_adapter_that_is_switched_off_takes_nothing_and_is_no_trouble),
-                API(an_agent_is_asked_how_it_is),
-                API(after_quiesce_the_rest_is_refused),
-                API(an_open_address_is_refused_before_anything_is_made),
+                API(a_backup_into_a_missing_folder_is_refused),
+                API(a_backup_never_replaces_the_configuration),
+                API(a_disabled_adapter_refuses_messages_and_is_healthy),
+                API(an_agents_health_can_be_checked),
+                API(after_quiesce_new_requests_are_refused),
+                API(an_open_address_is_refused_before_files_are_made),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

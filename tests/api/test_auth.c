@@ -102,7 +102,7 @@ static void without_tls_only_the_named_proxies_may_connect(void **state)
         auth_release(&a);
 }
 
-static void this_machine_may_connect_also_by_its_outward_address(void **state)
+static void this_machine_may_connect_by_its_outward_address(void **state)
 {
         struct auth a = opened("192.0.2.7:8420", NULL, "10.0.0.1", false);
 
@@ -120,7 +120,7 @@ static void this_machine_may_connect_also_by_its_outward_address(void **state)
         auth_release(&a);
 }
 
-static void a_name_that_is_not_ours_is_refused_on_loopback(void **state)
+static void a_foreign_host_name_is_refused_on_loopback(void **state)
 {
         struct auth a = opened("127.0.0.1:8420", "https://bot.example.org/x", NULL, false);
 
@@ -170,7 +170,7 @@ static void swallow(const char *line, void *arg)
         *(int *)arg += 1;
 }
 
-static void the_key_is_made_once_and_only_its_owner_can_read_it(void **state)
+static void the_key_is_created_once_for_its_owner_alone(void **state)
 {
         char *dir = scratch_new(), *path = scratch_path(dir, "operator.key"), *first, *second;
         struct auth a = { 0 };
@@ -194,7 +194,7 @@ static void the_key_is_made_once_and_only_its_owner_can_read_it(void **state)
         scratch_free(dir);
 }
 
-static void a_key_others_could_read_is_closed(void **state)
+static void a_readable_key_file_is_closed(void **state)
 {
         char *dir = scratch_new(), *path = scratch_path(dir, "operator.key");
         struct auth a = { 0 };
@@ -269,11 +269,11 @@ int main(void)
                 cmocka_unit_test(an_open_address_needs_tls_or_a_named_proxy),
                 cmocka_unit_test(one_address_cannot_take_all_connections),
                 cmocka_unit_test(without_tls_only_the_named_proxies_may_connect),
-                cmocka_unit_test(this_machine_may_connect_also_by_its_outward_address),
-                cmocka_unit_test(a_name_that_is_not_ours_is_refused_on_loopback),
+                cmocka_unit_test(this_machine_may_connect_by_its_outward_address),
+                cmocka_unit_test(a_foreign_host_name_is_refused_on_loopback),
                 cmocka_unit_test(pages_of_other_sites_are_refused),
-                cmocka_unit_test(the_key_is_made_once_and_only_its_owner_can_read_it),
-                cmocka_unit_test(a_key_others_could_read_is_closed),
+                cmocka_unit_test(the_key_is_created_once_for_its_owner_alone),
+                cmocka_unit_test(a_readable_key_file_is_closed),
                 cmocka_unit_test(a_broken_key_file_is_an_error),
                 cmocka_unit_test(the_key_is_taken_from_either_header),
         };

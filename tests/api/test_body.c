@@ -76,7 +76,7 @@ static void expect_mistake(const char *json, const char *path, const char *what)
         free(told);
 }
 
-static void a_body_fills_the_struct_and_absence_leaves_the_default(void **state)
+static void absent_fields_keep_their_default(void **state)
 {
         static const char json[] =
                 "{\"text\":\"hello\",\"mood\":\"stern\",\"time\":\"1970-01-01T00:00:01Z\",\"answers\":\"ltr-7\",\"loud\":true,\"sender\":{\"id\":\"ann\",\"isBot\":true},\"extra\":{\"a\":[1]},\"readers\":[{\"id\":\"x\"},{\"id\":\"y\"}]}";
@@ -114,7 +114,7 @@ static void null_counts_as_absent(void **state)
         expect_mistake("{\"text\":null}", "text", "is required");
 }
 
-static void mistakes_are_told_by_path(void **state)
+static void mistakes_are_reported_by_path(void **state)
 {
         (void)state;
         expect_mistake("{}", "text", "is required");
@@ -150,7 +150,7 @@ static void an_unknown_field_is_refused_with_the_nearest_name(void **state)
                        "sender.qqqqqqqq", "unknown field");
 }
 
-static void malformed_json_is_told_with_line_and_column(void **state)
+static void malformed_json_is_reported_with_its_position(void **state)
 {
         struct letter l = { 0 };
         struct body b;
@@ -163,7 +163,7 @@ static void malformed_json_is_told_with_line_and_column(void **state)
         body_release(&b);
 }
 
-static void a_flood_of_mistakes_is_told_in_part(void **state)
+static void a_flood_of_mistakes_is_reported_in_part(void **state)
 {
         struct buf json;
         struct letter l = { 0 };
@@ -198,7 +198,7 @@ static const struct field search_fields[] = {
 };
 /* clang-format on */
 
-static void a_query_is_read_by_the_same_rows(void **state)
+static void a_query_is_read_by_the_same_table(void **state)
 {
         struct search s = { .limit = 50, .open = true };
         struct body b;
@@ -216,7 +216,7 @@ static void a_query_is_read_by_the_same_rows(void **state)
         body_release(&b);
 }
 
-static void a_query_refuses_what_it_does_not_know(void **state)
+static void a_query_refuses_unknown_parameters(void **state)
 {
         static const char *const bad[][2] = {
                 { "limit", "0" },  { "limit", "ten" },
@@ -239,7 +239,7 @@ static void a_query_refuses_what_it_does_not_know(void **state)
         }
 }
 
-static void a_query_parameter_may_stand_once_and_a_required_one_must(void **state)
+static void a_query_parameter_is_given_once(void **state)
 {
         struct search s = { 0 };
         struct body b;
@@ -287,15 +287,15 @@ static void the_schema_is_valid_json_and_names_every_field(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_body_fills_the_struct_and_absence_leaves_the_default),
+                cmocka_unit_test(absent_fields_keep_their_default),
                 cmocka_unit_test(null_counts_as_absent),
-                cmocka_unit_test(mistakes_are_told_by_path),
+                cmocka_unit_test(mistakes_are_reported_by_path),
                 cmocka_unit_test(an_unknown_field_is_refused_with_the_nearest_name),
-                cmocka_unit_test(malformed_json_is_told_with_line_and_column),
-                cmocka_unit_test(a_flood_of_mistakes_is_told_in_part),
-                cmocka_unit_test(a_query_is_read_by_the_same_rows),
-                cmocka_unit_test(a_query_refuses_what_it_does_not_know),
-                cmocka_unit_test(a_query_parameter_may_stand_once_and_a_required_one_must),
+                cmocka_unit_test(malformed_json_is_reported_with_its_position),
+                cmocka_unit_test(a_flood_of_mistakes_is_reported_in_part),
+                cmocka_unit_test(a_query_is_read_by_the_same_table),
+                cmocka_unit_test(a_query_refuses_unknown_parameters),
+                cmocka_unit_test(a_query_parameter_is_given_once),
                 cmocka_unit_test(ids_have_a_prefix_or_none),
                 cmocka_unit_test(the_schema_is_valid_json_and_names_every_field),
         };

@@ -69,7 +69,7 @@ static void expect_farewell(struct http_raw *c, int status)
         http_raw_close(c);
 }
 
-static void a_stranger_is_sent_away_before_the_body(void **state)
+static void a_stranger_is_refused_before_the_body(void **state)
 {
         static const struct {
                 const char *channel, *header;
@@ -91,7 +91,7 @@ static void a_stranger_is_sent_away_before_the_body(void **state)
         }
 }
 
-static void a_flood_of_half_sent_bodies_holds_nothing(void **state)
+static void a_flood_of_half_sent_bodies_is_refused(void **state)
 {
         static struct http_raw flood[FLOOD];
 
@@ -101,7 +101,7 @@ static void a_flood_of_half_sent_bodies_holds_nothing(void **state)
                 expect_farewell(&flood[i], 401);
 }
 
-static void the_platform_is_listened_to_up_to_its_limit(void **state)
+static void the_platform_may_post_up_to_its_limit(void **state)
 {
         struct api_rig *r = *state;
         struct http_raw c;
@@ -119,9 +119,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         const struct CMUnitTest tests[] = {
-                TEST(a_stranger_is_sent_away_before_the_body),
-                TEST(a_flood_of_half_sent_bodies_holds_nothing),
-                TEST(the_platform_is_listened_to_up_to_its_limit),
+                TEST(a_stranger_is_refused_before_the_body),
+                TEST(a_flood_of_half_sent_bodies_is_refused),
+                TEST(the_platform_may_post_up_to_its_limit),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

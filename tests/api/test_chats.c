@@ -87,7 +87,7 @@ static void expect_walk(struct api_rig *r, const char *path, const char *cursor,
         free(found);
 }
 
-static void chats_are_shown_once_each_the_latest_first(void **state)
+static void each_chat_is_listed_once_latest_first(void **state)
 {
         struct api_rig *r = *state;
 
@@ -133,7 +133,7 @@ static int add_turn_events(struct store_tx *tx, void *arg, struct error *err)
         return 0;
 }
 
-static void a_page_looks_at_a_bounded_part_of_the_journal(void **state)
+static void a_page_reads_a_bounded_part_of_the_journal(void **state)
 {
         struct api_rig *r = *state;
         struct api_answer a;
@@ -147,7 +147,7 @@ static void a_page_looks_at_a_bounded_part_of_the_journal(void **state)
         expect_walk(r, "/api/v2/chats?", "cursor", chat_name, "api/c");
 }
 
-static void a_wrong_cursor_is_told(void **state)
+static void a_wrong_cursor_is_reported(void **state)
 {
         static const char *const paths[] = { "/api/v2/chats?cursor=x",
                                              "/api/v2/chats?sort=name&cursor=x",
@@ -171,7 +171,7 @@ static void message_name(struct buf *b, const json_t *item)
         buf_addf(b, "%s:%s", json_str(item, "direction", "?"), json_str(payload, "text", "?"));
 }
 
-static void a_chat_tells_what_was_said_in_both_directions(void **state)
+static void a_chat_shows_messages_in_both_directions(void **state)
 {
         struct api_rig *r = *state;
 
@@ -233,7 +233,7 @@ static void the_same_key_for_another_request_is_a_conflict(void **state)
         }
 }
 
-static void one_instance_is_shown_by_its_name(void **state)
+static void one_instance_is_shown_by_name(void **state)
 {
         struct api_rig *r = *state;
         struct api_answer a = api_rig_ask(r, "GET", "/api/v2/instances/terminal", NULL);
@@ -251,13 +251,13 @@ static void one_instance_is_shown_by_its_name(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                CASE(chats_are_shown_once_each_the_latest_first),
+                CASE(each_chat_is_listed_once_latest_first),
                 CASE(a_chat_shows_its_last_message),
-                CASE(a_page_looks_at_a_bounded_part_of_the_journal),
-                CASE(a_wrong_cursor_is_told),
-                CASE(a_chat_tells_what_was_said_in_both_directions),
+                CASE(a_page_reads_a_bounded_part_of_the_journal),
+                CASE(a_wrong_cursor_is_reported),
+                CASE(a_chat_shows_messages_in_both_directions),
                 CASE(the_same_key_for_another_request_is_a_conflict),
-                CASE(one_instance_is_shown_by_its_name),
+                CASE(one_instance_is_shown_by_name),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -127,7 +127,7 @@ static void the_rules_choose_when_no_agent_is_named(void **state)
         api_answer_release(&a);
 }
 
-static void history_is_handed_over_whole_unless_the_conversation_is_known_here(void **state)
+static void only_an_unnamed_conversation_brings_its_history(void **state)
 {
         static const char history[] =
                 "[{\"role\":\"system\",\"content\":\"Be "
@@ -184,7 +184,7 @@ static void asking_again_with_the_same_key_gives_the_same_answer(void **state)
         assert_int_equal(r->turns, 1);
 }
 
-static void what_cannot_be_done_is_told_in_openais_words(void **state)
+static void failures_have_openais_error_shape(void **state)
 {
         static const struct {
                 const char *body;
@@ -318,7 +318,7 @@ static void expect_stream(struct api_rig *r, const char *body, const char *conte
         http_raw_close(&c);
 }
 
-static void pieces_are_streamed_and_make_the_answer(void **state)
+static void streamed_pieces_make_the_answer(void **state)
 {
         struct api_rig *r = *state;
 
@@ -343,7 +343,7 @@ static void pieces_are_streamed_and_make_the_answer(void **state)
                 "error:not_answered", 2, false);
 }
 
-static void a_client_that_goes_away_stops_nothing_and_can_come_back(void **state)
+static void a_disconnect_stops_nothing_and_the_client_can_return(void **state)
 {
         static const char body[] =
                 "{\"model\":\"echo\",\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"hang\"}]}";
@@ -368,7 +368,7 @@ static void a_client_that_goes_away_stops_nothing_and_can_come_back(void **state
 }
 
 /* Another question, another agent or another conversation is not what was asked for before. */
-static void a_key_that_was_used_for_another_request_is_a_conflict(void **state)
+static void an_idempotency_key_of_another_request_is_a_conflict(void **state)
 {
         static const struct {
                 const char *path, *chat, *body;
@@ -413,7 +413,7 @@ static void a_key_that_was_used_for_another_request_is_a_conflict(void **state)
         assert_int_equal(r->turns, 2);
 }
 
-static void asking_twice_at_the_same_time_gives_both_the_one_answer(void **state)
+static void two_requests_with_one_key_get_one_answer(void **state)
 {
         static const char body[] =
                 "{\"model\":\"echo\",\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"hang\"}]}";
@@ -439,7 +439,7 @@ static void asking_twice_at_the_same_time_gives_both_the_one_answer(void **state
         assert_int_equal(r->turns, 1);
 }
 
-static void closing_ends_those_who_wait(void **state)
+static void closing_ends_waiting_requests(void **state)
 {
         struct api_rig *r = *state;
         struct http_raw whole, stream, early;
@@ -462,7 +462,7 @@ static void closing_ends_those_who_wait(void **state)
 
 /* ---- agent-chat ---- */
 
-static void agent_chat_answers_the_last_words_of_people(void **state)
+static void agent_chat_answers_the_last_messages_of_people(void **state)
 {
         struct api_rig *r = *state;
         struct api_answer a = api_rig_ask(
@@ -489,7 +489,7 @@ static void agent_chat_answers_the_last_words_of_people(void **state)
         api_answer_release(&a);
 }
 
-static void agent_chat_refuses_what_makes_no_sense(void **state)
+static void agent_chat_refuses_invalid_requests(void **state)
 {
         static const struct {
                 const char *body;
@@ -519,7 +519,7 @@ static void agent_chat_refuses_what_makes_no_sense(void **state)
 
 /* ---- a test question ---- */
 
-static void an_agent_can_be_asked_whether_it_answers(void **state)
+static void an_agent_can_be_tested_with_a_question(void **state)
 {
         struct api_rig *r = *state;
         struct api_answer a = api_rig_ask(r, "POST", "/api/v2/agents/echo/test", "{}");
@@ -546,19 +546,19 @@ int main(void)
                 CASE(a_completion_is_a_message_on_the_road),
                 CASE(all_agents_are_models),
                 CASE(the_rules_choose_when_no_agent_is_named),
-                CASE(history_is_handed_over_whole_unless_the_conversation_is_known_here),
+                CASE(only_an_unnamed_conversation_brings_its_history),
                 CASE(images_by_url_are_attachments),
                 CASE(asking_again_with_the_same_key_gives_the_same_answer),
-                CASE(what_cannot_be_done_is_told_in_openais_words),
+                CASE(failures_have_openais_error_shape),
                 cmocka_unit_test(every_parameter_of_the_protocol_is_known),
-                CASE(pieces_are_streamed_and_make_the_answer),
-                CASE(a_client_that_goes_away_stops_nothing_and_can_come_back),
-                CASE(a_key_that_was_used_for_another_request_is_a_conflict),
-                CASE(asking_twice_at_the_same_time_gives_both_the_one_answer),
-                CASE(closing_ends_those_who_wait),
-                CASE(agent_chat_answers_the_last_words_of_people),
-                CASE(agent_chat_refuses_what_makes_no_sense),
-                CASE(an_agent_can_be_asked_whether_it_answers),
+                CASE(streamed_pieces_make_the_answer),
+                CASE(a_disconnect_stops_nothing_and_the_client_can_return),
+                CASE(an_idempotency_key_of_another_request_is_a_conflict),
+                CASE(two_requests_with_one_key_get_one_answer),
+                CASE(closing_ends_waiting_requests),
+                CASE(agent_chat_answers_the_last_messages_of_people),
+                CASE(agent_chat_refuses_invalid_requests),
+                CASE(an_agent_can_be_tested_with_a_question),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

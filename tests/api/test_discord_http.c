@@ -90,7 +90,7 @@ static struct api_answer post(struct api_rig *r, const char *signed_text, const 
         return a;
 }
 
-static void a_ping_that_is_signed_is_answered(void **state)
+static void a_signed_ping_is_answered(void **state)
 {
         struct api_answer a = post(*state, "{\"type\":1}", "{\"type\":1}");
 
@@ -117,7 +117,7 @@ static void a_wrong_signature_is_refused(void **state)
         }
 }
 
-static void what_is_signed_but_no_interaction_is_told(void **state)
+static void a_signed_body_that_is_no_interaction_is_refused(void **state)
 {
         struct api_answer a = post(*state, "{}", "{}");
 
@@ -165,7 +165,7 @@ static void a_tool_that_sends_leaves_a_delivery(void **state)
         api_answer_release(&a);
 }
 
-static void a_tool_that_cannot_says_why(void **state)
+static void a_tool_that_fails_reports_why(void **state)
 {
         static const struct {
                 const char *path, *body;
@@ -195,12 +195,12 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         const struct CMUnitTest tests[] = {
-                TEST(a_ping_that_is_signed_is_answered),
+                TEST(a_signed_ping_is_answered),
                 TEST(a_wrong_signature_is_refused),
-                TEST(what_is_signed_but_no_interaction_is_told),
+                TEST(a_signed_body_that_is_no_interaction_is_refused),
                 TEST(tools_are_listed_with_their_parameters),
                 TEST(a_tool_that_sends_leaves_a_delivery),
-                TEST(a_tool_that_cannot_says_why),
+                TEST(a_tool_that_fails_reports_why),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,7 +64,7 @@ static const json_t *json_content(const json_t *part)
         return json_object_get(json_object_get(part, "content"), "application/json");
 }
 
-static void every_example_fits_the_schema_beside_it(void **state)
+static void every_example_fits_its_schema(void **state)
 {
         json_t *doc = document();
         size_t checked = 0;
@@ -105,7 +105,7 @@ static void a_body_with_an_unknown_field_fits_no_schema(void **state)
         json_decref(doc);
 }
 
-static void example_answers_have_the_one_envelope(void **state)
+static void example_answers_have_the_envelope(void **state)
 {
         (void)state;
         ROUTES_FOREACH(r) {
@@ -141,7 +141,7 @@ static bool has_shape(const json_t *example, const json_t *real)
         return true;
 }
 
-static void what_is_answered_has_the_shape_of_the_example(void **state)
+static void answers_have_the_shape_of_the_example(void **state)
 {
         struct api_rig *r = api_rig_new();
         size_t compared = 0;
@@ -168,7 +168,7 @@ static void what_is_answered_has_the_shape_of_the_example(void **state)
         api_rig_free(r);
 }
 
-static void the_reference_for_people_has_every_route(void **state)
+static void the_reference_has_every_route(void **state)
 {
         struct buf b;
 
@@ -187,11 +187,11 @@ static void the_reference_for_people_has_every_route(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(every_example_fits_the_schema_beside_it),
+                cmocka_unit_test(every_example_fits_its_schema),
                 cmocka_unit_test(a_body_with_an_unknown_field_fits_no_schema),
-                cmocka_unit_test(example_answers_have_the_one_envelope),
-                cmocka_unit_test(what_is_answered_has_the_shape_of_the_example),
-                cmocka_unit_test(the_reference_for_people_has_every_route),
+                cmocka_unit_test(example_answers_have_the_envelope),
+                cmocka_unit_test(answers_have_the_shape_of_the_example),
+                cmocka_unit_test(the_reference_has_every_route),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -79,7 +79,7 @@ static int read_lines(struct store_tx *tx, void *arg, struct error *err)
         return rc;
 }
 
-static void the_agent_knows_what_was_said_while_it_was_paused(void **state)
+static void the_agent_knows_messages_of_the_handover(void **state)
 {
         struct api_rig *r = *state;
         struct reading lines;
@@ -114,7 +114,7 @@ static void the_agent_knows_what_was_said_while_it_was_paused(void **state)
         buf_release(&lines.text);
 }
 
-static void what_was_said_first_while_paused_is_known_too(void **state)
+static void a_first_message_during_a_handover_is_known(void **state)
 {
         struct api_rig *r = *state;
         struct reading lines;
@@ -130,7 +130,7 @@ static void what_was_said_first_while_paused_is_known_too(void **state)
         say(r, "again", "re: again");
 }
 
-static void mistakes_are_told(void **state)
+static void mistakes_are_reported(void **state)
 {
         struct api_rig *r = *state;
 
@@ -144,11 +144,11 @@ static void mistakes_are_told(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(the_agent_knows_what_was_said_while_it_was_paused,
-                                                setup, teardown),
-                cmocka_unit_test_setup_teardown(what_was_said_first_while_paused_is_known_too,
-                                                setup, teardown),
-                cmocka_unit_test_setup_teardown(mistakes_are_told, setup, teardown),
+                cmocka_unit_test_setup_teardown(the_agent_knows_messages_of_the_handover, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(a_first_message_during_a_handover_is_known, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(mistakes_are_reported, setup, teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,7 +72,7 @@ static char *make_key(struct api_rig *r, const char *body)
 
 /* ---- their life ---- */
 
-static void a_key_is_shown_once_and_only_its_digest_is_kept(void **state)
+static void a_key_is_shown_once_and_stored_as_digest(void **state)
 {
         struct api_rig *r = *state;
         char *text = make_key(r, "{\"name\":\"shop\",\"scopes\":[\"read\"]}");
@@ -97,7 +97,7 @@ static void a_key_is_shown_once_and_only_its_digest_is_kept(void **state)
         api_answer_release(&a);
 }
 
-static void a_revoked_key_opens_nothing(void **state)
+static void a_revoked_key_is_refused(void **state)
 {
         struct api_rig *r = *state;
         char *text = make_key(r, "{\"name\":\"shop\",\"scopes\":[\"read\"]}");
@@ -110,7 +110,7 @@ static void a_revoked_key_opens_nothing(void **state)
         free(text);
 }
 
-static void a_name_is_given_once_also_to_those_who_ask_together(void **state)
+static void two_requests_at_once_cannot_take_one_name(void **state)
 {
         static const char body[] = "{\"name\":\"shop\",\"scopes\":[\"read\"]}";
         struct api_rig *r = *state;
@@ -150,7 +150,7 @@ static void keys_and_their_last_use_survive_a_restart(void **state)
         free(text);
 }
 
-static void an_expired_key_opens_nothing(void **state)
+static void an_expired_key_is_refused(void **state)
 {
         struct key *k = key_new("k", "read", NULL);
 
@@ -166,7 +166,7 @@ static void an_expired_key_opens_nothing(void **state)
                400, "VALIDATION_ERROR");
 }
 
-static void what_a_key_cannot_be_is_refused(void **state)
+static void an_invalid_key_request_is_refused(void **state)
 {
         static const char *const bodies[] = {
                 "{\"scopes\":[\"read\"]}",
@@ -193,7 +193,7 @@ static void what_a_key_cannot_be_is_refused(void **state)
                409, "CONFLICT");
 }
 
-static void nobody_gives_what_they_have_not(void **state)
+static void a_key_cannot_exceed_its_creator(void **state)
 {
         struct api_rig *r = *state;
         char *text =
@@ -209,7 +209,7 @@ static void nobody_gives_what_they_have_not(void **state)
         free(text);
 }
 
-static void a_key_asks_so_often_and_is_told_when_it_may_again(void **state)
+static void a_rate_limited_key_learns_when_to_retry(void **state)
 {
         struct api_rig *r = *state;
         char *text = make_key(r, "{\"name\":\"k\",\"scopes\":[\"read\"],\"rateLimit\":2}");
@@ -231,7 +231,7 @@ static void a_key_asks_so_often_and_is_told_when_it_may_again(void **state)
         free(text);
 }
 
-static void tokens_come_back_with_time(void **state)
+static void the_rate_limit_refills_with_time(void **state)
 {
         struct key *k = key_new("k", "read", NULL);
         int64_t wait_ms = 0;
@@ -251,7 +251,7 @@ static void tokens_come_back_with_time(void **state)
         key_unref(k);
 }
 
-static void a_key_reaches_only_its_adapters_by_whole_name(void **state)
+static void a_key_reaches_adapters_by_their_whole_name(void **state)
 {
         struct key *k = key_new("k", "read", "api,tg-2");
 
@@ -268,7 +268,7 @@ static void a_key_reaches_only_its_adapters_by_whole_name(void **state)
 
 /* ---- every route ---- */
 
-static void every_route_says_whose_it_is(void **state)
+static void every_route_declares_its_reach(void **state)
 {
         (void)state;
         ROUTES_FOREACH(r) {
@@ -322,7 +322,7 @@ static struct api_answer ask_route(struct api_rig *r, const char *key, const str
         return a;
 }
 
-static void a_scope_opens_what_it_names_and_nothing_else(void **state)
+static void a_scope_opens_its_routes_and_no_others(void **state)
 {
         static const struct {
                 const char *name, *body;
@@ -375,7 +375,7 @@ static void a_scope_of_one_resource_opens_only_that(void **state)
         free(text);
 }
 
-static void no_key_opens_only_what_is_open_to_everybody(void **state)
+static void without_a_key_only_public_routes_are_open(void **state)
 {
         struct api_rig *r = *state;
 
@@ -433,7 +433,7 @@ static char *about_the_terminal(const char *example)
         return text;
 }
 
-static void a_key_for_one_adapter_sees_and_touches_nothing_of_another(void **state)
+static void a_restricted_key_reaches_nothing_of_another_adapter(void **state)
 {
         /*
          * the answered message, its turn and delivery, the dead turn, its own key, and what is no
@@ -479,7 +479,7 @@ static void a_key_for_one_adapter_sees_and_touches_nothing_of_another(void **sta
 /*
  * The same walk as the operator finds what was hidden: the walk above really looked for something.
  */
-static void the_operator_sees_it_all(void **state)
+static void the_operator_sees_everything(void **state)
 {
         static const char *const paths[] = { "/api/v2/events",
                                              "/api/v2/events/evt-1",
@@ -507,7 +507,7 @@ static void the_operator_sees_it_all(void **state)
         }
 }
 
-static void a_key_for_one_adapter_sees_what_is_its_own(void **state)
+static void a_restricted_key_sees_its_own_adapter(void **state)
 {
         static const char *const paths[] = { "/api/v2/events",       "/api/v2/events/evt-1",
                                              "/api/v2/turns",        "/api/v2/turns/trn-1",
@@ -549,7 +549,7 @@ static void configure(struct api_rig *r, struct adapter_conf **confs, size_t cou
 }
 
 /* Files of all chats lie in one workspace. */
-static void a_key_for_one_adapter_sends_no_files_of_another(void **state)
+static void a_restricted_key_sends_no_files_of_another_adapter(void **state)
 {
         static const char bot[] = "{\"botToken\":\"1:x\",\"apiBase\":\"http://127.0.0.1:1\"}";
         static const struct {
@@ -595,7 +595,7 @@ static void a_key_for_one_adapter_sends_no_files_of_another(void **state)
  * What would be decided is told by the rules that concern the adapter; those of others stay where
  * they are.
  */
-static void a_dry_run_tells_a_key_nothing_of_other_adapters(void **state)
+static void a_dry_run_hides_rules_of_other_adapters(void **state)
 {
         static const char asked[] =
                 "{\"event\":{\"instanceId\":\"api\",\"channel\":\"c\",\"payload\":{\"text\":\"hi\"}}}";
@@ -647,7 +647,7 @@ static struct api_answer send_once(struct api_rig *r, const char *key, const cha
         return a;
 }
 
-static void each_key_has_idempotency_keys_of_its_own(void **state)
+static void each_key_has_its_own_idempotency_keys(void **state)
 {
         static const char hello[] =
                 "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"hello\"}]}";
@@ -680,7 +680,7 @@ static void expect_new_delivery(struct api_answer a)
  * Whatever one key calls its requests, it meets neither what another has sent nor what the daemon
  * itself names.
  */
-static void nobody_can_name_the_requests_of_another(void **state)
+static void a_client_cannot_forge_anothers_idempotency_key(void **state)
 {
         static const char hello[] =
                 "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"hello\"}]}";
@@ -704,7 +704,7 @@ static void nobody_can_name_the_requests_of_another(void **state)
         free(a);
 }
 
-static void the_stream_of_a_key_has_only_its_adapters_and_ends_with_it(void **state)
+static void a_keys_stream_shows_its_adapters_and_ends_with_it(void **state)
 {
         struct api_rig *r = *state;
         char *text = make_key(r, "{\"name\":\"k\",\"scopes\":[\"read\"],\"adapters\":[\"api\"]}");
@@ -737,28 +737,28 @@ static void the_stream_of_a_key_has_only_its_adapters_and_ends_with_it(void **st
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                CASE(a_key_is_shown_once_and_only_its_digest_is_kept),
-                CASE(a_revoked_key_opens_nothing),
-                CASE(a_name_is_given_once_also_to_those_who_ask_together),
+                CASE(a_key_is_shown_once_and_stored_as_digest),
+                CASE(a_revoked_key_is_refused),
+                CASE(two_requests_at_once_cannot_take_one_name),
                 CASE(keys_and_their_last_use_survive_a_restart),
-                CASE(an_expired_key_opens_nothing),
-                CASE(what_a_key_cannot_be_is_refused),
-                CASE(nobody_gives_what_they_have_not),
-                CASE(a_key_asks_so_often_and_is_told_when_it_may_again),
-                cmocka_unit_test(tokens_come_back_with_time),
-                cmocka_unit_test(a_key_reaches_only_its_adapters_by_whole_name),
-                cmocka_unit_test(every_route_says_whose_it_is),
-                CASE(a_scope_opens_what_it_names_and_nothing_else),
+                CASE(an_expired_key_is_refused),
+                CASE(an_invalid_key_request_is_refused),
+                CASE(a_key_cannot_exceed_its_creator),
+                CASE(a_rate_limited_key_learns_when_to_retry),
+                cmocka_unit_test(the_rate_limit_refills_with_time),
+                cmocka_unit_test(a_key_reaches_adapters_by_their_whole_name),
+                cmocka_unit_test(every_route_declares_its_reach),
+                CASE(a_scope_opens_its_routes_and_no_others),
                 CASE(a_scope_of_one_resource_opens_only_that),
-                CASE(no_key_opens_only_what_is_open_to_everybody),
-                CASE(a_key_for_one_adapter_sees_and_touches_nothing_of_another),
-                CASE(the_operator_sees_it_all),
-                CASE(a_key_for_one_adapter_sees_what_is_its_own),
-                CASE(a_key_for_one_adapter_sends_no_files_of_another),
-                CASE(a_dry_run_tells_a_key_nothing_of_other_adapters),
-                CASE(each_key_has_idempotency_keys_of_its_own),
-                CASE(nobody_can_name_the_requests_of_another),
-                CASE(the_stream_of_a_key_has_only_its_adapters_and_ends_with_it),
+                CASE(without_a_key_only_public_routes_are_open),
+                CASE(a_restricted_key_reaches_nothing_of_another_adapter),
+                CASE(the_operator_sees_everything),
+                CASE(a_restricted_key_sees_its_own_adapter),
+                CASE(a_restricted_key_sends_no_files_of_another_adapter),
+                CASE(a_dry_run_hides_rules_of_other_adapters),
+                CASE(each_key_has_its_own_idempotency_keys),
+                CASE(a_client_cannot_forge_anothers_idempotency_key),
+                CASE(a_keys_stream_shows_its_adapters_and_ends_with_it),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

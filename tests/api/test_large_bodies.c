@@ -126,7 +126,7 @@ static void large_and_small_bodies_are_answered_the_same(void **state)
         assert_int_equal(r->turns, 1);
 }
 
-static void a_body_beyond_the_limit_is_refused_as_ever(void **state)
+static void a_body_beyond_the_limit_is_refused(void **state)
 {
         struct api_rig *r = *state;
         char *body = padded("{\"text\":\"hello\"}", (size_t)1024 * 1024);
@@ -152,7 +152,7 @@ static char *with_metadata(size_t n)
 }
 
 /* It is read again by everybody who looks at the event. */
-static void metadata_is_kept_up_to_a_limit_of_its_own(void **state)
+static void metadata_has_a_limit_of_its_own(void **state)
 {
         static const struct {
                 size_t brackets;
@@ -172,7 +172,7 @@ static void metadata_is_kept_up_to_a_limit_of_its_own(void **state)
         }
 }
 
-static void others_are_answered_while_a_large_body_is_read(void **state)
+static void other_requests_are_answered_during_a_large_parse(void **state)
 {
         struct api_rig *r = *state;
         char *body = padded("{\"text\":\"hello\"}", LARGE);
@@ -215,7 +215,7 @@ static void a_connection_gets_its_answers_in_order(void **state)
         free(next);
 }
 
-static void a_client_cut_off_while_its_body_is_read_harms_nobody(void **state)
+static void a_client_cut_off_during_a_parse_is_harmless(void **state)
 {
         struct api_rig *r = *state;
         char *body = padded("{\"text\":\"hello\",\"externalId\":\"a\"}", LARGE);
@@ -236,7 +236,7 @@ static void a_client_cut_off_while_its_body_is_read_harms_nobody(void **state)
         free(body);
 }
 
-static void closing_while_a_large_body_is_read_tells_the_client(void **state)
+static void closing_during_a_parse_answers_the_client(void **state)
 {
         struct api_rig *r = *state;
         char *body = padded("{\"text\":\"hello\"}", LARGE);
@@ -253,7 +253,7 @@ static void closing_while_a_large_body_is_read_tells_the_client(void **state)
         free(body);
 }
 
-static void ending_while_a_large_body_is_read_leaves_nothing_behind(void **state)
+static void ending_during_a_parse_leaks_nothing(void **state)
 {
         struct api_rig *r = *state;
         char *body = padded("{\"text\":\"hello\"}", LARGE);
@@ -266,7 +266,7 @@ static void ending_while_a_large_body_is_read_leaves_nothing_behind(void **state
 }
 
 /* The row's owner is looked up first, then the body is read. */
-static void a_restricted_key_may_send_large_bodies_about_what_is_its_own(void **state)
+static void a_restricted_key_may_send_large_bodies_of_its_own(void **state)
 {
         struct api_rig *r = *state;
         struct api_answer made =
@@ -304,14 +304,14 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 CASE(large_and_small_bodies_are_answered_the_same),
-                CASE(a_body_beyond_the_limit_is_refused_as_ever),
-                CASE(metadata_is_kept_up_to_a_limit_of_its_own),
-                CASE(others_are_answered_while_a_large_body_is_read),
+                CASE(a_body_beyond_the_limit_is_refused),
+                CASE(metadata_has_a_limit_of_its_own),
+                CASE(other_requests_are_answered_during_a_large_parse),
                 CASE(a_connection_gets_its_answers_in_order),
-                CASE(a_client_cut_off_while_its_body_is_read_harms_nobody),
-                CASE(closing_while_a_large_body_is_read_tells_the_client),
-                CASE(ending_while_a_large_body_is_read_leaves_nothing_behind),
-                CASE(a_restricted_key_may_send_large_bodies_about_what_is_its_own),
+                CASE(a_client_cut_off_during_a_parse_is_harmless),
+                CASE(closing_during_a_parse_answers_the_client),
+                CASE(ending_during_a_parse_leaks_nothing),
+                CASE(a_restricted_key_may_send_large_bodies_of_its_own),
         };
 
         setenv("UV_THREADPOOL_SIZE", "1", 1);

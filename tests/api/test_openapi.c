@@ -150,7 +150,7 @@ static bool is_among(const char *path, const char *const *paths, size_t count)
  * A platform's webhook shows the adapter's own secret instead of a key, an agent's answer the
  * turn's token.
  */
-static void only_health_this_document_and_webhooks_are_open_to_everybody(void **state)
+static void only_health_openapi_and_webhooks_are_public(void **state)
 {
         static const char *const open[] = { "/healthz",
                                             "/readyz",
@@ -170,7 +170,7 @@ static void only_health_this_document_and_webhooks_are_open_to_everybody(void **
         assert_int_equal(found, COUNT(open));
 }
 
-static void what_changes_something_needs_more_than_reading(void **state)
+static void changes_need_more_than_the_read_scope(void **state)
 {
         /* these have a secret of their own, or are only a question */
         static const char *const apart[] = { "/api/v2/channels/:platform/:adapter/webhook",
@@ -191,8 +191,8 @@ int main(void)
                 cmocka_unit_test(operation_ids_are_unique),
                 cmocka_unit_test(every_field_and_parameter_is_explained),
                 cmocka_unit_test(every_example_is_accepted_by_its_own_table),
-                cmocka_unit_test(only_health_this_document_and_webhooks_are_open_to_everybody),
-                cmocka_unit_test(what_changes_something_needs_more_than_reading),
+                cmocka_unit_test(only_health_openapi_and_webhooks_are_public),
+                cmocka_unit_test(changes_need_more_than_the_read_scope),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,7 +65,7 @@ static void say(struct api_rig *r, const char *adapter, const char *sender, cons
         free(body);
 }
 
-static void people_are_noted_and_found(void **state)
+static void people_are_recorded_and_found(void **state)
 {
         struct api_rig *r = *state;
 
@@ -124,7 +124,7 @@ static void a_merge_keeps_rules_and_history(void **state)
                "{\"sourcePersonId\":\"per-8\",\"targetPersonId\":\"per-1\"}", 404, NULL);
 }
 
-static void a_message_to_a_person_goes_where_he_writes_to_the_adapter_alone(void **state)
+static void a_message_to_a_person_goes_to_their_direct_chat(void **state)
 {
         struct api_rig *r = *state;
 
@@ -150,11 +150,10 @@ static void a_message_to_a_person_goes_where_he_writes_to_the_adapter_alone(void
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(people_are_noted_and_found, setup, teardown),
+                cmocka_unit_test_setup_teardown(people_are_recorded_and_found, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_merge_keeps_rules_and_history, setup, teardown),
-                cmocka_unit_test_setup_teardown(
-                        a_message_to_a_person_goes_where_he_writes_to_the_adapter_alone, setup,
-                        teardown),
+                cmocka_unit_test_setup_teardown(a_message_to_a_person_goes_to_their_direct_chat,
+                                                setup, teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -93,7 +93,7 @@ static void a_stored_rule_decides_the_next_message(void **state)
         expect(r, "DELETE", "/api/v2/rules/mine", NULL, 404, "NOT_FOUND");
 }
 
-static void the_list_tells_where_each_rule_comes_from(void **state)
+static void the_list_shows_where_each_rule_comes_from(void **state)
 {
         struct api_rig *r = *state;
         struct api_answer a;
@@ -141,7 +141,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(a_stored_rule_decides_the_next_message, setup,
                                                 teardown),
-                cmocka_unit_test_setup_teardown(the_list_tells_where_each_rule_comes_from, setup,
+                cmocka_unit_test_setup_teardown(the_list_shows_where_each_rule_comes_from, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(mistakes_name_their_field, setup, teardown),
         };

@@ -129,7 +129,7 @@ static void post(struct stage *s, const char *path, const char *more, const char
         free(headers);
 }
 
-static void the_first_answer_ends_a_turn_that_waits_for_it(void **state)
+static void the_first_answer_ends_a_waiting_turn(void **state)
 {
         static const struct fake_answer script[] = { { ACCEPTED } };
         struct stage s = stage_new("", script, 1);
@@ -149,7 +149,7 @@ static void the_first_answer_ends_a_turn_that_waits_for_it(void **state)
         stage_free(&s);
 }
 
-static void an_answer_by_the_reply_url_ends_the_call_that_is_under_way(void **state)
+static void an_answer_by_reply_url_ends_the_running_call(void **state)
 {
         struct stage s = stage_new("", NULL, 0);
         char *path = say(&s, "hi");
@@ -165,7 +165,7 @@ static void an_answer_by_the_reply_url_ends_the_call_that_is_under_way(void **st
         stage_free(&s);
 }
 
-static void only_the_turns_own_token_opens_the_door_and_not_for_ever(void **state)
+static void only_the_turns_token_is_accepted_until_it_expires(void **state)
 {
         static const struct fake_answer script[] = { { ACCEPTED } };
         struct stage s = stage_new("", script, 1);
@@ -189,7 +189,7 @@ static void only_the_turns_own_token_opens_the_door_and_not_for_ever(void **stat
         stage_free(&s);
 }
 
-static void the_token_may_stand_in_the_header(void **state)
+static void the_token_may_be_in_the_header(void **state)
 {
         static const struct fake_answer script[] = { { ACCEPTED } };
         struct stage s = stage_new("", script, 1);
@@ -204,7 +204,7 @@ static void the_token_may_stand_in_the_header(void **state)
         stage_free(&s);
 }
 
-static void a_forgotten_turn_is_answered_later_as_often_as_allowed(void **state)
+static void a_fire_and_forget_turn_takes_limited_late_replies(void **state)
 {
         static const struct fake_answer script[] = { { TAKEN } };
         struct stage s = stage_new(", \"mode\": \"fire-and-forget\", \"maxReplies\": 3", script, 1);
@@ -263,7 +263,7 @@ static void large_answers_are_taken_like_small_ones(void **state)
         stage_free(&s);
 }
 
-static void the_answer_that_ended_a_turn_is_known_by_its_key_when_it_comes_again(void **state)
+static void a_repeated_answer_is_recognised_by_its_key(void **state)
 {
         static const struct fake_answer script[] = { { ACCEPTED } };
         struct stage s = stage_new(", \"maxReplies\": 2", script, 1);
@@ -284,7 +284,7 @@ static void the_answer_that_ended_a_turn_is_known_by_its_key_when_it_comes_again
         stage_free(&s);
 }
 
-static void a_late_answer_is_delivered_or_discarded_by_rule_and_recorded(void **state)
+static void a_late_reply_is_delivered_or_discarded_by_rule(void **state)
 {
         static const struct {
                 const char *late, *status, *outcome;
@@ -330,7 +330,7 @@ static void a_response_after_the_deadline_is_delivered_once(void **state)
         stage_free(&s);
 }
 
-static void an_answer_to_a_cancelled_turn_is_recorded_and_not_delivered(void **state)
+static void an_answer_to_a_cancelled_turn_is_not_delivered(void **state)
 {
         static const struct fake_answer script[] = { { ACCEPTED } };
         struct stage s = stage_new("", script, 1);
@@ -346,7 +346,7 @@ static void an_answer_to_a_cancelled_turn_is_recorded_and_not_delivered(void **s
         stage_free(&s);
 }
 
-static void the_trace_is_one_from_the_event_to_the_webhook_and_back(void **state)
+static void one_trace_covers_event_webhook_and_reply(void **state)
 {
         static const struct fake_answer script[] = { { ACCEPTED } };
         struct stage s = stage_new("", script, 1);
@@ -373,18 +373,17 @@ static void the_trace_is_one_from_the_event_to_the_webhook_and_back(void **state
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(the_first_answer_ends_a_turn_that_waits_for_it),
-                cmocka_unit_test(an_answer_by_the_reply_url_ends_the_call_that_is_under_way),
-                cmocka_unit_test(only_the_turns_own_token_opens_the_door_and_not_for_ever),
-                cmocka_unit_test(the_token_may_stand_in_the_header),
-                cmocka_unit_test(a_forgotten_turn_is_answered_later_as_often_as_allowed),
+                cmocka_unit_test(the_first_answer_ends_a_waiting_turn),
+                cmocka_unit_test(an_answer_by_reply_url_ends_the_running_call),
+                cmocka_unit_test(only_the_turns_token_is_accepted_until_it_expires),
+                cmocka_unit_test(the_token_may_be_in_the_header),
+                cmocka_unit_test(a_fire_and_forget_turn_takes_limited_late_replies),
                 cmocka_unit_test(large_answers_are_taken_like_small_ones),
-                cmocka_unit_test(
-                        the_answer_that_ended_a_turn_is_known_by_its_key_when_it_comes_again),
-                cmocka_unit_test(a_late_answer_is_delivered_or_discarded_by_rule_and_recorded),
+                cmocka_unit_test(a_repeated_answer_is_recognised_by_its_key),
+                cmocka_unit_test(a_late_reply_is_delivered_or_discarded_by_rule),
                 cmocka_unit_test(a_response_after_the_deadline_is_delivered_once),
-                cmocka_unit_test(an_answer_to_a_cancelled_turn_is_recorded_and_not_delivered),
-                cmocka_unit_test(the_trace_is_one_from_the_event_to_the_webhook_and_back),
+                cmocka_unit_test(an_answer_to_a_cancelled_turn_is_not_delivered),
+                cmocka_unit_test(one_trace_covers_event_webhook_and_reply),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

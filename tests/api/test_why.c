@@ -207,7 +207,7 @@ static void add_turn(struct fixture *f, const char *state, int64_t due_ms, int64
         add(f, insert_turn, (struct row){ 7, due_ms, started_ms, state, error });
 }
 
-static void an_answer_is_told_from_every_id_of_its_way(void **state)
+static void a_report_is_found_by_every_id_on_the_way(void **state)
 {
         static const char *const ids[] = { "evt-5", "trn-7", "dlv-9", TRACE, "m5", "p-9" };
         struct fixture *f = *state;
@@ -241,7 +241,7 @@ static void silence_has_a_reason(void **state)
         expect_summary(f, "evt-5", "silent because nobody mentioned the bot");
 }
 
-static void an_event_that_nobody_has_looked_at_waits(void **state)
+static void an_undecided_event_waits(void **state)
 {
         struct fixture *f = *state;
 
@@ -249,7 +249,7 @@ static void an_event_that_nobody_has_looked_at_waits(void **state)
         expect_summary(f, "m5", "stored, waiting to be looked at");
 }
 
-static void a_note_of_our_own_needs_no_decision(void **state)
+static void our_own_events_need_no_decision(void **state)
 {
         struct fixture *f = *state;
 
@@ -271,7 +271,7 @@ static void a_queued_turn_waits_for_its_agent_or_for_more_messages(void **state)
         json_decref(told);
 }
 
-static void a_running_turn_says_who_works(void **state)
+static void a_running_turn_names_its_agent(void **state)
 {
         struct fixture *f = *state;
         json_t *told;
@@ -290,7 +290,7 @@ static void a_failed_turn_says_why(void **state)
         expect_summary(f, "evt-5", "agent 'gpt' failed after 2 attempts: no answer in 30 s");
 }
 
-static void a_stopped_turn_says_who_stopped_it(void **state)
+static void a_cancelled_turn_says_who_stopped_it(void **state)
 {
         struct fixture *f = *state;
 
@@ -298,7 +298,7 @@ static void a_stopped_turn_says_who_stopped_it(void **state)
         expect_summary(f, "evt-5", "no answer: the turn was cancelled: stopped by the operator");
 }
 
-static void an_agent_may_have_nothing_to_say(void **state)
+static void an_agent_may_choose_silence(void **state)
 {
         struct fixture *f = *state;
 
@@ -321,7 +321,7 @@ static void the_worst_delivery_decides(void **state)
                        "it is not known whether the answer arrived: the connection broke");
 }
 
-static void a_message_sent_by_itself_has_a_story_too(void **state)
+static void a_message_without_a_turn_has_a_report(void **state)
 {
         struct fixture *f = *state;
 
@@ -330,7 +330,7 @@ static void a_message_sent_by_itself_has_a_story_too(void **state)
         expect_summary(f, TRACE, "sent in 250 ms");
 }
 
-static void what_is_not_there_is_missing_and_nothing_is_written(void **state)
+static void an_unknown_id_is_missing(void **state)
 {
         static const char *const ids[] = { "evt-99", "trn-99",
                                            "dlv-99", "ffffffffffffffffffffffffffffffff",
@@ -355,18 +355,18 @@ static void what_is_not_there_is_missing_and_nothing_is_written(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                TOLD(an_answer_is_told_from_every_id_of_its_way),
+                TOLD(a_report_is_found_by_every_id_on_the_way),
                 TOLD(silence_has_a_reason),
-                TOLD(an_event_that_nobody_has_looked_at_waits),
-                TOLD(a_note_of_our_own_needs_no_decision),
+                TOLD(an_undecided_event_waits),
+                TOLD(our_own_events_need_no_decision),
                 TOLD(a_queued_turn_waits_for_its_agent_or_for_more_messages),
-                TOLD(a_running_turn_says_who_works),
+                TOLD(a_running_turn_names_its_agent),
                 TOLD(a_failed_turn_says_why),
-                TOLD(a_stopped_turn_says_who_stopped_it),
-                TOLD(an_agent_may_have_nothing_to_say),
+                TOLD(a_cancelled_turn_says_who_stopped_it),
+                TOLD(an_agent_may_choose_silence),
                 TOLD(the_worst_delivery_decides),
-                TOLD(a_message_sent_by_itself_has_a_story_too),
-                TOLD(what_is_not_there_is_missing_and_nothing_is_written),
+                TOLD(a_message_without_a_turn_has_a_report),
+                TOLD(an_unknown_id_is_missing),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
