@@ -100,7 +100,7 @@ static void measure(const struct kind *k)
 
         do {
                 for (int i = 0; i < 100; i++)
-                        dispatch_decide(d, &in, &out);
+                        dispatch_decide(d, &in, NULL, &out);
                 events += 100;
                 took = clock_mono_ns() - began;
         } while (took < TIME_NS);

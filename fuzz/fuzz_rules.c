@@ -20,6 +20,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static enum placement begin_turn(void *arg, struct decision *d)
+{
+        (void)arg;
+        (void)d;
+        return PLACEMENT_NEW_TURN;
+}
+
 static int read_rule(const char *text, size_t n, struct rule *out)
 {
         struct error err = { 0 };
@@ -131,10 +138,8 @@ static void decide(struct rule *rules, const char *text)
                                           .conversation_seconds = 300 };
         dispatch_set(d, a, 1, rules, rules ? 1 : 0, "agent");
         dispatch_set_clock(d, 1794728171127);
-        dispatch_decide(d, &in, &out);
-        if (out.trigger && !out.agent)
-                abort();
-        if ((!out.trigger || !dispatch_admit(d, &in, &out)) && !out.reason)
+        dispatch_decide(d, &in, &(struct placement_query){ begin_turn, NULL }, &out);
+        if (out.trigger ? !out.agent : !out.reason)
                 abort();
         if (out.extra.fn)
                 out.extra.done(out.extra.arg);

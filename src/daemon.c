@@ -154,8 +154,6 @@ static struct road *introduce(struct daemon *d, struct error *err)
                 .bus = d->bus,
                 .dispatch = { .dispatch = d->dispatch,
                               .decide = dispatch_decide,
-                              .admit = dispatch_admit,
-                              .terms = dispatch_terms,
                               .ending = dispatch_ending,
                               .ended = dispatch_ended },
                 .agents = { .agents = d->agents,
@@ -172,8 +170,7 @@ static struct road *introduce(struct daemon *d, struct error *err)
                                .send = adapters_send,
                                .reconcile = adapters_reconcile,
                                .channel_history = adapters_channel_history,
-                               .thread_at = adapters_thread_at,
-                               .terms = adapters_terms },
+                               .thread_at = adapters_thread_at },
         };
 
         return road_open(&env, &d->config->limits, err);

@@ -53,6 +53,9 @@ static struct dispatch_adapter adapter_for_dispatch(const struct adapter_conf *a
                         or_default(a->common.conversation_seconds, manners->conversation_seconds),
                 .dm_conversation_seconds = or_default(a->common.dm_conversation_seconds,
                                                       manners->dm_conversation_seconds),
+                .thread_chars = or_default(a->common.thread_chars, manners->thread_chars),
+                .part_delay_ms = a->common.part_delay_ms,
+                .slow_ms = or_default(a->common.slow_ms, manners->slow_ms),
                 .budget_microusd = (int64_t)(a->common.budget.usd_per_day * 1e6),
                 .commands = commands_apply && a->common.commands,
         };

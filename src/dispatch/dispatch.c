@@ -209,7 +209,6 @@ void matter_init(struct matter *m, struct dispatch *d, const struct incoming *in
         *m = (struct matter){ .d = d,
                               .in = in,
                               .adapter = dispatch_adapter_of(d, in),
-                              .rule = dispatch_rule(d, out->rule),
                               .now_ms = dispatch_now(d),
                               .out = out };
         buf_clear(&d->reason);
@@ -277,26 +276,12 @@ static bool is_said_by_a_person(const struct incoming *in)
                strcmp(event_type(in), EVENT_MESSAGE_RECEIVED) == 0;
 }
 
-void dispatch_decide(struct dispatch *d, const struct incoming *in, struct decision *out)
-{
-        struct matter m;
-
-        *out = (struct decision){ 0 };
-        matter_init(&m, d, in, out);
-        if (is_said_by_a_person(in))
-                bot_loop_break(m.d->loops, in);
-        out->trigger = matter_pass(&m, dispatch_guards);
-        if (m.command)
-                command_carry_out(&m);
-        matter_release(&m);
-}
-
 /* A turn is about to be placed, or a message to join one that waits: what counts them is told. */
 static void note_placed(struct matter *m)
 {
         struct rate_key who = guard_rate_key(m->in);
 
-        if (!m->out->joins_turn) {
+        if (!m->joins_turn) {
                 rate_limit_count(m->d->rates, &who, guard_rate(m->adapter, m->rule), m->now_ms);
                 budget_begin(m->d->budget,
                              &(struct budget_turn){ m->in->trace, m->in->adapter, m->out->rule,
@@ -310,15 +295,34 @@ static void note_placed(struct matter *m)
         conversation_placed(m);
 }
 
-bool dispatch_admit(struct dispatch *d, const struct incoming *in, struct decision *out)
+/* Only the road knows whether the message begins a turn, joins one, or finds no room. */
+static bool admit(struct matter *m, const struct placement_query *query)
+{
+        enum placement placement = query->ask(query->arg, m->out);
+
+        if (placement == PLACEMENT_REFUSED) {
+                m->d->guard = "mailbox";
+                return false;
+        }
+        m->joins_turn = placement == PLACEMENT_JOINS_TURN;
+        buf_clear(&m->d->reason);
+        if (!matter_pass(m, dispatch_admission))
+                return false;
+        note_placed(m);
+        return true;
+}
+
+void dispatch_decide(struct dispatch *d, const struct incoming *in,
+                     const struct placement_query *query, struct decision *out)
 {
         struct matter m;
-        bool admitted;
 
+        *out = (struct decision){ 0 };
         matter_init(&m, d, in, out);
-        admitted = m.adapter && matter_pass(&m, dispatch_admission);
-        if (admitted)
-                note_placed(&m);
+        if (is_said_by_a_person(in))
+                bot_loop_break(m.d->loops, in);
+        out->trigger = matter_pass(&m, dispatch_guards) && (!query || admit(&m, query));
+        if (m.command)
+                command_carry_out(&m);
         matter_release(&m);
-        return admitted;
 }

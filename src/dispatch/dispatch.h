@@ -53,6 +53,7 @@ struct dispatch_adapter {
         int64_t max_hops; /* bots a message may have passed through */
         int64_t debounce_ms, debounce_max_ms, max_age_seconds;
         int64_t conversation_seconds, dm_conversation_seconds; /* windows.h; 0: none */
+        int64_t thread_chars, part_delay_ms, slow_ms;          /* struct reply_policy */
         int64_t budget_microusd;                               /* per day; 0: no limit */
         /* /new, /stop ... are for the bot itself */
         bool commands;
@@ -120,21 +121,18 @@ void dispatch_set(struct dispatch *d, struct dispatch_adapter *adapters, size_t 
  * the adapter is trusted or unknown.
  */
 bool dispatch_describe(const struct dispatch *d, const char *adapter, struct buf *out);
-/* The road's decide hook. Strings of *out live until the next dispatch_set or dispatch_decide. */
-void dispatch_decide(struct dispatch *d, const struct incoming *in, struct decision *out);
-/* The road's terms hook, as far as rules say it: what the platform says is not touched. */
-void dispatch_terms(struct dispatch *d, const char *adapter, const char *rule, enum chat_kind chat,
-                    struct turn_terms *out);
-/* The road's ending and ended hooks: the conversation goes on from here, perhaps in a thread. */
+/*
+ * The road's contract (road/decision.h). Strings of *out live until the next dispatch_set or
+ * dispatch_decide. Without a query the guards that need its answer are skipped, and nothing is
+ * counted.
+ */
+void dispatch_decide(struct dispatch *d, const struct incoming *in,
+                     const struct placement_query *query, struct decision *out);
+/* The conversation goes on from here, perhaps in a thread. */
 void dispatch_ending(struct dispatch *d, const struct turn_run *run,
-                     const struct turn_outcome *outcome, struct tx_extra *also);
+                     const struct turn_outcome *outcome, struct tx_extra *extra);
 void dispatch_ended(struct dispatch *d, const struct turn_run *run,
                     const struct turn_outcome *outcome);
-/*
- * The road's admit hook: counts the turn, or says no with a reason and, once in a while, a notice
- * for the sender.
- */
-bool dispatch_admit(struct dispatch *d, const struct incoming *in, struct decision *out);
 /* From now on it is this time by the wall clock, for replays and tests; 0: the real one. */
 void dispatch_set_clock(struct dispatch *d, int64_t now_ms);
 /*

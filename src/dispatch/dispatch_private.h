@@ -56,6 +56,7 @@ struct matter {
         const char *live;                   /* the session it goes on with; NULL: none */
         const struct chat_command *command; /* that it is; NULL: none */
         const char *command_rest;           /* what follows the command */
+        bool joins_turn;                    /* a queued turn takes the message */
         bool dry;                           /* nobody is told and nothing is counted */
         struct decision *out;
 };
@@ -109,5 +110,8 @@ bool age_passes(struct matter *m);
  * adapters changed.
  */
 void rule_select_index(struct dispatch *d);
+
+/* rule_policy.c */
+void rule_policy_fill(const struct matter *m); /* how the turn runs and posts */
 
 #endif

@@ -154,7 +154,7 @@ bool is_not_too_fast(struct matter *m)
         struct turn_rate rate = guard_rate(m->adapter, m->rule);
         struct rate_key who = guard_rate_key(m->in);
         int64_t wait_ms =
-                m->out->joins_turn ? 0 : rate_limit_wait_ms(m->d->rates, &who, rate, m->now_ms);
+                m->joins_turn ? 0 : rate_limit_wait_ms(m->d->rates, &who, rate, m->now_ms);
         long long turns = rate.turns, seconds = rate.seconds, wait = (wait_ms + 999) / 1000;
 
         if (wait_ms == 0 || m->dry) /* a dry run tells the rate apart */
@@ -235,7 +235,7 @@ bool is_affordable(struct matter *m)
         int64_t limit = r ? (int64_t)(r->budget.usd_per_day * 1e6) : 0;
         struct budget_sum sum = budget_of_adapter(m->d->budget, a->name, m->now_ms);
 
-        if (m->out->joins_turn)
+        if (m->joins_turn)
                 return true;
         if (a->budget_microusd > 0 && !fits(sum, a->budget_microusd))
                 return refuse_cost(m, "adapter", a->name, sum, a->budget_microusd);

@@ -52,7 +52,7 @@ static struct incoming *event_of(struct store_stmt *s, struct error *err)
 }
 
 /* Was the turn there before this message? Then it would join it again. */
-static bool joins_turn(struct replay *r, struct store_stmt *s)
+static bool joins_again(struct replay *r, struct store_stmt *s)
 {
         char key[24];
 
@@ -104,9 +104,16 @@ static void tell(const struct replay *r, struct replay_row *row)
         r->fn(r->arg, row);
 }
 
+static enum placement on_place_query(void *arg, struct decision *d)
+{
+        (void)d;
+        return *(enum placement *)arg;
+}
+
 static void replay_event(struct replay *r, struct store_stmt *s, const struct incoming *in)
 {
         struct replay_row row = { .in = in, .time_ms = store_col_int(s, COL_DECIDED) };
+        enum placement placement;
         struct decision out;
 
         row.before = (struct replay_decision){ .answers = !store_col_null(s, COL_TURN),
@@ -114,9 +121,10 @@ static void replay_event(struct replay *r, struct store_stmt *s, const struct in
                                                .rule = store_col_text(s, COL_RULE),
                                                .reason = store_col_text(s, COL_REASON) };
         dispatch_set_clock(r->dispatch, row.time_ms);
-        dispatch_decide(r->dispatch, in, &out);
-        out.joins_turn = joins_turn(r, s);
-        row.now.answers = out.trigger && dispatch_admit(r->dispatch, in, &out);
+        placement = joins_again(r, s) ? PLACEMENT_JOINS_TURN : PLACEMENT_NEW_TURN;
+        dispatch_decide(r->dispatch, in, &(struct placement_query){ on_place_query, &placement },
+                        &out);
+        row.now.answers = out.trigger;
         if (out.extra.fn)
                 out.extra.done(out.extra.arg); /* it is not stored */
         row.now.agent = out.agent;
@@ -124,7 +132,7 @@ static void replay_event(struct replay *r, struct store_stmt *s, const struct in
         row.now.reason = out.reason;
         if (row.time_ms >= r->since_ms && in->event > r->after_event)
                 tell(r, &row);
-        if (row.now.answers && !out.joins_turn)
+        if (row.now.answers && placement == PLACEMENT_NEW_TURN)
                 end_turn(r, in, &out, s);
 }
 

@@ -341,21 +341,6 @@ static bool mention(void *arg, struct slice name, struct buf *out)
         return a->ops->mention(a, name, out);
 }
 
-void adapters_terms(struct adapters *as, const char *adapter, enum chat_kind chat,
-                    struct turn_terms *out)
-{
-        const struct adapter *a = adapters_find(as, adapter);
-
-        if (!a)
-                return;
-        out->part_delay_ms = a->common->part_delay_ms;
-        if (chat == CHAT_DM)
-                return;
-        out->thread_chars = a->common->thread_chars >= 0 ? a->common->thread_chars
-                                                         : a->ops->manners.thread_chars;
-        out->slow_ms = a->common->slow_ms >= 0 ? a->common->slow_ms : a->ops->manners.slow_ms;
-}
-
 static int render(struct adapter *a, const char *text, size_t caption, struct rendered *out,
                   struct error *err)
 {

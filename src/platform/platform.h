@@ -220,12 +220,6 @@ int adapters_render(struct adapters *as, const char *adapter, const char *text,
                     struct rendered *out, struct error *err);
 int adapters_caption(struct adapters *as, const char *adapter, const char *text,
                      struct rendered *out, struct error *err);
-/*
- * The platform's part of how turns are answered in such a chat: part_delay_ms, and in groups
- * thread_chars and slow_ms.
- */
-void adapters_terms(struct adapters *as, const char *adapter, enum chat_kind chat,
-                    struct turn_terms *out);
 void adapters_send(struct adapters *as, const struct delivery *d);
 void adapters_reconcile(struct adapters *as, const struct delivery *d);
 void adapters_channel_history(struct adapters *as, const char *adapter, const char *channel,

@@ -46,8 +46,6 @@ struct decision {
         int64_t debounce_max_ms;
         /* how many turns the sender may cause in this channel */
         int64_t turns, turns_seconds;
-        /* set by the road for admit: the message joins a queued turn */
-        bool joins_turn;
         /* not triggered: sent to the channel, stored in the transaction of the decision */
         const char *notice;
         /* not triggered, but agent is set: add the text to the conversation's transcript */
@@ -55,22 +53,27 @@ struct decision {
         /* the conversation is the sender's own in this channel; for commands as for messages */
         bool per_person;
         const char *session; /* names the conversation for agents; NULL: none */
+        struct reply_policy policy;
         enum road_command command;
         struct tx_extra extra; /* written whatever the decision is */
 };
 
-/* The contract with dispatch. All slots are required, except where NULL is mentioned. */
+/*
+ * What would become of a message that triggers. Dispatch asks once, when all guards that need no
+ * answer have passed; those that count turns follow.
+ */
+enum placement { PLACEMENT_NEW_TURN, PLACEMENT_JOINS_TURN, PLACEMENT_REFUSED };
+struct placement_query {
+        /* Reads agent, per_person and policy. PLACEMENT_REFUSED: sets reason. */
+        enum placement (*ask)(void *arg, struct decision *d);
+        void *arg;
+};
+
+/* The contract with dispatch. */
 struct road_dispatch {
         struct dispatch *dispatch;
-        void (*decide)(struct dispatch *d, const struct incoming *in, struct decision *out);
-        /*
-         * A triggering decision is about to begin a turn or to join one (joins_turn). Returns
-         * false, with reason and perhaps notice in *out, to refuse it. NULL: never refuses.
-         */
-        bool (*admit)(struct dispatch *d, const struct incoming *in, struct decision *out);
-        /* How the turns of this rule (NULL: no rule) run and post in such a chat. May be NULL. */
-        void (*terms)(struct dispatch *d, const char *adapter, const char *rule,
-                      enum chat_kind chat, struct turn_terms *out);
+        void (*decide)(struct dispatch *d, const struct incoming *in,
+                       const struct placement_query *query, struct decision *out);
         /* A turn is about to end: *extra is stored together with its end. May be NULL. */
         void (*ending)(struct dispatch *d, const struct turn_run *run,
                        const struct turn_outcome *outcome, struct tx_extra *extra);

@@ -15,7 +15,6 @@
 
 struct adapters;
 struct road;
-struct turn_terms;
 
 enum adapter_ability {
         /* the journal is the delivery: sent when committed (terminal, API) */
@@ -127,9 +126,6 @@ struct road_platforms {
          * thread, in a DM). The slot may be NULL.
          */
         const char *(*thread_at)(struct adapters *as, const struct incoming *in);
-        /* The platform's part of the terms. May be NULL. */
-        void (*terms)(struct adapters *as, const char *adapter, enum chat_kind chat,
-                      struct turn_terms *out);
 };
 
 #endif

@@ -17,7 +17,7 @@
 struct row {
         int64_t id, conversation, attempt, fence, due_ms, created_ms, draft, mark, joins_from;
         char *agent, *rule, *trace, *adapter, *channel, *thread, *person, *session, *cancel,
-                *terms_note;
+                *policy;
         struct reset_turns resets;
         bool was_running;
         struct incoming **inputs;
@@ -42,7 +42,7 @@ static void row_free(struct row *w)
         free(w->person);
         free(w->session);
         free(w->cancel);
-        free(w->terms_note);
+        free(w->policy);
         free(w);
 }
 
@@ -184,7 +184,7 @@ static struct row *read_row(struct store_stmt *s, char **inputs_out)
         w->cancel = mem_strdup(store_col_text(s, 17));
         w->mark = store_col_int(s, 18);
         w->joins_from = store_col_int(s, 19);
-        w->terms_note = mem_strdup(store_col_text(s, 20));
+        w->policy = mem_strdup(store_col_text(s, 20));
         return w;
 }
 
@@ -259,7 +259,7 @@ static struct turn *place_row(struct road *r, struct row *w)
         t->mark = w->mark;
         t->person = mem_strdup(w->person);
         t->session = mem_strdup(w->session);
-        t->terms_note = mem_strdup(w->terms_note);
+        reply_policy_read(&t->policy, w->policy, &t->arena);
         t->phase = PHASE_QUEUED;
         t->due_ms = w->due_ms;
         t->due_mono = t->due_limit = loop_now_ms(r->loop) + time_left(w);

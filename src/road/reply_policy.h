@@ -1,13 +1,15 @@
 /*
- * reply_policy: how the answer of a turn is posted.
+ * reply_policy: how a turn runs and posts its answer, fixed at the decision and stored with the
+ * turn.
  */
 #ifndef ROAD_REPLY_POLICY_H
 #define ROAD_REPLY_POLICY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "base/settings.h"
+#include "base/arena.h"
 
 enum reply_mode {
         MODE_REPLY,  /* the answer refers to the last message */
@@ -28,25 +30,26 @@ bool reply_mode_parse(const char *name, enum reply_mode *out);
 /* Does the sender get an answer in the chat? */
 bool reply_mode_answers(enum reply_mode mode);
 
-/*
- * How a turn is run and answered; asked when it starts and when it ends, so that a reload counts at
- * once (but for the mode: it stays). When the rule is gone by then it is what was said at the
- * decision.
- */
-struct turn_terms {
-        bool has_rule; /* set by the terms hook: the rule still exists */
+/* Strings are borrowed. Zero is a plain reply. */
+struct reply_policy {
         enum reply_mode mode;
-        /* ambient: how many messages of the channel the agent reads, fresh from the platform */
-        int64_t recall_messages;
-        const char *prompt; /* said to the agent before the conversation; NULL: nothing */
-        /*
-         * ambient: answers that mean "nothing to say", besides "", [SILENT] and "no action needed"
-         */
-        const struct setting_list *silence;
+        const char *prompt; /* goes before the conversation; NULL: none */
+        /* ambient: how many messages of the channel the agent sees, fetched from the platform */
+        int64_t channel_messages;
+        /* ambient: answers that mean "no reply", besides "", [SILENT] and "no action needed" */
+        const char *const *no_reply;
+        size_t no_reply_count;
         int64_t thread_chars;  /* a longer answer in a group begins a thread; 0: never */
         int64_t part_delay_ms; /* between the messages of one answer */
-        /* the message is marked when its answer takes longer than this, groups only; 0: never */
-        int64_t slow_ms;
+        /* put a progress reaction on the message of an answer that takes longer, in groups */
+        int64_t slow_ms; /* 0: never */
 };
+
+/* A copy whose strings live in the arena. */
+void reply_policy_copy(struct reply_policy *to, const struct reply_policy *from, struct arena *a);
+/* As JSON, yours to free; NULL for a plain reply. */
+char *reply_policy_write(const struct reply_policy *p);
+/* Back from JSON; NULL gives a plain reply. */
+void reply_policy_read(struct reply_policy *p, const char *json, struct arena *a);
 
 #endif

@@ -39,7 +39,6 @@ struct turn {
         struct road *road;
         struct lane *lane;
         enum turn_phase phase;
-        bool has_mode;   /* run.mode is set: it has started */
         bool starts_now; /* stored as running at once: the lane was free */
         /* waits there for a free place or for room in its adapter's outbox; NULL: nowhere */
         struct turn_list *held_in;
@@ -58,15 +57,12 @@ struct turn {
         unsigned deleted;   /* of its messages, by their authors, since it runs */
         int64_t created_ms; /* wall clock */
         int64_t started_ms;
-        int64_t due_mono;    /* not before */
-        int64_t due_ms;      /* the same by the wall clock, as stored */
-        int64_t due_limit;   /* debounce may not push due_mono beyond this */
-        struct timer *timer; /* debounce while queued, deadline while running */
-        /* what its rule said when it was decided, see terms.c; NULL: a plain reply */
-        char *terms_note;
-        struct noted_terms *noted; /* the same, read: the rule is gone */
-        struct turn_terms terms;   /* as they were when it started; strings are in `history` */
-        struct arena history;
+        int64_t due_mono;           /* not before */
+        int64_t due_ms;             /* the same by the wall clock, as stored */
+        int64_t due_limit;          /* debounce may not push due_mono beyond this */
+        struct timer *timer;        /* debounce while queued, deadline while running */
+        struct reply_policy policy; /* strings are in the arena */
+        struct arena arena;         /* also holds the history */
         struct draft *draft;    /* the answer while it grows, where the platform can show that */
         int64_t draft_delivery; /* the message that shows it; 0: none yet */
         /* pieces of the draft, or the mark, on their way to the disk: the end waits for them */
@@ -319,18 +315,6 @@ void flight_release_all(struct road *r);
 void quote_gather(struct turn *t);   /* what was reacted to; history_gather follows */
 void history_gather(struct turn *t); /* what its agent is to read before; turn_hand_over follows */
 
-/* terms.c */
-/*
- * As they are now; the mode is that of its start once it has started: what was read silently is not
- * answered aloud. When the rule is gone they are those of its decision.
- */
-void turn_terms(struct turn *t, struct turn_terms *out);
-/* The mode of a turn that would begin now. */
-enum reply_mode terms_mode(struct road *r, const struct incoming *in, const char *rule);
-/* What is stored with a turn that begins now; NULL: nothing. Yours to free. */
-char *terms_note(struct road *r, const struct incoming *in, const char *rule);
-void terms_free(struct noted_terms *n); /* NULL is fine */
-
 /* turn.c */
 struct turn *turn_new(struct road *r, struct lane *lane, const char *agent, const char *rule,
                       const char *trace);
@@ -383,9 +367,9 @@ void answer_supersede(struct turn *t, struct answer *a, struct out *o); /* o is 
 void answer_release(struct answer *a);                                  /* not the deliveries */
 
 /* silence.c */
-bool silence_is(const struct turn_terms *terms, const char *text);
+bool silence_is(const struct reply_policy *policy, const char *text);
 /* of a text that still grows */
-bool silence_may_follow(const struct turn_terms *terms, const char *text);
+bool silence_may_follow(const struct reply_policy *policy, const char *text);
 
 /* mark.c */
 void mark_begin(struct turn *t); /* it runs: should it take long, its message is marked */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/placement_stub.h"
 #include "../lib/scratch.h"
 #include "base/mem.h"
 #include "config/config.h"
@@ -69,7 +70,7 @@ static void without_access_settings_all_are_refused_with_a_warning(void **state)
         struct buf line;
 
         buf_init(&line, 0);
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_false(out.trigger);
         assert_true(dispatch_describe(d, "tg", &line));
         assert_string_equal(line.data, "telegram tg: DMs from nobody; groups: none");
@@ -87,10 +88,10 @@ static void a_person_in_dm_is_answered(void **state)
         struct dispatch *d = dispatch_by(*state, "\"dm\": [\"7\"]");
         struct decision out;
 
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_true(out.trigger);
         in.sender_id = in.channel = "8";
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_false(out.trigger);
         dispatch_free(d);
 }
@@ -102,9 +103,10 @@ static unsigned turns_admitted(struct dispatch *d, const char *adapter)
         unsigned n = 0;
 
         for (int i = 0; i < 20; i++) {
-                dispatch_decide(d, &in, &out);
+                dispatch_decide(d, &in, NULL, &out);
                 assert_true(out.trigger);
-                n += dispatch_admit(d, &in, &out);
+                dispatch_decide(d, &in, BEGINS_TURN, &out);
+                n += out.trigger;
         }
         return n;
 }

@@ -43,7 +43,7 @@ static struct decision decided(struct dispatch *d, const char *adapter, const ch
                                .is_mention = true };
         struct decision out;
 
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         if (out.extra.fn)
                 out.extra.done(out.extra.arg);
         return out;
@@ -85,6 +85,26 @@ static void conversations_follow_the_platform_by_default(void **state)
         dispatch_free(d);
 }
 
+static void long_and_slow_answers_follow_the_adapter_in_groups(void **state)
+{
+        struct dispatch *d = dispatch_by(
+                "{\"tty\": {\"type\": \"cli\", \"autoThreadChars\": 700, \"slowReactionMs\": 1500, "
+                "\"partDelayMs\": 400}, \"api\": {\"type\": \"api\"}}");
+        struct reply_policy group = decided(d, "tty", "hi", CHAT_GROUP).policy,
+                            dm = decided(d, "tty", "hi", CHAT_DM).policy,
+                            plain = decided(d, "api", "hi", CHAT_GROUP).policy;
+
+        (void)state;
+        assert_int_equal(group.thread_chars, 700);
+        assert_int_equal(group.slow_ms, 1500);
+        assert_int_equal(group.part_delay_ms, 400);
+        assert_int_equal(dm.thread_chars + dm.slow_ms, 0);
+        assert_int_equal(dm.part_delay_ms, 400);
+        assert_int_equal(plain.part_delay_ms, 0);
+        assert_int_equal(plain.thread_chars + plain.slow_ms, 0);
+        dispatch_free(d);
+}
+
 static void assert_rate(struct decision out, int64_t turns, int64_t seconds)
 {
         assert_int_equal(out.turns, turns);
@@ -111,6 +131,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(commands_are_for_people_by_default),
                 cmocka_unit_test(conversations_follow_the_platform_by_default),
+                cmocka_unit_test(long_and_slow_answers_follow_the_adapter_in_groups),
                 cmocka_unit_test(five_turns_a_minute_by_default),
         };
 

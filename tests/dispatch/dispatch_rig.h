@@ -71,8 +71,6 @@ static inline void rig_decided_by(struct rig *g, struct dispatch *d)
 {
         g->real = (struct road_dispatch){ .dispatch = d,
                                           .decide = dispatch_decide,
-                                          .admit = dispatch_admit,
-                                          .terms = dispatch_terms,
                                           .ending = dispatch_ending,
                                           .ended = dispatch_ended };
 }

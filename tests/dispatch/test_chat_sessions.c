@@ -11,19 +11,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../lib/placement_stub.h"
 #include "dispatch/sessions/chat_sessions.h"
 #include "dispatch_rig.h"
 
-/* Decides and, as the road does, asks for admission and writes what goes with it. */
+/* Decides as for the road, and frees what would be stored. */
 static bool placed(struct dispatch *d, const struct incoming *in, struct decision *out)
 {
-        bool admitted;
-
-        dispatch_decide(d, in, out);
-        admitted = out->trigger && dispatch_admit(d, in, out);
+        dispatch_decide(d, in, BEGINS_TURN, out);
         if (out->extra.fn)
                 out->extra.done(out->extra.arg);
-        return admitted;
+        return out->trigger;
 }
 
 static void end_turn(struct dispatch *d, const char *session, const char *thread)
@@ -38,7 +36,7 @@ static bool understood(struct dispatch *d, const struct incoming *in)
 {
         struct decision out;
 
-        dispatch_decide(d, in, &out);
+        dispatch_decide(d, in, NULL, &out);
         return out.trigger;
 }
 
@@ -92,7 +90,7 @@ static void activity_of_both_sides_keeps_it_open_and_quiet_ends_it(void **state)
         dispatch_set_clock(d, NOON + 699 * SECONDS);
         assert_true(understood(d, &in));
         dispatch_set_clock(d, NOON + 700 * SECONDS);
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_false(out.trigger);
         assert_string_equal(
                 out.reason,
@@ -244,7 +242,7 @@ static void without_windows_there_are_neither_sessions_nor_persons(void **state)
         assert_null(out.session);
         assert_false(out.per_person);
         in.is_mention = false;
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_string_equal(out.reason, "not addressed to the bot: neither DM, mention nor reply");
         dispatch_free(d);
 }
@@ -344,7 +342,7 @@ static void conversations_and_their_threads_survive_a_restart(void **state)
 
         (void)state;
         g->auto_answer = g->auto_send = true;
-        g->terms.thread_chars = 5; /* what is longer begins a thread */
+        g->policy.thread_chars = 5; /* what is longer begins a thread */
         rig_decided_by(g, d);
         ann.is_mention = true;
         ann.id = "900";

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../lib/placement_stub.h"
 #include "base/clock.h"
 #include "dispatch/commands.h"
 #include "dispatch_rig.h"
@@ -62,7 +63,7 @@ static struct decision decided(struct dispatch *d, const struct incoming *in)
 {
         struct decision out;
 
-        dispatch_decide(d, in, &out);
+        dispatch_decide(d, in, NULL, &out);
         if (out.extra.fn)
                 out.extra.done(out.extra.arg);
         return out;
@@ -102,8 +103,8 @@ static void in_a_conversation_it_needs_no_mention(void **state)
 
         (void)state;
         in.is_mention = true;
-        dispatch_decide(d, &in, &out);
-        assert_true(dispatch_admit(d, &in, &out));
+        dispatch_decide(d, &in, BEGINS_TURN, &out);
+        assert_true(out.trigger);
         out.extra.done(out.extra.arg);
         in.is_mention = false;
         in.text = "/status";
@@ -162,8 +163,8 @@ static void new_begins_a_session_without_a_past(void **state)
 
         (void)state;
         in.is_mention = true;
-        dispatch_decide(d, &in, &out);
-        assert_true(dispatch_admit(d, &in, &out));
+        dispatch_decide(d, &in, BEGINS_TURN, &out);
+        assert_true(out.trigger);
         out.extra.done(out.extra.arg);
         snprintf(first, sizeof(first), "%s", out.session);
         in.is_mention = false;

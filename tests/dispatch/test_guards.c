@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../lib/placement_stub.h"
 #include "base/clock.h"
 #include "dispatch/limits/reaction_limit.h"
 #include "dispatch_rig.h"
@@ -117,7 +118,7 @@ static void who_is_not_let_in_is_refused_before_rules_are_asked(void **state)
         a[0].platform = mem_strdup("discord");
         dispatch_set(d, a, 1, NULL, 0, "echo");
         in.chat = CHAT_DM;
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_string_equal(out.reason, "adapter 'chat' lets nobody in");
         assert_int_equal(out.command, COMMAND_NONE); /* commands are not for strangers */
         assert_null(out.notice);
@@ -427,15 +428,12 @@ static bool admitted(struct dispatch *d, const char *trace, bool joins)
 {
         struct incoming in = group_message("7", "draw a cat");
         struct decision out;
-        bool yes;
 
         in.trace = trace;
-        dispatch_decide(d, &in, &out);
-        out.joins_turn = joins;
-        yes = out.trigger && dispatch_admit(d, &in, &out);
+        dispatch_decide(d, &in, joins ? JOINS_TURN : BEGINS_TURN, &out);
         if (out.extra.fn)
                 out.extra.done(out.extra.arg); /* it is not stored */
-        return yes;
+        return out.trigger;
 }
 
 /*

@@ -52,7 +52,7 @@ static struct decision decide(struct policy_rig *g, const char *channel, const c
         };
         struct decision out = { 0 };
 
-        dispatch_decide(g->dispatch, &in, &out);
+        dispatch_decide(g->dispatch, &in, NULL, &out);
         return out;
 }
 

@@ -53,7 +53,7 @@ static void the_agent_that_is_asked_for_answers_where_the_adapter_is_trusted(voi
                                        .agent = rows[i].wanted };
                 struct decision out;
 
-                dispatch_decide(d, &in, &out);
+                dispatch_decide(d, &in, NULL, &out);
                 assert_true(out.trigger);
                 assert_string_equal(out.agent, rows[i].chosen);
         }

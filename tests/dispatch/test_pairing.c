@@ -152,7 +152,7 @@ static void strangers_cannot_make_us_talk_much(void **state)
         struct decision out;
 
         assert_null(policy_rig_group(g, "tg", "7", "hello").notice);
-        dispatch_decide(g->dispatch, &bot, &out);
+        dispatch_decide(g->dispatch, &bot, NULL, &out);
         assert_null(out.notice);
         for (int i = 0; i < PAIRING_WAITING_MAX; i++) {
                 snprintf(sender, sizeof(sender), "s%d", i);

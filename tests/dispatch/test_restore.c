@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "../lib/placement_stub.h"
 #include "../lib/road_rig.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -34,9 +35,10 @@ static bool admitted(struct dispatch *d, const char *channel, const char *sender
         };
         struct decision out;
 
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_true(out.trigger);
-        return dispatch_admit(d, &in, &out);
+        dispatch_decide(d, &in, BEGINS_TURN, &out);
+        return out.trigger;
 }
 
 static void turns_are_counted_over_a_restart_and_joined_messages_are_not(void **state)

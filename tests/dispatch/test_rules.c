@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/placement_stub.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -101,12 +102,12 @@ static void without_rules_dms_mentions_and_replies_are_answered(void **state)
         struct decision out;
 
         (void)state;
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_false(out.trigger);
         assert_string_equal(out.reason, "not addressed to the bot: neither DM, mention nor reply");
 
         in.is_mention = true;
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_true(out.trigger);
         assert_string_equal(out.agent, "assistant");
         assert_null(out.reason);
@@ -115,12 +116,12 @@ static void without_rules_dms_mentions_and_replies_are_answered(void **state)
 
         in.is_mention = false;
         in.is_reply = true;
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_true(out.trigger);
 
         in.is_reply = false;
         in.chat = CHAT_DM;
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_true(out.trigger);
         dispatch_free(d);
 }
@@ -133,10 +134,10 @@ static void a_command_is_said_whole_and_waits_for_nothing(void **state)
 
         (void)state;
         in.is_mention = true;
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_int_equal(out.debounce_ms, 500);
         in.is_command = true;
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_true(out.trigger);
         assert_int_equal(out.debounce_ms, 0);
         dispatch_free(d);
@@ -151,14 +152,14 @@ static void a_command_that_is_not_answered_is_told_so_but_a_button_is_not(void *
 
         (void)state;
         in.is_mention = true;
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_null(out.notice);
         in.is_command = in.is_awaited = true;
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_false(out.trigger);
         assert_string_equal(out.notice, "I do not answer this here.");
         in.is_awaited = false;
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_null(out.notice);
         dispatch_free(d);
 }
@@ -172,7 +173,7 @@ static void a_trusted_adapter_answers_everything_with_its_own_agent(void **state
         (void)state;
         in.adapter = "terminal";
         in.platform = "cli";
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_true(out.trigger);
         assert_string_equal(out.agent, "helper");
         dispatch_free(d);
@@ -190,9 +191,9 @@ static void rules_about_others_do_not_silence_a_trusted_adapter(void **state)
         (void)state;
         in.adapter = "terminal";
         in.platform = "cli";
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_true(out.trigger);
-        dispatch_decide(all, &in, &out);
+        dispatch_decide(all, &in, NULL, &out);
         assert_false(out.trigger);
         assert_string_equal(out.reason, "no rule matched: 1 tried");
         dispatch_free(d);
@@ -211,7 +212,7 @@ static void the_first_rule_that_matches_wins(void **state)
         struct decision out;
 
         (void)state;
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_true(out.trigger);
         assert_string_equal(out.rule, "two");
         assert_string_equal(out.agent, "b");
@@ -231,17 +232,17 @@ static void dm_mention_and_reply_are_alternatives_and_the_rest_holds_together(vo
 
         (void)state;
         in.is_reply = true;
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_false(out.trigger);
         in.is_mention = true;
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_true(out.trigger);
         in.is_mention = false;
         in.chat = CHAT_DM;
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_true(out.trigger);
         in.sender_id = "9";
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_false(out.trigger);
         dispatch_free(d);
 }
@@ -256,7 +257,7 @@ static void a_rule_that_says_off_is_silent_and_says_so(void **state)
         struct decision out;
 
         (void)state;
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_false(out.trigger);
         assert_string_equal(out.rule, "quiet");
         assert_string_equal(out.reason, "rule 'quiet' says off");
@@ -278,11 +279,11 @@ static void other_events_trigger_only_by_a_rule_that_names_them(void **state)
         in.type = EVENT_REACTION_RECEIVED;
         in.emoji = "👍";
         in.chat = CHAT_DM;
-        dispatch_decide(plain, &in, &out);
+        dispatch_decide(plain, &in, NULL, &out);
         assert_false(out.trigger);
         assert_string_equal(out.reason,
                             "event 'reaction.received' triggers only by a rule that names it");
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_true(out.trigger);
         assert_string_equal(out.rule, "reactions");
         for (size_t i = 0; i < COUNT(changes); i++) {
@@ -290,9 +291,10 @@ static void other_events_trigger_only_by_a_rule_that_names_them(void **state)
                 in.type = changes[i];
                 in.chat = CHAT_DM;
                 in.is_mention = true;
-                dispatch_decide(plain, &in, &out);
+                dispatch_decide(plain, &in, NULL, &out);
                 assert_false(out.trigger);
-                dispatch_decide(d, &in, &out); /* a rule without events is about messages alone */
+                dispatch_decide(d, &in, NULL,
+                                &out); /* a rule without events is about messages alone */
                 assert_false(out.trigger);
         }
         dispatch_free(plain);
@@ -312,12 +314,12 @@ static void a_bot_is_heard_only_where_a_rule_names_it(void **state)
         (void)state;
         in.sender_is_bot = true;
         in.chat = CHAT_DM;
-        dispatch_decide(plain, &in, &out);
+        dispatch_decide(plain, &in, NULL, &out);
         assert_false(out.trigger);
         assert_string_equal(out.reason, "the sender is a bot");
-        dispatch_decide(star, &in, &out);
+        dispatch_decide(star, &in, NULL, &out);
         assert_false(out.trigger);
-        dispatch_decide(named, &in, &out);
+        dispatch_decide(named, &in, NULL, &out);
         assert_true(out.trigger);
         assert_string_equal(out.rule, "rule 1");
         dispatch_free(plain);
@@ -337,17 +339,17 @@ static void old_backlog_is_expired_unless_the_rule_allows_it(void **state)
 
         (void)state;
         in.time_ms = clock_wall_ms() - 61000;
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_false(out.trigger);
         assert_true(out.expired);
         assert_non_null(strstr(out.reason, "older than the 60 seconds"));
-        dispatch_decide(patient, &in, &out);
+        dispatch_decide(patient, &in, NULL, &out);
         assert_true(out.trigger);
-        dispatch_decide(hasty, &in, &out);
+        dispatch_decide(hasty, &in, NULL, &out);
         assert_true(out.expired);
         assert_string_equal(out.reason, "it is older than the 10 seconds rule 'hasty' allows");
         in.time_ms = clock_wall_ms() + 61000; /* a platform's clock may be ahead */
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_true(out.trigger);
         dispatch_free(d);
         dispatch_free(patient);
@@ -362,13 +364,13 @@ static void a_missing_agent_or_adapter_is_a_reason(void **state)
 
         (void)state;
         in.chat = CHAT_DM;
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_false(out.trigger);
         assert_string_equal(
                 out.reason,
                 "several agents are configured and neither a rule nor adapter 'discord-mybot' names one");
         in.adapter = "gone";
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_string_equal(out.reason, "adapter 'gone' is not configured");
         dispatch_free(d);
 }
@@ -551,10 +553,10 @@ static void hours_hold_by_the_clock_of_their_zone(void **state)
 
         (void)state;
         clock_parse_iso("2026-07-15T07:30:00Z", &in.time_ms); /* a Wednesday, 09:30 in summer */
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_true(out.trigger);
         clock_parse_iso("2026-01-14T07:30:00Z", &in.time_ms); /* 08:30 in winter */
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_false(out.trigger);
         clock_parse_iso("2026-07-18T10:00:00Z", &in.time_ms); /* a Saturday */
         expect(rule, &in, "it was Saturday, 12:00, outside of 'hours'");
@@ -573,7 +575,7 @@ static void the_bots_own_message_is_not_answered(void **state)
 
         (void)state;
         in.is_own = true;
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_false(out.trigger);
         assert_string_equal(out.reason, "it is the bot's own message");
         dispatch_free(d);
@@ -589,20 +591,20 @@ static void a_message_without_content_is_not_answered(void **state)
 
         (void)state;
         in.text = "";
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_false(out.trigger);
         assert_non_null(strstr(out.reason, "nothing to answer"));
         in.attachments = &photo;
         in.attachment_count = 1;
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_true(out.trigger);
         in = message();
         in.type = EVENT_REACTION_RECEIVED;
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_false(out.trigger);
         in.type = EVENT_MESSAGE_DELETED;
         in.text = NULL;
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_true(out.trigger);
         dispatch_free(d);
 }
@@ -620,7 +622,7 @@ static void a_stranger_is_refused_before_rules_are_asked(void **state)
                                                .access = access_new(&(struct access_lists){ 0 }) };
         dispatch_set(d, closed, 1, NULL, 0, "assistant");
         in.is_mention = true;
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_false(out.trigger);
         assert_string_equal(
                 out.reason,
@@ -631,9 +633,10 @@ static void a_stranger_is_refused_before_rules_are_asked(void **state)
 /* Asks for a new turn as the road does. */
 static bool admitted(struct dispatch *d, const struct incoming *in, struct decision *out)
 {
-        dispatch_decide(d, in, out);
+        dispatch_decide(d, in, NULL, out);
         assert_true(out->trigger);
-        return dispatch_admit(d, in, out);
+        dispatch_decide(d, in, BEGINS_TURN, out);
+        return out->trigger;
 }
 
 static void a_message_that_passed_through_too_many_bots_is_not_answered(void **state)
@@ -652,8 +655,8 @@ static void a_message_that_passed_through_too_many_bots_is_not_answered(void **s
         assert_string_equal(
                 out.reason,
                 "it has passed through 4 bots, adapter 'discord-mybot' allows 3 (maxHops)");
-        out.trigger = out.joins_turn = true; /* nor may it slip into a turn that waits */
-        assert_false(dispatch_admit(d, &in, &out));
+        dispatch_decide(d, &in, JOINS_TURN, &out); /* nor may it slip into a turn that waits */
+        assert_false(out.trigger);
         dispatch_free(d);
 }
 
@@ -760,47 +763,48 @@ static void expect_mistake(const char *rule, const char *sentence)
         free(text);
 }
 
-static struct turn_terms terms_of(struct dispatch *d, const char *rule)
+static struct reply_policy policy_of(struct dispatch *d, const char *text)
 {
-        struct turn_terms t = { .thread_chars = 5 };
+        struct incoming in = message();
+        struct decision out;
 
-        dispatch_terms(d, "discord-mybot", rule, CHAT_GROUP, &t);
-        assert_int_equal(t.thread_chars, 5); /* the platform's part is not touched */
-        return t;
+        in.text = text;
+        dispatch_decide(d, &in, NULL, &out);
+        assert_true(out.trigger);
+        return out.policy;
 }
 
 static void a_rule_says_how_its_turns_are_answered(void **state)
 {
         struct dispatch *d = dispatch_with(
-                "[{\"name\": \"plain\", \"agent\": \"a\"}, {\"name\": \"thread\", \"reply\": "
-                "\"thread\", \"prompt\": \"be kind\"}, {\"name\": \"room\", \"mode\": "
-                "\"ambient\", \"when\": {\"channel\": \"456\"}}, {\"name\": \"own\", \"mode\": "
-                "\"ambient\", \"when\": {\"channel\": \"*\"}, \"history\": 7,  \"prompt\": "
-                "\"lurk\", \"silence\": [\"meh\"]}]",
+                "[{\"when\": {\"text\": \"plain\"}, \"agent\": \"a\"}, {\"when\": {\"text\": "
+                "\"thread\"}, \"agent\": \"a\", \"reply\": \"thread\", \"prompt\": \"be kind\"}, "
+                "{\"mode\": \"ambient\", \"agent\": \"a\", \"when\": {\"text\": \"room\", "
+                "\"channel\": \"456\"}}, {\"mode\": \"ambient\", \"agent\": \"a\", \"when\": "
+                "{\"text\": \"own\", \"channel\": \"*\"}, \"history\": 7, \"prompt\": \"lurk\", "
+                "\"silence\": [\"meh\"]}]",
                 NULL);
-        struct turn_terms t;
+        struct reply_policy t;
 
         (void)state;
-        t = terms_of(d, NULL);
-        assert_false(t.has_rule);
-        t = terms_of(d, "plain");
+        t = policy_of(d, "plain");
         assert_int_equal(t.mode, MODE_REPLY);
         assert_null(t.prompt);
-        assert_null(t.silence);
-        assert_int_equal(t.recall_messages, 0);
-        t = terms_of(d, "thread");
+        assert_int_equal(t.no_reply_count, 0);
+        assert_int_equal(t.channel_messages, 0);
+        t = policy_of(d, "thread");
         assert_int_equal(t.mode, MODE_THREAD);
         assert_string_equal(t.prompt, "be kind");
-        t = terms_of(d, "room");
+        t = policy_of(d, "room");
         assert_int_equal(t.mode, MODE_AMBIENT);
-        assert_int_equal(t.recall_messages, 25);
+        assert_int_equal(t.channel_messages, 25);
         assert_non_null(strstr(t.prompt, "Read the room"));
         assert_non_null(strstr(t.prompt, "[SILENT]"));
-        assert_string_equal(t.silence->items[0], "no action needed");
-        t = terms_of(d, "own");
-        assert_int_equal(t.recall_messages, 7);
+        assert_string_equal(t.no_reply[0], "no action needed");
+        t = policy_of(d, "own");
+        assert_int_equal(t.channel_messages, 7);
         assert_string_equal(t.prompt, "lurk");
-        assert_int_equal(t.silence->count, 1);
+        assert_int_equal(t.no_reply_count, 1);
         dispatch_free(d);
 }
 
@@ -813,15 +817,15 @@ static void who_reads_along_hears_every_message_but_the_bots_own(void **state)
         struct decision out;
 
         (void)state;
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_true(out.trigger);
         assert_false(out.per_person); /* the room is one conversation */
         in.is_own = true;
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_false(out.trigger);
         in.is_own = false;
         in.channel = "457";
-        dispatch_decide(d, &in, &out);
+        dispatch_decide(d, &in, NULL, &out);
         assert_false(out.trigger);
         dispatch_free(d);
 }

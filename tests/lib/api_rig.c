@@ -21,18 +21,21 @@
 
 /* ---- the road's hooks ---- */
 
-static void decide(struct dispatch *ctx, const struct incoming *in, struct decision *out)
+static void decide(struct dispatch *ctx, const struct incoming *in,
+                   const struct placement_query *query, struct decision *out)
 {
         struct api_rig *r = (struct api_rig *)ctx;
 
         if (r->dispatches) {
-                dispatch_decide(r->dispatch, in, out);
+                dispatch_decide(r->dispatch, in, query, out);
                 return;
         }
         out->agent = in->agent ? in->agent : r->agent ? r->agent : "echo";
         out->rule = "test";
         out->trigger = !in->text || strncmp(in->text, "quiet", 5) != 0;
         out->reason = out->trigger ? NULL : "the test wants silence";
+        if (out->trigger)
+                query->ask(query->arg, out);
 }
 
 static unsigned agent_abilities(struct agents *ctx, const char *agent)

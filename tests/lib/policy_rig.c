@@ -146,7 +146,7 @@ static struct decision decide(struct policy_rig *g, struct incoming *in)
 {
         struct decision out = { 0 };
 
-        dispatch_decide(g->dispatch, in, &out);
+        dispatch_decide(g->dispatch, in, NULL, &out);
         if (out.extra.fn)
                 policy_rig_commit(g, &out);
         return out;

@@ -23,12 +23,31 @@
 
 /* ---- hooks ---- */
 
-static void decide(struct dispatch *ctx, const struct incoming *in, struct decision *out)
+/* Only so many turns begin; messages that join one are not counted. */
+static bool admit(struct rig *g, const struct placement_query *query, struct decision *out)
+{
+        enum placement placement = query->ask(query->arg, out);
+
+        if (placement == PLACEMENT_REFUSED)
+                return false;
+        if (!g->counts_turns || placement == PLACEMENT_JOINS_TURN)
+                return true;
+        if (g->turns_left > 0) {
+                g->turns_left--;
+                return true;
+        }
+        out->reason = "too many turns";
+        out->notice = g->notice;
+        return false;
+}
+
+static void decide(struct dispatch *ctx, const struct incoming *in,
+                   const struct placement_query *query, struct decision *out)
 {
         struct rig *g = (struct rig *)ctx;
 
         if (g->real.decide) {
-                g->real.decide(g->real.dispatch, in, out);
+                g->real.decide(g->real.dispatch, in, query, out);
                 return;
         }
         out->agent = in->guild; /* the rig names the agent there */
@@ -39,8 +58,10 @@ static void decide(struct dispatch *ctx, const struct incoming *in, struct decis
                 strcmp(in->type, EVENT_MESSAGE_RECEIVED) == 0 && strncmp(in->text, "skip", 4) != 0;
         if (!out->trigger)
                 out->reason = "the test says so";
+        out->policy = g->policy;
         if (g->decides)
                 g->decides(g, in, out);
+        out->trigger = out->trigger && admit(g, query, out);
 }
 
 static unsigned agent_abilities(struct agents *ctx, const char *agent)
@@ -196,34 +217,6 @@ static void reconcile_hook(struct adapters *ctx, const struct delivery *d)
         note_send((struct rig *)ctx, d, true);
 }
 
-static bool admit(struct dispatch *ctx, const struct incoming *in, struct decision *out)
-{
-        struct rig *g = (struct rig *)ctx;
-
-        if (g->real.admit)
-                return g->real.admit(g->real.dispatch, in, out);
-        if (!g->counts_turns || out->joins_turn)
-                return true;
-        if (g->turns_left > 0) {
-                g->turns_left--;
-                return true;
-        }
-        out->reason = "too many turns";
-        out->notice = g->notice;
-        return false;
-}
-
-static void terms(struct dispatch *ctx, const char *adapter, const char *rule, enum chat_kind chat,
-                  struct turn_terms *out)
-{
-        struct rig *g = (struct rig *)ctx;
-
-        *out = g->terms;
-        out->has_rule = !g->rule_gone;
-        if (g->real.terms)
-                g->real.terms(g->real.dispatch, adapter, rule, chat, out);
-}
-
 void rig_recall(struct rig *g)
 {
         struct channel_message lines[COUNT(g->recalls)] = { 0 };
@@ -323,8 +316,6 @@ static void open_all(struct rig *g)
                 .loop = g->loop,
                 .dispatch = { .dispatch = (struct dispatch *)g,
                               .decide = decide,
-                              .admit = admit,
-                              .terms = terms,
                               .ending = ending,
                               .ended = ended },
                 .agents = { .agents = (struct agents *)g,

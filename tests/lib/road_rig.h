@@ -62,11 +62,10 @@ struct rig {
         /* what a test wants decided otherwise, after the rig has decided; NULL: nothing */
         void (*decides)(struct rig *g, const struct incoming *in, struct decision *out);
         /*
-         * decide, admit, terms, ending and ended asked of somebody real instead; each may be NULL
+         * decide, ending and ended asked of somebody real instead; each may be NULL
          */
         struct road_dispatch real;
-        struct turn_terms terms;
-        bool rule_gone; /* the terms hook knows no such rule */
+        struct reply_policy policy; /* of every decision */
         /* no message can begin a thread; else it has the id "t-" and the message's */
         bool no_thread;
         bool recall_hangs; /* recalls are answered by rig_recall only */

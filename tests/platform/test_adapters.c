@@ -345,27 +345,6 @@ static void mistakes_in_an_adapter_are_told_with_their_line(void **state)
         }
 }
 
-static void long_and_slow_answers_are_treated_as_the_settings_say_in_groups_alone(void **state)
-{
-        struct fixture *f = *state;
-        struct turn_terms group = { 0 }, dm = { 0 }, plain = { 0 };
-
-        apply(f,
-              conf("terminal", "cli",
-                   "{\"autoThreadChars\": 700, \"slowReactionMs\": 1500, \"partDelayMs\": 400}"),
-              conf("api", "api", NULL));
-        adapters_terms(f->adapters, "terminal", CHAT_GROUP, &group);
-        adapters_terms(f->adapters, "terminal", CHAT_DM, &dm);
-        adapters_terms(f->adapters, "api", CHAT_GROUP, &plain);
-        assert_int_equal(group.thread_chars, 700);
-        assert_int_equal(group.slow_ms, 1500);
-        assert_int_equal(dm.thread_chars + dm.slow_ms, 0);
-        assert_int_equal(group.part_delay_ms, 400);
-        assert_int_equal(dm.part_delay_ms, 400);
-        assert_int_equal(plain.part_delay_ms, 0);
-        assert_int_equal(plain.thread_chars + plain.slow_ms, 0);
-}
-
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -391,9 +370,6 @@ int main(void)
                 cmocka_unit_test_setup_teardown(
                         limits_are_the_platforms_unless_the_adapter_sets_them, begin, end),
                 cmocka_unit_test_setup_teardown(changes_of_state_are_journaled, begin, end),
-                cmocka_unit_test_setup_teardown(
-                        long_and_slow_answers_are_treated_as_the_settings_say_in_groups_alone,
-                        begin, end),
                 cmocka_unit_test(mistakes_in_an_adapter_are_told_with_their_line),
         };
 

@@ -15,9 +15,9 @@ static struct rig *rig_in_a_room(void)
         struct rig *g = rig_new();
 
         g->auto_send = true;
-        g->terms.mode = MODE_AMBIENT;
-        g->terms.recall_messages = 25;
-        g->terms.prompt = "Read the room.";
+        g->policy.mode = MODE_AMBIENT;
+        g->policy.channel_messages = 25;
+        g->policy.prompt = "Read the room.";
         return g;
 }
 
@@ -116,15 +116,15 @@ static void what_comes_meanwhile_is_one_further_turn(void **state)
 
 static void silence_posts_nothing_and_the_record_says_so(void **state)
 {
-        static char phrase[] = "nothing for me", *phrases[] = { phrase };
-        static const struct setting_list silence = { .items = phrases, .count = 1 };
+        static const char *const phrases[] = { "nothing for me" };
         static const char *const silent[] = { "",         " \n",
                                               "[silent]", "No action needed.",
                                               "[SILENT]", "NOTHING for me\n" };
         struct rig *g = rig_in_a_room();
 
         (void)state;
-        g->terms.silence = &silence;
+        g->policy.no_reply = phrases;
+        g->policy.no_reply_count = 1;
         for (unsigned i = 0; i < sizeof(silent) / sizeof(silent[0]); i++) {
                 char id[8];
 
@@ -144,7 +144,7 @@ static void silence_posts_nothing_and_the_record_says_so(void **state)
         rig_answer(g, 6, "No action needed, but it is your turn.");
         rig_until_idle(g);
         assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'send'"), 1);
-        g->terms.mode = MODE_REPLY; /* whoever was asked and answers so is taken at his word */
+        g->policy.mode = MODE_REPLY; /* whoever was asked and answers so is taken at his word */
         asks(g, "n1", "is anything to be done?");
         rig_answer(g, 7, "No action needed.");
         rig_until_idle(g);
@@ -157,7 +157,7 @@ static void a_silent_rule_runs_the_agent_and_never_posts(void **state)
         struct rig *g = rig_in_a_room();
 
         (void)state;
-        g->terms.mode = MODE_SILENT;
+        g->policy.mode = MODE_SILENT;
         asks(g, "m1", "hm");
         rig_answer(g, 0, "noted");
         rig_until_idle(g);
@@ -176,8 +176,7 @@ static void a_rule_that_goes_away_does_not_make_a_silent_agent_speak(void **stat
 
         (void)state;
         asks(g, "m1", "hm");
-        g->terms = (struct turn_terms){ 0 };
-        g->rule_gone = true;
+        g->policy = (struct reply_policy){ 0 };
         rig_answer(g, 0, "[SILENT]");
         rig_until_idle(g);
         assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 0);
@@ -192,8 +191,7 @@ static void remove_rule_while_waiting(struct rig *g, bool restart)
         asks(g, "m1", "hm");
         says(g, "m2", "and this");
         rig_until_count(g, "SELECT count(*) FROM turns WHERE state = 'queued'", 1);
-        g->terms = (struct turn_terms){ 0 };
-        g->rule_gone = true;
+        g->policy = (struct reply_policy){ 0 };
         if (restart)
                 rig_restart(g); /* runs the first once more */
         else
@@ -207,15 +205,14 @@ static void remove_rule_while_waiting(struct rig *g, bool restart)
 
 static void a_turn_that_waits_ends_as_it_began_though_its_rule_is_removed(void **state)
 {
-        static char words[] = "move along";
-        static char *items[] = { words };
-        static const struct setting_list silence = { items, 1, true };
+        static const char *const phrases[] = { "move along" };
 
         (void)state;
         for (int restart = 0; restart <= 1; restart++) {
                 struct rig *g = rig_in_a_room();
 
-                g->terms.silence = &silence;
+                g->policy.no_reply = phrases;
+                g->policy.no_reply_count = 1;
                 remove_rule_while_waiting(g, restart);
                 assert_int_equal(g->runs[1 + restart].run->mode, MODE_AMBIENT);
                 assert_string_equal(g->runs[1 + restart].run->prompt, "Read the room.");
@@ -243,12 +240,11 @@ static void a_failed_turn_of_a_removed_rule_is_tried_again_as_it_began(void **st
         struct rig *g = rig_in_a_room();
 
         (void)state;
-        g->terms.mode = MODE_SILENT;
+        g->policy.mode = MODE_SILENT;
         asks(g, "m1", "hm");
         rig_fail(g, 0, ERR_NET, "Sorry.");
         rig_until_idle(g);
-        g->terms = (struct turn_terms){ 0 };
-        g->rule_gone = true;
+        g->policy = (struct reply_policy){ 0 };
         rig_restart(g);
         turn_retry(g->road, 1, on_retried, NULL);
         rig_until(g, &g->run_count, 2);

@@ -16,7 +16,7 @@ static struct rig *rig_with_marks(int64_t slow_ms)
         struct rig *g = rig_new();
 
         g->auto_send = true;
-        g->terms.slow_ms = slow_ms;
+        g->policy.slow_ms = slow_ms;
         return g;
 }
 
@@ -158,12 +158,12 @@ static void there_are_no_signs_where_they_would_only_disturb(void **state)
         rig_spin(g, 20);
         rig_answer(g, 0, "to one person");
         rig_until_idle(g);
-        g->terms.mode = MODE_AMBIENT;
+        g->policy.mode = MODE_AMBIENT;
         asks(g, "echo", "m2", CHAT_GROUP);
         rig_spin(g, 20);
         rig_answer(g, 1, "reading along");
         rig_until_idle(g);
-        g->terms.mode = MODE_REPLY;
+        g->policy.mode = MODE_REPLY;
         g->decides = everything_triggers;
         rig_hear(g, &reaction);
         rig_until(g, &g->run_count, 3);
@@ -218,7 +218,7 @@ static struct rig *answer_in_a_thread(void)
 {
         struct rig *g = rig_with_marks(20);
 
-        g->terms.mode = MODE_THREAD;
+        g->policy.mode = MODE_THREAD;
         asks(g, "echo", "m1", CHAT_GROUP);
         rig_until_count(g, MARKED, 1);
         g->auto_send = false;

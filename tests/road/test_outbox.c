@@ -123,7 +123,7 @@ static void the_parts_of_an_answer_may_come_with_pauses(void **state)
 
         (void)state;
         g->auto_send = true;
-        g->terms.part_delay_ms = 20;
+        g->policy.part_delay_ms = 20;
         rig_say(g, "x", "c", "echo", "tell", NULL);
         rig_until(g, &g->run_count, 1);
         rig_answer(g, 0, "one|two|three");
@@ -140,7 +140,7 @@ static void a_pause_between_parts_goes_on_after_a_restart(void **state)
 
         (void)state;
         g->auto_send = true;
-        g->terms.part_delay_ms = 3600000;
+        g->policy.part_delay_ms = 3600000;
         rig_say(g, "x", "c", "echo", "tell", NULL);
         rig_until(g, &g->run_count, 1);
         rig_answer(g, 0, "one|two");

@@ -45,7 +45,7 @@ static void an_answer_in_thread_mode_stands_in_a_thread_whole(void **state)
 
         (void)state;
         g->auto_send = true;
-        g->terms.mode = MODE_THREAD;
+        g->policy.mode = MODE_THREAD;
         asks(g, "m1", NULL, CHAT_GROUP, "\n  what is this?\nplease");
         assert_int_equal(g->runs[0].run->mode, MODE_THREAD);
         rig_answer(g, 0, "one|two");
@@ -65,7 +65,7 @@ static void only_a_long_answer_in_a_group_begins_a_thread_by_itself(void **state
 
         (void)state;
         g->auto_send = true;
-        g->terms.thread_chars = 5;
+        g->policy.thread_chars = 5;
         asks(g, "m1", NULL, CHAT_GROUP, "a");
         rig_answer(g, 0, "ääää5"); /* characters, not bytes */
         rig_until_idle(g);
@@ -97,7 +97,7 @@ static void a_name_of_a_thread_is_short_and_never_empty(void **state)
         memset(text, 'x', sizeof(text) - 1);
         text[sizeof(text) - 1] = '\0';
         g->auto_send = true;
-        g->terms.mode = MODE_THREAD;
+        g->policy.mode = MODE_THREAD;
         asks(g, "m1", NULL, CHAT_GROUP, text);
         rig_answer(g, 0, "1");
         rig_until_idle(g);
@@ -116,7 +116,7 @@ static void what_grew_in_the_channel_moves_into_the_thread(void **state)
 
         (void)state;
         g->auto_send = true;
-        g->terms.thread_chars = 5;
+        g->policy.thread_chars = 5;
         rig_hear(g, &in);
         rig_until(g, &g->run_count, 1);
         turn_delta(g->runs[0].run, "a long", 6);
@@ -142,7 +142,7 @@ static struct rig *thread_begins(void)
 {
         struct rig *g = rig_new();
 
-        g->terms.mode = MODE_THREAD;
+        g->policy.mode = MODE_THREAD;
         asks(g, "m1", NULL, CHAT_GROUP, "hello");
         rig_answer(g, 0, "one|two");
         rig_until(g, &g->sent_count, 1);
@@ -191,7 +191,7 @@ static void where_there_can_be_no_thread_the_channel_gets_the_answer(void **stat
         (void)state;
         g->auto_send = true;
         g->no_thread = true;
-        g->terms.mode = MODE_THREAD;
+        g->policy.mode = MODE_THREAD;
         asks(g, "m1", NULL, CHAT_GROUP, "hello");
         rig_answer(g, 0, "one");
         rig_until_idle(g);
@@ -206,7 +206,7 @@ static void other_people_are_not_kept_waiting_by_a_thread(void **state)
         struct rig *g = thread_begins();
 
         (void)state;
-        g->terms.mode = MODE_REPLY;
+        g->policy.mode = MODE_REPLY;
         asks(g, "m2", NULL, CHAT_GROUP, "meanwhile");
         rig_answer(g, 1, "three");
         rig_until(g, &g->sent_count, 2);

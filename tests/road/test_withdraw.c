@@ -76,7 +76,7 @@ static void whoever_reads_along_answers_a_command_in_its_place_or_withdraws_it(v
         struct rig *g = rig_that_sends();
 
         (void)state;
-        g->terms.mode = MODE_AMBIENT;
+        g->policy.mode = MODE_AMBIENT;
         asks(g, "echo", "i1", "anything?");
         rig_answer(g, 0, "[SILENT]");
         asks(g, "echo", "i2", "and now?");

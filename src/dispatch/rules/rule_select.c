@@ -85,6 +85,7 @@ static bool say_trigger(struct matter *m)
         out->debounce_ms = debounce_of(m);
         out->debounce_max_ms =
                 r && r->debounce_max_ms >= 0 ? r->debounce_max_ms : a->debounce_max_ms;
+        rule_policy_fill(m);
         conversation_name(m);
         return true;
 }

@@ -64,7 +64,7 @@ void conversation_placed(struct matter *m)
 
         if (!m->out->session)
                 return;
-        chat_session_touch(m->d->sessions, place, m->out->session, !m->out->joins_turn, m->now_ms);
+        chat_session_touch(m->d->sessions, place, m->out->session, !m->joins_turn, m->now_ms);
         if (place)
                 tx_extra_add(m->out, chat_session_touch_extra(place, m->out->session, m->now_ms));
 }

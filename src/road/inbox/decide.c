@@ -29,6 +29,7 @@ struct placed {
         struct turn *turn;
         char *reason;
         char *agent, *rule;   /* of the decision, also for skipped ones */
+        char *policy;         /* NEW_TURN: the reply policy as stored; NULL: a plain reply */
         char *inputs;         /* the turn's input numbers after this event */
         int64_t due_ms;       /* wall clock */
         int64_t known;        /* the lane's conversation when it has one already */
@@ -69,27 +70,14 @@ void decide_later(struct road *r, struct incoming *in)
 
 /* ---- placing an event ---- */
 
-/* An agent that reads along reads everything at its next turn, however much came meanwhile. */
-static bool reads_along(struct turn *t)
-{
-        struct turn_terms terms;
-
-        turn_terms(t, &terms);
-        return terms.mode == MODE_AMBIENT;
-}
-
 /*
  * Rules may send to one agent what is to be answered and what is not: a question must not share the
  * silence of other messages.
  */
-static bool suits(struct road *r, struct turn *t, const struct incoming *in,
-                  const struct decision *d)
+static bool suits(const struct turn *t, const struct decision *d)
 {
-        enum reply_mode mode = terms_mode(r, in, d->rule);
-        struct turn_terms theirs;
-
-        turn_terms(t, &theirs);
-        return theirs.mode == mode || (reply_mode_answers(theirs.mode) && reply_mode_answers(mode));
+        return t->policy.mode == d->policy.mode ||
+               (reply_mode_answers(t->policy.mode) && reply_mode_answers(d->policy.mode));
 }
 
 /* Did the sender of the message say the last thing the turn answers? */
@@ -118,7 +106,7 @@ static bool may_join(struct road *r, struct turn *t, const struct incoming *in, 
 
         if (is_closed(r, t))
                 return false;
-        if (reads_along(t) || (own && t->due_mono > now))
+        if (t->policy.mode == MODE_AMBIENT || (own && t->due_mono > now))
                 return true;
         return (own || t->lane->running) &&
                (r->agents.abilities(r->agents.agents, t->agent) & AGENT_BATCHES) != 0;
@@ -136,12 +124,21 @@ static struct turn *find_waiting(struct road *r, struct lane *lane, const struct
 
         TAILQ_FOREACH_REVERSE(t, &lane->waiting, turn_list, in_lane)
         {
-                if (may_join(r, t, in, now) && suits(r, t, in, d))
+                if (may_join(r, t, in, now) && suits(t, d))
                         return t;
                 if (is_of_sender(t, in))
                         return NULL;
         }
         return NULL;
+}
+
+static struct lane_name lane_name_of(const struct incoming *in, const struct decision *d)
+{
+        return (struct lane_name){ .adapter = in->adapter,
+                                   .channel = in->channel,
+                                   .thread = in->thread,
+                                   .agent = d->agent,
+                                   .person = d->per_person ? in->sender_id : NULL };
 }
 
 static void join(struct turn *t, struct placed *p, const struct decision *d, int64_t now)
@@ -167,7 +164,8 @@ static void begin_turn(struct road *r, struct lane *lane, struct placed *p,
 
         t->person = mem_strdup(p->lane.person);
         t->session = mem_strdup(d->session);
-        t->terms_note = terms_note(r, p->in, d->rule);
+        reply_policy_copy(&t->policy, &d->policy, &t->arena);
+        p->policy = reply_policy_write(&t->policy);
         turn_add_input(t, p->in);
         t->due_mono = now + d->debounce_ms;
         t->due_ms = clock_wall_ms() + d->debounce_ms;
@@ -187,33 +185,46 @@ static void begin_turn(struct road *r, struct lane *lane, struct placed *p,
         p->turn = t;
 }
 
-static void place_in_lane(struct road *r, struct placed *p, struct decision *d)
+/* Where a message that triggers would go. */
+struct place_query {
+        struct road *road;
+        const struct incoming *in;
+        struct lane *lane;    /* NULL: not asked */
+        struct turn *waiting; /* the turn it would join; NULL: a new one */
+        char *refusal;
+};
+
+static enum placement on_place_query(void *arg, struct decision *d)
 {
-        struct lane *lane = lane_get(r, &p->lane);
+        struct place_query *q = arg;
+        struct road *r = q->road;
+        struct lane_name name = lane_name_of(q->in, d);
+
+        q->lane = lane_get(r, &name);
+        if (q->lane->mailbox >= r->limits.mailbox) {
+                q->refusal = mem_printf(
+                        "%lld messages already wait in this conversation (limits.mailbox)",
+                        (long long)q->lane->mailbox);
+                d->reason = q->refusal;
+                return PLACEMENT_REFUSED;
+        }
+        q->waiting = find_waiting(r, q->lane, q->in, d);
+        return q->waiting ? PLACEMENT_JOINS_TURN : PLACEMENT_NEW_TURN;
+}
+
+static void place_in_lane(struct place_query *q, struct placed *p, struct decision *d)
+{
+        struct road *r = q->road;
         int64_t now = loop_now_ms(r->loop);
-        struct turn *waiting;
         struct buf inputs;
 
-        if (lane->mailbox >= r->limits.mailbox) {
-                p->reason = mem_printf(
-                        "%lld messages already wait in this conversation (limits.mailbox)",
-                        (long long)lane->mailbox);
-                return;
-        }
         if (p->in->more_follows && d->debounce_ms < PARTS_MS)
                 d->debounce_ms = PARTS_MS;
-        waiting = find_waiting(r, lane, p->in, d);
-        d->joins_turn = waiting != NULL;
-        if (r->dispatch.admit && !r->dispatch.admit(r->dispatch.dispatch, p->in, d)) {
-                p->reason = mem_strdup(d->reason);
-                lane_free_if_idle(r, lane);
-                return;
-        }
-        if (d->joins_turn)
-                join(waiting, p, d, now);
+        if (q->waiting)
+                join(q->waiting, p, d, now);
         else
-                begin_turn(r, lane, p, d, now);
-        p->known = lane->conversation;
+                begin_turn(r, q->lane, p, d, now);
+        p->known = q->lane->conversation;
         buf_init(&inputs, 0);
         turn_inputs_text(p->turn, &inputs);
         p->inputs = buf_take(&inputs);
@@ -277,6 +288,7 @@ static bool is_change(struct road *r, struct placed *p)
 
 static void place(struct road *r, struct placed *p, struct incoming *in)
 {
+        struct place_query q = { .road = r, .in = in };
         struct decision d = { 0 };
 
         p->in = in;
@@ -284,20 +296,21 @@ static void place(struct road *r, struct placed *p, struct incoming *in)
         buf_init(&p->story, 0);
         if (is_change(r, p))
                 return;
-        r->dispatch.decide(r->dispatch.dispatch, in, &d);
+        r->dispatch.decide(r->dispatch.dispatch, in,
+                           &(struct placement_query){ on_place_query, &q }, &d);
         p->agent = mem_strdup(d.agent);
         p->rule = mem_strdup(d.rule);
-        p->lane = (struct lane_name){ .adapter = in->adapter,
-                                      .channel = in->channel,
-                                      .thread = in->thread,
-                                      .agent = p->agent,
-                                      .person = d.per_person ? in->sender_id : NULL };
-        if (d.trigger && d.agent)
-                place_in_lane(r, p, &d);
+        p->lane = lane_name_of(in, &d);
+        p->lane.agent = p->agent;
+        if (d.trigger)
+                place_in_lane(&q, p, &d);
         else if (d.command != COMMAND_NONE && d.command != COMMAND_HANDLED)
                 carry_out(r, p, d.command);
         else
                 p->reason = mem_strdup(d.reason);
+        if (!d.trigger && q.lane)
+                lane_free_if_idle(r, q.lane);
+        free(q.refusal);
         p->extra = d.extra;
         p->remembered = p->placing == SKIPPED && d.remember && d.agent;
         if (p->remembered)
@@ -349,7 +362,7 @@ static int write_turn(struct store_tx *tx, struct decisions *ds, struct placed *
         else
                 store_bind_null(s, 12);
         store_bind_text(s, 13, t->session);
-        store_bind_text(s, 14, t->terms_note);
+        store_bind_text(s, 14, p->policy);
         if (store_run(s, err) < 0)
                 return -1;
         return t->starts_now ? turn_started_event(tx, &ds->batch, t, 1, ds->now_ms, err) : 0;
@@ -485,6 +498,7 @@ static void placed_release(struct placed *p)
         free(p->reason);
         free(p->agent);
         free(p->rule);
+        free(p->policy);
         free(p->inputs);
         free(p->lane_key);
         if (p->effect)

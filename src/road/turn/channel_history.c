@@ -64,7 +64,7 @@ static bool is_input(const struct turn *t, const struct channel_message *line)
 
 static void keep_lines(struct turn *t, const struct channel_message *lines, size_t count)
 {
-        struct transcript_line *kept = arena_alloc(&t->history, (count + 1) * sizeof(*kept));
+        struct transcript_line *kept = arena_alloc(&t->arena, (count + 1) * sizeof(*kept));
         const char *platform = t->inputs[0]->platform ? t->inputs[0]->platform : t->adapter;
         unsigned n = 0;
 
@@ -76,10 +76,10 @@ static void keep_lines(struct turn *t, const struct channel_message *lines, size
                 kept[n++] = (struct transcript_line){
                         .role = l->is_own ? "assistant" : "user",
                         .name = l->sender_id
-                                        ? arena_printf(&t->history, "%s:%s", platform, l->sender_id)
+                                        ? arena_printf(&t->arena, "%s:%s", platform, l->sender_id)
                                         : NULL,
-                        .display = arena_strdup(&t->history, l->sender_name),
-                        .text = arena_strdup(&t->history, l->text),
+                        .display = arena_strdup(&t->arena, l->sender_name),
+                        .text = arena_strdup(&t->arena, l->text),
                         .time_ms = l->time_ms,
                 };
         }

@@ -193,13 +193,13 @@ void draft_begin(struct turn *t)
 {
         struct road *r = t->road;
         unsigned can = r->platforms.abilities(r->platforms.adapters, t->adapter);
-        bool ambient = t->terms.mode == MODE_AMBIENT;
+        bool ambient = t->policy.mode == MODE_AMBIENT;
         struct draft *d;
 
-        if (t->terms.mode != MODE_REPLY)
+        if (t->policy.mode != MODE_REPLY)
                 /* it is not known yet where the answer will stand, or whether */
                 can &= ~(unsigned)ADAPTER_STREAMS;
-        if (!(can & (ADAPTER_TYPING | ADAPTER_STREAMS)) || t->terms.mode == MODE_SILENT)
+        if (!(can & (ADAPTER_TYPING | ADAPTER_STREAMS)) || t->policy.mode == MODE_SILENT)
                 return;
         d = mem_zalloc(sizeof(*d));
         d->turn = t;
@@ -218,10 +218,7 @@ void draft_begin(struct turn *t)
 /* The agent has begun to speak, and it is not one of the phrases that mean silence. */
 static void speak_up(struct draft *d, const char *text, size_t n)
 {
-        struct turn_terms terms;
-
-        turn_terms(d->turn, &terms);
-        if (buf_add(&d->text, text, n) == 0 && silence_may_follow(&terms, d->text.data))
+        if (buf_add(&d->text, text, n) == 0 && silence_may_follow(&d->turn->policy, d->text.data))
                 return;
         d->hushed = false;
         timer_start(d->typing, 0);

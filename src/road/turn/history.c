@@ -178,7 +178,7 @@ static bool is_recalled(const struct turn *t)
 {
         const struct road *r = t->road;
 
-        return t->terms.mode == MODE_AMBIENT && t->terms.recall_messages > 0 &&
+        return t->policy.mode == MODE_AMBIENT && t->policy.channel_messages > 0 &&
                r->platforms.channel_history &&
                (r->platforms.abilities(r->platforms.adapters, t->adapter) &
                 ADAPTER_CHANNEL_HISTORY) != 0;
@@ -190,7 +190,7 @@ void history_gather(struct turn *t)
         struct history_read *h;
 
         if (is_recalled(t)) {
-                recall_begin(t, (unsigned)t->terms.recall_messages);
+                recall_begin(t, (unsigned)t->policy.channel_messages);
                 return;
         }
         if (!(r->agents.abilities(r->agents.agents, t->agent) & AGENT_HISTORY) ||
@@ -200,7 +200,7 @@ void history_gather(struct turn *t)
         }
         h = mem_zalloc(sizeof(*h));
         h->turn = t;
-        h->arena = &t->history;
+        h->arena = &t->arena;
         h->session = t->session;
         h->conversation = t->run.conversation;
         h->limit = r->limits.history_messages;

@@ -26,13 +26,11 @@ static struct slice trimmed(const char *text)
 }
 
 /* Is one of the phrases this text, or with `begins` may it become one? */
-static bool matches(const struct turn_terms *terms, struct slice text, bool begins)
+static bool matches(const struct reply_policy *policy, struct slice text, bool begins)
 {
-        size_t configured = terms->silence ? terms->silence->count : 0;
-
-        for (size_t i = 0; i < COUNT(always) + configured; i++) {
+        for (size_t i = 0; i < COUNT(always) + policy->no_reply_count; i++) {
                 struct slice phrase = trimmed(
-                        i < COUNT(always) ? always[i] : terms->silence->items[i - COUNT(always)]);
+                        i < COUNT(always) ? always[i] : policy->no_reply[i - COUNT(always)]);
 
                 if ((begins ? phrase.n >= text.n : phrase.n == text.n) &&
                     strncasecmp(phrase.p, text.p, text.n) == 0)
@@ -41,14 +39,14 @@ static bool matches(const struct turn_terms *terms, struct slice text, bool begi
         return false;
 }
 
-bool silence_is(const struct turn_terms *terms, const char *text)
+bool silence_is(const struct reply_policy *policy, const char *text)
 {
         struct slice s = trimmed(text);
 
-        return s.n == 0 || matches(terms, s, false);
+        return s.n == 0 || matches(policy, s, false);
 }
 
-bool silence_may_follow(const struct turn_terms *terms, const char *text)
+bool silence_may_follow(const struct reply_policy *policy, const char *text)
 {
-        return matches(terms, trimmed(text), true);
+        return matches(policy, trimmed(text), true);
 }

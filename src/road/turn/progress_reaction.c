@@ -88,13 +88,13 @@ static void on_slow(void *arg)
  */
 static bool is_wanted(const struct turn *t)
 {
-        const struct turn_terms *terms = &t->terms;
+        const struct reply_policy *policy = &t->policy;
         const struct road *r = t->road;
         const struct incoming *last = t->inputs[t->input_count - 1];
 
-        return terms->slow_ms > 0 && t->mark == 0 && last->chat == CHAT_GROUP && last->id &&
+        return policy->slow_ms > 0 && t->mark == 0 && last->chat == CHAT_GROUP && last->id &&
                !last->is_awaited && strcmp(last->type, EVENT_MESSAGE_RECEIVED) == 0 &&
-               terms->mode != MODE_AMBIENT && terms->mode != MODE_SILENT &&
+               policy->mode != MODE_AMBIENT && policy->mode != MODE_SILENT &&
                (r->platforms.abilities(r->platforms.adapters, t->adapter) & ADAPTER_REACTIONS);
 }
 
@@ -103,7 +103,7 @@ void mark_begin(struct turn *t)
         if (!is_wanted(t))
                 return;
         t->slow = timer_new(t->road->loop, on_slow, t);
-        timer_start(t->slow, t->terms.slow_ms);
+        timer_start(t->slow, t->policy.slow_ms);
 }
 
 /* ---- when it ends ---- */

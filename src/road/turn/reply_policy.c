@@ -1,23 +1,11 @@
-/*
- * terms: how a turn is run and answered, by its rule or by what was noted of a rule that is gone.
- *
- * A rule is asked whenever its terms count, so that a change of it counts at once. A rule that was
- * removed, renamed or switched off can no longer be asked; the turns it began end as they began:
- * what it said is noted with each, unless it said nothing that differs from a plain reply.
- */
-#include <stdlib.h>
+#include "road/reply_policy.h"
+
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
-#include "road/road_private.h"
-
-/* A note that was read. */
-struct noted_terms {
-        json_t *json; /* holds the strings */
-        struct setting_list silence;
-};
 
 static const char *const mode_names[] = {
         [MODE_REPLY] = "reply",
@@ -47,99 +35,77 @@ bool reply_mode_answers(enum reply_mode mode)
         return mode == MODE_REPLY || mode == MODE_THREAD;
 }
 
-static void ask(struct road *r, const char *adapter, const char *rule, enum chat_kind chat,
-                struct turn_terms *out)
+void reply_policy_copy(struct reply_policy *to, const struct reply_policy *from, struct arena *a)
 {
-        *out = (struct turn_terms){ 0 };
-        if (r->platforms.terms)
-                r->platforms.terms(r->platforms.adapters, adapter, chat, out);
-        if (r->dispatch.terms)
-                r->dispatch.terms(r->dispatch.dispatch, adapter, rule, chat, out);
+        const char **phrases = NULL;
+
+        if (from->no_reply_count > 0)
+                phrases = arena_alloc(a, from->no_reply_count * sizeof(*phrases));
+        for (size_t i = 0; i < from->no_reply_count; i++)
+                phrases[i] = arena_strdup(a, from->no_reply[i]);
+        *to = *from;
+        to->prompt = arena_strdup(a, from->prompt);
+        to->no_reply = phrases;
 }
 
-/* ---- the note ---- */
-
-static bool is_plain(const struct turn_terms *terms)
+static void add_number(struct buf *b, const char *key, int64_t value)
 {
-        return terms->mode == MODE_REPLY && !terms->prompt && !terms->silence;
+        if (value > 0)
+                jsonw_int(b, key, value);
 }
 
-char *terms_note(struct road *r, const struct incoming *in, const char *rule)
+char *reply_policy_write(const struct reply_policy *p)
 {
-        struct turn_terms terms;
         struct buf b;
 
-        ask(r, in->adapter, rule, in->chat, &terms);
-        if (is_plain(&terms))
+        if (p->mode == MODE_REPLY && !p->prompt && p->no_reply_count == 0 && p->thread_chars == 0 &&
+            p->part_delay_ms == 0 && p->slow_ms == 0)
                 return NULL;
         buf_init(&b, 0);
         jsonw_open(&b, '{');
-        jsonw_str(&b, "mode", reply_mode_name(terms.mode));
-        jsonw_opt(&b, "prompt", terms.prompt);
-        jsonw_int(&b, "recall", terms.recall_messages);
-        if (terms.silence) {
-                jsonw_open_member(&b, "silence", '[');
-                for (size_t i = 0; i < terms.silence->count; i++)
-                        jsonw_str(&b, NULL, terms.silence->items[i]);
+        jsonw_str(&b, "mode", reply_mode_name(p->mode));
+        jsonw_opt(&b, "prompt", p->prompt);
+        add_number(&b, "channelMessages", p->channel_messages);
+        if (p->no_reply_count > 0) {
+                jsonw_open_member(&b, "noReply", '[');
+                for (size_t i = 0; i < p->no_reply_count; i++)
+                        jsonw_str(&b, NULL, p->no_reply[i]);
                 jsonw_close(&b, ']');
         }
+        add_number(&b, "threadChars", p->thread_chars);
+        add_number(&b, "partDelayMs", p->part_delay_ms);
+        add_number(&b, "slowMs", p->slow_ms);
         jsonw_close(&b, '}');
         return buf_take(&b);
 }
 
-void terms_free(struct noted_terms *n)
+void reply_policy_read(struct reply_policy *p, const char *text, struct arena *a)
 {
-        if (!n)
-                return;
-        json_decref(n->json);
-        free(n->silence.items);
-        free(n);
-}
+        json_t *json = text ? json_loads(text, 0, NULL) : NULL;
+        /* "recall" and "silence" were written before schema step 17 */
+        const json_t *list = json_object_get(json, "noReply");
+        const char **phrases;
 
-static struct noted_terms *read_note(const char *note)
-{
-        struct noted_terms *n = mem_zalloc(sizeof(*n));
-        const json_t *words;
+        if (!list)
+                list = json_object_get(json, "silence");
+        *p = (struct reply_policy){
+                .prompt = arena_strdup(a, json_str(json, "prompt", NULL)),
+                .channel_messages = json_int(json, "channelMessages", json_int(json, "recall", 0)),
+                .no_reply_count = json_array_size(list),
+                .thread_chars = json_int(json, "threadChars", 0),
+                .part_delay_ms = json_int(json, "partDelayMs", 0),
+                .slow_ms = json_int(json, "slowMs", 0),
+        };
+        if (!reply_mode_parse(json_str(json, "mode", ""), &p->mode))
+                p->mode = MODE_REPLY;
+        if (p->no_reply_count > 0) {
+                phrases = arena_alloc(a, p->no_reply_count * sizeof(*phrases));
+                for (size_t i = 0; i < p->no_reply_count; i++) {
+                        const char *phrase = json_string_value(json_array_get(list, i));
 
-        n->json = json_loads(note, 0, NULL);
-        words = json_object_get(n->json, "silence");
-        n->silence.set = words != NULL;
-        n->silence.items = mem_array(json_array_size(words), sizeof(char *));
-        for (size_t i = 0; i < json_array_size(words); i++)
-                n->silence.items[n->silence.count++] =
-                        (char *)json_string_value(json_array_get(words, i));
-        return n;
-}
-
-static void recollect(struct turn *t, struct turn_terms *out)
-{
-        const struct noted_terms *n;
-
-        if (!t->noted)
-                t->noted = read_note(t->terms_note);
-        n = t->noted;
-        if (!reply_mode_parse(json_str(n->json, "mode", ""), &out->mode))
-                out->mode = MODE_REPLY;
-        out->prompt = json_str(n->json, "prompt", NULL);
-        out->recall_messages = json_int(n->json, "recall", 0);
-        out->silence = n->silence.set ? &n->silence : NULL;
-}
-
-/* ---- asking ---- */
-
-enum reply_mode terms_mode(struct road *r, const struct incoming *in, const char *rule)
-{
-        struct turn_terms terms;
-
-        ask(r, in->adapter, rule, in->chat, &terms);
-        return terms.mode;
-}
-
-void turn_terms(struct turn *t, struct turn_terms *out)
-{
-        ask(t->road, t->adapter, t->rule, t->inputs[t->input_count - 1]->chat, out);
-        if (!out->has_rule && t->terms_note)
-                recollect(t, out);
-        if (t->has_mode)
-                out->mode = t->run.mode;
+                        phrases[i] = arena_strdup(a, phrase ? phrase : "");
+                }
+                p->no_reply = phrases;
+        }
+        json_decref(json);
 }

@@ -34,7 +34,7 @@ struct turn *turn_new(struct road *r, struct lane *lane, const char *agent, cons
         snprintf(t->trace, sizeof(t->trace), "%s", trace ? trace : "");
         road_key("trn", t->run.id, t->key);
         t->created_ms = clock_wall_ms();
-        arena_init(&t->history);
+        arena_init(&t->arena);
         r->turn_count++;
         map_put(&r->turns, t->key, t);
         return t;
@@ -54,7 +54,7 @@ void turn_free(struct turn *t)
         timer_free(t->timer);
         timer_free(t->slow);
         recall_forget(t);
-        arena_release(&t->history);
+        arena_release(&t->arena);
         draft_free(t->draft);
         free(t->agent);
         free(t->rule);
@@ -63,8 +63,6 @@ void turn_free(struct turn *t)
         free(t->thread);
         free(t->person);
         free(t->session);
-        free(t->terms_note);
-        terms_free(t->noted);
         free(t->cancel_why);
         free(t);
 }
@@ -246,6 +244,8 @@ void turn_fill_run(struct turn *t)
         t->run.thread = t->thread;
         t->run.session = t->session;
         t->run.rule = t->rule;
+        t->run.mode = t->policy.mode;
+        t->run.prompt = t->policy.prompt;
         t->run.inputs = (const struct incoming *const *)t->inputs;
         t->run.input_count = t->input_count;
 }
@@ -275,11 +275,6 @@ void turn_begin(struct turn *t)
 {
         t->phase = PHASE_STARTING;
         t->started_ms = clock_wall_ms();
-        turn_terms(t, &t->terms);
-        t->run.mode = t->terms.mode;
-        t->has_mode = true;
-        t->terms.prompt = t->run.prompt = arena_strdup(&t->history, t->terms.prompt);
-        t->terms.silence = NULL; /* asked for when it counts */
         quote_gather(t);
 }
 

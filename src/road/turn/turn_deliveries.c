@@ -106,17 +106,18 @@ static void add_message(struct turn *t, struct answer *a, const char *text)
 
 /* ---- a thread of its own ---- */
 
-static bool wants_thread(const struct turn *t, const struct turn_terms *terms,
-                         const struct turn_reply *reply)
+static bool wants_thread(const struct turn *t, const struct turn_reply *reply)
 {
+        const struct reply_policy *policy = &t->policy;
+
         if (reply->kind != ERR_NONE || t->thread || !t->road->platforms.thread_at ||
             last_input(t)->chat != CHAT_GROUP || !last_input(t)->id)
                 return false;
-        if (terms->mode == MODE_THREAD)
+        if (policy->mode == MODE_THREAD)
                 return true;
-        return terms->thread_chars > 0 &&
+        return policy->thread_chars > 0 &&
                utf8_length(reply->text, strlen(reply->text), UTF8_CODE_POINTS) >
-                       (size_t)terms->thread_chars;
+                       (size_t)policy->thread_chars;
 }
 
 /* The first line of what was asked, or the emoji and the first line of what it was put on. */
@@ -185,17 +186,18 @@ static void remove_draft(struct turn *t, struct answer *a)
  * Why the answer is not posted; NULL: it is. Yours to free. Nobody has asked an agent that reads
  * along, so its failures are not told in the chat either.
  */
-static char *silence_of(const struct turn *t, const struct turn_terms *terms,
-                        const struct turn_reply *reply)
+static char *silence_of(const struct turn *t, const struct turn_reply *reply)
 {
-        if (terms->mode == MODE_SILENT)
+        const struct reply_policy *policy = &t->policy;
+
+        if (policy->mode == MODE_SILENT)
                 return mem_printf("the rule runs agent '%s' without posting what it says",
                                   t->agent);
-        if (terms->mode != MODE_AMBIENT)
+        if (policy->mode != MODE_AMBIENT)
                 return NULL;
         if (reply->kind != ERR_NONE)
                 return mem_printf("agent '%s' only reads along here", t->agent);
-        return silence_is(terms, reply->text)
+        return silence_is(policy, reply->text)
                        ? mem_printf("agent '%s' had nothing to say", t->agent)
                        : NULL;
 }
@@ -205,18 +207,17 @@ static char *silence_of(const struct turn *t, const struct turn_terms *terms,
 void answer_make(struct turn *t, const struct turn_reply *reply, struct answer *a)
 {
         struct road *r = t->road;
-        struct turn_terms terms;
+        const struct reply_policy *policy = &t->policy;
 
-        turn_terms(t, &terms);
         /* who joins in answers nobody in particular, unless there is a place for the answer */
-        a->refers = terms.mode != MODE_AMBIENT || last_input(t)->is_awaited;
-        a->part_delay_ms = terms.part_delay_ms;
+        a->refers = policy->mode != MODE_AMBIENT || last_input(t)->is_awaited;
+        a->part_delay_ms = policy->part_delay_ms;
         a->journaled = (r->platforms.abilities(r->platforms.adapters, t->adapter) &
                         ADAPTER_JOURNALED) != 0;
         draft_supersede(t, a);
-        a->silent = silence_of(t, &terms, reply);
+        a->silent = silence_of(t, reply);
         if (!a->silent && reply->text && reply->text[0] != '\0') {
-                if (wants_thread(t, &terms, reply))
+                if (wants_thread(t, reply))
                         begin_thread(t, a);
                 if (reply->part_count == 0)
                         add_message(t, a, reply->text);
