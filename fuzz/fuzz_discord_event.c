@@ -19,8 +19,9 @@ static const char *const types[] = {
 
 static void check(const struct incoming *in)
 {
-        if (!in->key || !*in->key || !dc_is_id(in->channel) ||
-            (in->thread && !dc_is_id(in->thread)) || (in->sender_id && !dc_is_id(in->sender_id)))
+        if (!in->key || !*in->key || !dc_id_valid(in->channel) ||
+            (in->thread && !dc_id_valid(in->thread)) ||
+            (in->sender_id && !dc_id_valid(in->sender_id)))
                 abort();
 }
 

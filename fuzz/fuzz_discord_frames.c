@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "platform/discord/dc_gateway_private.h"
+#include "platform/discord/dc_connection.h"
 
 static void on_payload(void *arg, json_t *payload)
 {
@@ -18,12 +18,12 @@ static void on_payload(void *arg, json_t *payload)
         ++*count;
 }
 
-static void on_busy(void *arg, bool busy)
+static void on_large(void *arg)
 {
-        (void)arg, (void)busy;
+        (void)arg;
 }
 
-static void on_failed(void *arg, const char *why)
+static void on_unreadable(void *arg, const char *why)
 {
         (void)arg;
         if (!*why)
@@ -35,24 +35,27 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
         static const char *const kinds[] = { "none", "zlib-stream", "zstd-stream" };
-        static const struct dc_frames_handlers handlers = { .payload = on_payload,
-                                                            .busy = on_busy,
-                                                            .failed = on_failed };
+        static const struct dc_connection_handlers handlers = { .payload = on_payload,
+                                                                .was_large = on_large,
+                                                                .unreadable = on_unreadable };
         static struct loop *loop;
         unsigned count = 0;
-        struct dc_frames *f;
+        struct dc_gateway_options o = { 0 };
+        struct dc_connection *c;
         size_t piece;
 
         if (n < 2)
                 return 0;
         if (!loop)
                 loop = loop_new();
-        f = dc_frames_new(loop, kinds[data[0] % COUNT(kinds)], &handlers, &count);
+        o.loop = loop;
+        o.compress = kinds[data[0] % COUNT(kinds)];
+        c = dc_connection_open(&o, NULL, &handlers, &count);
         piece = (size_t)data[1] * 8 + 1;
         for (size_t at = 2; at < n; at += piece)
-                dc_frames_feed(f, data[0] % COUNT(kinds) != 0, (const char *)data + at,
-                               n - at < piece ? n - at : piece);
-        dc_frames_free(f);
+                dc_connection_feed(c, data[0] % COUNT(kinds) != 0, (const char *)data + at,
+                                   n - at < piece ? n - at : piece);
+        dc_connection_free(c);
         loop_step(loop, false);
         return 0;
 }

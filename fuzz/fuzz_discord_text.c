@@ -8,8 +8,8 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "platform/discord/dc_call.h"
 #include "platform/discord/dc_rate_limit.h"
-#include "platform/discord/dc_route.h"
 #include "platform/discord/discord.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
@@ -23,7 +23,7 @@ static void check_mentions(const char *text)
             json_array_size(json_object_get(mentions, "users")) > 100)
                 abort();
         json_array_foreach(json_object_get(mentions, "users"), i, id)
-                if (!dc_is_id(json_string_value(id)))
+                if (!dc_id_valid(json_string_value(id)))
                         abort();
         json_decref(mentions);
 }
@@ -42,7 +42,7 @@ static void check_route(const char *text)
 
         buf_init(&path, 0);
         buf_init(&major, 0);
-        if (dc_route_fill(&q, &path, &major, &err) == 0) {
+        if (dc_call_path(&q, &path, &major, &err) == 0) {
                 for (const char *p = path.data; *p; p++)
                         parts += *p == '/';
                 if (parts != 7 || strpbrk(path.data, "?# \r\n") || strcmp(major.data, "1") != 0)
@@ -51,7 +51,7 @@ static void check_route(const char *text)
         q.args[2] = "x";
         q.args[1] = text;
         buf_clear(&path);
-        if (dc_route_fill(&q, &path, &major, &err) == 0 && !dc_is_id(text))
+        if (dc_call_path(&q, &path, &major, &err) == 0 && !dc_id_valid(text))
                 abort();
         buf_release(&path);
         buf_release(&major);
@@ -59,19 +59,13 @@ static void check_route(const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-        char *text = mem_strndup((const char *)data, n), ids[DC_ARGS_MAX][DC_ID_SIZE];
-        const char *args[DC_ARGS_MAX];
-        char *emoji = dc_emoji(text);
-        struct buf route;
+        char *text = mem_strndup((const char *)data, n), *emoji = dc_emoji(text);
 
         check_mentions(text);
         check_route(text);
         check_route(emoji);
-        if (dc_seconds_ms(text) < -1)
+        if (dc_rate_limit_ms(text) < -1)
                 abort();
-        buf_init(&route, 0);
-        dc_route_of(text, &route, ids, args);
-        buf_release(&route);
         free(emoji);
         free(text);
         return 0;

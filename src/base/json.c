@@ -74,6 +74,13 @@ json_t *json_read(const char *text, size_t n, struct error *err)
         return value;
 }
 
+json_t *json_read_lenient(const char *text, size_t n, struct error *err)
+{
+        json_t *value = json_read(text, n, err);
+
+        return value ? value : json_loadb(text, n, JSON_ALLOW_NUL, NULL);
+}
+
 json_t *json_read_line(const char *text, size_t n, int *line, struct error *err)
 {
         json_error_t e;

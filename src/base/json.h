@@ -23,6 +23,11 @@
 json_t *json_read(const char *text, size_t n, struct error *err);
 /* The same, with the line of a mistake in *line instead of the error text. */
 json_t *json_read_line(const char *text, size_t n, int *line, struct error *err);
+/*
+ * For text that is read if at all possible: what json_read refuses is read without its limits, and
+ * strings end at a NUL.
+ */
+json_t *json_read_lenient(const char *text, size_t n, struct error *err);
 
 /* Borrowed members; the fallback (may be NULL) when absent or of another type. */
 const char *json_str(const json_t *object, const char *key, const char *fallback);

@@ -9,44 +9,42 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-#define FILE_MAX ((size_t)1 << 20)
-
-struct dc_file {
+struct state_file {
         struct loop *loop;
         char *path;
         int64_t delay_ms;
-        dc_file_text_fn *text;
+        state_file_text_fn *text;
         void *arg;
         struct timer *timer;
-        bool dirty;           /* since the last writing began */
-        uint64_t version;     /* grows with each writing */
+        bool dirty;           /* changed since the last write began */
+        uint64_t version;     /* of the last text taken */
         pthread_mutex_t lock; /* guards the file and `written` */
         uint64_t written;     /* version in the file */
-        unsigned refs;        /* the owner, writings under way */
+        unsigned refs;        /* the owner, and writes on the pool */
 };
 
-/* ---- writing ---- */
-
-/* Any thread. */
-static void put(struct dc_file *f, const char *text, uint64_t version)
-{
-        pthread_mutex_lock(&f->lock);
-        if (version > f->written) {
-                if (file_replace(f->path, text) < 0)
-                        log_warn("cannot keep what should survive a restart",
-                                 LOG_S("file", f->path), LOG_S("why", strerror(errno)));
-                f->written = version;
-        }
-        pthread_mutex_unlock(&f->lock);
-}
-
-struct saving {
-        struct dc_file *file;
+struct state_write {
+        struct state_file *file;
         char *text;
         uint64_t version;
 };
 
-static void unref(struct dc_file *f)
+/* Runs on any thread. The text may hold secrets. */
+static void replace(struct state_file *f, char *text, uint64_t version)
+{
+        pthread_mutex_lock(&f->lock);
+        if (version > f->written) {
+                if (file_replace(f->path, text) < 0)
+                        log_warn("cannot write state file", LOG_S("file", f->path),
+                                 LOG_S("why", strerror(errno)));
+                f->written = version;
+        }
+        pthread_mutex_unlock(&f->lock);
+        explicit_bzero(text, strlen(text));
+        free(text);
+}
+
+static void unref(struct state_file *f)
 {
         if (--f->refs > 0)
                 return;
@@ -55,43 +53,35 @@ static void unref(struct dc_file *f)
         free(f);
 }
 
-/* There may be secrets in it. */
-static void wipe(char *text)
+static void write_on_pool(void *arg)
 {
-        explicit_bzero(text, strlen(text));
-        free(text);
+        struct state_write *w = arg;
+
+        replace(w->file, w->text, w->version);
 }
 
-static void save(void *arg)
+static void on_written(void *arg)
 {
-        struct saving *s = arg;
+        struct state_write *w = arg;
 
-        put(s->file, s->text, s->version);
-}
-
-static void on_saved(void *arg)
-{
-        struct saving *s = arg;
-
-        unref(s->file);
-        wipe(s->text);
-        free(s);
+        unref(w->file);
+        free(w);
 }
 
 static void on_timer(void *arg)
 {
-        struct dc_file *f = arg;
-        struct saving *s = mem_zalloc(sizeof(*s));
+        struct state_file *f = arg;
+        struct state_write *w = mem_zalloc(sizeof(*w));
 
-        s->file = f;
-        s->text = f->text(f->arg);
-        s->version = ++f->version;
+        w->file = f;
+        w->text = f->text(f->arg);
+        w->version = ++f->version;
         f->dirty = false;
         f->refs++;
-        loop_work(f->loop, save, on_saved, s);
+        loop_work(f->loop, write_on_pool, on_written, w);
 }
 
-void dc_file_changed(struct dc_file *f, bool now)
+void state_file_changed(struct state_file *f, bool now)
 {
         if (!f)
                 return;
@@ -100,12 +90,10 @@ void dc_file_changed(struct dc_file *f, bool now)
                 timer_start(f->timer, now ? 0 : f->delay_ms);
 }
 
-/* ---- life ---- */
-
-struct dc_file *dc_file_new(struct loop *l, const char *path, int64_t delay_ms,
-                            dc_file_text_fn *text, void *arg)
+struct state_file *state_file_new(struct loop *l, const char *path, int64_t delay_ms,
+                                  state_file_text_fn *text, void *arg)
 {
-        struct dc_file *f = mem_zalloc(sizeof(*f));
+        struct state_file *f = mem_zalloc(sizeof(*f));
 
         f->loop = l;
         f->path = mem_strdup(path);
@@ -118,25 +106,13 @@ struct dc_file *dc_file_new(struct loop *l, const char *path, int64_t delay_ms,
         return f;
 }
 
-void dc_file_close(struct dc_file *f)
+void state_file_close(struct state_file *f)
 {
-        char *text;
-
         if (!f)
                 return;
         timer_free(f->timer);
-        /* a writing under way comes too late for whoever reads next */
-        if (f->dirty || f->refs > 1) {
-                text = f->text(f->arg);
-                put(f, text, ++f->version);
-                wipe(text);
-        }
+        /* a write on the pool may finish after the next reader has come: write here as well */
+        if (f->dirty || f->refs > 1)
+                replace(f, f->text(f->arg), ++f->version);
         unref(f);
-}
-
-/* ---- reading ---- */
-
-json_t *dc_file_read(const char *path)
-{
-        return file_read_json(path, FILE_MAX);
 }

@@ -635,7 +635,7 @@ static void an_acknowledgement_does_not_wait_for_slow_calls(void **state)
         }
         while (dc_rest_waiting(g->rest) < DC_WAITING_MAX)
                 ask(g, 'b', to_channel("1"));
-        assert_true(dc_call_begun(ask(g, 'c', urgent)));
+        assert_true(dc_rest_begun(ask(g, 'c', urgent)));
         rig_free(g);
 }
 
@@ -706,8 +706,8 @@ static void a_large_answer_is_parsed_apart(void **state)
         for (int i = 0; i < 100000 && aborted->state != CALL_PARSING; i++)
                 loop_step(g->loop, true);
         assert_int_equal(aborted->state, CALL_PARSING);
-        assert_true(dc_call_begun(aborted));
-        dc_call_abort(aborted);
+        assert_true(dc_rest_begun(aborted));
+        dc_rest_abort(aborted);
         aborted = ask(g, 'c', to_channel("1"));
         for (int i = 0; i < 100000 && aborted->state != CALL_PARSING; i++)
                 loop_step(g->loop, true);
@@ -731,12 +731,12 @@ static void an_aborted_call_is_never_answered(void **state)
         flying = ask(g, 'a', to_channel("1"));
         waiting = ask(g, 'b', to_channel("1"));
         refused = ask(g, 'c', to_channel("x"));
-        assert_true(dc_call_begun(flying));
-        assert_false(dc_call_begun(waiting));
+        assert_true(dc_rest_begun(flying));
+        assert_false(dc_rest_begun(waiting));
         ask(g, 'd', to_channel("1"));
-        dc_call_abort(flying);
-        dc_call_abort(waiting);
-        dc_call_abort(refused);
+        dc_rest_abort(flying);
+        dc_rest_abort(waiting);
+        dc_rest_abort(refused);
         until_answers(g, 1);
         assert_string_equal(g->order, "d");
         rig_free(g);
@@ -759,58 +759,61 @@ static void decimals_are_read_whatever_the_locale(void **state)
 
         (void)state;
         for (size_t i = 0; i < COUNT(rows); i++)
-                assert_int_equal(dc_seconds_ms(rows[i].text), rows[i].ms);
-        assert_int_equal(dc_seconds_ms(NULL), -1);
-        assert_true(dc_seconds_ms("99999999999999999999999999") > 0);
+                assert_int_equal(dc_rate_limit_ms(rows[i].text), rows[i].ms);
+        assert_int_equal(dc_rate_limit_ms(NULL), -1);
+        assert_true(dc_rate_limit_ms("99999999999999999999999999") > 0);
 }
 
 static void answers_that_overtake_each_other_do_not_give_calls_away(void **state)
 {
-        struct dc_limits l;
+        struct dc_rate_limits l;
         struct dc_bucket *b;
-        struct dc_told second = {
+        struct dc_rate_limit_headers second = {
                 .limit = 5, .remaining = 3, .reset_after_ms = 1000, .window = 77
         };
-        struct dc_told first = { .limit = 5, .remaining = 4, .reset_after_ms = 1000, .window = 77 };
+        struct dc_rate_limit_headers first = {
+                .limit = 5, .remaining = 4, .reset_after_ms = 1000, .window = 77
+        };
 
         (void)state;
-        dc_limits_init(&l);
-        b = dc_limits_bucket(&l, "GET", "/x", "", 0);
-        assert_int_equal(dc_bucket_wait(b, 0), 0);
+        dc_rate_limits_init(&l);
+        b = dc_rate_limits_bucket(&l, "GET", "/x", "", 0);
+        assert_int_equal(dc_rate_limit_wait(b, 0), 0);
         b->flying = 1;
-        assert_int_equal(dc_bucket_wait(b, 0), -1);
+        assert_int_equal(dc_rate_limit_wait(b, 0), -1);
         b->flying = 0;
-        dc_bucket_told(b, &second, 0);
-        dc_bucket_told(b, &first, 10);
+        dc_rate_limit_update(b, &second, 0);
+        dc_rate_limit_update(b, &first, 10);
         assert_int_equal(b->remaining, 3);
         b->flying = 3;
-        assert_int_equal(dc_bucket_wait(b, 20), -1);
+        assert_int_equal(dc_rate_limit_wait(b, 20), -1);
         b->flying = 2;
-        assert_int_equal(dc_bucket_wait(b, 20), 0);
+        assert_int_equal(dc_rate_limit_wait(b, 20), 0);
         b->flying = 4;
-        assert_int_equal(dc_bucket_wait(b, 1000), 0); /* a new window */
+        assert_int_equal(dc_rate_limit_wait(b, 1000), 0); /* a new window */
         b->flying = 5;
-        assert_int_equal(dc_bucket_wait(b, 1000), -1);
+        assert_int_equal(dc_rate_limit_wait(b, 1000), -1);
         b->flying = 0;
-        dc_bucket_close(b, 500, 1000);
-        dc_bucket_close(b, 100, 1000);
-        assert_int_equal(dc_bucket_wait(b, 1200), 300);
-        dc_limits_release(&l);
+        dc_rate_limit_close(b, 500, 1000);
+        dc_rate_limit_close(b, 100, 1000);
+        assert_int_equal(dc_rate_limit_wait(b, 1200), 300);
+        dc_rate_limits_release(&l);
 }
 
 static void idle_buckets_are_forgotten(void **state)
 {
-        struct dc_limits l;
+        struct dc_rate_limits l;
         char major[24];
 
         (void)state;
-        dc_limits_init(&l);
+        dc_rate_limits_init(&l);
         for (int i = 0; i < 5000; i++) {
                 snprintf(major, sizeof(major), "%d", i);
-                dc_limits_bucket(&l, "POST", "/webhooks/{webhook_id}/{webhook_token}", major, i);
+                dc_rate_limits_bucket(&l, "POST", "/webhooks/{webhook_id}/{webhook_token}", major,
+                                      i);
         }
         assert_true(l.buckets.count < 1100);
-        dc_limits_release(&l);
+        dc_rate_limits_release(&l);
 }
 
 int main(void)

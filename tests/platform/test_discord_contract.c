@@ -436,33 +436,35 @@ static void answers_to_commands_are_calls_discord_describes(void **state)
         check_requests(g, 2 + 2 * COUNT(rows));
 }
 
-static void on_got(void *arg, int status, json_t *body, const char *why)
+static void on_got(void *arg, const struct dc_answer *a)
 {
-        (void)status, (void)body, (void)why;
+        (void)a;
         ++*(unsigned *)arg;
 }
 
 static void what_the_inbound_side_asks_is_what_discord_describes(void **state)
 {
-        static const char *const paths[] = { "/gateway/bot",
-                                             "/channels/7",
-                                             "/guilds/1/members/42",
-                                             "/users/@me/guilds?limit=200&after=0",
-                                             "/guilds/1/channels",
-                                             "/guilds/1/threads/active",
-                                             "/channels/7/messages?after=9&limit=100" };
+        static const struct dc_get rows[] = {
+                { "/gateway/bot" },
+                { "/channels/{channel_id}", { "7" } },
+                { "/guilds/{guild_id}/members/{user_id}", { "1", "42" } },
+                { "/users/@me/guilds", .query = "limit=200&after=0", .idle = true },
+                { "/guilds/{guild_id}/channels", { "1" }, .idle = true },
+                { "/guilds/{guild_id}/threads/active", { "1" }, .idle = true },
+                { "/channels/{channel_id}/messages", { "7" }, "after=9&limit=100", true },
+        };
         struct rig *g = *state;
         unsigned got = 0;
 
-        for (size_t i = 0; i < COUNT(paths); i++)
+        for (size_t i = 0; i < COUNT(rows); i++)
                 says(g, 200, "{}");
         rig_connect(g, "");
-        for (unsigned i = 0; i < COUNT(paths); i++) {
-                inbound.hooks.get_later(inbound.hooks.ctx, paths[i], on_got, &got);
+        for (unsigned i = 0; i < COUNT(rows); i++) {
+                inbound.hooks.get(inbound.hooks.ctx, &rows[i], on_got, &got);
                 for (int n = 0; n < 100000 && got <= i; n++)
                         loop_step(g->loop, true);
         }
-        check_requests(g, 2 + COUNT(paths));
+        check_requests(g, 2 + COUNT(rows));
 }
 
 static void on_told(void *arg, const char *result, const struct error *err)

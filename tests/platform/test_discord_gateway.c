@@ -14,7 +14,8 @@
 #include "../lib/scratch.h"
 #include "base/clock.h"
 #include "fake_gateway.h"
-#include "platform/discord/dc_gateway_private.h"
+#include "platform/discord/dc_intents.h"
+#include "platform/discord/dc_shard.h"
 
 #define STEPS 50000
 
@@ -102,11 +103,11 @@ static void on_behind(void *arg, unsigned shard)
         g->behinds++;
 }
 
-static void on_gap(void *arg, unsigned shard, int64_t since_ms)
+static void on_gap(void *arg, const struct dc_gateway_ready *ready, int64_t since_ms)
 {
         struct rig *g = arg;
 
-        (void)shard;
+        (void)ready;
         g->gaps++;
         g->since_ms = since_ms;
 }
@@ -287,9 +288,9 @@ static void a_large_payload_is_parsed_apart_and_keeps_its_place(void **state)
         free(big);
         await(g, &g->events, 4);
         assert_string_equal(g->types, "BEFORE GUILD_CREATE AFTER LAST ");
-        for (int i = 0; i < STEPS && !timer_active(g->gateway->tidy); i++)
+        for (int i = 0; i < STEPS && !timer_active(g->gateway->trimming); i++)
                 loop_step(g->loop, false);
-        assert_true(timer_active(g->gateway->tidy)); /* that was apart */
+        assert_true(timer_active(g->gateway->trimming)); /* that was apart */
 }
 
 static void a_question_that_fails_is_asked_again(void **state)
@@ -686,7 +687,7 @@ static void the_missing_intent_is_named_when_the_application_tells_its_flags(voi
         struct rig *g = *state;
 
         g->fake.identify = 4014;
-        g->o.intents |= DC_INTENT_GUILD_MEMBERS;
+        g->o.intents |= dc_intents_bit("GUILD_MEMBERS");
         g->o.flags = 1 << 19; /* message content is granted */
         begin(g);
         await(g, &g->stops, 1);
@@ -710,7 +711,7 @@ static void a_low_budget_is_not_burnt(void **state)
         g->reset_after = 50;
         begin(g);
         await(g, &g->losts, 1);
-        assert_non_null(strstr(g->why, "only 10 of the 1000 sessions"));
+        assert_non_null(strstr(g->why, "only 10 of 1000 sessions a day"));
         assert_int_equal(g->fake.opens, 0);
         g->remaining = 1000;
         await(g, &g->ups, 1);

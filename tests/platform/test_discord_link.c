@@ -342,21 +342,23 @@ static void a_thread_can_begin_in_a_server_but_not_in_a_thread_or_dm(void **stat
 
 /* ---- what the inbound side asks ---- */
 
-static void on_got(void *arg, int status, json_t *body, const char *why)
+static void on_got(void *arg, const struct dc_answer *a)
 {
-        (void)why;
-        *(int *)arg = status;
-        assert_true(json_is_object(body));
+        *(int *)arg = a->status;
+        assert_true(json_is_object(a->result));
 }
 
-static void questions_of_the_gateway_keep_their_buckets(void **state)
+static void the_inbound_side_reads_by_rest(void **state)
 {
+        const struct dc_get q = { "/channels/{channel_id}/messages/{message_id}",
+                                  { "7", "8" },
+                                  .query = "around=9" };
         struct rig *g = *state;
         int status = 0;
 
         says(g, 200, "{}");
         rig_connect(g, "");
-        inbound.hooks.get(inbound.hooks.ctx, "/channels/7/messages/8?around=9", on_got, &status);
+        inbound.hooks.get(inbound.hooks.ctx, &q, on_got, &status);
         for (int i = 0; i < 100000 && status == 0; i++)
                 loop_step(g->loop, true);
         assert_int_equal(status, 200);
@@ -369,11 +371,12 @@ static void a_question_of_a_gateway_that_was_stopped_has_no_answer(void **state)
         static const struct fake_answer late = {
                 .bytes = "HTTP/1.1 200 X\r\nContent-Length: 2\r\n\r\n{}"
         };
+        const struct dc_get q = { "/channels/{channel_id}/messages", { "7" }, .query = "after=9" };
         struct rig *g = *state;
         int status = 0;
 
         rig_connect(g, "");
-        inbound.hooks.get(inbound.hooks.ctx, "/channels/7/messages?after=9", on_got, &status);
+        inbound.hooks.get(inbound.hooks.ctx, &q, on_got, &status);
         rig_requests(g, 1);
         inbound.hooks.stopped(inbound.hooks.ctx, "the intent is missing");
         for (int i = 0; i < 1000 && inbound.freed == 0; i++)
@@ -405,7 +408,7 @@ int main(void)
                 TEST(the_last_messages_are_recalled_oldest_first),
                 TEST(a_recall_that_is_refused_says_why),
                 TEST(a_thread_can_begin_in_a_server_but_not_in_a_thread_or_dm),
-                TEST(questions_of_the_gateway_keep_their_buckets),
+                TEST(the_inbound_side_reads_by_rest),
                 TEST(a_question_of_a_gateway_that_was_stopped_has_no_answer),
         };
 

@@ -348,17 +348,17 @@ static void somebody_else_who_speaks_with_our_token_is_noticed(void **state)
         message =
                 json_pack("{s:s, s:s, s:s}", "id", id, "channel_id", "7", "nonce", nonce_of(g, 0));
         inbound.hooks.own(inbound.hooks.ctx, message);
-        assert_int_equal(dc->twin.seen, 0);
+        assert_int_equal(dc->duplicate.seen, 0);
         /* other software */
         json_object_set_new(message, "nonce", json_string("1234567890123456789"));
         inbound.hooks.own(inbound.hooks.ctx, message);
-        assert_int_equal(dc->twin.seen, 0);
+        assert_int_equal(dc->duplicate.seen, 0);
         json_object_set_new(message, "nonce", json_string("0123456789abcdef01234567"));
         inbound.hooks.own(inbound.hooks.ctx, message);
-        assert_int_equal(dc->twin.seen, 1);
+        assert_int_equal(dc->duplicate.seen, 1);
         dc->opened_ms += 120000; /* perhaps an earlier life has sent it */
         inbound.hooks.own(inbound.hooks.ctx, message);
-        assert_int_equal(dc->twin.seen, 1);
+        assert_int_equal(dc->duplicate.seen, 1);
         json_decref(message);
 }
 

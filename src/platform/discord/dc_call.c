@@ -4,22 +4,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/mem.h"
-#include "platform/discord/dc_route.h"
+#include "platform/discord/dc_id.h"
 
-#define CALL_MS 15000
-#define WAIT_MS 10000
+#define CALL_MS      15000
+#define WAIT_MS      10000
+#define RETRY_MAX_MS ((int64_t)86400 * 1000)
 
-/* ---- the copy ---- */
+/* ---- the request ---- */
 
-static bool is_bare(const char *route)
+int dc_call_path(const struct dc_request *q, struct buf *path, struct buf *major, struct error *err)
 {
-        return strncmp(route, "/interactions/", 14) == 0 || strncmp(route, "/webhooks/", 10) == 0;
+        bool webhook = strncmp(q->route, "/webhooks/", 10) == 0;
+        const char *at = q->route, *open;
+        size_t n = 0;
+
+        for (; (open = strchr(at, '{')); n++) {
+                const char *close = strchr(open, '}'), *arg = n < DC_ARGS_MAX ? q->args[n] : NULL;
+                bool is_id = strncmp(close - 3, "_id", 3) == 0;
+                char *escaped;
+
+                buf_add(path, at, (size_t)(open - at));
+                if (!arg || !*arg || strcmp(arg, ".") == 0 || strcmp(arg, "..") == 0 ||
+                    (is_id && !dc_id_valid(arg)))
+                        return error_set(err, ERR_INVALID, "'%.40s' is no %.*s of Discord%s",
+                                         arg ? arg : "", (int)(close - open - 1), open + 1,
+                                         is_id ? ": ids are digits" : "");
+                escaped = http_escape(arg);
+                buf_addstr(path, escaped);
+                if (n == 0 || (n == 1 && webhook))
+                        buf_addf(major, "%s%s", n ? "/" : "", escaped);
+                free(escaped);
+                at = close + 1;
+        }
+        buf_addstr(path, at);
+        if (q->query)
+                buf_addf(path, "?%s", q->query);
+        return 0;
 }
 
-int dc_call_make(struct dc_call *c, const struct dc_request *q, int64_t now_ms, struct error *err)
+int dc_call_init(struct dc_call *c, const struct dc_request *q, int64_t now_ms, struct error *err)
 {
         struct buf path, major;
         int rc;
@@ -29,17 +55,21 @@ int dc_call_make(struct dc_call *c, const struct dc_request *q, int64_t now_ms, 
         c->body = q->body ? json_text(q->body) : NULL;
         c->priority = q->priority;
         c->repeatable = q->repeatable;
-        c->bare = is_bare(q->route);
+        c->drop_on_cancel = q->drop_on_cancel;
+        c->bare = strncmp(q->route, "/interactions/", 14) == 0 ||
+                  strncmp(q->route, "/webhooks/", 10) == 0;
         c->total_ms = q->total_ms > 0 ? q->total_ms : CALL_MS;
         c->deadline_ms = now_ms + (q->wait_ms > 0 ? q->wait_ms : WAIT_MS);
-        for (; c->file_count < q->file_count && c->file_count < DC_FILES_MAX; c->file_count++)
+        for (; c->file_count < q->file_count && c->file_count < DC_FILES_MAX; c->file_count++) {
+                const struct dc_upload *file = &q->files[c->file_count];
+
                 c->files[c->file_count] =
-                        (struct dc_upload){ mem_strdup(q->files[c->file_count].path),
-                                            mem_strdup(q->files[c->file_count].name),
-                                            mem_strdup(q->files[c->file_count].mime) };
+                        (struct dc_upload){ mem_strdup(file->path), mem_strdup(file->name),
+                                            mem_strdup(file->mime) };
+        }
         buf_init(&path, 0);
         buf_init(&major, 0);
-        rc = dc_route_fill(q, &path, &major, err);
+        rc = dc_call_path(q, &path, &major, err);
         if (rc == 0) {
                 c->path = mem_strdup(path.data);
                 c->major = mem_strdup(major.data);
@@ -51,6 +81,8 @@ int dc_call_make(struct dc_call *c, const struct dc_request *q, int64_t now_ms, 
 
 void dc_call_free(struct dc_call *c)
 {
+        if (c->is_ask)
+                LIST_REMOVE(c, next_ask);
         for (size_t i = 0; i < c->file_count; i++) {
                 free((char *)c->files[i].path);
                 free((char *)c->files[i].name);
@@ -63,8 +95,6 @@ void dc_call_free(struct dc_call *c)
         free(c->body);
         free(c);
 }
-
-/* ---- the request ---- */
 
 static size_t make_parts(const struct dc_call *c, struct http_part *parts, char names[][32])
 {
@@ -115,4 +145,104 @@ struct http_call *dc_call_start(struct dc_call *c, struct http_client *http, con
                 explicit_bzero(url, strlen(url));
         free(url);
         return started;
+}
+
+/* ---- the answer ---- */
+
+struct dc_rate_limit_headers dc_call_limits(const struct http_call *h)
+{
+        int64_t limit = dc_rate_limit_ms(http_answer_header(h, "X-RateLimit-Limit")),
+                remaining = dc_rate_limit_ms(http_answer_header(h, "X-RateLimit-Remaining")),
+                after = dc_rate_limit_ms(http_answer_header(h, "X-RateLimit-Reset-After"));
+
+        return (struct dc_rate_limit_headers){
+                .hash = http_answer_header(h, "X-RateLimit-Bucket"),
+                .limit = limit < 0 ? -1 : limit / 1000, /* plain numbers */
+                .remaining = remaining < 0 ? -1 : remaining / 1000,
+                .reset_after_ms = after < RETRY_MAX_MS ? after : RETRY_MAX_MS,
+                .window = dc_rate_limit_ms(http_answer_header(h, "X-RateLimit-Reset")),
+        };
+}
+
+/* The body's number is exact, the header's in whole seconds. Always positive for a 429. */
+static int64_t retry_after(const json_t *body, const struct http_result *result)
+{
+        const json_t *told = json_object_get(body, "retry_after");
+        double seconds = json_number_value(told);
+
+        if (json_is_number(told) && seconds >= 0)
+                return seconds > (double)RETRY_MAX_MS / 1000 ? RETRY_MAX_MS
+                                                             : (int64_t)(seconds * 1000) + 1;
+        if (json_is_number(told) || (result->status == 429 && result->retry_after_ms <= 0))
+                return DC_LIMITED_MS;
+        return result->retry_after_ms;
+}
+
+/*
+ * The first error of {"errors": {"content": {"_errors": [{"message": ...}]}}}; where: its path.
+ */
+static const char *first_error(const json_t *errors, struct buf *where)
+{
+        const json_t *list = json_object_get(errors, "_errors");
+        const char *key, *message;
+        json_t *member;
+
+        if (list)
+                return json_str(json_array_get(list, 0), "message", NULL);
+        json_object_foreach((json_t *)errors, key, member) {
+                size_t before = where->len;
+
+                buf_addf(where, "%s%s", before ? "." : "", key);
+                message = first_error(member, where);
+                if (message)
+                        return message;
+                buf_truncate(where, before);
+        }
+        return NULL;
+}
+
+static void explain_refusal(const json_t *body, const struct dc_answer *a, char *text, size_t size)
+{
+        const char *message = json_str(body, "message", NULL), *detail;
+        struct buf where;
+
+        buf_init(&where, 200);
+        detail = first_error(json_object_get(body, "errors"), &where);
+        if (message && detail)
+                snprintf(text, size, "Discord says: %s (%d): %s: %s", message, a->code, where.data,
+                         detail);
+        else if (message && a->code)
+                snprintf(text, size, "Discord says: %s (%d)", message, a->code);
+        else if (message)
+                snprintf(text, size, "Discord says: %s (status %d)", message, a->status);
+        else
+                snprintf(text, size, "Discord answered %d", a->status);
+        buf_release(&where);
+}
+
+void dc_call_answer(const struct http_call *h, const struct http_result *result, const json_t *body,
+                    struct dc_answer *out, char *text, size_t size)
+{
+        const char *global = http_answer_header(h, "X-RateLimit-Global");
+
+        *out = (struct dc_answer){
+                .ok = result->status >= 200 && result->status < 300,
+                .status = result->status,
+                .code = (int)json_int(body, "code", 0),
+                .reach = result->reach,
+                .kind = result->kind,
+                .result = body,
+                .why = text,
+                .retry_after_ms = retry_after(body, result),
+                /* a 429 without JSON comes from Cloudflare, and is about our address */
+                .global = (global && strcmp(global, "true") == 0) ||
+                          json_flag(body, "global", false) || (result->status == 429 && !body),
+        };
+        text[0] = '\0';
+        if (result->status == 0)
+                snprintf(text, size, "Discord could not be reached: %s",
+                         result->why ? result->why : "no reason given");
+        else if (!out->ok)
+                explain_refusal(body, out, text, size);
+        log_redact(text);
 }

@@ -1,14 +1,18 @@
 /*
- * dc_call: one call of Discord's REST API as dc_rest.c keeps it, from being asked for until it is
- * answered.
+ * dc_call: one call of Discord's REST API, from the request to its answer. dc_rest.c decides when
+ * it goes.
  */
 #ifndef PLATFORM_DISCORD_DC_CALL_H
 #define PLATFORM_DISCORD_DC_CALL_H
 
 #include <sys/queue.h>
 
+#include "base/buf.h"
+#include "net/json_offload.h"
 #include "platform/discord/dc_rate_limit.h"
 #include "platform/discord/dc_rest.h"
+
+#define DC_LIMITED_MS 1000 /* for a 429 that does not say how long */
 
 enum dc_call_state { CALL_WAITING, CALL_FLYING, CALL_PARSING, CALL_REFUSED };
 
@@ -16,35 +20,50 @@ struct dc_call {
         struct dc_rest *rest;
         enum dc_call_state state;
         char *method, *route;
-        char *path;  /* behind the base, with its query; NULL: the route could not be filled */
-        char *major; /* the top-level id that is part of the bucket's name */
+        char *path;  /* below the base, with its query; NULL: the route could not be filled */
+        char *major; /* the top-level id in the bucket's name */
         char *body;
         struct dc_upload files[DC_FILES_MAX];
         size_t file_count;
         enum dc_priority priority;
         bool repeatable;
-        bool bare; /* an interaction route: its token is in the path, and the bot's is not shown */
+        bool bare; /* an interaction route: the token is in the path, the bot's is not sent */
         int64_t total_ms, deadline_ms;
         struct dc_bucket *bucket;
         struct http_call *http;
-        struct dc_parsing *parsing; /* with CALL_PARSING: its answer is large */
-        struct dc_answer answer;    /* the same, without its result */
+        struct json_offload *parsing; /* with CALL_PARSING: the body is large */
+        struct dc_answer answer;      /* the same, without its result */
         dc_answer_fn *done;
         void *arg;
         struct error refusal; /* with CALL_REFUSED */
         int refusal_code;
         int64_t refusal_ms;
+        bool is_ask, drop_on_cancel;
         TAILQ_ENTRY(dc_call) next;
+        LIST_ENTRY(dc_call) next_ask;
 };
 
 /*
- * A copy of what is asked for. -1 with an error when the route cannot be filled: then it has no
- * path, and can only be answered.
+ * Copies the request. -1 with an error when its route cannot be filled: then it can only be
+ * refused.
  */
-int dc_call_make(struct dc_call *c, const struct dc_request *q, int64_t now_ms, struct error *err);
+int dc_call_init(struct dc_call *c, const struct dc_request *q, int64_t now_ms, struct error *err);
 void dc_call_free(struct dc_call *c);
-/* Goes out; authorization is the header that shows the bot's token. */
+/* Sends it; authorization is the header with the bot's token. */
 struct http_call *dc_call_start(struct dc_call *c, struct http_client *http, const char *base,
                                 const char *authorization, const struct http_handlers *handlers);
+
+/* The rate limit headers; the hash is borrowed from the call. */
+struct dc_rate_limit_headers dc_call_limits(const struct http_call *h);
+/* Reads a result; body is its JSON, NULL: none. The answer borrows body and text. */
+void dc_call_answer(const struct http_call *h, const struct http_result *result, const json_t *body,
+                    struct dc_answer *out, char *text, size_t size);
+
+/*
+ * Fills the route's braces: the path, and the top-level id in the bucket's name (webhooks count
+ * with their token). 0, or -1 with an error: only ids get into a place for an id.
+ */
+int dc_call_path(const struct dc_request *q, struct buf *path, struct buf *major,
+                 struct error *err);
 
 #endif

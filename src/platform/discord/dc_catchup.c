@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "platform/adapters.h"
 #include "platform/discord/dc_guild_scan.h"
+#include "platform/discord/dc_id.h"
 #include "platform/discord/dc_readback.h"
 #include "platform/discord/discord.h"
 
@@ -43,7 +44,7 @@ struct dc_catchup {
         struct gap *gaps; /* by shard */
         unsigned gap_count, shards;
         struct dc_readback *readback;
-        struct dc_roll *roll;
+        struct dc_guild_scan *scan;
         struct recent *recent; /* conversations are being looked up; NULL: they are not */
         int64_t recent_before; /* those with smaller numbers are still to be looked up; 0: none */
         int64_t recent_since_ms;
@@ -111,7 +112,7 @@ static int read_recent(struct store_tx *tx, void *arg, struct error *err)
 
                 r->last = store_col_int(s, 0);
                 rows++;
-                if (r->count < RECENT_PAGE && dc_is_id(place))
+                if (r->count < RECENT_PAGE && dc_id_valid(place))
                         snprintf(r->places[r->count++], sizeof(r->places[0]), "%s", place);
         }
         if (rows < RECENT_PAGE)
@@ -191,7 +192,7 @@ static void look_at(struct dc_catchup *c, const json_t *channels, int64_t since_
                 const char *id = json_str(channel, "id", NULL),
                            *newest = json_str(channel, "last_message_id", NULL);
 
-                if (dc_is_id(id) && has_messages(json_int(channel, "type", 0)) &&
+                if (dc_id_valid(id) && has_messages(json_int(channel, "type", 0)) &&
                     dc_id_time_ms(newest) >= since_ms)
                         dc_readback_want(c->readback, id, since_ms);
         }
@@ -204,7 +205,7 @@ static void begin_roll(struct dc_catchup *c)
 {
         bool any = false;
 
-        if (!dc_roll_is_over(c->roll))
+        if (!dc_guild_scan_is_idle(c->scan))
                 return; /* on_over follows */
         for (unsigned i = 0; i < c->gap_count; i++) {
                 if (c->gaps[i].sight != UNSEEN)
@@ -213,7 +214,7 @@ static void begin_roll(struct dc_catchup *c)
                 any = true;
         }
         if (any)
-                dc_roll_begin(c->roll);
+                dc_guild_scan_begin(c->scan);
 }
 
 /*
@@ -285,7 +286,7 @@ void dc_catchup_gap(struct dc_catchup *c, unsigned shard, unsigned shards, int64
                                           .since_ms = from,
                                           .until_ms = loop_now_ms(c->adapter->loop) + TALE_MS };
         timer_start(c->end, c->done_ms);
-        dc_readback_again(c->readback);
+        dc_readback_restart(c->readback);
         log_info("a session of Discord was lost; what was missed is read back",
                  LOG_S("adapter", c->adapter->name), LOG_I("shard", shard),
                  LOG_I("seconds", (now - from) / 1000));
@@ -337,7 +338,7 @@ static void on_room(void *arg)
         struct dc_catchup *c = arg;
 
         look_up_recent(c);
-        dc_roll_go_on(c->roll);
+        dc_guild_scan_continue(c->scan);
 }
 
 /* ---- the end ---- */
@@ -345,14 +346,14 @@ static void on_room(void *arg)
 static bool is_over(const struct dc_catchup *c)
 {
         return dc_readback_is_idle(c->readback) && c->recent_before == 0 && !c->recent &&
-               dc_roll_is_over(c->roll);
+               dc_guild_scan_is_idle(c->scan);
 }
 
 static bool has_failed(struct dc_catchup *c)
 {
         bool failed = dc_readback_take_failed(c->readback);
 
-        failed = dc_roll_take_failed(c->roll) || failed || c->failed;
+        failed = dc_guild_scan_take_failed(c->scan) || failed || c->failed;
         c->failed = false;
         return failed;
 }
@@ -404,11 +405,11 @@ struct dc_catchup *dc_catchup_new(const struct dc_inbound_options *o,
                                   dc_caught_up_fn *caught_up, void *arg)
 {
         struct dc_catchup *c = mem_zalloc(sizeof(*c));
-        const struct dc_roll_owner owner = { .arg = c,
-                                             .wants = on_wants,
-                                             .has_room = on_has_room,
-                                             .places = on_places,
-                                             .over = on_over };
+        const struct dc_guild_scan_owner owner = { .arg = c,
+                                                   .wants = on_wants,
+                                                   .has_room = on_has_room,
+                                                   .channels = on_places,
+                                                   .done = on_over };
 
         c->adapter = o->adapter;
         c->intake = intake;
@@ -419,7 +420,7 @@ struct dc_catchup *dc_catchup_new(const struct dc_inbound_options *o,
         c->done_ms = o->catchup_times.done_ms > 0 ? o->catchup_times.done_ms : DONE_MS;
         c->again_ms = o->catchup_times.again_ms > 0 ? o->catchup_times.again_ms : AGAIN_MS;
         c->readback = dc_readback_new(o, hooks, intake, on_room, c);
-        c->roll = dc_roll_new(o, hooks, &owner);
+        c->scan = dc_guild_scan_new(o, hooks, &owner);
         c->end = timer_new(o->adapter->loop, on_end, c);
         return c;
 }
@@ -430,7 +431,7 @@ void dc_catchup_free(struct dc_catchup *c)
                 return;
         if (c->recent)
                 c->recent->c = NULL;
-        dc_roll_free(c->roll);
+        dc_guild_scan_free(c->scan);
         dc_readback_free(c->readback);
         timer_free(c->end);
         free(c->gaps);

@@ -7,212 +7,191 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "platform/discord/dc_rest.h"
+#include "net/backoff.h"
+#include "platform/discord/dc_id.h"
 
-#define TRIES     8 /* most of a minute */
-#define AGAIN_MS  500
-#define AGAIN_MAX 10000
+#define TRIES        8 /* most of a minute */
+#define RETRY_MS     500
+#define RETRY_MAX_MS 10000
 
-/* A place that is being asked for. */
-struct question {
-        struct dc_where *where;
-        char *place, *guild;
-        bool roles; /* which roles we have there is what is asked now */
+/* One channel that is being looked up: first the channel, then perhaps the bot's roles. */
+struct channel_query {
+        struct dc_channel_lookup *lookup;
+        char *channel, *guild;
         unsigned tries;
-        struct timer *later; /* Discord was unwell */
-        LIST_ENTRY(question) next;
+        bool wants_roles;
+        struct timer *retry;
+        LIST_ENTRY(channel_query) next;
 };
 
-struct dc_where {
+struct dc_channel_lookup {
         struct adapter *adapter;
         struct dc_inbound_hooks hooks;
         struct dc_cache *cache;
         bool role_mentions;
         char *self;
-        dc_where_fn *answered;
+        dc_channel_lookup_fn *done;
         void *arg;
-        LIST_HEAD(, question) questions;
+        LIST_HEAD(, channel_query) queries;
 };
 
-/* ---- life ---- */
+static void send_query(void *query);
 
-struct dc_where *dc_where_new(const struct dc_inbound_options *o,
-                              const struct dc_inbound_hooks *hooks, struct dc_cache *cache,
-                              dc_where_fn *answered, void *arg)
+static void query_free(struct channel_query *q)
 {
-        struct dc_where *w = mem_zalloc(sizeof(*w));
-
-        w->adapter = o->adapter;
-        w->hooks = *hooks;
-        w->cache = cache;
-        w->role_mentions = o->role_mentions;
-        w->answered = answered;
-        w->arg = arg;
-        LIST_INIT(&w->questions);
-        return w;
-}
-
-static void question_free(struct question *q)
-{
-        timer_free(q->later);
-        free(q->place);
+        timer_free(q->retry);
+        free(q->channel);
         free(q->guild);
         free(q);
 }
 
-void dc_where_free(struct dc_where *w)
+static bool needs_roles(const struct dc_channel_lookup *l, const char *guild)
 {
-        struct question *q, *after;
-
-        if (!w)
-                return;
-        for (q = LIST_FIRST(&w->questions); q; q = after) {
-                after = LIST_NEXT(q, next);
-                question_free(q);
-        }
-        free(w->self);
-        free(w);
+        return l->role_mentions && l->self && dc_id_valid(guild) &&
+               !dc_cache_knows_roles(l->cache, guild);
 }
 
-void dc_where_set_self(struct dc_where *w, const char *user_id)
+static void finish(struct channel_query *q, bool known)
 {
-        free(w->self);
-        w->self = mem_strdup(user_id);
+        LIST_REMOVE(q, next);
+        q->lookup->done(q->lookup->arg, q->channel, known);
+        query_free(q);
 }
 
-/* ---- asking ---- */
-
-static void pose(struct question *q);
-
-static void on_later(void *arg)
+/* Without a guild there is nothing to fall back on: retries for ever. */
+static bool retry(struct channel_query *q, const struct dc_answer *a)
 {
-        pose(arg);
-}
+        int64_t ms = backoff_ms(q->tries++, RETRY_MS, RETRY_MAX_MS);
 
-static bool is_unwell(int status)
-{
-        return status == 0 || status == 429 || status >= 500;
-}
-
-/*
- * What happened in a guild goes on after a while, as good as it can; of what is not even known to
- * be in one nothing can be made.
- */
-static bool asks_again(struct question *q, int status)
-{
-        int64_t ms = (int64_t)AGAIN_MS << (q->tries < TRIES ? q->tries : TRIES);
-
-        q->tries++;
-        if (!is_unwell(status) || (q->guild && q->tries >= TRIES))
+        if (!dc_rest_is_unavailable(a) || (q->guild && q->tries >= TRIES))
                 return false;
-        if (!q->later)
-                q->later = timer_new(q->where->adapter->loop, on_later, q);
-        timer_start(q->later, ms < AGAIN_MAX ? ms : AGAIN_MAX);
+        if (!q->retry)
+                q->retry = timer_new(q->lookup->adapter->loop, send_query, q);
+        timer_start(q->retry, ms);
         return true;
 }
 
-static void end(struct question *q, bool known)
+static void on_channel(void *arg, const struct dc_answer *a)
 {
-        struct dc_where *w = q->where;
+        struct channel_query *q = arg;
+        struct dc_channel_lookup *l = q->lookup;
 
-        LIST_REMOVE(q, next);
-        w->answered(w->arg, q->place, known);
-        question_free(q);
-}
-
-static bool needs_roles(const struct dc_where *w, const char *guild)
-{
-        return w->role_mentions && w->self && dc_is_id(guild) &&
-               !dc_cache_knows_roles(w->cache, guild);
-}
-
-static void take_place(struct question *q, const json_t *channel)
-{
-        dc_cache_add(q->where->cache, q->guild, channel);
-        if (!q->guild)
-                q->guild = mem_strdup(json_str(channel, "guild_id", NULL));
-}
-
-static void take_for_channel(struct question *q, int status, const char *why)
-{
-        json_t *plain = json_pack("{s:s, s:i}", "id", q->place, "type", DC_TYPE_TEXT);
-
-        log_info("Discord does not say what this channel is",
-                 LOG_S("adapter", q->where->adapter->name), LOG_S("channel", q->place),
-                 LOG_S("why", why));
-        if (!is_unwell(status))
-                dc_cache_add(q->where->cache, q->guild, plain);
-        json_decref(plain);
-}
-
-static void on_place(void *arg, int status, json_t *body, const char *why)
-{
-        struct question *q = arg;
-
-        if (asks_again(q, status))
+        if (retry(q, a))
                 return;
-        if (status == 200)
-                take_place(q, body);
-        else if (q->guild)
-                take_for_channel(q, status, why);
-        if (!needs_roles(q->where, q->guild)) {
-                end(q, status == 200 || q->guild);
+        if (a->status == 200) {
+                dc_cache_add(l->cache, q->guild, a->result);
+                if (!q->guild)
+                        q->guild = mem_strdup(json_str(a->result, "guild_id", NULL));
+        } else if (q->guild) {
+                json_t *plain = json_pack("{s:s, s:i}", "id", q->channel, "type", DC_TYPE_TEXT);
+
+                log_info("cannot look up channel; treating it as a plain one",
+                         LOG_S("adapter", l->adapter->name), LOG_S("channel", q->channel),
+                         LOG_S("why", a->why));
+                if (!dc_rest_is_unavailable(a)) /* else it is asked for again next time */
+                        dc_cache_add(l->cache, q->guild, plain);
+                json_decref(plain);
+        }
+        if (!needs_roles(l, q->guild)) {
+                finish(q, a->status == 200 || q->guild);
                 return;
         }
-        q->roles = true;
+        q->wants_roles = true;
         q->tries = 0;
-        pose(q);
+        send_query(q);
 }
 
-/* Where nobody tells, we have none. */
-static void on_roles(void *arg, int status, json_t *body, const char *why)
+static void on_roles(void *arg, const struct dc_answer *a)
 {
-        struct question *q = arg;
+        struct channel_query *q = arg;
+        struct dc_channel_lookup *l = q->lookup;
 
-        if (asks_again(q, status))
+        if (retry(q, a))
                 return;
-        if (status != 200)
-                log_info("Discord does not say which roles the bot has",
-                         LOG_S("adapter", q->where->adapter->name), LOG_S("guild", q->guild),
-                         LOG_S("why", why));
-        if (!is_unwell(status))
-                dc_cache_set_roles(q->where->cache, q->guild,
-                                   status == 200 ? json_object_get(body, "roles") : NULL);
-        end(q, true);
+        if (a->status != 200)
+                log_info("cannot look up the bot's roles; assuming none",
+                         LOG_S("adapter", l->adapter->name), LOG_S("guild", q->guild),
+                         LOG_S("why", a->why));
+        if (!dc_rest_is_unavailable(a))
+                dc_cache_set_roles(l->cache, q->guild,
+                                   a->status == 200 ? json_object_get(a->result, "roles") : NULL);
+        finish(q, true);
 }
 
-static void pose(struct question *q)
+static void send_query(void *query)
 {
-        const struct dc_inbound_hooks *hooks = &q->where->hooks;
-        char *path = q->roles ? mem_printf("/guilds/%s/members/%s", q->guild, q->where->self)
-                              : mem_printf("/channels/%s", q->place);
+        struct channel_query *q = query;
+        const struct dc_inbound_hooks *hooks = &q->lookup->hooks;
+        const struct dc_get channel = { "/channels/{channel_id}", { q->channel } },
+                            roles = { "/guilds/{guild_id}/members/{user_id}",
+                                      { q->guild, q->lookup->self } };
 
-        hooks->get(hooks->ctx, path, q->roles ? on_roles : on_place, q);
-        free(path);
+        if (q->wants_roles)
+                hooks->get(hooks->ctx, &roles, on_roles, q);
+        else
+                hooks->get(hooks->ctx, &channel, on_channel, q);
 }
 
-bool dc_where_knows(const struct dc_where *w, const char *place, const char *guild)
+bool dc_channel_lookup_has(const struct dc_channel_lookup *l, const char *channel,
+                           const char *guild)
 {
         struct dc_place known;
 
-        return dc_cache_place(w->cache, place, &known) && !needs_roles(w, guild);
+        return dc_cache_place(l->cache, channel, &known) && !needs_roles(l, guild);
 }
 
-void dc_where_ask(struct dc_where *w, const char *place, const char *guild)
+void dc_channel_lookup_ask(struct dc_channel_lookup *l, const char *channel, const char *guild)
 {
-        struct question *q;
+        struct channel_query *q;
 
-        LIST_FOREACH(q, &w->questions, next) {
-                if (strcmp(q->place, place) != 0)
+        LIST_FOREACH(q, &l->queries, next) {
+                if (strcmp(q->channel, channel) != 0)
                         continue;
                 if (!q->guild)
                         q->guild = mem_strdup(guild);
                 return;
         }
         q = mem_zalloc(sizeof(*q));
-        q->where = w;
-        q->place = mem_strdup(place);
+        q->lookup = l;
+        q->channel = mem_strdup(channel);
         q->guild = mem_strdup(guild);
-        LIST_INSERT_HEAD(&w->questions, q, next);
-        pose(q);
+        LIST_INSERT_HEAD(&l->queries, q, next);
+        send_query(q);
+}
+
+void dc_channel_lookup_set_self(struct dc_channel_lookup *l, const char *user_id)
+{
+        free(l->self);
+        l->self = mem_strdup(user_id);
+}
+
+struct dc_channel_lookup *dc_channel_lookup_new(const struct dc_inbound_options *o,
+                                                const struct dc_inbound_hooks *hooks,
+                                                struct dc_cache *cache, dc_channel_lookup_fn *done,
+                                                void *arg)
+{
+        struct dc_channel_lookup *l = mem_zalloc(sizeof(*l));
+
+        l->adapter = o->adapter;
+        l->hooks = *hooks;
+        l->cache = cache;
+        l->role_mentions = o->role_mentions;
+        l->done = done;
+        l->arg = arg;
+        LIST_INIT(&l->queries);
+        return l;
+}
+
+void dc_channel_lookup_free(struct dc_channel_lookup *l)
+{
+        struct channel_query *q, *after;
+
+        if (!l)
+                return;
+        for (q = LIST_FIRST(&l->queries); q; q = after) {
+                after = LIST_NEXT(q, next);
+                query_free(q);
+        }
+        free(l->self);
+        free(l);
 }

@@ -1,42 +1,37 @@
 /*
- * dc_where: what kind of place something happened in, and which roles we have there, asked of
- * Discord when nobody has told.
+ * dc_channel_lookup: fetches what the cache does not know of a channel: its kind, its parent, and
+ * the bot's roles there.
  *
- * A session that is resumed introduces no guilds, and the cache is bounded. Not now is no answer: a
- * thread that passes for a channel would be out of its channel's rules, so what happened there
- * waits for a better one, most of a minute. What Discord refuses to tell is a channel like any
- * other; what it could not tell is taken for one this time, and asked for again the next. A place
- * that may be a DM is asked for until Discord answers.
+ * A resumed session introduces no guilds, and the cache is bounded. A thread mistaken for a channel
+ * would escape the rules of its channel, so its events wait while Discord is unavailable, most of a
+ * minute. A channel that Discord refuses to describe is a plain one; one that it could not describe
+ * passes for one this time. A channel that may be a DM is asked for until Discord answers.
  */
-#ifndef PLATFORM_DISCORD_DC_WHERE_H
-#define PLATFORM_DISCORD_DC_WHERE_H
+#ifndef PLATFORM_DISCORD_DC_CHANNEL_LOOKUP_H
+#define PLATFORM_DISCORD_DC_CHANNEL_LOOKUP_H
 
 #include <stdbool.h>
 
 #include "platform/discord/dc_cache.h"
 #include "platform/discord/dc_inbound.h"
 
-struct dc_where;
+struct dc_channel_lookup;
 
-/*
- * known: the cache has the place now; else it is in no guild we know of, and Discord says nothing
- * about it.
- */
-typedef void dc_where_fn(void *arg, const char *place, bool known);
+/* known: it is in the cache, or is taken for a channel of its guild. */
+typedef void dc_channel_lookup_fn(void *arg, const char *channel, bool known);
 
-struct dc_where *dc_where_new(const struct dc_inbound_options *options,
-                              const struct dc_inbound_hooks *hooks, struct dc_cache *cache,
-                              dc_where_fn *answered, void *arg);
+struct dc_channel_lookup *dc_channel_lookup_new(const struct dc_inbound_options *options,
+                                                const struct dc_inbound_hooks *hooks,
+                                                struct dc_cache *cache, dc_channel_lookup_fn *done,
+                                                void *arg);
 /* No answer follows. NULL is fine. */
-void dc_where_free(struct dc_where *w);
-/* Who we are: whose roles count. */
-void dc_where_set_self(struct dc_where *w, const char *user_id);
-/* Is all known that counts? guild NULL: our roles do not. */
-bool dc_where_knows(const struct dc_where *w, const char *place, const char *guild);
-/*
- * `answered` follows, once for each place however often it is asked meanwhile. guild NULL: not
- * known.
- */
-void dc_where_ask(struct dc_where *w, const char *place, const char *guild);
+void dc_channel_lookup_free(struct dc_channel_lookup *l);
+/* The bot's own id: whose roles are looked up. */
+void dc_channel_lookup_set_self(struct dc_channel_lookup *l, const char *user_id);
+/* Nothing needs to be fetched. guild NULL: the bot's roles do not matter. */
+bool dc_channel_lookup_has(const struct dc_channel_lookup *l, const char *channel,
+                           const char *guild);
+/* `done` follows, once however often it is asked meanwhile. guild NULL: unknown. */
+void dc_channel_lookup_ask(struct dc_channel_lookup *l, const char *channel, const char *guild);
 
 #endif

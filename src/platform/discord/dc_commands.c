@@ -132,16 +132,17 @@ static void publish_to(struct discord *dc, const char *guild, const json_t *list
                 free(r);
                 return;
         }
-        dc_ask(dc,
-               &(struct dc_request){
-                       .method = "PUT",
-                       .route = guild ? "/applications/{application_id}/guilds/{guild_id}/commands"
-                                      : "/applications/{application_id}/commands",
-                       .args = { dc->self.application, guild },
-                       .body = list,
-                       .priority = DC_IDLE,
-                       .repeatable = true },
-               on_registered, r);
+        dc_rest_ask(
+                dc->rest,
+                &(struct dc_request){
+                        .method = "PUT",
+                        .route = guild ? "/applications/{application_id}/guilds/{guild_id}/commands"
+                                       : "/applications/{application_id}/commands",
+                        .args = { dc->self.application, guild },
+                        .body = list,
+                        .priority = DC_IDLE,
+                        .repeatable = true },
+                on_registered, r);
 }
 
 /* guild NULL: everywhere. */

@@ -1,233 +1,383 @@
-/*
- * One connection to the gateway: a WebSocket, its frames as JSON, the heartbeat, and how much may
- * be sent.
- *
- * It dies once and is never mended: whoever has it makes another one.
- */
+#include "platform/discord/dc_connection.h"
+
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
+#include "base/buf.h"
 #include "base/id.h"
+#include "base/json.h"
+#include "base/jsonw.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "platform/discord/dc_gateway_private.h"
+#include "net/inflate.h"
+#include "net/json_offload.h"
 #include "platform/discord/dc_rest.h"
 
 #define API_VERSION   10
-#define OUR_CLOSE     4000 /* anything but 1000 and 1001, which would end the session */
+#define CLOSE_CODE    4000 /* 1000 and 1001 would end the session */
 #define CLOSE_MS      2000
-#define FRAMES_MINUTE 120
-#define FRAMES_SPARE  10 /* of them, for heartbeats of our own and the beginning of a session */
+#define MESSAGE_MAX   ((size_t)32 << 20)
+#define PAYLOAD_MAX   ((size_t)32 << 20) /* inflated; the largest guilds have a few megabytes */
+#define QUEUE_MAX     ((size_t)16 << 20) /* bytes behind a large payload */
+#define FRAME_MAX     4096               /* Discord's limit for what we send */
+#define FRAMES_MINUTE 120                /* the same */
+#define FRAMES_SPARE  10                 /* of them, for our heartbeats and a session's beginning */
 #define INTERVAL_MIN  10
 #define INTERVAL_MAX  3600000
-#define MESSAGE_MAX   ((size_t)32 << 20)
 
-struct dc_link {
-        struct dc_gateway *g;
-        const struct dc_link_handlers *on;
+/* A payload that waits for a large one before it. */
+struct queued_payload {
+        char *text;
+        size_t n;
+        STAILQ_ENTRY(queued_payload) next;
+};
+
+struct dc_connection {
+        const struct dc_gateway_options *o;
+        const struct dc_connection_handlers *on;
         void *arg;
         struct websocket *ws;
-        struct dc_frames *frames;
+        unsigned refs; /* the owner, callbacks on the stack */
+        bool freed;
+
+        struct inflate *inflate; /* NULL: not compressed */
+        struct buf inflated;
+        struct json_offload *parsing; /* a large payload; nothing is read meanwhile */
+        STAILQ_HEAD(, queued_payload) queue;
+        size_t queued_bytes;
+        bool held;   /* the owner wants nothing more */
+        bool failed; /* unreadable */
+
         struct timer *beat;
-        bool busy, held; /* reading is paused: a large payload is parsed; the owner wants it */
-        bool acked;      /* the last heartbeat */
         int64_t interval_ms, beat_ms, ping_ms;
+        bool acked; /* the last heartbeat */
+
         int64_t minute_ms; /* when the counted minute began */
         unsigned frames_sent;
 };
 
 /* ---- sending ---- */
 
-static bool may_send(struct dc_link *l)
-{
-        int64_t now = dc_gateway_now(l->g);
-
-        if (now - l->minute_ms >= 60000) {
-                l->minute_ms = now;
-                l->frames_sent = 0;
-        }
-        return l->frames_sent + FRAMES_SPARE < FRAMES_MINUTE;
-}
-
-void dc_link_send(struct dc_link *l, struct buf *b)
+/* Releases b and wipes it: the token may be in it. */
+static void send_frame(struct dc_connection *c, struct buf *b)
 {
         struct error err = { 0 };
 
-        if (b->len > DC_FRAME_MAX) {
-                log_error("a frame for Discord is larger than it takes; it is not sent",
-                          LOG_S("adapter", l->g->o.name), LOG_I("bytes", b->len));
+        if (b->len > FRAME_MAX) {
+                log_error("gateway frame exceeds Discord's limit; not sent",
+                          LOG_S("adapter", c->o->name), LOG_I("bytes", b->len));
         } else {
-                l->frames_sent++;
-                if (websocket_send(l->ws, false, b->data, b->len, &err) < 0)
-                        log_debug("a frame could not be sent", LOG_S("why", err.text));
+                c->frames_sent++;
+                if (websocket_send(c->ws, false, b->data, b->len, &err) < 0)
+                        log_debug("cannot send gateway frame", LOG_S("why", err.text));
         }
         explicit_bzero(b->data, b->len);
         buf_release(b);
 }
 
-/* ---- heartbeats ---- */
-
-static void beat(struct dc_link *l)
+void dc_connection_identify(struct dc_connection *c, unsigned shard, unsigned shards)
 {
         struct buf b;
 
         buf_init(&b, 0);
-        dc_say_heartbeat(&b, l->on->heartbeat(l->arg));
-        l->acked = false;
-        l->beat_ms = dc_gateway_now(l->g);
-        dc_link_send(l, &b);
+        jsonw_open(&b, '{');
+        jsonw_int(&b, "op", DC_OP_IDENTIFY);
+        jsonw_open_member(&b, "d", '{');
+        jsonw_str(&b, "token", secret_reveal(c->o->token));
+        jsonw_int(&b, "intents", c->o->intents);
+        jsonw_open_member(&b, "properties", '{');
+        jsonw_str(&b, "os", "linux");
+        jsonw_str(&b, "browser", "dragoman");
+        jsonw_str(&b, "device", "dragoman");
+        jsonw_close(&b, '}');
+        jsonw_open_member(&b, "shard", '[');
+        jsonw_int(&b, NULL, shard);
+        jsonw_int(&b, NULL, shards);
+        jsonw_close(&b, ']');
+        jsonw_close(&b, '}');
+        jsonw_close(&b, '}');
+        send_frame(c, &b);
+}
+
+void dc_connection_resume(struct dc_connection *c, const char *session, int64_t seq)
+{
+        struct buf b;
+
+        buf_init(&b, 0);
+        jsonw_open(&b, '{');
+        jsonw_int(&b, "op", DC_OP_RESUME);
+        jsonw_open_member(&b, "d", '{');
+        jsonw_str(&b, "token", secret_reveal(c->o->token));
+        jsonw_str(&b, "session_id", session);
+        jsonw_int(&b, "seq", seq);
+        jsonw_close(&b, '}');
+        jsonw_close(&b, '}');
+        send_frame(c, &b);
+}
+
+/* ---- heartbeats ---- */
+
+static void send_heartbeat(struct dc_connection *c)
+{
+        int64_t seq = c->on->heartbeat_seq(c->arg);
+        struct buf b;
+
+        buf_init(&b, 0);
+        jsonw_open(&b, '{');
+        jsonw_int(&b, "op", DC_OP_HEARTBEAT);
+        if (seq < 0)
+                jsonw_null(&b, "d");
+        else
+                jsonw_int(&b, "d", seq);
+        jsonw_close(&b, '}');
+        c->acked = false;
+        c->beat_ms = loop_now_ms(c->o->loop);
+        send_frame(c, &b);
 }
 
 static void on_beat(void *arg)
 {
-        struct dc_link *l = arg;
+        struct dc_connection *c = arg;
 
-        if (!l->acked && !l->busy && !l->held) {
-                l->on->silent(l->arg);
+        if (!c->acked && !c->parsing && !c->held) {
+                c->on->silent(c->arg);
                 return;
         }
-        beat(l);
-        timer_start(l->beat, l->interval_ms);
+        send_heartbeat(c);
+        timer_start(c->beat, c->interval_ms);
 }
 
-void dc_link_beat_every(struct dc_link *l, int64_t ms)
+void dc_connection_beat_every(struct dc_connection *c, int64_t ms)
 {
-        l->interval_ms = ms < INTERVAL_MIN ? INTERVAL_MIN : ms > INTERVAL_MAX ? INTERVAL_MAX : ms;
-        l->acked = true; /* there is nothing to be answered yet on this connection */
-        timer_start(l->beat, (int64_t)id_random_below((uint64_t)l->interval_ms));
+        c->interval_ms = ms < INTERVAL_MIN ? INTERVAL_MIN : ms > INTERVAL_MAX ? INTERVAL_MAX : ms;
+        c->acked = true; /* nothing to acknowledge yet on this connection */
+        timer_start(c->beat, (int64_t)id_random_below((uint64_t)c->interval_ms));
 }
 
-void dc_link_beat_now(struct dc_link *l)
+void dc_connection_beat(struct dc_connection *c)
 {
-        if (may_send(l))
-                beat(l);
+        int64_t now = loop_now_ms(c->o->loop);
+
+        if (now - c->minute_ms >= 60000) {
+                c->minute_ms = now;
+                c->frames_sent = 0;
+        }
+        if (c->frames_sent + FRAMES_SPARE < FRAMES_MINUTE)
+                send_heartbeat(c);
 }
 
-void dc_link_acked(struct dc_link *l)
+void dc_connection_acked(struct dc_connection *c)
 {
-        l->acked = true;
-        if (l->beat_ms >= 0)
-                l->ping_ms = dc_gateway_now(l->g) - l->beat_ms;
+        c->acked = true;
+        if (c->beat_ms >= 0)
+                c->ping_ms = loop_now_ms(c->o->loop) - c->beat_ms;
 }
 
-int64_t dc_link_ping_ms(const struct dc_link *l)
+int64_t dc_connection_ping_ms(const struct dc_connection *c)
 {
-        return l ? l->ping_ms : -1;
+        return c ? c->ping_ms : -1;
 }
 
 /* ---- receiving ---- */
 
-static void set_pause(struct dc_link *l)
+static void unref(struct dc_connection *c)
 {
-        websocket_pause(l->ws, l->busy || l->held);
-}
+        struct queued_payload *p;
 
-void dc_link_hold(struct dc_link *l, bool held)
-{
-        if (!l || l->held == held)
+        if (--c->refs > 0)
                 return;
-        l->held = held;
-        set_pause(l);
+        while ((p = STAILQ_FIRST(&c->queue))) {
+                STAILQ_REMOVE_HEAD(&c->queue, next);
+                free(p->text);
+                free(p);
+        }
+        inflate_free(c->inflate);
+        buf_release(&c->inflated);
+        free(c);
 }
 
-static void on_payload(void *arg, json_t *payload)
+static void fail(struct dc_connection *c, const char *why)
 {
-        struct dc_link *l = arg;
-
-        l->on->payload(l->arg, payload);
+        if (c->failed || c->freed)
+                return;
+        c->failed = true;
+        c->on->unreadable(c->arg, why);
 }
 
-static void on_busy(void *arg, bool busy)
+static void hand_over(struct dc_connection *c, json_t *payload)
 {
-        struct dc_link *l = arg;
-
-        l->busy = busy;
-        set_pause(l);
-        if (!busy)
-                dc_gateway_was_large(l->g);
+        if (json_is_object(payload))
+                c->on->payload(c->arg, payload);
+        else
+                fail(c, "Discord sent a payload that is not a JSON object");
 }
 
-static void on_unreadable(void *arg, const char *why)
+static void set_pause(struct dc_connection *c)
 {
-        struct dc_link *l = arg;
-
-        l->on->unreadable(l->arg, why);
+        if (c->ws)
+                websocket_pause(c->ws, c->parsing || c->held);
 }
+
+void dc_connection_hold(struct dc_connection *c, bool held)
+{
+        if (!c || c->held == held)
+                return;
+        c->held = held;
+        set_pause(c);
+}
+
+static void take(struct dc_connection *c, const char *text, size_t n);
+
+static void on_parsed(void *arg, const struct json_parsed *parsed)
+{
+        struct dc_connection *c = arg;
+        struct queued_payload *p;
+
+        c->refs++;
+        c->parsing = NULL;
+        hand_over(c, parsed->root);
+        while (!c->freed && !c->failed && !c->parsing && (p = STAILQ_FIRST(&c->queue))) {
+                STAILQ_REMOVE_HEAD(&c->queue, next);
+                c->queued_bytes -= p->n;
+                take(c, p->text, p->n);
+                free(p->text);
+                free(p);
+        }
+        if (!c->freed && !c->failed && !c->parsing) {
+                set_pause(c);
+                c->on->was_large(c->arg);
+        }
+        unref(c);
+}
+
+/* The socket may still deliver what it had read before the pause: that waits in the queue. */
+static void take(struct dc_connection *c, const char *text, size_t n)
+{
+        if (c->parsing) {
+                struct queued_payload *p = mem_zalloc(sizeof(*p));
+
+                p->text = mem_dup(text, n);
+                p->n = n;
+                STAILQ_INSERT_TAIL(&c->queue, p, next);
+                c->queued_bytes += n;
+                if (c->queued_bytes > QUEUE_MAX)
+                        fail(c, "Discord sends faster than payloads can be read");
+        } else if (n >= JSON_OFFLOAD_MIN) {
+                c->parsing = json_offload_start(c->o->loop, mem_dup(text, n), n, json_read_lenient,
+                                                on_parsed, c);
+                set_pause(c);
+        } else {
+                json_t *payload = json_read_lenient(text, n, NULL);
+
+                hand_over(c, payload);
+                json_decref(payload);
+        }
+}
+
+void dc_connection_feed(struct dc_connection *c, bool binary, const char *bytes, size_t n)
+{
+        struct error err = { 0 };
+        int rc;
+
+        if (c->failed)
+                return;
+        c->refs++;
+        if (!c->inflate || !binary) {
+                take(c, bytes, n);
+                unref(c);
+                return;
+        }
+        rc = inflate_feed(c->inflate, bytes, n, &c->inflated, &err);
+        if (rc < 0) {
+                fail(c, err.text);
+        } else if (rc > 0) {
+                take(c, c->inflated.data, c->inflated.len);
+                if (c->inflated.cap > JSON_OFFLOAD_MIN) /* rare: do not keep the room */
+                        buf_release(&c->inflated);
+                buf_clear(&c->inflated);
+        }
+        unref(c);
+}
+
+/* ---- the socket ---- */
 
 static void on_open(void *arg)
 {
-        struct dc_link *l = arg;
+        struct dc_connection *c = arg;
 
-        l->on->opened(l->arg);
+        c->on->opened(c->arg);
 }
 
 static void on_message(void *arg, bool binary, const char *bytes, size_t n)
 {
-        struct dc_link *l = arg;
-
-        dc_frames_feed(l->frames, binary, bytes, n);
+        dc_connection_feed(arg, binary, bytes, n);
 }
 
 static void on_closed(void *arg, const struct websocket_end *end)
 {
-        struct dc_link *l = arg;
+        struct dc_connection *c = arg;
 
-        l->on->closed(l->arg, end);
+        c->on->closed(c->arg, end);
 }
 
-/* ---- life ---- */
-
-static char *full_url(const char *base, const char *compress)
+static void open_socket(struct dc_connection *c, const char *url)
 {
-        bool squeezed = compress && strcmp(compress, "none") != 0;
-        size_t n = strlen(base);
-
-        return mem_printf("%s%s?v=%d&encoding=json%s%s", base,
-                          n > 0 && base[n - 1] == '/' ? "" : "/", API_VERSION,
-                          squeezed ? "&compress=" : "", squeezed ? compress : "");
-}
-
-struct dc_link *dc_link_open(struct dc_gateway *g, const char *base,
-                             const struct dc_link_handlers *handlers, void *arg)
-{
-        static const struct websocket_handlers on_socket = { .on_open = on_open,
-                                                             .on_message = on_message,
-                                                             .on_closed = on_closed };
-        static const struct dc_frames_handlers on_frames = { .payload = on_payload,
-                                                             .busy = on_busy,
-                                                             .failed = on_unreadable };
+        static const struct websocket_handlers handlers = { .on_open = on_open,
+                                                            .on_message = on_message,
+                                                            .on_closed = on_closed };
         static const char *const headers[] = { DC_AGENT, NULL };
-        struct dc_link *l = mem_zalloc(sizeof(*l));
-        char *url = full_url(base, g->o.compress);
+        size_t n = strlen(url);
+        char *full = mem_printf("%s%s?v=%d&encoding=json%s%s", url,
+                                n > 0 && url[n - 1] == '/' ? "" : "/", API_VERSION,
+                                c->inflate ? "&compress=" : "", c->inflate ? c->o->compress : "");
 
-        l->g = g;
-        l->on = handlers;
-        l->arg = arg;
-        l->beat_ms = l->ping_ms = -1;
-        l->beat = timer_new(g->o.loop, on_beat, l);
-        l->frames = dc_frames_new(g->o.loop, g->o.compress, &on_frames, l);
-        l->ws = websocket_open(g->o.loop, g->o.http,
-                               &(struct websocket_options){ .url = url,
+        c->ws = websocket_open(c->o->loop, c->o->http,
+                               &(struct websocket_options){ .url = full,
                                                             .headers = headers,
                                                             .close_ms = CLOSE_MS,
                                                             .max_message = MESSAGE_MAX },
-                               &on_socket, l);
-        free(url);
-        return l;
+                               &handlers, c);
+        free(full);
 }
 
-void dc_link_close(struct dc_link *l)
+struct dc_connection *dc_connection_open(const struct dc_gateway_options *o, const char *url,
+                                         const struct dc_connection_handlers *handlers, void *arg)
 {
-        timer_stop(l->beat);
-        websocket_close(l->ws, OUR_CLOSE, NULL);
+        struct dc_connection *c = mem_zalloc(sizeof(*c));
+
+        c->o = o;
+        c->on = handlers;
+        c->arg = arg;
+        c->refs = 1;
+        c->beat_ms = c->ping_ms = -1;
+        c->beat = timer_new(o->loop, on_beat, c);
+        STAILQ_INIT(&c->queue);
+        buf_init(&c->inflated, PAYLOAD_MAX);
+        if (o->compress && strcmp(o->compress, "zlib-stream") == 0)
+                c->inflate = inflate_new(INFLATE_ZLIB);
+        else if (o->compress && strcmp(o->compress, "zstd-stream") == 0)
+                c->inflate = inflate_new(INFLATE_ZSTD);
+        if (url)
+                open_socket(c, url);
+        return c;
 }
 
-void dc_link_free(struct dc_link *l)
+void dc_connection_close(struct dc_connection *c)
 {
-        if (!l)
+        timer_stop(c->beat);
+        websocket_close(c->ws, CLOSE_CODE, NULL);
+}
+
+void dc_connection_free(struct dc_connection *c)
+{
+        if (!c)
                 return;
-        timer_free(l->beat);
-        websocket_free(l->ws);
-        dc_frames_free(l->frames);
-        free(l);
+        c->freed = true;
+        timer_free(c->beat);
+        websocket_free(c->ws);
+        c->ws = NULL;
+        json_offload_cancel(c->parsing);
+        c->parsing = NULL;
+        unref(c);
 }

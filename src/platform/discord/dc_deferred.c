@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/log.h"
@@ -57,14 +58,14 @@ static void forget(struct discord *dc, struct dc_token *t)
         free(t->interaction);
         free(t->application);
         free(t);
-        dc_file_changed(dc->tokens_file, false);
+        state_file_changed(dc->tokens_file, false);
 }
 
 /* It is answered, or cannot be. */
 static void spend(struct discord *dc, struct dc_token *t)
 {
         t->spent = true;
-        dc_file_changed(dc->tokens_file, false);
+        state_file_changed(dc->tokens_file, false);
 }
 
 static struct dc_token *find(const struct discord *dc, const char *interaction)
@@ -102,13 +103,13 @@ static void on_withdrawn(void *arg, const struct dc_answer *a)
 static void withdraw(struct discord *dc, struct dc_token *t)
 {
         spend(dc, t);
-        dc_ask(dc,
-               &(struct dc_request){ .method = "DELETE",
-                                     .route = DC_PLACE_OF_COMMAND,
-                                     .args = { t->application, t->token },
-                                     .priority = DC_IDLE,
-                                     .repeatable = true },
-               on_withdrawn, NULL);
+        dc_rest_ask(dc->rest,
+                    &(struct dc_request){ .method = "DELETE",
+                                          .route = DC_PLACE_OF_COMMAND,
+                                          .args = { t->application, t->token },
+                                          .priority = DC_IDLE,
+                                          .repeatable = true },
+                    on_withdrawn, NULL);
 }
 
 /* Nobody has answered, and soon nobody can. */
@@ -125,7 +126,7 @@ static struct dc_token *keep(struct discord *dc, const char *interaction, const 
 {
         struct dc_token *t;
 
-        if (!dc_is_id(interaction) || !dc_is_id(application) || !token || !*token ||
+        if (!dc_id_valid(interaction) || !dc_id_valid(application) || !token || !*token ||
             find(dc, interaction))
                 return NULL;
         if (dc->token_count >= TOKENS_MAX)
@@ -138,7 +139,7 @@ static struct dc_token *keep(struct discord *dc, const char *interaction, const 
         log_hide(t->token, strlen(t->token));
         TAILQ_INSERT_TAIL(&dc->tokens, t, next);
         dc->token_count++;
-        dc_file_changed(dc->tokens_file, false);
+        state_file_changed(dc->tokens_file, false);
         watch(dc);
         return t;
 }
@@ -262,16 +263,16 @@ void dc_reply_stored(void *discord, const json_t *interaction)
                 t->acknowledging = true;
         ack->dc = dc;
         ack->interaction = mem_strdup(json_str(interaction, "id", ""));
-        dc_ask(dc,
-               &(struct dc_request){
-                       .method = "POST",
-                       .route = "/interactions/{interaction_id}/{interaction_token}/callback",
-                       .args = { ack->interaction, json_str(interaction, "token", NULL) },
-                       .body = body,
-                       .priority = DC_URGENT,
-                       .total_ms = 3000,
-                       .wait_ms = 2500 },
-               on_acknowledged, ack);
+        dc_rest_ask(dc->rest,
+                    &(struct dc_request){
+                            .method = "POST",
+                            .route = "/interactions/{interaction_id}/{interaction_token}/callback",
+                            .args = { ack->interaction, json_str(interaction, "token", NULL) },
+                            .body = body,
+                            .priority = DC_URGENT,
+                            .total_ms = 3000,
+                            .wait_ms = 2500 },
+                    on_acknowledged, ack);
         json_decref(body);
 }
 
@@ -335,14 +336,14 @@ void dc_replies_open(struct discord *dc)
 {
         char *path =
                 mem_printf("%s/state/interactions-%s.json", dc->adapter->dir, dc->adapter->name);
-        json_t *kept = dc_file_read(path);
+        json_t *kept = file_read_json(path, STATE_FILE_MAX);
 
         TAILQ_INIT(&dc->tokens);
         dc->tokens_timer = timer_new(dc->adapter->loop, on_timer, dc);
         timer_unref(dc->tokens_timer);
         restore(dc, kept);
         json_decref(kept);
-        dc->tokens_file = dc_file_new(dc->adapter->loop, path, SAVE_MS, text_of, dc);
+        dc->tokens_file = state_file_new(dc->adapter->loop, path, SAVE_MS, text_of, dc);
         free(path);
 }
 
@@ -350,7 +351,7 @@ void dc_replies_release(struct discord *dc)
 {
         struct dc_token *t, *after;
 
-        dc_file_close(dc->tokens_file);
+        state_file_close(dc->tokens_file);
         dc->tokens_file = NULL;
         for (t = TAILQ_FIRST(&dc->tokens); t; t = after) {
                 after = TAILQ_NEXT(t, next);

@@ -13,7 +13,7 @@ bool dc_is_dm(const struct discord *dc, const char *channel)
 {
         struct dc_place place;
 
-        if (!dc_is_id(channel) || dc_memory_has_dm(dc, channel))
+        if (!dc_id_valid(channel) || dc_memory_has_dm(dc, channel))
                 return true; /* "user:ID" and "operator" */
         return dc->inbound && dc_inbound_place(dc->inbound, channel, &place) && !place.guild;
 }
@@ -27,7 +27,7 @@ const char *dc_person(const struct discord *dc, const char *channel)
         if (strcmp(channel, DC_OPERATOR) != 0)
                 return NULL;
         for (size_t i = 0; i < admins->count; i++)
-                if (dc_is_id(admins->items[i]))
+                if (dc_id_valid(admins->items[i]))
                         return admins->items[i];
         return NULL;
 }
@@ -38,7 +38,7 @@ const char *dc_place(const struct discord *dc, const char *channel, const char *
 
         if (thread && *thread)
                 return thread;
-        if (dc_is_id(channel))
+        if (dc_id_valid(channel))
                 return channel;
         person = dc_person(dc, channel);
         return person ? dc_memory_dm_of(dc, person) : NULL;

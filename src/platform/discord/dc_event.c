@@ -38,7 +38,7 @@ static const char *id_of(const json_t *object, const char *key)
 {
         const char *id = json_str(object, key, NULL);
 
-        return dc_is_id(id) ? id : NULL;
+        return dc_id_valid(id) ? id : NULL;
 }
 
 static bool is_self(const struct dc_reading *r, const char *id)
@@ -52,7 +52,7 @@ struct incoming *dc_events_new(struct dc_reading *r, const char *channel, const 
         struct dc_item *item = r->item;
         struct dc_place place = { .type = -1 }, parent = { .type = -1 };
 
-        if (!dc_is_id(channel) || n == 0) {
+        if (!dc_id_valid(channel) || n == 0) {
                 ignore(r, "it names no channel");
                 return NULL;
         }
@@ -307,7 +307,7 @@ static void read_bulk(struct dc_reading *r, json_t *d)
         for (size_t i = 0; in && i < n; i++) {
                 const char *id = json_string_value(json_array_get(ids, i));
 
-                if (!dc_is_id(id)) {
+                if (!dc_id_valid(id)) {
                         ignore(r, "it names no messages");
                         return;
                 }

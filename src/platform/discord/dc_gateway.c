@@ -7,22 +7,17 @@
 
 #include "base/clock.h"
 #include "base/heap_trim.h"
-#include "base/id.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "platform/discord/dc_gateway_private.h"
+#include "net/backoff.h"
+#include "platform/discord/dc_shard.h"
 
 #define SHARDS_MAX 1000
 #define BUDGET_MS  60000    /* how long an answer about the budget counts */
-#define DAY_MS     86400000 /* the longest it can be until the budget is fresh */
-#define TIDY_MS    3000
-#define LOW_PART   100 /* the last hundredth of the budget is not touched */
-
-int64_t dc_gateway_now(const struct dc_gateway *g)
-{
-        return loop_now_ms(g->o.loop);
-}
+#define DAY_MS     86400000 /* the budget is renewed at least this often */
+#define TRIM_MS    3000
+#define LOW_PART   100 /* the last hundredth of the budget is left alone */
 
 static void unref(struct dc_gateway *g)
 {
@@ -30,7 +25,7 @@ static void unref(struct dc_gateway *g)
                 return;
         free(g->shards);
         free(g->waiting);
-        free(g->turns);
+        free(g->slots);
         free(g->url);
         free((char *)(uintptr_t)g->o.name);
         free((char *)(uintptr_t)g->o.dir);
@@ -39,42 +34,35 @@ static void unref(struct dc_gateway *g)
         free(g);
 }
 
-/* ---- what the owner is told ---- */
-
-static bool all_up(const struct dc_gateway *g)
-{
-        for (unsigned i = 0; i < g->count; i++)
-                if (!dc_shard_is_up(g->shards[i]))
-                        return false;
-        return g->count > 0;
-}
+/* ---- reports to the owner ---- */
 
 void dc_gateway_shard_up(struct dc_gateway *g, const struct dc_gateway_ready *ready,
                          int64_t since_ms)
 {
+        unsigned up = 0;
+
         g->refs++;
         g->on.ready(g->arg, ready);
         if (!g->freed && (!ready->resumed || since_ms > 0))
-                g->on.gap(g->arg, ready->shard, since_ms);
-        if (!g->freed && all_up(g)) {
+                g->on.gap(g->arg, ready, since_ms);
+        while (up < g->count && dc_shard_is_up(g->shards[up]))
+                up++;
+        if (!g->freed && up == g->count && up > 0) {
                 timer_stop(g->grace);
-                if (g->told != DC_TOLD_UP) {
-                        g->told = DC_TOLD_UP;
+                if (g->reported != REPORTED_UP) {
+                        g->reported = REPORTED_UP;
                         g->on.up(g->arg);
                 }
         }
         unref(g);
 }
 
-static void tell_lost(struct dc_gateway *g)
+static void report_lost(void *arg)
 {
-        g->told = DC_TOLD_LOST;
-        g->on.lost(g->arg, g->why);
-}
+        struct dc_gateway *g = arg;
 
-static void on_grace(void *arg)
-{
-        tell_lost(arg);
+        g->reported = REPORTED_LOST;
+        g->on.lost(g->arg, g->why);
 }
 
 void dc_gateway_shard_lost(struct dc_gateway *g, const char *why)
@@ -82,8 +70,8 @@ void dc_gateway_shard_lost(struct dc_gateway *g, const char *why)
         if (g->freed || g->stopped)
                 return;
         snprintf(g->why, sizeof(g->why), "%.199s", why);
-        if (g->told != DC_TOLD_UP)
-                tell_lost(g);
+        if (g->reported != REPORTED_UP)
+                report_lost(g);
         else if (!timer_active(g->grace))
                 timer_start(g->grace, g->o.times.grace_ms);
 }
@@ -101,55 +89,49 @@ void dc_gateway_stop(struct dc_gateway *g, bool bad_token, const char *why)
         g->on.stopped(g->arg, bad_token, why);
 }
 
-/* ---- turns ---- */
+/* ---- who may identify ---- */
 
-static struct dc_turn *turn_of(struct dc_gateway *g, const struct dc_shard *s)
-{
-        return &g->turns[dc_shard_id(s) % g->concurrency];
-}
-
-/* The pump runs from the loop, so that nobody identifies inside of somebody else's callback. */
+/* The pump runs from the loop, so that no shard identifies inside a callback of another. */
 static void want_pump(struct dc_gateway *g)
 {
         if (!g->stopped && !g->freed)
                 timer_start(g->timer, 0);
 }
 
-void dc_gateway_want_turn(struct dc_gateway *g, struct dc_shard *s)
+void dc_gateway_want_identify(struct dc_gateway *g, unsigned shard)
 {
         for (unsigned i = 0; i < g->waiting_count; i++)
-                if (g->waiting[i] == s)
+                if (g->waiting[i] == shard)
                         return;
-        g->waiting[g->waiting_count++] = s;
+        g->waiting[g->waiting_count++] = shard;
         want_pump(g);
 }
 
-void dc_gateway_turn_over(struct dc_gateway *g, struct dc_shard *s, bool identified)
+void dc_gateway_end_identify(struct dc_gateway *g, unsigned shard, bool sent)
 {
-        struct dc_turn *turn = turn_of(g, s);
+        struct dc_identify_slot *slot = &g->slots[shard % g->concurrency];
 
-        if (turn->holder != s)
+        if (slot->holder != g->shards[shard])
                 return;
-        turn->holder = NULL;
-        if (identified)
-                turn->next_ms = dc_gateway_now(g) + g->o.times.identify_ms;
+        slot->holder = NULL;
+        if (sent)
+                slot->next_ms = loop_now_ms(g->o.loop) + g->o.times.identify_ms;
         else
                 g->remaining++;
         want_pump(g);
 }
 
-/* The budget is nearly used up: going on would end with a new token. True: we wait. */
-static bool is_out_of_budget(struct dc_gateway *g)
+/* True: the budget is nearly used up, and beyond it Discord would reset the token. */
+static bool defer_for_budget(struct dc_gateway *g)
 {
-        int64_t now = dc_gateway_now(g);
+        int64_t now = loop_now_ms(g->o.loop);
         char why[200];
 
         if (g->remaining > g->total / LOW_PART || now >= g->reset_at_ms)
                 return false;
         snprintf(why, sizeof(why),
-                 "only %" PRId64 " of the %" PRId64
-                 " sessions Discord permits a day are left; waiting %" PRId64
-                 " minutes, because beyond them it resets the token",
+                 "only %" PRId64 " of %" PRId64 " sessions a day are left; waiting %" PRId64
+                 " minutes, because Discord resets the token beyond them",
                  g->remaining, g->total, (g->reset_at_ms - now) / 60000 + 1);
         g->asked_ms = -1;
         g->retry_at_ms = g->reset_at_ms;
@@ -158,35 +140,29 @@ static bool is_out_of_budget(struct dc_gateway *g)
         return true;
 }
 
-static void grant(struct dc_gateway *g, unsigned i)
+static void grant_slots(struct dc_gateway *g)
 {
-        struct dc_shard *s = g->waiting[i];
-
-        turn_of(g, s)->holder = s;
-        memmove(&g->waiting[i], &g->waiting[i + 1],
-                (g->waiting_count - i - 1) * sizeof(*g->waiting));
-        g->waiting_count--;
-        g->remaining--;
-        dc_shard_identify(s);
-}
-
-static void give_turns(struct dc_gateway *g)
-{
-        int64_t now = dc_gateway_now(g), next = INT64_MAX;
+        int64_t now = loop_now_ms(g->o.loop), next = INT64_MAX;
         unsigned i = 0;
 
         while (i < g->waiting_count) {
-                const struct dc_turn *turn = turn_of(g, g->waiting[i]);
+                unsigned shard = g->waiting[i];
+                struct dc_identify_slot *slot = &g->slots[shard % g->concurrency];
 
-                if (is_out_of_budget(g))
+                if (defer_for_budget(g))
                         return;
-                if (!turn->holder && now >= turn->next_ms) {
-                        grant(g, i);
+                if (slot->holder || now < slot->next_ms) {
+                        if (!slot->holder && slot->next_ms < next)
+                                next = slot->next_ms;
+                        i++;
                         continue;
                 }
-                if (!turn->holder && turn->next_ms < next)
-                        next = turn->next_ms;
-                i++;
+                slot->holder = g->shards[shard];
+                memmove(&g->waiting[i], &g->waiting[i + 1],
+                        (g->waiting_count - i - 1) * sizeof(*g->waiting));
+                g->waiting_count--;
+                g->remaining--;
+                dc_shard_identify(g->shards[shard]);
         }
         if (next < INT64_MAX)
                 timer_start(g->timer, next - now);
@@ -194,22 +170,18 @@ static void give_turns(struct dc_gateway *g)
 
 /* ---- the answer to /gateway/bot ---- */
 
-static void ask(struct dc_gateway *g)
+static unsigned clamp_shards(int64_t n)
 {
-        if (g->asking)
-                return;
-        g->asking = true;
-        g->on.ask(g->arg);
+        return (unsigned)(n < 1 ? 1 : n > SHARDS_MAX ? SHARDS_MAX : n);
 }
 
-static void make_shards(struct dc_gateway *g, int64_t recommended)
+static void make_shards(struct dc_gateway *g, int64_t wanted, int64_t at_once)
 {
-        int64_t n = g->o.shards > 0 ? g->o.shards : recommended;
-
-        g->count = (unsigned)(n < 1 ? 1 : n > SHARDS_MAX ? SHARDS_MAX : n);
+        g->concurrency = clamp_shards(at_once);
+        g->count = clamp_shards(wanted);
         g->shards = mem_array(g->count, sizeof(struct dc_shard *));
-        g->waiting = mem_array(g->count, sizeof(struct dc_shard *));
-        g->turns = mem_array(g->concurrency, sizeof(*g->turns));
+        g->waiting = mem_array(g->count, sizeof(*g->waiting));
+        g->slots = mem_array(g->concurrency, sizeof(*g->slots));
         for (unsigned i = 0; i < g->count; i++)
                 g->shards[i] = dc_shard_new(g, i, g->count);
         log_info("discord shards", LOG_S("adapter", g->o.name), LOG_I("count", g->count),
@@ -221,8 +193,7 @@ static void make_shards(struct dc_gateway *g, int64_t recommended)
 static void take_answer(struct dc_gateway *g, const json_t *body)
 {
         const json_t *limit = json_object_get(body, "session_start_limit");
-        int64_t now = dc_gateway_now(g), at_once = json_int(limit, "max_concurrency", 1),
-                reset_after = json_int(limit, "reset_after", 0);
+        int64_t now = loop_now_ms(g->o.loop), reset_after = json_int(limit, "reset_after", 0);
 
         free(g->url);
         g->url = mem_strdup(g->o.url ? g->o.url : json_str(body, "url", NULL));
@@ -231,20 +202,10 @@ static void take_answer(struct dc_gateway *g, const json_t *body)
         g->reset_at_ms = now + (reset_after < 0 ? 0 : reset_after > DAY_MS ? DAY_MS : reset_after);
         g->asked_ms = now;
         g->failures = 0;
-        if (g->count == 0) {
-                g->concurrency = (unsigned)(at_once < 1            ? 1
-                                            : at_once > SHARDS_MAX ? SHARDS_MAX
-                                                                   : at_once);
-                make_shards(g, json_int(body, "shards", 1));
-        }
+        if (g->count == 0)
+                make_shards(g, g->o.shards > 0 ? g->o.shards : json_int(body, "shards", 1),
+                            json_int(limit, "max_concurrency", 1));
         want_pump(g);
-}
-
-static int64_t backoff_ms(const struct dc_gateway *g)
-{
-        int64_t most = g->o.times.backoff_ms << (g->failures < 16 ? g->failures : 16);
-
-        return most < g->o.times.backoff_max_ms ? most : g->o.times.backoff_max_ms;
 }
 
 void dc_gateway_bot(struct dc_gateway *g, int status, const json_t *body, const char *why)
@@ -262,44 +223,46 @@ void dc_gateway_bot(struct dc_gateway *g, int status, const json_t *body, const 
                 take_answer(g, body);
                 return;
         }
-        wait = (int64_t)id_random_below((uint64_t)backoff_ms(g) + 1);
-        g->failures++;
-        g->retry_at_ms = dc_gateway_now(g) + wait;
+        wait = backoff_full_jitter_ms(g->failures++, g->o.times.backoff_ms,
+                                      g->o.times.backoff_max_ms);
+        g->retry_at_ms = loop_now_ms(g->o.loop) + wait;
         timer_start(g->timer, wait);
-        dc_gateway_shard_lost(g, why ? why : "Discord does not say where its gateway is");
+        dc_gateway_shard_lost(g, why ? why : "Discord does not name its gateway");
 }
 
 static void pump(void *arg)
 {
         struct dc_gateway *g = arg;
-        int64_t now = dc_gateway_now(g);
+        int64_t now = loop_now_ms(g->o.loop);
         bool stale = g->asked_ms < 0 || now - g->asked_ms > BUDGET_MS;
 
         if (g->asking || (g->count > 0 && g->waiting_count == 0))
                 return;
-        if (now < g->retry_at_ms)
+        if (now < g->retry_at_ms) {
                 timer_start(g->timer, g->retry_at_ms - now);
-        else if (g->count == 0 || stale)
-                ask(g);
-        else
-                give_turns(g);
+        } else if (g->count == 0 || stale) {
+                g->asking = true;
+                g->on.ask(g->arg);
+        } else {
+                grant_slots(g);
+        }
 }
 
 /* ---- sleep ---- */
 
-static void look_at_clock(struct dc_gateway *g)
+static void read_clocks(struct dc_gateway *g)
 {
         g->watch_wall_ms = g->o.wall_ms();
         g->watch_mono_ms = clock_mono_ms();
 }
 
-/* The wall clock goes on while the machine sleeps, the other one does not. */
+/* The wall clock goes on while the machine sleeps, the monotonic one does not. */
 static void on_watch(void *arg)
 {
         struct dc_gateway *g = arg;
         int64_t slept = (g->o.wall_ms() - g->watch_wall_ms) - (clock_mono_ms() - g->watch_mono_ms);
 
-        look_at_clock(g);
+        read_clocks(g);
         for (unsigned i = 0; slept > g->o.times.suspend_ms && i < g->count; i++)
                 if (dc_shard_is_up(g->shards[i]))
                         dc_shard_renew(g->shards[i], "the machine was asleep");
@@ -307,36 +270,31 @@ static void on_watch(void *arg)
 
 /* ---- memory ---- */
 
-static void give_back(void *arg)
+static void trim_on_pool(void *arg)
 {
         (void)arg;
         heap_trim_freed();
 }
 
-static void on_given_back(void *arg)
+static void on_trimmed(void *arg)
 {
         (void)arg;
 }
 
-/*
- * A guild of some megabytes is ten times as large while it is looked at, and afterwards nobody
- * needs that any more.
- */
-static void on_tidy(void *arg)
+/* A guild of some megabytes takes ten times as much while it is handled. */
+static void on_trim(void *arg)
 {
-        struct dc_gateway *g = arg;
-
-        loop_work(g->o.loop, give_back, on_given_back, NULL);
+        loop_work(((struct dc_gateway *)arg)->o.loop, trim_on_pool, on_trimmed, NULL);
 }
 
-void dc_gateway_was_large(struct dc_gateway *g)
+void dc_gateway_trim(struct dc_gateway *g)
 {
-        timer_start(g->tidy, TIDY_MS);
+        timer_start(g->trimming, TRIM_MS);
 }
 
-/* ---- life ---- */
+/* ---- open and close ---- */
 
-static void fill_in(struct dc_gateway_times *t)
+static void fill_times(struct dc_gateway_times *t)
 {
         const struct {
                 int64_t *at, otherwise;
@@ -363,7 +321,7 @@ struct dc_gateway *dc_gateway_new(const struct dc_gateway_options *o,
         g->o.url = mem_strdup(o->url);
         g->o.compress = mem_strdup(o->compress);
         g->o.wall_ms = o->wall_ms ? o->wall_ms : clock_wall_ms;
-        fill_in(&g->o.times);
+        fill_times(&g->o.times);
         g->on = *handlers;
         g->arg = arg;
         g->refs = 1;
@@ -371,9 +329,9 @@ struct dc_gateway *dc_gateway_new(const struct dc_gateway_options *o,
         g->counted.ping_ms = -1;
         g->timer = timer_new(o->loop, pump, g);
         g->watch = timer_new(o->loop, on_watch, g);
-        g->grace = timer_new(o->loop, on_grace, g);
-        g->tidy = timer_new(o->loop, on_tidy, g);
-        look_at_clock(g);
+        g->grace = timer_new(o->loop, report_lost, g);
+        g->trimming = timer_new(o->loop, on_trim, g);
+        read_clocks(g);
         timer_repeat(g->watch, g->o.times.suspend_ms / 4);
         want_pump(g);
         return g;
@@ -390,7 +348,7 @@ void dc_gateway_free(struct dc_gateway *g)
         timer_free(g->timer);
         timer_free(g->watch);
         timer_free(g->grace);
-        timer_free(g->tidy);
+        timer_free(g->trimming);
         unref(g);
 }
 

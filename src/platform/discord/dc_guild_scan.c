@@ -6,180 +6,157 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "platform/discord/dc_id.h"
 #include "platform/discord/dc_readback.h"
-#include "platform/discord/dc_rest.h"
-#include "platform/discord/dc_route.h"
 
-#define PAGE 200 /* the most Discord lists at once */
+#define PAGE 200 /* Discord's maximum */
 
-/* What is asked now. */
-enum roll_state { ROLL_OVER, ROLL_GUILDS, ROLL_CHANNELS, ROLL_THREADS, ROLL_WAITING };
+/* What is being fetched. */
+enum scan_state { SCAN_IDLE, SCAN_GUILDS, SCAN_CHANNELS, SCAN_THREADS, SCAN_WAITING };
 
-struct dc_roll {
+struct dc_guild_scan {
         struct adapter *adapter;
         struct dc_inbound_hooks hooks;
-        struct dc_roll_owner owner;
+        struct dc_guild_scan_owner owner;
         struct dc_catchup_times times;
-        enum roll_state state;
+        enum scan_state state;
         char guilds[PAGE][DC_ID_SIZE];
         size_t count, next;
-        char after[DC_ID_SIZE]; /* the page before ended there */
+        char after[DC_ID_SIZE]; /* the last id of the page before */
         bool last;              /* no page follows */
         unsigned tries;
-        struct timer *later; /* Discord was unwell */
+        struct timer *retry;
         bool failed;
 };
 
-static void pose(struct dc_roll *r);
+static void on_answer(void *arg, const struct dc_answer *a);
 
-static void enter(struct dc_roll *r, enum roll_state state)
+static void send_query(void *scan)
 {
-        r->state = state;
-        r->tries = 0;
-        if (state == ROLL_OVER)
-                r->owner.over(r->owner.arg);
-        else if (state != ROLL_WAITING)
-                pose(r);
+        struct dc_guild_scan *s = scan;
+        struct dc_get q = { "/users/@me/guilds", .idle = true };
+        char query[60];
+
+        if (s->state == SCAN_GUILDS) {
+                snprintf(query, sizeof(query), "limit=%d&after=%s", PAGE, s->after);
+                q.query = query;
+        } else {
+                q.route = s->state == SCAN_CHANNELS ? "/guilds/{guild_id}/channels"
+                                                    : "/guilds/{guild_id}/threads/active";
+                q.args[0] = s->guilds[s->next];
+        }
+        s->hooks.get(s->hooks.ctx, &q, on_answer, s);
 }
 
-static const char *guild(const struct dc_roll *r)
+static void enter(struct dc_guild_scan *s, enum scan_state state)
 {
-        return r->guilds[r->next];
+        s->state = state;
+        s->tries = 0;
+        if (state == SCAN_IDLE)
+                s->owner.done(s->owner.arg);
+        else if (state != SCAN_WAITING)
+                send_query(s);
 }
 
-static void next_guild(struct dc_roll *r)
+static void next_guild(struct dc_guild_scan *s)
 {
-        while (r->next < r->count && !r->owner.wants(r->owner.arg, guild(r)))
-                r->next++;
-        if (r->next == r->count)
-                enter(r, r->last ? ROLL_OVER : ROLL_GUILDS);
+        while (s->next < s->count && !s->owner.wants(s->owner.arg, s->guilds[s->next]))
+                s->next++;
+        if (s->next == s->count)
+                enter(s, s->last ? SCAN_IDLE : SCAN_GUILDS);
         else
-                enter(r, r->owner.has_room(r->owner.arg) ? ROLL_CHANNELS : ROLL_WAITING);
+                enter(s, s->owner.has_room(s->owner.arg) ? SCAN_CHANNELS : SCAN_WAITING);
 }
 
-static void take_guilds(struct dc_roll *r, const json_t *page)
+static void take_guilds(struct dc_guild_scan *s, const json_t *page)
 {
-        r->count = r->next = 0;
-        r->last = json_array_size(page) < PAGE;
-        for (size_t i = 0; i < json_array_size(page) && r->count < PAGE; i++) {
+        s->count = s->next = 0;
+        for (size_t i = 0; i < json_array_size(page) && s->count < PAGE; i++) {
                 const char *id = json_str(json_array_get(page, i), "id", NULL);
 
-                if (dc_is_id(id))
-                        snprintf(r->guilds[r->count++], DC_ID_SIZE, "%s", id);
+                if (dc_id_valid(id))
+                        snprintf(s->guilds[s->count++], DC_ID_SIZE, "%s", id);
         }
-        if (r->count > 0)
-                snprintf(r->after, sizeof(r->after), "%s", r->guilds[r->count - 1]);
-        r->last = r->last || r->count == 0;
+        if (s->count > 0)
+                snprintf(s->after, sizeof(s->after), "%s", s->guilds[s->count - 1]);
+        s->last = json_array_size(page) < PAGE || s->count == 0;
 }
 
-/* What was asked is answered, or will not be. */
-static void proceed(struct dc_roll *r, const json_t *body)
+static void on_answer(void *arg, const struct dc_answer *a)
 {
-        switch (r->state) {
-        case ROLL_GUILDS:
-                take_guilds(r, body);
-                next_guild(r);
-                break;
-        case ROLL_CHANNELS:
-                r->owner.places(r->owner.arg, guild(r), body);
-                enter(r, ROLL_THREADS);
-                break;
-        case ROLL_THREADS:
-                r->owner.places(r->owner.arg, guild(r), json_object_get(body, "threads"));
-                r->next++;
-                next_guild(r);
-                break;
-        default:
-                break;
-        }
-}
-
-static void on_answer(void *arg, int status, json_t *body, const char *why)
-{
-        struct dc_roll *r = arg;
-        int64_t wait = DC_UNWELL(status) ? dc_readback_wait_ms(&r->times, r->tries++) : -1;
+        struct dc_guild_scan *s = arg;
+        bool unavailable = dc_rest_is_unavailable(a);
+        int64_t wait = unavailable ? dc_readback_wait_ms(&s->times, s->tries++) : -1;
+        const json_t *body = a->status == 200 ? a->result : NULL;
+        const char *guild = s->state == SCAN_GUILDS ? "all" : s->guilds[s->next];
 
         if (wait >= 0) {
-                timer_start(r->later, wait);
+                timer_start(s->retry, wait);
                 return;
         }
-        if (status != 200) {
-                r->failed = r->failed || DC_UNWELL(status);
-                log_info("Discord does not tell where something may have been missed",
-                         LOG_S("adapter", r->adapter->name),
-                         LOG_S("guild", r->state == ROLL_GUILDS ? "all" : guild(r)),
-                         LOG_S("why", why));
+        if (!body) {
+                s->failed = s->failed || unavailable;
+                log_info("cannot list channels for catch-up", LOG_S("adapter", s->adapter->name),
+                         LOG_S("guild", guild), LOG_S("why", a->why));
         }
-        proceed(r, status == 200 ? body : NULL);
+        if (s->state == SCAN_GUILDS) {
+                take_guilds(s, body);
+                next_guild(s);
+        } else if (s->state == SCAN_CHANNELS) {
+                s->owner.channels(s->owner.arg, guild, body);
+                enter(s, SCAN_THREADS);
+        } else {
+                s->owner.channels(s->owner.arg, guild, json_object_get(body, "threads"));
+                s->next++;
+                next_guild(s);
+        }
 }
 
-static char *path_of(const struct dc_roll *r)
+void dc_guild_scan_begin(struct dc_guild_scan *s)
 {
-        if (r->state == ROLL_GUILDS)
-                return mem_printf("/users/@me/guilds?limit=%d&after=%s", PAGE, r->after);
-        return mem_printf("/guilds/%s/%s", guild(r),
-                          r->state == ROLL_CHANNELS ? "channels" : "threads/active");
-}
-
-static void pose(struct dc_roll *r)
-{
-        char *path = path_of(r);
-
-        r->hooks.get_later(r->hooks.ctx, path, on_answer, r);
-        free(path);
-}
-
-static void on_later(void *arg)
-{
-        pose(arg);
-}
-
-void dc_roll_begin(struct dc_roll *r)
-{
-        if (r->state != ROLL_OVER)
+        if (s->state != SCAN_IDLE)
                 return;
-        snprintf(r->after, sizeof(r->after), "0"); /* by their ids, from the first */
-        enter(r, ROLL_GUILDS);
+        snprintf(s->after, sizeof(s->after), "0");
+        enter(s, SCAN_GUILDS);
 }
 
-void dc_roll_go_on(struct dc_roll *r)
+void dc_guild_scan_continue(struct dc_guild_scan *s)
 {
-        if (r->state == ROLL_WAITING)
-                next_guild(r);
+        if (s->state == SCAN_WAITING)
+                next_guild(s);
 }
 
-bool dc_roll_is_over(const struct dc_roll *r)
+bool dc_guild_scan_is_idle(const struct dc_guild_scan *s)
 {
-        return r->state == ROLL_OVER;
+        return s->state == SCAN_IDLE;
 }
 
-bool dc_roll_take_failed(struct dc_roll *r)
+bool dc_guild_scan_take_failed(struct dc_guild_scan *s)
 {
-        bool failed = r->failed;
+        bool failed = s->failed;
 
-        r->failed = false;
+        s->failed = false;
         return failed;
 }
 
-/* ---- life ---- */
-
-struct dc_roll *dc_roll_new(const struct dc_inbound_options *o,
-                            const struct dc_inbound_hooks *hooks, const struct dc_roll_owner *owner)
+struct dc_guild_scan *dc_guild_scan_new(const struct dc_inbound_options *o,
+                                        const struct dc_inbound_hooks *hooks,
+                                        const struct dc_guild_scan_owner *owner)
 {
-        struct dc_roll *r = mem_zalloc(sizeof(*r));
+        struct dc_guild_scan *s = mem_zalloc(sizeof(*s));
 
-        r->adapter = o->adapter;
-        r->times = o->catchup_times;
-        r->hooks = *hooks;
-        r->owner = *owner;
-        r->later = timer_new(o->adapter->loop, on_later, r);
-        return r;
+        s->adapter = o->adapter;
+        s->times = o->catchup_times;
+        s->hooks = *hooks;
+        s->owner = *owner;
+        s->retry = timer_new(o->adapter->loop, send_query, s);
+        return s;
 }
 
-void dc_roll_free(struct dc_roll *r)
+void dc_guild_scan_free(struct dc_guild_scan *s)
 {
-        if (!r)
+        if (!s)
                 return;
-        timer_free(r->later);
-        free(r);
+        timer_free(s->retry);
+        free(s);
 }

@@ -19,23 +19,22 @@ struct dc_inbound {
         struct dc_intake *intake;
         struct dc_catchup *catchup;
         struct dc_gateway *gateway;
-        bool resumed; /* what became ready last */
 };
 
 /* ---- what the gateway tells ---- */
 
-static void on_bot(void *arg, int status, json_t *body, const char *why)
+static void on_bot(void *arg, const struct dc_answer *a)
 {
         struct dc_inbound *in = arg;
 
-        dc_gateway_bot(in->gateway, status, body, why);
+        dc_gateway_bot(in->gateway, a->status, a->result, a->why);
 }
 
 static void on_ask(void *arg)
 {
         struct dc_inbound *in = arg;
 
-        in->hooks.get(in->hooks.ctx, "/gateway/bot", on_bot, in);
+        in->hooks.get(in->hooks.ctx, &(struct dc_get){ "/gateway/bot" }, on_bot, in);
 }
 
 static bool is_completion(const struct dc_dispatch *e)
@@ -63,21 +62,20 @@ static void on_ready(void *arg, const struct dc_gateway_ready *ready)
 {
         struct dc_inbound *in = arg;
 
-        in->resumed = ready->resumed;
         dc_intake_set_self(in->intake, ready->user_id);
         in->hooks.ready(in->hooks.ctx, ready);
 }
 
-static void on_gap(void *arg, unsigned shard, int64_t since_ms)
+static void on_gap(void *arg, const struct dc_gateway_ready *ready, int64_t since_ms)
 {
         struct dc_inbound *in = arg;
         struct dc_gateway_stats stats;
 
         dc_gateway_stats(in->gateway, &stats);
-        if (in->resumed)
-                dc_catchup_resumed(in->catchup, shard, stats.shards, since_ms);
+        if (ready->resumed)
+                dc_catchup_resumed(in->catchup, ready->shard, stats.shards, since_ms);
         else
-                dc_catchup_gap(in->catchup, shard, stats.shards, since_ms);
+                dc_catchup_gap(in->catchup, ready->shard, stats.shards, since_ms);
 }
 
 static void on_behind(void *arg, unsigned shard)

@@ -25,12 +25,18 @@
 
 #include "net/http_server.h"
 #include "platform/discord/dc_gateway.h"
+#include "platform/discord/dc_rest.h"
 #include "platform/platform.h"
 
 struct dc_inbound;
 
-/* The answer to a GET: status 0 when none came; body NULL when it was no JSON. All borrowed. */
-typedef void dc_got_fn(void *arg, int status, json_t *body, const char *why);
+/* What the inbound side reads by REST. */
+struct dc_get {
+        const char *route; /* as in struct dc_request */
+        const char *args[2];
+        const char *query; /* NULL: none */
+        bool idle;         /* it may be late: leave the limits to what people wait for */
+};
 
 /*
  * Waits of reading back, in milliseconds; 0 stands for what is in the comment. Tests make them
@@ -60,13 +66,8 @@ struct dc_inbound_options {
 
 struct dc_inbound_hooks {
         void *ctx;
-        /*
-         * GETs a path below the API's base ("/channels/1/messages?after=2"). One call of done,
-         * later, or none after dc_inbound_free.
-         */
-        void (*get)(void *ctx, const char *path, dc_got_fn *done, void *arg);
-        /* The same for what may be late: it leaves the limits to what people wait for. */
-        void (*get_later)(void *ctx, const char *path, dc_got_fn *done, void *arg);
+        /* One call of done, later, or none after dc_inbound_free. */
+        void (*get)(void *ctx, const struct dc_get *q, dc_answer_fn *done, void *arg);
         void (*ready)(void *ctx, const struct dc_gateway_ready *ready);
         void (*up)(void *ctx);
         void (*lost)(void *ctx, const char *why);

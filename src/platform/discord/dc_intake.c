@@ -13,6 +13,7 @@
 #include "platform/attachment_fetch.h"
 #include "platform/discord/dc_channel_lookup.h"
 #include "platform/discord/dc_event.h"
+#include "platform/discord/dc_id.h"
 #include "platform/discord/dc_member_lookup.h"
 #include "platform/discord/discord.h"
 
@@ -46,7 +47,7 @@ struct work {
         const char *place;
         struct dc_item item;
         bool placed, read;
-        char *stranger; /* whom Discord is asked about, as dc_members has it; NULL: nobody */
+        char *asked_guild, *asked_user; /* the member that is being looked up; NULL: none */
         enum work_state state;
         struct want *wants;
         unsigned fetching;
@@ -58,8 +59,8 @@ struct dc_intake {
         struct adapter *adapter;
         struct dc_inbound_hooks hooks;
         struct dc_cache *cache;
-        struct dc_where *where;
-        struct dc_members *members;
+        struct dc_channel_lookup *channels;
+        struct dc_member_lookup *members;
         struct dc_gateway *gateway;
         char *self;
         bool role_mentions;
@@ -73,7 +74,7 @@ struct dc_intake {
 
 static void flush(struct dc_intake *in);
 static void on_where(void *arg, const char *place, bool known);
-static void on_member(void *arg, const char *path, json_t *member);
+static void on_member(void *arg, const char *guild, const char *user, json_t *member);
 
 /* ---- life ---- */
 
@@ -87,8 +88,8 @@ struct dc_intake *dc_intake_new(const struct dc_inbound_options *o,
         in->cache = cache;
         in->role_mentions = o->role_mentions;
         TAILQ_INIT(&in->window);
-        in->where = dc_where_new(o, hooks, cache, on_where, in);
-        in->members = dc_members_new(o, hooks, on_member, in);
+        in->channels = dc_channel_lookup_new(o, hooks, cache, on_where, in);
+        in->members = dc_member_lookup_new(o, hooks, on_member, in);
         map_init(&in->holds);
         in->fetches = (struct fetches){ .adapter = o->adapter,
                                         .from = "Discord",
@@ -108,7 +109,8 @@ static void work_free(struct work *w)
         json_decref(w->e.d);
         free((char *)(uintptr_t)w->e.type);
         free((char *)(uintptr_t)w->e.session);
-        free(w->stranger);
+        free(w->asked_guild);
+        free(w->asked_user);
         free(w);
 }
 
@@ -140,8 +142,8 @@ void dc_intake_free(struct dc_intake *in)
         in->gateway = NULL;
         while ((w = TAILQ_FIRST(&in->window)))
                 finish(w, false);
-        dc_where_free(in->where);
-        dc_members_free(in->members);
+        dc_channel_lookup_free(in->channels);
+        dc_member_lookup_free(in->members);
         map_release(&in->holds);
         timer_free(in->again);
         free(in->self);
@@ -159,7 +161,7 @@ void dc_intake_set_self(struct dc_intake *in, const char *user_id)
                 return;
         free(in->self);
         in->self = mem_strdup(user_id);
-        dc_where_set_self(in->where, user_id);
+        dc_channel_lookup_set_self(in->channels, user_id);
 }
 
 /* ---- storing ---- */
@@ -400,26 +402,25 @@ static bool read_it(struct work *w)
         return true;
 }
 
-/* ---- who? ---- */
+/* ---- the member ---- */
 
 /*
- * Where Discord has the member that should be told here and is not; NULL: nothing is missing. To be
- * freed.
+ * The guild whose member Discord should have sent with the event; NULL: nothing is missing. In a
+ * DM, or of the bot itself, there is none.
  */
-static char *path_of_stranger(const struct work *w)
+static const char *guild_to_ask(const struct work *w, const char *user)
 {
-        const char *user = dc_event_stranger(w->e.type, w->e.d),
-                   *guild = json_str(w->e.d, "guild_id", NULL);
+        const char *guild = json_str(w->e.d, "guild_id", NULL);
         struct dc_place place = { .type = -1 };
 
         if (!user || (w->in->self && strcmp(user, w->in->self) == 0))
                 return NULL;
         dc_cache_place(w->in->cache, w->place, &place);
         guild = guild ? guild : place.guild;
-        return dc_is_id(guild) ? mem_printf("/guilds/%s/members/%s", guild, user) : NULL;
+        return dc_id_valid(guild) ? guild : NULL;
 }
 
-/* As if Discord had told it at once. What it told is not ours to change; `place` is in both. */
+/* Adds the member to the event, in a copy: the original is not ours. `place` is in both. */
 static bool introduce(struct work *w, json_t *member)
 {
         json_t *d = json_copy(w->e.d);
@@ -433,29 +434,33 @@ static bool introduce(struct work *w, json_t *member)
 /* The place is known. False: the work is gone. */
 static bool meet(struct work *w)
 {
-        char *path = path_of_stranger(w);
-        json_t *member = path ? dc_members_get(w->in->members, path, w->missed) : NULL;
+        const char *user = dc_event_stranger(w->e.type, w->e.d), *guild = guild_to_ask(w, user);
+        json_t *member = NULL;
 
-        if (path && !member) {
-                w->stranger = path;
-                return true;
-        }
-        free(path);
-        return member ? introduce(w, member) : read_it(w);
+        if (!guild)
+                return read_it(w);
+        member = dc_member_lookup_get(w->in->members, guild, user, w->missed);
+        if (member)
+                return introduce(w, member);
+        w->asked_guild = mem_strdup(guild);
+        w->asked_user = mem_strdup(user);
+        return true;
 }
 
-/* Whatever waits for the person goes on. */
-static void on_member(void *arg, const char *path, json_t *member)
+/* Continues everything that waits for the member. */
+static void on_member(void *arg, const char *guild, const char *user, json_t *member)
 {
         struct dc_intake *in = arg;
         struct work *w, *after;
 
         for (w = TAILQ_FIRST(&in->window); w; w = after) {
                 after = TAILQ_NEXT(w, next);
-                if (!w->stranger || strcmp(w->stranger, path) != 0)
+                if (!w->asked_user || strcmp(w->asked_user, user) != 0 ||
+                    strcmp(w->asked_guild, guild) != 0)
                         continue;
-                free(w->stranger);
-                w->stranger = NULL;
+                free(w->asked_guild);
+                free(w->asked_user);
+                w->asked_guild = w->asked_user = NULL;
                 introduce(w, member);
         }
         flush(in);
@@ -497,10 +502,10 @@ static void prepare(struct work *w)
 
         if (is_interaction(w))
                 learn_channel(w->in, w->e.d);
-        w->placed =
-                !guild || dc_where_knows(w->in->where, w->place, is_interaction(w) ? NULL : guild);
+        w->placed = !guild || dc_channel_lookup_has(w->in->channels, w->place,
+                                                    is_interaction(w) ? NULL : guild);
         if (!w->placed)
-                dc_where_ask(w->in->where, w->place, guild);
+                dc_channel_lookup_ask(w->in->channels, w->place, guild);
         else if (meet(w) && w->state == WORK_READY)
                 flush(w->in);
 }
@@ -604,9 +609,9 @@ void dc_intake_missed(struct dc_intake *in, const char *place, json_t *message)
         else
                 TAILQ_INSERT_TAIL(&in->window, w, next);
         /* whether this is a DM is not in the message */
-        w->placed = dc_where_knows(in->where, place, NULL);
+        w->placed = dc_channel_lookup_has(in->channels, place, NULL);
         if (!w->placed)
-                dc_where_ask(in->where, place, NULL);
+                dc_channel_lookup_ask(in->channels, place, NULL);
         else if (meet(w))
                 flush(in);
 }

@@ -136,7 +136,7 @@ static void read_component(struct dc_reading *r, const json_t *d, const json_t *
         (void)r;
         if (chosen)
                 said = chosen;
-        in->id = in->reply_to = dc_is_id(message) ? message : NULL;
+        in->id = in->reply_to = dc_id_valid(message) ? message : NULL;
         in->is_reply = true;
         if (strncmp(said, DC_SAY, strlen(DC_SAY)) == 0)
                 in->text = said + strlen(DC_SAY);
@@ -153,9 +153,11 @@ void dc_read_interaction(struct dc_reading *r, json_t *d)
         struct incoming *in;
 
         r->item->ignored = "it is no command, button or form";
-        if (!dc_is_id(id) || (kind != KIND_COMMAND && kind != KIND_COMPONENT && kind != KIND_FORM))
+        if (!dc_id_valid(id) ||
+            (kind != KIND_COMMAND && kind != KIND_COMPONENT && kind != KIND_FORM))
                 return;
-        in = dc_events_new(r, json_str(d, "channel_id", NULL), dc_is_id(guild) ? guild : NULL, 1);
+        in = dc_events_new(r, json_str(d, "channel_id", NULL), dc_id_valid(guild) ? guild : NULL,
+                           1);
         if (!in)
                 return;
         r->item->ignored = NULL;

@@ -10,192 +10,184 @@
 #include "base/mem.h"
 #include "platform/discord/dc_readback.h"
 
-#define AT_ONCE   4     /* more would only grow old in the queue of their rate limit */
-#define TRIES     8     /* about a minute, by dc_readback_wait_ms */
-#define HOLDS_MS  60000 /* how long an answer does */
-#define KNOWN_MAX 1000  /* beyond it the answers are forgotten; questions are not */
+#define AT_ONCE     4     /* more would only age in the queue of their rate limit */
+#define TRIES       8     /* about a minute, by dc_readback_wait_ms */
+#define HOLDS_MS    60000 /* how long an answer is used */
+#define ENTRIES_MAX 1000  /* beyond it answers are forgotten, pending queries are not */
 
-struct person {
-        struct dc_members *members;
-        char *path;
-        json_t *member; /* NULL: it is being asked for */
+struct member_entry {
+        struct dc_member_lookup *lookup;
+        char *key, *guild, *user;
+        json_t *member; /* NULL: being fetched */
         int64_t until_ms;
         bool idle;
         unsigned tries;
-        struct timer *later; /* Discord was unwell */
-        TAILQ_ENTRY(person) next;
+        struct timer *retry;
+        TAILQ_ENTRY(member_entry) next;
 };
 
-struct dc_members {
+struct dc_member_lookup {
         struct adapter *adapter;
         struct dc_inbound_hooks hooks;
         struct dc_catchup_times times;
-        dc_members_fn *answered;
+        dc_member_lookup_fn *done;
         void *arg;
-        struct map people;              /* by path */
-        TAILQ_HEAD(, person) questions; /* that wait for their turn */
+        struct map entries;               /* by "guild/user" */
+        TAILQ_HEAD(, member_entry) queue; /* to be asked for */
         unsigned asking;
 };
 
-/* ---- life ---- */
-
-struct dc_members *dc_members_new(const struct dc_inbound_options *o,
-                                  const struct dc_inbound_hooks *hooks, dc_members_fn *answered,
-                                  void *arg)
+static void entry_free(struct member_entry *e)
 {
-        struct dc_members *m = mem_zalloc(sizeof(*m));
-
-        m->adapter = o->adapter;
-        m->hooks = *hooks;
-        m->times = o->catchup_times;
-        m->answered = answered;
-        m->arg = arg;
-        map_init(&m->people);
-        TAILQ_INIT(&m->questions);
-        return m;
+        timer_free(e->retry);
+        json_decref(e->member);
+        free(e->key);
+        free(e->guild);
+        free(e->user);
+        free(e);
 }
 
-static void person_free(struct person *p)
+static void make_room(struct dc_member_lookup *l)
 {
-        timer_free(p->later);
-        json_decref(p->member);
-        free(p->path);
-        free(p);
-}
-
-void dc_members_free(struct dc_members *m)
-{
-        const char *key;
         void *value;
 
-        if (!m)
+        if (l->entries.count < ENTRIES_MAX)
                 return;
-        for (size_t i = 0; map_each(&m->people, &i, &key, &value);)
-                person_free(value);
-        map_release(&m->people);
-        free(m);
-}
+        for (size_t i = 0; map_each(&l->entries, &i, NULL, &value);) {
+                struct member_entry *e = value;
 
-static void make_room(struct dc_members *m)
-{
-        const char *key;
-        void *value;
-
-        if (m->people.count < KNOWN_MAX)
-                return;
-        for (size_t i = 0; map_each(&m->people, &i, &key, &value);) {
-                struct person *p = value;
-
-                if (!p->member)
+                if (!e->member)
                         continue;
-                map_remove(&m->people, p->path);
-                person_free(p);
+                map_remove(&l->entries, e->key);
+                entry_free(e);
         }
 }
 
-/* ---- asking ---- */
+/* ---- fetching ---- */
 
-static void on_answer(void *arg, int status, json_t *body, const char *why);
+static void on_answer(void *arg, const struct dc_answer *a);
 
-static void pump(struct dc_members *m)
+static void pump(struct dc_member_lookup *l)
 {
-        struct person *p;
+        struct member_entry *e;
 
-        while (m->asking < AT_ONCE && (p = TAILQ_FIRST(&m->questions))) {
-                TAILQ_REMOVE(&m->questions, p, next);
-                m->asking++;
-                (p->idle ? m->hooks.get_later : m->hooks.get)(m->hooks.ctx, p->path, on_answer, p);
+        while (l->asking < AT_ONCE && (e = TAILQ_FIRST(&l->queue))) {
+                TAILQ_REMOVE(&l->queue, e, next);
+                l->asking++;
+                l->hooks.get(l->hooks.ctx,
+                             &(struct dc_get){ "/guilds/{guild_id}/members/{user_id}",
+                                               { e->guild, e->user },
+                                               .idle = e->idle },
+                             on_answer, e);
         }
 }
 
 /* What happens now goes before what was missed. */
-static void ask(struct person *p)
+static void enqueue(void *entry)
 {
-        struct dc_members *m = p->members;
+        struct member_entry *e = entry;
 
-        if (p->idle)
-                TAILQ_INSERT_TAIL(&m->questions, p, next);
+        if (e->idle)
+                TAILQ_INSERT_TAIL(&e->lookup->queue, e, next);
         else
-                TAILQ_INSERT_HEAD(&m->questions, p, next);
-        pump(m);
-}
-
-static void on_later(void *arg)
-{
-        ask(arg);
-}
-
-static bool asks_again(struct person *p, int status)
-{
-        int64_t wait = DC_UNWELL(status) && p->tries < TRIES
-                               ? dc_readback_wait_ms(&p->members->times, p->tries++)
-                               : -1;
-
-        if (wait < 0)
-                return false;
-        if (!p->later)
-                p->later = timer_new(p->members->adapter->loop, on_later, p);
-        timer_start(p->later, wait);
-        return true;
+                TAILQ_INSERT_HEAD(&e->lookup->queue, e, next);
+        pump(e->lookup);
 }
 
 /* A new reference. */
-static json_t *member_of(const struct person *p, int status, json_t *body, const char *why)
+static json_t *member_of(const struct member_entry *e, const struct dc_answer *a)
 {
-        if (status == 200 && json_is_array(json_object_get(body, "roles")))
-                return json_incref(body);
-        if (status == 404)
+        if (a->status == 200 && json_is_array(json_object_get(a->result, "roles")))
+                return json_incref((json_t *)a->result);
+        if (a->status == 404)
                 return json_pack("{s:[]}", "roles");
-        log_warn(
-                "Discord does not say which roles somebody has; whoever blocks a role blocks them for now",
-                LOG_S("adapter", p->members->adapter->name), LOG_S("member", p->path),
-                LOG_S("why", why));
+        log_warn("member roles unavailable; applying role blocks conservatively",
+                 LOG_S("adapter", e->lookup->adapter->name), LOG_S("member", e->key),
+                 LOG_S("why", a->why));
         return json_null();
 }
 
-/* Whoever is told may ask for others, and this one be forgotten. */
-static void tell(const struct person *p)
+static void on_answer(void *arg, const struct dc_answer *a)
 {
-        struct dc_members *m = p->members;
-        json_t *member = json_incref(p->member);
-        char *path = mem_strdup(p->path);
+        struct member_entry *e = arg;
+        struct dc_member_lookup *l = e->lookup;
+        char *guild, *user;
+        json_t *member;
 
-        m->answered(m->arg, path, member);
+        l->asking--;
+        if (dc_rest_is_unavailable(a) && e->tries < TRIES) {
+                if (!e->retry)
+                        e->retry = timer_new(l->adapter->loop, enqueue, e);
+                timer_start(e->retry, dc_readback_wait_ms(&l->times, e->tries++));
+                pump(l);
+                return;
+        }
+        e->member = member_of(e, a);
+        e->until_ms = clock_mono_ms() + HOLDS_MS;
+        /* the callback may ask for others, and this entry be forgotten */
+        member = json_incref(e->member);
+        guild = mem_strdup(e->guild);
+        user = mem_strdup(e->user);
+        l->done(l->arg, guild, user, member);
         json_decref(member);
-        free(path);
+        free(guild);
+        free(user);
+        pump(l);
 }
 
-static void on_answer(void *arg, int status, json_t *body, const char *why)
+json_t *dc_member_lookup_get(struct dc_member_lookup *l, const char *guild, const char *user,
+                             bool idle)
 {
-        struct person *p = arg;
-        struct dc_members *m = p->members;
+        char *key = mem_printf("%s/%s", guild, user);
+        struct member_entry *e = map_get(&l->entries, key);
 
-        m->asking--;
-        if (!asks_again(p, status)) {
-                p->member = member_of(p, status, body, why);
-                p->until_ms = clock_mono_ms() + HOLDS_MS;
-                tell(p);
+        if (e && e->member && e->until_ms <= clock_mono_ms()) {
+                map_remove(&l->entries, key);
+                entry_free(e);
+                e = NULL;
         }
-        pump(m);
-}
-
-json_t *dc_members_get(struct dc_members *m, const char *path, bool idle)
-{
-        struct person *p = map_get(&m->people, path);
-
-        if (p && p->member && p->until_ms <= clock_mono_ms()) {
-                map_remove(&m->people, path);
-                person_free(p);
-                p = NULL;
+        if (e) {
+                free(key);
+                return e->member;
         }
-        if (p)
-                return p->member;
-        make_room(m);
-        p = mem_zalloc(sizeof(*p));
-        p->members = m;
-        p->path = mem_strdup(path);
-        p->idle = idle;
-        map_put(&m->people, path, p);
-        ask(p);
+        make_room(l);
+        e = mem_zalloc(sizeof(*e));
+        e->lookup = l;
+        e->key = key;
+        e->guild = mem_strdup(guild);
+        e->user = mem_strdup(user);
+        e->idle = idle;
+        map_put(&l->entries, key, e);
+        enqueue(e);
         return NULL;
+}
+
+/* ---- open and close ---- */
+
+struct dc_member_lookup *dc_member_lookup_new(const struct dc_inbound_options *o,
+                                              const struct dc_inbound_hooks *hooks,
+                                              dc_member_lookup_fn *done, void *arg)
+{
+        struct dc_member_lookup *l = mem_zalloc(sizeof(*l));
+
+        l->adapter = o->adapter;
+        l->hooks = *hooks;
+        l->times = o->catchup_times;
+        l->done = done;
+        l->arg = arg;
+        map_init(&l->entries);
+        TAILQ_INIT(&l->queue);
+        return l;
+}
+
+void dc_member_lookup_free(struct dc_member_lookup *l)
+{
+        void *value;
+
+        if (!l)
+                return;
+        for (size_t i = 0; map_each(&l->entries, &i, NULL, &value);)
+                entry_free(value);
+        map_release(&l->entries);
+        free(l);
 }

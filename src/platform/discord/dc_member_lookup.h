@@ -1,34 +1,35 @@
 /*
- * dc_members: who somebody is in a guild, asked of Discord when nobody has told.
+ * dc_member_lookup: fetches the guild member behind a user id, for its roles.
  *
- * Messages read back by REST, reactions that are taken back and some edits come without their
- * member, and so without the roles that lists and rules ask for. Whoever has left has none. Not now
- * is no answer: it is waited for, about a minute. What Discord does not tell then is null, so that
- * whoever decides by roles can be careful. All of this holds for a minute, null as well: one of
- * whom Discord does not tell must not stop a channel with each message.
+ * Messages read by REST, removed reactions and some edits come without the member, and so without
+ * the roles that access lists and rules ask for. While Discord is unavailable the lookup retries,
+ * about a minute; then the member is null, so that role checks can be careful. A person who has
+ * left the guild has no roles. An answer holds for a minute, null as well: otherwise every message
+ * of that person would hold up its channel.
  */
-#ifndef PLATFORM_DISCORD_DC_MEMBERS_H
-#define PLATFORM_DISCORD_DC_MEMBERS_H
+#ifndef PLATFORM_DISCORD_DC_MEMBER_LOOKUP_H
+#define PLATFORM_DISCORD_DC_MEMBER_LOOKUP_H
 
 #include <jansson.h>
 #include <stdbool.h>
 
 #include "platform/discord/dc_inbound.h"
 
-struct dc_members;
+struct dc_member_lookup;
 
-/* The path is as it was asked for; the member Discord's object, or null. Both borrowed. */
-typedef void dc_members_fn(void *arg, const char *path, json_t *member);
+/* The member is Discord's object, or null. Borrowed. */
+typedef void dc_member_lookup_fn(void *arg, const char *guild, const char *user, json_t *member);
 
-struct dc_members *dc_members_new(const struct dc_inbound_options *options,
-                                  const struct dc_inbound_hooks *hooks, dc_members_fn *answered,
-                                  void *arg);
+struct dc_member_lookup *dc_member_lookup_new(const struct dc_inbound_options *options,
+                                              const struct dc_inbound_hooks *hooks,
+                                              dc_member_lookup_fn *done, void *arg);
 /* No answer follows. NULL is fine. */
-void dc_members_free(struct dc_members *m);
+void dc_member_lookup_free(struct dc_member_lookup *l);
 /*
- * The member of this path, "/guilds/1/members/2", borrowed; NULL: `answered` follows, once however
- * often it is asked meanwhile. idle: it may be late.
+ * The member, borrowed; NULL: `done` follows, once however often it is asked meanwhile. idle: it
+ * may be late.
  */
-json_t *dc_members_get(struct dc_members *m, const char *path, bool idle);
+json_t *dc_member_lookup_get(struct dc_member_lookup *l, const char *guild, const char *user,
+                             bool idle);
 
 #endif

@@ -40,7 +40,7 @@ static int take_message_id(struct dc_send *s, const struct delivery *d, struct e
 {
         const char *id = d->target ? d->target : json_str(s->payload, "messageId", NULL);
 
-        if (!dc_is_id(id))
+        if (!dc_id_valid(id))
                 return error_set(err, ERR_INVALID, "'%.40s' is no id of a Discord message",
                                  id ? id : "");
         s->message = mem_strdup(id);
@@ -124,7 +124,7 @@ static bool add_reply(struct dc_send *s, const struct delivery *d)
 {
         bool begins_the_thread = s->thread && s->reply_to && strcmp(s->thread, s->reply_to) == 0;
 
-        if (!dc_is_id(s->reply_to) || begins_the_thread ||
+        if (!dc_id_valid(s->reply_to) || begins_the_thread ||
             dc_reply_is(discord_of(s), s->reply_to) ||
             (d->turn > 0 && dc_is_dm(discord_of(s), s->channel)))
                 return false;
@@ -147,7 +147,7 @@ static void add_nonce(struct dc_send *s)
         crypto_sha256_hex(text, strlen(text), digest);
         digest[DC_NONCE_SIZE] = '\0';
         json_object_set_new(s->body, "nonce", json_string(digest));
-        dc_twin_sent(&discord_of(s)->twin, digest, clock_wall_ms());
+        dc_duplicate_bot_sent(&discord_of(s)->duplicate, digest, clock_wall_ms());
         json_object_set_new(s->body, "enforce_nonce", json_true());
 }
 

@@ -9,20 +9,7 @@
 #include "base/mem.h"
 #include "platform/discord/discord.h"
 
-#define EPOCH_MS   INT64_C(1420070400000) /* the first second of 2015 */
 #define RECALL_MAX 100
-
-int64_t dc_id_time_ms(const char *id)
-{
-        return dc_is_id(id) ? (int64_t)(strtoull(id, NULL, 10) >> 22) + EPOCH_MS : 0;
-}
-
-void dc_id_at(int64_t wall_ms, char out[24])
-{
-        uint64_t since = wall_ms > EPOCH_MS ? (uint64_t)(wall_ms - EPOCH_MS) : 0;
-
-        snprintf(out, 24, "%" PRIu64, since << 22);
-}
 
 struct recall {
         struct discord *dc;
@@ -94,12 +81,12 @@ void dc_recall(struct adapter *a, const char *channel, const char *thread, unsig
                  limit < 1            ? 1
                  : limit > RECALL_MAX ? RECALL_MAX
                                       : limit);
-        dc_ask(dc,
-               &(struct dc_request){ .method = "GET",
-                                     .route = "/channels/{channel_id}/messages",
-                                     .args = { dc_place(dc, channel, thread) },
-                                     .query = query,
-                                     .priority = DC_NORMAL,
-                                     .repeatable = true },
-               on_messages, r);
+        dc_rest_ask(dc->rest,
+                    &(struct dc_request){ .method = "GET",
+                                          .route = "/channels/{channel_id}/messages",
+                                          .args = { dc_place(dc, channel, thread) },
+                                          .query = query,
+                                          .priority = DC_NORMAL,
+                                          .repeatable = true },
+                    on_messages, r);
 }

@@ -9,7 +9,7 @@
 #define MS_MAX    INT64_C(1000000000000000) /* far beyond any date */
 #define SWEEP_MIN 512
 
-void dc_limits_init(struct dc_limits *l)
+void dc_rate_limits_init(struct dc_rate_limits *l)
 {
         map_init(&l->buckets);
         map_init(&l->hashes);
@@ -22,7 +22,7 @@ static void bucket_free(struct dc_bucket *b)
         free(b);
 }
 
-void dc_limits_release(struct dc_limits *l)
+void dc_rate_limits_release(struct dc_rate_limits *l)
 {
         void *value;
 
@@ -34,15 +34,15 @@ void dc_limits_release(struct dc_limits *l)
         map_release(&l->hashes);
 }
 
-/* Nothing is known of it that a fresh one would not know soon. */
+/* Nothing would be lost by forgetting it. */
 static bool is_idle(const struct dc_bucket *b, int64_t now_ms)
 {
         return b->flying == 0 && b->waiting == 0 && b->reset_ms <= now_ms &&
                b->closed_ms <= now_ms && b->denied_ms <= now_ms;
 }
 
-/* Interaction tokens come and go: what is idle is forgotten when there are many. */
-static void sweep(struct dc_limits *l, int64_t now_ms)
+/* Interaction tokens come and go: forgets idle buckets when there are many. */
+static void sweep(struct dc_rate_limits *l, int64_t now_ms)
 {
         void *value;
 
@@ -57,7 +57,7 @@ static void sweep(struct dc_limits *l, int64_t now_ms)
         l->sweep_at = l->buckets.count * 2 > SWEEP_MIN ? l->buckets.count * 2 : SWEEP_MIN;
 }
 
-static struct dc_bucket *bucket_at(struct dc_limits *l, const char *key)
+static struct dc_bucket *bucket_at(struct dc_rate_limits *l, const char *key)
 {
         struct dc_bucket *b = map_get(&l->buckets, key);
 
@@ -71,8 +71,8 @@ static struct dc_bucket *bucket_at(struct dc_limits *l, const char *key)
         return b;
 }
 
-struct dc_bucket *dc_limits_bucket(struct dc_limits *l, const char *method, const char *route,
-                                   const char *major, int64_t now_ms)
+struct dc_bucket *dc_rate_limits_bucket(struct dc_rate_limits *l, const char *method,
+                                        const char *route, const char *major, int64_t now_ms)
 {
         char *name = mem_printf("%s %s", method, route);
         const char *hash = map_get(&l->hashes, name);
@@ -87,8 +87,9 @@ struct dc_bucket *dc_limits_bucket(struct dc_limits *l, const char *method, cons
         return b;
 }
 
-struct dc_bucket *dc_limits_learn(struct dc_limits *l, struct dc_bucket *b, const char *method,
-                                  const char *route, const char *major, const char *hash)
+struct dc_bucket *dc_rate_limits_learn(struct dc_rate_limits *l, struct dc_bucket *b,
+                                       const char *method, const char *route, const char *major,
+                                       const char *hash)
 {
         char *name = mem_printf("%s %s", method, route), *key = mem_printf("%s %s", hash, major);
         const char *known = map_get(&l->hashes, name);
@@ -102,7 +103,7 @@ struct dc_bucket *dc_limits_learn(struct dc_limits *l, struct dc_bucket *b, cons
         return b;
 }
 
-void dc_limits_drop(struct dc_limits *l, struct dc_bucket *b)
+void dc_rate_limits_drop(struct dc_rate_limits *l, struct dc_bucket *b)
 {
         if (b->flying > 0 || b->waiting > 0)
                 return;
@@ -110,12 +111,12 @@ void dc_limits_drop(struct dc_limits *l, struct dc_bucket *b)
         bucket_free(b);
 }
 
-int64_t dc_bucket_wait(const struct dc_bucket *b, int64_t now_ms)
+int64_t dc_rate_limit_wait(const struct dc_bucket *b, int64_t now_ms)
 {
         if (b->closed_ms > now_ms)
                 return b->closed_ms - now_ms;
-        if (!b->told)
-                return b->flying == 0 ? 0 : -1; /* one asks, the others learn */
+        if (!b->known)
+                return b->flying == 0 ? 0 : -1; /* the first call finds out */
         if (b->limit == 0)
                 return 0;
         if (b->reset_ms <= now_ms)
@@ -125,41 +126,42 @@ int64_t dc_bucket_wait(const struct dc_bucket *b, int64_t now_ms)
         return b->remaining > 0 ? -1 : b->reset_ms - now_ms;
 }
 
-/* Answers may overtake each other: within a window the smallest number counts. */
-void dc_bucket_told(struct dc_bucket *b, const struct dc_told *told, int64_t now_ms)
+/* Answers may overtake each other: within a window the smallest remaining counts. */
+void dc_rate_limit_update(struct dc_bucket *b, const struct dc_rate_limit_headers *h,
+                          int64_t now_ms)
 {
-        bool same = b->told && b->window > 0 && b->window == told->window && b->reset_ms > now_ms;
+        bool same = b->known && b->window > 0 && b->window == h->window && b->reset_ms > now_ms;
 
-        b->told = true;
-        if (told->limit < 0 || told->remaining < 0)
+        b->known = true;
+        if (h->limit < 0 || h->remaining < 0)
                 return;
-        b->limit = told->limit;
-        b->remaining = same && b->remaining < told->remaining ? b->remaining : told->remaining;
+        b->limit = h->limit;
+        b->remaining = same && b->remaining < h->remaining ? b->remaining : h->remaining;
         if (!same)
-                b->reset_ms = now_ms + (told->reset_after_ms > 0 ? told->reset_after_ms : 0);
-        b->window = told->window;
+                b->reset_ms = now_ms + (h->reset_after_ms > 0 ? h->reset_after_ms : 0);
+        b->window = h->window;
 }
 
-void dc_bucket_close(struct dc_bucket *b, int64_t ms, int64_t now_ms)
+void dc_rate_limit_close(struct dc_bucket *b, int64_t ms, int64_t now_ms)
 {
         if (now_ms + ms > b->closed_ms)
                 b->closed_ms = now_ms + ms;
 }
 
-int64_t dc_seconds_ms(const char *decimal)
+int64_t dc_rate_limit_ms(const char *seconds)
 {
         int64_t ms = 0, unit = 100;
 
-        if (!decimal || !isdigit((unsigned char)*decimal))
+        if (!seconds || !isdigit((unsigned char)*seconds))
                 return -1;
-        for (; isdigit((unsigned char)*decimal) && ms < MS_MAX; decimal++)
-                ms = ms * 10 + (*decimal - '0') * 1000;
-        if (*decimal == '.') {
-                for (decimal++; isdigit((unsigned char)*decimal) && unit > 0; decimal++, unit /= 10)
-                        ms += (*decimal - '0') * unit;
-                for (; *decimal == '0'; decimal++) {
+        for (; isdigit((unsigned char)*seconds) && ms < MS_MAX; seconds++)
+                ms = ms * 10 + (*seconds - '0') * 1000;
+        if (*seconds == '.') {
+                for (seconds++; isdigit((unsigned char)*seconds) && unit > 0; seconds++, unit /= 10)
+                        ms += (*seconds - '0') * unit;
+                for (; *seconds == '0'; seconds++) {
                 }
-                if (isdigit((unsigned char)*decimal))
+                if (isdigit((unsigned char)*seconds))
                         ms++;
         }
         return ms < MS_MAX ? ms : MS_MAX;

@@ -1,79 +1,48 @@
 /*
- * Calls wait at their bucket until it, the global limit and the guard let them go; answers teach
- * the bucket.
- *
  *     dc_rest_call ──► waiting ──► flying ──► answered
  *                         ▲           │
- *                         └── 429 ────┘   when the wait fits into what the call may wait
+ *                         └── 429 ────┘   if the new wait ends before the call's deadline
  */
 #include "platform/discord/dc_rest.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "net/json_offload.h"
 #include "net/pace.h"
-#include "platform/discord/dc_answer.h"
 #include "platform/discord/dc_ban_guard.h"
 #include "platform/discord/dc_call.h"
-#include "platform/discord/dc_parse.h"
 #include "platform/discord/dc_rate_limit.h"
 
 #define PER_SECOND   50
 #define DENIED_MS    60000
 #define GUARDED_MS   60000
-#define FLYING_MAX   32  /* as many connections as are kept: more would only mean handshakes */
-#define LATE_LOOK_MS 200 /* how often calls that waited too long are looked for */
+#define FLYING_MAX   32  /* as many connections as are kept alive */
+#define LATE_LOOK_MS 200 /* how often to look for calls past their deadline */
 
 struct dc_rest {
         struct loop *loop;
         struct http_client *http;
         char *base, *name;
         char *authorization;
-        struct dc_limits limits;
+        struct dc_rate_limits limits;
         struct dc_buckets busy; /* those where calls wait */
         struct dc_calls flying, parsing, refused;
+        LIST_HEAD(, dc_call) asks;
         size_t waiting, flying_count;
         struct pace *global;
-        int64_t global_ms; /* a global 429: nothing goes before */
+        int64_t global_ms; /* after a global 429: nothing goes before */
         struct timer *timer;
         bool unauthorized;
         void (*on_unauthorized)(void *arg);
         void *arg;
-        struct dc_guard guard;
+        struct dc_ban_guard guard;
 };
 
-static void on_timer(void *arg);
-
-/* ---- life ---- */
-
-struct dc_rest *dc_rest_new(const struct dc_rest_options *o)
-{
-        double rate = o->per_second == 0 ? PER_SECOND : o->per_second < 0 ? 0 : o->per_second;
-        const struct pace_limits limits = { .per_second = rate };
-        struct dc_rest *r = mem_zalloc(sizeof(*r));
-        size_t n = strlen(o->base);
-
-        while (n > 0 && o->base[n - 1] == '/')
-                n--;
-        r->loop = o->loop;
-        r->http = o->http;
-        r->base = mem_strndup(o->base, n);
-        r->name = mem_strdup(o->name);
-        r->authorization = mem_printf("Authorization: Bot %s", secret_reveal(o->token));
-        r->on_unauthorized = o->unauthorized;
-        r->arg = o->arg;
-        dc_guard_init(&r->guard, r->name, o->invalid_max);
-        dc_limits_init(&r->limits);
-        LIST_INIT(&r->busy);
-        TAILQ_INIT(&r->flying);
-        TAILQ_INIT(&r->parsing);
-        TAILQ_INIT(&r->refused);
-        r->global = pace_new(&limits);
-        r->timer = timer_new(o->loop, on_timer, r);
-        return r;
-}
+static void pump(struct dc_rest *r);
 
 /* ---- queues ---- */
 
@@ -100,15 +69,17 @@ static void dequeue(struct dc_call *c)
         c->rest->waiting--;
 }
 
-static struct dc_call *first_waiting(const struct dc_bucket *b)
+/* Its last moment: the callback may cancel all the others. */
+static void finish(struct dc_call *c, const struct dc_answer *a)
 {
-        for (int i = 0; i < DC_PRIORITIES; i++)
-                if (TAILQ_FIRST(&b->queues[i]))
-                        return TAILQ_FIRST(&b->queues[i]);
-        return NULL;
+        if (c->is_ask)
+                LIST_REMOVE(c, next_ask);
+        c->is_ask = false;
+        c->done(c->arg, a);
+        dc_call_free(c);
 }
 
-/* The answer to a call that is not made; given from the loop. */
+/* The call is not made; answer_refused answers it from the loop. */
 static void refuse(struct dc_call *c, enum error_kind kind, int64_t retry_ms, const char *why)
 {
         error_set(&c->refusal, kind, "%s", why);
@@ -118,7 +89,7 @@ static void refuse(struct dc_call *c, enum error_kind kind, int64_t retry_ms, co
         timer_start(c->rest->timer, 0);
 }
 
-/* Those that were refused before this round; callbacks may add, and abort others. */
+/* Answers those refused before this round: callbacks may add some, and abort others. */
 static void answer_refused(struct dc_rest *r)
 {
         struct dc_call *c, *last = TAILQ_LAST(&r->refused, dc_calls);
@@ -132,94 +103,18 @@ static void answer_refused(struct dc_rest *r)
                 bool was_last = c == last;
 
                 TAILQ_REMOVE(&r->refused, c, next);
-                c->done(c->arg, &answer);
-                dc_call_free(c);
+                finish(c, &answer);
                 if (was_last)
                         break;
         }
 }
 
-/* ---- what an answer teaches ---- */
-
-static void move_waiting(struct dc_bucket *from, struct dc_bucket *to)
-{
-        struct dc_call *c;
-
-        for (int i = 0; i < DC_PRIORITIES; i++) {
-                while ((c = TAILQ_FIRST(&from->queues[i]))) {
-                        dequeue(c);
-                        enqueue(c, to, false);
-                }
-        }
-}
-
-/* The call has left its bucket's flight; returns the bucket it belongs to from now on. */
-static struct dc_bucket *learn(struct dc_call *c)
-{
-        struct dc_rest *r = c->rest;
-        struct dc_told told = dc_answer_limits(c->http);
-        struct dc_bucket *old = c->bucket, *b = old;
-
-        if (told.hash)
-                b = dc_limits_learn(&r->limits, old, c->method, c->route, c->major, told.hash);
-        dc_bucket_told(b, &told, loop_now_ms(r->loop));
-        if (b != old) {
-                move_waiting(old, b);
-                dc_limits_drop(&r->limits, old);
-        }
-        return b;
-}
-
-static bool is_shared(const struct dc_call *c)
-{
-        const char *scope = http_answer_header(c->http, "X-RateLimit-Scope");
-
-        return scope && strcmp(scope, "shared") == 0;
-}
-
-static void on_limited(struct dc_call *c, struct dc_bucket *b, const struct dc_answer *a)
-{
-        struct dc_rest *r = c->rest;
-        int64_t now = loop_now_ms(r->loop),
-                ms = a->retry_after_ms > 0 ? a->retry_after_ms : DC_LIMITED_MS;
-
-        if (!a->global)
-                dc_bucket_close(b, ms, now);
-        else if (now + ms > r->global_ms)
-                r->global_ms = now + ms;
-        log_warn("Discord's rate limit is reached", LOG_S("adapter", r->name),
-                 LOG_S("method", c->method), LOG_S("route", c->route), LOG_I("retryAfterMs", ms),
-                 LOG_S("scope", a->global      ? "global"
-                                : is_shared(c) ? "shared"
-                                               : "bucket"));
-}
-
-static bool is_denied(const struct dc_answer *a)
-{
-        return a->status == 403 && (a->code == 50001 || a->code == 50013);
-}
-
-static void take_notice(struct dc_call *c, struct dc_bucket *b, const struct dc_answer *a)
-{
-        struct dc_rest *r = c->rest;
-
-        if (a->status == 401 || a->status == 403 || (a->status == 429 && !is_shared(c)))
-                dc_guard_count(&r->guard, loop_now_ms(r->loop));
-        if (a->status == 429)
-                on_limited(c, b, a);
-        if (is_denied(a)) {
-                b->denied_ms = loop_now_ms(r->loop) + DENIED_MS;
-                b->denied_code = a->code;
-        }
-}
-
 static void refuse_unauthorized(struct dc_call *c)
 {
-        refuse(c, ERR_REFUSED, -1,
-               "Discord does not know the bot token: nothing more is asked with it");
+        refuse(c, ERR_REFUSED, -1, "Discord does not know the bot token: no more calls are made");
 }
 
-/* Whatever waits would show a token that is worth nothing, and count towards a ban. */
+/* Waiting calls would show a worthless token and count towards a ban. */
 static void refuse_waiting(struct dc_rest *r)
 {
         struct dc_bucket *b, *next_bucket;
@@ -239,34 +134,66 @@ static void refuse_waiting(struct dc_rest *r)
         }
 }
 
-static void pump(struct dc_rest *r);
+/* ---- answers ---- */
 
-static bool may_wait_again(const struct dc_call *c, const struct dc_answer *a)
+/* Learns from the rate limit headers; returns the bucket the call belongs to from now on. */
+static struct dc_bucket *learn(struct dc_call *c)
 {
-        return a->status == 429 &&
-               loop_now_ms(c->rest->loop) +
-                               (a->retry_after_ms > 0 ? a->retry_after_ms : DC_LIMITED_MS) <=
-                       c->deadline_ms;
+        struct dc_rest *r = c->rest;
+        struct dc_rate_limit_headers h = dc_call_limits(c->http);
+        struct dc_bucket *old = c->bucket, *b = old;
+        struct dc_call *waiting;
+
+        if (h.hash)
+                b = dc_rate_limits_learn(&r->limits, old, c->method, c->route, c->major, h.hash);
+        dc_rate_limit_update(b, &h, loop_now_ms(r->loop));
+        if (b == old)
+                return b;
+        for (int i = 0; i < DC_PRIORITIES; i++) {
+                while ((waiting = TAILQ_FIRST(&old->queues[i]))) {
+                        dequeue(waiting);
+                        enqueue(waiting, b, false);
+                }
+        }
+        dc_rate_limits_drop(&r->limits, old);
+        return b;
 }
 
-static void on_parsed(void *arg, json_t *body)
+/* Counts what may end in a ban, and closes what is limited or denied. */
+static void take_notice(struct dc_call *c, struct dc_bucket *b, const struct dc_answer *a)
+{
+        const char *scope = http_answer_header(c->http, "X-RateLimit-Scope");
+        bool shared = scope && strcmp(scope, "shared") == 0;
+        struct dc_rest *r = c->rest;
+        int64_t now = loop_now_ms(r->loop), until = now + a->retry_after_ms;
+
+        if (a->status == 401 || a->status == 403 || (a->status == 429 && !shared))
+                dc_ban_guard_count(&r->guard, now);
+        if (a->status == 429) {
+                if (!a->global)
+                        dc_rate_limit_close(b, a->retry_after_ms, now);
+                else if (until > r->global_ms)
+                        r->global_ms = until;
+                log_warn("Discord's rate limit reached", LOG_S("adapter", r->name),
+                         LOG_S("method", c->method), LOG_S("route", c->route),
+                         LOG_I("retryAfterMs", a->retry_after_ms),
+                         LOG_S("scope", a->global ? "global"
+                                        : shared  ? "shared"
+                                                  : "bucket"));
+        }
+        if (a->status == 403 && (a->code == 50001 || a->code == 50013)) {
+                b->denied_ms = now + DENIED_MS;
+                b->denied_code = a->code;
+        }
+}
+
+static void on_parsed(void *arg, const struct json_parsed *parsed)
 {
         struct dc_call *c = arg;
 
         TAILQ_REMOVE(&c->rest->parsing, c, next);
-        c->answer.result = body;
-        c->done(c->arg, &c->answer);
-        dc_call_free(c);
-}
-
-static void parse_apart(struct dc_call *c, const struct dc_answer *answer,
-                        const struct http_result *result)
-{
-        c->state = CALL_PARSING;
-        c->answer = *answer;
-        c->answer.why = ""; /* it is a good one */
-        TAILQ_INSERT_TAIL(&c->rest->parsing, c, next);
-        c->parsing = dc_parse_apart(c->rest->loop, result->body, result->body_n, on_parsed, c);
+        c->answer.result = parsed->root;
+        finish(c, &c->answer);
 }
 
 static void on_done(void *arg, const struct http_result *result)
@@ -276,14 +203,17 @@ static void on_done(void *arg, const struct http_result *result)
         struct dc_bucket *b = c->bucket;
         struct dc_answer answer;
         char text[300];
-        bool bad_token;
-        json_t *body;
+        bool bad_token, large;
+        json_t *body = NULL;
 
         TAILQ_REMOVE(&r->flying, c, next);
         r->flying_count--;
         b->flying--;
-        body = dc_answer_body(result);
-        dc_answer_read(c->http, result, body, &answer, text, sizeof(text));
+        large = result->status >= 200 && result->status < 300 && result->kind == ERR_NONE &&
+                result->body_n >= JSON_OFFLOAD_MIN;
+        if (!large && result->status > 0 && result->kind == ERR_NONE && result->body_n > 0)
+                body = json_read_lenient(result->body, result->body_n, NULL);
+        dc_call_answer(c->http, result, body, &answer, text, sizeof(text));
         if (answer.status > 0) {
                 b = learn(c);
                 take_notice(c, b, &answer);
@@ -293,13 +223,18 @@ static void on_done(void *arg, const struct http_result *result)
         r->unauthorized |= bad_token;
         if (bad_token)
                 refuse_waiting(r);
-        if (may_wait_again(c, &answer)) {
+        if (answer.status == 429 &&
+            loop_now_ms(r->loop) + answer.retry_after_ms <= c->deadline_ms) {
                 enqueue(c, b, true);
-        } else if (dc_answer_is_large(result)) {
-                parse_apart(c, &answer, result);
+        } else if (large) {
+                c->state = CALL_PARSING;
+                c->answer = answer;
+                c->answer.why = "";
+                TAILQ_INSERT_TAIL(&r->parsing, c, next);
+                c->parsing = json_offload_start(r->loop, mem_dup(result->body, result->body_n),
+                                                result->body_n, json_read_lenient, on_parsed, c);
         } else {
-                c->done(c->arg, &answer);
-                dc_call_free(c);
+                finish(c, &answer);
         }
         json_decref(body);
         if (bad_token && r->on_unauthorized)
@@ -307,7 +242,7 @@ static void on_done(void *arg, const struct http_result *result)
         pump(r);
 }
 
-/* ---- who may go ---- */
+/* ---- which calls go ---- */
 
 static void fly(struct dc_call *c)
 {
@@ -321,20 +256,12 @@ static void fly(struct dc_call *c)
         c->http = dc_call_start(c, r->http, r->base, r->authorization, &handlers);
 }
 
-static bool may_pass(struct dc_rest *r, const struct dc_call *c)
+/* 0: it may go now, and counts at the global limit; > 0: ask again then; -1: after an answer. */
+static int64_t take_turn(struct dc_rest *r, const struct dc_bucket *b, const struct dc_call *c)
 {
-        int64_t now = loop_now_ms(r->loop);
+        int64_t now = loop_now_ms(r->loop), ms = dc_rate_limit_wait(b, now);
 
-        return c->priority == DC_IDLE ? dc_guard_is_wide_open(&r->guard, now)
-                                      : dc_guard_is_open(&r->guard, now);
-}
-
-/* 0: now; > 0: ask again then; -1: after an answer. Counts at the global limit when it says 0. */
-static int64_t wait_of(struct dc_rest *r, const struct dc_bucket *b, const struct dc_call *c)
-{
-        int64_t now = loop_now_ms(r->loop), ms = dc_bucket_wait(b, now);
-
-        if (!may_pass(r, c))
+        if (!dc_ban_guard_admit(&r->guard, now, c->priority == DC_IDLE))
                 return GUARDED_MS;
         if (ms != 0 || c->bare)
                 return ms;
@@ -345,28 +272,28 @@ static int64_t wait_of(struct dc_rest *r, const struct dc_bucket *b, const struc
         return pace_take(r->global, "", false, PACE_FINAL, now);
 }
 
-static void refuse_late(struct dc_call *c, int64_t wait)
-{
-        refuse(c, ERR_LIMIT, wait > 0 ? wait : DC_LIMITED_MS,
-               "Discord's rate limit for this route is used up; it is tried again later");
-}
-
-/* Lets go what may go; returns when to look again, or -1. */
+/* Sends what may go; returns when to look again, or -1. */
 static int64_t pump_bucket(struct dc_rest *r, struct dc_bucket *b)
 {
-        struct dc_call *c;
-        int64_t wait = -1;
+        for (;;) {
+                struct dc_call *c = NULL;
+                int64_t wait;
 
-        while ((c = first_waiting(b)) && (wait = wait_of(r, b, c)) == 0) {
+                for (int i = 0; i < DC_PRIORITIES && !c; i++)
+                        c = TAILQ_FIRST(&b->queues[i]);
+                if (!c)
+                        return -1;
+                wait = take_turn(r, b, c);
+                if (wait != 0)
+                        return wait;
                 dequeue(c);
                 fly(c);
         }
-        return c ? wait : -1;
 }
 
 /*
- * Whoever cannot go before its deadline is told now; returns the nearest deadline of the others, or
- * -1.
+ * Refuses calls that cannot go before their deadline; returns the nearest deadline of the others,
+ * or -1.
  */
 static int64_t end_late(struct dc_rest *r, struct dc_bucket *b, int64_t wait)
 {
@@ -379,7 +306,8 @@ static int64_t end_late(struct dc_rest *r, struct dc_bucket *b, int64_t wait)
                         after = TAILQ_NEXT(c, next);
                         if (now + (wait > 0 ? wait : 0) >= c->deadline_ms) {
                                 dequeue(c);
-                                refuse_late(c, wait);
+                                refuse(c, ERR_LIMIT, wait > 0 ? wait : DC_LIMITED_MS,
+                                       "Discord's rate limit for this route is used up");
                         } else if (nearest < 0 || c->deadline_ms - now < nearest) {
                                 nearest = c->deadline_ms - now;
                         }
@@ -395,10 +323,7 @@ static int64_t earlier(int64_t a, int64_t b)
         return a < b ? a : b;
 }
 
-/*
- * Lets go whatever may. Not one look at each that waits for every answer: when all connections are
- * busy, the rest can only wait.
- */
+/* Stops when all connections are busy, so that an answer does not cost a look at every bucket. */
 static void pump(struct dc_rest *r)
 {
         struct dc_bucket *b, *after;
@@ -410,7 +335,7 @@ static void pump(struct dc_rest *r)
                 after = LIST_NEXT(b, busy);
                 wait = pump_bucket(r, b);
                 next = earlier(next, wait);
-                if (wait > 0) /* who cannot wait so long is told at once */
+                if (wait > 0)
                         next = earlier(next, end_late(r, b, wait));
         }
         if (!TAILQ_EMPTY(&r->refused))
@@ -424,7 +349,7 @@ static void on_timer(void *arg)
         struct dc_rest *r = arg;
         struct dc_bucket *b, *after;
 
-        dc_guard_is_open(&r->guard, loop_now_ms(r->loop));
+        dc_ban_guard_admit(&r->guard, loop_now_ms(r->loop), false); /* logs when it opens */
         for (b = LIST_FIRST(&r->busy); b; b = after) {
                 after = LIST_NEXT(b, busy);
                 end_late(r, b, -1);
@@ -433,24 +358,24 @@ static void on_timer(void *arg)
         pump(r);
 }
 
-/* ---- making a call ---- */
+/* ---- calls ---- */
 
-/* Why it cannot even wait; false: it can. */
-static bool refused_at_once(struct dc_call *c)
+/* True: the call is refused without waiting. */
+static bool refuse_at_once(struct dc_call *c)
 {
         struct dc_rest *r = c->rest;
         const struct dc_bucket *b = c->bucket;
+        int64_t now = loop_now_ms(r->loop);
 
         if (r->unauthorized && !c->bare) {
                 refuse_unauthorized(c);
-        } else if (!may_pass(r, c)) {
+        } else if (!dc_ban_guard_admit(&r->guard, now, c->priority == DC_IDLE)) {
                 refuse(c, ERR_LIMIT, GUARDED_MS,
-                       "Discord has refused so many calls in ten minutes that it would soon ban "
-                       "our address: nothing is sent for a while");
-        } else if (c->priority == DC_IDLE && b->denied_ms > loop_now_ms(r->loop)) {
+                       "Discord refused so many calls in ten minutes that it would soon ban our "
+                       "address: calls are suspended");
+        } else if (c->priority == DC_IDLE && b->denied_ms > now) {
                 c->refusal_code = b->denied_code;
-                refuse(c, ERR_REFUSED, -1,
-                       "Discord has just said that the bot may not do this here");
+                refuse(c, ERR_REFUSED, -1, "Discord has just denied the bot this permission");
         } else if (r->waiting >= DC_WAITING_MAX && c->priority != DC_URGENT) {
                 refuse(c, ERR_LIMIT, DC_LIMITED_MS,
                        "too many calls wait for Discord's rate limits");
@@ -470,26 +395,34 @@ struct dc_call *dc_rest_call(struct dc_rest *r, const struct dc_request *q, dc_a
         c->rest = r;
         c->done = done;
         c->arg = arg;
-        if (dc_call_make(c, q, now, &err) < 0) {
+        if (dc_call_init(c, q, now, &err) < 0) {
                 refuse(c, ERR_INVALID, -1, err.text);
                 return c;
         }
-        c->bucket = dc_limits_bucket(&r->limits, c->method, c->route, c->major, now);
-        if (refused_at_once(c))
+        c->bucket = dc_rate_limits_bucket(&r->limits, c->method, c->route, c->major, now);
+        if (refuse_at_once(c))
                 return c;
         enqueue(c, c->bucket, false);
-        if (c->priority == DC_URGENT) /* also when all connections are busy */
+        if (c->priority == DC_URGENT) /* even when all connections are busy */
                 pump_bucket(r, c->bucket);
         pump(r);
         return c;
 }
 
-bool dc_call_begun(const struct dc_call *c)
+void dc_rest_ask(struct dc_rest *r, const struct dc_request *q, dc_answer_fn *done, void *arg)
+{
+        struct dc_call *c = dc_rest_call(r, q, done, arg);
+
+        c->is_ask = true;
+        LIST_INSERT_HEAD(&r->asks, c, next_ask);
+}
+
+bool dc_rest_begun(const struct dc_call *c)
 {
         return c->state == CALL_FLYING || c->state == CALL_PARSING;
 }
 
-void dc_call_abort(struct dc_call *c)
+void dc_rest_abort(struct dc_call *c)
 {
         if (!c)
                 return;
@@ -499,15 +432,38 @@ void dc_call_abort(struct dc_call *c)
                 TAILQ_REMOVE(&c->rest->refused, c, next);
         } else if (c->state == CALL_PARSING) {
                 TAILQ_REMOVE(&c->rest->parsing, c, next);
-                dc_parse_drop(c->parsing);
+                json_offload_cancel(c->parsing);
         } else {
                 TAILQ_REMOVE(&c->rest->flying, c, next);
                 c->rest->flying_count--;
                 c->bucket->flying--;
                 http_abort(c->http);
-                timer_start(c->rest->timer, 0); /* its place is free */
+                timer_start(c->rest->timer, 0); /* another one may go */
         }
         dc_call_free(c);
+}
+
+void dc_rest_cancel(struct dc_rest *r)
+{
+        const struct dc_answer cancelled = { .reach = HTTP_UNSURE,
+                                             .kind = ERR_CANCELLED,
+                                             .why = "the adapter was stopped",
+                                             .retry_after_ms = -1 };
+        struct dc_call *c;
+
+        while ((c = LIST_FIRST(&r->asks))) {
+                dc_answer_fn *done = c->drop_on_cancel ? NULL : c->done;
+                void *arg = c->arg;
+
+                dc_rest_abort(c);
+                if (done)
+                        done(arg, &cancelled);
+        }
+}
+
+bool dc_rest_is_unavailable(const struct dc_answer *a)
+{
+        return a->status == 0 || a->status == 429 || a->status >= 500;
 }
 
 size_t dc_rest_waiting(const struct dc_rest *r)
@@ -520,13 +476,42 @@ unsigned dc_rest_invalid(const struct dc_rest *r)
         return r->guard.sum;
 }
 
+/* ---- open and close ---- */
+
+struct dc_rest *dc_rest_new(const struct dc_rest_options *o)
+{
+        double rate = o->per_second == 0 ? PER_SECOND : o->per_second < 0 ? 0 : o->per_second;
+        struct dc_rest *r = mem_zalloc(sizeof(*r));
+        size_t n = strlen(o->base);
+
+        while (n > 0 && o->base[n - 1] == '/')
+                n--;
+        r->loop = o->loop;
+        r->http = o->http;
+        r->base = mem_strndup(o->base, n);
+        r->name = mem_strdup(o->name);
+        r->authorization = mem_printf("Authorization: Bot %s", secret_reveal(o->token));
+        r->on_unauthorized = o->unauthorized;
+        r->arg = o->arg;
+        dc_ban_guard_init(&r->guard, r->name, o->invalid_max);
+        dc_rate_limits_init(&r->limits);
+        LIST_INIT(&r->busy);
+        LIST_INIT(&r->asks);
+        TAILQ_INIT(&r->flying);
+        TAILQ_INIT(&r->parsing);
+        TAILQ_INIT(&r->refused);
+        r->global = pace_new(&(struct pace_limits){ .per_second = rate });
+        r->timer = timer_new(o->loop, on_timer, r);
+        return r;
+}
+
 static void abort_all(struct dc_calls *calls)
 {
         struct dc_call *c, *after;
 
         for (c = TAILQ_FIRST(calls); c; c = after) {
                 after = TAILQ_NEXT(c, next);
-                dc_call_abort(c);
+                dc_rest_abort(c);
         }
 }
 
@@ -544,7 +529,7 @@ void dc_rest_free(struct dc_rest *r)
         abort_all(&r->refused);
         abort_all(&r->parsing);
         abort_all(&r->flying);
-        dc_limits_release(&r->limits);
+        dc_rate_limits_release(&r->limits);
         timer_free(r->timer);
         pace_free(r->global);
         explicit_bzero(r->authorization, strlen(r->authorization));

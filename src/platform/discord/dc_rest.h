@@ -1,19 +1,24 @@
 /*
- * dc_rest: calls of Discord's REST API, as fast as Discord permits and no faster.
+ * dc_rest: calls of Discord's REST API, as fast as Discord permits.
  *
- * Every call of an adapter goes through here. Three limits are kept:
+ *     dc_rest.c        queues the calls and decides which may go
+ *     dc_call.c        one call: its path, its request, its answer
+ *     dc_rate_limit.c  what Discord permits for each bucket
+ *     dc_ban_guard.c   how close we are to a ban
+ *
+ * Three limits hold:
  *
  *     bucket   learned from the headers of each answer: X-RateLimit-Bucket and the route's
  *              top-level id (channel, guild, webhook). Before the first answer a route is its own
- *              bucket, and one call at a time asks.
- *     global   50 calls a second for the bot, and whatever a 429 with X-RateLimit-Global says.
+ *              bucket, with one call at a time.
+ *     global   50 calls a second for the bot, and what a 429 with X-RateLimit-Global says.
  *              Interaction routes are outside it.
- *     invalid  answers 401, 403 and 429 are counted; long before Discord would ban our address
- *              (10,000 in ten minutes) calls end here.
+ *     invalid  401, 403 and 429 are counted; long before Discord would ban our address (10,000 in
+ *              ten minutes) calls are refused here.
  *
- * What cannot go now waits for its bucket, at most `wait_ms` and at most DC_WAITING_MAX calls:
- * whatever would wait longer is answered at once as ERR_LIMIT with the time after which it makes
- * sense. The rows of the outbox wait on disk, not here.
+ * A call that cannot go waits for its bucket, at most wait_ms and with at most DC_WAITING_MAX
+ * others. One that would wait longer is refused at once with ERR_LIMIT and the time to retry: long
+ * queues belong in the outbox, on disk.
  *
  * The token is in a header of each request and nowhere else.
  */
@@ -30,9 +35,7 @@
 #include "net/http_client.h"
 #include "net/loop.h"
 
-/*
- * How every request to Discord introduces us; in another form Cloudflare may answer in its place.
- */
+/* Discord demands this form; otherwise Cloudflare may answer instead. */
 #define DC_AGENT       "User-Agent: DiscordBot (https://example.com/dragoman, " DRAGOMAN_VERSION ")"
 
 #define DC_WAITING_MAX 1000
@@ -49,11 +52,10 @@ struct dc_rest_options {
         const struct secret *token; /* borrowed, must outlive the dc_rest */
         const char *name;           /* of the adapter, for the log; copied */
         double per_second;          /* the global limit; 0: 50, below 0: none (a simulator) */
-        /* refused answers in ten minutes after which we stop; 0: 9000 */
-        unsigned invalid_max;
+        unsigned invalid_max;       /* for the ban guard; 0: 9000 */
         /*
-         * Discord does not know the token (any more): told once, after the call's own answer;
-         * further calls are refused. May be NULL.
+         * Discord does not know the token: called once, after the answer of the call that found
+         * out. Further calls are refused. May be NULL.
          */
         void (*unauthorized)(void *arg);
         void *arg;
@@ -64,11 +66,11 @@ struct dc_answer {
         int status; /* 0: no answer came, or the call was not made */
         int code;   /* Discord's own, such as 50013; 0: none */
         enum http_reach reach;
-        /* ERR_NONE for an answer; ERR_LIMIT, ERR_REFUSED, ERR_INVALID: not even tried */
-        enum error_kind kind;
+        enum error_kind
+                kind; /* ERR_NONE: answered; ERR_LIMIT, ERR_REFUSED, ERR_INVALID: not tried */
         const json_t *result;   /* the body, also of an error; NULL: none */
-        const char *why;        /* one sentence, without secrets */
-        int64_t retry_after_ms; /* -1: not told */
+        const char *why;        /* for a person, without secrets */
+        int64_t retry_after_ms; /* -1: not given */
         bool global;            /* the limit is the bot's, not the bucket's */
 };
 typedef void dc_answer_fn(void *arg, const struct dc_answer *answer);
@@ -77,48 +79,52 @@ struct dc_upload {
         const char *path, *name, *mime;
 };
 
-/* Who goes first when several wait for the same bucket. */
+/* Which call of a bucket goes first. */
 enum dc_priority {
         DC_URGENT, /* the acknowledgement of an interaction: three seconds */
         DC_NORMAL, /* answers */
-        DC_IDLE,   /* typing, reactions, reading: whatever may be late */
+        DC_IDLE,   /* typing, reactions, reading: may be late */
         DC_PRIORITIES,
 };
 
 struct dc_request {
         const char *method;
         const char *route; /* as in Discord's OpenAPI file: "/channels/{channel_id}/messages" */
-        /*
-         * what stands in its braces, in order: `…_id` must be digits, all else is percent-encoded
-         */
+        /* for the braces, in order: digits for {..._id}, everything else is percent-encoded */
         const char *args[DC_ARGS_MAX];
-        const char *query; /* "limit=50", encoded already; NULL: none */
+        const char *query; /* "limit=50", encoded; NULL: none */
         const json_t *body;
         const struct dc_upload *files; /* with files the body becomes payload_json */
         size_t file_count;
         enum dc_priority priority;
-        bool repeatable;  /* asking twice does no harm */
-        int64_t total_ms; /* on the wire; 0: 15 s */
-        int64_t wait_ms;  /* for the bucket; 0: 10 s */
+        bool repeatable;     /* sending it twice does no harm */
+        bool drop_on_cancel; /* dc_rest_cancel gives no answer */
+        int64_t total_ms;    /* on the wire; 0: 15 s */
+        int64_t wait_ms;     /* for the bucket; 0: 10 s */
 };
 
 struct dc_rest *dc_rest_new(const struct dc_rest_options *options);
 /* Aborts what is left; no callback follows. NULL is fine. */
 void dc_rest_free(struct dc_rest *r);
 /*
- * Never answers before it has returned; exactly one answer unless aborted. Everything but the files
- * is copied.
+ * Never answers before it has returned; exactly one answer unless aborted. Copies everything but
+ * the files.
  */
 struct dc_call *dc_rest_call(struct dc_rest *r, const struct dc_request *request,
                              dc_answer_fn *done, void *arg);
 /* No answer follows. NULL is fine. */
-void dc_call_abort(struct dc_call *c);
-/* Has a byte of it gone out? Whoever aborts a call wants to know. */
-bool dc_call_begun(const struct dc_call *c);
+void dc_rest_abort(struct dc_call *c);
+/* Has a byte of it gone out? */
+bool dc_rest_begun(const struct dc_call *c);
+/* No answer, 429 or 5xx: a later attempt may succeed. */
+bool dc_rest_is_unavailable(const struct dc_answer *a);
+/* A call without a handle: it ends with dc_rest_cancel at the latest. */
+void dc_rest_ask(struct dc_rest *r, const struct dc_request *request, dc_answer_fn *done,
+                 void *arg);
+/* Answers all calls of dc_rest_ask with ERR_CANCELLED. */
+void dc_rest_cancel(struct dc_rest *r);
 /* Calls that wait, and invalid answers of the last ten minutes. */
 size_t dc_rest_waiting(const struct dc_rest *r);
 unsigned dc_rest_invalid(const struct dc_rest *r);
-/* A snowflake: 1 to 20 digits. NULL is none. */
-bool dc_is_id(const char *text);
 
 #endif

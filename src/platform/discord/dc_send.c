@@ -315,7 +315,7 @@ static void on_opened(void *arg, const struct dc_answer *a)
         bool is_operator = strcmp(s->channel, DC_OPERATOR) == 0;
 
         s->call = NULL;
-        if (a->ok && dc_is_id(id)) {
+        if (a->ok && dc_id_valid(id)) {
                 dc_memory_dm(dc, dc_person(dc, s->channel), id);
                 free(s->args[0]);
                 s->args[0] = mem_strdup(id);
@@ -359,7 +359,7 @@ static void no_place(struct dc_send *s)
         const char *person = dc_person(discord_of(s), s->channel);
         char why[200];
 
-        if (person && dc_is_id(person)) {
+        if (person && dc_id_valid(person)) {
                 open_dm(s, person);
         } else if (strcmp(s->channel, DC_OPERATOR) == 0) {
                 snprintf(why, sizeof(why),
@@ -460,13 +460,13 @@ void dc_sends_release(struct discord *dc)
 
         while ((s = TAILQ_FIRST(&dc->sends))) {
                 bool harmless =
-                        s->later || !s->kind->creates || !s->call || !dc_call_begun(s->call);
+                        s->later || !s->kind->creates || !s->call || !dc_rest_begun(s->call);
                 const struct send_result result = { .outcome = harmless ? SEND_RETRY : SEND_UNSURE,
                                                     .kind = ERR_CANCELLED,
                                                     .why = "the adapter was stopped",
                                                     .retry_after_ms = -1 };
 
-                dc_call_abort(s->call);
+                dc_rest_abort(s->call);
                 send_end(s, &result);
         }
 }

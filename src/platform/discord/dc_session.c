@@ -1,168 +1,280 @@
-/*
- * Sessions in files, one for each shard. Behind the truth by save_ms at most: a session that is
- * resumed from too early a place is told a few things again, which is harmless.
- */
+#include "platform/discord/dc_session.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/crypto.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
-#include "platform/discord/dc_gateway_private.h"
 #include "platform/state_file.h"
 
-struct dc_session_file {
-        struct dc_file *file;
-        char token[17]; /* the beginning of its digest */
-        unsigned intents, shards;
-        const struct dc_session *session; /* what is to be in the file; NULL: nothing yet */
-        char *last;                       /* id of the session that was to be written last */
+#define OPEN_MAX   1000  /* not committed; beyond it nothing is read until half of them are */
+#define WINDOW_MAX 50000 /* including those that wait for an earlier one */
+#define FIRST_CAP  64
+
+struct dc_session_slot {
+        struct dc_session_event event;
+        bool done;
 };
 
-void dc_session_forget(struct dc_session *s)
+static void record_release(struct dc_session_record *r)
 {
-        struct dc_session rest = { .seen_ms = s->seen_ms,
-                                   .seen_message = s->seen_message,
-                                   .missing_ms = s->missing_ms };
-
-        dc_session_release(s);
-        *s = rest;
+        free(r->id);
+        free(r->resume_url);
+        free(r->user_id);
+        free(r->username);
+        free(r->application_id);
+        *r = (struct dc_session_record){ 0 };
 }
 
-void dc_session_release(struct dc_session *s)
-{
-        free(s->id);
-        free(s->resume_url);
-        free(s->user_id);
-        free(s->username);
-        free(s->application_id);
-        *s = (struct dc_session){ 0 };
-}
+/* ---- the file ---- */
 
-/* ---- writing ---- */
-
-static char *text_of(void *arg)
+static char *file_text(void *arg)
 {
-        const struct dc_session_file *f = arg;
-        const struct dc_session *s = f->session;
+        const struct dc_session *s = arg;
+        const struct dc_session_record *r = &s->committed;
         struct buf b;
 
         buf_init(&b, 0);
         jsonw_open(&b, '{');
-        jsonw_str(&b, "token", f->token);
-        jsonw_int(&b, "intents", f->intents);
-        jsonw_int(&b, "shards", f->shards);
-        jsonw_str(&b, "session", s->id);
-        jsonw_str(&b, "resumeUrl", s->resume_url);
-        jsonw_int(&b, "seq", s->seq);
-        jsonw_int(&b, "seenMs", s->seen_ms);
-        jsonw_bool(&b, "seenMessage", s->seen_message);
-        jsonw_int(&b, "missingMs", s->missing_ms);
-        jsonw_opt(&b, "userId", s->user_id);
-        jsonw_opt(&b, "username", s->username);
-        jsonw_opt(&b, "applicationId", s->application_id);
+        jsonw_str(&b, "token", s->token);
+        jsonw_int(&b, "intents", s->intents);
+        jsonw_int(&b, "shards", s->shards);
+        jsonw_str(&b, "session", r->id);
+        jsonw_str(&b, "resumeUrl", r->resume_url);
+        jsonw_int(&b, "seq", r->seq);
+        jsonw_int(&b, "seenMs", r->seen_ms);
+        jsonw_bool(&b, "seenMessage", r->seen_message);
+        jsonw_int(&b, "missingMs", r->missing_ms);
+        jsonw_opt(&b, "userId", r->user_id);
+        jsonw_opt(&b, "username", r->username);
+        jsonw_opt(&b, "applicationId", r->application_id);
         jsonw_close(&b, '}');
         return buf_take(&b);
 }
 
-void dc_session_save(struct dc_session_file *f, const struct dc_session *s)
+/*
+ * Another session is written at once, progress within one soon: resuming from too early a number
+ * only replays a few events.
+ */
+static void save(struct dc_session *s)
 {
-        bool other;
+        const char *id = s->committed.id;
+        bool other = !s->written || !id || strcmp(s->written, id) != 0;
 
-        if (!f)
-                return;
-        other = !f->last || !s->id || strcmp(f->last, s->id) != 0;
         if (other) {
-                free(f->last);
-                f->last = mem_strdup(s->id);
+                free(s->written);
+                s->written = mem_strdup(id);
         }
-        f->session = s;
-        dc_file_changed(f->file, other);
+        state_file_changed(s->file, other);
 }
 
-void dc_session_close(struct dc_session_file *f)
+static void read_session(struct dc_session *s, const json_t *j)
 {
-        if (!f)
+        struct dc_session_record *r = &s->committed;
+        const char *id = json_str(j, "session", NULL), *url = json_str(j, "resumeUrl", NULL);
+
+        if (strcmp(json_str(j, "token", ""), s->token) != 0 || !id || !url ||
+            json_int(j, "intents", -1) != s->intents || json_int(j, "shards", -1) != s->shards ||
+            json_int(j, "seq", -1) < 0)
                 return;
-        dc_file_close(f->file);
-        free(f->last);
-        free(f);
+        r->id = mem_strdup(id);
+        r->resume_url = mem_strdup(url);
+        r->seq = json_int(j, "seq", 0);
+        r->user_id = mem_strdup(json_str(j, "userId", NULL));
+        r->username = mem_strdup(json_str(j, "username", NULL));
+        r->application_id = mem_strdup(json_str(j, "applicationId", NULL));
+        s->id = mem_strdup(id);
+        s->resume_url = mem_strdup(url);
+        s->seq = r->seq;
 }
 
-/* ---- reading ---- */
-
-static bool is_ours(const struct dc_session_file *f, const json_t *j)
+/* These are of use even if the session is not. */
+static void read_times(struct dc_session *s, const json_t *j)
 {
-        return strcmp(json_str(j, "token", ""), f->token) == 0;
-}
-
-/* Of use also when the session itself is of none. */
-static void take_times(const struct dc_session_file *f, const json_t *j, struct dc_session *out)
-{
-        if (!is_ours(f, j))
+        if (strcmp(json_str(j, "token", ""), s->token) != 0)
                 return;
-        out->seen_ms = json_int(j, "seenMs", 0);
-        out->seen_message = json_flag(j, "seenMessage", false);
-        out->missing_ms = json_int(j, "missingMs", 0);
+        s->committed.seen_ms = json_int(j, "seenMs", 0);
+        s->committed.seen_message = json_flag(j, "seenMessage", false);
+        s->committed.missing_ms = json_int(j, "missingMs", 0);
 }
 
-static void take_session(const struct dc_session_file *f, const json_t *j, struct dc_session *out)
+void dc_session_open(struct dc_session *s, const struct dc_gateway_options *o, unsigned shard,
+                     unsigned shards)
 {
-        if (!is_ours(f, j) || json_int(j, "intents", -1) != f->intents ||
-            json_int(j, "shards", -1) != f->shards || json_int(j, "seq", -1) < 0)
-                return;
-        out->id = mem_strdup(json_str(j, "session", NULL));
-        out->resume_url = mem_strdup(json_str(j, "resumeUrl", NULL));
-        out->seq = json_int(j, "seq", 0);
-        out->user_id = mem_strdup(json_str(j, "userId", NULL));
-        out->username = mem_strdup(json_str(j, "username", NULL));
-        out->application_id = mem_strdup(json_str(j, "applicationId", NULL));
-        if (!out->id || !out->resume_url)
-                dc_session_forget(out);
-}
-
-static char *path_of(const struct dc_gateway_options *o, unsigned shard)
-{
-        return mem_printf("%s/state/gateway-%s-%u.json", o->dir, o->name, shard);
-}
-
-static json_t *read_first(const struct dc_gateway_options *o)
-{
-        char *path = path_of(o, 0);
-        json_t *j = dc_file_read(path);
-
-        free(path);
-        return j;
-}
-
-struct dc_session_file *dc_session_open(const struct dc_gateway_options *o, unsigned shard,
-                                        unsigned shards, struct dc_session *out)
-{
-        struct dc_session_file *f;
         char digest[SHA256_HEX_SIZE], *path;
         json_t *j;
 
-        *out = (struct dc_session){ 0 };
         if (!o->dir)
-                return NULL;
-        f = mem_zalloc(sizeof(*f));
-        f->intents = o->intents;
-        f->shards = shards;
-        path = path_of(o, shard);
-        f->file = dc_file_new(o->loop, path, o->times.save_ms, text_of, f);
+                return;
+        s->intents = o->intents;
+        s->shards = shards;
         crypto_sha256_hex(secret_reveal(o->token), secret_length(o->token), digest);
-        snprintf(f->token, sizeof(f->token), "%.16s", digest);
-        j = dc_file_read(path);
+        snprintf(s->token, sizeof(s->token), "%.16s", digest);
+        path = mem_printf("%s/state/gateway-%s-%u.json", o->dir, o->name, shard);
+        s->file = state_file_new(o->loop, path, o->times.save_ms, file_text, s);
+        j = file_read_json(path, STATE_FILE_MAX);
         free(path);
-        take_session(f, j, out);
-        /*
-         * the guilds of a new shard were another one's: what that has seen is what is known of them
-         */
-        if (!j)
-                j = read_first(o);
-        take_times(f, j, out);
+        read_session(s, j);
+        if (!j) { /* a new shard: its guilds belonged to others, so take what those have seen */
+                path = mem_printf("%s/state/gateway-%s-0.json", o->dir, o->name);
+                j = file_read_json(path, STATE_FILE_MAX);
+                free(path);
+        }
+        read_times(s, j);
         json_decref(j);
-        return f;
+}
+
+void dc_session_release(struct dc_session *s)
+{
+        state_file_close(s->file);
+        record_release(&s->committed);
+        record_release(&s->next);
+        free(s->window.ring);
+        free(s->written);
+        free(s->id);
+        free(s->resume_url);
+}
+
+/* ---- received ---- */
+
+void dc_session_drop(struct dc_session *s)
+{
+        free(s->id);
+        free(s->resume_url);
+        s->id = s->resume_url = NULL;
+        s->seq = 0; /* an old number must never meet a new session */
+}
+
+uint64_t dc_session_received(struct dc_session *s, const struct dc_session_event *e)
+{
+        uint64_t number = s->window.first + s->window.count;
+
+        if (s->window.count == s->window.cap) {
+                size_t cap = s->window.cap ? s->window.cap * 2 : FIRST_CAP;
+                struct dc_session_slot *ring = mem_array(cap, sizeof(*ring));
+
+                for (uint64_t n = s->window.first; n < number; n++)
+                        ring[n % cap] = s->window.ring[n % s->window.cap];
+                free(s->window.ring);
+                s->window.ring = ring;
+                s->window.cap = cap;
+        }
+        s->window.ring[number % s->window.cap] = (struct dc_session_slot){ .event = *e };
+        s->window.count++;
+        s->window.open++;
+        s->seq = e->seq;
+        if (s->window.open >= OPEN_MAX || s->window.count >= WINDOW_MAX)
+                s->full = true;
+        return number;
+}
+
+int64_t dc_session_begin(struct dc_session *s, const char *resume_url, const json_t *ready,
+                         int64_t seq)
+{
+        const char *id = json_str(ready, "session_id", "");
+        const json_t *user = json_object_get(ready, "user"),
+                     *app = json_object_get(ready, "application");
+        int64_t since_ms = s->committed.missing_ms ? s->committed.missing_ms : s->committed.seen_ms;
+
+        dc_session_drop(s);
+        s->id = mem_strdup(id);
+        s->resume_url = mem_strdup(resume_url);
+        record_release(&s->next);
+        s->next = (struct dc_session_record){
+                .id = mem_strdup(id),
+                .resume_url = mem_strdup(resume_url),
+                .seq = seq,
+                .seen_ms = s->committed.seen_ms,
+                .seen_message = s->committed.seen_message,
+                .missing_ms = since_ms,
+                .user_id = mem_strdup(json_str(user, "id", NULL)),
+                .username = mem_strdup(json_str(user, "username", NULL)),
+                .application_id = mem_strdup(json_str(app, "id", NULL)),
+        };
+        /* READY itself has nothing to store */
+        dc_session_committed(
+                s, dc_session_received(s, &(struct dc_session_event){ .seq = seq, .begins = true }),
+                0);
+        return since_ms;
+}
+
+/* ---- committed ---- */
+
+/* A message's time, once there is one, is better than our clock. */
+static void set_complete(struct dc_session *s, int64_t complete_ms)
+{
+        if (complete_ms > 0 && s->window.count == 0 && !s->committed.seen_message)
+                s->committed.seen_ms = complete_ms;
+}
+
+static void pass(struct dc_session *s, const struct dc_session_event *e)
+{
+        struct dc_session_record *r = &s->committed;
+
+        if (e->begins && s->next.id) {
+                record_release(r);
+                *r = s->next;
+                s->next = (struct dc_session_record){ 0 };
+        }
+        r->seq = e->seq;
+        if (e->message_ms > 0 && (!r->seen_message || e->message_ms > r->seen_ms)) {
+                r->seen_ms = e->message_ms;
+                r->seen_message = true;
+        }
+}
+
+void dc_session_committed(struct dc_session *s, uint64_t number, int64_t complete_ms)
+{
+        struct dc_session_slot *slot;
+        bool moved = false;
+
+        if (number >= s->window.first && number - s->window.first < s->window.count) {
+                slot = &s->window.ring[number % s->window.cap];
+                if (!slot->done)
+                        s->window.open--;
+                slot->done = true;
+        }
+        while (s->window.count > 0 &&
+               (slot = &s->window.ring[s->window.first % s->window.cap])->done) {
+                pass(s, &slot->event);
+                s->window.first++;
+                s->window.count--;
+                moved = true;
+        }
+        if (moved) {
+                set_complete(s, complete_ms);
+                save(s);
+        }
+        if (s->window.open <= OPEN_MAX / 2 && s->window.count <= WINDOW_MAX / 2)
+                s->full = false;
+}
+
+void dc_session_alive(struct dc_session *s, int64_t complete_ms)
+{
+        set_complete(s, complete_ms);
+        if (s->committed.id)
+                save(s);
+}
+
+void dc_session_caught_up(struct dc_session *s)
+{
+        s->committed.missing_ms = s->next.missing_ms = 0;
+        if (s->committed.id)
+                save(s);
+}
+
+int64_t dc_session_heartbeat(const struct dc_session *s)
+{
+        if (!s->id || s->seq <= 0)
+                return -1;
+        return s->next.id ? s->next.seq : s->committed.seq;
+}
+
+const struct dc_session_record *dc_session_current(const struct dc_session *s)
+{
+        return s->next.id ? &s->next : &s->committed;
 }

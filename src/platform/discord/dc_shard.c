@@ -1,14 +1,15 @@
 /*
- * One session with Discord, over as many connections as it takes.
+ * The states of a shard:
  *
- *     waiting ──► connecting ──► greeted ──► resuming ────► up
- *        ▲                          └──────► identifying ──┘ │
- *        └───────────────── closing ◄────────────────────────┘     stopped: for good
+ *     waiting ──► connecting ──► opened ──► resuming ─────► up
+ *        ▲                         └──────► identifying ──┘ │
+ *        └───────────────── closing ◄───────────────────────┘     stopped: for good
  *
- * `enter` is the one door. Whoever wants to leave a connection says what comes next (a plan) and
- * closes; `lost` then does it. What of the session was received and what is committed is
- * dc_progress.c's.
+ * `enter` is the only place that changes it. To leave a connection, `leave` sets the plan for
+ * afterwards and closes; `lost` carries the plan out.
  */
+#include "platform/discord/dc_shard.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,15 +18,18 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "platform/discord/dc_gateway_private.h"
-#include "platform/discord/discord.h"
+#include "net/backoff.h"
+#include "platform/discord/dc_connection.h"
+#include "platform/discord/dc_id.h"
+#include "platform/discord/dc_intents.h"
+#include "platform/discord/dc_session.h"
 
-#define RESUMES_MAX 3
+#define RESUMES_MAX 3 /* failed ones in a row, then a new session */
 
 enum shard_state {
-        SHARD_WAITING, /* for its turn, or after a failure */
+        SHARD_WAITING, /* for permission to identify, or after a failure */
         SHARD_CONNECTING,
-        SHARD_GREETED, /* the socket is open; HELLO has not come */
+        SHARD_OPENED, /* before HELLO */
         SHARD_RESUMING,
         SHARD_IDENTIFYING,
         SHARD_UP,
@@ -33,27 +37,106 @@ enum shard_state {
         SHARD_STOPPED,
 };
 
+/* What follows the end of a connection. */
+enum plan {
+        PLAN_RESUME,
+        PLAN_IDENTIFY, /* the session is lost */
+        PLAN_STOP,     /* the operator has to act */
+};
+
 struct dc_shard {
         struct dc_gateway *g;
         unsigned id, shards;
         enum shard_state state;
-        struct dc_link *link; /* NULL: no connection */
-        struct timer *timer;  /* of the state */
-        struct dc_progress progress;
+        struct dc_connection *connection; /* NULL: none */
+        struct timer *timer;              /* of the state */
+        struct dc_session session;
 
-        enum dc_plan plan;
-        int64_t wait_ms; /* of the plan; -1: as the failures say */
+        enum plan plan;
+        int64_t wait_ms; /* of the plan; -1: backoff */
         char why[200];
-        bool fresh;        /* this attempt is to identify */
+        bool fresh;        /* this attempt identifies */
         bool sent_resume;  /* on this connection */
-        unsigned failures; /* in a row, of connections that did not live long */
-        unsigned resumes;  /* in a row, that came to nothing */
-        int64_t up_ms;     /* since when it is up, loop time; -1: it is not */
+        unsigned failures; /* in a row, of connections that did not last */
+        unsigned resumes;  /* in a row, that failed */
+        int64_t up_ms;     /* loop time; -1: not up */
 };
+
+/* ---- close codes ---- */
+
+/*
+ * https://docs.discord.com/developers/topics/opcodes-and-status-codes; other codes mean that the
+ * connection was lost. `ours`: we broke the protocol.
+ */
+/* clang-format off */
+static const struct close_rule {
+        int code;
+        enum plan plan;
+        bool ours;
+        const char *what;
+} close_rules[] = {
+        { 4000, PLAN_RESUME,   false, "an unknown error at Discord" },
+        { 4001, PLAN_RESUME,   true,  "Discord did not know our opcode" },
+        { 4002, PLAN_RESUME,   true,  "Discord could not decode our frame" },
+        { 4003, PLAN_IDENTIFY, false, "the session is no longer known" },
+        { 4004, PLAN_STOP,     false, "Discord does not know this bot token" },
+        { 4005, PLAN_RESUME,   true,  "we identified twice" },
+        { 4007, PLAN_IDENTIFY, false, "the session cannot be resumed from this sequence" },
+        { 4008, PLAN_RESUME,   true,  "we sent too fast" },
+        { 4009, PLAN_IDENTIFY, false, "the session timed out" },
+        { 4010, PLAN_STOP,     false, "Discord refuses the shard" },
+        { 4011, PLAN_STOP,     false, "the bot is in too many servers for so few shards" },
+        { 4012, PLAN_STOP,     false, "Discord no longer supports this version of its API" },
+        { 4013, PLAN_STOP,     false, "Discord does not know one of the intents" },
+        { 4014, PLAN_STOP,     false, "Discord refuses one of the intents" },
+};
+/* clang-format on */
+
+static const struct close_rule *find_close_rule(int code)
+{
+        static const struct close_rule lost = { 0, PLAN_RESUME, false, "the connection was lost" };
+
+        for (size_t i = 0; i < COUNT(close_rules); i++)
+                if (close_rules[i].code == code)
+                        return &close_rules[i];
+        return &lost;
+}
+
+/* Tells the operator what to do about a code that stops. */
+static void explain_stop(const struct dc_gateway_options *o, const struct close_rule *rule,
+                         char *out, size_t size)
+{
+        char names[100];
+
+        switch (rule->code) {
+        case 4013:
+                snprintf(out, size,
+                         "%s in the number %u: check adapters.%.60s.intents (close code 4013)",
+                         rule->what, o->intents, o->name);
+                break;
+        case 4014:
+                dc_intents_missing(o->intents, o->flags, names, sizeof(names));
+                snprintf(out, size,
+                         "Discord refuses the %s: switch it on in the developer portal, page "
+                         "Bot, Privileged Gateway Intents (close code 4014)",
+                         names);
+                break;
+        case 4010:
+        case 4011:
+                snprintf(out, size, "%s: %s adapters.%.60s.shards%s (close code %d)", rule->what,
+                         o->shards ? "set" : "start again, or set", o->name,
+                         o->shards ? " to \"auto\"" : "", rule->code);
+                break;
+        default:
+                snprintf(out, size, "%s (close code %d)", rule->what, rule->code);
+        }
+}
+
+/* ---- leaving a connection ---- */
 
 static void enter(struct dc_shard *s, enum shard_state state)
 {
-        static const char *const names[] = { "waiting",     "connecting", "greeted", "resuming",
+        static const char *const names[] = { "waiting",     "connecting", "opened",  "resuming",
                                              "identifying", "up",         "closing", "stopped" };
 
         if (s->state != state)
@@ -62,45 +145,27 @@ static void enter(struct dc_shard *s, enum shard_state state)
         s->state = state;
 }
 
-/* ---- leaving a connection ---- */
-
-static void drop_session(struct dc_shard *s)
-{
-        dc_progress_drop(&s->progress);
-        s->resumes = 0;
-}
-
 static void drop_connection(struct dc_shard *s)
 {
         timer_stop(s->timer);
-        dc_link_free(s->link);
-        s->link = NULL;
-        dc_gateway_turn_over(s->g, s, false);
+        dc_connection_free(s->connection);
+        s->connection = NULL;
+        dc_gateway_end_identify(s->g, s->id, false);
 }
 
-static int64_t backoff_ms(const struct dc_shard *s)
-{
-        const struct dc_gateway_times *t = &s->g->o.times;
-        int64_t most = t->backoff_ms << (s->failures < 16 ? s->failures : 16);
-
-        if (most > t->backoff_max_ms)
-                most = t->backoff_max_ms;
-        return (int64_t)id_random_below((uint64_t)most + 1);
-}
-
-/* Has this connection lived long enough for the troubles before it to be forgotten? */
+/* Has the connection lasted long enough to forget the failures before it? */
 static bool is_stable(const struct dc_shard *s)
 {
-        return s->up_ms >= 0 && dc_gateway_now(s->g) - s->up_ms >= s->g->o.times.stable_ms;
+        return s->up_ms >= 0 && loop_now_ms(s->g->o.loop) - s->up_ms >= s->g->o.times.stable_ms;
 }
 
-/* At once, unless this has become a habit. */
+/* At once, unless failures repeat. */
 static int64_t soon(const struct dc_shard *s)
 {
         return s->failures == 0 || is_stable(s) ? 0 : -1;
 }
 
-/* The connection is gone; the plan is carried out. */
+/* The connection is gone: carries out the plan. */
 static void lost(struct dc_shard *s)
 {
         struct dc_gateway *g = s->g;
@@ -109,16 +174,19 @@ static void lost(struct dc_shard *s)
         if (is_stable(s))
                 s->failures = 0;
         drop_connection(s);
-        wait = s->wait_ms >= 0 ? s->wait_ms : backoff_ms(s);
+        wait = s->wait_ms >= 0 ? s->wait_ms
+                               : backoff_full_jitter_ms(s->failures, g->o.times.backoff_ms,
+                                                        g->o.times.backoff_max_ms);
         s->failures++;
         if (s->sent_resume && s->up_ms < 0 && ++s->resumes >= RESUMES_MAX)
-                s->plan = DC_IDENTIFY;
-        if (s->plan == DC_IDENTIFY)
-                drop_session(s);
+                s->plan = PLAN_IDENTIFY;
+        if (s->plan == PLAN_IDENTIFY) {
+                dc_session_drop(&s->session);
+                s->resumes = 0;
+        }
         g->counted.lost++;
         log_info("discord connection ended", LOG_S("adapter", g->o.name), LOG_I("shard", s->id),
-                 LOG_S("why", s->why),
-                 LOG_S("next", s->progress.session_id ? "resume" : "identify"),
+                 LOG_S("why", s->why), LOG_S("next", s->session.id ? "resume" : "identify"),
                  LOG_I("inMs", wait));
         enter(s, SHARD_WAITING);
         timer_start(s->timer, wait);
@@ -126,7 +194,7 @@ static void lost(struct dc_shard *s)
 }
 
 /* Closes with a plan for afterwards. */
-static void leave(struct dc_shard *s, enum dc_plan plan, int64_t wait_ms, const char *why)
+static void leave(struct dc_shard *s, enum plan plan, int64_t wait_ms, const char *why)
 {
         if (s->state == SHARD_CLOSING || s->state == SHARD_STOPPED || s->state == SHARD_WAITING)
                 return;
@@ -135,18 +203,18 @@ static void leave(struct dc_shard *s, enum dc_plan plan, int64_t wait_ms, const 
         snprintf(s->why, sizeof(s->why), "%.199s", why);
         timer_stop(s->timer);
         enter(s, SHARD_CLOSING);
-        dc_link_close(s->link);
+        dc_connection_close(s->connection);
 }
 
 static void on_closed(void *arg, const struct websocket_end *end)
 {
         struct dc_shard *s = arg;
-        const struct dc_close_rule *rule = dc_close_rule(end->sent ? 0 : end->code);
+        const struct close_rule *rule = find_close_rule(end->sent ? 0 : end->code);
         char why[300];
 
         if (rule->ours) {
                 s->g->counted.our_mistakes++;
-                log_warn("Discord objects to what we sent", LOG_S("adapter", s->g->o.name),
+                log_warn("Discord reports a protocol error of ours", LOG_S("adapter", s->g->o.name),
                          LOG_I("shard", s->id), LOG_S("what", rule->what),
                          LOG_I("code", end->code));
         }
@@ -154,9 +222,9 @@ static void on_closed(void *arg, const struct websocket_end *end)
                 lost(s);
                 return;
         }
-        if (rule->plan == DC_STOP) {
-                dc_close_sentence(&s->g->o, end->code, why, sizeof(why));
-                dc_gateway_stop(s->g, end->code == 4004, why);
+        if (rule->plan == PLAN_STOP) {
+                explain_stop(&s->g->o, rule, why, sizeof(why));
+                dc_gateway_stop(s->g, rule->code == 4004, why);
                 return;
         }
         s->plan = rule->plan;
@@ -165,46 +233,33 @@ static void on_closed(void *arg, const struct websocket_end *end)
         lost(s);
 }
 
-/* ---- what is not committed ---- */
-
-static uint64_t received(struct dc_shard *s, struct dc_passed what)
-{
-        uint64_t number = dc_progress_received(&s->progress, &what);
-
-        dc_link_hold(s->link, s->progress.full);
-        return number;
-}
-
-/* While the session is up nothing is missing up to now, when nothing waits to be committed. */
-static int64_t complete_ms(const struct dc_shard *s)
-{
-        return s->state == SHARD_UP ? s->g->o.wall_ms() : 0;
-}
+/* ---- commits ---- */
 
 void dc_shard_committed(struct dc_shard *s, uint64_t number)
 {
-        dc_progress_committed(&s->progress, number, complete_ms(s));
-        dc_link_hold(s->link, s->progress.full);
+        /* while the session is up and the window is empty, nothing is missing up to now */
+        dc_session_committed(&s->session, number, s->state == SHARD_UP ? s->g->o.wall_ms() : 0);
+        dc_connection_hold(s->connection, s->session.full);
 }
 
 void dc_shard_caught_up(struct dc_shard *s)
 {
-        dc_progress_caught_up(&s->progress);
+        dc_session_caught_up(&s->session);
 }
 
 /* ---- dispatches ---- */
 
 static void up(struct dc_shard *s, bool resumed, int64_t since_ms)
 {
-        const struct dc_session *who = dc_progress_session(&s->progress);
+        const struct dc_session_record *r = dc_session_current(&s->session);
         const struct dc_gateway_ready ready = { .shard = s->id,
                                                 .resumed = resumed,
-                                                .user_id = who->user_id,
-                                                .username = who->username,
-                                                .application_id = who->application_id };
+                                                .user_id = r->user_id,
+                                                .username = r->username,
+                                                .application_id = r->application_id };
 
         timer_stop(s->timer);
-        s->up_ms = dc_gateway_now(s->g);
+        s->up_ms = loop_now_ms(s->g->o.loop);
         s->resumes = 0;
         enter(s, SHARD_UP);
         log_info("discord session", LOG_S("adapter", s->g->o.name), LOG_I("shard", s->id),
@@ -212,158 +267,107 @@ static void up(struct dc_shard *s, bool resumed, int64_t since_ms)
         dc_gateway_shard_up(s->g, &ready, since_ms);
 }
 
-/* Not from TLS to none. */
-static char *resume_url_of(const struct dc_shard *s, const json_t *d)
-{
-        const char *url = json_str(d, "resume_gateway_url", NULL);
-
-        if (!url || (strncmp(s->g->url, "wss:", 4) == 0 && strncmp(url, "wss:", 4) != 0))
-                url = s->g->url;
-        return mem_strdup(url);
-}
-
 static void on_ready(struct dc_shard *s, const json_t *d, int64_t seq)
 {
-        const char *id = json_str(d, "session_id", NULL);
+        const char *url = json_str(d, "resume_gateway_url", NULL);
         int64_t since_ms;
-        char *url;
 
-        if (!id || s->state != SHARD_IDENTIFYING) {
-                leave(s, DC_IDENTIFY, -1, "Discord's READY came unasked, or names no session");
+        if (!json_str(d, "session_id", NULL) || s->state != SHARD_IDENTIFYING) {
+                leave(s, PLAN_IDENTIFY, -1, "Discord sent READY unasked, or without a session");
                 return;
         }
-        url = resume_url_of(s, d);
-        since_ms = dc_progress_begin(&s->progress, id, url, d, seq);
-        free(url);
-        dc_link_hold(s->link, s->progress.full);
+        /* never leave TLS */
+        if (!url || (strncmp(s->g->url, "wss:", 4) == 0 && strncmp(url, "wss:", 4) != 0))
+                url = s->g->url;
+        since_ms = dc_session_begin(&s->session, url, d, seq);
+        dc_connection_hold(s->connection, s->session.full);
         up(s, false, since_ms);
 }
 
 static void on_resumed(struct dc_shard *s, int64_t seq)
 {
+        const struct dc_session_event e = { .seq = seq };
+
         if (s->state != SHARD_RESUMING)
                 return;
-        if (seq > s->progress.seq)
-                dc_shard_committed(s, received(s, (struct dc_passed){ .seq = seq }));
-        up(s, true, s->progress.committed.missing_ms);
-}
-
-static void hand_over(struct dc_shard *s, const char *type, json_t *d, int64_t seq)
-{
-        bool message = strcmp(type, "MESSAGE_CREATE") == 0;
-        struct dc_passed what = { .seq = seq,
-                                  .message_ms =
-                                          message ? dc_id_time_ms(json_str(d, "id", NULL)) : 0 };
-        uint64_t number = received(s, what);
-        const struct dc_dispatch e = { .ticket = (uint64_t)s->id << DC_TICKET_SHARD | number,
-                                       .shard = s->id,
-                                       .type = type,
-                                       .d = d,
-                                       .session = s->progress.session_id,
-                                       .seq = seq };
-
-        s->g->counted.events++;
-        s->g->on.event(s->g->arg, &e);
+        if (seq > s->session.seq)
+                dc_shard_committed(s, dc_session_received(&s->session, &e));
+        up(s, true, s->session.committed.missing_ms);
 }
 
 static void on_dispatch(struct dc_shard *s, const json_t *payload, json_t *d)
 {
         const char *type = json_str(payload, "t", "");
-        int64_t seq = json_int(payload, "s", 0);
+        struct dc_session_event e = { .seq = json_int(payload, "s", 0) };
+        struct dc_dispatch out;
 
         if (strcmp(type, "READY") == 0) {
-                on_ready(s, d, seq);
+                on_ready(s, d, e.seq);
                 return;
         }
-        if (!s->progress.session_id || (s->state != SHARD_RESUMING && s->state != SHARD_UP))
+        if (!s->session.id || (s->state != SHARD_RESUMING && s->state != SHARD_UP))
                 return;
         if (strcmp(type, "RESUMED") == 0) {
-                on_resumed(s, seq);
+                on_resumed(s, e.seq);
                 return;
         }
-        if (seq <= s->progress.seq) /* told again: it is in our hands already */
+        if (e.seq <= s->session.seq) /* replayed, and still in memory */
                 return;
-        if (s->state == SHARD_RESUMING) /* replaying: it is alive */
+        if (s->state == SHARD_RESUMING) /* the replay is alive */
                 timer_start(s->timer, s->g->o.times.ready_ms);
-        hand_over(s, type, d, seq);
+        if (strcmp(type, "MESSAGE_CREATE") == 0)
+                e.message_ms = dc_id_time_ms(json_str(d, "id", NULL));
+        out = (struct dc_dispatch){ .ticket = (uint64_t)s->id << DC_TICKET_SHARD |
+                                              dc_session_received(&s->session, &e),
+                                    .shard = s->id,
+                                    .type = type,
+                                    .d = d,
+                                    .session = s->session.id,
+                                    .seq = e.seq };
+        dc_connection_hold(s->connection, s->session.full);
+        s->g->counted.events++;
+        s->g->on.event(s->g->arg, &out);
 }
 
-/* ---- the connection's beginning, and its heartbeat ---- */
-
-static int64_t on_heartbeat(void *arg)
-{
-        return dc_progress_heartbeat(&((struct dc_shard *)arg)->progress);
-}
-
-static void on_silent(void *arg)
-{
-        struct dc_shard *s = arg;
-
-        s->g->counted.zombies++;
-        leave(s, DC_RESUME, soon(s), "Discord did not answer a heartbeat");
-}
-
-static void on_ack(struct dc_shard *s)
-{
-        dc_link_acked(s->link);
-        dc_progress_alive(&s->progress, complete_ms(s));
-}
-
-static void identify(struct dc_shard *s)
-{
-        struct buf b;
-
-        enter(s, SHARD_IDENTIFYING);
-        s->g->counted.identifies++;
-        buf_init(&b, 0);
-        dc_say_identify(&b, &s->g->o, s->id, s->shards);
-        dc_link_send(s->link, &b);
-        dc_gateway_turn_over(s->g, s, true);
-}
-
-static void resume(struct dc_shard *s)
-{
-        struct buf b;
-
-        enter(s, SHARD_RESUMING);
-        s->g->counted.resumes++;
-        s->sent_resume = true;
-        if (s->progress.committed.missing_ms > 0)
-                s->g->on.behind(s->g->arg, s->id);
-        buf_init(&b, 0);
-        dc_say_resume(&b, &s->g->o, s->progress.session_id, s->progress.seq);
-        dc_link_send(s->link, &b);
-}
+/* ---- payloads ---- */
 
 static void on_hello(struct dc_shard *s, const json_t *d)
 {
         int64_t interval = json_int(d, "heartbeat_interval", 0);
+        struct dc_gateway *g = s->g;
 
-        if (s->state != SHARD_GREETED || interval <= 0) {
-                leave(s, DC_RESUME, -1, "Discord's HELLO makes no sense");
+        if (s->state != SHARD_OPENED || interval <= 0) {
+                leave(s, PLAN_RESUME, -1, "Discord sent HELLO unasked, or without an interval");
                 return;
         }
-        dc_link_beat_every(s->link, interval);
-        timer_start(s->timer, s->g->o.times.ready_ms);
-        if (s->fresh)
-                identify(s);
-        else
-                resume(s);
-        /* when what came over the last connection still waits */
-        dc_link_hold(s->link, s->progress.full);
+        dc_connection_beat_every(s->connection, interval);
+        timer_start(s->timer, g->o.times.ready_ms);
+        if (s->fresh) {
+                enter(s, SHARD_IDENTIFYING);
+                g->counted.identifies++;
+                dc_connection_identify(s->connection, s->id, s->shards);
+                dc_gateway_end_identify(g, s->id, true);
+        } else {
+                enter(s, SHARD_RESUMING);
+                g->counted.resumes++;
+                s->sent_resume = true;
+                if (s->session.committed.missing_ms > 0)
+                        g->on.behind(g->arg, s->id);
+                dc_connection_resume(s->connection, s->session.id, s->session.seq);
+        }
+        /* events of the last connection may still fill the window */
+        dc_connection_hold(s->connection, s->session.full);
 }
-
-/* ---- frames ---- */
 
 static void on_invalid(struct dc_shard *s, bool resumable)
 {
         int64_t most = s->g->o.times.invalid_ms,
                 wait = most / 5 + (int64_t)id_random_below((uint64_t)(most - most / 5) + 1);
 
-        if (resumable && s->progress.session_id)
-                leave(s, DC_RESUME, wait, "Discord has invalidated the connection");
+        if (resumable && s->session.id)
+                leave(s, PLAN_RESUME, wait, "Discord has invalidated the connection");
         else
-                leave(s, DC_IDENTIFY, wait, "Discord has invalidated the session");
+                leave(s, PLAN_IDENTIFY, wait, "Discord has invalidated the session");
 }
 
 static void on_payload(void *arg, json_t *payload)
@@ -378,10 +382,10 @@ static void on_payload(void *arg, json_t *payload)
                 on_dispatch(s, payload, d);
                 break;
         case DC_OP_HEARTBEAT:
-                dc_link_beat_now(s->link);
+                dc_connection_beat(s->connection);
                 break;
         case DC_OP_RECONNECT:
-                leave(s, DC_RESUME, soon(s), "Discord asked for a new connection");
+                leave(s, PLAN_RESUME, soon(s), "Discord asked for a new connection");
                 break;
         case DC_OP_INVALID:
                 on_invalid(s, json_is_true(d));
@@ -390,57 +394,77 @@ static void on_payload(void *arg, json_t *payload)
                 on_hello(s, d);
                 break;
         case DC_OP_ACK:
-                on_ack(s);
+                dc_connection_acked(s->connection);
+                dc_session_alive(&s->session, s->state == SHARD_UP ? s->g->o.wall_ms() : 0);
                 break;
         default:
-                break; /* news for others */
+                break;
         }
+}
+
+static void on_large(void *arg)
+{
+        dc_gateway_trim(((struct dc_shard *)arg)->g);
+}
+
+static int64_t on_heartbeat_seq(void *arg)
+{
+        return dc_session_heartbeat(&((struct dc_shard *)arg)->session);
+}
+
+static void on_silent(void *arg)
+{
+        struct dc_shard *s = arg;
+
+        s->g->counted.zombies++;
+        leave(s, PLAN_RESUME, soon(s), "Discord did not acknowledge a heartbeat");
 }
 
 static void on_unreadable(void *arg, const char *why)
 {
         struct dc_shard *s = arg;
 
-        /* the same again may not be endless */
+        /* counts as a failed resume: the same payload must not come back for ever */
         s->sent_resume = s->sent_resume || s->state == SHARD_UP;
         s->up_ms = -1;
-        leave(s, DC_RESUME, -1, why);
-}
-
-static void on_open(void *arg)
-{
-        struct dc_shard *s = arg;
-
-        enter(s, SHARD_GREETED);
-        timer_start(s->timer, s->g->o.times.hello_ms);
+        leave(s, PLAN_RESUME, -1, why);
 }
 
 /* ---- connecting ---- */
 
-static void open_connection(struct dc_shard *s, const char *base)
+static void on_opened(void *arg)
 {
-        static const struct dc_link_handlers handlers = { .opened = on_open,
-                                                          .payload = on_payload,
-                                                          .heartbeat = on_heartbeat,
-                                                          .silent = on_silent,
-                                                          .unreadable = on_unreadable,
-                                                          .closed = on_closed };
+        struct dc_shard *s = arg;
+
+        enter(s, SHARD_OPENED);
+        timer_start(s->timer, s->g->o.times.hello_ms);
+}
+
+static void open_connection(struct dc_shard *s, const char *url)
+{
+        static const struct dc_connection_handlers handlers = { .opened = on_opened,
+                                                                .payload = on_payload,
+                                                                .was_large = on_large,
+                                                                .heartbeat_seq = on_heartbeat_seq,
+                                                                .silent = on_silent,
+                                                                .unreadable = on_unreadable,
+                                                                .closed = on_closed };
 
         enter(s, SHARD_CONNECTING);
         s->sent_resume = false;
         s->up_ms = -1;
-        s->link = dc_link_open(s->g, base, &handlers, s);
+        s->connection = dc_connection_open(&s->g->o, url, &handlers, s);
 }
 
 void dc_shard_start(struct dc_shard *s)
 {
         if (s->state != SHARD_WAITING)
                 return;
-        s->fresh = s->progress.session_id == NULL;
+        s->fresh = s->session.id == NULL;
         if (s->fresh)
-                dc_gateway_want_turn(s->g, s);
-        else /* where the session is; should nobody be there any more, the main door now and then */
-                open_connection(s, s->failures % 4 == 3 ? s->g->url : s->progress.resume_url);
+                dc_gateway_want_identify(s->g, s->id);
+        else /* now and then the general URL, in case the session's own is gone */
+                open_connection(s, s->failures % 4 == 3 ? s->g->url : s->session.resume_url);
 }
 
 void dc_shard_identify(struct dc_shard *s)
@@ -448,22 +472,27 @@ void dc_shard_identify(struct dc_shard *s)
         open_connection(s, s->g->url);
 }
 
-/* Nothing came where something was due: HELLO, READY; or the wait is over. */
+/* The wait is over, or HELLO, READY or RESUMED is overdue. */
 static void on_timer(void *arg)
 {
         struct dc_shard *s = arg;
 
         if (s->state == SHARD_WAITING)
                 dc_shard_start(s);
-        else if (s->progress.full) /* we are not even listening */
+        else if (s->session.full) /* we are not reading */
                 timer_start(s->timer, s->g->o.times.ready_ms);
         else
-                leave(s, DC_RESUME, -1,
-                      s->state == SHARD_GREETED ? "Discord did not say hello"
-                                                : "Discord did not answer our greeting");
+                leave(s, PLAN_RESUME, -1,
+                      s->state == SHARD_OPENED ? "Discord did not send HELLO"
+                                               : "Discord did not start the session");
 }
 
-/* ---- life ---- */
+void dc_shard_renew(struct dc_shard *s, const char *why)
+{
+        leave(s, PLAN_RESUME, soon(s), why);
+}
+
+/* ---- open and close ---- */
 
 struct dc_shard *dc_shard_new(struct dc_gateway *g, unsigned id, unsigned shards)
 {
@@ -474,7 +503,7 @@ struct dc_shard *dc_shard_new(struct dc_gateway *g, unsigned id, unsigned shards
         s->shards = shards;
         s->up_ms = -1;
         s->timer = timer_new(g->o.loop, on_timer, s);
-        dc_progress_open(&s->progress, &g->o, id, shards);
+        dc_session_open(&s->session, &g->o, id, shards);
         return s;
 }
 
@@ -490,13 +519,8 @@ void dc_shard_free(struct dc_shard *s)
                 return;
         dc_shard_stop(s);
         timer_free(s->timer);
-        dc_progress_release(&s->progress);
+        dc_session_release(&s->session);
         free(s);
-}
-
-void dc_shard_renew(struct dc_shard *s, const char *why)
-{
-        leave(s, DC_RESUME, soon(s), why);
 }
 
 bool dc_shard_is_up(const struct dc_shard *s)
@@ -504,16 +528,13 @@ bool dc_shard_is_up(const struct dc_shard *s)
         return s->state == SHARD_UP;
 }
 
-unsigned dc_shard_id(const struct dc_shard *s)
-{
-        return s->id;
-}
-
 void dc_shard_stats(const struct dc_shard *s, struct dc_gateway_stats *out)
 {
-        out->uncommitted += s->progress.pending.open;
+        int64_t ping_ms = dc_connection_ping_ms(s->connection);
+
+        out->uncommitted += s->session.window.open;
         if (s->state == SHARD_UP)
                 out->ready++;
-        if (dc_link_ping_ms(s->link) > out->ping_ms)
-                out->ping_ms = dc_link_ping_ms(s->link);
+        if (ping_ms > out->ping_ms)
+                out->ping_ms = ping_ms;
 }

@@ -80,14 +80,14 @@ static void fail_with(struct tool_call *t, const struct dc_answer *a)
 static void ask(struct tool_call *t, const char *route, const char *id, const char *query,
                 dc_answer_fn *done)
 {
-        dc_ask(t->dc,
-               &(struct dc_request){ .method = "GET",
-                                     .route = route,
-                                     .args = { id },
-                                     .query = query,
-                                     .priority = DC_NORMAL,
-                                     .repeatable = true },
-               done, t);
+        dc_rest_ask(t->dc->rest,
+                    &(struct dc_request){ .method = "GET",
+                                          .route = route,
+                                          .args = { id },
+                                          .query = query,
+                                          .priority = DC_NORMAL,
+                                          .repeatable = true },
+                    done, t);
 }
 
 /* ---- arguments ---- */
@@ -98,7 +98,7 @@ static const char *id_of(const json_t *arguments, const char *name, bool require
 {
         const char *id = tool_text(arguments, name, required, space, err);
 
-        if (!id || dc_is_id(id))
+        if (!id || dc_id_valid(id))
                 return id;
         error_set(err, ERR_INVALID, "'%s' must be an id of Discord: digits, not '%.40s'", name, id);
         return NULL;

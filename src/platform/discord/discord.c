@@ -98,10 +98,10 @@ static int check_intents(struct settings_source *src, const char *path,
                          const struct discord_conf *c, struct error *err)
 {
         for (size_t i = 0; i < c->intents.count; i++) {
-                const char *name = c->intents.items[i], *near = dc_intent_near(name);
+                const char *name = c->intents.items[i], *near = dc_intents_nearest(name);
                 char why[200];
 
-                if (dc_intent(name) != 0)
+                if (dc_intents_bit(name) != 0)
                         continue;
                 snprintf(why, sizeof(why), "Discord has no intent '%.60s'%s%s%s", name,
                          near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
@@ -130,7 +130,7 @@ static int discord_check(struct settings_source *src, const char *path, const vo
         if (check_intents(src, path, c, err) < 0)
                 return -1;
         for (size_t i = 0; i < c->command_guilds.count; i++)
-                if (!dc_is_id(c->command_guilds.items[i]))
+                if (!dc_id_valid(c->command_guilds.items[i]))
                         return mistake(src, path, "commandGuilds", err,
                                        "ids of servers are digits");
         return 0;
@@ -155,7 +155,7 @@ void dc_stop(struct discord *dc, const char *why)
 {
         dc_enter(dc, DC_STOPPED);
         timer_start(dc->timer, 0); /* the gateway may be the caller: it is closed from the loop */
-        dc_call_abort(dc->call);
+        dc_rest_abort(dc->call);
         dc->call = NULL;
         adapter_stopped(dc->adapter, why);
 }
@@ -207,6 +207,19 @@ static void ask(struct discord *dc, const char *route, dc_answer_fn *done)
 
 /* ---- what the inbound side tells ---- */
 
+static void on_get(void *ctx, const struct dc_get *q, dc_answer_fn *done, void *arg)
+{
+        dc_rest_ask(((struct discord *)ctx)->rest,
+                    &(struct dc_request){ .method = "GET",
+                                          .route = q->route,
+                                          .args = { q->args[0], q->args[1] },
+                                          .query = q->query,
+                                          .priority = q->idle ? DC_IDLE : DC_NORMAL,
+                                          .repeatable = true,
+                                          .drop_on_cancel = true },
+                    done, arg);
+}
+
 static void on_ready(void *ctx, const struct dc_gateway_ready *ready)
 {
         struct discord *dc = ctx;
@@ -244,7 +257,8 @@ static void on_own(void *ctx, const json_t *message)
 {
         struct discord *dc = ctx;
 
-        dc_twin_heard(&dc->twin, dc->adapter->name, message, dc->opened_ms, clock_wall_ms());
+        dc_duplicate_bot_check(&dc->duplicate, dc->adapter->name, message, dc->opened_ms,
+                               clock_wall_ms());
 }
 
 static unsigned intents_of(const struct discord_conf *conf)
@@ -254,7 +268,7 @@ static unsigned intents_of(const struct discord_conf *conf)
         if (!conf->message_content)
                 bits &= ~DC_INTENT_MESSAGE_CONTENT;
         for (size_t i = 0; i < conf->intents.count; i++)
-                bits |= dc_intent(conf->intents.items[i]);
+                bits |= dc_intents_bit(conf->intents.items[i]);
         return bits;
 }
 
@@ -275,8 +289,7 @@ static void link_up(struct discord *dc)
                 .catchup_messages = conf->catch_up_messages,
         };
         const struct dc_inbound_hooks hooks = { .ctx = dc,
-                                                .get = dc_get,
-                                                .get_later = dc_get_later,
+                                                .get = on_get,
                                                 .ready = on_ready,
                                                 .up = on_up,
                                                 .lost = on_lost,
@@ -325,7 +338,7 @@ static void on_greeted(void *arg, const struct dc_answer *a)
         struct discord *dc = arg;
 
         dc->call = NULL;
-        if (!a->ok || !dc_is_id(json_str(a->result, "id", NULL))) {
+        if (!a->ok || !dc_id_valid(json_str(a->result, "id", NULL))) {
                 greeting_failed(dc, a);
                 return;
         }
@@ -355,7 +368,7 @@ static void on_timer(void *arg)
         }
         dc_inbound_free(dc->inbound);
         dc->inbound = NULL;
-        dc_errands_release(dc); /* some were asked by the inbound side, which is gone */
+        dc_rest_cancel(dc->rest); /* some were asked by the inbound side, which is gone */
         dc_webhook_release(dc);
 }
 
@@ -429,7 +442,6 @@ static int discord_open(struct adapter *a, struct error *err)
         }
         dc->self.public_key = mem_strdup(dc->conf->public_key);
         TAILQ_INIT(&dc->sends);
-        LIST_INIT(&dc->errands);
         LIST_INIT(&dc->posts);
         dc_memory_read(dc);
         dc_replies_open(dc);
@@ -449,8 +461,8 @@ static void discord_close(struct adapter *a)
         dc->inbound = NULL;
         dc_webhook_release(dc);
         dc_sends_release(dc);
-        dc_errands_release(dc);
-        dc_call_abort(dc->call);
+        dc_rest_cancel(dc->rest);
+        dc_rest_abort(dc->call);
         dc_replies_release(dc);
         dc_commands_release(dc);
         dc_rest_free(dc->rest);
@@ -497,8 +509,8 @@ static const char *discord_thread_at(const struct adapter *a, const struct incom
         bool command = in->key && strncmp(in->key, "interaction:", 12) == 0;
 
         (void)a;
-        return in->chat == CHAT_GROUP && !in->thread && !command && dc_is_id(in->id) ? in->id
-                                                                                     : NULL;
+        return in->chat == CHAT_GROUP && !in->thread && !command && dc_id_valid(in->id) ? in->id
+                                                                                        : NULL;
 }
 
 const struct platform_ops discord_platform = {

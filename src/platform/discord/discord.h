@@ -12,7 +12,6 @@
  *     dc_reply.c       answers to slash commands and buttons; dc_webhook.c takes them over HTTP
  *     dc_commands.c    the slash commands are registered when they changed
  *     dc_recall.c      the last messages of a channel
- *     dc_errand.c      other questions to Discord, which end with the adapter
  *     dc_tools.c       what agents and the API may call
  *     dc_memory.c      what must survive a restart besides the store; dc_file.c a file that follows
  *                      what is in memory
@@ -32,14 +31,14 @@
 
 #include "base/map.h"
 #include "platform/discord/dc_duplicate_bot.h"
+#include "platform/discord/dc_id.h"
 #include "platform/discord/dc_inbound.h"
+#include "platform/discord/dc_intents.h"
 #include "platform/discord/dc_rest.h"
 #include "platform/platform.h"
 
-#define DC_OPERATOR   "operator"
-#define DC_USER       "user:"
-
-#define DC_NONCE_SIZE 24 /* hexadecimal digits; Discord takes 25 characters */
+#define DC_OPERATOR "operator"
+#define DC_USER     "user:"
 
 /* Where the answer to a command stands. */
 #define DC_PLACE_OF_COMMAND "/webhooks/{webhook_id}/{webhook_token}/messages/@original"
@@ -79,14 +78,12 @@ struct dc_self {
         int64_t flags;
 };
 
-struct dc_file;
+struct state_file;
 struct dc_send;
-struct dc_errand;
 struct dc_post;
 struct dc_token;
 TAILQ_HEAD(dc_sends, dc_send);
 TAILQ_HEAD(dc_tokens, dc_token);
-LIST_HEAD(dc_errands, dc_errand);
 LIST_HEAD(dc_posts, dc_post);
 
 struct discord {
@@ -106,11 +103,10 @@ struct discord {
         struct dc_tokens tokens; /* of interactions, the oldest first */
         size_t token_count;
         struct timer *tokens_timer;
-        struct dc_file *tokens_file;  /* of those that are not answered */
-        struct timer *commands_timer; /* registering them is tried again */
-        struct dc_errands errands;    /* questions of tools, recall and the gateway under way */
-        struct dc_posts posts;        /* interactions over HTTP that are being stored */
-        struct dc_twin twin;
+        struct state_file *tokens_file; /* of those that are not answered */
+        struct timer *commands_timer;   /* registering them is tried again */
+        struct dc_posts posts;          /* interactions over HTTP that are being stored */
+        struct dc_duplicate_bot duplicate;
         json_t *memory;
         struct map dms,
                 /* of people who are no operators: user to channel (owned), channel to anything */
@@ -122,13 +118,6 @@ struct discord {
 
 /* It makes no sense to go on (bad token, missing intent, ...): tells the operator. */
 void dc_stop(struct discord *dc, const char *why);
-
-/* ---- dc_intents.c ---- */
-
-/* The bit of an intent; 0: there is none of this name. */
-unsigned dc_intent(const char *name);
-/* The name that was perhaps meant; NULL: none is near. */
-const char *dc_intent_near(const char *name);
 
 /* ---- dc_send.c ---- */
 
@@ -227,19 +216,6 @@ void dc_commands_release(struct discord *dc);
 
 void dc_recall(struct adapter *a, const char *channel, const char *thread, unsigned limit,
                channel_history_fn *done, void *arg);
-/* Milliseconds since 1970 in a snowflake, and the smallest one of a time. */
-int64_t dc_id_time_ms(const char *id);
-void dc_id_at(int64_t wall_ms, char out[24]);
-
-/* ---- dc_errand.c ---- */
-
-/* A REST call whose answer may come too late for whoever asked: forgotten with the adapter. */
-void dc_ask(struct discord *dc, const struct dc_request *q, dc_answer_fn *done, void *arg);
-/* Those under way are answered as cancelled. */
-void dc_errands_release(struct discord *dc);
-/* GETs a path below the API's base. The hooks of dc_inbound. */
-void dc_get(void *discord, const char *path, dc_got_fn *done, void *arg);
-void dc_get_later(void *discord, const char *path, dc_got_fn *done, void *arg);
 
 /* ---- dc_tools.c ---- */
 
