@@ -1,17 +1,16 @@
 /*
- * offline: looks into the database of a directory, whether a daemon runs on it or not. Reading
- * only.
+ * local_store: reads the store of a data directory, with or without a running daemon.
  */
 #ifndef CLI_LOCAL_STORE_H
 #define CLI_LOCAL_STORE_H
 
 #include "store/store.h"
 
-/* ERR_MISSING when there is no database yet. store_close it. */
+/* Opens it for reading; close it with store_close. ERR_MISSING when there is no database yet. */
 struct store *local_store_open(const char *dir, struct error *err);
-/* Does a daemon run on this directory? 1, 0, or -1: could not find out. */
+/* Does a daemon run on this directory? 1 yes, 0 no, -1 could not find out. */
 int local_store_has_daemon(const char *dir);
-/* Runs fn inside a reading transaction. ERR_MISSING as above; whatever fn says. */
+/* Opens it, runs fn in a read transaction, and closes it. ERR_MISSING as above. */
 int local_store_read(const char *dir, store_fn *fn, void *arg, struct error *err);
 
 #endif

@@ -11,13 +11,15 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "config/config_private.h"
 
-#define FILE_MAX    ((size_t)4 * 1024 * 1024)
-#define DAY_MS      86400000.0
-#define HTTP(field) offsetof(struct http_conf, field)
-#define ROOT(field) offsetof(struct config_root, field)
+#define FILE_MAX      ((size_t)4 * 1024 * 1024)
+#define DAY_MS        86400000.0
+#define HTTP(field)   offsetof(struct http_conf, field)
+#define ROOT(field)   offsetof(struct config_root, field)
+#define DEFAULT_STORE "sqlite"
 
 const struct setting http_settings[] = {
         { "listen", SETTING_STRING, "\"127.0.0.1:8420\"", 1, 300, .at = HTTP(listen),
@@ -68,7 +70,7 @@ static const struct setting retention_settings[] = {
 const struct setting config_root_settings[] = {
         { "http", SETTING_GROUP, "{}", .group = http_settings, .at = ROOT(http),
           .help = "The HTTP API." },
-        { "store", SETTING_STRING, "\"sqlite\"", 1, 2000, .at = ROOT(store),
+        { "store", SETTING_STRING, "\"" DEFAULT_STORE "\"", 1, 2000, .at = ROOT(store),
           .help = "The database: `sqlite` is a file in the data directory." },
         { "bus", SETTING_STRING, "\"local\"", 1, 2000, .at = ROOT(bus),
           .help = "The event bus: `local` is inside the process." },
@@ -299,6 +301,19 @@ void config_free(struct config *c)
         free(c->dir);
         settings_source_free(c->source);
         free(c);
+}
+
+char *config_store_url(const char *dir)
+{
+        char *path = mem_printf("%s/config.json", dir);
+        bool found;
+        struct settings_source *src = open_source(dir, path, &found, NULL);
+        const char *url = src ? json_str(settings_source_root(src), "store", NULL) : NULL;
+        char *copy = mem_strdup(url ? url : DEFAULT_STORE);
+
+        settings_source_free(src);
+        free(path);
+        return copy;
 }
 
 const char *config_warnings(const struct config *c)

@@ -51,6 +51,11 @@ int config_load(const char *dir, struct config **out, struct error *err);
 /* Reads another file, which must exist. */
 int config_load_file(const char *dir, const char *path, struct config **out, struct error *err);
 void config_free(struct config *c);
+/*
+ * Only the `store` setting of DIR/config.json, yours to free: the default when the file is missing
+ * or malformed. Resolves no secrets.
+ */
+char *config_store_url(const char *dir);
 /* Hands adapters and rules to dispatch, which takes over the rules. */
 void config_to_dispatch(struct config *c, struct dispatch *d);
 /* One warning per line; "" when none. */

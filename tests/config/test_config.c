@@ -447,6 +447,28 @@ static void a_reload_reports_what_changed(void **state)
         config_free(new);
 }
 
+static void the_store_url_needs_no_valid_file(void **state)
+{
+        static const char *const rows[][2] = {
+                { NULL, "sqlite" },
+                { "{ \"store\": ", "sqlite" },
+                { "{ \"agnts\": {} }", "sqlite" },
+                { "{ \"adapters\": { \"tg\": { \"type\": \"telegram\" } },"
+                  " \"store\": \"postgres://db\" }",
+                  "postgres://db" },
+        };
+
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                char *url;
+
+                if (rows[i][0])
+                        write_config(*state, rows[i][0]);
+                url = config_store_url(*state);
+                assert_string_equal(url, rows[i][1]);
+                free(url);
+        }
+}
+
 /* ---- schema and manual ---- */
 
 /* Validates the part of JSON Schema that ours uses; returns where it fails. */
@@ -683,6 +705,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(listen_addresses_are_checked, begin, end),
                 cmocka_unit_test_setup_teardown(suspicious_settings_give_warnings, begin, end),
                 cmocka_unit_test_setup_teardown(a_reload_reports_what_changed, begin, end),
+                cmocka_unit_test_setup_teardown(the_store_url_needs_no_valid_file, begin, end),
                 cmocka_unit_test_setup_teardown(the_schema_accepts_what_the_reader_accepts, begin,
                                                 end),
                 cmocka_unit_test(the_manual_describes_every_section_and_kind),

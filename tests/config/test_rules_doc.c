@@ -73,7 +73,7 @@ static void first_line(const json_t *decision, struct buf *out)
         if (json_flag(decision, "trigger", false))
                 buf_addf(out, "agent '%s' would answer", json_str(decision, "agent", "?"));
         else
-                buf_addf(out, "nobody would answer, because %s", json_str(decision, "reason", "?"));
+                buf_addf(out, "no agent would answer: %s", json_str(decision, "reason", "?"));
         if (json_str(decision, "rule", NULL))
                 buf_addf(out, " (rule '%s')", json_str(decision, "rule", ""));
 }
