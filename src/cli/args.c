@@ -1,35 +1,15 @@
 #include <errno.h>
-#include <jansson.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "base/jsonw.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/settings.h"
 #include "cli/command.h"
 
 #define NAMES_MAX (COMMAND_MAX_FLAGS + 8)
-
-int command_usage_error(const struct command *c, const char *fmt, ...)
-{
-        va_list ap;
-
-        fputs("dragoman", stderr);
-        if (c)
-                fprintf(stderr, " %s", c->name);
-        fputs(": ", stderr);
-        va_start(ap, fmt);
-        vfprintf(stderr, fmt, ap);
-        va_end(ap);
-        if (c)
-                fprintf(stderr, "\nusage: dragoman %s %s\nmore: dragoman help %s\n", c->name,
-                        c->usage, c->name);
-        else
-                fputs("\nmore: dragoman help\n", stderr);
-        return CLI_USAGE;
-}
+#define FILE_MAX  ((size_t)1024 * 1024)
 
 /* ---- parsing ---- */
 
@@ -86,7 +66,7 @@ static void set_common(struct args *a, const struct flag *f, const char *value)
         }
 }
 
-/* given: the value behind '=' or the letter; NULL: the next argument when the flag takes one. */
+/* given: the value after '=' or the letter; NULL: take the next argument if there must be one. */
 static int set_flag(struct args_parser *p, const struct flag *f, bool common, const char *given)
 {
         struct args *a = p->args;
@@ -130,7 +110,7 @@ static int parse_long(struct args_parser *p, const char *word)
         return -1;
 }
 
-/* One letter each: "-C dir", "-Cdir". */
+/* "-C dir" or "-Cdir". */
 static int parse_short(struct args_parser *p, const char *word)
 {
         const struct command *c = p->args->command;
@@ -173,7 +153,7 @@ void args_release(struct args *a)
         a->operands = NULL;
 }
 
-/* ---- asking ---- */
+/* ---- access ---- */
 
 const char *args_value(const struct args *a, const char *flag)
 {
@@ -208,7 +188,7 @@ int args_number(const struct args *a, const char *flag, long min, long max, long
         return 0;
 }
 
-static int place_of(const char *word, const char *const *words)
+static int index_of(const char *word, const char *const *words)
 {
         for (int i = 0; words[i]; i++) {
                 if (strcmp(word, words[i]) == 0)
@@ -231,7 +211,7 @@ int args_choice(const struct args *a, const char *flag, const char *const *choic
 
         if (!text)
                 return fallback;
-        at = place_of(text, choices);
+        at = index_of(text, choices);
         if (at >= 0)
                 return at;
         buf_init(&list, 0);
@@ -254,11 +234,11 @@ const char *args_action(struct args *a, const char *const *actions, const char *
         const char *word = a->next < a->operand_count ? a->operands[a->next] : NULL;
         struct buf list;
 
-        if (word && place_of(word, actions) >= 0) {
+        if (word && index_of(word, actions) >= 0) {
                 a->next++;
                 return word;
         }
-        /* A word that is nearly an action is a slip, not a directory of that name. */
+        /* take a word similar to an action for a typing mistake, not for a directory */
         if (word && settings_nearest(word, actions)) {
                 command_usage_error(a->command, "unknown action '%s' (did you mean '%s'?)", word,
                                     settings_nearest(word, actions));
@@ -272,7 +252,7 @@ const char *args_action(struct args *a, const char *const *actions, const char *
                 command_usage_error(a->command, "unknown action '%s'; it must be %s", word,
                                     list.data);
         else
-                command_usage_error(a->command, "what? say %s", list.data);
+                command_usage_error(a->command, "an action is missing: %s", list.data);
         buf_release(&list);
         return NULL;
 }
@@ -282,43 +262,37 @@ int args_end(struct args *a)
         if (a->next < a->operand_count && !a->dir_given)
                 a->dir = a->operands[a->next++];
         if (a->dir[0] == '\0') {
-                command_usage_error(a->command, "the data directory has an empty name");
+                command_usage_error(a->command, "the name of the data directory is empty");
                 return -1;
         }
         if (a->next == a->operand_count)
                 return 0;
-        command_usage_error(a->command, "'%s' is one word too many", a->operands[a->next]);
+        command_usage_error(a->command, "unexpected operand '%s'", a->operands[a->next]);
         return -1;
 }
 
-/* ---- telling ---- */
-
-void print_json(const struct json_t *value)
+const char *args_channel(const struct args *a, const char *chat)
 {
-        json_dumpf(value, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY);
-        putchar('\n');
+        const char *slash = strchr(chat, '/');
+
+        if (slash && slash > chat && slash[1] != '\0')
+                return slash + 1;
+        command_usage_error(a->command, "'%s' must be ADAPTER/CHANNEL, such as tg/12345", chat);
+        return NULL;
 }
 
-static int exit_code(const struct error *err)
+char *args_file(const char *path, struct error *err)
 {
-        return err->kind == ERR_NET ? CLI_NO_DAEMON : CLI_FAILED;
-}
+        struct buf text;
+        int rc;
 
-int command_failed(const struct args *a, const struct error *err)
-{
-        struct buf json;
-
-        fprintf(stderr, "dragoman: %s\n", err->text);
-        if (a->json) {
-                buf_init(&json, 0);
-                jsonw_open(&json, '{');
-                jsonw_open_member(&json, "error", '{');
-                jsonw_str(&json, "kind", error_kind_name(err->kind));
-                jsonw_str(&json, "message", err->text);
-                jsonw_close(&json, '}');
-                jsonw_close(&json, '}');
-                puts(json.data);
-                buf_release(&json);
-        }
-        return exit_code(err);
+        buf_init(&text, 0);
+        if (strcmp(path, "-") == 0)
+                rc = file_read_fd(STDIN_FILENO, path, FILE_MAX, &text, err);
+        else
+                rc = file_read(path, FILE_MAX, &text, err);
+        if (rc == 0)
+                return buf_take(&text);
+        buf_release(&text);
+        return NULL;
 }

@@ -7,37 +7,27 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "cli/client.h"
+#include "cli/print.h"
 
 #define TICK_MS 500
 
-/* A path means what it means here, not where the daemon stands. */
-static char *absolute(const char *path)
+/* The path is relative to our directory, not to the daemon's. */
+static char *request_body(const char *path)
 {
-        char *here, *whole;
-
-        if (path[0] == '/')
-                return mem_strdup(path);
-        here = getcwd(NULL, 0);
-        whole = mem_printf("%s/%s", here ? here : ".", path);
-        free(here);
-        return whole;
-}
-
-static char *body_of(const struct args *a)
-{
-        const char *to = args_value(a, "to");
-        char *path = to ? absolute(to) : NULL;
+        char *here = path && *path != '/' ? getcwd(NULL, 0) : NULL;
+        char *absolute = here ? mem_printf("%s/%s", here, path) : mem_strdup(path);
         struct buf b;
 
         buf_init(&b, 0);
         jsonw_open(&b, '{');
-        jsonw_opt(&b, "path", path);
+        jsonw_opt(&b, "path", absolute);
         jsonw_close(&b, '}');
-        free(path);
+        free(absolute);
+        free(here);
         return buf_take(&b);
 }
 
-/* A sign of life for whoever watches; scripts see nothing. */
+/* Shows progress to a person. */
 static void on_tick(void *arg)
 {
         (void)arg;
@@ -46,7 +36,7 @@ static void on_tick(void *arg)
 
 static int copy(struct args *a, struct client *c, struct error *err)
 {
-        char *body = body_of(a);
+        char *body = request_body(args_value(a, "to"));
         struct client_request request = {
                 .method = "POST", .path = "/api/v2/backup", .body = body, .total_ms = -1
         };

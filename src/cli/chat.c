@@ -1,6 +1,6 @@
-/* Finds a daemon or starts one, then talks. */
 #include "cli/chat.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,31 +8,33 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/jsonw.h"
 #include "base/mem.h"
+#include "cli/chat_message.h"
+#include "cli/print.h"
 
 #define DEFAULT_ADAPTER "terminal"
 
-/* ---- somebody to talk to ---- */
+/* ---- finding or starting a daemon ---- */
 
-/* A failed start tells its last words; its exit code becomes ours. */
+/* Shows the end of its log; its exit code becomes ours. */
 static int start_failed(const struct chat *chat, const struct error *err)
 {
+        int code = launch_exit_code(chat->launch);
         struct buf log;
 
         buf_init(&log, 0);
         launch_log(chat->launch, &log);
         command_failed(chat->args, err);
         if (log.len > 0)
-                fprintf(stderr, "its last words:\n%s", log.data);
+                fprintf(stderr, "the end of its log:\n%s", log.data);
         buf_release(&log);
-        return launch_exit_code(chat->launch) == CLI_OK ? CLI_FAILED
-                                                        : launch_exit_code(chat->launch);
+        return code == CLI_OK ? CLI_FAILED : code;
 }
 
 static int find_or_start(struct chat *chat)
 {
         struct error err = { 0 };
-        int rc;
 
         if (client_alive(chat->client))
                 return CLI_OK;
@@ -41,17 +43,16 @@ static int find_or_start(struct chat *chat)
                 return command_failed(chat->args, &err);
         if (launch_wait(chat->launch, &err) == 0)
                 return CLI_OK;
-        /* somebody else may have started one at the same moment */
-        if (launch_ended(chat->launch) && client_alive(chat->client)) {
+        /* another daemon may have started at the same moment */
+        if (launch_has_exited(chat->launch) && client_alive(chat->client)) {
                 launch_stop(chat->launch, false);
                 chat->launch = NULL;
                 return CLI_OK;
         }
-        rc = start_failed(chat, &err);
-        return rc;
+        return start_failed(chat, &err);
 }
 
-/* The configured adapter of type cli; its name is the operator's choice. */
+/* The name of the configured adapter of type cli. */
 static char *find_adapter(struct client *c)
 {
         json_t *page = NULL, *item;
@@ -66,11 +67,102 @@ static char *find_adapter(struct client *c)
         return name ? name : mem_strdup(DEFAULT_ADAPTER);
 }
 
-/* Process ids come again; with the time they do not continue somebody else's conversation. */
-static char *new_channel(void)
+/* ---- without a terminal: one answer per line ---- */
+
+struct plain_chat {
+        struct chat *chat;
+        bool done, failed;
+};
+
+static void print_reply_json(const struct chat_reply *r)
 {
-        return mem_printf("chat-%llx-%d", (unsigned long long)(clock_wall_ms() / 1000),
-                          (int)getpid());
+        struct buf b;
+
+        buf_init(&b, 0);
+        jsonw_open(&b, '{');
+        jsonw_str(&b, "status", r->status);
+        jsonw_str(&b, "text", r->text);
+        jsonw_str(&b, "reason", r->reason);
+        jsonw_str(&b, "eventId", r->event);
+        jsonw_str(&b, "turnId", r->turn);
+        jsonw_str(&b, "traceId", r->trace);
+        jsonw_close(&b, '}');
+        puts(b.data);
+        buf_release(&b);
+}
+
+static void print_failure(const struct chat_reply *r)
+{
+        fprintf(stderr, "dragoman: no answer to %s (%s)", r->event ? r->event : "the message",
+                r->status);
+        if (r->reason) {
+                fputs(": ", stderr);
+                print_text(stderr, r->reason, strlen(r->reason));
+        }
+        fputc('\n', stderr);
+        if (r->text) {
+                print_text(stderr, r->text, strlen(r->text));
+                fputc('\n', stderr);
+        }
+}
+
+static void on_reply(void *arg, const struct chat_reply *r, const struct error *err)
+{
+        struct plain_chat *p = arg;
+        bool answered = r && strcmp(r->status, "done") == 0;
+
+        p->done = true;
+        p->failed = p->failed || !answered;
+        if (!r) {
+                fprintf(stderr, "dragoman: %s\n", err->text);
+        } else if (p->chat->args->json) {
+                print_reply_json(r);
+        } else if (answered && r->text) {
+                size_t n = strlen(r->text);
+
+                print_text(stdout, r->text, n);
+                if (n == 0 || r->text[n - 1] != '\n')
+                        putchar('\n');
+        } else if (answered) {
+                fputs("dragoman: the agent chose not to reply\n", stderr);
+        } else {
+                print_failure(r);
+        }
+}
+
+/* The length without the end of the line; 0 for a blank line. */
+static size_t trimmed_length(const char *line, ssize_t n)
+{
+        while (n > 0 && (line[n - 1] == '\n' || line[n - 1] == '\r'))
+                n--;
+        return strspn(line, " \t\f\v") >= (size_t)n ? 0 : (size_t)n;
+}
+
+static int chat_plain(struct chat *chat)
+{
+        struct plain_chat p = { .chat = chat };
+        char *line = NULL;
+        size_t cap = 0;
+        ssize_t n;
+
+        while ((n = getline(&line, &cap, stdin)) >= 0) {
+                struct chat_text text = { chat->adapter, chat->channel, line,
+                                          trimmed_length(line, n) };
+
+                if (text.text_n > 0) {
+                        p.done = false;
+                        chat_message_new(chat->client, &text, on_reply, &p);
+                        while (!p.done)
+                                loop_step(client_loop(chat->client), true);
+                }
+                if (fflush(stdout) != 0) {
+                        fprintf(stderr, "dragoman: cannot write the answer: %s\n", strerror(errno));
+                        p.failed = true;
+                        break;
+                }
+        }
+        free(line);
+        return p.failed ? CLI_FAILED : CLI_OK;
 }
 
 static int talk(struct chat *chat)
@@ -80,7 +172,11 @@ static int talk(struct chat *chat)
         bool terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && !chat->args->json;
 
         chat->adapter = adapter ? mem_strdup(adapter) : find_adapter(chat->client);
-        chat->channel = channel ? mem_strdup(channel) : new_channel();
+        /* with the time, because process ids repeat */
+        chat->channel =
+                channel ? mem_strdup(channel)
+                        : mem_printf("chat-%llx-%d", (unsigned long long)(clock_wall_ms() / 1000),
+                                     (int)getpid());
         return terminal ? chat_terminal(chat) : chat_plain(chat);
 }
 

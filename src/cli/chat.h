@@ -1,6 +1,6 @@
 /*
- * chat: what the two ways of chatting share. A terminal gets editing, streaming and a banner;
- * anything else one answer per line.
+ * chat: a conversation with an agent. A terminal gets editing, streaming and a banner
+ * (chat_terminal.c); otherwise each input line is answered in turn (chat.c).
  */
 #ifndef CLI_CHAT_H
 #define CLI_CHAT_H
@@ -11,13 +11,12 @@
 struct chat {
         struct args *args;
         struct client *client;
-        struct launch *launch; /* NULL when a daemon was there already */
+        struct launch *launch; /* NULL when a daemon was running already */
         char *adapter, *channel;
-        bool hurry; /* the person left in the middle of an answer */
+        bool hurry; /* left during an answer */
 };
 
-/* Each returns an exit code. */
-int chat_plain(struct chat *chat);
+/* Returns an exit code. */
 int chat_terminal(struct chat *chat);
 
 #endif

@@ -6,11 +6,12 @@
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
+#include "net/backoff.h"
 
-#define WAIT_MS    60000 /* one request's share of waiting, as in INBOUND */
+#define WAIT_MS    60000 /* as in INBOUND */
 #define INBOUND    "/api/v2/messages/inbound?wait=60000"
 #define SLACK_MS   30000
-#define GIVE_UP_MS 30000 /* of trouble without a break */
+#define GIVE_UP_MS 30000 /* of uninterrupted failures */
 #define PAUSE_MS   100
 #define PAUSE_MAX  2000
 
@@ -21,125 +22,117 @@ struct chat_message {
         char *body;
         struct http_call *call;
         struct timer *timer;
-        int64_t trouble_since_ms, pause_ms; /* 0: all is well */
+        int64_t failing_since_ms; /* 0: not failing */
+        unsigned failures;
 };
 
-void chat_message_free(struct chat_message *a)
+void chat_message_free(struct chat_message *m)
 {
-        if (!a)
+        if (!m)
                 return;
-        http_abort(a->call);
-        timer_free(a->timer);
-        free(a->body);
-        free(a);
+        http_abort(m->call);
+        timer_free(m->timer);
+        free(m->body);
+        free(m);
 }
 
-static void finish(struct chat_message *a, const struct chat_reply *reply, const struct error *err)
+static void finish(struct chat_message *m, const struct chat_reply *reply, const struct error *err)
 {
-        a->done(a->arg, reply, err);
-        chat_message_free(a);
+        m->done(m->arg, reply, err);
+        chat_message_free(m);
 }
 
-static void post(void *arg);
-
-static void try_again(struct chat_message *a, const struct error *err, int64_t after_ms)
+static void retry(struct chat_message *m, const struct error *err, int64_t after_ms)
 {
-        int64_t now = loop_now_ms(client_loop(a->client));
+        int64_t now = loop_now_ms(client_loop(m->client));
+        int64_t pause_ms = backoff_ms(m->failures++, PAUSE_MS, PAUSE_MAX);
 
-        if (a->trouble_since_ms == 0)
-                a->trouble_since_ms = now;
-        if (now - a->trouble_since_ms >= GIVE_UP_MS) {
-                finish(a, NULL, err);
+        if (m->failing_since_ms == 0)
+                m->failing_since_ms = now;
+        if (now - m->failing_since_ms >= GIVE_UP_MS) {
+                finish(m, NULL, err);
                 return;
         }
-        timer_start(a->timer, after_ms > a->pause_ms ? after_ms : a->pause_ms);
-        a->pause_ms = a->pause_ms * 2 < PAUSE_MAX ? a->pause_ms * 2 : PAUSE_MAX;
+        timer_start(m->timer, after_ms > pause_ms ? after_ms : pause_ms);
 }
 
-static bool may_pass(const struct error *err)
+static bool is_temporary(const struct error *err)
 {
         return err->kind == ERR_NET || err->kind == ERR_LIMIT || err->kind == ERR_TIMEOUT ||
                err->kind == ERR_PROTOCOL;
 }
 
-static void understand(struct chat_message *a, const json_t *json)
+static void take_reply(struct chat_message *m, const json_t *json)
 {
         const json_t *data = json_object_get(json, "data"), *reply = json_object_get(data, "reply");
-        struct chat_reply told = { .status = json_str(reply, "status", NULL),
-                                   .text = json_str(reply, "text", NULL),
-                                   .reason = json_str(reply, "reason", NULL),
-                                   .turn = json_str(reply, "turnId", NULL),
-                                   .event = json_str(data, "eventId", NULL),
-                                   .trace = json_str(data, "traceId", NULL) };
+        struct chat_reply r = { .status = json_str(reply, "status", NULL),
+                                .text = json_str(reply, "text", NULL),
+                                .reason = json_str(reply, "reason", NULL),
+                                .turn = json_str(reply, "turnId", NULL),
+                                .event = json_str(data, "eventId", NULL),
+                                .trace = json_str(data, "traceId", NULL) };
 
-        a->trouble_since_ms = 0;
-        a->pause_ms = PAUSE_MS;
-        if (told.status)
-                finish(a, &told, NULL);
+        m->failing_since_ms = 0;
+        m->failures = 0;
+        if (r.status)
+                finish(m, &r, NULL);
         else
-                timer_start(a->timer, 0); /* not yet: wait on */
+                timer_start(m->timer, 0); /* not answered yet: post again and wait */
 }
 
 static void on_done(void *arg, const struct http_result *result)
 {
-        struct chat_message *a = arg;
+        struct chat_message *m = arg;
         struct error err = { 0 };
         json_t *json = NULL;
 
-        a->call = NULL;
-        if (client_result(a->client, result, &json, &err) == 0)
-                understand(a, json);
-        else if (may_pass(&err))
-                try_again(a, &err, result->retry_after_ms);
+        m->call = NULL;
+        if (client_result(m->client, result, &json, &err) == 0)
+                take_reply(m, json);
+        else if (is_temporary(&err))
+                retry(m, &err, result->retry_after_ms);
         else
-                finish(a, NULL, &err);
+                finish(m, NULL, &err);
         json_decref(json);
 }
 
 static void post(void *arg)
 {
         static const struct http_handlers handlers = { .on_done = on_done };
-        struct chat_message *a = arg;
+        struct chat_message *m = arg;
         struct client_request request = {
-                .method = "POST", .path = INBOUND, .body = a->body, .total_ms = WAIT_MS + SLACK_MS
+                .method = "POST", .path = INBOUND, .body = m->body, .total_ms = WAIT_MS + SLACK_MS
         };
         struct error err = { 0 };
 
-        a->call = client_start(a->client, &request, &handlers, a, &err);
-        if (!a->call)
-                try_again(a, &err, 0);
+        m->call = client_start(m->client, &request, &handlers, m, &err);
+        if (!m->call)
+                retry(m, &err, 0);
 }
 
-static char *body_of(const struct chat_text *m)
+struct chat_message *chat_message_new(struct client *c, const struct chat_text *text,
+                                      chat_reply_fn *done, void *arg)
 {
+        struct chat_message *m = mem_zalloc(sizeof(*m));
         const char *user = getenv("USER");
         char id[ID_TRACE_SIZE];
         struct buf b;
 
         buf_init(&b, 0);
         jsonw_open(&b, '{');
-        jsonw_str(&b, "instanceId", m->adapter);
-        jsonw_str(&b, "chatId", m->channel);
-        jsonw_strn(&b, "text", m->text, m->text_n);
+        jsonw_str(&b, "instanceId", text->adapter);
+        jsonw_str(&b, "chatId", text->channel);
+        jsonw_strn(&b, "text", text->text, text->text_n);
         jsonw_str(&b, "externalId", id_trace(id));
         jsonw_open_member(&b, "sender", '{');
         jsonw_str(&b, "id", user && *user ? user : "terminal");
         jsonw_close(&b, '}');
         jsonw_close(&b, '}');
-        return buf_take(&b);
-}
-
-struct chat_message *chat_message_new(struct client *c, const struct chat_text *m,
-                                      chat_reply_fn *done, void *arg)
-{
-        struct chat_message *a = mem_zalloc(sizeof(*a));
-
-        a->client = c;
-        a->done = done;
-        a->arg = arg;
-        a->body = body_of(m);
-        a->pause_ms = PAUSE_MS;
-        a->timer = timer_new(client_loop(c), post, a);
-        timer_start(a->timer, 0);
-        return a;
+        m->body = buf_take(&b);
+        m->client = c;
+        m->done = done;
+        m->arg = arg;
+        m->timer = timer_new(client_loop(c), post, m);
+        timer_start(m->timer, 0);
+        return m;
 }

@@ -1,10 +1,9 @@
 /*
- * A conversation in a terminal. Two phases take turns: a line is edited, then its answer is shown
- * as it comes.
+ * A conversation in a terminal. Two phases alternate: a line is edited, then its answer is shown as
+ * it grows.
  *
- * What was streamed and what the daemon finally says the answer is are brought together: the pieces
- * are a preview, the end of the ask is the truth. When the stream breaks, the preview stops where
- * it is and the rest is printed at the end, so nothing is shown twice or missed.
+ * Streamed pieces are a preview; the reply to the message is the truth. When the stream breaks, the
+ * preview stops and the rest is printed at the end, so nothing is shown twice or missed.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -18,22 +17,21 @@
 #include "cli/editor.h"
 #include "cli/event_reader.h"
 #include "cli/print.h"
-#include "cli/show.h"
 
-#define OPEN_MS 2000 /* how long the first message waits for the stream */
+#define OPEN_MS 2000 /* longest wait for the stream before the first message */
 
 struct terminal {
         struct chat *chat;
         struct client *client;
         struct loop *loop;
         struct editor *editor;
-        struct event_reader *follow;
-        struct chat_message *ask; /* NULL: nothing is being answered */
-        struct buf streamed;      /* of the answer that comes */
-        bool preview;             /* pieces may still be appended */
-        bool midline;             /* the cursor is not at the start of a line */
-        char turn[32];            /* that is running for us; "" when not known */
-        char *last_event;         /* for /why */
+        struct event_reader *events;
+        struct chat_message *message; /* being answered; NULL: none */
+        struct buf streamed;          /* of its answer */
+        bool preview;                 /* pieces may still be appended */
+        bool midline;                 /* the cursor is not at the start of a line */
+        char turn[32];                /* the turn that answers; "" when not known */
+        char *last_event;             /* for /why */
         bool open, cancel_wanted, leaving;
         struct http_call *cancel;
         uv_signal_t signals[4];
@@ -68,11 +66,11 @@ static void aside(struct terminal *t, const char *mark, const char *text)
         fflush(stdout);
 }
 
-/* ---- stopping an answer ---- */
+/* ---- cancelling ---- */
 
 static void on_cancelled(void *arg, const struct http_result *result)
 {
-        (void)result; /* the end of the ask tells what became of it */
+        (void)result; /* the reply to the message shows the outcome */
         ((struct terminal *)arg)->cancel = NULL;
 }
 
@@ -101,7 +99,7 @@ static void on_signal(uv_signal_t *s, int number)
                 editor_resized(t->editor);
                 return;
         }
-        if (number == SIGINT && t->ask && !t->cancel_wanted) {
+        if (number == SIGINT && t->message && !t->cancel_wanted) {
                 t->cancel_wanted = true;
                 aside(t, "·", "stopping; Ctrl-C again to leave");
                 cancel_turn(t);
@@ -111,36 +109,20 @@ static void on_signal(uv_signal_t *s, int number)
         editor_interrupt(t->editor);
 }
 
-/* ---- what the stream tells ---- */
+/* ---- event stream ---- */
 
 static void on_started(struct terminal *t, const json_t *payload)
 {
-        if (!t->ask)
+        if (!t->message)
                 return;
         snprintf(t->turn, sizeof(t->turn), "%s", json_str(payload, "turnId", ""));
         if (t->streamed.len > 0)
-                /* it begins anew: what is shown stays, what follows comes at the end */
-                t->preview = false;
+                t->preview = false; /* a new attempt: print the rest at the end */
         if (t->cancel_wanted)
                 cancel_turn(t);
 }
 
-static bool is_ours(const struct terminal *t, const json_t *payload)
-{
-        return t->ask && strcmp(json_str(payload, "turnId", ""), t->turn) == 0;
-}
-
-static void on_delta(struct terminal *t, const json_t *payload)
-{
-        const char *text = json_str(payload, "text", "");
-
-        if (!is_ours(t, payload) || !t->preview)
-                return;
-        buf_addstr(&t->streamed, text);
-        say(t, text, strlen(text));
-}
-
-/* Something was sent here that answers nobody: a reminder, or another program. */
+/* A message that is not an answer, such as a reminder, or one sent by another program. */
 static void on_sent(struct terminal *t, const json_t *payload)
 {
         const char *text = json_str(payload, "text", NULL);
@@ -158,15 +140,19 @@ static void on_event(void *arg, const char *type, const json_t *event)
 {
         struct terminal *t = arg;
         const json_t *payload = json_object_get(event, "payload");
+        const char *text = json_str(payload, "text", "");
+        bool ours = t->message && strcmp(json_str(payload, "turnId", ""), t->turn) == 0;
 
-        if (strcmp(type, "turn.started") == 0)
+        if (strcmp(type, "turn.started") == 0) {
                 on_started(t, payload);
-        else if (strcmp(type, "turn.delta") == 0)
-                on_delta(t, payload);
-        else if (strcmp(type, "turn.progress") == 0 && is_ours(t, payload))
+        } else if (strcmp(type, "turn.delta") == 0 && ours && t->preview) {
+                buf_addstr(&t->streamed, text);
+                say(t, text, strlen(text));
+        } else if (strcmp(type, "turn.progress") == 0 && ours) {
                 aside(t, "·", json_str(payload, "label", ""));
-        else if (strcmp(type, "message.sent") == 0)
+        } else if (strcmp(type, "message.sent") == 0) {
                 on_sent(t, payload);
+        }
 }
 
 static void on_open(void *arg)
@@ -179,18 +165,18 @@ static void on_lost(void *arg)
         ((struct terminal *)arg)->preview = false;
 }
 
-/* Without the stream answers still come, only not piece by piece. */
+/* Answers still arrive without the stream, only not piece by piece. */
 static void on_failed(void *arg, const struct error *err)
 {
         struct terminal *t = arg;
 
         (void)err;
         t->open = true;
-        event_reader_free(t->follow);
-        t->follow = NULL;
+        event_reader_free(t->events);
+        t->events = NULL;
 }
 
-/* ---- an answer ---- */
+/* ---- answers ---- */
 
 static void show_rest(struct terminal *t, const char *text)
 {
@@ -200,7 +186,7 @@ static void show_rest(struct terminal *t, const char *text)
                 say(t, text + n, strlen(text + n));
                 return;
         }
-        aside(t, "·", "the answer was made anew:");
+        aside(t, "·", "the answer was started over:");
         say(t, text, strlen(text));
 }
 
@@ -208,7 +194,7 @@ static void on_reply(void *arg, const struct chat_reply *r, const struct error *
 {
         struct terminal *t = arg;
 
-        t->ask = NULL;
+        t->message = NULL;
         if (err) {
                 aside(t, "!", err->text);
                 return;
@@ -219,7 +205,7 @@ static void on_reply(void *arg, const struct chat_reply *r, const struct error *
                 show_rest(t, r->text);
         finish_line(t);
         if (strcmp(r->status, "done") == 0 && !r->text)
-                aside(t, "·", "the agent had nothing to say");
+                aside(t, "·", "the agent chose not to reply");
         else if (strcmp(r->status, "cancelled") == 0)
                 aside(t, "·", "stopped");
         else if (strcmp(r->status, "done") != 0)
@@ -233,19 +219,19 @@ static void answer(struct terminal *t, const char *line)
         buf_clear(&t->streamed);
         t->turn[0] = '\0';
         t->cancel_wanted = false;
-        t->preview = t->follow && t->open;
-        t->ask = chat_message_new(t->client, &m, on_reply, t);
-        while (t->ask && !t->leaving)
+        t->preview = t->events && t->open;
+        t->message = chat_message_new(t->client, &m, on_reply, t);
+        while (t->message && !t->leaving)
                 loop_step(t->loop, true);
-        t->chat->hurry = t->ask != NULL;
-        chat_message_free(t->ask);
-        t->ask = NULL;
+        t->chat->hurry = t->message != NULL;
+        chat_message_free(t->message);
+        t->message = NULL;
         finish_line(t);
 }
 
-/* ---- words for us ---- */
+/* ---- commands ---- */
 
-static void tell_error(const struct error *err)
+static void print_error(const struct error *err)
 {
         printf("%s%s%s\n", print_style(stdout, STYLE_BAD), err->text,
                print_style(stdout, STYLE_PLAIN));
@@ -254,9 +240,9 @@ static void tell_error(const struct error *err)
 static void do_help(struct terminal *t)
 {
         (void)t;
-        puts("Write a message and press Enter. Besides:\n"
-             "  /why      what became of your last message, step by step\n"
-             "  /status   adapters, agents, queues\n"
+        puts("Write a message and press Enter. Commands:\n"
+             "  /why      trace your last message step by step\n"
+             "  /status   show adapters, agents, queues\n"
              "  /quit     leave (or Ctrl-D); Ctrl-C stops an answer, or leaves\n"
              "Anything else that begins with / goes to the agent.");
 }
@@ -269,17 +255,17 @@ static void do_quit(struct terminal *t)
 static void do_why(struct terminal *t)
 {
         struct error err = { 0 };
-        json_t *story = NULL;
+        json_t *report = NULL;
 
         if (!t->last_event) {
-                puts("Nothing was answered yet.");
+                puts("There is no answered message yet.");
                 return;
         }
-        if (why_fetch(t->client, t->last_event, &story, &err) < 0)
-                tell_error(&err);
+        if (why_fetch(t->client, t->last_event, &report, &err) < 0)
+                print_error(&err);
         else
-                why_print(story);
-        json_decref(story);
+                why_print(report);
+        json_decref(report);
 }
 
 static void do_status(struct terminal *t)
@@ -288,7 +274,7 @@ static void do_status(struct terminal *t)
         json_t *all = NULL;
 
         if (status_fetch(t->client, &all, &err) < 0)
-                tell_error(&err);
+                print_error(&err);
         else
                 status_print(all, client_dir(t->client));
         json_decref(all);
@@ -303,7 +289,7 @@ static const struct {
               { "/why", do_why },
               { "/status", do_status } };
 
-static void take(struct terminal *t, char *line)
+static void handle_line(struct terminal *t, char *line)
 {
         size_t n = strlen(line);
 
@@ -320,7 +306,7 @@ static void take(struct terminal *t, char *line)
                 answer(t, line);
 }
 
-/* ---- the whole ---- */
+/* ---- session ---- */
 
 static void print_agents(struct client *c)
 {
@@ -333,9 +319,9 @@ static void print_agents(struct client *c)
                 const char *type = json_str(item, "type", "?");
 
                 if (strcmp(type, "demo") == 0)
-                        printf("  agent    a %sdemo%s that repeats what you write; with "
+                        printf("  agent    a %sdemo%s that repeats your messages; set "
                                "ANTHROPIC_API_KEY or OPENAI_API_KEY\n"
-                               "           in the environment a real model answers instead\n",
+                               "           in the environment to talk to a real model\n",
                                print_style(stdout, STYLE_WARN), print_style(stdout, STYLE_PLAIN));
                 else
                         printf("  agent    %s (%s)\n", json_str(item, "name", "?"), type);
@@ -348,17 +334,18 @@ static void print_banner(struct terminal *t)
         const char *dir = client_dir(t->client), *base;
 
         printf("\n"
-               "%sDragoman %s%s: chat platforms and agents, connected. You are talking to your "
-               "own daemon%s.\n"
+               "%sDragoman %s%s connects chat platforms and agents. You are talking to your own "
+               "daemon%s.\n"
                "\n",
                print_style(stdout, STYLE_BOLD), DRAGOMAN_VERSION, print_style(stdout, STYLE_PLAIN),
                t->chat->launch ? ", started just now" : "");
         print_agents(t->client);
         base = client_base(t->client);
         printf("  API      %s\n", base);
-        printf("           curl -H \"Authorization: Bearer $(cat %s/state/operator.key)\" %s/api/v2/status\n",
+        printf("           curl -H \"Authorization: Bearer $(cat %s/state/operator.key)\" "
+               "%s/api/v2/status\n",
                dir, base);
-        printf("  data     %s (your settings go to %s/config.json)\n", dir, dir);
+        printf("  data     %s (put your settings into %s/config.json)\n", dir, dir);
         printf("  next     connect Discord or Telegram: docs/platforms/ (Slack is coming)\n"
                "           in another terminal: dragoman status %s\n"
                "\n",
@@ -368,7 +355,7 @@ static void print_banner(struct terminal *t)
         fflush(stdout);
 }
 
-static void start_follow(struct terminal *t)
+static void start_events(struct terminal *t)
 {
         static const struct event_reader_handlers handlers = {
                 .on_open = on_open, .on_event = on_event, .on_lost = on_lost, .on_failed = on_failed
@@ -378,20 +365,15 @@ static void start_follow(struct terminal *t)
                 mem_printf("instanceId=%s&channel=%s&types=turn.*,message.sent", adapter, channel);
         struct event_reader_options options = { .query = query };
 
-        t->follow = event_reader_new(t->client, &options, &handlers, t);
+        t->events = event_reader_new(t->client, &options, &handlers, t);
         free(adapter);
         free(channel);
         free(query);
 }
 
-static void on_time(void *arg)
-{
-        ((struct terminal *)arg)->open = true;
-}
-
 static void wait_for_stream(struct terminal *t)
 {
-        struct timer *timer = timer_new(t->loop, on_time, t);
+        struct timer *timer = timer_new(t->loop, on_open, t);
 
         timer_start(timer, OPEN_MS);
         while (!t->open)
@@ -424,35 +406,18 @@ static void unwatch_signals(struct terminal *t)
                 loop_step(t->loop, true);
 }
 
-static void terminal_open(struct terminal *t, struct chat *chat)
-{
-        char *history = mem_printf("%s/state/chat_history", client_dir(chat->client));
-
-        *t = (struct terminal){ .chat = chat,
-                                .client = chat->client,
-                                .loop = client_loop(chat->client) };
-        buf_init(&t->streamed, 0);
-        t->editor = editor_new(t->loop, "> ", history);
-        watch_signals(t);
-        start_follow(t);
-        free(history);
-}
-
-static void terminal_close(struct terminal *t)
-{
-        http_abort(t->cancel);
-        event_reader_free(t->follow);
-        unwatch_signals(t);
-        editor_free(t->editor);
-        buf_release(&t->streamed);
-        free(t->last_event);
-}
-
 int chat_terminal(struct chat *chat)
 {
-        struct terminal t;
+        char *history = mem_printf("%s/state/chat_history", client_dir(chat->client));
+        struct terminal t = { .chat = chat,
+                              .client = chat->client,
+                              .loop = client_loop(chat->client) };
 
-        terminal_open(&t, chat);
+        buf_init(&t.streamed, 0);
+        t.editor = editor_new(t.loop, "> ", history);
+        free(history);
+        watch_signals(&t);
+        start_events(&t);
         wait_for_stream(&t);
         print_banner(&t);
         while (!t.leaving) {
@@ -460,11 +425,16 @@ int chat_terminal(struct chat *chat)
 
                 if (!line)
                         break;
-                take(&t, line);
+                handle_line(&t, line);
                 free(line);
         }
-        terminal_close(&t);
-        puts(chat->launch ? "\nGood bye; the daemon ends with you." : "\nGood bye.");
+        http_abort(t.cancel);
+        event_reader_free(t.events);
+        unwatch_signals(&t);
+        editor_free(t.editor);
+        buf_release(&t.streamed);
+        free(t.last_event);
+        puts(chat->launch ? "\nGood bye; stopping the daemon." : "\nGood bye.");
         fflush(stdout);
         return CLI_OK;
 }

@@ -1,43 +1,17 @@
-/* From the words of the command line to a command. */
 #include "cli/cli.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/settings.h"
 #include "cli/command.h"
-
-const struct command *command_find(const char *name)
-{
-        for (const struct command *c = commands; c->name; c++) {
-                if (strcmp(c->name, name) == 0)
-                        return c;
-        }
-        return NULL;
-}
-
-const char *command_nearest(const char *word)
-{
-        const char *names[32];
-        size_t n = 0;
-
-        for (const struct command *c = commands;
-             c->name && n + 1 < sizeof(names) / sizeof(names[0]); c++)
-                names[n++] = c->name;
-        names[n] = NULL;
-        return settings_nearest(word, names);
-}
 
 static int show_help(const struct command *c)
 {
         struct buf text;
 
         buf_init(&text, 0);
-        if (c)
-                help_write(c, &text);
-        else
-                help_write_overview(&text);
+        help_write(c, &text);
         fputs(text.data, stdout);
         buf_release(&text);
         return CLI_OK;
@@ -60,8 +34,8 @@ static int run(const struct command *c, const struct cli_env *env, int argc, cha
         return rc;
 }
 
-/* `dragoman DIR`: a place that is there, or one that is plainly written as a path. */
-static bool is_place(const char *word)
+/* For `dragoman DIR`: an existing directory, or a word with a slash. */
+static bool is_directory(const char *word)
 {
         struct stat st;
 
@@ -76,12 +50,11 @@ static int unknown_command(const char *word)
                 return command_usage_error(NULL, "unknown command '%s' (did you mean '%s'?)", word,
                                            near);
         if (word[0] == '-')
-                return command_usage_error(NULL, "unknown flag '%s'; flags stand behind a command",
-                                           word);
-        return command_usage_error(
-                NULL,
-                "unknown command '%s'; to start on a new directory of that name: dragoman run %s",
-                word, word);
+                return command_usage_error(NULL, "unknown flag '%s'; flags follow a command", word);
+        return command_usage_error(NULL,
+                                   "unknown command '%s'; to start on a new directory of that "
+                                   "name: dragoman run %s",
+                                   word, word);
 }
 
 int cli_main(int argc, char **argv, const struct cli_env *env)
@@ -100,7 +73,7 @@ int cli_main(int argc, char **argv, const struct cli_env *env)
         c = command_find(word);
         if (c)
                 return run(c, env, argc - 2, argv + 2);
-        if (is_place(word))
+        if (is_directory(word))
                 return run(command_find("run"), env, argc - 1, argv + 1);
         return unknown_command(word);
 }

@@ -1,9 +1,7 @@
 /*
- * cli: the command line. One file per command, one command table (commands.c) from which help
- * comes.
+ * cli: the command line. One file per command and one table of commands (commands.c).
  *
- * Exit codes: 0 fine, 1 it failed, 64 wrong usage, 69 no daemon runs, 78 the configuration is
- * wrong.
+ * Exit codes: 0 success, 1 failure, 64 wrong usage, 69 no daemon, 78 wrong configuration.
  */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
@@ -16,14 +14,14 @@ enum cli_exit { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 64, CLI_NO_DAEMON = 69, 
 
 struct daemon_options {
         const char *dir;    /* the data directory */
-        const char *listen; /* instead of http.listen; NULL: as configured */
-        bool check_only;    /* validate the configuration and end */
-        bool parent_watch;  /* end when the parent process ends */
+        const char *listen; /* overrides http.listen; NULL: as configured */
+        bool check_only;    /* check the configuration and exit */
+        bool parent_watch;  /* exit when the parent process does */
         enum log_format log_format;
         enum log_level log_level;
 };
 
-/* What only main.c can give: it alone knows everybody. */
+/* Supplied by main.c, so that the command line does not depend on the daemon. */
 struct cli_env {
         int (*run_daemon)(const struct daemon_options *options); /* returns an exit code */
 };

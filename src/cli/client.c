@@ -16,14 +16,14 @@ struct client {
         struct loop *loop;
         struct http_client *http;
         char *dir;
-        char *base; /* NULL: nobody there */
+        char *base; /* NULL: not found yet */
         char *authorization;
-        char *pin; /* the key of a daemon that speaks TLS; NULL: it does not */
+        char *pin; /* the public key of a daemon that speaks TLS, else NULL */
 };
 
 struct client *client_new(struct loop *l, const char *dir, struct error *err)
 {
-        /* never through a proxy: the daemon is on this machine */
+        /* no proxy: the daemon is on this machine */
         struct http_client_options options = { .proxy = "", .max_connections = 8 };
         struct client *c = mem_zalloc(sizeof(*c));
 
@@ -64,7 +64,7 @@ const char *client_base(const struct client *c)
         return c->base ? c->base : "";
 }
 
-/* ---- finding the daemon ---- */
+/* ---- locating the daemon ---- */
 
 static int no_daemon(const struct client *c, struct error *err)
 {
@@ -72,7 +72,7 @@ static int no_daemon(const struct client *c, struct error *err)
                          c->dir, c->dir);
 }
 
-/* The first line of a file in the state directory: 0, or -1 with errno. */
+/* Reads the first line of a file in the state directory. 0, or -1 with errno. */
 static int read_line(const char *dir, const char *name, char out[STATE_LINE])
 {
         char *path = mem_printf("%s/state/%s", dir, name);
@@ -90,8 +90,8 @@ static int read_line(const char *dir, const char *name, char out[STATE_LINE])
         return rc;
 }
 
-/* An address that means "everywhere" is asked here. */
-static char *base_of(const char *address, bool tls)
+/* Uses loopback for a wildcard address. */
+static char *base_url(const char *address, bool tls)
 {
         const char *scheme = tls ? "https" : "http";
 
@@ -113,10 +113,7 @@ static int locate(struct client *c, struct error *err)
                                          c->dir, strerror(errno));
                 return no_daemon(c, err);
         }
-        /*
-         * a daemon that was killed leaves its address behind; whoever listens there now must not be
-         * told our key
-         */
+        /* a killed daemon leaves its address behind: do not send our key to another program */
         if (local_store_has_daemon(c->dir) == 0)
                 return no_daemon(c, err);
         if (read_line(c->dir, "operator.key", key) < 0)
@@ -126,13 +123,13 @@ static int locate(struct client *c, struct error *err)
         free(c->authorization);
         free(c->pin);
         c->pin = read_line(c->dir, "http.pin", pin) == 0 ? mem_strdup(pin) : NULL;
-        c->base = base_of(address, c->pin != NULL);
+        c->base = base_url(address, c->pin != NULL);
         c->authorization = mem_printf("Authorization: Bearer %s", key);
         explicit_bzero(key, sizeof(key));
         return 0;
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 struct http_call *client_start(struct client *c, const struct client_request *q,
                                const struct http_handlers *handlers, void *arg, struct error *err)
@@ -189,20 +186,11 @@ static enum error_kind kind_of(int status)
         }
 }
 
-static int told_error(const struct http_result *r, const json_t *json, struct error *err)
-{
-        const char *message = json_str(json_object_get(json, "error"), "message", NULL);
-
-        if (message)
-                return error_set(err, kind_of(r->status), "%s", message);
-        return error_set(err, kind_of(r->status), "the daemon answered with status %d", r->status);
-}
-
 int client_result(const struct client *c, const struct http_result *r, json_t **out,
                   struct error *err)
 {
+        const char *message;
         json_t *json;
-        int rc;
 
         *out = NULL;
         if (r->kind != ERR_NONE && r->reach == HTTP_NOT_SENT && r->kind == ERR_NET)
@@ -215,9 +203,13 @@ int client_result(const struct client *c, const struct http_result *r, json_t **
                 *out = json;
                 return 0;
         }
-        rc = told_error(r, json, err);
+        message = json_str(json_object_get(json, "error"), "message", NULL);
+        if (message)
+                error_set(err, kind_of(r->status), "%s", message);
+        else
+                error_set(err, kind_of(r->status), "the daemon answered with status %d", r->status);
         json_decref(json);
-        return rc;
+        return -1;
 }
 
 struct client_job {

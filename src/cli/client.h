@@ -1,9 +1,9 @@
 /*
- * client: talks to the daemon that runs on a data directory.
+ * client: requests to the daemon of a data directory.
  *
- * Address and key are read from DIR/state before every request, so that a daemon that was restarted
- * elsewhere is found again. The synchronous calls run the loop until the answer is there; they must
- * not be used inside callbacks.
+ * Reads address and key from DIR/state before every request, so that a restarted daemon is found at
+ * its new address. Synchronous calls run the loop until the answer is there; do not use them inside
+ * callbacks.
  */
 #ifndef CLI_CLIENT_H
 #define CLI_CLIENT_H
@@ -20,7 +20,7 @@ struct client;
 
 struct client_request {
         const char *method;          /* NULL: GET */
-        const char *path;            /* "/api/v2/status" and the query */
+        const char *path;            /* "/api/v2/status", with the query */
         const char *body;            /* JSON text; NULL: none */
         const char *idempotency_key; /* NULL: none */
         const char *last_event_id;   /* NULL: none */
@@ -28,38 +28,32 @@ struct client_request {
         int64_t silence_ms;          /* 0: none */
 };
 
-/*
- * The loop outlives the client. Never fails: whether somebody answers shows with the first request.
- */
+/* Does not connect yet. The loop must outlive the client. */
 struct client *client_new(struct loop *l, const char *dir, struct error *err);
 void client_free(struct client *c);
 struct loop *client_loop(const struct client *c);
 const char *client_dir(const struct client *c);
-/* "http://127.0.0.1:8420" as read last, borrowed until the next request; "" when nothing was. */
+/* "http://127.0.0.1:8420" as last read, borrowed until the next request; "" before the first. */
 const char *client_base(const struct client *c);
 
 /*
- * Asks and waits. 0 with the parsed answer (yours to decref; NULL for an empty one), or -1: ERR_NET
- * when no daemon runs, else the error the daemon told.
+ * Sends a request and waits. 0 with the parsed answer (yours to decref; NULL for an empty one), or
+ * -1: ERR_NET when no daemon runs, else the daemon's error.
  */
 int client_ask(struct client *c, const struct client_request *request, json_t **out,
                struct error *err);
-/* The same with GET and a path. */
 int client_get(struct client *c, const char *path, json_t **out, struct error *err);
-/* Is the daemon of this directory there, and does it know our key? */
+/* Does a daemon answer and accept our key? */
 bool client_alive(struct client *c);
 
-/* Asks without waiting. NULL with an error when there is nobody to ask. */
+/* Sends a request without waiting. NULL with an error when no daemon is found. */
 struct http_call *client_start(struct client *c, const struct client_request *request,
                                const struct http_handlers *handlers, void *arg, struct error *err);
-/* What an answer means: as client_ask. */
+/* Parses the result of such a request, as client_ask does. */
 int client_result(const struct client *c, const struct http_result *result, json_t **out,
                   struct error *err);
 
-/*
- * Runs a command that needs a daemon: makes a client, calls fn, tells the error. Returns an exit
- * code.
- */
+/* Runs fn with a new client and reports its error. Returns an exit code. */
 int client_command(struct args *a, int (*fn)(struct args *a, struct client *c, struct error *err));
 
 #endif

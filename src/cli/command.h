@@ -1,14 +1,14 @@
 /*
- * command: a command of the program is a row: its name, how it is called, what it teaches, its
- * flags, its function.
+ * command: the table of commands, and the arguments of one.
  *
- * Help, parsing, the nearest name of a mistyped word and the exit codes come from the rows
- * (commands.c). A command's function gets its flags and operands parsed; it takes its operands one
- * by one, then calls args_end, which takes the optional DIR.
+ * A command is a row in commands.c: name, usage, help, flags and function. Its function receives
+ * parsed flags and operands, takes its operands one by one, then calls args_end for the optional
+ * DIR.
  */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -23,28 +23,40 @@ struct args;
 
 struct flag {
         const char *name;  /* without the dashes; NULL ends a table */
-        const char *value; /* what stands for the value in the help; NULL: a switch */
+        const char *value; /* placeholder of the value in help; NULL: a switch */
         const char *help;
         char letter; /* 0: none */
 };
 
 struct command {
         const char *name;
-        const char *usage; /* what follows the name */
+        const char *usage; /* follows the name */
         const char *summary;
-        const char *help; /* teaches, with examples */
+        const char *help; /* with examples */
         const struct flag *flags;
         int (*run)(struct args *a); /* returns an exit code */
 };
+
+/* ---- commands.c ---- */
 
 extern const struct command commands[]; /* ended by a NULL name */
 extern const struct flag common_flags[];
 
 const struct command *command_find(const char *name);
-/* NULL when none is near. */
+/* The most similar name, or NULL. */
 const char *command_nearest(const char *word);
+/* Reports wrong usage of c (may be NULL) and where to find help. Returns CLI_USAGE. */
+int command_usage_error(const struct command *c, const char *fmt, ...)
+        __attribute__((format(printf, 2, 3)));
+/*
+ * Reports a failure on stderr and, with --json, as {"error": ...} on stdout. Returns CLI_NO_DAEMON
+ * for ERR_NET, else CLI_FAILED.
+ */
+int command_failed(const struct args *a, const struct error *err);
 
-/* What was written behind the command's name. */
+/* ---- args.c ---- */
+
+/* The words after the command's name. */
 struct args {
         const struct command *command;
         const struct cli_env *env;
@@ -52,13 +64,12 @@ struct args {
         bool json, wants_help, dir_given;
         const char **operands;
         size_t operand_count, next;
-        /* by the place in the command's table; "" for a switch */
-        const char *values[COMMAND_MAX_FLAGS];
+        const char *values[COMMAND_MAX_FLAGS]; /* in the order of the flags; "" for a switch */
 };
 
 /*
- * argv begins behind the command's name. 0, or -1 after the mistake was told on stderr. Release in
- * both cases.
+ * Parses the words after the command's name. Like all functions below, reports a mistake on stderr
+ * before it returns -1 or NULL. Release the args in any case.
  */
 int args_parse(struct args *a, const struct command *c, const struct cli_env *env, int argc,
                char **argv);
@@ -66,45 +77,46 @@ void args_release(struct args *a);
 /* The value of a flag, or NULL when it was not given. */
 const char *args_value(const struct args *a, const char *flag);
 bool args_has(const struct args *a, const char *flag);
-/* A number from min to max: 0, or -1 after telling. *out stays when the flag was not given. */
+/* A number from min to max; *out stays unchanged when the flag was not given. 0 or -1. */
 int args_number(const struct args *a, const char *flag, long min, long max, long *out);
-/* One of `choices` (NULL-terminated): its place, `fallback` when not given, -1 after telling. */
+/* The index in `choices` (NULL-terminated); `fallback` when not given. */
 int args_choice(const struct args *a, const char *flag, const char *const *choices, int fallback);
-/* The next operand; NULL after telling that `what` is missing. */
+/* The next operand, called `what` in the error. */
 const char *args_operand(struct args *a, const char *what);
-/*
- * The next operand if it is one of `actions` (NULL-terminated), else `fallback` (NULL: one must be
- * given; NULL after telling).
+/* The next operand if it is one of `actions` (NULL-terminated), else `fallback` (NULL: required).
  */
 const char *args_action(struct args *a, const char *const *actions, const char *fallback);
-/* Takes the optional DIR; nothing may follow. 0, or -1 after telling. */
+/* Takes the optional DIR; no operand may follow. 0 or -1. */
 int args_end(struct args *a);
+/* The channel of "tg/12345", after the first slash (a channel may contain more). */
+const char *args_channel(const struct args *a, const char *chat);
+/* Reads a file, "-": standard input; at most 1 MiB, yours to free. NULL with an error. */
+char *args_file(const char *path, struct error *err);
 
-/* Tells a mistake of usage, and where to learn more. Returns CLI_USAGE. */
-int command_usage_error(const struct command *c, const char *fmt, ...)
-        __attribute__((format(printf, 2, 3)));
-/*
- * Tells a failure on stderr and, with --json, as {"error": ...} on stdout. Returns CLI_NO_DAEMON
- * for ERR_NET, else CLI_FAILED.
- */
-int command_failed(const struct args *a, const struct error *err);
-/* Prints a JSON value, indented, and a newline. */
-struct json_t;
-void print_json(const struct json_t *value);
+/* ---- help.c ---- */
 
-/* ---- help (help.c) ---- */
-
-void help_write_overview(struct buf *out);
+/* Writes the help of a command, or the overview for NULL. */
 void help_write(const struct command *c, struct buf *out);
 
-/* ---- the commands, by the file that has them ---- */
+/* ---- parts of commands that a chat shows as well ---- */
+
+struct client;
+
+/* {"status": ..., "instances": [...], "agents": [...]}; yours to decref. */
+int status_fetch(struct client *c, json_t **out, struct error *err);
+void status_print(const json_t *all, const char *dir);
+/* The trace report of a message (road/report/trace_report.h); yours to decref. */
+int why_fetch(struct client *c, const char *id, json_t **out, struct error *err);
+void why_print(const json_t *report);
+
+/* ---- the commands ---- */
 
 int run_command(struct args *a);
 int chat_command(struct args *a);
 int status_command(struct args *a);
 int why_command(struct args *a);
 int route_command(struct args *a);
-int route_replay_command(struct args *a); /* replay.c */
+int route_replay_command(struct args *a);
 int send_command(struct args *a);
 int events_command(struct args *a);
 int dead_letters_command(struct args *a);
@@ -113,8 +125,8 @@ int access_command(struct args *a);
 int pairing_command(struct args *a);
 int handover_command(struct args *a);
 int rules_command(struct args *a);
-int pause_command(struct args *a);
-int resume_command(struct args *a);
+int handover_pause_command(struct args *a);
+int handover_resume_command(struct args *a);
 int keys_command(struct args *a);
 int api_command(struct args *a);
 int backup_command(struct args *a);
@@ -123,7 +135,7 @@ int doctor_command(struct args *a);
 int version_command(struct args *a);
 int help_command(struct args *a);
 
-/* Checks DIR/config.json and tells: `config check` and `run --check`. */
+/* `config check` and `run --check`. */
 int config_check(const struct args *a);
 
 #endif

@@ -35,41 +35,14 @@ int config_check(const struct args *a)
                 print_warnings_json(config_warnings(c));
         } else {
                 fputs(config_warnings(c), stderr);
-                printf("the configuration of %s is fine: %zu %s, %zu %s, %zu %s%s\n", a->dir,
+                printf("the configuration of %s is valid: %zu %s, %zu %s, %zu %s%s\n", a->dir,
                        c->adapter_count,
                        print_plural((int64_t)c->adapter_count, "adapter", "adapters"),
                        c->agent_count, print_plural((int64_t)c->agent_count, "agent", "agents"),
                        c->rule_count, print_plural((int64_t)c->rule_count, "rule", "rules"),
-                       c->source ? "" : " (no config.json: the defaults)");
+                       c->source ? "" : " (no config.json: defaults)");
         }
         config_free(c);
-        return CLI_OK;
-}
-
-static int print_schema(void)
-{
-        json_t *schema = config_schema();
-
-        print_json(schema);
-        json_decref(schema);
-        return CLI_OK;
-}
-
-static int print_doc(const struct args *a)
-{
-        json_t *doc;
-        struct buf text;
-
-        buf_init(&text, 0);
-        config_markdown(&text);
-        if (a->json) {
-                doc = json_pack("{s:s}", "markdown", text.data);
-                print_json(doc);
-                json_decref(doc);
-        } else {
-                fputs(text.data, stdout);
-        }
-        buf_release(&text);
         return CLI_OK;
 }
 
@@ -77,10 +50,22 @@ int config_command(struct args *a)
 {
         static const char *const actions[] = { "check", "schema", "doc", NULL };
         const char *action = args_action(a, actions, NULL);
+        struct buf text;
+        json_t *schema;
 
         if (!action || args_end(a) < 0)
                 return CLI_USAGE;
         if (strcmp(action, "check") == 0)
                 return config_check(a);
-        return strcmp(action, "schema") == 0 ? print_schema() : print_doc(a);
+        if (strcmp(action, "schema") == 0) {
+                schema = config_schema();
+                print_json(schema);
+                json_decref(schema);
+                return CLI_OK;
+        }
+        buf_init(&text, 0);
+        config_markdown(&text);
+        print_markdown(text.data, a->json);
+        buf_release(&text);
+        return CLI_OK;
 }

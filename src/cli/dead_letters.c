@@ -1,4 +1,3 @@
-/* What could not be delivered or answered, and putting it back. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,7 @@
 
 /* ---- list ---- */
 
-/* The turn or delivery that a letter is about. */
+/* The turn or delivery of a dead letter. */
 static const json_t *subject(const json_t *item)
 {
         return json_object_get(item, json_str(item, "kind", ""));
@@ -34,7 +33,7 @@ static void print_letter(const json_t *item)
         if (agent)
                 printf("  agent '%s'", agent);
         printf("\n           ");
-        print_line(stdout, json_str(error, "message", "no reason was recorded"), 300);
+        print_line(stdout, json_str(error, "message", "no reason recorded"), 300);
         putchar('\n');
         if (!text)
                 return;
@@ -62,8 +61,7 @@ static void print_letters(const struct args *a, const json_t *items)
         json_array_foreach(items, i, item)
                 print_letter(item);
         item = json_array_get(items, 0);
-        printf("\nput one back with: dragoman dead-letters retry %s%s\n",
-               json_str(item, "id", "ID"),
+        printf("\nretry one with: dragoman dead-letters retry %s%s\n", json_str(item, "id", "ID"),
                strcmp(json_str(subject(item), "state", ""), "unknown") == 0
                        ? " --force   (it may have arrived already)"
                        : "");
@@ -139,9 +137,8 @@ static int list(struct args *a, struct client *c, struct error *err)
 
 static int retry(struct args *a, struct client *c, struct error *err)
 {
-        const char *id = a->operands[1]; /* behind "retry" */
-        char *escaped = http_escape(id),
-             *path = mem_printf("/api/v2/dead-letters/%s/retry", escaped);
+        const char *id = a->operands[1];
+        char *path = resource_path("/api/v2/dead-letters/", id, "/retry");
         struct client_request request = { .method = "POST",
                                           .path = path,
                                           .body = args_has(a, "force") ? "{\"force\":true}"
@@ -156,7 +153,6 @@ static int retry(struct args *a, struct client *c, struct error *err)
                 printf("%s is %s again; follow it with: dragoman why %s\n",
                        json_str(data, "id", id), json_str(data, "status", "queued"), id);
         json_decref(json);
-        free(escaped);
         free(path);
         return rc;
 }
@@ -172,7 +168,7 @@ int dead_letters_command(struct args *a)
         if (retries && !args_operand(a, "ID"))
                 return CLI_USAGE;
         if (!retries && args_has(a, "force"))
-                return command_usage_error(a->command, "--force goes with retry");
+                return command_usage_error(a->command, "--force belongs to retry");
         if (args_end(a) < 0)
                 return CLI_USAGE;
         return client_command(a, retries ? retry : list);

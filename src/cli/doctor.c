@@ -1,6 +1,5 @@
 /*
- * Looks at everything that commonly goes wrong, and says what to do about it. A check is a function
- * and a row.
+ * Checks for common problems and gives advice. A check is a function and a row in `checks`.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -19,13 +18,14 @@
 #include "cli/local_store.h"
 #include "cli/print.h"
 #include "config/config.h"
+#include "rows/totals.h"
 
 #define DISK_WARN_MB 1024
 #define DISK_FAIL_MB 100
-#define BUILT_MS     1735689600000 /* 2025-01-01: this program is younger */
+#define BUILT_MS     1735689600000 /* 2025-01-01, before this program was built */
 #define DAY_MS       86400000
 
-enum verdict { FINE, WARN, FAIL };
+enum doctor_verdict { FINE, WARN, FAIL };
 
 struct doctor {
         struct args *args;
@@ -36,11 +36,12 @@ struct doctor {
 
 static const char *const verdict_names[] = { "ok", "warn", "fail" };
 
-/* advice: what to do; NULL when all is well. */
-static void report(struct doctor *d, enum verdict v, const char *advice, const char *fmt, ...)
-        __attribute__((format(printf, 4, 5)));
+/* advice: what to do; NULL for FINE. */
+static void report(struct doctor *d, enum doctor_verdict v, const char *advice, const char *fmt,
+                   ...) __attribute__((format(printf, 4, 5)));
 
-static void report(struct doctor *d, enum verdict v, const char *advice, const char *fmt, ...)
+static void report(struct doctor *d, enum doctor_verdict v, const char *advice, const char *fmt,
+                   ...)
 {
         static const enum style styles[] = { STYLE_GOOD, STYLE_WARN, STYLE_BAD };
         char what[1000];
@@ -93,14 +94,14 @@ static void check_config(struct doctor *d)
                        c->agent_count, print_plural((int64_t)c->agent_count, "agent", "agents"),
                        c->rule_count, print_plural((int64_t)c->rule_count, "rule", "rules"));
         else
-                report(d, FINE, NULL, "configuration: no config.json, the defaults apply");
+                report(d, FINE, NULL, "configuration: no config.json, defaults apply");
         report_warnings(d, config_warnings(c));
         config_free(c);
 }
 
 /* ---- files ---- */
 
-/* Nobody but the owner may look. */
+/* Only the owner may have access. */
 static void check_private(struct doctor *d, const char *name, const char *advice)
 {
         char *path = mem_printf("%s/%s", d->args->dir, name);
@@ -108,7 +109,7 @@ static void check_private(struct doctor *d, const char *name, const char *advice
 
         if (stat(path, &st) == 0) {
                 if (st.st_mode & 077)
-                        report(d, WARN, advice, "%s can be read by others (mode %o)", path,
+                        report(d, WARN, advice, "%s is accessible to others (mode %o)", path,
                                (unsigned)(st.st_mode & 0777));
                 else
                         report(d, FINE, NULL, "%s is private", path);
@@ -122,20 +123,19 @@ static void check_directory(struct doctor *d)
         struct stat st;
 
         if (stat(dir, &st) < 0 && errno == ENOENT) {
-                report(d, WARN, "it is made at the first start: dragoman run",
+                report(d, WARN, "the first start creates it: dragoman run",
                        "there is no directory %s yet", dir);
                 return;
         }
         if (stat(dir, &st) < 0 || !S_ISDIR(st.st_mode)) {
-                report(d, FAIL, "give another directory", "%s is no directory that can be read",
-                       dir);
+                report(d, FAIL, "give another directory", "%s is not a readable directory", dir);
                 return;
         }
         if (access(dir, R_OK | W_OK | X_OK) < 0)
-                report(d, FAIL, "change its owner or mode, or run as the user it belongs to",
-                       "%s: %s", dir, strerror(errno));
+                report(d, FAIL, "change its owner or mode, or run as its owner", "%s: %s", dir,
+                       strerror(errno));
         else
-                report(d, FINE, NULL, "%s can be written", dir);
+                report(d, FINE, NULL, "%s is writable", dir);
         check_private(d, "state", "chmod 700 the directory");
         check_private(d, "state/operator.key",
                       "chmod 600 it, delete it, and restart for a new key");
@@ -150,7 +150,7 @@ static void check_disk(struct doctor *d)
                 return;
         mb = (unsigned long long)v.f_bavail * v.f_frsize >> 20;
         if (mb < DISK_FAIL_MB)
-                report(d, FAIL, "free some space: a full disk means that no message is taken",
+                report(d, FAIL, "free some space: with a full disk no message is accepted",
                        "only %llu MB of disk free", mb);
         else if (mb < DISK_WARN_MB)
                 report(d, WARN, "free some space soon", "%llu MB of disk free", mb);
@@ -160,16 +160,7 @@ static void check_disk(struct doctor *d)
 
 /* ---- daemon ---- */
 
-/* The bot's name shows whether it is the right one. */
-static void report_connected(struct doctor *d, const char *name, const char *profile)
-{
-        if (profile)
-                report(d, FINE, NULL, "adapter %s is connected as %s", name, profile);
-        else
-                report(d, FINE, NULL, "adapter %s is connected", name);
-}
-
-static void check_readiness(struct doctor *d, struct client *c)
+static void check_adapters(struct doctor *d, struct client *c)
 {
         struct error err = { 0 };
         const char *name;
@@ -177,20 +168,22 @@ static void check_readiness(struct doctor *d, struct client *c)
         size_t i;
 
         if (client_get(c, "/api/v2/instances", &page, &err) < 0) {
-                report(d, FAIL, "look at its log", "the daemon does not tell its adapters: %s",
+                report(d, FAIL, "see its log", "the daemon does not list its adapters: %s",
                        err.text);
                 return;
         }
         json_array_foreach(json_object_get(page, "items"), i, item) {
                 name = json_str(item, "name", "?");
                 if (strcmp(json_str(item, "state", ""), "connected") == 0)
-                        report_connected(d, name, json_str(item, "profileName", NULL));
+                        report(d, FINE, NULL, "adapter %s is connected%s%s", name,
+                               json_str(item, "profileName", NULL) ? " as " : "",
+                               json_str(item, "profileName", ""));
                 else if (strcmp(json_str(item, "connection", ""), "off") == 0)
-                        report(d, FINE, NULL, "adapter %s is switched off", name);
+                        report(d, FINE, NULL, "adapter %s is disabled", name);
                 else
                         report(d, WARN, "see: dragoman status", "adapter %s is %s: %s", name,
                                json_str(item, "state", "?"),
-                               json_str(item, "why", "no reason is known"));
+                               json_str(item, "why", "no reason given"));
         }
         json_decref(page);
 }
@@ -204,12 +197,12 @@ static void check_daemon(struct doctor *d)
 
         if (c && client_get(c, "/api/v2/status", &json, &err) == 0) {
                 report(d, FINE, NULL, "a daemon runs at %s", client_base(c));
-                check_readiness(d, c);
+                check_adapters(d, c);
         } else if (err.kind == ERR_NET) {
                 report(d, WARN, "start it with: dragoman run", "no daemon runs on %s",
                        d->args->dir);
         } else {
-                report(d, FAIL, "is another daemon on the same port? look at DIR/state/http.addr",
+                report(d, FAIL, "another daemon may use the same port; see DIR/state/http.addr",
                        "daemon: %s", err.text);
         }
         json_decref(json);
@@ -219,55 +212,32 @@ static void check_daemon(struct doctor *d)
 
 /* ---- database ---- */
 
-struct integrity {
-        char said[300];
-        int64_t newest_ms;
-};
-
-static int read_integrity(struct store_tx *tx, void *arg, struct error *err)
+static int read_newest(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct integrity *i = arg;
-        struct store_stmt *s = store_prepare(tx, "PRAGMA quick_check(1)");
-        int rc = store_step(s, err);
-
-        if (rc == 1) {
-                snprintf(i->said, sizeof(i->said), "%s", store_col_text(s, 0));
-                store_reset(s);
-                s = store_prepare(
-                        tx,
-                        "SELECT coalesce(max(time_ms), 0) FROM (SELECT time_ms FROM journal ORDER BY "
-                        "seq DESC LIMIT 100) AS latest");
-                rc = store_step(s, err);
-        }
-        if (rc == 1) {
-                i->newest_ms = store_col_int(s, 0);
-                store_reset(s);
-        }
-        return rc < 0 ? -1 : 0;
+        return totals_newest_event_ms(tx, arg, err);
 }
 
 static void check_database(struct doctor *d)
 {
-        struct integrity i = { 0 };
         struct error err = { 0 };
+        struct store *s = local_store_open(d->args->dir, &err);
+        int64_t newest_ms = 0;
 
-        if (local_store_read(d->args->dir, read_integrity, &i, &err) < 0) {
-                if (err.kind == ERR_MISSING)
-                        report(d, FINE, NULL, "there is no database yet");
-                else
-                        report(d, FAIL,
-                               "if it is damaged, restore a copy made with: dragoman backup",
-                               "database: %s", err.text);
-                return;
-        }
-        if (strcmp(i.said, "ok") == 0)
-                report(d, FINE, NULL, "the database is whole");
+        if (!s && err.kind == ERR_MISSING)
+                report(d, FINE, NULL, "there is no database yet");
+        else if (!s || store_check(s, &err) < 0 ||
+                 store_read_now(s, read_newest, &newest_ms, &err) < 0)
+                report(d, FAIL,
+                       err.kind == ERR_CORRUPT
+                               ? "restore a copy made with: dragoman backup"
+                               : "if it is damaged, restore a copy made with: dragoman backup",
+                       "database: %s", err.text);
         else
-                report(d, FAIL, "restore a copy made with: dragoman backup",
-                       "the database is damaged: %s", i.said);
-        if (i.newest_ms > clock_wall_ms() + DAY_MS)
-                report(d, WARN, "was the clock wrong when they were stored?",
+                report(d, FINE, NULL, "the database is intact");
+        if (newest_ms > clock_wall_ms() + DAY_MS)
+                report(d, WARN, "the clock may have been wrong when they were stored",
                        "the newest events lie in the future");
+        store_close(s);
 }
 
 /* ---- system ---- */
@@ -282,7 +252,8 @@ static void check_certificates(struct doctor *d)
                 report(d, FINE, NULL, "certificates: %s", path);
         else
                 report(d, FAIL,
-                       "install the package ca-certificates; without it no platform or model can be reached",
+                       "install the package ca-certificates; platforms and models cannot be "
+                       "reached without it",
                        "there are no certificates at %s", path);
 }
 
@@ -293,47 +264,41 @@ static void check_clock(struct doctor *d)
 
         if (now < BUILT_MS)
                 report(d, FAIL, "set the clock; certificates and signatures depend on it",
-                       "the clock says %s", clock_iso(now, iso));
+                       "the clock shows %s", clock_iso(now, iso));
         else
-                report(d, FINE, NULL, "the clock says %s", clock_iso(now, iso));
+                report(d, FINE, NULL, "the clock shows %s", clock_iso(now, iso));
 }
 
-/* ---- the whole ---- */
+/* ---- all checks ---- */
 
 static void (*const checks[])(struct doctor *d) = { check_config,   check_directory,
                                                     check_disk,     check_daemon,
                                                     check_database, check_certificates,
                                                     check_clock };
 
-static int summarize(const struct doctor *d)
-{
-        json_t *all;
-
-        if (d->args->json) {
-                all = json_pack("{s:b, s:O}", "ok", d->failures == 0, "checks", d->found);
-                print_json(all);
-                json_decref(all);
-        } else if (d->failures + d->warnings == 0) {
-                puts("everything is fine");
-        } else {
-                printf("%u to correct, %u to look at\n", d->failures, d->warnings);
-        }
-        if (d->config_failed)
-                return CLI_CONFIG;
-        return d->failures > 0 ? CLI_FAILED : CLI_OK;
-}
-
 int doctor_command(struct args *a)
 {
         struct doctor d = { .args = a };
-        int rc;
+        json_t *all;
 
         if (args_end(a) < 0)
                 return CLI_USAGE;
         d.found = json_array();
         for (size_t i = 0; i < COUNT(checks); i++)
                 checks[i](&d);
-        rc = summarize(&d);
+        if (a->json) {
+                all = json_pack("{s:b, s:O}", "ok", d.failures == 0, "checks", d.found);
+                print_json(all);
+                json_decref(all);
+        } else if (d.failures + d.warnings == 0) {
+                puts("no problems found");
+        } else {
+                printf("%u %s, %u %s\n", d.failures,
+                       print_plural(d.failures, "failure", "failures"), d.warnings,
+                       print_plural(d.warnings, "warning", "warnings"));
+        }
         json_decref(d.found);
-        return rc;
+        if (d.config_failed)
+                return CLI_CONFIG;
+        return d.failures > 0 ? CLI_FAILED : CLI_OK;
 }

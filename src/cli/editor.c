@@ -24,7 +24,7 @@ struct editor {
         History *history;
         char *history_file, *prompt;
         uv_poll_t poll;
-        struct buf typed; /* read but not yet asked for */
+        struct buf typed; /* read from the terminal, not yet taken by libedit */
         struct termios before;
         bool has_before, reading, ended, interrupted, closed;
 };
@@ -45,7 +45,7 @@ static void on_input(uv_poll_t *p, int status, int events)
                 e->ended = true;
 }
 
-/* Is the first character complete? A lead byte says how long it is. */
+/* Is the first character complete? Its lead byte gives the length. */
 static bool has_char(const struct editor *e)
 {
         unsigned char lead = e->typed.len > 0 ? (unsigned char)e->typed.data[0] : 0;
@@ -79,16 +79,7 @@ static char *prompt_of(EditLine *el)
         return e->prompt;
 }
 
-/* ---- life ---- */
-
-/*
- * libedit handles characters as the locale says; a bare system has none set, but people type UTF-8.
- */
-static void choose_locale(void)
-{
-        if (!setlocale(LC_CTYPE, "") || strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
-                setlocale(LC_CTYPE, "C.UTF-8");
-}
+/* ---- opening and closing ---- */
 
 static void open_history(struct editor *e, const char *file)
 {
@@ -107,7 +98,9 @@ struct editor *editor_new(struct loop *l, const char *prompt, const char *histor
 {
         struct editor *e = mem_zalloc(sizeof(*e));
 
-        choose_locale();
+        /* libedit follows the locale; a bare system sets none, but people type UTF-8 */
+        if (!setlocale(LC_CTYPE, "") || strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+                setlocale(LC_CTYPE, "C.UTF-8");
         e->loop = l;
         e->prompt = mem_strdup(prompt);
         buf_init(&e->typed, 0);
@@ -121,22 +114,13 @@ struct editor *editor_new(struct loop *l, const char *prompt, const char *histor
         el_set(e->el, EL_SIGNAL, 0);
         el_set(e->el, EL_GETCFN, read_char);
         /*
-         * Between two lines, too, the terminal is neither canonical nor echoing: what is typed
-         * ahead, Ctrl-D above all, is kept as it is for the next line, and does not mix with an
-         * answer that is being printed.
+         * Not canonical and not echoing between two lines either: text typed ahead, and above all
+         * Ctrl-D, is kept for the next line and does not mix with an answer being printed.
          */
         el_set(e->el, EL_SETTY, "-x", "-icanon", "-echo", NULL);
         open_history(e, history_file);
         el_source(e->el, NULL);
         return e;
-}
-
-static void save_history(struct editor *e)
-{
-        HistEvent ev;
-
-        if (e->history_file && history(e->history, &ev, H_SAVE, e->history_file) >= 0)
-                (void)!chmod(e->history_file, 0600);
 }
 
 static void on_closed(uv_handle_t *h)
@@ -146,9 +130,12 @@ static void on_closed(uv_handle_t *h)
 
 void editor_free(struct editor *e)
 {
+        HistEvent ev;
+
         if (!e)
                 return;
-        save_history(e);
+        if (e->history_file && history(e->history, &ev, H_SAVE, e->history_file) >= 0)
+                (void)!chmod(e->history_file, 0600);
         el_end(e->el);
         history_end(e->history);
         if (e->has_before)
@@ -164,17 +151,10 @@ void editor_free(struct editor *e)
 
 /* ---- lines ---- */
 
-static void remember(struct editor *e, const char *line)
-{
-        HistEvent ev;
-
-        if (line[strspn(line, " \t")] != '\0')
-                history(e->history, &ev, H_ENTER, line);
-}
-
 char *editor_read(struct editor *e)
 {
         const char *line;
+        HistEvent ev;
         char *copy;
         int n = 0;
 
@@ -189,18 +169,14 @@ char *editor_read(struct editor *e)
                 return NULL;
         copy = mem_strndup(line, (size_t)n);
         copy[strcspn(copy, "\r\n")] = '\0';
-        remember(e, copy);
+        if (copy[strspn(copy, " \t")] != '\0')
+                history(e->history, &ev, H_ENTER, copy);
         return copy;
 }
 
 void editor_interrupt(struct editor *e)
 {
         e->interrupted = true;
-}
-
-bool editor_reading(const struct editor *e)
-{
-        return e->reading;
 }
 
 void editor_hide(struct editor *e)

@@ -5,10 +5,11 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "net/backoff.h"
 #include "net/sse_reader.h"
 
 #define GIVE_UP_MS 30000
-#define SILENCE_MS 45000 /* the daemon says something every 15 s */
+#define SILENCE_MS 45000 /* the daemon sends a comment every 15 s */
 #define PAUSE_MS   50
 #define PAUSE_MAX  2000
 #define EVENT_MAX  (4u << 20)
@@ -21,175 +22,166 @@ struct event_reader {
         struct http_call *call;
         struct timer *timer;
         struct sse_reader reader;
-        int64_t give_up_ms, lost_since_ms; /* 0: a connection stands */
-        int64_t pause_ms;
-        bool inside, gone; /* a handler runs; free when it returns */
+        int64_t give_up_ms, lost_since_ms; /* 0: connected */
+        unsigned failures;
+        bool inside, gone; /* inside a handler; free when it returns */
 };
 
-static void connect_now(void *arg);
-
-static void release(struct event_reader *f)
+static void release(struct event_reader *r)
 {
-        http_abort(f->call);
-        timer_free(f->timer);
-        sse_reader_release(&f->reader);
-        free(f->path);
-        free(f->last_id);
-        free(f);
+        http_abort(r->call);
+        timer_free(r->timer);
+        sse_reader_release(&r->reader);
+        free(r->path);
+        free(r->last_id);
+        free(r);
 }
 
-void event_reader_free(struct event_reader *f)
+void event_reader_free(struct event_reader *r)
 {
-        if (!f)
+        if (!r)
                 return;
-        f->gone = true;
-        if (!f->inside)
-                release(f);
+        r->gone = true;
+        if (!r->inside)
+                release(r);
 }
 
-/* ---- what arrives ---- */
+/* ---- incoming ---- */
 
 static void on_event(void *arg, const char *event, const char *id, const char *data, size_t n)
 {
-        struct event_reader *f = arg;
+        struct event_reader *r = arg;
         json_t *json;
 
-        if (f->gone)
+        if (r->gone)
                 return;
-        if (id[0] && (!f->last_id || strcmp(id, f->last_id) != 0)) {
-                free(f->last_id);
-                f->last_id = mem_strdup(id);
+        if (id[0] && (!r->last_id || strcmp(id, r->last_id) != 0)) {
+                free(r->last_id);
+                r->last_id = mem_strdup(id);
         }
         json = json_loadb(data, n, 0, NULL);
         if (json_is_object(json))
-                f->on.on_event(f->arg, event, json);
+                r->on.on_event(r->arg, event, json);
         json_decref(json);
 }
 
 static void on_head(void *arg, struct http_call *call, int status)
 {
-        struct event_reader *f = arg;
+        struct event_reader *r = arg;
 
         (void)call;
         if (status != 200)
                 return;
-        f->lost_since_ms = 0;
-        f->pause_ms = PAUSE_MS;
-        f->inside = true;
-        if (f->on.on_open)
-                f->on.on_open(f->arg);
-        f->inside = false;
-        if (f->gone)
-                release(f);
+        r->lost_since_ms = 0;
+        r->failures = 0;
+        r->inside = true;
+        if (r->on.on_open)
+                r->on.on_open(r->arg);
+        r->inside = false;
+        if (r->gone)
+                release(r);
 }
 
-static void restart_reader(struct event_reader *f)
+static void restart_reader(struct event_reader *r)
 {
-        sse_reader_release(&f->reader);
-        sse_reader_init(&f->reader, EVENT_MAX, on_event, f);
+        sse_reader_release(&r->reader);
+        sse_reader_init(&r->reader, EVENT_MAX, on_event, r);
 }
 
 static void on_data(void *arg, const char *bytes, size_t n)
 {
-        struct event_reader *f = arg;
+        struct event_reader *r = arg;
 
-        f->inside = true;
-        if (sse_reader_feed(&f->reader, bytes, n) < 0)
-                restart_reader(f);
-        f->inside = false;
-        if (f->gone)
-                release(f);
+        r->inside = true;
+        if (sse_reader_feed(&r->reader, bytes, n) < 0)
+                restart_reader(r);
+        r->inside = false;
+        if (r->gone)
+                release(r);
 }
 
-/* ---- coming back ---- */
+/* ---- reconnecting ---- */
 
-static void fail(struct event_reader *f, const struct error *err)
+static void fail(struct event_reader *r, const struct error *err)
 {
-        f->inside = true;
-        f->on.on_failed(f->arg, err);
-        f->inside = false;
-        if (f->gone)
-                release(f);
+        r->inside = true;
+        r->on.on_failed(r->arg, err);
+        r->inside = false;
+        if (r->gone)
+                release(r);
 }
 
-static void come_back(struct event_reader *f, const struct error *err)
+static void reconnect(struct event_reader *r, const struct error *err)
 {
-        int64_t now = loop_now_ms(client_loop(f->client));
+        int64_t now = loop_now_ms(client_loop(r->client));
 
-        if (f->lost_since_ms == 0) {
-                f->lost_since_ms = now;
-                f->inside = true;
-                if (f->on.on_lost)
-                        f->on.on_lost(f->arg);
-                f->inside = false;
-                if (f->gone) {
-                        release(f);
+        if (r->lost_since_ms == 0) {
+                r->lost_since_ms = now;
+                r->inside = true;
+                if (r->on.on_lost)
+                        r->on.on_lost(r->arg);
+                r->inside = false;
+                if (r->gone) {
+                        release(r);
                         return;
                 }
         }
-        if (now - f->lost_since_ms >= f->give_up_ms) {
-                fail(f, err);
+        if (now - r->lost_since_ms >= r->give_up_ms) {
+                fail(r, err);
                 return;
         }
-        timer_start(f->timer, f->pause_ms);
-        f->pause_ms = f->pause_ms * 2 < PAUSE_MAX ? f->pause_ms * 2 : PAUSE_MAX;
-}
-
-static bool is_final(const struct error *err)
-{
-        return err->kind == ERR_INVALID || err->kind == ERR_REFUSED || err->kind == ERR_MISSING;
+        timer_start(r->timer, backoff_ms(r->failures++, PAUSE_MS, PAUSE_MAX));
 }
 
 static void on_done(void *arg, const struct http_result *result)
 {
-        struct event_reader *f = arg;
+        struct event_reader *r = arg;
         struct error err = { 0 };
         json_t *json = NULL;
 
-        f->call = NULL;
-        if (client_result(f->client, result, &json, &err) == 0)
+        r->call = NULL;
+        if (client_result(r->client, result, &json, &err) == 0)
                 error_set(&err, ERR_NET, "the event stream ended");
         json_decref(json);
-        if (is_final(&err))
-                fail(f, &err);
+        if (err.kind == ERR_INVALID || err.kind == ERR_REFUSED || err.kind == ERR_MISSING)
+                fail(r, &err);
         else
-                come_back(f, &err);
+                reconnect(r, &err);
 }
 
-static void connect_now(void *arg)
+static void connect_stream(void *arg)
 {
         static const struct http_handlers handlers = { .on_head = on_head,
                                                        .on_data = on_data,
                                                        .on_done = on_done };
-        struct event_reader *f = arg;
-        struct client_request request = { .path = f->path,
-                                          .last_event_id = f->last_id,
+        struct event_reader *r = arg;
+        struct client_request request = { .path = r->path,
+                                          .last_event_id = r->last_id,
                                           .total_ms = -1,
                                           .silence_ms = SILENCE_MS };
         struct error err = { 0 };
 
-        restart_reader(f);
-        f->call = client_start(f->client, &request, &handlers, f, &err);
-        if (!f->call)
-                come_back(f, &err);
+        restart_reader(r);
+        r->call = client_start(r->client, &request, &handlers, r, &err);
+        if (!r->call)
+                reconnect(r, &err);
 }
 
 struct event_reader *event_reader_new(struct client *c, const struct event_reader_options *o,
                                       const struct event_reader_handlers *handlers, void *arg)
 {
-        struct event_reader *f = mem_zalloc(sizeof(*f));
+        struct event_reader *r = mem_zalloc(sizeof(*r));
 
-        f->client = c;
-        f->on = *handlers;
-        f->arg = arg;
-        f->path = mem_printf("/api/v2/events/stream%s%s", o->query ? "?" : "",
+        r->client = c;
+        r->on = *handlers;
+        r->arg = arg;
+        r->path = mem_printf("/api/v2/events/stream%s%s", o->query ? "?" : "",
                              o->query ? o->query : "");
-        f->last_id = mem_strdup(o->after);
-        f->give_up_ms = o->give_up_ms > 0 ? o->give_up_ms : GIVE_UP_MS;
-        f->lost_since_ms = loop_now_ms(client_loop(c));
-        f->pause_ms = PAUSE_MS;
-        sse_reader_init(&f->reader, EVENT_MAX, on_event, f);
-        f->timer = timer_new(client_loop(c), connect_now, f);
-        timer_start(f->timer, 0);
-        return f;
+        r->last_id = mem_strdup(o->after);
+        r->give_up_ms = o->give_up_ms > 0 ? o->give_up_ms : GIVE_UP_MS;
+        r->lost_since_ms = loop_now_ms(client_loop(c));
+        sse_reader_init(&r->reader, EVENT_MAX, on_event, r);
+        r->timer = timer_new(client_loop(c), connect_stream, r);
+        timer_start(r->timer, 0);
+        return r;
 }

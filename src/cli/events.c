@@ -1,4 +1,3 @@
-/* Follows the journal as it grows; who else reads it is in consumers.c. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,9 +6,10 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "bus/bus.h"
 #include "cli/event_reader.h"
+#include "cli/local_store.h"
 #include "cli/print.h"
-#include "cli/show.h"
 
 #define TEXT_SHOWN 160
 
@@ -20,9 +20,9 @@ struct event_tail {
         bool over, failed;
 };
 
-/* ---- one line an event ---- */
+/* ---- one line per event ---- */
 
-/* Journal events carry milliseconds, transient ones a text. */
+/* Journal events carry milliseconds, transient events a text. */
 static const char *time_of(const json_t *e, char out[CLOCK_ISO_SIZE])
 {
         int64_t ms = json_int(e, "timestamp", -1);
@@ -78,15 +78,12 @@ static void on_failed(void *arg, const struct error *err)
         t->failed = t->over = true;
 }
 
-/* ---- where to begin ---- */
+/* ---- first event ---- */
 
-/*
- * An event id as it is; a time by asking for the first event since then. Yours to free; NULL with
- * an error.
- */
-static char *place_of(struct client *c, const char *since, struct error *err)
+/* The event to begin after, by an event id or a time; yours to free. NULL with an error. */
+static char *find_start(struct client *c, const char *since, struct error *err)
 {
-        char *escaped, *path, *place = NULL;
+        char *escaped, *path, *start = NULL;
         json_t *page = NULL;
         int64_t ms, seq;
 
@@ -106,34 +103,31 @@ static char *place_of(struct client *c, const char *since, struct error *err)
                         json_str(json_array_get(json_object_get(page, "items"), 0), "id", NULL);
 
                 seq = id ? strtoll(id + strcspn(id, "0123456789"), NULL, 10) : 0;
-                place = id ? mem_printf("evt-%lld", (long long)(seq > 0 ? seq - 1 : 0))
+                start = id ? mem_printf("evt-%lld", (long long)(seq > 0 ? seq - 1 : 0))
                            : mem_strdup("");
         }
         json_decref(page);
         free(escaped);
         free(path);
-        return place;
+        return start;
 }
 
-/*
- * The newest event there is: from there on nothing is missed, also when the first connection
- * breaks.
- */
-static char *place_now(struct client *c, struct error *err)
+/* The newest event. Begin there, so that nothing is missed when the first connection breaks. */
+static char *newest_event(struct client *c, struct error *err)
 {
         json_t *json = NULL;
-        char *place = NULL;
+        char *start = NULL;
 
         if (client_get(c, "/api/v2/status", &json, err) == 0) {
                 const json_t *journal = json_object_get(json_object_get(json, "data"), "journal");
 
-                place = mem_strdup(json_str(journal, "head", ""));
+                start = mem_strdup(json_str(journal, "head", ""));
         }
         json_decref(json);
-        return place;
+        return start;
 }
 
-static char *query_of(const struct args *a)
+static char *stream_query(const struct args *a)
 {
         static const char *const names[][2] = { { "type", "types" },
                                                 { "adapter", "instanceId" },
@@ -152,7 +146,7 @@ static char *query_of(const struct args *a)
         return buf_take(&b);
 }
 
-/* ---- following ---- */
+/* ---- tail ---- */
 
 static void on_interrupt(uv_signal_t *s, int number)
 {
@@ -188,20 +182,73 @@ static int tail(struct args *a, struct client *c, struct error *err)
         struct event_tail t = { .args = a, .err = err, .left = -1 };
         const char *since = args_value(a, "since");
         struct event_reader_options options = { 0 };
-        char *place, *query;
+        char *start, *query;
 
         if (args_number(a, "count", 1, 1000000000, &t.left) < 0)
                 return CLI_USAGE;
-        place = since ? place_of(c, since, err) : place_now(c, err);
-        if (!place)
+        start = since ? find_start(c, since, err) : newest_event(c, err);
+        if (!start)
                 return -1;
-        query = query_of(a);
+        query = stream_query(a);
         options.query = query[0] ? query : NULL;
-        options.after = place[0] ? place : NULL;
+        options.after = start[0] ? start : NULL;
         run(&t, c, &options);
         free(query);
-        free(place);
+        free(start);
         return t.failed ? -1 : CLI_OK;
+}
+
+/* ---- consumers ---- */
+
+static void add_consumer(void *arg, const struct bus_cursor *c)
+{
+        char iso[CLOCK_ISO_SIZE], id[BUS_ID_SIZE];
+
+        json_array_append_new(arg, json_pack("{s:s, s:s, s:I, s:s, s:I}", "name", c->name, "at",
+                                             bus_event_id(c->seq, id), "lag", (json_int_t)c->lag,
+                                             "seenAt", clock_iso(c->seen_ms, iso), "missed",
+                                             (json_int_t)c->missed));
+}
+
+static int read_consumers(struct store_tx *tx, void *arg, struct error *err)
+{
+        json_array_clear(arg);
+        return bus_cursors(tx, add_consumer, arg, err);
+}
+
+static void print_consumer(const json_t *item)
+{
+        int64_t lag = json_int(item, "lag", 0), missed = json_int(item, "missed", 0);
+
+        print_line(stdout, json_str(item, "name", "?"), 0);
+        printf("  at %s, ", json_str(item, "at", "?"));
+        if (lag > 0)
+                printf("%lld %s behind", (long long)lag, print_plural(lag, "event", "events"));
+        else
+                fputs("up to date", stdout);
+        printf(", last seen %s", json_str(item, "seenAt", "?"));
+        if (missed > 0)
+                printf("  %s%lld expired unread%s", print_style(stdout, STYLE_WARN),
+                       (long long)missed, print_style(stdout, STYLE_PLAIN));
+        putchar('\n');
+}
+
+static int list_consumers(struct args *a)
+{
+        json_t *items = json_array(), *item;
+        struct error err = { 0 };
+        size_t i;
+        int rc = local_store_read(a->dir, read_consumers, items, &err);
+
+        if (rc < 0)
+                rc = command_failed(a, &err);
+        else if (a->json)
+                print_json(items);
+        else
+                json_array_foreach(items, i, item)
+                        print_consumer(item);
+        json_decref(items);
+        return rc;
 }
 
 int events_command(struct args *a)
@@ -211,5 +258,5 @@ int events_command(struct args *a)
 
         if (!action || args_end(a) < 0)
                 return CLI_USAGE;
-        return strcmp(action, "tail") == 0 ? client_command(a, tail) : consumers_list(a);
+        return strcmp(action, "tail") == 0 ? client_command(a, tail) : list_consumers(a);
 }

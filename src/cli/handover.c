@@ -1,48 +1,45 @@
-/* Taking over a chat from its agent, and giving it back. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/jsonw.h"
+#include "base/mem.h"
 #include "cli/print.h"
 #include "cli/resource.h"
 
-static void print_place(const json_t *item)
+static void print_chat(const json_t *item)
 {
         printf("%s/", json_str(item, "instanceId", "?"));
         print_line(stdout, json_str(item, "channel", "?"), 60);
-        if (json_str(item, "threadId", NULL)) {
-                printf(" thread ");
-                print_line(stdout, json_str(item, "threadId", ""), 60);
-        }
+        print_field(stdout, " thread ", json_str(item, "threadId", NULL), 60);
 }
 
 static void print_pause(const json_t *item)
 {
-        print_place(item);
-        printf(" is paused since %s by ", json_str(item, "since", "?"));
-        print_line(stdout, json_str(item, "by", "somebody"), 100);
+        print_chat(item);
+        printf(" paused since %s by ", json_str(item, "since", "?"));
+        print_line(stdout, json_str(item, "by", "an unknown operator"), 100);
         if (json_str(item, "until", NULL))
                 printf(", until %s", json_str(item, "until", ""));
-        if (json_str(item, "reason", NULL)) {
-                printf(": ");
-                print_line(stdout, json_str(item, "reason", ""), 200);
-        }
+        print_field(stdout, ": ", json_str(item, "reason", NULL), 200);
         putchar('\n');
 }
 
 static void print_resumed(const json_t *item)
 {
-        print_place(item);
-        printf(" is the agent's again\n");
+        print_chat(item);
+        puts(" resumed");
 }
 
 static int change(struct args *a, struct client *c, const char *verb, resource_print_fn *print,
                   struct error *err)
 {
-        char *path = resource_chat_path(a->operands[0], verb);
-        struct client_request request = { .method = "POST", .path = path };
+        const char *chat = a->operands[0];
+        size_t n = strcspn(chat, "/");
+        char *name = mem_strndup(chat, n), *adapter = http_escape(name),
+             *channel = http_escape(chat + n + 1);
+        char *path = mem_printf("/api/v2/chats/%s/%s/%s", adapter, channel, verb);
         bool pauses = strcmp(verb, "pause") == 0;
         struct buf body;
         int rc;
@@ -53,9 +50,10 @@ static int change(struct args *a, struct client *c, const char *verb, resource_p
         jsonw_opt(&body, "until", pauses ? args_value(a, "until") : NULL);
         jsonw_opt(&body, "reason", pauses ? args_value(a, "reason") : NULL);
         jsonw_close(&body, '}');
-        request.body = body.data;
-        rc = resource_change(a, c, &request, print, err);
-        buf_release(&body);
+        rc = resource_request(a, c, "POST", path, &body, print, err);
+        free(name);
+        free(adapter);
+        free(channel);
         free(path);
         return rc;
 }
@@ -78,19 +76,19 @@ static int list(struct args *a, struct client *c, struct error *err)
 static int run_on_chat(struct args *a,
                        int (*fn)(struct args *a, struct client *c, struct error *err))
 {
-        const char *place = args_operand(a, "ADAPTER/CHANNEL");
+        const char *chat = args_operand(a, "ADAPTER/CHANNEL");
 
-        if (!place || !args_channel(a, place) || args_end(a) < 0)
+        if (!chat || !args_channel(a, chat) || args_end(a) < 0)
                 return CLI_USAGE;
         return client_command(a, fn);
 }
 
-int pause_command(struct args *a)
+int handover_pause_command(struct args *a)
 {
         return run_on_chat(a, pause_chat);
 }
 
-int resume_command(struct args *a)
+int handover_resume_command(struct args *a)
 {
         return run_on_chat(a, resume_chat);
 }

@@ -1,30 +1,8 @@
-/* Help is written from the table of commands. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/jsonw.h"
 #include "cli/command.h"
-
-void help_write_overview(struct buf *out)
-{
-        buf_addstr(out, "Dragoman connects chat platforms and agents; no message is lost, none "
-                        "is answered twice.\n"
-                        "\n"
-                        "usage: dragoman COMMAND [...]\n"
-                        "       dragoman DIR              the same as: dragoman run DIR\n"
-                        "\n");
-        for (const struct command *c = commands; c->name; c++)
-                buf_addf(out, "  %-13s %s\n", c->name, c->summary);
-        buf_addstr(out,
-                   "\n"
-                   "Start with:  dragoman chat\n"
-                   "Learn more:  dragoman help COMMAND\n"
-                   "\n"
-                   "Every command takes --dir DIR (default " DEFAULT_DIR "), --json and "
-                   "--help.\n"
-                   "Exit codes: 0 fine, 1 it failed, 64 wrong usage, 69 no daemon runs, 78 the "
-                   "configuration is wrong.\n");
-}
 
 static void flag_line(struct buf *out, const struct flag *f)
 {
@@ -39,8 +17,32 @@ static void flag_line(struct buf *out, const struct flag *f)
         buf_addf(out, "  %-26s %s\n", left, f->help);
 }
 
+static void write_overview(struct buf *out)
+{
+        buf_addstr(out, "Dragoman connects chat platforms and agents. No message is lost or "
+                        "answered twice.\n"
+                        "\n"
+                        "usage: dragoman COMMAND [...]\n"
+                        "       dragoman DIR              short for: dragoman run DIR\n"
+                        "\n");
+        for (const struct command *c = commands; c->name; c++)
+                buf_addf(out, "  %-13s %s\n", c->name, c->summary);
+        buf_addstr(out, "\n"
+                        "Start with:  dragoman chat\n"
+                        "Learn more:  dragoman help COMMAND\n"
+                        "\n"
+                        "Every command takes --dir DIR (default " DEFAULT_DIR "), --json and "
+                        "--help.\n"
+                        "Exit codes: 0 success, 1 failure, 64 wrong usage, 69 no daemon, 78 wrong "
+                        "configuration.\n");
+}
+
 void help_write(const struct command *c, struct buf *out)
 {
+        if (!c) {
+                write_overview(out);
+                return;
+        }
         buf_addf(out, "dragoman %s: %s\n\nusage: dragoman %s%s%s\n\n%s\nFlags:\n", c->name,
                  c->summary, c->name, c->usage[0] ? " " : "", c->usage, c->help);
         for (const struct flag *f = c->flags; f && f->name; f++)
@@ -77,28 +79,6 @@ static void command_json(struct buf *out, const struct command *c)
         jsonw_close(out, '}');
 }
 
-static void all_json(struct buf *out)
-{
-        jsonw_open(out, '[');
-        for (const struct command *c = commands; c->name; c++)
-                command_json(out, c);
-        jsonw_close(out, ']');
-}
-
-static void write_help(const struct args *a, const struct command *about, struct buf *out)
-{
-        if (a->json && about)
-                command_json(out, about);
-        else if (a->json)
-                all_json(out);
-        else if (about)
-                help_write(about, out);
-        else
-                help_write_overview(out);
-        if (a->json)
-                buf_addch(out, '\n');
-}
-
 int help_command(struct args *a)
 {
         const char *word = a->operand_count > 0 ? a->operands[0] : NULL;
@@ -112,10 +92,32 @@ int help_command(struct args *a)
         if (word && !about)
                 return command_usage_error(a->command, "unknown command '%s'", word);
         if (a->operand_count > 1)
-                return command_usage_error(a->command, "'%s' is one word too many", a->operands[1]);
+                return command_usage_error(a->command, "unexpected operand '%s'", a->operands[1]);
         buf_init(&text, 0);
-        write_help(a, about, &text);
+        if (!a->json) {
+                help_write(about, &text);
+        } else if (about) {
+                command_json(&text, about);
+                buf_addch(&text, '\n');
+        } else {
+                jsonw_open(&text, '[');
+                for (const struct command *c = commands; c->name; c++)
+                        command_json(&text, c);
+                jsonw_close(&text, ']');
+                buf_addch(&text, '\n');
+        }
         fputs(text.data, stdout);
         buf_release(&text);
+        return CLI_OK;
+}
+
+int version_command(struct args *a)
+{
+        if (args_end(a) < 0)
+                return CLI_USAGE;
+        if (a->json)
+                puts("{\"name\":\"dragoman\",\"version\":\"" DRAGOMAN_VERSION "\"}");
+        else
+                puts("dragoman " DRAGOMAN_VERSION);
         return CLI_OK;
 }

@@ -1,4 +1,3 @@
-/* Keys for other software: list, create, revoke. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +8,7 @@
 #include "cli/print.h"
 #include "cli/resource.h"
 
-/* The texts of a list with commas between them, or what stands for none. */
+/* Prints the texts of a list, comma-separated, or `none` when it is empty. */
 static void print_words(const json_t *list, const char *none)
 {
         const json_t *word;
@@ -32,8 +31,8 @@ static void print_key(const json_t *k)
                print_style(stdout, strcmp(state, "valid") == 0 ? STYLE_GOOD : STYLE_DIM), state,
                print_style(stdout, STYLE_PLAIN));
         print_line(stdout, json_str(k, "name", "?"), 60);
-        printf("\n         may ");
-        print_words(json_object_get(k, "scopes"), "nothing");
+        printf("\n         scopes ");
+        print_words(json_object_get(k, "scopes"), "none");
         printf(" on ");
         print_words(json_object_get(k, "adapters"), "all adapters");
         printf(", last used %s", json_str(k, "lastUsedAt", "never"));
@@ -44,13 +43,13 @@ static void print_key(const json_t *k)
 
 static int list_keys(struct args *a, struct client *c, struct error *err)
 {
-        return resource_list(a, c, "/api/v2/keys", "no keys besides the operator's", print_key,
-                             err);
+        return resource_list(a, c, "/api/v2/keys", "there are no keys besides the operator's",
+                             print_key, err);
 }
 
 /* ---- create ---- */
 
-/* "a,b" as a list of texts. */
+/* Writes "a,b" as a list of texts. */
 static void add_words(struct buf *b, const char *key, const char *words)
 {
         if (!words)
@@ -66,19 +65,17 @@ static void add_words(struct buf *b, const char *key, const char *words)
         jsonw_close(b, ']');
 }
 
-static void print_made(const json_t *k)
+static void print_created(const json_t *k)
 {
         print_key(k);
-        printf("\n%s%s%s\n\nThis is the only time it is shown.\n", print_style(stdout, STYLE_BOLD),
+        printf("\n%s%s%s\n\nIt is not shown again.\n", print_style(stdout, STYLE_BOLD),
                json_str(k, "key", "?"), print_style(stdout, STYLE_PLAIN));
 }
 
 static int create_key(struct args *a, struct client *c, struct error *err)
 {
-        struct client_request request = { .method = "POST", .path = "/api/v2/keys" };
-        long rate = 0;
         struct buf body;
-        int rc;
+        long rate = 0;
 
         if (args_number(a, "rate", 1, 1000000, &rate) < 0)
                 return CLI_USAGE;
@@ -91,10 +88,7 @@ static int create_key(struct args *a, struct client *c, struct error *err)
         if (rate > 0)
                 jsonw_int(&body, "rateLimit", rate);
         jsonw_close(&body, '}');
-        request.body = body.data;
-        rc = resource_change(a, c, &request, print_made, err);
-        buf_release(&body);
-        return rc;
+        return resource_request(a, c, "POST", "/api/v2/keys", &body, print_created, err);
 }
 
 /* ---- revoke ---- */
@@ -103,11 +97,11 @@ static void print_revoked(const json_t *k)
 {
         printf("%s '", json_str(k, "id", "?"));
         print_line(stdout, json_str(k, "name", "?"), 60);
-        printf("' opens nothing any more\n");
+        printf("' is revoked\n");
 }
 
-/* The id of a valid key by its id, name or beginning; yours to free. NULL with an error. */
-static char *find(struct client *c, const char *word, struct error *err)
+/* The id of a valid key by its id, name or prefix; yours to free. NULL with an error. */
+static char *find_key(struct client *c, const char *word, struct error *err)
 {
         json_t *items = json_array(), *k;
         char *id = NULL;
@@ -132,15 +126,13 @@ static char *find(struct client *c, const char *word, struct error *err)
 
 static int revoke_key(struct args *a, struct client *c, struct error *err)
 {
-        char *id = find(c, a->operands[1], err), *path;
-        struct client_request request = { .method = "DELETE" };
+        char *id = find_key(c, a->operands[1], err), *path;
         int rc;
 
         if (!id)
                 return -1;
         path = mem_printf("/api/v2/keys/%s", id);
-        request.path = path;
-        rc = resource_change(a, c, &request, print_revoked, err);
+        rc = resource_request(a, c, "DELETE", path, NULL, print_revoked, err);
         free(path);
         free(id);
         return rc;
@@ -158,7 +150,7 @@ int keys_command(struct args *a)
         if (!creates && (args_has(a, "scope") || args_has(a, "adapter") || args_has(a, "expires") ||
                          args_has(a, "rate")))
                 return command_usage_error(
-                        a->command, "--scope, --adapter, --expires and --rate go with create");
+                        a->command, "--scope, --adapter, --expires and --rate belong to create");
         if (args_end(a) < 0)
                 return CLI_USAGE;
         return client_command(a, creates ? create_key : revokes ? revoke_key : list_keys);

@@ -12,8 +12,8 @@
 #include "base/mem.h"
 
 #define POLL_MS       10
-#define READY_MS      120000 /* a large database is looked through at start */
-#define STOP_MS       15000  /* the daemon itself drains for up to ten seconds */
+#define READY_MS      120000 /* the daemon checks a large database at start */
+#define STOP_MS       15000  /* the daemon drains for up to ten seconds */
 #define HURRY_MS      500
 #define LOG_KEEP      (8L << 20)
 #define LOG_TAIL      4096
@@ -24,8 +24,8 @@ struct launch {
         struct loop *loop;
         uv_process_t process;
         char *log_path;
-        off_t log_from; /* where its log begins */
-        bool ended, closed;
+        off_t log_from; /* where the log of this run begins */
+        bool exited, closed;
         int exit_code;
 };
 
@@ -45,23 +45,18 @@ static int make_dirs(const char *dir, struct error *err)
         return rc;
 }
 
-static void rotate(const char *path)
-{
-        struct stat st;
-        char *old;
-
-        if (stat(path, &st) < 0 || st.st_size < LOG_KEEP)
-                return;
-        old = mem_printf("%s.1", path);
-        (void)!rename(path, old);
-        free(old);
-}
-
+/* Opens the log for appending, after rotating a large one. */
 static int open_log(struct launch *l, struct error *err)
 {
+        struct stat st;
         int fd;
 
-        rotate(l->log_path);
+        if (stat(l->log_path, &st) == 0 && st.st_size >= LOG_KEEP) {
+                char *old = mem_printf("%s.1", l->log_path);
+
+                (void)!rename(l->log_path, old);
+                free(old);
+        }
         fd = open(l->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (fd < 0)
                 return error_set(err, ERR_IO, "cannot open '%s': %s", l->log_path, strerror(errno));
@@ -69,7 +64,7 @@ static int open_log(struct launch *l, struct error *err)
         return fd;
 }
 
-/* Where the last lines of a text begin. */
+/* The beginning of the last lines of a text. */
 static const char *last_lines(const char *text, size_t n, int lines)
 {
         const char *p = text + n;
@@ -108,11 +103,11 @@ static void on_closed(uv_handle_t *h)
         ((struct launch *)h->data)->closed = true;
 }
 
-static void on_exit_of_child(uv_process_t *p, int64_t code, int signal)
+static void on_child_exit(uv_process_t *p, int64_t code, int signal)
 {
         struct launch *l = p->data;
 
-        l->ended = true;
+        l->exited = true;
         l->exit_code = signal ? CLI_FAILED : (int)code;
         uv_close((uv_handle_t *)p, on_closed);
 }
@@ -131,7 +126,7 @@ static int spawn(struct launch *l, const char *listen, int log, struct error *er
                                          .flags = UV_PROCESS_DETACHED,
                                          .stdio = stdio,
                                          .stdio_count = 3,
-                                         .exit_cb = on_exit_of_child };
+                                         .exit_cb = on_child_exit };
         int rc = uv_spawn(loop_uv(l->loop), &l->process, &options);
 
         l->process.data = l;
@@ -140,7 +135,7 @@ static int spawn(struct launch *l, const char *listen, int log, struct error *er
         if (rc == 0)
                 return 0;
         uv_close((uv_handle_t *)&l->process, on_closed);
-        l->ended = true;
+        l->exited = true;
         return error_set(err, ERR_IO, "cannot start the daemon: %s", uv_strerror(rc));
 }
 
@@ -180,14 +175,14 @@ static void on_time(void *arg)
         *(bool *)arg = true;
 }
 
-/* Runs the loop for a while, or until the child has ended. */
-static void pass_time(struct launch *l, int64_t ms)
+/* Runs the loop for a while, or until the child exits. */
+static void run_loop(struct launch *l, int64_t ms)
 {
         bool over = false;
         struct timer *t = timer_new(l->loop, on_time, &over);
 
         timer_start(t, ms);
-        while (!over && !l->ended)
+        while (!over && !l->exited)
                 loop_step(l->loop, true);
         timer_free(t);
 }
@@ -196,43 +191,43 @@ int launch_wait(struct launch *l, struct error *err)
 {
         int64_t deadline = clock_mono_ms() + READY_MS;
 
-        while (!l->ended && clock_mono_ms() < deadline) {
+        while (!l->exited && clock_mono_ms() < deadline) {
                 if (client_alive(l->client))
                         return 0;
-                pass_time(l, POLL_MS);
+                run_loop(l, POLL_MS);
         }
-        if (!l->ended)
+        if (!l->exited)
                 return error_set(err, ERR_TIMEOUT,
-                                 "the daemon was started but does not answer; its log is %s",
+                                 "the daemon started but does not answer; see its log: %s",
                                  l->log_path);
-        return error_set(err, ERR_INTERNAL, "the daemon ended with exit code %d", l->exit_code);
+        return error_set(err, ERR_INTERNAL, "the daemon exited with code %d", l->exit_code);
 }
 
-bool launch_ended(const struct launch *l)
+bool launch_has_exited(const struct launch *l)
 {
-        return l->ended;
+        return l->exited;
 }
 
 int launch_exit_code(const struct launch *l)
 {
-        return l->ended ? l->exit_code : CLI_FAILED;
+        return l->exited ? l->exit_code : CLI_FAILED;
 }
 
 void launch_stop(struct launch *l, bool hurry)
 {
         if (!l)
                 return;
-        if (!l->ended)
+        if (!l->exited)
                 uv_process_kill(&l->process, SIGTERM);
-        if (!l->ended && hurry) {
-                pass_time(l, HURRY_MS);
-                if (!l->ended)
-                        /* asked twice, it does not wait for slow agents */
+        if (!l->exited && hurry) {
+                run_loop(l, HURRY_MS);
+                if (!l->exited)
+                        /* a second signal makes it stop without waiting for agents */
                         uv_process_kill(&l->process, SIGTERM);
         }
-        if (!l->ended)
-                pass_time(l, STOP_MS);
-        if (!l->ended)
+        if (!l->exited)
+                run_loop(l, STOP_MS);
+        if (!l->exited)
                 uv_process_kill(&l->process, SIGKILL);
         launch_free(l);
 }

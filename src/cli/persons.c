@@ -1,4 +1,3 @@
-/* People across platforms. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,23 +20,21 @@ static void print_person(const json_t *p)
         json_array_foreach(list, i, identity) {
                 printf("         ");
                 print_line(stdout, json_str(identity, "id", "?"), 100);
-                if (json_str(identity, "username", NULL)) {
-                        printf(" @");
-                        print_line(stdout, json_str(identity, "username", ""), 60);
-                }
+                print_field(stdout, " @", json_str(identity, "username", NULL), 60);
                 printf(", last seen %s\n", json_str(identity, "lastSeenAt", "?"));
         }
 }
 
 static int list(struct args *a, struct client *c, struct error *err)
 {
-        return resource_list(a, c, PERSONS "?limit=100", "nobody is known yet", print_person, err);
+        return resource_list(a, c, PERSONS "?limit=100", "there are no persons yet", print_person,
+                             err);
 }
 
 static int search(struct args *a, struct client *c, struct error *err)
 {
         char *path = resource_path(PERSONS "?limit=100&search=", a->operands[1], "");
-        int rc = resource_list(a, c, path, "nobody is found", print_person, err);
+        int rc = resource_list(a, c, path, "no person matches", print_person, err);
 
         free(path);
         return rc;
@@ -52,7 +49,7 @@ static int show(struct args *a, struct client *c, struct error *err)
         return rc;
 }
 
-/* Posts the operands under these names. */
+/* Posts the operands as members of these names. */
 static int post(struct args *a, struct client *c, const char *path, const char *const names[2],
                 struct error *err)
 {
@@ -71,12 +68,12 @@ static int post(struct args *a, struct client *c, const char *path, const char *
         return rc;
 }
 
-static int link_them(struct args *a, struct client *c, struct error *err)
+static int link_identities(struct args *a, struct client *c, struct error *err)
 {
         return post(a, c, PERSONS "/link", (const char *const[]){ "identityA", "identityB" }, err);
 }
 
-static int unlink_it(struct args *a, struct client *c, struct error *err)
+static int unlink_identity(struct args *a, struct client *c, struct error *err)
 {
         return post(a, c, PERSONS "/unlink", (const char *const[]){ "identity", NULL }, err);
 }
@@ -93,8 +90,8 @@ int persons_command(struct args *a)
                 { "list", { NULL }, list },
                 { "search", { "TEXT" }, search },
                 { "show", { "ID" }, show },
-                { "link", { "A", "B" }, link_them },
-                { "unlink", { "A" }, unlink_it },
+                { "link", { "A", "B" }, link_identities },
+                { "unlink", { "A" }, unlink_identity },
                 { "merge", { "SOURCE", "TARGET" }, merge },
                 { 0 },
         };

@@ -9,21 +9,17 @@
 
 #define REPLACEMENT "\xef\xbf\xbd"
 
-bool print_is_styled(FILE *to)
-{
-        const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-
-        return isatty(fileno(to)) && !(no && *no) && !(term && strcmp(term, "dumb") == 0);
-}
-
 const char *print_style(FILE *to, enum style s)
 {
         static const char *const sequences[] = {
                 [STYLE_PLAIN] = "\033[0m", [STYLE_BOLD] = "\033[1m",  [STYLE_DIM] = "\033[2m",
                 [STYLE_GOOD] = "\033[32m", [STYLE_WARN] = "\033[33m", [STYLE_BAD] = "\033[31m"
         };
+        const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
 
-        return print_is_styled(to) ? sequences[s] : "";
+        if (!isatty(fileno(to)) || (no && *no) || (term && strcmp(term, "dumb") == 0))
+                return "";
+        return sequences[s];
 }
 
 static bool is_control(uint32_t c)
@@ -33,9 +29,7 @@ static bool is_control(uint32_t c)
 
 void print_text(FILE *to, const char *text, size_t n)
 {
-        bool filter = isatty(fileno(to));
-
-        if (!filter) {
+        if (!isatty(fileno(to))) {
                 fwrite(text, 1, n, to);
                 return;
         }
@@ -68,6 +62,33 @@ void print_line(FILE *to, const char *text, size_t max)
         }
         if (shown < n)
                 fputs("…", to);
+}
+
+void print_field(FILE *to, const char *prefix, const char *text, size_t max)
+{
+        if (!text)
+                return;
+        fputs(prefix, to);
+        print_line(to, text, max);
+}
+
+void print_json(const json_t *value)
+{
+        json_dumpf(value, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY);
+        putchar('\n');
+}
+
+void print_markdown(const char *text, bool json)
+{
+        json_t *document;
+
+        if (!json) {
+                fputs(text, stdout);
+                return;
+        }
+        document = json_pack("{s:s}", "markdown", text);
+        print_json(document);
+        json_decref(document);
 }
 
 const char *print_plural(int64_t n, const char *one, const char *many)

@@ -1,9 +1,12 @@
 /*
- * style: colour on terminals only, and text of others that cannot play with the terminal.
+ * print: output for people, with colour on terminals only, and for programs.
+ *
+ * Text from outside must not control the terminal: print it with print_text or print_line.
  */
 #ifndef CLI_PRINT_H
 #define CLI_PRINT_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,21 +14,25 @@
 
 enum style { STYLE_PLAIN, STYLE_BOLD, STYLE_DIM, STYLE_GOOD, STYLE_WARN, STYLE_BAD };
 
-/* May this stream be coloured? A terminal, and neither NO_COLOR nor TERM=dumb is set. */
-bool print_is_styled(FILE *to);
-/* The sequence that begins a style (STYLE_PLAIN ends it); "" when there is to be no colour. */
-const char *print_style(FILE *to, enum style s);
 /*
- * Foreign text: on a terminal, control characters other than newline and tab are shown as a
- * replacement.
+ * The sequence that begins a style (STYLE_PLAIN ends it). "" unless the stream is a terminal that
+ * shows colour: neither NO_COLOR nor TERM=dumb is set.
  */
+const char *print_style(FILE *to, enum style s);
+/* On a terminal, replaces control characters other than newline and tab. */
 void print_text(FILE *to, const char *text, size_t n);
 /*
- * Newlines too become a space: for one line of a table. At most `max` bytes, whole characters; 0:
- * all.
+ * Prints on one line: replaces all control characters by spaces, and cuts to `max` bytes at a whole
+ * character (0: no limit).
  */
 void print_line(FILE *to, const char *text, size_t max);
-/* The word that goes with a number: print_plural(1, "turn", "turns"). */
+/* Prints prefix and then the text as print_line; nothing for NULL. */
+void print_field(FILE *to, const char *prefix, const char *text, size_t max);
+/* Prints a JSON value, indented, and a newline. */
+void print_json(const json_t *value);
+/* Prints a Markdown document as it is, or as {"markdown": ...}. */
+void print_markdown(const char *text, bool json);
+/* Chooses the word that goes with a number: print_plural(1, "turn", "turns"). */
 const char *print_plural(int64_t n, const char *one, const char *many);
 
 #endif

@@ -1,14 +1,12 @@
 #include "cli/resource.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/mem.h"
-
-#define FILE_MAX ((size_t)1024 * 1024)
+#include "cli/print.h"
 
 int resource_fetch(struct client *c, const char *path, json_t *items, struct error *err)
 {
@@ -75,27 +73,17 @@ int resource_change(const struct args *a, struct client *c, const struct client_
         return rc;
 }
 
-const char *args_channel(const struct args *a, const char *place)
+int resource_request(const struct args *a, struct client *c, const char *method, const char *path,
+                     struct buf *body, resource_print_fn *print, struct error *err)
 {
-        const char *slash = strchr(place, '/');
+        struct client_request request = { .method = method,
+                                          .path = path,
+                                          .body = body ? body->data : NULL };
+        int rc = resource_change(a, c, &request, print, err);
 
-        if (slash && slash > place && slash[1] != '\0')
-                return slash + 1;
-        command_usage_error(a->command, "'%s' must be ADAPTER/CHANNEL, such as tg/12345", place);
-        return NULL;
-}
-
-char *resource_chat_path(const char *place, const char *verb)
-{
-        size_t n = strcspn(place, "/");
-        char *name = mem_strndup(place, n), *adapter = http_escape(name),
-             *channel = http_escape(place + n + 1);
-        char *path = mem_printf("/api/v2/chats/%s/%s/%s", adapter, channel, verb);
-
-        free(name);
-        free(adapter);
-        free(channel);
-        return path;
+        if (body)
+                buf_release(body);
+        return rc;
 }
 
 char *resource_path(const char *prefix, const char *name, const char *suffix)
@@ -106,55 +94,21 @@ char *resource_path(const char *prefix, const char *name, const char *suffix)
         return path;
 }
 
-char *args_file(const char *path, struct error *err)
-{
-        FILE *f = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
-        struct buf text;
-        char *at;
-        bool whole;
-
-        if (!f) {
-                error_set(err, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
-                return NULL;
-        }
-        buf_init(&text, FILE_MAX);
-        while (!feof(f) && !ferror(f) && (at = buf_reserve(&text, 4096)))
-                buf_grew(&text, fread(at, 1, 4096, f));
-        whole = feof(f) && !ferror(f);
-        if (ferror(f))
-                error_set(err, ERR_IO, "cannot read '%s'", path);
-        else if (!whole)
-                error_set(err, ERR_INVALID, "'%s' is longer than %zu bytes", path, FILE_MAX);
-        if (f != stdin)
-                fclose(f);
-        if (whole)
-                return buf_take(&text);
-        buf_release(&text);
-        return NULL;
-}
-
-static const struct resource_action *find(const struct resource_action *actions, const char *name)
-{
-        for (; name && actions->name; actions++) {
-                if (strcmp(actions->name, name) == 0)
-                        return actions;
-        }
-        return NULL;
-}
-
 int resource_run(struct args *a, const struct resource_action *actions)
 {
         const char *names[RESOURCE_MAX_ACTIONS + 1] = { NULL };
-        const struct resource_action *action;
+        const char *name;
 
         for (size_t i = 0; i < RESOURCE_MAX_ACTIONS && actions[i].name; i++)
                 names[i] = actions[i].name;
-        action = find(actions, args_action(a, names, actions[0].name));
-        if (!action)
+        name = args_action(a, names, actions[0].name);
+        if (!name)
                 return CLI_USAGE;
-        for (size_t i = 0; i < COUNT(action->operands) && action->operands[i]; i++) {
-                if (!args_operand(a, action->operands[i]))
+        while (strcmp(actions->name, name) != 0)
+                actions++;
+        for (size_t i = 0; i < COUNT(actions->operands) && actions->operands[i]; i++) {
+                if (!args_operand(a, actions->operands[i]))
                         return CLI_USAGE;
         }
-        return args_end(a) < 0 ? CLI_USAGE : client_command(a, action->run);
+        return args_end(a) < 0 ? CLI_USAGE : client_command(a, actions->run);
 }

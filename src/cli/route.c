@@ -1,6 +1,5 @@
 /*
- * Trying rules: what would be done with an event, by the configuration as it is written now. No
- * daemon is asked.
+ * Decides an event by the current configuration, without a daemon and without acting on it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,88 +14,54 @@
 #include "config/config.h"
 #include "dispatch/dry_run.h"
 
-#define FILE_MAX ((size_t)1024 * 1024)
-
-/* ---- the event ---- */
+/* ---- event ---- */
 
 struct event_lookup {
         int64_t seq;
         struct incoming *in;
 };
 
-static int find(struct store_tx *tx, void *arg, struct error *err)
+static int find_event(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct event_lookup *f = arg;
+        struct event_lookup *l = arg;
 
-        f->in = dry_run_find(tx, f->seq, err);
-        return f->in ? 0 : -1;
+        l->in = dry_run_find(tx, l->seq, err);
+        return l->in ? 0 : -1;
 }
 
-static struct incoming *stored_event(const char *dir, int64_t seq, struct error *err)
-{
-        struct event_lookup f = { .seq = seq };
-
-        if (local_store_read(dir, find, &f, err) < 0)
-                return NULL;
-        return f.in;
-}
-
-static int read_text(const char *path, struct buf *out, struct error *err)
-{
-        FILE *f = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
-        char *at;
-
-        if (!f)
-                return error_set(err, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
-        while (!feof(f) && !ferror(f) && (at = buf_reserve(out, 4096)))
-                buf_grew(out, fread(at, 1, 4096, f));
-        if (ferror(f))
-                error_set(err, ERR_IO, "cannot read '%s'", path);
-        else if (!feof(f))
-                error_set(err, ERR_INVALID, "'%s' is longer than %zu bytes", path, FILE_MAX);
-        else
-                err->kind = ERR_NONE;
-        if (f != stdin)
-                fclose(f);
-        return err->kind == ERR_NONE ? 0 : -1;
-}
-
-/* What `dragoman events` and the API show may be in an envelope. */
-static struct incoming *written_event(const char *path, struct error *err)
+/* An event in the form of the API, perhaps inside its envelope. */
+static struct incoming *event_from_file(const char *path, struct error *err)
 {
         struct incoming *in = NULL;
-        struct buf text;
-        json_t *json = NULL;
-        const json_t *inner;
+        char *text = args_file(path, err);
+        json_t *json = text ? json_read(text, strlen(text), err) : NULL;
+        const json_t *inner = json_object_get(json, "data");
 
-        buf_init(&text, FILE_MAX);
-        if (read_text(path, &text, err) == 0)
-                json = json_read(text.data, text.len, err);
-        inner = json_object_get(json, "data");
         if (json)
                 in = dry_run_event(inner ? inner : json, err);
         json_decref(json);
-        buf_release(&text);
+        free(text);
         return in;
 }
 
-static struct incoming *event_of(const char *dir, const char *what, struct error *err)
+/* what: a file, or "evt-12" of the journal. */
+static struct incoming *get_event(const char *dir, const char *what, struct error *err)
 {
+        struct event_lookup lookup = { 0 };
         char *end;
-        long long seq;
 
         if (strncmp(what, "evt-", 4) != 0)
-                return written_event(what, err);
+                return event_from_file(what, err);
         errno = 0;
-        seq = strtoll(what + 4, &end, 10);
-        if (errno || *end || seq <= 0) {
-                error_set(err, ERR_INVALID, "'%s' is no event", what);
+        lookup.seq = strtoll(what + 4, &end, 10);
+        if (errno || *end || lookup.seq <= 0) {
+                error_set(err, ERR_INVALID, "'%s' is not an event", what);
                 return NULL;
         }
-        return stored_event(dir, seq, err);
+        return local_store_read(dir, find_event, &lookup, err) < 0 ? NULL : lookup.in;
 }
 
-/* ---- the answer ---- */
+/* ---- decision ---- */
 
 static void print_rule(const json_t *rule)
 {
@@ -117,11 +82,11 @@ static void print_explanation(const json_t *all)
         if (json_flag(decision, "trigger", false))
                 printf("agent '%s' would answer", json_str(decision, "agent", "?"));
         else
-                printf("nobody would answer, because %s", json_str(decision, "reason", "?"));
+                printf("no agent would answer: %s", json_str(decision, "reason", "?"));
         if (json_str(decision, "rule", NULL))
                 printf(" (rule '%s')", json_str(decision, "rule", ""));
         if (json_flag(decision, "conversation", false))
-                printf(", in a conversation that is going on");
+                printf(", in an ongoing conversation");
         printf("\naccess: %s%s%s\n", json_flag(access, "allowed", false) ? "allowed" : "refused",
                json_str(access, "why", NULL) ? ", " : "", json_str(access, "why", ""));
         if (json_is_object(rate))
@@ -134,30 +99,22 @@ static void print_explanation(const json_t *all)
         }
 }
 
-/* With the rules and access rules that are stored, when there is a database. */
-static void explain_into(const struct args *a, struct dispatch *d, const struct incoming *in,
-                         struct buf *out)
-{
-        struct error err;
-        struct store *s = local_store_open(a->dir, &err);
-        struct runtime_policy *policy = s ? runtime_policy_open(s, NULL, &err) : NULL;
-
-        dispatch_set_policy(d, policy);
-        dispatch_explain(d, in, out);
-        dispatch_set_policy(d, NULL);
-        store_close(s);
-        runtime_policy_free(policy);
-}
-
 static int explain(const struct args *a, struct config *c, const struct incoming *in)
 {
         struct dispatch *d = dispatch_new();
+        struct store *s = local_store_open(a->dir, NULL);
+        /* stored rules and access rules apply as well, when there is a database */
+        struct runtime_policy *policy = s ? runtime_policy_open(s, NULL, NULL) : NULL;
         struct buf text;
         json_t *json;
 
         buf_init(&text, 0);
         config_to_dispatch(c, d);
-        explain_into(a, d, in, &text);
+        dispatch_set_policy(d, policy);
+        dispatch_explain(d, in, &text);
+        dispatch_set_policy(d, NULL);
+        store_close(s);
+        runtime_policy_free(policy);
         json = json_loadb(text.data, text.len, 0, NULL);
         if (a->json)
                 print_json(json);
@@ -180,7 +137,7 @@ static int test_route(const struct args *a, const char *what)
                 command_failed(a, &err);
                 return CLI_CONFIG;
         }
-        in = event_of(a->dir, what, &err);
+        in = get_event(a->dir, what, &err);
         rc = in ? explain(a, c, in) : command_failed(a, &err);
         incoming_free(in);
         config_free(c);
@@ -198,7 +155,7 @@ int route_command(struct args *a)
                 return route_replay_command(a);
         if (args_has(a, "since") || args_has(a, "config") || args_has(a, "all"))
                 return command_usage_error(a->command,
-                                           "--since, --config and --all go with 'replay'");
+                                           "--since, --config and --all belong to replay");
         what = args_operand(a, "FILE or evt-N");
         if (!what || args_end(a) < 0)
                 return CLI_USAGE;

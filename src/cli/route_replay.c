@@ -1,6 +1,5 @@
 /*
- * What another configuration would have done with what has happened: the journal is decided again,
- * and the differences are told.
+ * Decides past events again, perhaps by another configuration, and shows the differences.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,11 +22,11 @@ struct replay_job {
         struct dispatch *dispatch;
         bool all;
         int64_t since_ms, after_event;
-        struct buf json; /* items, with --json */
+        struct buf json; /* the items, with --json */
         struct replay_sum sum;
 };
 
-/* ---- where to begin ---- */
+/* ---- first event ---- */
 
 /* "30m", "2h", "1d". */
 static bool read_span(const char *text, int64_t *ms)
@@ -80,13 +79,7 @@ static int read_since(struct replay_job *r, const char *text)
         return -1;
 }
 
-/* ---- telling ---- */
-
-/* Ids are from strangers. */
-static void put(const char *text)
-{
-        print_text(stdout, text, strlen(text));
-}
+/* ---- output ---- */
 
 static void print_decision(const char *word, const struct replay_decision *d)
 {
@@ -94,8 +87,10 @@ static void print_decision(const char *word, const struct replay_decision *d)
         if (d->answers) {
                 printf("agent '%s'", d->agent ? d->agent : "?");
         } else {
-                fputs("nobody, because ", stdout);
-                put(d->reason ? d->reason : "it was not said why");
+                const char *reason = d->reason ? d->reason : "no reason recorded";
+
+                fputs("no agent: ", stdout);
+                print_text(stdout, reason, strlen(reason));
         }
         if (d->rule)
                 printf(" (rule '%s')", d->rule);
@@ -110,7 +105,7 @@ static void print_row(const struct replay_row *row)
         printf("%sevt-%lld%s %s %s %s/", print_style(stdout, row->differs ? STYLE_BOLD : STYLE_DIM),
                (long long)in->event, print_style(stdout, STYLE_PLAIN),
                clock_iso(row->time_ms, when), in->type, in->adapter);
-        put(in->channel);
+        print_text(stdout, in->channel, strlen(in->channel));
         putchar('\n');
         print_decision("before", &row->before);
         print_decision("now", &row->now);
@@ -160,9 +155,9 @@ static void print_sum(const struct replay_sum *s)
         printf("%lld events: %lld were answered, %lld would be\n", (long long)s->events,
                (long long)s->answered_before, (long long)s->answered_now);
         if (s->begins + s->ends + s->moves == 0)
-                puts("nothing would be different");
+                puts("no decision would change");
         else
-                printf("%lld only now, %lld no longer, %lld by another agent or rule\n",
+                printf("%lld newly answered, %lld no longer, %lld by another agent or rule\n",
                        (long long)s->begins, (long long)s->ends, (long long)s->moves);
 }
 
@@ -186,7 +181,7 @@ static void print_sum_json(struct replay_job *r)
         json_decref(json);
 }
 
-/* ---- the command ---- */
+/* ---- replay ---- */
 
 static int replay(struct store_tx *tx, void *arg, struct error *err)
 {
@@ -195,7 +190,7 @@ static int replay(struct store_tx *tx, void *arg, struct error *err)
         return replay_run(r->dispatch, tx, r->since_ms, r->after_event, on_row, r, &r->sum, err);
 }
 
-/* Rules and access that are stored hold as they are now; who has taken over today had not then. */
+/* Stored rules and access rules apply as they are now; handovers do not, being newer. */
 static int replay_with(struct replay_job *r, struct store *s, struct error *err)
 {
         struct runtime_policy *policy = runtime_policy_open(s, NULL, err), then;
@@ -210,13 +205,6 @@ static int replay_with(struct replay_job *r, struct store *s, struct error *err)
         dispatch_set_policy(r->dispatch, NULL);
         runtime_policy_free(policy);
         return rc;
-}
-
-static int load(const struct args *a, struct config **c, struct error *err)
-{
-        const char *path = args_value(a, "config");
-
-        return path ? config_load_file(a->dir, path, c, err) : config_load(a->dir, c, err);
 }
 
 static int run(struct replay_job *r, struct config *c)
@@ -247,14 +235,15 @@ static int run(struct replay_job *r, struct config *c)
 int route_replay_command(struct args *a)
 {
         struct replay_job r = { .args = a, .all = args_has(a, "all") };
-        const char *since = args_value(a, "since");
+        const char *since = args_value(a, "since"), *path = args_value(a, "config");
         struct config *c = NULL;
         struct error err = { 0 };
         int rc;
 
         if (args_end(a) < 0 || read_since(&r, since ? since : DEFAULT_SINCE) < 0)
                 return CLI_USAGE;
-        if (load(a, &c, &err) < 0) {
+        rc = path ? config_load_file(a->dir, path, &c, &err) : config_load(a->dir, &c, &err);
+        if (rc < 0) {
                 command_failed(a, &err);
                 return CLI_CONFIG;
         }

@@ -1,4 +1,3 @@
-/* The rules in force, and storing some beside those of the file. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,9 +25,8 @@ static void print_rule(const json_t *item)
         printf(", when ");
         print_line(stdout, conditions, 200);
         if (!in_force)
-                printf(" (not in force: %s)", json_flag(item, "enabled", true)
-                                                      ? json_str(item, "why", "?")
-                                                      : "switched off");
+                printf(" (not in force: %s)",
+                       json_flag(item, "enabled", true) ? json_str(item, "why", "?") : "disabled");
         printf("%s\n", print_style(stdout, STYLE_PLAIN));
         free(conditions);
 }
@@ -42,7 +40,7 @@ static void print_changed(const json_t *data)
                : json_flag(data, "inForce", false) ? "in force"
                : json_flag(data, "overridden", true)
                        ? "stored, but the file has a rule of this name"
-                       : "switched off");
+                       : "disabled");
 }
 
 static int list(struct args *a, struct client *c, struct error *err)
@@ -63,7 +61,7 @@ static int show(struct args *a, struct client *c, struct error *err)
         return rc;
 }
 
-/* Asks for a change of the rule that the command names; takes the body over. */
+/* Changes the rule that the command names; takes over the body. */
 static int change(const struct args *a, struct client *c, const char *method, json_t *body,
                   struct error *err)
 {
@@ -113,7 +111,7 @@ static int toggle(struct args *a, struct client *c, struct error *err)
         return change(a, c, "PATCH", body, err);
 }
 
-static int forget(struct args *a, struct client *c, struct error *err)
+static int remove_rule(struct args *a, struct client *c, struct error *err)
 {
         return change(a, c, "DELETE", NULL, err);
 }
@@ -126,7 +124,7 @@ int rules_command(struct args *a)
                 { "set", { "NAME", "FILE" }, set },
                 { "on", { "NAME" }, toggle },
                 { "off", { "NAME" }, toggle },
-                { "remove", { "NAME" }, forget },
+                { "remove", { "NAME" }, remove_rule },
                 { 0 },
         };
         long position;

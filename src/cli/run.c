@@ -1,8 +1,7 @@
 #include "cli/command.h"
 
-/* as enum log_format */
+/* in the order of enum log_format and enum log_level */
 static const char *const formats[] = { "text", "json", NULL };
-/* as enum log_level */
 static const char *const levels[] = { "debug", "info", "warn", "error", NULL };
 
 int run_command(struct args *a)

@@ -5,35 +5,29 @@
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
-#include "cli/resource.h"
+#include "cli/client.h"
+#include "cli/print.h"
 
-#define STDIN_MAX (1u << 20)
-
-/* "-": the text comes from standard input. NULL after telling. */
+/* "-" reads standard input. NULL after reporting a mistake. */
 static char *read_text(const struct args *a, const char *given)
 {
-        struct buf b;
-        char piece[4096];
+        struct error err = { 0 };
+        char *text;
         size_t n;
 
         if (strcmp(given, "-") != 0)
                 return mem_strdup(given);
-        buf_init(&b, STDIN_MAX);
-        while ((n = fread(piece, 1, sizeof(piece), stdin)) > 0) {
-                if (buf_add(&b, piece, n) < 0) {
-                        command_usage_error(a->command, "the text is longer than %u bytes",
-                                            STDIN_MAX);
-                        buf_release(&b);
-                        return NULL;
-                }
+        text = args_file("-", &err);
+        if (!text) {
+                command_usage_error(a->command, "%s", err.text);
+                return NULL;
         }
-        while (b.len > 0 && b.data[b.len - 1] == '\n')
-                buf_truncate(&b, b.len - 1);
-        return buf_take(&b);
+        for (n = strlen(text); n > 0 && text[n - 1] == '\n'; n--)
+                text[n - 1] = '\0';
+        return text;
 }
 
-/* ADAPTER/CHANNEL: the first slash parts them; a channel may have more. */
-static char *body_of(const struct args *a, const char *to, const char *text)
+static char *request_body(const struct args *a, const char *to, const char *text)
 {
         const char *slash = strchr(to, '/');
         struct buf b;
@@ -52,7 +46,7 @@ static char *body_of(const struct args *a, const char *to, const char *text)
 static int post(struct args *a, struct client *c, struct error *err)
 {
         char *text = read_text(a, a->operands[1]);
-        char *body = text ? body_of(a, a->operands[0], text) : NULL;
+        char *body = text ? request_body(a, a->operands[0], text) : NULL;
         struct client_request request = { .method = "POST",
                                           .path = "/api/v2/messages/send",
                                           .body = body,
@@ -84,7 +78,7 @@ int send_command(struct args *a)
                 return CLI_USAGE;
         if (a->next < a->operand_count)
                 return command_usage_error(a->command,
-                                           "'%s' is one word too many; put the text into quotes",
+                                           "unexpected operand '%s'; put the text into quotes",
                                            a->operands[a->next]);
         return client_command(a, post);
 }

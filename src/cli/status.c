@@ -3,14 +3,14 @@
 #include <sys/stat.h>
 
 #include "base/json.h"
-#include "base/jsonw.h"
+#include "cli/client.h"
 #include "cli/local_store.h"
 #include "cli/print.h"
-#include "cli/show.h"
+#include "rows/totals.h"
 
-/* ---- from the daemon ---- */
+/* ---- with a daemon ---- */
 
-/* Adds one part of an answer to the whole. */
+/* Fetches a resource and stores its `member` in `all` under `key`. */
 static int fetch_part(struct client *c, const char *path, const char *member, const char *key,
                       json_t *all, struct error *err)
 {
@@ -37,7 +37,7 @@ int status_fetch(struct client *c, json_t **out, struct error *err)
         return 0;
 }
 
-static enum style mood(const char *state)
+static enum style style_of(const char *state)
 {
         if (strcmp(state, "connected") == 0 || strcmp(state, "healthy") == 0 ||
             strcmp(state, "ok") == 0)
@@ -49,16 +49,13 @@ static enum style mood(const char *state)
 
 static void print_row(const char *name, const char *kind, const char *state, const char *why)
 {
-        printf("  %-18.40s %-12.24s %s%-12.24s%s", name, kind, print_style(stdout, mood(state)),
+        printf("  %-18.40s %-12.24s %s%-12.24s%s", name, kind, print_style(stdout, style_of(state)),
                state, print_style(stdout, STYLE_PLAIN));
-        if (why) {
-                putchar(' ');
-                print_line(stdout, why, 200);
-        }
+        print_field(stdout, " ", why, 200);
         putchar('\n');
 }
 
-static void heading(const char *text)
+static void print_heading(const char *text)
 {
         printf("%s%s%s\n", print_style(stdout, STYLE_BOLD), text, print_style(stdout, STYLE_PLAIN));
 }
@@ -85,12 +82,11 @@ static void print_road(const json_t *road)
                 duplicates = json_int(road, "duplicates", 0);
         int64_t done = json_int(road, "turnsDone", 0);
 
-        heading("queues");
+        print_heading("queues");
         printf("  %lld %s waiting, %lld %s queued, %lld running, %lld %s\n", (long long)events,
                print_plural(events, "event", "events"), (long long)queued,
                print_plural(queued, "turn", "turns"), (long long)json_int(road, "turnsRunning", 0),
-               (long long)open,
-               print_plural(open, "delivery on its way", "deliveries on their way"));
+               (long long)open, print_plural(open, "delivery open", "deliveries open"));
         printf("  since start: %lld received, %lld %s, %lld %s done, %lld failed; %lld sent, "
                "%lld failed, %lld unknown\n",
                (long long)json_int(road, "received", 0), (long long)duplicates,
@@ -100,19 +96,19 @@ static void print_road(const json_t *road)
                (long long)json_int(road, "unknown", 0));
 }
 
-/* An agent that failed too often is left alone: that says more than its last health check. */
+/* An open circuit breaker matters more than the last health probe. */
 static void print_agent(const json_t *agent)
 {
         const char *circuit = json_str(json_object_get(agent, "circuit"), "state", "closed");
-        bool resting = strcmp(circuit, "closed") != 0;
+        bool open = strcmp(circuit, "closed") != 0;
         int64_t waiting = json_int(agent, "waiting", 0);
 
         print_row(json_str(agent, "name", "?"), json_str(agent, "type", "?"),
-                  resting ? "unhealthy" : json_str(agent, "health", "?"),
-                  json_str(agent, resting ? "lastFailure" : "why", NULL));
+                  open ? "unhealthy" : json_str(agent, "health", "?"),
+                  json_str(agent, open ? "lastFailure" : "why", NULL));
         if (waiting > 0)
-                printf("    %lld %s for a place\n", (long long)waiting,
-                       print_plural(waiting, "turn waits", "turns wait"));
+                printf("    %lld %s waiting\n", (long long)waiting,
+                       print_plural(waiting, "turn", "turns"));
 }
 
 void status_print(const json_t *all, const char *dir)
@@ -122,21 +118,21 @@ void status_print(const json_t *all, const char *dir)
         size_t i;
 
         printf("dragoman %s on %s: %s%s%s, up ", json_str(s, "version", "?"), dir,
-               print_style(stdout, mood(json_str(s, "status", ""))), json_str(s, "status", "?"),
+               print_style(stdout, style_of(json_str(s, "status", ""))), json_str(s, "status", "?"),
                print_style(stdout, STYLE_PLAIN));
         print_uptime(json_int(s, "uptimeMs", 0));
         printf(", pid %lld, http://%s\n", (long long)json_int(s, "pid", 0),
                json_str(s, "address", "?"));
-        heading("adapters");
+        print_heading("adapters");
         json_array_foreach(json_object_get(all, "instances"), i, item)
                 print_row(json_str(item, "name", "?"), json_str(item, "channel", "?"),
                           json_str(item, "state", "?"), json_str(item, "why", NULL));
-        heading("agents");
+        print_heading("agents");
         json_array_foreach(json_object_get(all, "agents"), i, item)
                 print_agent(item);
         print_road(json_object_get(s, "road"));
-        heading("store");
-        print_row("database", "sqlite", json_str(store, "state", "?"),
+        print_heading("store");
+        print_row("database", json_str(store, "driver", "?"), json_str(store, "state", "?"),
                   json_str(store, "why", NULL));
 }
 
@@ -154,52 +150,31 @@ static int show_status(struct args *a, struct client *c, struct error *err)
         return CLI_OK;
 }
 
-/* ---- without one ---- */
+/* ---- without a daemon ---- */
 
-struct offline_counts {
-        int64_t events, turns_open, deliveries_open, dead;
-};
-
-static int count(struct store_tx *tx, const char *sql, int64_t *out, struct error *err)
+static int read_totals(struct store_tx *tx, void *arg, struct error *err)
 {
-        return store_number(store_prepare(tx, sql), 0, out, err);
+        return totals_get(tx, arg, err);
 }
 
-static int read_counts(struct store_tx *tx, void *arg, struct error *err)
-{
-        struct offline_counts *c = arg;
-        int64_t turns = 0;
-
-        if (count(tx, "SELECT count(*) FROM journal", &c->events, err) < 0 ||
-            count(tx, "SELECT count(*) FROM turns WHERE state IN ('queued', 'running')",
-                  &c->turns_open, err) < 0 ||
-            count(tx, "SELECT count(*) FROM deliveries WHERE state IN ('queued', 'sending')",
-                  &c->deliveries_open, err) < 0 ||
-            count(tx, "SELECT count(*) FROM deliveries WHERE state IN ('failed', 'unknown')",
-                  &c->dead, err) < 0 ||
-            count(tx, "SELECT count(*) FROM turns WHERE state = 'failed'", &turns, err) < 0)
-                return -1;
-        c->dead += turns;
-        return 0;
-}
-
-static void print_counts(const struct args *a, const struct offline_counts *c)
+static void print_totals(const struct args *a, const struct totals *t)
 {
         json_t *json;
 
         if (!a->json) {
-                printf("in its database: %lld %s, %lld %s and %lld %s to be resumed, %lld dead %s\n",
-                       (long long)c->events, print_plural(c->events, "event", "events"),
-                       (long long)c->turns_open, print_plural(c->turns_open, "turn", "turns"),
-                       (long long)c->deliveries_open,
-                       print_plural(c->deliveries_open, "delivery", "deliveries"),
-                       (long long)c->dead, print_plural(c->dead, "letter", "letters"));
+                printf("in its database: %lld %s, %lld %s and %lld %s to resume, %lld dead %s\n",
+                       (long long)t->events, print_plural(t->events, "event", "events"),
+                       (long long)t->open_turns, print_plural(t->open_turns, "turn", "turns"),
+                       (long long)t->open_deliveries,
+                       print_plural(t->open_deliveries, "delivery", "deliveries"),
+                       (long long)t->dead_letters,
+                       print_plural(t->dead_letters, "letter", "letters"));
                 return;
         }
         json = json_pack("{s:b, s:{s:I, s:I, s:I, s:I}}", "running", 0, "database", "events",
-                         (json_int_t)c->events, "turnsOpen", (json_int_t)c->turns_open,
-                         "deliveriesOpen", (json_int_t)c->deliveries_open, "deadLetters",
-                         (json_int_t)c->dead);
+                         (json_int_t)t->events, "turnsOpen", (json_int_t)t->open_turns,
+                         "deliveriesOpen", (json_int_t)t->open_deliveries, "deadLetters",
+                         (json_int_t)t->dead_letters);
         print_json(json);
         json_decref(json);
 }
@@ -207,7 +182,7 @@ static void print_counts(const struct args *a, const struct offline_counts *c)
 int status_command(struct args *a)
 {
         struct error err = { 0 };
-        struct offline_counts counts = { 0 };
+        struct totals totals = { 0 };
         struct loop *l;
         struct client *c;
         int rc;
@@ -221,10 +196,10 @@ int status_command(struct args *a)
         loop_free(l);
         if (rc == CLI_OK)
                 return rc;
-        /* the rows are there also when nobody runs; the exit code still says that nobody does */
-        if (err.kind != ERR_NET || local_store_read(a->dir, read_counts, &counts, NULL) < 0)
+        /* show figures from the database; the exit code still reports the missing daemon */
+        if (err.kind != ERR_NET || local_store_read(a->dir, read_totals, &totals, NULL) < 0)
                 return command_failed(a, &err);
         fprintf(stderr, "dragoman: %s\n", err.text);
-        print_counts(a, &counts);
+        print_totals(a, &totals);
         return CLI_NO_DAEMON;
 }

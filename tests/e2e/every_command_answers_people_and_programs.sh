@@ -44,11 +44,11 @@ exits 1 why evt-999999
 exits 0 route test "$event"
 equal "$(json .decision.agent route test "$event")" stage
 exits 0 route replay --since 1h
-contains "$(cat "$dir/out")" "nothing would be different"
+contains "$(cat "$dir/out")" "no decision would change"
 sed 's/^{ /{ "rules": [{ "name": "quiet", "when": { "text": "^hello" }, "mode": "off" }, { "name": "rest" }],/' \
         "$dir/config.json" >"$dir/other.json"
 exits 0 route replay --since 1h --config "$dir/other.json"
-contains "$(cat "$dir/out")" "now: nobody, because rule 'quiet' says off"
+contains "$(cat "$dir/out")" "now: no agent: rule 'quiet' says off"
 equal "$(json .summary.onlyBefore route replay --since 1h --config "$dir/other.json")" 1
 exits 78 route replay --config "$dir/missing.json"
 exits 64 route replay --since yesterday
@@ -92,20 +92,20 @@ exits 1 access remove acr-1
 exits 1 access allow telegram:7 --adapter nobody
 exits 64 access check api
 exits 0 persons
-contains "$(cat "$dir/out")" "nobody is known yet"
+contains "$(cat "$dir/out")" "there are no persons yet"
 exits 0 persons search ann
 exits 1 persons show per-1
 exits 1 persons link telegram:1 discord:2
 exits 64 persons merge per-1
 exits 0 pairing list
-contains "$(cat "$dir/out")" "nobody waits with a code"
+contains "$(cat "$dir/out")" "there are no pairings"
 exits 1 pairing approve ABCD-2345
 exits 1 pairing revoke pair-1
 
 exits 0 pause terminal/room --reason "a refund"
 equal "$(json .items.0.reason handover list)" "a refund"
 exits 0 handover
-contains "$(cat "$dir/out")" "terminal/room is paused since"
+contains "$(cat "$dir/out")" "terminal/room paused since"
 exits 0 resume terminal/room
 exits 1 resume terminal/room
 equal "$(json .items handover)" "[]"
@@ -133,13 +133,13 @@ copy=$(json .path backup --to "$dir/copy.db")
 exits 1 backup --to "$dir/copy.db"
 exits 0 doctor
 contains "$(cat "$dir/out")" "1 agent, "
-contains "$(cat "$dir/out")" "ok    adapter resting is switched off"
+contains "$(cat "$dir/out")" "ok    adapter resting is disabled"
 equal "$(json .ok doctor)" True
 exits 0 config check
 contains "$(cat "$dir/out")" "1 agent, 0 rules"
 stop
 
-# what the database knows is told also without a daemon
+# commands that read the database work without a daemon
 exits 0 why "$event"
 exits 0 dead-letters
 exits 0 events consumers --json

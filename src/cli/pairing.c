@@ -1,0 +1,77 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/jsonw.h"
+#include "cli/print.h"
+#include "cli/resource.h"
+
+#define PAIRING "/api/v2/pairing"
+
+static void print_pairing(const json_t *r)
+{
+        const char *state = json_str(r, "state", "?");
+
+        printf("%-8s %-8s ", json_str(r, "id", "?"), state);
+        if (strcmp(state, "waiting") == 0)
+                printf("%s%s%s ", print_style(stdout, STYLE_BOLD), json_str(r, "code", "?"),
+                       print_style(stdout, STYLE_PLAIN));
+        printf("%s ", json_str(r, "instanceId", "?"));
+        print_line(stdout, json_str(r, "platformUserId", "?"), 60);
+        if (json_str(r, "name", NULL)) {
+                printf(" (");
+                print_line(stdout, json_str(r, "name", ""), 60);
+                putchar(')');
+        }
+        printf(" since %s", json_str(r, "createdAt", "?"));
+        print_field(stdout, ", by ", json_str(r, "by", NULL), 60);
+        putchar('\n');
+}
+
+static void print_revoked(const json_t *data)
+{
+        printf("%s is %s\n", json_str(data, "id", "?"), json_str(data, "state", "?"));
+}
+
+static int list_pairings(struct args *a, struct client *c, struct error *err)
+{
+        return resource_list(a, c, PAIRING "?limit=100", "there are no pairings", print_pairing,
+                             err);
+}
+
+static int decide(struct args *a, struct client *c, struct error *err)
+{
+        bool approves = strcmp(a->operands[0], "approve") == 0;
+        struct buf body;
+
+        buf_init(&body, 0);
+        jsonw_open(&body, '{');
+        jsonw_str(&body, "code", a->operands[1]);
+        jsonw_opt(&body, "until", approves ? args_value(a, "until") : NULL);
+        jsonw_close(&body, '}');
+        return resource_request(a, c, "POST", approves ? PAIRING "/approve" : PAIRING "/deny",
+                                &body, print_pairing, err);
+}
+
+static int revoke_pairing(struct args *a, struct client *c, struct error *err)
+{
+        char *path = resource_path(PAIRING "/", a->operands[1], "");
+        int rc = resource_request(a, c, "DELETE", path, NULL, print_revoked, err);
+
+        free(path);
+        return rc;
+}
+
+int pairing_command(struct args *a)
+{
+        static const struct resource_action actions[] = {
+                { "list", { NULL }, list_pairings },
+                { "approve", { "CODE" }, decide },
+                { "deny", { "CODE" }, decide },
+                { "revoke", { "ID" }, revoke_pairing },
+                { 0 },
+        };
+
+        return resource_run(a, actions);
+}
