@@ -11,7 +11,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "dispatch/people/identity_index.h"
-#include "dispatch/people/persons_private.h"
+#include "dispatch/people/person_change.h"
 #include "dispatch/people/seen_cache.h"
 #include "dispatch/tx_extra.h"
 

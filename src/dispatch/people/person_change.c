@@ -8,7 +8,7 @@
 
 #include "base/jsonw.h"
 #include "base/mem.h"
-#include "dispatch/people/persons_private.h"
+#include "dispatch/people/person_change.h"
 
 #define CHAIN_MAX 64 /* aliases of aliases; merges keep the chains short */
 

@@ -2,8 +2,8 @@
  * persons_private: what the files about persons share: the rows (person_rows.c) and what is in
  * memory of them (persons.c).
  */
-#ifndef DISPATCH_PEOPLE_PERSONS_PRIVATE_H
-#define DISPATCH_PEOPLE_PERSONS_PRIVATE_H
+#ifndef DISPATCH_PEOPLE_PERSON_CHANGE_H
+#define DISPATCH_PEOPLE_PERSON_CHANGE_H
 
 #include "dispatch/people/persons.h"
 
