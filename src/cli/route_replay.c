@@ -199,7 +199,7 @@ static int replay_with(struct replay_job *r, struct store *s, struct error *err)
         if (!policy)
                 return -1;
         then = *policy;
-        then.handover = NULL;
+        then.handovers = NULL;
         dispatch_set_policy(r->dispatch, &then);
         rc = store_read_now(s, replay, r, err);
         dispatch_set_policy(r->dispatch, NULL);

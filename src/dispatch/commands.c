@@ -212,7 +212,7 @@ static void begin_session(struct matter *m)
 
 static struct handovers *handover_of(const struct matter *m)
 {
-        return m->d->policy ? m->d->policy->handover : NULL;
+        return m->d->policy ? m->d->policy->handovers : NULL;
 }
 
 static struct chat_key chat_of(const struct matter *m)

@@ -91,12 +91,6 @@ void dispatch_free(struct dispatch *d)
         free(d);
 }
 
-static int64_t current_person(void *policy, int64_t person)
-{
-        return policy ? persons_current(((struct runtime_policy *)policy)->persons, person)
-                      : person;
-}
-
 /*
  * After the adapters, the file's rules or something on the desk changed: what is made of them is
  * made anew.
@@ -105,8 +99,8 @@ static void renew(void *dispatch)
 {
         struct dispatch *d = dispatch;
 
-        for (size_t i = 0; i < d->adapter_count; i++)
-                access_resolve(d->adapters[i].access, current_person, d->policy);
+        for (size_t i = 0; d->policy && i < d->adapter_count; i++)
+                access_resolve(d->adapters[i].access, d->policy->persons);
         free(d->rules);
         d->rules = stored_rules_merge(d->policy ? d->policy->rules : NULL, d->file_rules,
                                       d->file_rule_count, &d->rule_count);

@@ -65,7 +65,7 @@ bool may_talk(struct matter *m)
                                     (struct turn_rate){ 1, BLOCK_NOTICE_SECONDS }, m->now_ms))
                 matter_notice(m, "%s", j.message);
         if (j.outcome == ACCESS_STRANGER && may_pair(m))
-                pairing_offer(m->d->policy->pairing, m->adapter->platform, m->in, m->out,
+                pairing_offer(m->d->policy->pairings, m->adapter->platform, m->in, m->out,
                               (struct pairing_words){ &m->d->notice, &m->d->reason });
         return false;
 }
@@ -86,7 +86,7 @@ bool is_noted(struct matter *m)
 /* A person has taken over: the agent is not asked, but it remembers what was said. */
 bool is_not_paused(struct matter *m)
 {
-        const struct handovers *handover = m->d->policy ? m->d->policy->handover : NULL;
+        const struct handovers *handover = m->d->policy ? m->d->policy->handovers : NULL;
         struct chat_key here = { m->in->adapter, m->in->channel, m->in->thread };
         const struct handover *p = handover ? handover_find(handover, &here) : NULL;
         char since[CLOCK_ISO_SIZE];

@@ -7,113 +7,79 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "dispatch/tx_extra.h"
-
-#define BREAK "\x1f" /* between the parts of a key; no platform has it in an id */
-
-struct entry {
-        struct handover pause; /* its strings are this struct's own */
-        char *key;
-};
+#include "store/write_through.h"
 
 struct handovers {
         struct store *store;
-        struct map entries; /* key → struct entry */
+        struct map by_chat; /* chat_key_text → struct handover, which owns its strings */
 };
 
-/* A change on its way to the disk. */
-struct change {
-        struct handovers *handover;
-        struct entry *entry; /* NULL: resumed */
-        char *key;
-        bool found; /* result: there was a pause to end */
-        store_done_fn *done;
-        void *arg;
-};
-
-static char *key_of(const char *adapter, const char *channel, const char *thread)
+static void free_handover(struct handover *h)
 {
-        return mem_printf("%s" BREAK "%s" BREAK "%s", adapter, channel, thread ? thread : "");
-}
-
-static struct entry *entry_new(const struct handover *p)
-{
-        struct entry *e = mem_zalloc(sizeof(*e));
-
-        e->pause = (struct handover){ .chat = { mem_strdup(p->chat.adapter),
-                                                mem_strdup(p->chat.channel),
-                                                mem_strdup(p->chat.thread) },
-                                      .by = mem_strdup(p->by),
-                                      .reason = mem_strdup(p->reason),
-                                      .since_ms = p->since_ms > 0 ? p->since_ms : clock_wall_ms(),
-                                      .until_ms = p->until_ms };
-        e->key = key_of(p->chat.adapter, p->chat.channel, p->chat.thread);
-        return e;
-}
-
-static void entry_free(struct entry *e)
-{
-        if (!e)
+        if (!h)
                 return;
-        free((char *)e->pause.chat.adapter);
-        free((char *)e->pause.chat.channel);
-        free((char *)e->pause.chat.thread);
-        free((char *)e->pause.by);
-        free((char *)e->pause.reason);
-        free(e->key);
-        free(e);
+        free((char *)h->chat.adapter);
+        free((char *)h->chat.channel);
+        free((char *)h->chat.thread);
+        free((char *)h->by);
+        free((char *)h->reason);
+        free(h);
 }
 
-/* Takes e over. */
-static void remember(struct handovers *h, struct entry *e)
+static struct handover *dup_handover(const struct handover *h)
 {
-        entry_free(map_put(&h->entries, e->key, e));
+        struct handover *copy = mem_dup(h, sizeof(*h));
+
+        copy->chat = (struct chat_key){ mem_strdup(h->chat.adapter), mem_strdup(h->chat.channel),
+                                        mem_strdup(h->chat.thread) };
+        copy->by = mem_strdup(h->by);
+        copy->reason = mem_strdup(h->reason);
+        if (copy->since_ms == 0)
+                copy->since_ms = clock_wall_ms();
+        return copy;
 }
 
-static void forget(struct handovers *h, const char *key)
+/* Takes h over. */
+static void put(struct handovers *hs, struct handover *h)
 {
-        entry_free(map_remove(&h->entries, key));
+        char *key = chat_key_text(&h->chat);
+
+        free_handover(map_put(&hs->by_chat, key, h));
+        free(key);
 }
 
-static bool holds(const struct entry *e, int64_t now_ms)
+static void take_out(struct handovers *hs, const struct chat_key *chat)
 {
-        return e && (e->pause.until_ms == 0 || e->pause.until_ms > now_ms);
+        char *key = chat_key_text(chat);
+
+        free_handover(map_remove(&hs->by_chat, key));
+        free(key);
 }
 
-/* What ended by itself is dropped when somebody makes a change. */
-static void sweep(struct handovers *h)
+static bool in_force(const struct handover *h, int64_t now_ms)
 {
-        int64_t now_ms = clock_wall_ms();
-        const char *key;
-        void *value;
-
-        for (size_t i = 0; map_each(&h->entries, &i, &key, &value);) {
-                if (!holds(value, now_ms))
-                        forget(h, key);
-        }
+        return h->until_ms == 0 || h->until_ms > now_ms;
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
-static const struct entry *find_key(const struct handovers *h, const char *adapter,
-                                    const char *channel, const char *thread)
+static const struct handover *find_exact(const struct handovers *hs, const struct chat_key *chat)
 {
-        char *key = key_of(adapter, channel, thread);
-        const struct entry *e = map_get(&h->entries, key);
+        char *key = chat_key_text(chat);
+        const struct handover *h = map_get(&hs->by_chat, key);
 
         free(key);
-        return holds(e, clock_wall_ms()) ? e : NULL;
+        return h && in_force(h, clock_wall_ms()) ? h : NULL;
 }
 
-const struct handover *handover_find(const struct handovers *h, const struct chat_key *chat)
+const struct handover *handover_find(const struct handovers *hs, const struct chat_key *chat)
 {
-        const struct entry *e;
+        const struct handover *h;
 
-        if (h->entries.count == 0 || !chat->adapter || !chat->channel)
+        if (hs->by_chat.count == 0 || !chat->adapter || !chat->channel)
                 return NULL;
-        e = find_key(h, chat->adapter, chat->channel, NULL);
-        if (!e && chat->thread)
-                e = find_key(h, chat->adapter, chat->channel, chat->thread);
-        return e ? &e->pause : NULL;
+        h = find_exact(hs, &(struct chat_key){ chat->adapter, chat->channel, NULL });
+        return h || !chat->thread ? h : find_exact(hs, chat);
 }
 
 static int by_age(const void *a, const void *b)
@@ -124,237 +90,184 @@ static int by_age(const void *a, const void *b)
         return x->since_ms < y->since_ms ? -1 : x->since_ms > y->since_ms;
 }
 
-const struct handover **handover_list(const struct handovers *h, size_t *count)
+const struct handover **handover_list(const struct handovers *hs, size_t *count)
 {
-        const struct handover **all = mem_array(h->entries.count + 1, sizeof(*all));
+        const struct handover **all = mem_array(hs->by_chat.count + 1, sizeof(*all));
         int64_t now_ms = clock_wall_ms();
-        const char *key;
         void *value;
 
         *count = 0;
-        for (size_t i = 0; map_each(&h->entries, &i, &key, &value);) {
-                if (holds(value, now_ms))
-                        all[(*count)++] = &((struct entry *)value)->pause;
+        for (size_t i = 0; map_each(&hs->by_chat, &i, NULL, &value);) {
+                if (in_force(value, now_ms))
+                        all[(*count)++] = value;
         }
         qsort(all, *count, sizeof(*all), by_age);
         return all;
 }
 
-/* ---- changing ---- */
+/* ---- changes ---- */
 
-static struct change *change_new(struct handovers *h, struct entry *e, const char *key)
+struct handover_change {
+        struct write_through base;
+        struct handovers *table;
+        struct handover *handover; /* its strings are owned */
+        bool resume;
+        store_done_fn *done; /* NULL: part of a decision */
+        void *arg;
+};
+
+static int write_change(struct store_tx *tx, void *change, struct error *err)
 {
-        struct change *c = mem_zalloc(sizeof(*c));
+        const struct handover_change *c = change;
+        const struct handover *h = c->handover;
+        int rc;
 
-        c->handover = h;
-        c->entry = e;
-        c->key = mem_strdup(key);
-        return c;
+        if (!c->resume)
+                return handover_row_put(tx, h, err) < 0
+                               ? -1
+                               : handover_row_delete_expired(tx, h->since_ms, err);
+        rc = handover_row_delete(tx, &h->chat, err);
+        if (rc == 0 && c->done)
+                return error_set(err, ERR_MISSING, "the agent is not paused there");
+        return rc < 0 ? -1 : 0;
 }
 
-static void change_free(struct change *c)
+static void apply_change(void *change)
 {
-        entry_free(c->entry);
-        free(c->key);
+        struct handover_change *c = change;
+
+        if (c->resume) {
+                take_out(c->table, &c->handover->chat);
+                return;
+        }
+        put(c->table, c->handover);
+        c->handover = NULL;
+}
+
+static void change_done(void *change, const struct error *err)
+{
+        const struct handover_change *c = change;
+
+        c->done(c->arg, err);
+}
+
+static void release_change(void *change)
+{
+        struct handover_change *c = change;
+
+        free_handover(c->handover);
         free(c);
 }
 
-static int write_pause(struct store_tx *tx, const struct handover *p, const char *key,
-                       struct error *err)
-{
-        struct store_stmt *s = store_prepare(
-                tx,
-                "INSERT INTO handovers(chat, adapter, channel, thread, by_whom, reason, since_ms, until_ms)"
-                " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT(chat) DO UPDATE SET"
-                " by_whom = ?5, reason = ?6, since_ms = ?7, until_ms = ?8");
+static const struct write_through_ops change_ops = { write_change, apply_change, change_done,
+                                                     release_change };
 
-        store_bind_text(s, 1, key);
-        store_bind_text(s, 2, p->chat.adapter);
-        store_bind_text(s, 3, p->chat.channel);
-        store_bind_text(s, 4, p->chat.thread);
-        store_bind_text(s, 5, p->by);
-        store_bind_text(s, 6, p->reason);
-        store_bind_int(s, 7, p->since_ms);
-        store_bind_int(s, 8, p->until_ms);
-        if (store_run(s, err) < 0)
-                return -1;
-        s = store_prepare(tx, "DELETE FROM handovers WHERE until_ms > 0 AND until_ms <= ?1");
-        store_bind_int(s, 1, p->since_ms);
-        return store_run(s, err);
+static struct handover_change *change_new(struct handovers *hs, const struct handover *h,
+                                          bool resume)
+{
+        struct handover_change *c = mem_zalloc(sizeof(*c));
+
+        c->base.ops = &change_ops;
+        c->table = hs;
+        c->handover = dup_handover(h);
+        c->resume = resume;
+        return c;
 }
 
-static int write_resume(struct store_tx *tx, struct change *c, struct error *err)
+/* Is there room for one in this chat? Expired ones are dropped when there is none. */
+static bool make_room(struct handovers *hs, const struct chat_key *chat)
 {
-        struct store_stmt *s = store_prepare(tx, "DELETE FROM handovers WHERE chat = ?1");
+        char *key = chat_key_text(chat);
+        bool known = map_get(&hs->by_chat, key) != NULL;
+        int64_t now_ms = clock_wall_ms();
+        void *value;
 
-        store_bind_text(s, 1, c->key);
-        if (store_run(s, err) < 0)
-                return -1;
-        c->found = store_changes(tx) > 0;
-        return 0;
-}
-
-static int write_change(struct store_tx *tx, void *arg, struct error *err)
-{
-        struct change *c = arg;
-
-        return c->entry ? write_pause(tx, &c->entry->pause, c->key, err) : write_resume(tx, c, err);
-}
-
-static void apply(struct change *c)
-{
-        if (c->entry)
-                remember(c->handover, c->entry);
-        else
-                forget(c->handover, c->key);
-        c->entry = NULL;
-}
-
-static void on_changed(void *arg, const struct error *err)
-{
-        struct change *c = arg;
-        struct error missing;
-
-        if (!err && !c->entry && !c->found) {
-                error_set(&missing, ERR_MISSING, "the agent is not paused there");
-                err = &missing;
-        }
-        if (!err)
-                apply(c);
-        if (c->done)
-                c->done(c->arg, err);
-        change_free(c);
-}
-
-/* Says no in the way a completion would. */
-static int refuse(struct store_tx *tx, void *arg, struct error *err)
-{
-        (void)tx;
-        (void)arg;
-        return error_set(err, ERR_LIMIT, "the agent is paused in %d chats already; resume some",
-                         HANDOVER_MAX);
-}
-
-static bool has_room(struct handovers *h, const char *key)
-{
-        if (map_get(&h->entries, key))
+        free(key);
+        if (known || hs->by_chat.count < HANDOVER_MAX)
                 return true;
-        if (h->entries.count >= HANDOVER_MAX)
-                sweep(h);
-        return h->entries.count < HANDOVER_MAX;
+        for (size_t i = 0; map_each(&hs->by_chat, &i, NULL, &value);) {
+                struct handover *h = value;
+
+                if (!in_force(h, now_ms))
+                        take_out(hs, &h->chat);
+        }
+        return hs->by_chat.count < HANDOVER_MAX;
 }
 
-static void submit(struct change *c, store_fn *fn, store_done_fn *done, void *arg)
+void handover_pause(struct handovers *hs, const struct handover *h, store_done_fn *done, void *arg)
 {
+        struct handover_change *c = change_new(hs, h, false);
+
         c->done = done;
         c->arg = arg;
-        store_write(c->handover->store, fn, on_changed, c);
+        if (!make_room(hs, &h->chat))
+                error_set(&c->base.refusal, ERR_LIMIT,
+                          "the agent is paused in %d chats already; resume some", HANDOVER_MAX);
+        write_through_submit(hs->store, c);
 }
 
-void handover_pause(struct handovers *h, const struct handover *p, store_done_fn *done, void *arg)
-{
-        struct entry *e = entry_new(p);
-
-        submit(change_new(h, e, e->key), has_room(h, e->key) ? write_change : refuse, done, arg);
-}
-
-void handover_resume(struct handovers *h, const struct chat_key *chat, store_done_fn *done,
+void handover_resume(struct handovers *hs, const struct chat_key *chat, store_done_fn *done,
                      void *arg)
 {
-        char *key = key_of(chat->adapter, chat->channel, chat->thread);
+        struct handover_change *c = change_new(hs, &(struct handover){ .chat = *chat }, true);
 
-        submit(change_new(h, NULL, key), write_change, done, arg);
-        free(key);
+        c->done = done;
+        c->arg = arg;
+        write_through_submit(hs->store, c);
 }
 
-/* ---- with a decision ---- */
-
-/* Again, in the order of commits: another change may have been committed since. */
-static void on_decided(void *arg)
+/* Memory changes at once, and again in the order of commits: other changes may come between. */
+bool handover_pause_with(struct handovers *hs, const struct handover *h, struct decision *out)
 {
-        struct change *c = arg;
-
-        apply(c);
-        change_free(c);
-}
-
-static void write_with(struct change *c, struct decision *out)
-{
-        tx_extra_add(out, (struct tx_extra){ .fn = write_change, .done = on_decided, .arg = c });
-}
-
-bool handover_pause_with(struct handovers *h, const struct handover *p, struct decision *out)
-{
-        struct entry *e = entry_new(p);
-
-        if (!has_room(h, e->key)) {
-                entry_free(e);
+        if (!make_room(hs, &h->chat))
                 return false;
-        }
-        write_with(change_new(h, e, e->key), out);
-        remember(h, entry_new(p));
+        tx_extra_add_change(out, change_new(hs, h, false));
+        put(hs, dup_handover(h));
         return true;
 }
 
-bool handover_resume_with(struct handovers *h, const struct chat_key *chat, struct decision *out)
+bool handover_resume_with(struct handovers *hs, const struct chat_key *chat, struct decision *out)
 {
-        char *key = key_of(chat->adapter, chat->channel, chat->thread);
-        bool paused = holds(map_get(&h->entries, key), clock_wall_ms());
-
-        if (paused) {
-                write_with(change_new(h, NULL, key), out);
-                forget(h, key);
-        }
-        free(key);
-        return paused;
+        if (!find_exact(hs, chat))
+                return false;
+        tx_extra_add_change(out, change_new(hs, &(struct handover){ .chat = *chat }, true));
+        take_out(hs, chat);
+        return true;
 }
 
 /* ---- opening ---- */
 
-static int read_pauses(struct store_tx *tx, void *arg, struct error *err)
+static int read_table(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct handovers *h = arg;
-        struct store_stmt *s = store_prepare(
-                tx,
-                "SELECT adapter, channel, thread, by_whom, reason, since_ms, until_ms FROM handovers"
-                " WHERE until_ms = 0 OR until_ms > ?1");
+        struct store_stmt *s = handover_row_list(tx, clock_wall_ms());
+        struct handover h;
         int rc;
 
-        store_bind_int(s, 1, clock_wall_ms());
-        while ((rc = store_step(s, err)) == 1) {
-                struct handover p = { .chat = { store_col_text(s, 0), store_col_text(s, 1),
-                                                store_col_text(s, 2) },
-                                      .by = store_col_text(s, 3),
-                                      .reason = store_col_text(s, 4),
-                                      .since_ms = store_col_int(s, 5),
-                                      .until_ms = store_col_int(s, 6) };
-
-                remember(h, entry_new(&p));
-        }
+        while ((rc = handover_row_next(s, &h, err)) == 1)
+                put(arg, dup_handover(&h));
         return rc;
 }
 
-struct handovers *handover_open(struct store *s, struct error *err)
+struct handovers *handovers_open(struct store *s, struct error *err)
 {
-        struct handovers *h = mem_zalloc(sizeof(*h));
+        struct handovers *hs = mem_zalloc(sizeof(*hs));
 
-        h->store = s;
-        map_init(&h->entries);
-        if (store_read_now(s, read_pauses, h, err) == 0)
-                return h;
-        handover_free(h);
+        hs->store = s;
+        map_init(&hs->by_chat);
+        if (store_read_now(s, read_table, hs, err) == 0)
+                return hs;
+        handovers_free(hs);
         return NULL;
 }
 
-void handover_free(struct handovers *h)
+void handovers_free(struct handovers *hs)
 {
-        const char *key;
         void *value;
 
-        if (!h)
+        if (!hs)
                 return;
-        for (size_t i = 0; map_each(&h->entries, &i, &key, &value);)
-                entry_free(value);
-        map_release(&h->entries);
-        free(h);
+        for (size_t i = 0; map_each(&hs->by_chat, &i, NULL, &value);)
+                free_handover(value);
+        map_release(&hs->by_chat);
+        free(hs);
 }

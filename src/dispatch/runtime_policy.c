@@ -4,12 +4,7 @@
 
 #include "base/mem.h"
 
-static int64_t current(void *persons, int64_t person)
-{
-        return persons_current(persons, person);
-}
-
-static void on_rules(void *arg)
+static void notify(void *arg)
 {
         struct runtime_policy *policy = arg;
 
@@ -17,11 +12,11 @@ static void on_rules(void *arg)
                 policy->changed(policy->changed_arg);
 }
 
-/* Rules about a person are about whoever he is now. */
+/* Access rules about a person follow the merge. */
 static void on_persons(void *arg)
 {
-        access_rules_resolve(((struct runtime_policy *)arg)->access);
-        on_rules(arg);
+        access_rules_reindex(((struct runtime_policy *)arg)->access);
+        notify(arg);
 }
 
 void runtime_policy_watch(struct runtime_policy *policy, void (*changed)(void *arg), void *arg)
@@ -34,19 +29,18 @@ struct runtime_policy *runtime_policy_open(struct store *s, struct bus *b, struc
 {
         struct runtime_policy *policy = mem_zalloc(sizeof(*policy));
 
-        policy->store = s;
         policy->links = account_links_new();
-        if (!(policy->handover = handover_open(s, err)) ||
+        if (!(policy->handovers = handovers_open(s, err)) ||
             !(policy->rules = stored_rules_open(s, err)) ||
             !(policy->access = access_rules_open(s, err)) ||
-            !(policy->pairing = pairing_open(s, policy->access, err)) ||
+            !(policy->pairings = pairings_open(s, policy->access, err)) ||
             !(policy->persons = persons_open(s, b, err))) {
                 runtime_policy_free(policy);
                 return NULL;
         }
-        access_rules_set_persons(policy->access, current, policy->persons);
+        access_rules_set_persons(policy->access, policy->persons);
         persons_watch(policy->persons, on_persons, policy);
-        stored_rules_watch(policy->rules, on_rules, policy);
+        stored_rules_watch(policy->rules, notify, policy);
         return policy;
 }
 
@@ -60,9 +54,9 @@ void runtime_policy_free(struct runtime_policy *policy)
 {
         if (!policy)
                 return;
-        handover_free(policy->handover);
+        handovers_free(policy->handovers);
         stored_rules_free(policy->rules);
-        pairing_free(policy->pairing);
+        pairings_free(policy->pairings);
         access_rules_free(policy->access);
         persons_free(policy->persons);
         account_links_free(policy->links);

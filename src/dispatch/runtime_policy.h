@@ -1,9 +1,9 @@
 /*
- * desk: what people change while the program runs, and what it must keep: here the evaluator finds
- * it, and here the API and the command line change it.
+ * runtime_policy: what people change while the program runs. The evaluator reads it here, the API
+ * and the command line change it here.
  *
- * Everything on the desk works in the same way: rows are the truth, memory has a copy for the
- * decisions, a change is written first and counts when it is committed.
+ * All parts work alike: rows are the truth, memory mirrors them, and a change counts once it is
+ * committed (write_through.h).
  */
 #ifndef DISPATCH_RUNTIME_POLICY_H
 #define DISPATCH_RUNTIME_POLICY_H
@@ -18,27 +18,23 @@
 #include "store/store.h"
 
 struct runtime_policy {
-        struct store *store;
-        struct handovers *handover; /* NULL: nobody ever takes over (replay) */
+        struct handovers *handovers; /* NULL: never paused (replay) */
         struct stored_rules *rules;
         struct access_rules *access;
-        struct pairings *pairing;
+        struct pairings *pairings;
         struct persons *persons;
         struct account_links *links;
         void (*changed)(void *arg); /* may be NULL */
         void *changed_arg;
 };
 
-/*
- * Reads what is kept; blocks. A store that was opened only for reading, and no bus (NULL), will do
- * for whoever only asks.
- */
+/* Reads the tables; blocks. For queries alone a read-only store without a bus will do. */
 struct runtime_policy *runtime_policy_open(struct store *s, struct bus *b, struct error *err);
 /* Called after rules or persons changed. */
 void runtime_policy_watch(struct runtime_policy *policy, void (*changed)(void *arg), void *arg);
-/* The bus is about to close: what is committed from now on is told to nobody. NULL is fine. */
+/* The bus is about to close; later commits are not published. NULL is fine. */
 void runtime_policy_detach_bus(struct runtime_policy *policy);
-/* After the store is closed: its completions may still come here. NULL is fine. */
+/* After the store is closed, whose completions need it. NULL is fine. */
 void runtime_policy_free(struct runtime_policy *policy);
 
 #endif

@@ -3,38 +3,46 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "store/write_through.h"
 
-struct both {
+struct extra_pair {
         struct tx_extra first, second;
 };
 
-static int write_both(struct store_tx *tx, void *arg, struct error *err)
+static int write_pair(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct both *b = arg;
+        struct extra_pair *p = arg;
 
-        if (b->first.fn(tx, b->first.arg, err) < 0)
+        if (p->first.fn(tx, p->first.arg, err) < 0)
                 return -1;
-        return b->second.fn(tx, b->second.arg, err);
+        return p->second.fn(tx, p->second.arg, err);
 }
 
-static void both_done(void *arg)
+static void pair_done(void *arg)
 {
-        struct both *b = arg;
+        struct extra_pair *p = arg;
 
-        b->first.done(b->first.arg);
-        b->second.done(b->second.arg);
-        free(b);
+        p->first.done(p->first.arg);
+        p->second.done(p->second.arg);
+        free(p);
 }
 
 void tx_extra_add(struct decision *out, struct tx_extra extra)
 {
-        struct both *b;
+        struct extra_pair *p;
 
         if (!out->extra.fn) {
                 out->extra = extra;
                 return;
         }
-        b = mem_alloc(sizeof(*b));
-        *b = (struct both){ out->extra, extra };
-        out->extra = (struct tx_extra){ .fn = write_both, .done = both_done, .arg = b };
+        p = mem_alloc(sizeof(*p));
+        *p = (struct extra_pair){ out->extra, extra };
+        out->extra = (struct tx_extra){ .fn = write_pair, .done = pair_done, .arg = p };
+}
+
+void tx_extra_add_change(struct decision *out, void *change)
+{
+        tx_extra_add(out, (struct tx_extra){ .fn = write_through_write,
+                                              .done = write_through_commit,
+                                              .arg = change });
 }

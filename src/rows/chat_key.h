@@ -10,4 +10,7 @@ struct chat_key {
         const char *thread; /* NULL: the whole channel */
 };
 
+/* One text for maps and rows, yours to free. NULL counts as "". */
+char *chat_key_text(const struct chat_key *key);
+
 #endif

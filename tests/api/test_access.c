@@ -143,7 +143,7 @@ static void a_stranger_is_let_in_by_their_code(void **state)
         char *code, *body;
 
         tell(r, "pairing");
-        say(r, "7", "a code was told (pairing)");
+        say(r, "7", "a code was sent (pairing)");
         code = waiting_code(r);
         body = mem_printf("{\"code\":\"%s\"}", code);
         /* he has been told */
@@ -156,7 +156,7 @@ static void a_stranger_is_let_in_by_their_code(void **state)
         expect(r, "GET", RULES, NULL, 200, "\"items\":[]");
         free(body);
         free(code);
-        say(r, "7", "a code was told (pairing)");
+        say(r, "7", "a code was sent (pairing)");
         code = waiting_code(r);
         body = mem_printf("{\"code\":\"%s\"}", code);
         expect(r, "POST", "/api/v2/pairing/deny", body, 200, "\"state\":\"denied\"");

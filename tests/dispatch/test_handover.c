@@ -32,7 +32,7 @@ static enum error_kind pause_at(struct policy_rig *g, const char *channel, const
                               .until_ms = until_ms };
         struct policy_outcome o = { 0 };
 
-        handover_pause(g->policy->handover, &p, policy_rig_done, &o);
+        handover_pause(g->policy->handovers, &p, policy_rig_done, &o);
         return policy_rig_wait(g, &o);
 }
 
@@ -41,7 +41,7 @@ static enum error_kind resume_at(struct policy_rig *g, const char *channel, cons
         struct chat_key chat = { "tg", channel, thread };
         struct policy_outcome o = { 0 };
 
-        handover_resume(g->policy->handover, &chat, policy_rig_done, &o);
+        handover_resume(g->policy->handovers, &chat, policy_rig_done, &o);
         return policy_rig_wait(g, &o);
 }
 
@@ -99,7 +99,7 @@ static void a_pause_outlives_the_process(void **state)
         assert_int_equal(pause_at(g, "8", NULL, clock_wall_ms() - 1), ERR_NONE);
         policy_rig_restart(g);
         assert_false(decide(g, "7", NULL).trigger);
-        free(handover_list(g->policy->handover, &count));
+        free(handover_list(g->policy->handovers, &count));
         assert_int_equal(count, 1);
 }
 
@@ -110,7 +110,7 @@ static void a_pause_ends_by_itself_at_its_time(void **state)
 
         assert_int_equal(pause_at(g, "7", NULL, clock_wall_ms() - 1), ERR_NONE);
         assert_true(decide(g, "7", NULL).trigger);
-        free(handover_list(g->policy->handover, &count));
+        free(handover_list(g->policy->handovers, &count));
         assert_int_equal(count, 0);
         assert_int_equal(pause_at(g, "7", NULL, clock_wall_ms() + 3600000), ERR_NONE);
         assert_false(decide(g, "7", NULL).trigger);
@@ -122,17 +122,17 @@ static void a_command_counts_from_its_decision_on_and_is_written_with_it(void **
         struct handover p = { .chat = { "tg", "7", NULL }, .by = "Ann" };
         struct decision out = { 0 };
 
-        assert_true(handover_pause_with(g->policy->handover, &p, &out));
+        assert_true(handover_pause_with(g->policy->handovers, &p, &out));
         /* what follows in the same breath is not answered */
         assert_false(decide(g, "7", NULL).trigger);
         policy_rig_commit(g, &out);
         policy_rig_restart(g);
         assert_false(decide(g, "7", NULL).trigger);
         out = (struct decision){ 0 };
-        assert_true(handover_resume_with(g->policy->handover, &p.chat, &out));
+        assert_true(handover_resume_with(g->policy->handovers, &p.chat, &out));
         assert_true(decide(g, "7", NULL).trigger);
         policy_rig_commit(g, &out);
-        assert_false(handover_resume_with(g->policy->handover, &p.chat, &out));
+        assert_false(handover_resume_with(g->policy->handovers, &p.chat, &out));
 }
 
 int main(void)

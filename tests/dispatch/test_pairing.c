@@ -56,10 +56,10 @@ static struct outcome wait_for(struct policy_rig *g, struct outcome *o)
 
 static struct outcome word(struct policy_rig *g, const char *code, bool deny)
 {
-        struct pairing_decision d = { .deny = deny, .code = code, .by = "Ann" };
+        struct pairing_verdict d = { .deny = deny, .code = code, .by = "Ann" };
         struct outcome o = { 0 };
 
-        pairing_decide(g->policy->pairing, &d, on_done, &o);
+        pairing_decide(g->policy->pairings, &d, on_done, &o);
         return wait_for(g, &o);
 }
 
@@ -67,7 +67,7 @@ static struct outcome take_back(struct policy_rig *g, int64_t id)
 {
         struct outcome o = { 0 };
 
-        pairing_revoke(g->policy->pairing, id, on_done, &o);
+        pairing_revoke(g->policy->pairings, id, on_done, &o);
         return wait_for(g, &o);
 }
 
@@ -160,7 +160,7 @@ static void strangers_cannot_make_us_talk_much(void **state)
         }
         out = policy_rig_dm(g, "tg", "one too many", "hello");
         assert_null(out.notice);
-        assert_non_null(strstr(out.reason, "20 codes wait on this adapter already"));
+        assert_non_null(strstr(out.reason, "20 wait on this adapter already"));
         out = policy_rig_dm(g, "dc", "7", "hello"); /* another adapter has its own places */
         assert_non_null(out.notice);
         assert_int_equal(policy_rig_count(g, "SELECT count(*) FROM pairings"),

@@ -80,7 +80,7 @@ static void replay(struct fixture *f, const char *rules, struct dispatch_adapter
         struct runtime_policy *policy = runtime_policy_open(f->rig->store, NULL, &err),
                               then = *policy;
 
-        then.handover = NULL;
+        then.handovers = NULL;
         f->other = rig_dispatch(rules, a);
         dispatch_set_policy(f->other, &then);
         f->told[0] = '\0';

@@ -25,7 +25,7 @@ static int teardown(void **state)
 static enum error_kind put(struct policy_rig *g, const char *name, int64_t position, bool enabled,
                            const char *json, enum stored_rule_put how)
 {
-        struct stored_rule r = {
+        struct rule_row r = {
                 .name = name, .position = position, .enabled = enabled, .json = json
         };
         struct policy_outcome o = { 0 };
@@ -140,7 +140,8 @@ static void mistakes_name_the_field(void **state)
                 { "{\"debounceMs\":-7}", "rule.debounceMs: " },
                 { "{\"mode\":\"loud\"}", "rule.mode: " },
                 { "{\"when\":{\"text\":[\"(\"]}}", "rule.when.text[0]: '('" },
-                { "{\"name\":\"y\"}", "rule.name: 'y' is not the name it is stored by, 'x'" },
+                { "{\"name\":\"y\"}",
+                  "rule.name: 'y' differs from the name it is stored under, 'x'" },
         };
         struct policy_rig *g = *state;
         char name[202] = "";

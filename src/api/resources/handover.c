@@ -33,7 +33,7 @@ static const struct field resume_fields[] = {
 
 static struct handovers *handovers_of(const struct http_exchange *x)
 {
-        return dispatch_policy(api_of(x)->env.dispatch)->handover;
+        return dispatch_policy(api_of(x)->env.dispatch)->handovers;
 }
 
 static void write_handover(struct buf *b, const struct handover *h)

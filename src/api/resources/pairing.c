@@ -14,7 +14,7 @@ struct pairing_ask {
         int64_t limit, before;
 };
 
-struct pairing_decision_ask {
+struct pairing_verdict_ask {
         const char *code;
         int64_t until_ms;
 };
@@ -41,7 +41,7 @@ static const struct field deny_fields[] = { CODE_FIELD, FIELD_END };
 
 static struct pairings *pairing_of(const struct http_exchange *x)
 {
-        return dispatch_policy(api_of(x)->env.dispatch)->pairing;
+        return dispatch_policy(api_of(x)->env.dispatch)->pairings;
 }
 
 static void write_pairing(struct buf *b, const struct pairing *r)
@@ -67,21 +67,20 @@ static void write_pairing(struct buf *b, const struct pairing *r)
         jsonw_close(b, '}');
 }
 
-static void on_row(void *arg, const struct pairing *r)
-{
-        struct page *p = arg;
-
-        if (page_add(p, r->id))
-                write_pairing(p->json, r);
-}
-
 static int read_list(struct store_tx *tx, struct read_job *j, struct error *err)
 {
         const struct pairing_ask *ask = j->query;
+        struct store_stmt *s = pairing_row_list(tx, ask->before, ask->limit + 1, clock_wall_ms());
+        struct pairing r;
         struct page p;
+        int rc;
 
         page_begin(&p, &j->json, ask->limit);
-        if (pairing_each(tx, ask->before, ask->limit + 1, on_row, &p, err) < 0)
+        while ((rc = pairing_row_next(s, &r, err)) == 1) {
+                if (page_add(&p, r.id))
+                        write_pairing(&j->json, &r);
+        }
+        if (rc < 0)
                 return -1;
         page_end(&p, "pair-");
         return 0;
@@ -107,7 +106,7 @@ static void on_decided(void *arg, const struct pairing *r, const struct error *e
 
 static void decide(struct http_exchange *x, bool deny)
 {
-        struct pairing_decision_ask ask = { 0 };
+        struct pairing_verdict_ask ask = { 0 };
         struct body b;
 
         if (request_body(x, &b, &ask) < 0)
@@ -117,10 +116,10 @@ static void decide(struct http_exchange *x, bool deny)
                 reply_mistakes(x, &b);
         } else {
                 pairing_decide(pairing_of(x),
-                               &(struct pairing_decision){ .deny = deny,
-                                                           .code = ask.code,
-                                                           .by = caller_name(x),
-                                                           .expires_ms = ask.until_ms },
+                               &(struct pairing_verdict){ .deny = deny,
+                                                          .code = ask.code,
+                                                          .by = caller_name(x),
+                                                          .expires_ms = ask.until_ms },
                                on_decided, write_job_new(x, 200));
         }
         body_release(&b);

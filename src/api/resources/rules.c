@@ -82,22 +82,22 @@ static void write_file_rule(struct buf *b, const struct rule *r)
 static void write_stored_rule(struct buf *b, const struct http_exchange *x,
                               const struct stored_rule *r)
 {
-        bool overridden = file_rule(x, r->name) != NULL;
+        bool overridden = file_rule(x, r->row.name) != NULL;
 
         jsonw_open(b, '{');
-        jsonw_str(b, "name", r->name);
+        jsonw_str(b, "name", r->row.name);
         jsonw_str(b, "source", "stored");
-        jsonw_int(b, "position", r->position);
-        jsonw_bool(b, "enabled", r->enabled);
-        jsonw_bool(b, "inForce", r->enabled && r->rule && !overridden);
+        jsonw_int(b, "position", r->row.position);
+        jsonw_bool(b, "enabled", r->row.enabled);
+        jsonw_bool(b, "inForce", r->row.enabled && r->rule && !overridden);
         jsonw_bool(b, "overridden", overridden);
         jsonw_str(b, "why",
                   r->why       ? r->why
                   : overridden ? "the file has a rule of this name"
                                : NULL);
-        jsonw_raw(b, "rule", r->json);
-        show_time(b, "createdAt", r->created_ms);
-        show_time(b, "updatedAt", r->updated_ms);
+        jsonw_raw(b, "rule", r->row.json);
+        show_time(b, "createdAt", r->row.created_ms);
+        show_time(b, "updatedAt", r->row.updated_ms);
         jsonw_close(b, '}');
 }
 
@@ -110,7 +110,7 @@ static void list(struct http_exchange *x)
 
         buf_init(&json, 0);
         page_open(&json);
-        for (; i < n && stored_rules_at(stored, i)->position < 0; i++)
+        for (; i < n && stored_rules_at(stored, i)->row.position < 0; i++)
                 write_stored_rule(&json, x, stored_rules_at(stored, i));
         for (size_t k = 0; k < file_count; k++)
                 write_file_rule(&json, &file[k]);
@@ -177,7 +177,7 @@ static bool check(struct http_exchange *x, struct body *b, const char *name, con
         return true;
 }
 
-static void put(struct http_exchange *x, const struct stored_rule *rule, enum stored_rule_put how,
+static void put(struct http_exchange *x, const struct rule_row *rule, enum stored_rule_put how,
                 int status)
 {
         struct rule_job *p = mem_zalloc(sizeof(*p));
@@ -193,11 +193,11 @@ static void store_rule(struct http_exchange *x, struct body *b, const char *name
 {
         const struct stored_rule *before = stored_rules_find(stored_of(x), name);
         char *json = ask->rule ? json_text(ask->rule) : NULL;
-        struct stored_rule r = { .name = name, .position = ask->position, .enabled = ask->enabled };
+        struct rule_row r = { .name = name, .position = ask->position, .enabled = ask->enabled };
 
-        r.json = json ? json : before ? before->json : "{}";
+        r.json = json ? json : before ? before->row.json : "{}";
         if (r.position == UNSET)
-                r.position = before ? before->position : stored_rules_end(stored_of(x));
+                r.position = before ? before->row.position : stored_rules_end(stored_of(x));
         if (!ask->rule || check(x, b, name, ask->rule))
                 put(x, &r, how, how == RULE_CREATE ? 201 : 200);
         free(json);
@@ -236,7 +236,7 @@ static void change(struct http_exchange *x)
 {
         const char *name = http_param(x, "name");
         const struct stored_rule *before = stored_rules_find(stored_of(x), name);
-        struct rule_ask ask = { .position = UNSET, .enabled = before && before->enabled };
+        struct rule_ask ask = { .position = UNSET, .enabled = before && before->row.enabled };
         struct body b;
 
         if (!before) {

@@ -188,7 +188,7 @@ static const char *author_of(const struct http_exchange *x, const struct send_as
 
         if (ask->author)
                 return ask->author;
-        return policy && handover_find(policy->handover, &chat) ? "the operator" : NULL;
+        return policy && handover_find(policy->handovers, &chat) ? "the operator" : NULL;
 }
 
 static void on_put(void *arg, const struct outbox_receipt *r)

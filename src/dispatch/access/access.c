@@ -337,14 +337,15 @@ bool access_blocks(const struct access *a, const struct incoming *in, struct buf
         return blocked != NULL;
 }
 
-void access_resolve(struct access *a, int64_t (*current)(void *arg, int64_t person), void *arg)
+void access_resolve(struct access *a, const struct persons *persons)
 {
         for (size_t i = 0; a && i < COUNT(kinds); i++) {
                 struct entries *e = (struct entries *)(void *)((char *)a + kinds[i].entries);
 
                 for (size_t j = 0; j < e->count; j++) {
                         if (e->items[j].subject == SUBJECT_PERSON)
-                                e->items[j].person = current(arg, person_parse_id(e->items[j].id));
+                                e->items[j].person =
+                                        persons_current(persons, person_parse_id(e->items[j].id));
                 }
         }
 }

@@ -30,6 +30,7 @@
 #include "road/incoming.h"
 
 struct access;
+struct persons;
 
 /* Borrowed from the configuration. */
 struct access_lists {
@@ -48,11 +49,8 @@ void access_free(struct access *a);
 
 /* May the sender of this event be answered there? When not, `why` (may be NULL) gets a sentence. */
 bool access_allows(const struct access *a, const struct incoming *in, struct buf *why);
-/*
- * Who the persons named are now, after merges; until it is asked they are who they were. a may be
- * NULL.
- */
-void access_resolve(struct access *a, int64_t (*current)(void *arg, int64_t person), void *arg);
+/* Persons named in the lists follow merges; call it again after each. a may be NULL. */
+void access_resolve(struct access *a, const struct persons *persons);
 /* Is the sender, or the place, in "block"? `why` as above. */
 bool access_blocks(const struct access *a, const struct incoming *in, struct buf *why);
 /* Do strangers who write a direct message get a code? */

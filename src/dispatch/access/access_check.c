@@ -21,7 +21,7 @@ static void say_denied(const struct access_rule *r, struct buf *why)
  * kept out, too.
  */
 static bool is_blocked(const struct dispatch_adapter *a, const struct incoming *in,
-                       const struct access_who *who, struct buf *why)
+                       const struct access_request *who, struct buf *why)
 {
         struct incoming as = *in;
 
@@ -36,8 +36,8 @@ static bool is_blocked(const struct dispatch_adapter *a, const struct incoming *
 
 static struct access_verdict judge_known(const struct runtime_policy *policy,
                                          const struct dispatch_adapter *a,
-                                         const struct incoming *in, const struct access_who *who,
-                                         struct buf *why)
+                                         const struct incoming *in,
+                                         const struct access_request *who, struct buf *why)
 {
         const struct access_rule *r = NULL;
         size_t before = why->len;
@@ -74,11 +74,11 @@ struct access_verdict access_check_sender(const struct runtime_policy *policy,
                                           struct buf *why)
 {
         struct identity all[PERSON_MAX_IDENTITIES + 1] = { { a->platform, in->sender_id } };
-        struct access_who who = { .adapter = a->name,
-                                  .dm = in->chat == CHAT_DM,
-                                  .identities = all,
-                                  .identity_count = 1,
-                                  .now_ms = now_ms };
+        struct access_request who = { .adapter = a->name,
+                                      .dm = in->chat == CHAT_DM,
+                                      .identities = all,
+                                      .identity_count = 1,
+                                      .now_ms = now_ms };
         struct incoming known = *in;
 
         if (a->trusted)

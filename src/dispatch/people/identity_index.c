@@ -1,5 +1,5 @@
 /*
- * Open addressing without removal: identities change their person, they do not go.
+ * Open addressing without removal: identities change their person but are never deleted.
  */
 #include "dispatch/people/identity_index.h"
 
@@ -10,32 +10,32 @@
 #include "base/mem.h"
 
 #define DIGEST_SIZE 16
-#define LEAST_SLOTS 64
+#define MIN_SLOTS   64
 
 struct identity_slot {
         unsigned char digest[DIGEST_SIZE];
         int64_t person; /* 0: free */
 };
 
-void identity_index_init(struct identity_index *w)
+void identity_index_init(struct identity_index *x)
 {
-        *w = (struct identity_index){ 0 };
+        *x = (struct identity_index){ 0 };
 }
 
-void identity_index_release(struct identity_index *w)
+void identity_index_release(struct identity_index *x)
 {
-        free(w->slots);
-        identity_index_init(w);
+        free(x->slots);
+        identity_index_init(x);
 }
 
-size_t identity_index_bytes(const struct identity_index *w)
+size_t identity_index_bytes(const struct identity_index *x)
 {
-        return w->cap * sizeof(*w->slots);
+        return x->cap * sizeof(*x->slots);
 }
 
 static void digest_of(const char *platform, const char *user, unsigned char out[DIGEST_SIZE])
 {
-        char *key = mem_printf("%s:%s", platform, user); /* no platform's name has a colon */
+        char *key = mem_printf("%s:%s", platform, user); /* no platform has a colon in its name */
         unsigned char whole[SHA256_SIZE];
 
         crypto_sha256(key, strlen(key), whole);
@@ -43,64 +43,58 @@ static void digest_of(const char *platform, const char *user, unsigned char out[
         free(key);
 }
 
-/*
- * The digest is even everywhere: its beginning is as good a place as any. Without a power of two
- * the table may grow by halves.
- */
-static size_t home_of(const struct identity_index *w, const unsigned char digest[DIGEST_SIZE])
-{
-        uint32_t high;
-
-        memcpy(&high, digest, sizeof(high));
-        return (size_t)(((uint64_t)high * w->cap) >> 32);
-}
-
-/* Where it is, or the free slot where it belongs. */
-static struct identity_slot *slot_of(const struct identity_index *w,
+/* The slot of this digest, or the free one where it belongs. */
+static struct identity_slot *slot_of(const struct identity_index *x,
                                      const unsigned char digest[DIGEST_SIZE])
 {
-        size_t i = home_of(w, digest);
+        uint32_t high;
+        size_t i;
 
-        while (w->slots[i].person && memcmp(w->slots[i].digest, digest, DIGEST_SIZE) != 0)
-                i = i + 1 < w->cap ? i + 1 : 0;
-        return &w->slots[i];
+        /* the digest is uniform: scale 32 bits of it, so cap need not be a power of two */
+        memcpy(&high, digest, sizeof(high));
+        i = (size_t)(((uint64_t)high * x->cap) >> 32);
+        while (x->slots[i].person && memcmp(x->slots[i].digest, digest, DIGEST_SIZE) != 0)
+                i = i + 1 < x->cap ? i + 1 : 0;
+        return &x->slots[i];
 }
 
-static void grow(struct identity_index *w)
+/* By half, not double, to keep the bytes per entry low. */
+static void grow(struct identity_index *x)
 {
-        struct identity_index larger = { .count = w->count };
+        struct identity_index larger = { .count = x->count };
 
-        larger.cap = w->cap ? w->cap + w->cap / 2 : LEAST_SLOTS;
+        larger.cap = x->cap ? x->cap + x->cap / 2 : MIN_SLOTS;
         larger.slots = mem_array(larger.cap, sizeof(*larger.slots));
-        for (size_t i = 0; i < w->cap; i++)
-                if (w->slots[i].person)
-                        *slot_of(&larger, w->slots[i].digest) = w->slots[i];
-        free(w->slots);
-        *w = larger;
+        for (size_t i = 0; i < x->cap; i++) {
+                if (x->slots[i].person)
+                        *slot_of(&larger, x->slots[i].digest) = x->slots[i];
+        }
+        free(x->slots);
+        *x = larger;
 }
 
-int64_t identity_index_get(const struct identity_index *w, const char *platform, const char *user)
+int64_t identity_index_get(const struct identity_index *x, const char *platform, const char *user)
 {
         unsigned char digest[DIGEST_SIZE];
 
-        if (w->count == 0)
+        if (x->count == 0)
                 return 0;
         digest_of(platform, user, digest);
-        return slot_of(w, digest)->person;
+        return slot_of(x, digest)->person;
 }
 
-void identity_index_set(struct identity_index *w, const char *platform, const char *user,
+void identity_index_set(struct identity_index *x, const char *platform, const char *user,
                         int64_t person)
 {
         unsigned char digest[DIGEST_SIZE];
-        struct identity_slot *e;
+        struct identity_slot *slot;
 
-        if (w->count >= w->cap / 5 * 4)
-                grow(w);
+        if (x->count >= x->cap / 5 * 4)
+                grow(x);
         digest_of(platform, user, digest);
-        e = slot_of(w, digest);
-        if (!e->person)
-                w->count++;
-        memcpy(e->digest, digest, DIGEST_SIZE);
-        e->person = person;
+        slot = slot_of(x, digest);
+        if (!slot->person)
+                x->count++;
+        memcpy(slot->digest, digest, DIGEST_SIZE);
+        slot->person = person;
 }

@@ -1,9 +1,8 @@
 /*
- * whose: to which person an identity ("telegram:7") belongs, for everybody who was ever noted.
+ * identity_index: which person an identity ("telegram:7") belongs to, for every recorded identity.
  *
- * A decision must know it at once and for certain, or a person who was kept out would come in by an
- * account that was forgotten; so nobody is left out here. It takes 30 to 45 bytes each: the
- * identity is kept as 128 bits of its SHA-256, which no two share.
+ * Nothing is ever evicted: a denied person must not get in by an account that was forgotten. An
+ * entry takes 30 to 45 bytes, because the identity is stored as 128 bits of its SHA-256.
  */
 #ifndef DISPATCH_PEOPLE_IDENTITY_INDEX_H
 #define DISPATCH_PEOPLE_IDENTITY_INDEX_H
@@ -18,13 +17,13 @@ struct identity_index {
         size_t count, cap;
 };
 
-void identity_index_init(struct identity_index *w);
-void identity_index_release(struct identity_index *w);
-/* 0: nobody is known by it. */
-int64_t identity_index_get(const struct identity_index *w, const char *platform, const char *user);
-/* person > 0; whose it was before is forgotten. */
-void identity_index_set(struct identity_index *w, const char *platform, const char *user,
+void identity_index_init(struct identity_index *x);
+void identity_index_release(struct identity_index *x);
+/* 0: not recorded. */
+int64_t identity_index_get(const struct identity_index *x, const char *platform, const char *user);
+/* Inserts or replaces; person > 0. */
+void identity_index_set(struct identity_index *x, const char *platform, const char *user,
                         int64_t person);
-size_t identity_index_bytes(const struct identity_index *w);
+size_t identity_index_bytes(const struct identity_index *x);
 
 #endif

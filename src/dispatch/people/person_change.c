@@ -1,189 +1,81 @@
-/*
- * The rows of persons and identities, and how they change. Everything here runs inside store
- * functions.
- */
+#include "dispatch/people/person_change.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/jsonw.h"
 #include "base/mem.h"
-#include "dispatch/people/person_change.h"
 
-#define CHAIN_MAX 64 /* aliases of aliases; merges keep the chains short */
+#define ALIAS_DEPTH_MAX 64 /* aliases of aliases; merges keep the chains short */
 
-/* ---- what a change touched ---- */
+/* ---- effects ---- */
 
-void person_news_reset(struct person_news *n)
+void person_effects_reset(struct person_effects *e)
 {
-        for (size_t i = 0; i < n->row_count; i++) {
-                free(n->rows[i].platform);
-                free(n->rows[i].user);
+        for (size_t i = 0; i < e->identity_count; i++) {
+                free((char *)e->identities[i].identity.platform);
+                free((char *)e->identities[i].identity.user);
         }
-        free(n->rows);
-        free(n->aliases);
-        n->rows = NULL;
-        n->aliases = NULL;
-        n->row_count = n->alias_count = 0;
-        bus_batch_reset(&n->batch);
+        free(e->identities);
+        free(e->aliases);
+        e->identities = NULL;
+        e->aliases = NULL;
+        e->identity_count = e->alias_count = 0;
+        bus_batch_reset(&e->batch);
 }
 
-void person_news_release(struct person_news *n)
+void person_effects_release(struct person_effects *e)
 {
-        person_news_reset(n);
-        bus_batch_release(&n->batch);
+        person_effects_reset(e);
+        bus_batch_release(&e->batch);
 }
 
-static int read_rows(struct store_tx *tx, struct person_news *n, struct error *err)
+static int read_effects(struct store_tx *tx, struct person_effects *e, struct error *err)
 {
-        struct store_stmt *s =
-                store_prepare(tx, "SELECT platform, user_id, person FROM identities WHERE "
-                                  "person IN (?1, ?2) ORDER BY person, id");
+        int64_t a = e->result.person, b = e->result.other;
+        struct store_stmt *s = person_row_list_identities(tx, a, b);
+        struct person_identity row;
+        struct person_alias alias;
         int rc;
 
-        store_bind_int(s, 1, n->persons[0]);
-        store_bind_int(s, 2, n->persons[1]);
-        while ((rc = store_step(s, err)) == 1) {
-                n->rows = mem_realloc(n->rows, (n->row_count + 1) * sizeof(*n->rows));
-                n->rows[n->row_count++] = (struct person_row){ mem_strdup(store_col_text(s, 0)),
-                                                               mem_strdup(store_col_text(s, 1)),
-                                                               store_col_int(s, 2) };
+        while ((rc = person_row_next_identity(s, &row.identity, &row.person, err)) == 1) {
+                e->identities = mem_realloc(e->identities, (e->identity_count + 1) * sizeof(row));
+                e->identities[e->identity_count++] =
+                        (struct person_identity){ { mem_strdup(row.identity.platform),
+                                                    mem_strdup(row.identity.user) },
+                                                  row.person };
+        }
+        if (rc < 0)
+                return -1;
+        s = person_row_list_aliases(tx, a, b);
+        while ((rc = person_row_next_alias(s, &alias.person, &alias.into, err)) == 1) {
+                e->aliases = mem_realloc(e->aliases, (e->alias_count + 1) * sizeof(alias));
+                e->aliases[e->alias_count++] = alias;
         }
         return rc;
 }
 
-static int read_aliases(struct store_tx *tx, struct person_news *n, struct error *err)
+static int journal(struct store_tx *tx, const struct person_change *c, int64_t now_ms,
+                   struct person_effects *e, struct error *err)
 {
-        struct store_stmt *s = store_prepare(
-                tx,
-                "SELECT id, merged_into FROM persons WHERE id IN (?1, ?2) OR merged_into IN (?1, ?2)");
-        int rc;
-
-        store_bind_int(s, 1, n->persons[0]);
-        store_bind_int(s, 2, n->persons[1]);
-        while ((rc = store_step(s, err)) == 1) {
-                n->aliases = mem_realloc(n->aliases, (n->alias_count + 1) * sizeof(*n->aliases));
-                n->aliases[n->alias_count].person = store_col_int(s, 0);
-                n->aliases[n->alias_count++].into = store_col_int(s, 1);
-        }
-        return rc;
-}
-
-/* ---- small steps ---- */
-
-static int new_person(struct store_tx *tx, int64_t now_ms, int64_t *id, struct error *err)
-{
-        struct store_stmt *s =
-                store_prepare(tx, "INSERT INTO persons(created_ms, updated_ms) VALUES(?1, ?1)");
-
-        store_bind_int(s, 1, now_ms);
-        return store_insert(s, id, err) < 0 ? -1 : 0;
-}
-
-struct identity_row {
-        int64_t id, person, home;
-};
-
-/* 1, 0 when it was never seen, -1. */
-static int find_identity(struct store_tx *tx, const struct identity *a, struct identity_row *out,
-                         struct error *err)
-{
-        struct store_stmt *s = store_prepare(
-                tx, "SELECT id, person, home FROM identities WHERE platform = ?1 AND user_id = ?2");
-        int rc;
-
-        store_bind_text(s, 1, a->platform);
-        store_bind_text(s, 2, a->user);
-        rc = store_step(s, err);
-        if (rc != 1)
-                return rc;
-        *out = (struct identity_row){ store_col_int(s, 0), store_col_int(s, 1),
-                                      store_col_int(s, 2) };
-        store_reset(s);
-        return 1;
-}
-
-static int need_identity(struct store_tx *tx, const struct identity *a, struct identity_row *out,
-                         struct error *err)
-{
-        int rc = find_identity(tx, a, out, err);
-
-        if (rc == 0)
-                return error_set(err, ERR_MISSING, "'%.40s:%.60s' has never written here",
-                                 a->platform, a->user);
-        return rc < 0 ? -1 : 0;
-}
-
-/* Who the person is now: *person changes along the aliases. */
-static int follow(struct store_tx *tx, int64_t *person, struct error *err)
-{
-        int64_t asked = *person;
-
-        for (int i = 0; i < CHAIN_MAX; i++) {
-                struct store_stmt *s =
-                        store_prepare(tx, "SELECT merged_into FROM persons WHERE id = ?1");
-                int64_t into;
-                int rc;
-
-                store_bind_int(s, 1, *person);
-                rc = store_step(s, err);
-                if (rc < 0)
-                        return -1;
-                if (rc == 0)
-                        return error_set(err, ERR_MISSING, "there is no person 'per-%lld'",
-                                         (long long)asked);
-                into = store_col_int(s, 0);
-                store_reset(s);
-                if (into == 0)
-                        return 0;
-                *person = into;
-        }
-        return error_set(err, ERR_CORRUPT, "person 'per-%lld' is an alias of itself",
-                         (long long)asked);
-}
-
-static int64_t count_identities(struct store_tx *tx, int64_t person, struct error *err)
-{
-        struct store_stmt *s =
-                store_prepare(tx, "SELECT count(*) FROM identities WHERE person = ?1");
-        int64_t n = -1;
-
-        store_bind_int(s, 1, person);
-        if (store_step(s, err) == 1)
-                n = store_col_int(s, 0);
-        store_reset(s);
-        return n;
-}
-
-/* An UPDATE whose parameters are numbers. */
-static int change_rows(struct store_tx *tx, const char *sql, const int64_t *numbers, int count,
-                       struct error *err)
-{
-        struct store_stmt *s = store_prepare(tx, sql);
-
-        for (int i = 0; i < count; i++)
-                store_bind_int(s, i + 1, numbers[i]);
-        return store_run(s, err);
-}
-
-static int tell(struct store_tx *tx, const char *type, const struct person_change *c,
-                int64_t now_ms, struct person_news *n, struct error *err)
-{
-        char id[32];
+        const char *type = c->what == PERSON_UNLINK ? "identity.unlinked" : "identity.merged";
         struct buf payload;
+        char id[32];
         int rc;
 
         buf_init(&payload, 0);
         jsonw_open(&payload, '{');
-        snprintf(id, sizeof(id), "per-%lld", (long long)n->result.person);
+        snprintf(id, sizeof(id), "per-%lld", (long long)e->result.person);
         jsonw_str(&payload, "personId", id);
-        snprintf(id, sizeof(id), "per-%lld", (long long)n->result.other);
+        snprintf(id, sizeof(id), "per-%lld", (long long)e->result.other);
         jsonw_str(&payload, "otherPersonId", id);
         jsonw_open_member(&payload, "identities", '[');
-        for (size_t i = 0; i < n->row_count; i++) {
-                char *name = mem_printf("%s:%s", n->rows[i].platform, n->rows[i].user);
+        for (size_t i = 0; i < e->identity_count; i++) {
+                const struct person_identity *p = &e->identities[i];
+                char *name = mem_printf("%s:%s", p->identity.platform, p->identity.user);
 
-                if (n->rows[i].person == n->result.person)
+                if (p->person == e->result.person)
                         jsonw_str(&payload, NULL, name);
                 free(name);
         }
@@ -192,190 +84,146 @@ static int tell(struct store_tx *tx, const char *type, const struct person_chang
         jsonw_str(&payload, "reason", c->reason);
         jsonw_close(&payload, '}');
         rc = bus_append(
-                tx, &n->batch,
+                tx, &e->batch,
                 &(struct bus_event){ .type = type, .time_ms = now_ms, .payload = payload.data },
                 NULL, err);
         buf_release(&payload);
         return rc < 0 ? -1 : 0;
 }
 
-/* Both persons as they are now, for memory and the journal. */
-static int finish(struct store_tx *tx, const char *type, const struct person_change *c,
-                  int64_t now_ms, struct person_news *n, struct error *err)
+/* ---- recording a sender ---- */
+
+int person_change_record(struct store_tx *tx, const struct person_sighting *s, int64_t *person,
+                         struct error *err)
 {
-        n->persons[0] = n->result.person;
-        n->persons[1] = n->result.other;
-        if (read_rows(tx, n, err) < 0 || read_aliases(tx, n, err) < 0)
+        struct identity_row row = { 0 };
+        int rc = person_row_get_identity(tx, &s->identity, &row, err);
+
+        if (rc < 0)
                 return -1;
-        return tell(tx, type, c, now_ms, n, err);
-}
-
-/* ---- noting ---- */
-
-static int note_new(struct store_tx *tx, struct person_sight *t, struct identity_row *out,
-                    struct error *err)
-{
-        struct store_stmt *s;
-
-        if (new_person(tx, t->now_ms, &out->person, err) < 0)
+        if (rc == 0 &&
+            (person_row_insert(tx, s->now_ms, &row.person, err) < 0 ||
+             person_row_add_identity(tx, &s->identity, row.person, s->now_ms, &row.id, err) < 0))
                 return -1;
-        s = store_prepare(
-                tx,
-                "INSERT INTO identities(platform, user_id, person, home, first_seen_ms, last_seen_ms)"
-                " VALUES(?1, ?2, ?3, ?3, ?4, ?4)");
-        store_bind_text(s, 1, t->platform);
-        store_bind_text(s, 2, t->user);
-        store_bind_int(s, 3, out->person);
-        store_bind_int(s, 4, t->now_ms);
-        return store_insert(s, &out->id, err) < 0 ? -1 : 0;
+        *person = row.person;
+        return person_row_update_identity(tx, row.id, s, err);
 }
 
-static int note_chat(struct store_tx *tx, const struct person_sight *t, int64_t identity,
-                     struct error *err)
+/* ---- merging and splitting ---- */
+
+static int need_identity(struct store_tx *tx, const struct identity *identity,
+                         struct identity_row *out, struct error *err)
 {
-        struct store_stmt *s;
+        int rc = person_row_get_identity(tx, identity, out, err);
 
-        if (!t->dm_channel)
-                return 0;
-        s = store_prepare(
-                tx,
-                "INSERT INTO identity_chats(identity, adapter, channel, seen_ms) VALUES(?1, ?2, ?3, ?4)"
-                " ON CONFLICT(identity, adapter) DO UPDATE SET channel = ?3, seen_ms = ?4");
-        store_bind_int(s, 1, identity);
-        store_bind_text(s, 2, t->adapter);
-        store_bind_text(s, 3, t->dm_channel);
-        store_bind_int(s, 4, t->now_ms);
-        return store_run(s, err);
+        if (rc == 0)
+                return error_set(err, ERR_MISSING, "'%.40s:%.60s' has never written here",
+                                 identity->platform, identity->user);
+        return rc < 0 ? -1 : 0;
 }
 
-int person_write_sight(struct store_tx *tx, struct person_sight *t, struct error *err)
+/* Replaces *person by what it was merged into. */
+static int follow_aliases(struct store_tx *tx, int64_t *person, struct error *err)
 {
-        struct identity_row found = { 0 };
-        struct store_stmt *s;
-        int rc = find_identity(tx, &(struct identity){ t->platform, t->user }, &found, err);
+        int64_t asked = *person, into;
 
-        if (rc < 0 || (rc == 0 && note_new(tx, t, &found, err) < 0))
-                return -1;
-        t->person = found.person;
-        s = store_prepare(
-                tx,
-                "UPDATE identities SET name = COALESCE(?2, name), username = COALESCE(?3, username),"
-                " adapter = ?4, last_seen_ms = ?5 WHERE id = ?1");
-        store_bind_int(s, 1, found.id);
-        store_bind_text(s, 2, t->name);
-        store_bind_text(s, 3, t->username);
-        store_bind_text(s, 4, t->adapter);
-        store_bind_int(s, 5, t->now_ms);
-        return store_run(s, err) < 0 ? -1 : note_chat(tx, t, found.id, err);
+        for (int i = 0; i < ALIAS_DEPTH_MAX; i++) {
+                int rc = person_row_get_alias(tx, *person, &into, err);
+
+                if (rc < 0)
+                        return -1;
+                if (rc == 0)
+                        return error_set(err, ERR_MISSING, "there is no person 'per-%lld'",
+                                         (long long)asked);
+                if (into == 0)
+                        return 0;
+                *person = into;
+        }
+        return error_set(err, ERR_CORRUPT, "person 'per-%lld' is an alias of itself",
+                         (long long)asked);
 }
-
-/* ---- who is who ---- */
 
 static int merge(struct store_tx *tx, int64_t source, int64_t target, int64_t now_ms,
-                 struct person_news *n, struct error *err)
+                 struct person_effects *e, struct error *err)
 {
         int64_t a, b;
 
-        if (follow(tx, &source, err) < 0 || follow(tx, &target, err) < 0)
+        if (follow_aliases(tx, &source, err) < 0 || follow_aliases(tx, &target, err) < 0)
                 return -1;
         if (source == target)
                 return error_set(err, ERR_CONFLICT, "they are the same person already, 'per-%lld'",
                                  (long long)target);
-        a = count_identities(tx, source, err);
-        b = count_identities(tx, target, err);
+        a = person_row_count_identities(tx, source, err);
+        b = person_row_count_identities(tx, target, err);
         if (a < 0 || b < 0)
                 return -1;
         if (a + b > PERSON_MAX_IDENTITIES)
                 return error_set(err, ERR_LIMIT, "a person has at most %d identities",
                                  PERSON_MAX_IDENTITIES);
-        n->result = (struct person_changed){ target, source };
-        if (change_rows(tx, "UPDATE identities SET person = ?2 WHERE person = ?1",
-                        (int64_t[]){ source, target }, 2, err) < 0)
+        e->result = (struct person_changed){ target, source };
+        if (person_row_move_identities(tx, source, target, err) < 0)
                 return -1;
-        return change_rows(tx, "UPDATE persons SET merged_into = ?2, updated_ms = ?3 WHERE id = ?1",
-                           (int64_t[]){ source, target, now_ms }, 3, err);
-}
-
-/*
- * It goes home, with all that came from there; what had been merged into its home before stays
- * where it is.
- */
-static int go_home(struct store_tx *tx, const struct identity_row *i, int64_t now_ms,
-                   struct error *err)
-{
-        const int64_t moved[] = { i->home, i->person, now_ms }, back[] = { i->home, now_ms };
-
-        if (change_rows(tx, "UPDATE identities SET person = ?1 WHERE home = ?1 AND person = ?2",
-                        moved, 2, err) < 0 ||
-            change_rows(
-                    tx,
-                    "UPDATE persons SET merged_into = ?2, updated_ms = ?3 WHERE merged_into = ?1",
-                    moved, 3, err) < 0)
-                return -1;
-        return change_rows(tx,
-                           "UPDATE persons SET merged_into = NULL, updated_ms = ?2 WHERE id = ?1",
-                           back, 2, err);
-}
-
-/* It was at home where it is: it gets a new home, and the others keep the old one. */
-static int move_out(struct store_tx *tx, const struct identity_row *i, int64_t now_ms,
-                    int64_t *person, struct error *err)
-{
-        if (new_person(tx, now_ms, person, err) < 0)
-                return -1;
-        return change_rows(tx, "UPDATE identities SET person = ?2, home = ?2 WHERE id = ?1",
-                           (int64_t[]){ i->id, *person }, 2, err);
-}
-
-static int unlink_identity(struct store_tx *tx, const struct identity *a, int64_t now_ms,
-                           struct person_news *n, struct error *err)
-{
-        struct identity_row found = { 0 };
-        int64_t count;
-
-        if (need_identity(tx, a, &found, err) < 0)
-                return -1;
-        count = count_identities(tx, found.person, err);
-        if (count < 0)
-                return -1;
-        if (count < 2)
-                return error_set(err, ERR_CONFLICT, "'%.40s:%.60s' is linked to nobody",
-                                 a->platform, a->user);
-        n->result = (struct person_changed){ found.home, found.person };
-        if (found.home != found.person)
-                return go_home(tx, &found, now_ms, err);
-        return move_out(tx, &found, now_ms, &n->result.person, err);
+        return person_row_set_alias(tx, source, target, now_ms, err);
 }
 
 static int link_identities(struct store_tx *tx, const struct person_change *c, int64_t now_ms,
-                           struct person_news *n, struct error *err)
+                           struct person_effects *e, struct error *err)
 {
         struct identity_row a = { 0 }, b = { 0 };
 
         if (need_identity(tx, &c->a, &a, err) < 0 || need_identity(tx, &c->b, &b, err) < 0)
                 return -1;
-        return merge(tx, b.person, a.person, now_ms, n, err);
+        return merge(tx, b.person, a.person, now_ms, e, err);
 }
 
-int person_write_change(struct store_tx *tx, const struct person_change *c, int64_t now_ms,
-                        struct person_news *n, struct error *err)
+/*
+ * The identity returns to its home with all others of that home; persons merged into the home
+ * before stay where they are. One that is at home gets a new person, and the others keep theirs.
+ */
+static int unlink_identity(struct store_tx *tx, const struct identity *identity, int64_t now_ms,
+                           struct person_effects *e, struct error *err)
+{
+        struct identity_row row = { 0 };
+        int64_t count;
+
+        if (need_identity(tx, identity, &row, err) < 0)
+                return -1;
+        count = person_row_count_identities(tx, row.person, err);
+        if (count < 0)
+                return -1;
+        if (count < 2)
+                return error_set(err, ERR_CONFLICT, "'%.40s:%.60s' is not linked to another one",
+                                 identity->platform, identity->user);
+        e->result = (struct person_changed){ row.home, row.person };
+        if (row.home == row.person) {
+                if (person_row_insert(tx, now_ms, &e->result.person, err) < 0)
+                        return -1;
+                return person_row_rehome_identity(tx, row.id, e->result.person, err);
+        }
+        if (person_row_return_identities(tx, row.home, row.person, err) < 0 ||
+            person_row_move_aliases(tx, row.home, row.person, now_ms, err) < 0)
+                return -1;
+        return person_row_set_alias(tx, row.home, 0, now_ms, err);
+}
+
+int person_change_write(struct store_tx *tx, const struct person_change *c, int64_t now_ms,
+                        struct person_effects *out, struct error *err)
 {
         int rc = -1;
 
-        person_news_reset(n);
+        person_effects_reset(out);
         switch (c->what) {
         case PERSON_MERGE:
-                rc = merge(tx, c->source, c->target, now_ms, n, err);
+                rc = merge(tx, c->source, c->target, now_ms, out, err);
                 break;
         case PERSON_LINK:
-                rc = link_identities(tx, c, now_ms, n, err);
+                rc = link_identities(tx, c, now_ms, out, err);
                 break;
         case PERSON_UNLINK:
-                rc = unlink_identity(tx, &c->a, now_ms, n, err);
+                rc = unlink_identity(tx, &c->a, now_ms, out, err);
                 break;
         }
-        if (rc < 0)
+        if (rc < 0 || read_effects(tx, out, err) < 0)
                 return -1;
-        return finish(tx, c->what == PERSON_UNLINK ? "identity.unlinked" : "identity.merged", c,
-                      now_ms, n, err);
+        return journal(tx, c, now_ms, out, err);
 }

@@ -1,7 +1,9 @@
 /*
- * What is in memory of persons. Most people have one identity: of them only is known whose it is
- * (whose.h). Of persons with several there is a list, and of merged persons an alias.
+ * Most persons have one identity, for which the identity index suffices. Persons with several have
+ * a list, and merged persons an alias.
  */
+#include "dispatch/people/persons.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +16,11 @@
 #include "dispatch/people/person_change.h"
 #include "dispatch/people/seen_cache.h"
 #include "dispatch/tx_extra.h"
+#include "store/write_through.h"
 
 #define SEEN_MAX 4096
 
-/* A person with several identities. */
-struct linked {
+struct linked_person {
         struct identity *identities; /* strings owned */
         size_t count;
 };
@@ -28,9 +30,9 @@ struct persons {
         struct bus *bus;
         struct identity_index identities;
         struct seen_cache *seen;
-        struct map linked;  /* person → struct linked */
-        struct map aliases; /* person → int64_t: what it was merged into */
-        bool full_told;
+        struct map linked;  /* person → struct linked_person */
+        struct map aliases; /* person → int64_t it was merged into */
+        bool full_logged;
         void (*changed)(void *arg);
         void *changed_arg;
 };
@@ -41,12 +43,12 @@ static char *person_key(char out[24], int64_t person)
         return out;
 }
 
+/* ---- lookups ---- */
+
 int64_t person_parse_id(const char *text)
 {
         return bus_event_seq(strncmp(text, "per-", 4) == 0 ? text + 4 : text);
 }
-
-/* ---- asking ---- */
 
 int64_t persons_lookup(const struct persons *p, const char *platform, const char *user)
 {
@@ -57,7 +59,7 @@ size_t persons_other_identities(const struct persons *p, const char *platform, c
                                 struct identity *out, size_t max)
 {
         int64_t person = p->linked.count > 0 ? persons_lookup(p, platform, user) : 0;
-        const struct linked *l;
+        const struct linked_person *l;
         char key[24];
         size_t n = 0;
 
@@ -75,7 +77,7 @@ int64_t persons_current(const struct persons *p, int64_t person)
 {
         char key[24];
 
-        /* chains end: a merged person is never a target again before it is its own */
+        /* chains end, because an alias is never the target of a merge */
         for (size_t i = 0; i <= p->aliases.count; i++) {
                 const int64_t *into = map_get(&p->aliases, person_key(key, person));
 
@@ -102,9 +104,9 @@ void persons_watch(struct persons *p, void (*changed)(void *arg), void *arg)
         p->changed_arg = arg;
 }
 
-/* ---- remembering ---- */
+/* ---- memory ---- */
 
-static void linked_free(struct linked *l)
+static void linked_free(struct linked_person *l)
 {
         if (!l)
                 return;
@@ -116,41 +118,24 @@ static void linked_free(struct linked *l)
         free(l);
 }
 
-static void unlink_person(struct persons *p, int64_t person)
-{
-        char key[24];
-
-        linked_free(map_remove(&p->linked, person_key(key, person)));
-}
-
 /* rows[0..count) are all identities of one person. */
-static void link_person(struct persons *p, const struct person_row *rows, size_t count)
+static void learn_person(struct persons *p, const struct person_identity *rows, size_t count)
 {
-        struct linked *l;
+        struct linked_person *l = NULL;
         char key[24];
 
+        for (size_t i = 0; i < count; i++)
+                identity_index_set(&p->identities, rows[i].identity.platform, rows[i].identity.user,
+                                   rows[i].person);
         if (count < 2)
                 return;
         l = mem_zalloc(sizeof(*l));
         l->identities = mem_array(count, sizeof(*l->identities));
         for (; l->count < count; l->count++)
-                l->identities[l->count] = (struct identity){ mem_strdup(rows[l->count].platform),
-                                                             mem_strdup(rows[l->count].user) };
+                l->identities[l->count] =
+                        (struct identity){ mem_strdup(rows[l->count].identity.platform),
+                                           mem_strdup(rows[l->count].identity.user) };
         linked_free(map_put(&p->linked, person_key(key, rows[0].person), l));
-}
-
-/* Rows of a person stand together. */
-static void learn_rows(struct persons *p, const struct person_row *rows, size_t count)
-{
-        size_t from = 0;
-
-        for (size_t i = 0; i < count; i++) {
-                identity_index_set(&p->identities, rows[i].platform, rows[i].user, rows[i].person);
-                if (i + 1 < count && rows[i + 1].person == rows[i].person)
-                        continue;
-                link_person(p, rows + from, i + 1 - from);
-                from = i + 1;
-        }
 }
 
 static void set_alias(struct persons *p, int64_t person, int64_t into)
@@ -164,94 +149,106 @@ static void set_alias(struct persons *p, int64_t person, int64_t into)
                 free(map_remove(&p->aliases, key));
 }
 
-/* Memory becomes what the rows say of the persons a change touched. */
-static void learn(struct persons *p, struct person_news *n)
+/* A merge or unlink is committed. */
+static void learn_effects(struct persons *p, struct person_effects *e)
 {
-        unlink_person(p, n->persons[0]);
-        unlink_person(p, n->persons[1]);
-        learn_rows(p, n->rows, n->row_count);
-        for (size_t i = 0; i < n->alias_count; i++)
-                set_alias(p, n->aliases[i].person, n->aliases[i].into);
+        const struct person_identity *rows = e->identities;
+        char key[24];
+
+        linked_free(map_remove(&p->linked, person_key(key, e->result.person)));
+        linked_free(map_remove(&p->linked, person_key(key, e->result.other)));
+        for (size_t from = 0, to; from < e->identity_count; from = to) {
+                for (to = from + 1; to < e->identity_count && rows[to].person == rows[from].person;)
+                        to++;
+                learn_person(p, rows + from, to - from);
+        }
+        for (size_t i = 0; i < e->alias_count; i++)
+                set_alias(p, e->aliases[i].person, e->aliases[i].into);
         if (p->bus)
-                bus_publish(p->bus, &n->batch);
+                bus_publish(p->bus, &e->batch);
         if (p->changed)
                 p->changed(p->changed_arg);
 }
 
-/* ---- noting ---- */
+/* ---- recording senders ---- */
 
-struct noting {
+struct sender_record {
+        struct write_through base;
         struct persons *persons;
-        struct person_sight sight;
-        /* with a link: */
-        bool links;
-        char *platform, *user; /* of the one it is linked to */
-        struct person_news news;
-        bool linked; /* result */
+        struct person_sighting sighting; /* its strings are owned */
+        int64_t person;                  /* result; 0: a replay, which stores nothing */
+        bool wants_link;
+        struct identity link_to; /* its strings are owned */
+        bool linked;             /* result */
+        struct person_effects effects;
 };
 
-static void noting_free(struct noting *n)
+static int write_record(struct store_tx *tx, void *change, struct error *err)
 {
-        struct person_sight *s = &n->sight;
-        char *const strings[] = { s->platform, s->user,       s->name,     s->username,
-                                  s->adapter,  s->dm_channel, n->platform, n->user };
-
-        for (size_t i = 0; i < COUNT(strings); i++)
-                free(strings[i]);
-        person_news_release(&n->news);
-        free(n);
-}
-
-static struct noting *noting_new(struct persons *p, const char *platform, const struct incoming *in,
-                                 int64_t now_ms)
-{
-        struct noting *n = mem_zalloc(sizeof(*n));
-
-        n->persons = p;
-        n->sight =
-                (struct person_sight){ .platform = mem_strdup(platform),
-                                       .user = mem_strdup(in->sender_id),
-                                       .name = mem_strdup(in->sender_name),
-                                       .username = mem_strdup(in->sender_username),
-                                       .adapter = mem_strdup(in->adapter),
-                                       .dm_channel =
-                                               in->chat == CHAT_DM ? mem_strdup(in->channel) : NULL,
-                                       .now_ms = now_ms };
-        return n;
-}
-
-static int write_noting(struct store_tx *tx, void *arg, struct error *err)
-{
-        struct noting *n = arg;
+        struct sender_record *r = change;
         struct person_change link = { .what = PERSON_LINK,
-                                      .a = { n->platform, n->user },
-                                      .b = { n->sight.platform, n->sight.user },
+                                      .a = r->link_to,
+                                      .b = r->sighting.identity,
                                       .by = "the person",
                                       .reason = "a code" };
 
-        if (person_write_sight(tx, &n->sight, err) < 0)
+        if (person_change_record(tx, &r->sighting, &r->person, err) < 0)
                 return -1;
-        /*
-         * a link that cannot be made must not keep the decision from being stored; a statement that
-         * failed does so all the same
-         */
-        n->linked = n->links && person_write_change(tx, &link, n->sight.now_ms, &n->news, err) == 0;
+        /* a link that is refused must not prevent the decision; a failed statement does anyway */
+        r->linked = r->wants_link &&
+                    person_change_write(tx, &link, r->sighting.now_ms, &r->effects, err) == 0;
         return 0;
 }
 
-static void on_noted(void *arg)
+static void apply_record(void *change)
 {
-        struct noting *n = arg;
+        struct sender_record *r = change;
+        const struct identity *sender = &r->sighting.identity;
 
-        if (n->sight.person > 0) /* 0: a replay, which stores nothing */
-                identity_index_set(&n->persons->identities, n->sight.platform, n->sight.user,
-                                   n->sight.person);
-        if (n->linked)
-                learn(n->persons, &n->news);
-        noting_free(n);
+        if (r->person > 0)
+                identity_index_set(&r->persons->identities, sender->platform, sender->user,
+                                   r->person);
+        if (r->linked)
+                learn_effects(r->persons, &r->effects);
 }
 
-/* FNV-1a; only to see that something changed. */
+static void release_record(void *change)
+{
+        struct sender_record *r = change;
+        const struct person_sighting *s = &r->sighting;
+        const char *const strings[] = { s->identity.platform, s->identity.user, s->name,
+                                        s->username,          s->adapter,       s->dm_channel,
+                                        r->link_to.platform,  r->link_to.user };
+
+        for (size_t i = 0; i < COUNT(strings); i++)
+                free((char *)strings[i]);
+        person_effects_release(&r->effects);
+        free(r);
+}
+
+static const struct write_through_ops record_ops = { .write = write_record,
+                                                     .apply = apply_record,
+                                                     .release = release_record };
+
+static struct sender_record *record_new(struct persons *p, const char *platform,
+                                        const struct incoming *in, int64_t now_ms)
+{
+        struct sender_record *r = mem_zalloc(sizeof(*r));
+
+        r->base.ops = &record_ops;
+        r->persons = p;
+        r->sighting = (struct person_sighting){
+                .identity = { mem_strdup(platform), mem_strdup(in->sender_id) },
+                .name = mem_strdup(in->sender_name),
+                .username = mem_strdup(in->sender_username),
+                .adapter = mem_strdup(in->adapter),
+                .dm_channel = in->chat == CHAT_DM ? mem_strdup(in->channel) : NULL,
+                .now_ms = now_ms
+        };
+        return r;
+}
+
+/* FNV-1a; only to notice changes. */
 static uint64_t digest(uint64_t h, const char *text)
 {
         for (; text && *text; text++)
@@ -259,142 +256,140 @@ static uint64_t digest(uint64_t h, const char *text)
         return (h ^ 0xff) * 1099511628211u;
 }
 
-static uint64_t look_of(const struct incoming *in)
-{
-        uint64_t h = digest(14695981039346656037u, in->sender_name);
-
-        h = digest(digest(h, in->sender_username), in->adapter);
-        return in->chat == CHAT_DM ? digest(h, in->channel) : h;
-}
-
-static bool is_full(struct persons *p)
-{
-        if (p->identities.count < PERSONS_MAX_IDENTITIES)
-                return false;
-        if (!p->full_told)
-                log_warn("so many people are known that no further one is noted",
-                         LOG_I("people", PERSONS_MAX_IDENTITIES));
-        p->full_told = true;
-        return true;
-}
-
 void persons_record(struct persons *p, const char *platform, const struct incoming *in,
                     int64_t now_ms, struct decision *out)
 {
-        if (persons_lookup(p, platform, in->sender_id) == 0 && is_full(p))
-                return;
-        if (!seen_cache_update(p->seen, platform, in->sender_id, look_of(in), now_ms))
-                return;
-        tx_extra_add(out, (struct tx_extra){ .fn = write_noting,
-                                             .done = on_noted,
-                                             .arg = noting_new(p, platform, in, now_ms) });
-}
+        uint64_t h = digest(14695981039346656037u, in->sender_name);
 
-/* ---- who is who ---- */
+        if (p->identities.count >= PERSONS_MAX_IDENTITIES &&
+            persons_lookup(p, platform, in->sender_id) == 0) {
+                if (!p->full_logged)
+                        log_warn("person limit reached; new senders are not recorded",
+                                 LOG_I("identities", PERSONS_MAX_IDENTITIES));
+                p->full_logged = true;
+                return;
+        }
+        h = digest(digest(h, in->sender_username), in->adapter);
+        if (in->chat == CHAT_DM)
+                h = digest(h, in->channel);
+        if (seen_cache_update(p->seen, platform, in->sender_id, h, now_ms))
+                tx_extra_add_change(out, record_new(p, platform, in, now_ms));
+}
 
 void persons_link_sender(struct persons *p, const char *platform, const struct incoming *in,
-                         const struct identity *a, int64_t now_ms, struct decision *out)
+                         const struct identity *identity, int64_t now_ms, struct decision *out)
 {
-        struct noting *n = noting_new(p, platform, in, now_ms);
+        struct sender_record *r = record_new(p, platform, in, now_ms);
 
-        n->links = true;
-        n->platform = mem_strdup(a->platform);
-        n->user = mem_strdup(a->user);
-        tx_extra_add(out, (struct tx_extra){ .fn = write_noting, .done = on_noted, .arg = n });
+        r->wants_link = true;
+        r->link_to =
+                (struct identity){ mem_strdup(identity->platform), mem_strdup(identity->user) };
+        tx_extra_add_change(out, r);
 }
 
-struct changing {
+/* ---- merging and splitting ---- */
+
+struct person_job {
+        struct write_through base;
         struct persons *persons;
         struct person_change change; /* its strings are owned */
         int64_t now_ms;
-        struct person_news news;
+        struct person_effects effects;
         person_done_fn *done;
         void *arg;
 };
 
-static int write_changing(struct store_tx *tx, void *arg, struct error *err)
+static int write_job(struct store_tx *tx, void *change, struct error *err)
 {
-        struct changing *c = arg;
+        struct person_job *j = change;
 
-        return person_write_change(tx, &c->change, c->now_ms, &c->news, err);
+        return person_change_write(tx, &j->change, j->now_ms, &j->effects, err);
 }
 
-static void on_changed(void *arg, const struct error *err)
+static void apply_job(void *change)
 {
-        struct changing *c = arg;
+        struct person_job *j = change;
 
-        if (!err)
-                learn(c->persons, &c->news);
-        c->done(c->arg, &c->news.result, err);
-        free((char *)c->change.a.platform);
-        free((char *)c->change.a.user);
-        free((char *)c->change.b.platform);
-        free((char *)c->change.b.user);
-        free((char *)c->change.by);
-        free((char *)c->change.reason);
-        person_news_release(&c->news);
-        free(c);
+        learn_effects(j->persons, &j->effects);
 }
 
-static struct identity identity_dup(const struct identity *i)
+static void job_done(void *change, const struct error *err)
 {
-        return (struct identity){ mem_strdup(i->platform), mem_strdup(i->user) };
+        const struct person_job *j = change;
+
+        j->done(j->arg, &j->effects.result, err);
 }
+
+static void release_job(void *change)
+{
+        struct person_job *j = change;
+
+        free((char *)j->change.a.platform);
+        free((char *)j->change.a.user);
+        free((char *)j->change.b.platform);
+        free((char *)j->change.b.user);
+        free((char *)j->change.by);
+        free((char *)j->change.reason);
+        person_effects_release(&j->effects);
+        free(j);
+}
+
+static const struct write_through_ops job_ops = { write_job, apply_job, job_done, release_job };
 
 void persons_change(struct persons *p, const struct person_change *change, person_done_fn *done,
                     void *arg)
 {
-        struct changing *c = mem_zalloc(sizeof(*c));
+        struct person_job *j = mem_zalloc(sizeof(*j));
 
-        *c = (struct changing){
-                .persons = p, .change = *change, .now_ms = clock_wall_ms(), .done = done, .arg = arg
-        };
-        c->change.a = identity_dup(&change->a);
-        c->change.b = identity_dup(&change->b);
-        c->change.by = mem_strdup(change->by);
-        c->change.reason = mem_strdup(change->reason);
-        store_write(p->store, write_changing, on_changed, c);
+        j->base.ops = &job_ops;
+        j->persons = p;
+        j->change = *change;
+        j->change.a =
+                (struct identity){ mem_strdup(change->a.platform), mem_strdup(change->a.user) };
+        j->change.b =
+                (struct identity){ mem_strdup(change->b.platform), mem_strdup(change->b.user) };
+        j->change.by = mem_strdup(change->by);
+        j->change.reason = mem_strdup(change->reason);
+        j->now_ms = clock_wall_ms();
+        j->done = done;
+        j->arg = arg;
+        write_through_submit(p->store, j);
 }
 
 /* ---- opening ---- */
 
-static int read_identities(struct store_tx *tx, struct persons *p, struct error *err)
+/* Learns the rows of one person and empties the list. */
+static void flush_person(struct persons *p, struct person_identity *rows, size_t *count)
 {
-        struct store_stmt *s = store_prepare(
-                tx, "SELECT platform, user_id, person FROM identities ORDER BY person, id");
-        struct person_row rows[PERSON_MAX_IDENTITIES] = { 0 };
-        size_t n = 0;
-        int rc;
-
-        while ((rc = store_step(s, err)) >= 0) {
-                int64_t person = rc == 1 ? store_col_int(s, 2) : 0;
-
-                if (n > 0 && (rows[0].person != person || n == COUNT(rows))) {
-                        learn_rows(p, rows, n);
-                        for (; n > 0; n--) {
-                                free(rows[n - 1].platform);
-                                free(rows[n - 1].user);
-                        }
-                }
-                if (rc == 0)
-                        break;
-                rows[n++] = (struct person_row){ mem_strdup(store_col_text(s, 0)),
-                                                 mem_strdup(store_col_text(s, 1)), person };
+        learn_person(p, rows, *count);
+        for (; *count > 0; --*count) {
+                free((char *)rows[*count - 1].identity.platform);
+                free((char *)rows[*count - 1].identity.user);
         }
-        return rc;
 }
 
 static int read_persons(struct store_tx *tx, void *arg, struct error *err)
 {
         struct persons *p = arg;
-        struct store_stmt *s;
+        struct person_identity rows[PERSON_MAX_IDENTITIES], row;
+        struct store_stmt *s = person_row_list_all_identities(tx);
+        int64_t person, into;
+        size_t n = 0;
         int rc;
 
-        if (read_identities(tx, p, err) < 0)
+        while ((rc = person_row_next_identity(s, &row.identity, &row.person, err)) == 1) {
+                if (n == COUNT(rows) || (n > 0 && rows[0].person != row.person))
+                        flush_person(p, rows, &n);
+                rows[n++] = (struct person_identity){ { mem_strdup(row.identity.platform),
+                                                        mem_strdup(row.identity.user) },
+                                                      row.person };
+        }
+        flush_person(p, rows, &n);
+        if (rc < 0)
                 return -1;
-        s = store_prepare(tx, "SELECT id, merged_into FROM persons WHERE merged_into IS NOT NULL");
-        while ((rc = store_step(s, err)) == 1)
-                set_alias(p, store_col_int(s, 0), store_col_int(s, 1));
+        s = person_row_list_all_aliases(tx);
+        while ((rc = person_row_next_alias(s, &person, &into, err)) == 1)
+                set_alias(p, person, into);
         return rc;
 }
 

@@ -1,14 +1,14 @@
 /*
  * persons: who people are, across platforms.
  *
- * An identity is an account on a platform ("telegram:7"); a person has one or more. Whoever is let
- * in is noted with his first message: a person of his own. Persons are merged by a code typed on
- * each platform (/link), or by the operator. A merge loses nothing: the identities move to the
- * other person, each remembers where it was at home, and the merged person stays as an alias, so
- * that whatever names it means the other one from then on. Unlinking takes it back.
+ * An identity is an account on a platform ("telegram:7"); a person has one or more. A sender who is
+ * allowed is recorded with their first message, as a person of their own. Persons are merged by a
+ * code typed on each platform (account_link.h) or by the operator. A merge loses nothing:
+ * identities move to the other person and remember their home, and the merged person stays as an
+ * alias, so that references to it mean the other person from then on. Unlinking undoes it.
  *
- * In memory is what decisions ask: to whom an identity belongs, and which identities are the same
- * person. Rows are the truth, and changes count when they are committed.
+ * Memory holds what decisions need: identity → person, and which identities are the same person.
+ * Rows are the truth; changes count once they are committed (write_through.h).
  */
 #ifndef DISPATCH_PEOPLE_PERSONS_H
 #define DISPATCH_PEOPLE_PERSONS_H
@@ -19,72 +19,60 @@
 
 #include "base/error.h"
 #include "bus/bus.h"
-#include "dispatch/access/access_rules.h"
 #include "road/road.h"
+#include "rows/person_row.h"
 #include "store/store.h"
 
 struct persons;
 
-#define PERSONS_MAX_IDENTITIES 500000           /* beyond it nobody new is noted */
+#define PERSONS_MAX_IDENTITIES 500000           /* beyond it new senders are not recorded */
 #define PERSON_MAX_IDENTITIES  20               /* of one person */
-#define PERSONS_SEEN_MS        (10 * 60 * 1000) /* "last seen" is that exact */
+#define PERSONS_SEEN_MS        (10 * 60 * 1000) /* resolution of last_seen_ms */
 
-/* Reads them; blocks. bus may be NULL for whoever only looks. Free it after the store is closed. */
+/* Reads them; blocks. bus may be NULL when nothing will change. Free it after the store closed. */
 struct persons *persons_open(struct store *s, struct bus *b, struct error *err);
 void persons_free(struct persons *p);
 /* The bus is about to close. */
 void persons_detach_bus(struct persons *p);
-/* Called after every change of who is who. */
+/* Called after every merge and unlink. */
 void persons_watch(struct persons *p, void (*changed)(void *arg), void *arg);
 
-/* "per-3" or "3" → 3; -1 when it is no person. */
+/* "per-3" or "3" → 3; -1 when it is not a person id. */
 int64_t person_parse_id(const char *text);
 /* The person an identity belongs to; 0: not known. */
 int64_t persons_lookup(const struct persons *p, const char *platform, const char *user);
-/* The other identities of that person, at most `max`: how many. Borrowed until the next change. */
+/* Copies up to `max` other identities of that person; borrowed until the next change. */
 size_t persons_other_identities(const struct persons *p, const char *platform, const char *user,
                                 struct identity *out, size_t max);
-/* Who this person is now, after merges. */
+/* Follows merges. */
 int64_t persons_current(const struct persons *p, int64_t person);
 size_t persons_identity_count(const struct persons *p);
 
-/*
- * Somebody who was let in has written: noted with the decision if there is something new about him,
- * else nothing is done.
- */
+/* Records an allowed sender with the decision, if anything about them is new. */
 void persons_record(struct persons *p, const char *platform, const struct incoming *in,
                     int64_t now_ms, struct decision *out);
-
-/* ---- who is who ---- */
+/*
+ * Records the sender with the decision and merges their person into that of `identity`. A merge
+ * that turns out to be impossible is skipped.
+ */
+void persons_link_sender(struct persons *p, const char *platform, const struct incoming *in,
+                         const struct identity *identity, int64_t now_ms, struct decision *out);
 
 struct person_change {
         enum { PERSON_MERGE, PERSON_LINK, PERSON_UNLINK } what;
-        int64_t source, target; /* merge: the source becomes the target */
-        struct identity a,
-                /*
-                 * link: the person of b becomes that of a; unlink: a leaves, with those who came
-                 * with it
-                 */
-                b;
+        int64_t source, target; /* merge: the source becomes an alias of the target */
+        /* link: the person of b merges into that of a; unlink: a returns to its home */
+        struct identity a, b;
         const char *by, *reason; /* may be NULL */
 };
 struct person_changed {
-        int64_t person; /* that is meant now: the target; after unlinking the one that left */
-        int64_t other;  /* the alias; after unlinking the one that was left */
+        int64_t person; /* the target; after unlinking, the one that left */
+        int64_t other;  /* the alias; after unlinking, the one that was left */
 };
 typedef void person_done_fn(void *arg, const struct person_changed *result,
                             const struct error *err);
-/*
- * ERR_MISSING, ERR_CONFLICT (the same person already; nothing to unlink), ERR_LIMIT. Copies what it
- * needs.
- */
+/* ERR_MISSING, ERR_CONFLICT (the same person already; nothing to unlink), ERR_LIMIT. */
 void persons_change(struct persons *p, const struct person_change *change, person_done_fn *done,
                     void *arg);
-/*
- * With a decision: the sender and identity a become one person; whoever is not known yet is noted
- * first. What cannot be done is left undone.
- */
-void persons_link_sender(struct persons *p, const char *platform, const struct incoming *in,
-                         const struct identity *a, int64_t now_ms, struct decision *out);
 
 #endif

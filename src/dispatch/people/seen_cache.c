@@ -8,15 +8,15 @@
 
 struct seen {
         char *key;
-        uint64_t look;
-        int64_t noted_ms;
+        uint64_t digest;
+        int64_t time_ms;
         TAILQ_ENTRY(seen) next;
 };
 TAILQ_HEAD(seen_list, seen);
 
 struct seen_cache {
         struct map by_key;
-        struct seen_list list; /* the oldest first */
+        struct seen_list list; /* oldest first */
         size_t max;
         int64_t fresh_ms;
 };
@@ -32,7 +32,7 @@ struct seen_cache *seen_cache_new(size_t max, int64_t fresh_ms)
         return s;
 }
 
-static void forget(struct seen_cache *s, struct seen *one)
+static void evict(struct seen_cache *s, struct seen *one)
 {
         TAILQ_REMOVE(&s->list, one, next);
         map_remove(&s->by_key, one->key);
@@ -47,7 +47,7 @@ void seen_cache_free(struct seen_cache *s)
         if (!s)
                 return;
         while ((one = TAILQ_FIRST(&s->list)))
-                forget(s, one);
+                evict(s, one);
         map_release(&s->by_key);
         free(s);
 }
@@ -57,42 +57,28 @@ size_t seen_cache_count(const struct seen_cache *s)
         return s->by_key.count;
 }
 
-/* A clock that was set back must not keep anybody from being seen. */
-static bool is_fresh(const struct seen_cache *s, const struct seen *one, int64_t now_ms)
-{
-        return now_ms >= one->noted_ms && now_ms - one->noted_ms < s->fresh_ms;
-}
-
-static struct seen *add(struct seen_cache *s, char *key)
-{
-        struct seen *one = mem_zalloc(sizeof(*one));
-
-        if (s->by_key.count >= s->max)
-                forget(s, TAILQ_FIRST(&s->list));
-        one->key = key;
-        map_put(&s->by_key, key, one);
-        TAILQ_INSERT_TAIL(&s->list, one, next);
-        return one;
-}
-
-bool seen_cache_update(struct seen_cache *s, const char *platform, const char *user, uint64_t look,
-                       int64_t now_ms)
+bool seen_cache_update(struct seen_cache *s, const char *platform, const char *user,
+                       uint64_t digest, int64_t now_ms)
 {
         char *key = mem_printf("%s:%s", platform, user);
         struct seen *one = map_get(&s->by_key, key);
 
-        if (one && one->look == look && is_fresh(s, one, now_ms)) {
-                free(key);
-                return false;
-        }
         if (one) {
                 free(key);
+                /* an entry from the future, after the clock was set back, is not fresh */
+                if (one->digest == digest && now_ms >= one->time_ms &&
+                    now_ms - one->time_ms < s->fresh_ms)
+                        return false;
                 TAILQ_REMOVE(&s->list, one, next);
-                TAILQ_INSERT_TAIL(&s->list, one, next);
         } else {
-                one = add(s, key);
+                if (s->by_key.count >= s->max)
+                        evict(s, TAILQ_FIRST(&s->list));
+                one = mem_zalloc(sizeof(*one));
+                one->key = key;
+                map_put(&s->by_key, key, one);
         }
-        one->look = look;
-        one->noted_ms = now_ms;
+        TAILQ_INSERT_TAIL(&s->list, one, next);
+        one->digest = digest;
+        one->time_ms = now_ms;
         return true;
 }

@@ -8,55 +8,37 @@
 #include "base/mem.h"
 #include "dispatch/dispatch.h"
 #include "dispatch/rules/rules.h"
+#include "store/write_through.h"
 
 #define NAME_MAX_BYTES 200
 
-struct entry {
-        struct stored_rule shown; /* its strings are this struct's own */
+struct stored_entry {
+        struct stored_rule shown; /* its strings are owned */
         struct rule rule;
         struct error mistake; /* why it is not understood */
 };
 
 struct stored_rules {
         struct store *store;
-        struct entry **items; /* by position */
+        struct stored_entry **items; /* by position */
         size_t count;
         void (*changed)(void *arg);
         void *changed_arg;
 };
 
-/* A change on its way to the disk. */
-struct change {
-        struct stored_rules *rules;
-        struct entry *entry; /* NULL: deleted */
-        char *name;
-        enum stored_rule_put how;
-        struct error refusal;
-        store_done_fn *done;
-        void *arg;
-};
+/* ---- parsing ---- */
 
-/* ---- reading ---- */
-
-/* {"rule": ...} in our words; yours to free. */
-static char *text_of(const json_t *object)
+static int parse_rule(const char *name, const json_t *object, struct rule *out, struct error *err)
 {
-        json_t *ours = json_deep_copy(object), *root = json_pack("{s:O}", "rule", ours);
-        char *text;
-
-        rule_rename_aliases(ours);
-        text = json_text(root);
-        json_decref(root);
-        json_decref(ours);
-        return text;
-}
-
-static int read_rule(const char *name, const json_t *object, struct rule *out, struct error *err)
-{
-        char *text = text_of(object);
-        struct settings_source *src = settings_source_new(NULL, NULL, text, strlen(text), err);
+        json_t *copy = json_deep_copy(object), *root = json_pack("{s:O}", "rule", copy);
         const char *own = json_str(object, "name", name);
+        struct settings_source *src;
+        char *text;
         int rc = -1;
+
+        rule_rename_aliases(copy);
+        text = json_text(root);
+        src = settings_source_new(NULL, NULL, text, strlen(text), err);
 
         if (src && strlen(text) > STORED_RULE_MAX_BYTES)
                 error_set(err, ERR_INVALID, "rule: longer than %d bytes", STORED_RULE_MAX_BYTES);
@@ -64,7 +46,8 @@ static int read_rule(const char *name, const json_t *object, struct rule *out, s
                 error_set(err, ERR_INVALID, "rule.name: expected 1 to %d bytes", NAME_MAX_BYTES);
         else if (src && strcmp(own, name) != 0)
                 error_set(err, ERR_INVALID,
-                          "rule.name: '%.60s' is not the name it is stored by, '%.60s'", own, name);
+                          "rule.name: '%.60s' differs from the name it is stored under, '%.60s'",
+                          own, name);
         else if (src)
                 rc = rule_read_at(src, "rule", json_object_get(settings_source_root(src), "rule"),
                                   out, err);
@@ -72,6 +55,8 @@ static int read_rule(const char *name, const json_t *object, struct rule *out, s
                 out->name = mem_strdup(name);
         settings_source_free(src);
         free(text);
+        json_decref(root);
+        json_decref(copy);
         return rc;
 }
 
@@ -79,23 +64,21 @@ int stored_rules_check(const char *name, const json_t *object, struct error *err
 {
         struct rule r;
 
-        if (read_rule(name, object, &r, err) < 0)
+        if (parse_rule(name, object, &r, err) < 0)
                 return -1;
         rule_release(&r);
         return 0;
 }
 
-static struct entry *entry_new(const struct stored_rule *r)
+static struct stored_entry *entry_new(const struct rule_row *r)
 {
-        struct entry *e = mem_zalloc(sizeof(*e));
+        struct stored_entry *e = mem_zalloc(sizeof(*e));
         json_t *object = json_read(r->json, strlen(r->json), &e->mistake);
 
-        e->shown = *r;
-        e->shown.name = mem_strdup(r->name);
-        e->shown.json = mem_strdup(r->json);
-        e->shown.rule = NULL;
-        e->shown.why = NULL;
-        if (object && read_rule(r->name, object, &e->rule, &e->mistake) == 0)
+        e->shown.row = *r;
+        e->shown.row.name = mem_strdup(r->name);
+        e->shown.row.json = mem_strdup(r->json);
+        if (object && parse_rule(r->name, object, &e->rule, &e->mistake) == 0)
                 e->shown.rule = &e->rule;
         else
                 e->shown.why = e->mistake.text;
@@ -103,14 +86,14 @@ static struct entry *entry_new(const struct stored_rule *r)
         return e;
 }
 
-static void entry_free(struct entry *e)
+static void entry_free(struct stored_entry *e)
 {
         if (!e)
                 return;
         if (e->shown.rule)
                 rule_release(&e->rule);
-        free((char *)e->shown.name);
-        free((char *)e->shown.json);
+        free((char *)e->shown.row.name);
+        free((char *)e->shown.row.json);
         free(e);
 }
 
@@ -118,8 +101,8 @@ static void entry_free(struct entry *e)
 
 static int by_position(const void *a, const void *b)
 {
-        const struct stored_rule *x = &(*(struct entry *const *)a)->shown;
-        const struct stored_rule *y = &(*(struct entry *const *)b)->shown;
+        const struct rule_row *x = &(*(struct stored_entry *const *)a)->shown.row;
+        const struct rule_row *y = &(*(struct stored_entry *const *)b)->shown.row;
 
         if (x->position != y->position)
                 return x->position < y->position ? -1 : 1;
@@ -130,33 +113,30 @@ static size_t index_of(const struct stored_rules *rs, const char *name)
 {
         size_t i = 0;
 
-        while (i < rs->count && strcmp(rs->items[i]->shown.name, name) != 0)
+        while (i < rs->count && strcmp(rs->items[i]->shown.row.name, name) != 0)
                 i++;
         return i;
 }
 
-static void take_out(struct stored_rules *rs, const char *name)
+/* Inserts or replaces the entry of that name (e is taken over), or removes it (e is NULL). */
+static void set_entry(struct stored_rules *rs, const char *name, struct stored_entry *e)
 {
         size_t i = index_of(rs, name);
 
-        if (i == rs->count)
-                return;
-        entry_free(rs->items[i]);
-        rs->items[i] = rs->items[--rs->count];
-}
-
-/* Takes e over. */
-static void put_in(struct stored_rules *rs, struct entry *e)
-{
-        take_out(rs, e->shown.name);
-        rs->items = mem_realloc(rs->items, (rs->count + 1) * sizeof(struct entry *));
-        rs->items[rs->count++] = e;
+        if (i < rs->count) {
+                entry_free(rs->items[i]);
+                rs->items[i] = rs->items[--rs->count];
+        }
+        if (e) {
+                rs->items = mem_realloc(rs->items, (rs->count + 1) * sizeof(*rs->items));
+                rs->items[rs->count++] = e;
+        }
 }
 
 static void sort(struct stored_rules *rs)
 {
         if (rs->count > 0)
-                qsort(rs->items, rs->count, sizeof(struct entry *), by_position);
+                qsort(rs->items, rs->count, sizeof(*rs->items), by_position);
 }
 
 size_t stored_rules_count(const struct stored_rules *rs)
@@ -178,7 +158,7 @@ const struct stored_rule *stored_rules_find(const struct stored_rules *rs, const
 
 int64_t stored_rules_end(const struct stored_rules *rs)
 {
-        int64_t last = rs->count > 0 ? rs->items[rs->count - 1]->shown.position : -1;
+        int64_t last = rs->count > 0 ? rs->items[rs->count - 1]->shown.row.position : -1;
 
         return last < 0 ? 0 : last + 1;
 }
@@ -189,146 +169,119 @@ void stored_rules_watch(struct stored_rules *rs, void (*changed)(void *arg), voi
         rs->changed_arg = arg;
 }
 
-/* ---- changing ---- */
+/* ---- changes ---- */
 
-static int write_entry(struct store_tx *tx, struct change *c, struct error *err)
+struct stored_rule_change {
+        struct write_through base;
+        struct stored_rules *rules;
+        struct stored_entry *entry; /* NULL: delete */
+        char *name;
+        enum stored_rule_put how;
+        store_done_fn *done;
+        void *arg;
+};
+
+static int write_change(struct store_tx *tx, void *change, struct error *err)
 {
-        const struct stored_rule *r = &c->entry->shown;
-        struct store_stmt *s;
+        const struct stored_rule_change *c = change;
+        const struct rule_row *row = c->entry ? &c->entry->shown.row : NULL;
+        int rc = 0;
 
-        if (c->how == RULE_REPLACE)
-                s = store_prepare(
-                        tx,
-                        "UPDATE rules SET position = ?2, enabled = ?3, rule = ?4, updated_ms = ?5"
-                        " WHERE name = ?1");
-        else if (c->how == RULE_CREATE)
-                s = store_prepare(
-                        tx,
-                        "INSERT INTO rules(name, position, enabled, rule, created_ms, updated_ms)"
-                        " VALUES(?1, ?2, ?3, ?4, ?5, ?5) ON CONFLICT(name) DO NOTHING");
-        else
-                s = store_prepare(
-                        tx,
-                        "INSERT INTO rules(name, position, enabled, rule, created_ms, updated_ms)"
-                        " VALUES(?1, ?2, ?3, ?4, ?5, ?5) ON CONFLICT(name) DO UPDATE SET"
-                        " position = ?2, enabled = ?3, rule = ?4, updated_ms = ?5");
-        store_bind_text(s, 1, r->name);
-        store_bind_int(s, 2, r->position);
-        store_bind_int(s, 3, r->enabled);
-        store_bind_text(s, 4, r->json);
-        store_bind_int(s, 5, r->updated_ms);
-        if (store_run(s, err) < 0)
-                return -1;
-        if (store_changes(tx) > 0)
-                return 0;
-        if (c->how == RULE_CREATE)
+        if (!row)
+                rc = rule_row_delete(tx, c->name, err);
+        if (row && c->how != RULE_CREATE)
+                rc = rule_row_update(tx, row, err);
+        if (row && rc == 0 && c->how != RULE_REPLACE)
+                rc = rule_row_insert(tx, row, err);
+        if (rc != 0)
+                return rc < 0 ? -1 : 0;
+        if (row && c->how == RULE_CREATE)
                 return error_set(err, ERR_CONFLICT, "there is a stored rule '%.60s' already",
-                                 r->name);
-        return error_set(err, ERR_MISSING, "there is no stored rule '%.60s'", r->name);
+                                 c->name);
+        return error_set(err, ERR_MISSING, "there is no stored rule '%.60s'", c->name);
 }
 
-static int write_deletion(struct store_tx *tx, struct change *c, struct error *err)
+static void apply_change(void *change)
 {
-        struct store_stmt *s = store_prepare(tx, "DELETE FROM rules WHERE name = ?1");
-
-        store_bind_text(s, 1, c->name);
-        if (store_run(s, err) < 0)
-                return -1;
-        if (store_changes(tx) == 0)
-                return error_set(err, ERR_MISSING, "there is no stored rule '%.60s'", c->name);
-        return 0;
-}
-
-static int write_change(struct store_tx *tx, void *arg, struct error *err)
-{
-        struct change *c = arg;
-
-        if (c->refusal.kind != ERR_NONE) {
-                *err = c->refusal;
-                return -1;
-        }
-        return c->entry ? write_entry(tx, c, err) : write_deletion(tx, c, err);
-}
-
-static void apply(struct change *c)
-{
+        struct stored_rule_change *c = change;
         struct stored_rules *rs = c->rules;
         const struct stored_rule *before = stored_rules_find(rs, c->name);
 
         if (c->entry && before)
-                c->entry->shown.created_ms = before->created_ms;
-        if (c->entry)
-                put_in(rs, c->entry);
-        else
-                take_out(rs, c->name);
+                c->entry->shown.row.created_ms = before->row.created_ms;
+        set_entry(rs, c->name, c->entry);
         c->entry = NULL;
         sort(rs);
         if (rs->changed)
                 rs->changed(rs->changed_arg);
 }
 
-static void on_changed(void *arg, const struct error *err)
+static void change_done(void *change, const struct error *err)
 {
-        struct change *c = arg;
+        const struct stored_rule_change *c = change;
 
-        if (!err)
-                apply(c);
         if (c->done)
                 c->done(c->arg, err);
+}
+
+static void release_change(void *change)
+{
+        struct stored_rule_change *c = change;
+
         entry_free(c->entry);
         free(c->name);
         free(c);
 }
 
-static void submit(struct stored_rules *rs, struct change *c, store_done_fn *done, void *arg)
+static const struct write_through_ops change_ops = { write_change, apply_change, change_done,
+                                                     release_change };
+
+static struct stored_rule_change *change_new(struct stored_rules *rs, const char *name,
+                                             store_done_fn *done, void *arg)
 {
+        struct stored_rule_change *c = mem_zalloc(sizeof(*c));
+
+        c->base.ops = &change_ops;
         c->rules = rs;
+        c->name = mem_strdup(name);
         c->done = done;
         c->arg = arg;
-        store_write(rs->store, write_change, on_changed, c);
+        return c;
 }
 
-void stored_rules_put(struct stored_rules *rs, const struct stored_rule *rule,
-                      enum stored_rule_put how, store_done_fn *done, void *arg)
+void stored_rules_put(struct stored_rules *rs, const struct rule_row *row, enum stored_rule_put how,
+                      store_done_fn *done, void *arg)
 {
-        struct change *c = mem_zalloc(sizeof(*c));
+        struct stored_rule_change *c = change_new(rs, row->name, done, arg);
 
-        c->name = mem_strdup(rule->name);
         c->how = how;
-        c->entry = entry_new(rule);
-        c->entry->shown.created_ms = c->entry->shown.updated_ms = clock_wall_ms();
+        c->entry = entry_new(row);
+        c->entry->shown.row.created_ms = c->entry->shown.row.updated_ms = clock_wall_ms();
         if (c->entry->shown.why)
-                error_set(&c->refusal, ERR_INVALID, "%s", c->entry->shown.why);
-        else if (rs->count >= STORED_RULES_MAX && !stored_rules_find(rs, rule->name))
-                error_set(&c->refusal, ERR_LIMIT, "%d rules are stored already; delete some",
+                error_set(&c->base.refusal, ERR_INVALID, "%s", c->entry->shown.why);
+        else if (rs->count >= STORED_RULES_MAX && !stored_rules_find(rs, row->name))
+                error_set(&c->base.refusal, ERR_LIMIT, "%d rules are stored already; delete some",
                           STORED_RULES_MAX);
-        submit(rs, c, done, arg);
+        write_through_submit(rs->store, c);
 }
 
 void stored_rules_delete(struct stored_rules *rs, const char *name, store_done_fn *done, void *arg)
 {
-        struct change *c = mem_zalloc(sizeof(*c));
-
-        c->name = mem_strdup(name);
-        submit(rs, c, done, arg);
+        write_through_submit(rs->store, change_new(rs, name, done, arg));
 }
 
 /* ---- merging ---- */
 
-static bool has_name(const struct rule *rules, size_t count, const char *name)
+static void add_if_in_force(const struct stored_rule *r, const struct rule *file, size_t file_count,
+                            struct rule *all, size_t *count)
 {
-        for (size_t i = 0; i < count; i++) {
-                if (strcmp(rules[i].name, name) == 0)
-                        return true;
+        if (!r->row.enabled || !r->rule)
+                return;
+        for (size_t i = 0; i < file_count; i++) {
+                if (strcmp(file[i].name, r->row.name) == 0)
+                        return;
         }
-        return false;
-}
-
-static void add_if_held(const struct stored_rule *r, const struct rule *file, size_t file_count,
-                        struct rule *all, size_t *count)
-{
-        if (r->enabled && r->rule && !has_name(file, file_count, r->name))
-                all[(*count)++] = *r->rule;
+        all[(*count)++] = *r->rule;
 }
 
 struct rule *stored_rules_merge(const struct stored_rules *rs, const struct rule *file,
@@ -338,34 +291,27 @@ struct rule *stored_rules_merge(const struct stored_rules *rs, const struct rule
         struct rule *all = mem_array(file_count + stored + 1, sizeof(*all));
 
         *count = 0;
-        for (; i < stored && rs->items[i]->shown.position < 0; i++)
-                add_if_held(&rs->items[i]->shown, file, file_count, all, count);
+        for (; i < stored && rs->items[i]->shown.row.position < 0; i++)
+                add_if_in_force(&rs->items[i]->shown, file, file_count, all, count);
         for (size_t k = 0; k < file_count; k++)
                 all[(*count)++] = file[k];
         for (; i < stored; i++)
-                add_if_held(&rs->items[i]->shown, file, file_count, all, count);
+                add_if_in_force(&rs->items[i]->shown, file, file_count, all, count);
         return all;
 }
 
 /* ---- opening ---- */
 
-static int read_rules(struct store_tx *tx, void *arg, struct error *err)
+static int read_table(struct store_tx *tx, void *arg, struct error *err)
 {
         struct stored_rules *rs = arg;
-        struct store_stmt *s = store_prepare(
-                tx, "SELECT name, position, enabled, rule, created_ms, updated_ms FROM rules");
+        struct store_stmt *s = rule_row_list(tx);
+        struct rule_row row;
         int rc;
 
-        while ((rc = store_step(s, err)) == 1) {
-                struct stored_rule r = { .name = store_col_text(s, 0),
-                                         .position = store_col_int(s, 1),
-                                         .enabled = store_col_int(s, 2) != 0,
-                                         .json = store_col_text(s, 3),
-                                         .created_ms = store_col_int(s, 4),
-                                         .updated_ms = store_col_int(s, 5) };
-
-                put_in(rs, entry_new(&r));
-        }
+        while ((rc = rule_row_next(s, &row, err)) == 1)
+                set_entry(rs, row.name, entry_new(&row));
+        sort(rs);
         return rc;
 }
 
@@ -374,12 +320,10 @@ struct stored_rules *stored_rules_open(struct store *s, struct error *err)
         struct stored_rules *rs = mem_zalloc(sizeof(*rs));
 
         rs->store = s;
-        if (store_read_now(s, read_rules, rs, err) < 0) {
-                stored_rules_free(rs);
-                return NULL;
-        }
-        sort(rs);
-        return rs;
+        if (store_read_now(s, read_table, rs, err) == 0)
+                return rs;
+        stored_rules_free(rs);
+        return NULL;
 }
 
 void stored_rules_free(struct stored_rules *rs)

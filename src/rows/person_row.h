@@ -1,0 +1,73 @@
+/*
+ * person_row: people across platforms, their accounts, and where each can be written to.
+ *
+ * A person who was merged into another stays as an alias (merged_into). Each identity remembers its
+ * home, the person it belonged to before any merge, so that a merge can be undone.
+ */
+#ifndef ROWS_PERSON_ROW_H
+#define ROWS_PERSON_ROW_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "store/store.h"
+
+/* An account on a platform. Borrowed strings. */
+struct identity {
+        const char *platform, *user;
+};
+
+struct identity_row {
+        int64_t id, person, home;
+};
+
+/* What a message says about its sender. NULL members leave what is stored. */
+struct person_sighting {
+        struct identity identity;
+        const char *name, *username, *adapter;
+        const char *dm_channel; /* NULL: not a direct message */
+        int64_t now_ms;
+};
+
+int person_row_insert(struct store_tx *tx, int64_t now_ms, int64_t *id, struct error *err);
+/* 1 with what the person was merged into (0: nothing), 0 when there is no such person, -1. */
+int person_row_get_alias(struct store_tx *tx, int64_t person, int64_t *into, struct error *err);
+/* into 0: the person stands for itself again. */
+int person_row_set_alias(struct store_tx *tx, int64_t person, int64_t into, int64_t now_ms,
+                         struct error *err);
+/* Aliases of one person become aliases of another. */
+int person_row_move_aliases(struct store_tx *tx, int64_t from, int64_t to, int64_t now_ms,
+                            struct error *err);
+
+/* 1, 0 when the identity was never seen, -1. */
+int person_row_get_identity(struct store_tx *tx, const struct identity *identity,
+                            struct identity_row *out, struct error *err);
+/* An identity at home with this person. */
+int person_row_add_identity(struct store_tx *tx, const struct identity *identity, int64_t person,
+                            int64_t now_ms, int64_t *id, struct error *err);
+/* Updates names, adapter, direct chat and when the identity was seen. */
+int person_row_update_identity(struct store_tx *tx, int64_t id, const struct person_sighting *s,
+                               struct error *err);
+/* Identities of a person, or -1. */
+int64_t person_row_count_identities(struct store_tx *tx, int64_t person, struct error *err);
+/* All identities of a person move to another. */
+int person_row_move_identities(struct store_tx *tx, int64_t from, int64_t to, struct error *err);
+/* Those of a person that are at home elsewhere go back there. */
+int person_row_return_identities(struct store_tx *tx, int64_t home, int64_t from,
+                                 struct error *err);
+/* Makes `person` the identity's home and owner. */
+int person_row_rehome_identity(struct store_tx *tx, int64_t id, int64_t person, struct error *err);
+
+/* Identities of two persons, or all; those of one person follow each other. */
+struct store_stmt *person_row_list_identities(struct store_tx *tx, int64_t person, int64_t other);
+struct store_stmt *person_row_list_all_identities(struct store_tx *tx);
+/* 1: *out is borrowed until the next call, 0: no more, -1. */
+int person_row_next_identity(struct store_stmt *s, struct identity *out, int64_t *person,
+                             struct error *err);
+
+/* Two persons and their aliases, or all aliases. */
+struct store_stmt *person_row_list_aliases(struct store_tx *tx, int64_t person, int64_t other);
+struct store_stmt *person_row_list_all_aliases(struct store_tx *tx);
+int person_row_next_alias(struct store_stmt *s, int64_t *person, int64_t *into, struct error *err);
+
+#endif
