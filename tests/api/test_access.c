@@ -119,9 +119,9 @@ static void mistakes_are_reported(void **state)
         expect(r, "POST", "/api/v2/access/check",
                "{\"instanceId\":\"no\",\"platformUserId\":\"7\"}", 404, NULL);
         expect(r, "POST", "/api/v2/pairing/approve", "{\"code\":\"ABCD-2345\"}", 404,
-               "no such code waits");
+               "no such code is waiting");
         expect(r, "POST", "/api/v2/pairing/approve", "{\"code\":\"ABCD-0000\"}", 404,
-               "no such code waits");
+               "no such code is waiting");
         expect(r, "DELETE", "/api/v2/pairing/pair-3", NULL, 404, "NOT_FOUND");
 }
 
