@@ -43,6 +43,6 @@ void tx_extra_add(struct decision *out, struct tx_extra extra)
 void tx_extra_add_change(struct decision *out, void *change)
 {
         tx_extra_add(out, (struct tx_extra){ .fn = write_through_write,
-                                              .done = write_through_commit,
-                                              .arg = change });
+                                             .done = write_through_commit,
+                                             .arg = change });
 }
