@@ -28,12 +28,12 @@ static const struct field pairing_query[] = {
 /* clang-format off */
 #define CODE_FIELD                                                                              \
         { "code", FIELD_STRING, .required = true, .min = 8, .max = 20,                          \
-          FIELD_AT(pairing_decision_ask, code),                                                 \
+          FIELD_AT(pairing_verdict_ask, code),                                                 \
           .help = "The code the stranger got; case, spaces and dashes do not matter." }
 /* clang-format on */
 static const struct field approve_fields[] = {
         CODE_FIELD,
-        { "until", FIELD_TIME, FIELD_AT(pairing_decision_ask, until_ms),
+        { "until", FIELD_TIME, FIELD_AT(pairing_verdict_ask, until_ms),
           .help = "How long they are let in; absent: until it is revoked." },
         FIELD_END,
 };
