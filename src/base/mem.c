@@ -67,6 +67,30 @@ void *mem_dup(const void *p, size_t n)
         return copy;
 }
 
+void *mem_dup_struct(const void *p, size_t size, const size_t *offsets, size_t count)
+{
+        size_t total = size;
+        char *copy, *to;
+
+        for (size_t i = 0; i < count; i++) {
+                const char *s = *(const char *const *)((const char *)p + offsets[i]);
+
+                total += s ? strlen(s) + 1 : 0;
+        }
+        copy = mem_alloc(total);
+        memcpy(copy, p, size);
+        to = copy + size;
+        for (size_t i = 0; i < count; i++) {
+                const char **s = (const char **)(copy + offsets[i]);
+                size_t n = *s ? strlen(*s) + 1 : 0;
+
+                if (*s)
+                        *s = memcpy(to, *s, n);
+                to += n;
+        }
+        return copy;
+}
+
 char *mem_printf(const char *fmt, ...)
 {
         va_list ap;

@@ -1,7 +1,4 @@
-/*
- * The bus: publishing to those who listen. Rows are journal.c, durable consumers consumer.c,
- * retention prune.c.
- */
+/* Publishing to listeners; opening and closing. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +23,7 @@ static const struct bus_driver *find_driver(const char *url, struct error *err)
                 if (strncmp(url, drivers[i]->scheme, n) == 0 && (url[n] == '\0' || url[n] == ':'))
                         return drivers[i];
         }
-        error_set(err, ERR_INVALID, "no kind of bus is called '%s'; there is 'local'", url);
+        error_set(err, ERR_INVALID, "unknown bus '%s'; accepted: 'local'", url);
         return NULL;
 }
 
@@ -88,7 +85,7 @@ void bus_close(struct bus *b)
                 return;
         timer_free(b->prune_timer);
         bus_prune_abandon(b);
-        bus_consumers_drop(b);
+        bus_consumers_stop(b);
         sweep_listeners(b, true);
         for (unsigned i = 0; i < b->held_count; i++)
                 free(b->held[i]);
@@ -135,8 +132,15 @@ void bus_deliver(struct bus *b, const struct bus_event *e)
         }
 }
 
+static void deliver_batch(struct bus *b, struct bus_batch *batch)
+{
+        for (unsigned i = 0; i < batch->count; i++)
+                bus_deliver(b, batch->events[i]);
+        bus_batch_reset(batch);
+}
+
 /* Events that a listener publishes wait until all listeners have got the one that caused them. */
-static void put_aside(struct bus *b, struct bus_batch *batch)
+static void defer_batch(struct bus *b, struct bus_batch *batch)
 {
         unsigned need = b->waiting.count + batch->count;
 
@@ -151,14 +155,7 @@ static void put_aside(struct bus *b, struct bus_batch *batch)
         batch->count = 0;
 }
 
-static void deliver_batch(struct bus *b, struct bus_batch *batch)
-{
-        for (unsigned i = 0; i < batch->count; i++)
-                bus_deliver(b, batch->events[i]);
-        bus_batch_reset(batch);
-}
-
-/* Delivers what listeners published meanwhile; true when there was something. */
+/* Delivers deferred events; true when there were some. */
 static bool finish_publishing(struct bus *b)
 {
         bool more = b->waiting.count > 0;
@@ -180,7 +177,7 @@ void bus_publish(struct bus *b, struct bus_batch *batch)
         if (batch->count == 0)
                 return;
         if (b->publishing) {
-                put_aside(b, batch);
+                defer_batch(b, batch);
                 return;
         }
         b->publishing = true;

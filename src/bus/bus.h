@@ -1,12 +1,12 @@
 /*
- * bus: the journal. Everything that happened is an event in a typed stream, in one order.
+ * bus: the journal. Everything that happens is an event in a typed stream, in one order.
  *
  * Events are rows of the store, appended inside a caller's transaction, so "it happened" and "it is
  * in the journal" are the same commit. After the commit the caller publishes its batch and
  * listeners get the events, in order. A durable consumer has a name and a cursor; it gets every
  * event of its streams at least once, also those from while it was away (for as long as events are
- * kept), and moves its cursor when it is done with them; replays are harmless because an event's
- * sequence number tells it apart.
+ * kept), and moves its cursor when it has processed them. Repetitions are harmless, because the
+ * sequence number identifies an event.
  *
  * Transient events (streamed text, progress) are published live: they have no sequence number, are
  * not stored and cannot be replayed.
@@ -24,6 +24,8 @@
 #include "net/loop.h"
 #include "store/store.h"
 
+struct buf;
+
 enum bus_stream {
         STREAM_MESSAGE,
         STREAM_REACTION,
@@ -40,58 +42,54 @@ enum bus_stream {
 #define BUS_ALL_STREAMS ((1u << STREAM_COUNT) - 1)
 #define BUS_ID_SIZE     24 /* "evt-" and the sequence number */
 
-/* An event as it stands in the journal. Strings are the owner's; see bus_event_dup. */
+/* Strings belong to the owner of the struct; see bus_event_dup. */
 struct bus_event {
         int64_t seq;         /* place in the journal; 0 before it is appended */
         const char *type;    /* "message.received"; its first word names the stream */
-        int64_t time_ms;     /* 0: now, when it is appended */
-        const char *adapter; /* NULL where none is concerned */
+        int64_t time_ms;     /* 0: the time of bus_append */
+        const char *adapter; /* NULL if it concerns none */
         const char *channel;
         const char *thread;
         const char *trace;
-        /* unique per adapter: the platform's own id of it; NULL for our own events */
-        const char *key;
-        /* JSON object text; "{}" when its retention is over and only its key is kept */
-        const char *payload;
+        const char *key;     /* the platform's id of it, unique per adapter; NULL for our events */
+        const char *payload; /* JSON object; "{}" when only the key is still kept */
 };
 
-/* The stream of an event type: "turn.started" → STREAM_TURN. -1 for a word that names no stream. */
+/* The stream of an event type: "turn.started" → STREAM_TURN; -1: none. */
 int bus_stream_of(const char *type);
 const char *bus_stream_name(enum bus_stream s); /* "MESSAGE" */
 char *bus_event_id(int64_t seq, char out[BUS_ID_SIZE]);
-/* "evt-42" or "42" → 42; -1 when it is not an event id. */
+/* "evt-42" or "42" → 42; -1: not an event id. */
 int64_t bus_event_seq(const char *id);
 struct bus_event *bus_event_dup(const struct bus_event *e); /* one block: free() it */
 /*
- * The envelope every client sees:
- * {"id","type","timestamp","instanceId","channel","threadId","traceId","payload"}. Appended to out.
+ * Appends the envelope that clients see:
+ * {"id","type","timestamp","instanceId","channel","threadId","traceId","payload"}.
  */
-struct buf;
 void bus_event_json(const struct bus_event *e, struct buf *out);
 
 struct bus;
 
 struct bus_options {
-        const char *url;                    /* "local"; later "nats://..." */
-        int64_t retention_ms[STREAM_COUNT]; /* 0: 7 days; -1: for ever. Keys are unique for two days
-                                               at least */
-        int64_t prune_every_ms;             /* 0: one minute */
+        const char *url; /* "local"; later "nats://..." */
+        /* 0: 7 days; -1: for ever. Keys are kept for two days at least. */
+        int64_t retention_ms[STREAM_COUNT];
+        int64_t prune_every_ms; /* 0: one minute */
 };
 
-/* Reads the last sequence number and cursors; blocks. */
+/* Blocks while reading where the journal ends. */
 struct bus *bus_open(struct loop *l, struct store *s, const struct bus_options *options,
                      struct error *err);
-/*
- * Before the store closes. Listeners and consumers that are still there are dropped. NULL is fine.
- */
+/* Call before store_close. Drops remaining listeners and consumers. NULL is fine. */
 void bus_close(struct bus *b);
 /* Takes effect at the next pruning. */
 void bus_set_retention(struct bus *b, const int64_t retention_ms[STREAM_COUNT]);
 
+/* --- appending and publishing --- */
+
 /*
- * Events of one transaction. The store function fills it (bus_append), the completion publishes it.
- * Because store functions may be repeated, bus_append's caller starts its function with
- * bus_batch_reset.
+ * Events of one transaction: the store function fills the batch, its completion publishes it. A
+ * store function may be repeated, so it starts with bus_batch_reset.
  */
 struct bus_batch {
         struct bus_event **events; /* owned copies, seq filled in */
@@ -100,15 +98,15 @@ struct bus_batch {
 void bus_batch_reset(struct bus_batch *b);
 void bus_batch_release(struct bus_batch *b);
 /*
- * Inside a store function: 1 appended (*seq set; copied into batch unless NULL), 0 an event with
- * this adapter and key exists already (*seq = that one), -1.
+ * Inside a store function. 1: appended, *seq set, copied into batch (may be NULL); 0: the journal
+ * has an event with this adapter and key, *seq is its number; -1.
  */
 int bus_append(struct store_tx *tx, struct bus_batch *batch, const struct bus_event *e,
                int64_t *seq, struct error *err);
-/* 1: the event of this adapter with this key, *seq set; 0: there is none; -1. */
+/* Finds an event by its key. 1: *seq set; 0: there is none; -1. */
 int bus_find(struct store_tx *tx, const char *adapter, const char *key, int64_t *seq,
              struct error *err);
-/* On the loop, after the commit: tells listeners and consumers; empties the batch. */
+/* On the loop, after the commit: calls listeners, wakes consumers, empties the batch. */
 void bus_publish(struct bus *b, struct bus_batch *batch);
 /* On the loop: hands a transient event (seq 0, time 0: now) to live listeners. Not stored. */
 void bus_publish_live(struct bus *b, const struct bus_event *e);
@@ -123,10 +121,12 @@ struct bus_listener *bus_listen(struct bus *b, unsigned streams, bus_listener_fn
 struct bus_listener *bus_listen_live(struct bus *b, bus_listener_fn *fn, void *arg);
 void bus_unlisten(struct bus *b, struct bus_listener *l);
 
+/* --- durable consumers --- */
+
 /*
- * Durable consumers. fn gets events in order, a batch at a time; the next batch comes after
- * bus_consumer_ack, which makes the cursor durable first. The events are valid until then. fn may
- * acknowledge or stop inside the call. A new name starts after `from` (0: the beginning; -1: now).
+ * fn gets events in order, a batch at a time; the next batch comes after bus_consumer_ack, which
+ * makes the cursor durable first. Events are valid until then. fn may acknowledge or stop inside
+ * the call. A new name starts after `from` (0: the beginning; -1: now).
  */
 typedef void bus_consumer_fn(void *arg, const struct bus_event *const *events, unsigned count);
 struct bus_consumer;
@@ -134,69 +134,63 @@ struct bus_consumer *bus_consume(struct bus *b, const char *name, unsigned strea
                                  bus_consumer_fn *fn, void *arg);
 void bus_consumer_ack(struct bus_consumer *c);
 /*
- * Stops; the cursor stays for the next time. Events wait for it as long as their retention says,
- * counted from now; what is deleted after that is counted and told when it comes back.
+ * Stops; the cursor stays. Events wait for the consumer's return as long as their retention,
+ * counted from now; those deleted later are counted as missed.
  */
 void bus_consumer_stop(struct bus_consumer *c);
 /*
- * How many events (of all streams) were deleted while it was away for too long. Known when fn is
+ * How many events (of all streams) were deleted before the consumer returned. Known when fn is
  * called for the first time, 0 again after the first acknowledgement.
  */
 int64_t bus_consumer_missed(const struct bus_consumer *c);
 
 /*
- * For owners that move their cursor inside their own transaction. Such an owner says once that it
- * is there (bus_cursor_hold), and is waited for until the bus closes.
+ * For owners that move their cursor inside their own transaction. bus_cursor_hold makes pruning
+ * wait for the cursor until the bus closes.
  */
 void bus_cursor_hold(struct bus *b, const char *name);
-int bus_cursor_get(struct store_tx *tx, const char *name, int64_t *seq,
-                   struct error *err); /* 0 when unknown: *seq = 0 */
-int bus_cursor_set(struct store_tx *tx, const char *name, int64_t seq,
-                   struct error *err); /* never moves back */
+/* 1; 0: unknown, *seq = 0; -1. */
+int bus_cursor_get(struct store_tx *tx, const char *name, int64_t *seq, struct error *err);
+/* Never moves back. */
+int bus_cursor_set(struct store_tx *tx, const char *name, int64_t seq, struct error *err);
 
-/* How far a reader of the journal has come. */
 struct bus_cursor {
         const char *name; /* borrowed */
-        int64_t seq;      /* it has done everything up to here */
-        int64_t lag;      /* so many came after that, counting those already deleted */
-        int64_t seen_ms;  /* when it was last there, to the hour */
-        /* events that were deleted before it read them; see bus_consumer_missed */
-        int64_t missed;
+        int64_t seq;      /* processed up to here */
+        int64_t lag;      /* numbers assigned after that, including deleted events */
+        int64_t seen_ms;  /* when its owner last ran, to the hour */
+        int64_t missed;   /* see bus_consumer_missed */
 };
 typedef void bus_cursor_fn(void *arg, const struct bus_cursor *c);
-/* Inside a store function: all of them, by name. 0 or -1. */
+/* Inside a store function: lists all cursors by name. 0 or -1. */
 int bus_cursors(struct store_tx *tx, bus_cursor_fn *each, void *arg, struct error *err);
 
-/*
- * Reading pages, inside a store function. Filters NULL or 0: all. Newest first when before > 0,
- * else oldest first after `after`.
- */
+/* --- reading pages --- */
+
+/* Members that are NULL or 0 match all. Newest first if before > 0, else oldest first. */
 struct bus_filter {
         int64_t after, before;
-        unsigned streams; /* 0: all */
+        unsigned streams;
         const char *type; /* exact, or a prefix ending in '*' */
         const char *adapter;
         const char *channel;
         const char *trace;
         int64_t since_ms, until_ms; /* since <= time < until */
-        /*
-         * Only events of adapters (NULL: of none) for which this is true; NULL: all. On the store's
-         * thread.
-         */
+        /* Is the caller allowed to see this adapter's events (NULL: of none)? On a store thread. */
         bool (*may)(const void *may_arg, const char *adapter);
         const void *may_arg;
 };
 /*
- * Calls each(arg, event) for up to limit events; returns how many, or -1. Looks at no more than 50
- * * limit rows (min 5000); *scanned_to (may be NULL) = the last seq looked at.
+ * Inside a store function: calls each() for up to `limit` events; returns how many, or -1. Looks at
+ * no more than 50 * limit rows (at least 5000); *scanned_to (may be NULL) is the last one.
  */
 int bus_read(struct store_tx *tx, const struct bus_filter *f, unsigned limit, bus_listener_fn *each,
              void *arg, int64_t *scanned_to, struct error *err);
 
-/* Do events reach other processes? If not, *why (borrowed, may be NULL) says so. */
+/* Do events reach other processes? If not, *why (borrowed, may be NULL) gives the reason. */
 bool bus_is_up(const struct bus *b, const char **why);
 int64_t bus_head(const struct bus *b); /* last published sequence number */
-/* The smallest sequence number that may still be there: events before it were pruned. */
+/* The smallest sequence number that may still be there: earlier events were pruned. */
 int64_t bus_tail(const struct bus *b);
 
 #endif

@@ -1,5 +1,11 @@
 /*
- * What the files of the bus share: the bus itself, its consumers and its pruning.
+ * What the files of the bus share:
+ *
+ *      bus.c        publishing and listening
+ *      event.c      events as values
+ *      journal.c    appending, reading and deleting rows
+ *      consumer.c   durable consumers and their cursors
+ *      prune.c      retention
  */
 #ifndef BUS_BUS_PRIVATE_H
 #define BUS_BUS_PRIVATE_H
@@ -37,15 +43,17 @@ struct bus {
         unsigned held_count;
         int64_t retention_ms[STREAM_COUNT];
         struct timer *prune_timer;
-        struct prune *prune; /* the one that is running */
-        int64_t prune_at;    /* where the next one goes on */
+        struct bus_prune *prune; /* the round that is running */
+        int64_t prune_at;        /* where the next round goes on */
 };
 
-/* consumer.c: the journal has grown. */
+/* --- consumer.c --- */
+
+/* The journal has grown. */
 void bus_consumers_wake(struct bus *b);
-/* Stops them all. */
-void bus_consumers_drop(struct bus *b);
-/* Who reads the journal now, and how far each has come. */
+void bus_consumers_stop(struct bus *b);
+
+/* The readers that are running, and how far each has come. */
 struct bus_position {
         char *name;
         int64_t seq;
@@ -57,8 +65,11 @@ struct bus_positions {
 void bus_positions_take(const struct bus *b, struct bus_positions *out);
 void bus_positions_release(struct bus_positions *p);
 
-/* prune.c */
+/* --- prune.c --- */
+
+/* Starts a round; a timer callback. */
 void bus_prune(void *bus);
+/* Lets the store call under way end without the bus. */
 void bus_prune_abandon(struct bus *b);
 
 #endif

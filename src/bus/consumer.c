@@ -1,24 +1,30 @@
 /*
  * Durable consumers: a name, a cursor, a page at a time.
  *
- * A consumer always reads its events back from the store, also those just published: what is
- * committed and in order is known there and nowhere else (a batch may be published late, or never
- * when the process died in between).
+ * A consumer always reads its events from the store, also those just published: only the store
+ * knows what is committed, and in which order. A batch may be published late, or never if the
+ * process died before.
  *
  *      STARTING ──► IDLE ◄──► READING ──► WORKING ──► ACKING ──► READING
  *
  * One store call is under way in STARTING, READING and ACKING; a consumer that is stopped meanwhile
  * is freed by its completion.
+ *
+ * An active reader holds back pruning as long as it needs. An absent one is waited for as long as
+ * events are kept, no longer: else a name that is never used again would keep the journal for ever.
+ * Its cursor stays, so when it returns it goes on where it stopped and learns how much it missed.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "bus/bus_private.h"
+#include "rows/cursor_row.h"
 
 #define PAGE_EVENTS 64
-#define RETRY_MS    1000 /* when the store could not */
+#define RETRY_MS    1000 /* after an error of the store */
 
 enum consumer_state { STARTING, IDLE, READING, WORKING, ACKING };
 
@@ -28,11 +34,11 @@ struct bus_consumer {
         bus_consumer_fn *fn;
         void *arg;
         enum consumer_state state;
-        bool calling; /* a store call is under way and will come back to us */
-        /* everything up to here has been handed over and acknowledged, or is of no concern */
+        bool calling; /* a store call is under way and will complete to us */
+        /* every event up to here is acknowledged or of another stream */
         int64_t seq;
-        int64_t missed; /* see bus_consumer_missed */
-        int64_t seen;   /* bus_head when the page was asked for */
+        int64_t missed;         /* see bus_consumer_missed */
+        int64_t head_when_read; /* bus_head when the page was asked for */
         struct journal_page page;
         struct timer *retry;
         TAILQ_ENTRY(bus_consumer) next;
@@ -47,8 +53,8 @@ static void consumer_free(struct bus_consumer *c)
         free(c);
 }
 
-/* The common end of every store call. True when the consumer should go on. */
-static bool came_back(struct bus_consumer *c, const struct error *err)
+/* Ends every store call. False: the consumer is gone or has to retry. */
+static bool end_call(struct bus_consumer *c, const struct error *err)
 {
         c->calling = false;
         if (!c->bus) {
@@ -58,7 +64,7 @@ static bool came_back(struct bus_consumer *c, const struct error *err)
         if (!err)
                 return true;
         if (err->kind != ERR_CANCELLED) {
-                log_warn("a consumer waits for the store", LOG_S("consumer", c->name),
+                log_warn("consumer cannot use the store; retrying", LOG_S("consumer", c->name),
                          LOG_S("error", err->text), LOG_I("retry_ms", RETRY_MS));
                 timer_start(c->retry, RETRY_MS);
         }
@@ -72,85 +78,69 @@ static void on_retry(void *arg)
         enter(c, c->state);
 }
 
-static void call_store(struct bus_consumer *c,
-                       void (*ask)(struct store *, store_fn *, store_done_fn *, void *),
-                       store_fn *fn, store_done_fn *done)
-{
-        c->calling = true;
-        ask(c->bus->store, fn, done, c);
-}
-
-/*
- * --- starting: the cursor is made durable before the first event, so that pruning waits for us ---
- */
-
+/* The cursor is durable before the first event, so that pruning waits for it. */
 static int start_cursor(struct store_tx *tx, void *arg, struct error *err)
 {
         struct bus_consumer *c = arg;
-        struct bus_cursor known;
-        int rc = cursor_find(tx, c->name, &known, err);
+        struct cursor_row known;
+        int64_t now_ms = clock_wall_ms();
+        int rc = cursor_row_get(tx, c->name, &known, err);
 
-        if (rc == 0)
-                return bus_cursor_set(tx, c->name, c->page.after, err);
         if (rc < 0)
                 return -1;
+        if (rc == 0)
+                return cursor_row_move(tx, c->name, c->page.after, now_ms, err);
         c->page.after = known.seq;
         c->missed = known.missed;
-        return cursor_seen(tx, c->name, known.seq, INT64_MAX, err);
+        return cursor_row_touch(tx, c->name, known.seq, now_ms, INT64_MAX, err);
 }
 
 static void on_started(void *arg, const struct error *err)
 {
         struct bus_consumer *c = arg;
 
-        if (!came_back(c, err))
+        if (!end_call(c, err))
                 return;
         c->seq = c->page.after;
         if (c->missed > 0)
-                log_warn("a consumer was away for longer than events are kept; some are missing",
+                log_warn("consumer was away for longer than events are kept; some are missing",
                          LOG_S("consumer", c->name), LOG_I("missed", c->missed));
         enter(c, READING);
 }
 
-/* --- reading --- */
-
 static int read_page(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct bus_consumer *c = arg;
-
-        return journal_page(tx, &c->page, err);
+        return journal_page(tx, &((struct bus_consumer *)arg)->page, err);
 }
 
 static void on_page(void *arg, const struct error *err)
 {
         struct bus_consumer *c = arg;
 
-        if (!came_back(c, err))
+        if (!end_call(c, err))
                 return;
         if (c->page.events.count > 0) {
                 enter(c, WORKING);
                 return;
         }
         c->seq = c->page.scanned_to;
-        if (c->page.to_the_end && c->seen > c->seq)
-                c->seq = c->seen; /* numbers after the last row belong to rows that are gone */
+        if (c->page.at_end && c->head_when_read > c->seq)
+                c->seq = c->head_when_read; /* the rows up to there were deleted */
         enter(c, c->seq < bus_head(c->bus) ? READING : IDLE);
 }
-
-/* --- working and acknowledging --- */
 
 static int move_cursor(struct store_tx *tx, void *arg, struct error *err)
 {
         struct bus_consumer *c = arg;
 
-        return bus_cursor_set(tx, c->name, c->page.scanned_to, err);
+        return cursor_row_move(tx, c->name, c->page.scanned_to, clock_wall_ms(), err);
 }
 
 static void on_acked(void *arg, const struct error *err)
 {
         struct bus_consumer *c = arg;
 
-        if (!came_back(c, err))
+        if (!end_call(c, err))
                 return;
         c->seq = c->page.scanned_to;
         c->missed = 0;
@@ -158,35 +148,32 @@ static void on_acked(void *arg, const struct error *err)
         enter(c, READING);
 }
 
-static void hand_over(struct bus_consumer *c)
-{
-        c->fn(c->arg, (const struct bus_event *const *)c->page.events.events, c->page.events.count);
-}
-
 static void enter(struct bus_consumer *c, enum consumer_state state)
 {
+        struct store *store = c->bus->store;
+
         c->state = state;
+        c->calling = state == STARTING || state == READING || state == ACKING;
         switch (state) {
         case STARTING:
-                call_store(c, store_write, start_cursor, on_started);
+                store_write(store, start_cursor, on_started, c);
                 break;
         case IDLE:
                 break;
         case READING:
                 c->page.after = c->seq;
-                c->seen = bus_head(c->bus);
-                call_store(c, store_read, read_page, on_page);
+                c->head_when_read = bus_head(c->bus);
+                store_read(store, read_page, on_page, c);
                 break;
-        case WORKING:
-                hand_over(c); /* may have stopped the consumer: nothing after this */
+        case WORKING: /* may stop the consumer: nothing after this */
+                c->fn(c->arg, (const struct bus_event *const *)c->page.events.events,
+                      c->page.events.count);
                 break;
         case ACKING:
-                call_store(c, store_write, move_cursor, on_acked);
+                store_write(store, move_cursor, on_acked, c);
                 break;
         }
 }
-
-/* --- the public side --- */
 
 struct bus_consumer *bus_consume(struct bus *b, const char *name, unsigned streams, int64_t from,
                                  bus_consumer_fn *fn, void *arg)
@@ -237,17 +224,27 @@ void bus_consumers_wake(struct bus *b)
                         enter(c, READING);
 }
 
-void bus_consumers_drop(struct bus *b)
+void bus_consumers_stop(struct bus *b)
 {
-        struct bus_consumer *c, *next;
-
-        for (c = TAILQ_FIRST(&b->consumers); c; c = next) {
-                next = TAILQ_NEXT(c, next);
-                bus_consumer_stop(c);
-        }
+        while (!TAILQ_EMPTY(&b->consumers))
+                bus_consumer_stop(TAILQ_FIRST(&b->consumers));
 }
 
-/* --- who is there --- */
+/* --- cursors --- */
+
+int bus_cursor_get(struct store_tx *tx, const char *name, int64_t *seq, struct error *err)
+{
+        struct cursor_row row;
+        int rc = cursor_row_get(tx, name, &row, err);
+
+        *seq = row.seq;
+        return rc;
+}
+
+int bus_cursor_set(struct store_tx *tx, const char *name, int64_t seq, struct error *err)
+{
+        return cursor_row_move(tx, name, seq, clock_wall_ms(), err);
+}
 
 void bus_cursor_hold(struct bus *b, const char *name)
 {
@@ -255,14 +252,37 @@ void bus_cursor_hold(struct bus *b, const char *name)
         b->held[b->held_count++] = mem_strdup(name);
 }
 
-static void add_position(struct bus_positions *p, const char *name, int64_t seq)
+struct cursor_lag {
+        int64_t head;
+        bus_cursor_fn *each;
+        void *arg;
+};
+
+static void add_lag(void *arg, const struct cursor_row *row)
 {
-        p->items[p->count++] = (struct bus_position){ .name = mem_strdup(name), .seq = seq };
+        const struct cursor_lag *l = arg;
+
+        l->each(l->arg, &(struct bus_cursor){ .name = row->name,
+                                              .seq = row->seq,
+                                              .lag = l->head > row->seq ? l->head - row->seq : 0,
+                                              .seen_ms = row->seen_ms,
+                                              .missed = row->missed });
+}
+
+int bus_cursors(struct store_tx *tx, bus_cursor_fn *each, void *arg, struct error *err)
+{
+        struct cursor_lag lag = { .each = each, .arg = arg };
+        struct journal_extent extent;
+
+        if (journal_extent(tx, &extent, err) != 0)
+                return -1;
+        lag.head = extent.head;
+        return cursor_row_each(tx, INT64_MAX, add_lag, &lag, err);
 }
 
 /*
- * What is of no concern to a consumer moves it on in memory only; its cursor follows here, so that
- * a quiet stream does not hold back the others.
+ * Events of other streams move a consumer on in memory only. Its cursor follows with every pruning,
+ * so that a quiet stream does not hold back the others.
  */
 void bus_positions_take(const struct bus *b, struct bus_positions *out)
 {
@@ -273,9 +293,10 @@ void bus_positions_take(const struct bus *b, struct bus_positions *out)
                 n++;
         *out = (struct bus_positions){ .items = mem_array(n, sizeof(*out->items)) };
         for (unsigned i = 0; i < b->held_count; i++)
-                add_position(out, b->held[i], 0);
+                out->items[out->count++].name = mem_strdup(b->held[i]);
         TAILQ_FOREACH(c, &b->consumers, next)
-                add_position(out, c->name, c->seq);
+                out->items[out->count++] =
+                        (struct bus_position){ .name = mem_strdup(c->name), .seq = c->seq };
 }
 
 void bus_positions_release(struct bus_positions *p)

@@ -1,7 +1,7 @@
-/* Events as values: their names, numbers, copies and the form clients see. */
+/* Events as values: stream names, ids, copies, and the JSON that clients see. */
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/jsonw.h"
@@ -9,7 +9,7 @@
 #include "bus/bus.h"
 
 static const struct {
-        const char *word; /* how event types of the stream begin */
+        const char *word; /* first word of its event types */
         const char *name;
 } streams[STREAM_COUNT] = {
         [STREAM_MESSAGE] = { "message", "MESSAGE" },
@@ -23,12 +23,11 @@ static const struct {
         [STREAM_IDENTITY] = { "identity", "IDENTITY" },
 };
 
-/* Further words of a stream. */
 static const struct {
         const char *word;
         enum bus_stream stream;
 } others[] = {
-        { "agent", STREAM_TURN }, /* what happens to agents stands beside what they do */
+        { "agent", STREAM_TURN }, /* agent.circuit_opened and the like */
 };
 
 int bus_stream_of(const char *type)
@@ -71,40 +70,16 @@ int64_t bus_event_seq(const char *id)
         return seq;
 }
 
-/* The strings of an event, so that they can be copied in a loop. */
-#define STRINGS 7
-static void strings_of(struct bus_event *e, const char **at[STRINGS])
-{
-        const char **all[STRINGS] = { &e->type,  &e->adapter, &e->channel, &e->thread,
-                                      &e->trace, &e->key,     &e->payload };
-
-        memcpy(at, all, sizeof(all));
-}
-
 struct bus_event *bus_event_dup(const struct bus_event *e)
 {
-        struct bus_event plan = *e;
-        struct bus_event *copy;
-        const char **at[STRINGS];
-        size_t size[STRINGS];
-        size_t total = sizeof(*copy);
-        char *to;
+        static const size_t strings[] = {
+                offsetof(struct bus_event, type),    offsetof(struct bus_event, adapter),
+                offsetof(struct bus_event, channel), offsetof(struct bus_event, thread),
+                offsetof(struct bus_event, trace),   offsetof(struct bus_event, key),
+                offsetof(struct bus_event, payload),
+        };
 
-        strings_of(&plan, at);
-        for (int i = 0; i < STRINGS; i++) {
-                size[i] = *at[i] ? strlen(*at[i]) + 1 : 0;
-                total += size[i];
-        }
-        copy = mem_alloc(total);
-        to = (char *)(copy + 1);
-        for (int i = 0; i < STRINGS; i++) {
-                if (!*at[i])
-                        continue;
-                *at[i] = memcpy(to, *at[i], size[i]);
-                to += size[i];
-        }
-        *copy = plan;
-        return copy;
+        return mem_dup_struct(e, sizeof(*e), strings, COUNT(strings));
 }
 
 void bus_event_json(const struct bus_event *e, struct buf *out)

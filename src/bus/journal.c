@@ -1,22 +1,28 @@
-/*
- * The journal's rows: appending, reading pages, pruning. Everything here runs inside store
- * functions.
- */
 #include "bus/journal.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "rows/cursor_row.h"
+#include "rows/journal_row.h"
+#include "rows/meta_row.h"
 
 #define SWEEP_NUMBERS 1000 /* per transaction: other writes wait for it */
 #define SCAN_LEAST    5000
 #define SCAN_FACTOR   50
+#define HEAD_KEY      "journal_head"
+
+_Static_assert(STREAM_COUNT == JOURNAL_STREAMS, "rows/journal_row.c names every stream");
+_Static_assert(STREAM_MESSAGE == 0, "the index of messages by chat names the stream");
 
 /* --- batches --- */
 
-void journal_batch_add(struct bus_batch *b, const struct bus_event *e)
+static void batch_add(struct bus_batch *b, const struct bus_event *e)
 {
         if (b->count == b->cap) {
                 b->cap = b->cap ? b->cap * 2 : 4;
@@ -41,213 +47,114 @@ void bus_batch_release(struct bus_batch *b)
 
 /* --- appending --- */
 
-/* The unique index must see one value for "no adapter", and null is never equal to null. */
-static const char *keyed_adapter(const struct bus_event *e)
+int bus_append(struct store_tx *tx, struct bus_batch *batch, const struct bus_event *e,
+               int64_t *seq, struct error *err)
 {
-        return e->key && !e->adapter ? "" : e->adapter;
+        struct bus_event stored = *e;
+        struct journal_row row = {
+                .type = e->type,
+                .stream = bus_stream_of(e->type),
+                .time_ms = e->time_ms ? e->time_ms : clock_wall_ms(),
+                .adapter = e->adapter,
+                .channel = e->channel,
+                .thread = e->thread,
+                .trace = e->trace,
+                .key = e->key,
+                .payload = e->payload,
+        };
+        int rc;
+
+        if (row.stream < 0)
+                return error_set(err, ERR_INVALID, "event type '%s' belongs to no stream", e->type);
+        rc = journal_row_insert(tx, &row, &stored.seq, err);
+        if (rc < 0)
+                return -1;
+        if (rc == 0) {
+                int found = journal_row_find(tx, e->adapter, e->key, &stored.seq, err);
+
+                if (found == 0)
+                        return error_set(err, ERR_INTERNAL, "event '%s' was refused by the journal",
+                                         e->type);
+                if (found < 0)
+                        return -1;
+        } else if (batch) {
+                stored.time_ms = row.time_ms;
+                batch_add(batch, &stored);
+        }
+        if (seq)
+                *seq = stored.seq;
+        return rc;
 }
 
 int bus_find(struct store_tx *tx, const char *adapter, const char *key, int64_t *seq,
              struct error *err)
 {
-        struct store_stmt *s = store_prepare(
-                tx, "SELECT seq FROM journal WHERE adapter = ?1 AND key = ?2 AND key IS NOT NULL");
-        int rc;
-
-        store_bind_text(s, 1, adapter ? adapter : "");
-        store_bind_text(s, 2, key);
-        rc = store_step(s, err);
-        if (rc == 1)
-                *seq = store_col_int(s, 0);
-        store_reset(s);
-        return rc;
-}
-
-static int find_duplicate(struct store_tx *tx, const struct bus_event *e, int64_t *seq,
-                          struct error *err)
-{
-        int rc = bus_find(tx, e->adapter, e->key, seq, err);
-
-        if (rc == 0)
-                return error_set(err, ERR_INTERNAL, "event '%s' was refused by the journal",
-                                 e->type);
-        return rc == 1 ? 0 : -1;
-}
-
-static int insert(struct store_tx *tx, int stream, const struct bus_event *e, int64_t *seq,
-                  struct error *err)
-{
-        struct store_stmt *s = store_prepare(
-                tx,
-                "INSERT INTO journal(type, stream, time_ms, adapter, channel, thread, trace, key, payload) "
-                "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO NOTHING");
-
-        store_bind_text(s, 1, e->type);
-        store_bind_int(s, 2, stream);
-        store_bind_int(s, 3, e->time_ms);
-        store_bind_text(s, 4, keyed_adapter(e));
-        store_bind_text(s, 5, e->channel);
-        store_bind_text(s, 6, e->thread);
-        store_bind_text(s, 7, e->trace);
-        store_bind_text(s, 8, e->key);
-        store_bind_text(s, 9, e->payload);
-        return store_insert(s, seq, err);
-}
-
-int bus_append(struct store_tx *tx, struct bus_batch *batch, const struct bus_event *e,
-               int64_t *seq, struct error *err)
-{
-        struct bus_event row = *e;
-        int stream = bus_stream_of(e->type);
-        int rc;
-
-        if (stream < 0)
-                return error_set(err, ERR_INVALID, "event type '%s' belongs to no stream", e->type);
-        if (row.time_ms == 0)
-                row.time_ms = clock_wall_ms();
-        rc = insert(tx, stream, &row, &row.seq, err);
-        if (rc == 0)
-                rc = find_duplicate(tx, &row, &row.seq, err);
-        else if (rc == 1 && batch)
-                journal_batch_add(batch, &row);
-        if (rc >= 0 && seq)
-                *seq = row.seq;
-        return rc;
+        return journal_row_find(tx, adapter, key, seq, err);
 }
 
 /* --- reading --- */
-
-enum column { SEQ, TYPE, STREAM, TIME, ADAPTER, CHANNEL, THREAD, TRACE, KEY, PAYLOAD };
-#define COLUMNS "seq, type, stream, time_ms, adapter, channel, thread, trace, key, payload"
-
-static void row_event(struct store_stmt *s, struct bus_event *e)
-{
-        *e = (struct bus_event){
-                .seq = store_col_int(s, SEQ),
-                .type = store_col_text(s, TYPE),
-                .time_ms = store_col_int(s, TIME),
-                .adapter = store_col_text(s, ADAPTER),
-                .channel = store_col_text(s, CHANNEL),
-                .thread = store_col_text(s, THREAD),
-                .trace = store_col_text(s, TRACE),
-                .key = store_col_text(s, KEY),
-                .payload = store_col_text(s, PAYLOAD),
-        };
-        if (e->adapter && e->adapter[0] == '\0')
-                e->adapter = NULL;
-}
 
 static bool text_matches(const char *wanted, const char *text)
 {
         return !wanted || (text && strcmp(wanted, text) == 0);
 }
 
-static bool type_matches(const char *wanted, const char *type)
+static bool row_matches(const struct journal_row *row, const struct bus_filter *f)
 {
-        size_t n = wanted ? strlen(wanted) : 0;
+        size_t n = f->type ? strlen(f->type) : 0;
 
-        if (n == 0)
-                return true;
-        if (wanted[n - 1] == '*')
-                return strncmp(type, wanted, n - 1) == 0;
-        return strcmp(type, wanted) == 0;
-}
-
-static bool row_matches(struct store_stmt *s, const struct bus_filter *f)
-{
-        int64_t time_ms = store_col_int(s, TIME);
-
-        if (f->streams && !(f->streams & (1u << store_col_int(s, STREAM))))
+        if (f->streams && !(f->streams & (1u << row->stream)))
                 return false;
-        if ((f->since_ms && time_ms < f->since_ms) || (f->until_ms && time_ms >= f->until_ms))
+        if ((f->since_ms && row->time_ms < f->since_ms) ||
+            (f->until_ms && row->time_ms >= f->until_ms))
                 return false;
-        return type_matches(f->type, store_col_text(s, TYPE)) &&
-               text_matches(f->adapter, store_col_text(s, ADAPTER)) &&
-               text_matches(f->channel, store_col_text(s, CHANNEL)) &&
-               text_matches(f->trace, store_col_text(s, TRACE));
-}
-
-static bool may_be_seen(const struct bus_filter *f, const struct bus_event *e)
-{
-        return !f->may || f->may(f->may_arg, e->adapter);
-}
-
-/* The messages of one chat have an index of their own. */
-static bool is_one_chat(const struct bus_filter *f)
-{
-        return f->adapter && f->channel && f->streams == 1u << STREAM_MESSAGE;
-}
-
-static struct store_stmt *start_chat_scan(struct store_tx *tx, const struct bus_filter *f)
-{
-        struct store_stmt *s;
-
-        _Static_assert(STREAM_MESSAGE == 0, "the index names the stream");
-        if (f->before > 0)
-                s = store_prepare(tx,
-                                  "SELECT " COLUMNS
-                                  " FROM journal WHERE stream = 0 AND adapter = ?3 AND channel = ?4"
-                                  " AND seq > ?1 AND seq < ?2 ORDER BY seq DESC");
-        else
-                s = store_prepare(tx,
-                                  "SELECT " COLUMNS
-                                  " FROM journal WHERE stream = 0 AND adapter = ?3 AND channel = ?4"
-                                  " AND seq > ?1 AND seq < ?2 ORDER BY seq");
-        store_bind_int(s, 1, f->after);
-        store_bind_int(s, 2, f->before > 0 ? f->before : INT64_MAX);
-        store_bind_text(s, 3, f->adapter);
-        store_bind_text(s, 4, f->channel);
-        return s;
-}
-
-static struct store_stmt *start_scan(struct store_tx *tx, const struct bus_filter *f)
-{
-        struct store_stmt *s;
-
-        if (is_one_chat(f))
-                return start_chat_scan(tx, f);
-        if (f->before <= 0) {
-                s = store_prepare(tx,
-                                  "SELECT " COLUMNS " FROM journal WHERE seq > ?1 ORDER BY seq");
-                store_bind_int(s, 1, f->after);
-                return s;
-        }
-        s = store_prepare(tx, "SELECT " COLUMNS
-                              " FROM journal WHERE seq > ?1 AND seq < ?2 ORDER BY seq DESC");
-        store_bind_int(s, 1, f->after);
-        store_bind_int(s, 2, f->before);
-        return s;
+        if (n > 0 && f->type[n - 1] == '*' ? strncmp(row->type, f->type, n - 1) != 0
+                                           : n > 0 && strcmp(row->type, f->type) != 0)
+                return false;
+        return text_matches(f->adapter, row->adapter) && text_matches(f->channel, row->channel) &&
+               text_matches(f->trace, row->trace) && (!f->may || f->may(f->may_arg, row->adapter));
 }
 
 /*
- * Rows are filtered here, not by the database, so that a rare match ends after a bounded number of
- * rows. *ended: no row was left.
+ * Filters here, not in the database, so that looking for a rare event ends after a bounded number
+ * of rows. *at_end: no row was left.
  */
 static int scan(struct store_tx *tx, const struct bus_filter *f, unsigned limit,
-                bus_listener_fn *each, void *arg, int64_t *scanned_to, bool *ended,
+                bus_listener_fn *each, void *arg, int64_t *scanned_to, bool *at_end,
                 struct error *err)
 {
-        struct store_stmt *s = start_scan(tx, f);
-        int64_t budget = limit * (int64_t)SCAN_FACTOR > SCAN_LEAST ? limit * (int64_t)SCAN_FACTOR
-                                                                   : SCAN_LEAST;
+        bool one_chat = f->adapter && f->channel && f->streams == 1u << STREAM_MESSAGE;
+        struct journal_range range = { .after = f->after,
+                                       .before = f->before,
+                                       .adapter = one_chat ? f->adapter : NULL,
+                                       .channel = one_chat ? f->channel : NULL };
+        struct store_stmt *s = journal_row_scan(tx, &range);
+        int64_t budget = (int64_t)limit * SCAN_FACTOR;
+        struct journal_row row;
         unsigned found = 0;
         int rc = 1;
 
+        if (budget < SCAN_LEAST)
+                budget = SCAN_LEAST;
         *scanned_to = f->before > 0 ? f->before : f->after;
-        while (found < limit && budget-- > 0 && (rc = store_step(s, err)) == 1) {
-                struct bus_event e;
-
-                *scanned_to = store_col_int(s, SEQ);
-                if (!row_matches(s, f))
+        while (found < limit && budget-- > 0 && (rc = journal_row_next(s, &row, err)) == 1) {
+                *scanned_to = row.seq;
+                if (!row_matches(&row, f))
                         continue;
-                row_event(s, &e);
-                if (!may_be_seen(f, &e))
-                        continue;
-                each(arg, &e);
+                journal_row_read_payload(s, &row);
+                each(arg, &(struct bus_event){ .seq = row.seq,
+                                               .type = row.type,
+                                               .time_ms = row.time_ms,
+                                               .adapter = row.adapter,
+                                               .channel = row.channel,
+                                               .thread = row.thread,
+                                               .trace = row.trace,
+                                               .key = row.key,
+                                               .payload = row.payload });
                 found++;
         }
-        store_reset(s);
-        *ended = rc == 0;
+        journal_row_end(s);
+        *at_end = rc == 0;
         return rc < 0 ? -1 : (int)found;
 }
 
@@ -255,14 +162,14 @@ int bus_read(struct store_tx *tx, const struct bus_filter *f, unsigned limit, bu
              void *arg, int64_t *scanned_to, struct error *err)
 {
         int64_t ignored;
-        bool ended;
+        bool at_end;
 
-        return scan(tx, f, limit, each, arg, scanned_to ? scanned_to : &ignored, &ended, err);
+        return scan(tx, f, limit, each, arg, scanned_to ? scanned_to : &ignored, &at_end, err);
 }
 
-static void add_to_page(void *arg, const struct bus_event *e)
+static void add_to_batch(void *batch, const struct bus_event *e)
 {
-        journal_batch_add(arg, e);
+        batch_add(batch, e);
 }
 
 int journal_page(struct store_tx *tx, struct journal_page *page, struct error *err)
@@ -270,187 +177,108 @@ int journal_page(struct store_tx *tx, struct journal_page *page, struct error *e
         struct bus_filter f = { .after = page->after, .streams = page->streams };
 
         bus_batch_reset(&page->events);
-        return scan(tx, &f, page->limit, add_to_page, &page->events, &page->scanned_to,
-                    &page->to_the_end, err) < 0
+        return scan(tx, &f, page->limit, add_to_batch, &page->events, &page->scanned_to,
+                    &page->at_end, err) < 0
                        ? -1
                        : 0;
 }
 
 /* --- extent and pruning --- */
 
-/*
- * The head is noted when events are deleted: with an empty journal nothing else tells where the
- * numbers had got to.
- */
+/* The head is stored with every deletion, because an empty journal does not show it. */
 int journal_extent(struct store_tx *tx, struct journal_extent *out, struct error *err)
 {
-        int64_t last, noted, first;
+        int64_t first, last, stored;
+        char *text;
 
-        if (store_number(store_prepare(tx, "SELECT max(seq) FROM journal"), 0, &last, err) != 0 ||
-            store_number(store_prepare(tx, "SELECT min(seq) FROM journal"), 0, &first, err) != 0 ||
-            store_number(
-                    store_prepare(
-                            tx,
-                            "SELECT CAST(value AS BIGINT) FROM meta WHERE key = 'journal_head'"),
-                    0, &noted, err) != 0)
+        if (journal_row_bounds(tx, &first, &last, err) != 0 ||
+            meta_row_get(tx, HEAD_KEY, &text, err) < 0)
                 return -1;
-        out->head = last > noted ? last : noted;
+        stored = text ? strtoll(text, NULL, 10) : 0;
+        free(text);
+        out->head = last > stored ? last : stored;
         out->tail = first > 0 ? first : out->head + 1;
         return 0;
 }
 
-static int note_head(struct store_tx *tx, int64_t head, struct error *err)
-{
-        struct store_stmt *s = store_prepare(
-                tx, "INSERT INTO meta(key, value) VALUES('journal_head', CAST(?1 AS TEXT)) "
-                    "ON CONFLICT(key) DO UPDATE SET value = excluded.value");
-
-        store_bind_int(s, 1, head);
-        return store_run(s, err);
-}
-
-static int64_t latest_cutoff(const struct journal_sweep *sweep)
-{
-        int64_t latest = INT64_MIN;
-
-        for (int i = 0; i < STREAM_COUNT; i++)
-                if (sweep->cutoff_ms[i] > latest)
-                        latest = sweep->cutoff_ms[i];
-        return latest;
-}
-
-/*
- * Is the next event after sweep->at old enough to be looked at? 1: yes, *from set to just before
- * it. One from the future tells nothing about those behind it, so the sweep goes on.
- */
-static int next_old(struct store_tx *tx, const struct journal_sweep *sweep, int64_t *from,
+/* Sets *cut to the next numbers to look at. 1; 0: nothing to do now; -1. */
+static int next_cut(struct store_tx *tx, const struct journal_sweep *sweep, struct journal_cut *cut,
                     struct error *err)
 {
-        struct store_stmt *s = store_prepare(
-                tx, "SELECT seq, time_ms FROM journal WHERE seq > ?1 ORDER BY seq LIMIT 1");
-        int rc;
+        struct store_stmt *s = journal_row_scan(tx, &(struct journal_range){ .after = sweep->at });
+        int64_t latest_cutoff = INT64_MIN, furthest = 0;
+        struct journal_row first;
+        int rc = journal_row_next(s, &first, err);
 
-        store_bind_int(s, 1, sweep->at);
-        rc = store_step(s, err);
-        if (rc == 1) {
-                int64_t time_ms = store_col_int(s, 1);
-
-                *from = store_col_int(s, 0) - 1;
-                rc = time_ms < latest_cutoff(sweep) || time_ms > sweep->future_ms;
+        journal_row_end(s);
+        if (rc <= 0)
+                return rc;
+        for (int i = 0; i < STREAM_COUNT; i++)
+                if (sweep->cutoff_ms[i] > latest_cutoff)
+                        latest_cutoff = sweep->cutoff_ms[i];
+        /* a young event ends the sweep, unless its time is wrong: then older ones may follow */
+        if (first.time_ms >= latest_cutoff && first.time_ms <= sweep->future_ms)
+                return 0;
+        memcpy(cut->cutoff_ms, sweep->cutoff_ms, sizeof(cut->cutoff_ms));
+        for (int i = 0; i < STREAM_COUNT; i++) {
+                if (cursor_row_least(tx, sweep->cutoff_ms[i], &cut->processed[i], err) != 0)
+                        return -1;
+                if (cut->processed[i] > furthest)
+                        furthest = cut->processed[i];
         }
-        store_reset(s);
-        return rc;
+        cut->from = first.seq - 1;
+        cut->to = cut->from + SWEEP_NUMBERS < furthest ? cut->from + SWEEP_NUMBERS : furthest;
+        return cut->from < furthest;
 }
 
-/*
- * What a sweep deletes of the numbers in (?1, ?2]: older than its stream's cutoff, and passed by
- * everybody who holds the stream. The streams are numbers: _Static_assert below.
- */
-#define OLD_EVENTS                                                                   \
-        "journal.seq > ?1 AND journal.seq <= ?2 AND time_ms < CASE stream "          \
-        "WHEN 0 THEN ?3 WHEN 1 THEN ?4 WHEN 2 THEN ?5 WHEN 3 THEN ?6 "               \
-        "WHEN 4 THEN ?7 WHEN 5 THEN ?8 WHEN 6 THEN ?9 WHEN 7 THEN ?10 ELSE ?11 END " \
-        "AND journal.seq <= CASE stream "                                            \
-        "WHEN 0 THEN ?12 WHEN 1 THEN ?13 WHEN 2 THEN ?14 WHEN 3 THEN ?15 "           \
-        "WHEN 4 THEN ?16 WHEN 5 THEN ?17 WHEN 6 THEN ?18 WHEN 7 THEN ?19 ELSE ?20 END"
-
-/* The next part of the journal to be swept. */
-struct part {
-        int64_t from, to;             /* numbers after from, up to to */
-        int64_t passed[STREAM_COUNT]; /* everybody who holds the stream has come so far */
+struct cursor_list {
+        struct arena arena;
+        struct cursor_row *items;
+        size_t count;
 };
 
-static void bind_part(struct store_stmt *s, const struct journal_sweep *sweep,
-                      const struct part *part, int64_t from)
+static void add_to_list(void *list, const struct cursor_row *row)
 {
-        _Static_assert(STREAM_COUNT == 9, "the statement names every stream");
-        store_bind_int(s, 1, from);
-        store_bind_int(s, 2, part->to);
-        for (int i = 0; i < STREAM_COUNT; i++) {
-                store_bind_int(s, 3 + i, sweep->cutoff_ms[i]);
-                store_bind_int(s, 3 + STREAM_COUNT + i, part->passed[i]);
-        }
+        struct cursor_list *l = list;
+
+        l->items = mem_realloc(l->items, (l->count + 1) * sizeof(*l->items));
+        l->items[l->count] = *row;
+        l->items[l->count++].name = arena_strdup(&l->arena, row->name);
 }
 
-/*
- * What a platform may tell us again must still be known then, though nobody may read it any more:
- * its key stays for a while.
- */
-static int delete_old(struct store_tx *tx, struct journal_sweep *sweep, const struct part *part,
-                      struct error *err)
-{
-        struct store_stmt *s = store_prepare(tx, "DELETE FROM journal WHERE " OLD_EVENTS
-                                                 " AND (key IS NULL OR time_ms < ?21)");
-
-        bind_part(s, sweep, part, part->from);
-        store_bind_int(s, 21, sweep->keys_ms);
-        if (store_run(s, err) != 0)
-                return -1;
-        sweep->deleted = store_changes(tx);
-        s = store_prepare(tx, "UPDATE journal SET payload = '{}' WHERE " OLD_EVENTS
-                              " AND key IS NOT NULL AND payload <> '{}'");
-        bind_part(s, sweep, part, part->from);
-        if (store_run(s, err) != 0)
-                return -1;
-        sweep->deleted += store_changes(tx);
-        return 0;
-}
-
-/* How many events that come after `seq` are about to be deleted. */
-static int count_lost(struct store_tx *tx, const struct journal_sweep *sweep,
-                      const struct part *part, int64_t seq, int64_t *out, struct error *err)
-{
-        struct store_stmt *s = store_prepare(tx, "SELECT count(*) FROM journal WHERE " OLD_EVENTS
-                                                 " AND (key IS NULL OR payload <> '{}')");
-
-        bind_part(s, sweep, part, seq > part->from ? seq : part->from);
-        return store_number(s, 0, out, err);
-}
-
-/* Whoever was away for too long is not waited for; what that costs it is counted. */
-static int note_lost(struct store_tx *tx, struct journal_sweep *sweep, const struct part *part,
-                     struct error *err)
+/* Counts for each cursor that is not waited for how many of its events are about to go. */
+static int count_missed(struct store_tx *tx, struct journal_sweep *sweep,
+                        const struct journal_cut *cut, struct error *err)
 {
         struct cursor_list behind = { 0 };
-        int64_t lost = 0;
-        int rc = cursors_behind(tx, part->to, &behind, err);
+        int rc;
 
+        arena_init(&behind.arena);
+        rc = cursor_row_each(tx, cut->to, add_to_list, &behind, err);
         for (size_t i = 0; rc == 0 && i < behind.count; i++) {
-                const struct bus_cursor *c = &behind.items[i];
+                const struct cursor_row *c = &behind.items[i];
+                struct journal_cut unread = *cut;
+                int64_t lost = 0;
 
-                rc = count_lost(tx, sweep, part, c->seq, &lost, err);
-                if (rc == 0 && lost > 0)
-                        rc = cursor_missed(tx, c->name, lost, err);
-                if (rc == 0 && lost > 0 && c->missed == 0)
+                if (c->seq > unread.from)
+                        unread.from = c->seq;
+                rc = journal_row_count_cut(tx, &unread, &lost, err);
+                if (rc != 0 || lost == 0)
+                        continue;
+                rc = cursor_row_add_missed(tx, c->name, lost, err);
+                if (c->missed == 0)
                         buf_addf(&sweep->lapsed, "%s%s", sweep->lapsed.len > 0 ? ", " : "",
                                  c->name);
         }
-        cursor_list_release(&behind);
+        free(behind.items);
+        arena_release(&behind.arena);
         return rc;
-}
-
-/* 1: there is a part to sweep; 0: not now. */
-static int next_part(struct store_tx *tx, const struct journal_sweep *sweep, struct part *part,
-                     struct error *err)
-{
-        int64_t furthest = 0;
-        int rc = next_old(tx, sweep, &part->from, err);
-
-        if (rc <= 0)
-                return rc;
-        for (int i = 0; i < STREAM_COUNT; i++) {
-                if (cursors_passed(tx, sweep->cutoff_ms[i], &part->passed[i], err) != 0)
-                        return -1;
-                if (part->passed[i] > furthest)
-                        furthest = part->passed[i];
-        }
-        part->to = part->from + SWEEP_NUMBERS < furthest ? part->from + SWEEP_NUMBERS : furthest;
-        return part->from < furthest;
 }
 
 int journal_sweep(struct store_tx *tx, struct journal_sweep *sweep, struct error *err)
 {
-        struct part part = { 0 };
+        struct journal_cut cut = { 0 };
+        char head[24];
         int rc;
 
         sweep->deleted = 0;
@@ -459,16 +287,20 @@ int journal_sweep(struct store_tx *tx, struct journal_sweep *sweep, struct error
         buf_clear(&sweep->lapsed);
         if (journal_extent(tx, &sweep->extent, err) != 0)
                 return -1;
-        rc = next_part(tx, sweep, &part, err);
+        rc = next_cut(tx, sweep, &cut, err);
         if (rc <= 0)
                 return rc;
-        if (note_lost(tx, sweep, &part, err) != 0 || delete_old(tx, sweep, &part, err) != 0)
+        if (count_missed(tx, sweep, &cut, err) != 0)
                 return -1;
-        sweep->next = part.to;
+        sweep->deleted = journal_row_cut(tx, &cut, sweep->keys_ms, err);
+        if (sweep->deleted < 0)
+                return -1;
+        sweep->next = cut.to;
         sweep->more = true;
         if (sweep->deleted == 0)
                 return 0;
-        if (note_head(tx, sweep->extent.head, err) != 0)
+        snprintf(head, sizeof(head), "%" PRId64, sweep->extent.head);
+        if (meta_row_put(tx, HEAD_KEY, head, err) != 0)
                 return -1;
         return journal_extent(tx, &sweep->extent, err);
 }

@@ -178,6 +178,23 @@ static void allocation_gives_usable_memory(void **state)
         free(d);
 }
 
+static void a_struct_is_copied_with_its_strings(void **state)
+{
+        struct pair {
+                const char *name, *none;
+                int n;
+        } pair = { .name = "x", .n = 7 }, *copy;
+        const size_t offsets[] = { offsetof(struct pair, name), offsetof(struct pair, none) };
+
+        (void)state;
+        copy = mem_dup_struct(&pair, sizeof(pair), offsets, COUNT(offsets));
+        assert_string_equal(copy->name, "x");
+        assert_ptr_not_equal(copy->name, pair.name);
+        assert_null(copy->none);
+        assert_int_equal(copy->n, 7);
+        free(copy);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -190,6 +207,7 @@ int main(void)
                 cmocka_unit_test(an_error_is_a_kind_and_a_sentence),
                 cmocka_unit_test(a_long_error_ends_at_a_whole_character),
                 cmocka_unit_test(allocation_gives_usable_memory),
+                cmocka_unit_test(a_struct_is_copied_with_its_strings),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

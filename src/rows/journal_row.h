@@ -1,0 +1,69 @@
+/*
+ * journal_row: events in the order of their commits. See bus/bus.h for what they mean.
+ *
+ * (adapter, key) is unique, so an event that a platform sends again is recognised; an event with a
+ * key but no adapter has the adapter "". When an event's retention ends its payload becomes "{}"
+ * and the row stays for a while, for the key's sake.
+ */
+#ifndef ROWS_JOURNAL_ROW_H
+#define ROWS_JOURNAL_ROW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "store/store.h"
+
+#define JOURNAL_STREAMS 9 /* = STREAM_COUNT of bus.h */
+
+struct journal_row {
+        int64_t seq;
+        const char *type;
+        int stream;
+        int64_t time_ms;
+        const char *adapter, *channel, *thread, *trace, *key; /* NULL for null */
+        const char *payload;                                  /* a JSON object */
+};
+
+/* Ignores row->seq. 1: added, *seq set; 0: there is an event with this adapter and key; -1. */
+int journal_row_insert(struct store_tx *tx, const struct journal_row *row, int64_t *seq,
+                       struct error *err);
+/* 1: *seq set; 0: no such key; -1. */
+int journal_row_find(struct store_tx *tx, const char *adapter, const char *key, int64_t *seq,
+                     struct error *err);
+/* 1: *out is a copy in one block, free() it; 0: no such event, *out is NULL; -1. */
+int journal_row_get(struct store_tx *tx, int64_t seq, struct journal_row **out, struct error *err);
+/* The first and last sequence number; both 0 when the journal is empty. */
+int journal_row_bounds(struct store_tx *tx, int64_t *first, int64_t *last, struct error *err);
+
+/* Rows after `after`, oldest first; before `before` (> 0), newest first. */
+struct journal_range {
+        int64_t after, before;
+        /* both set: messages (stream 0) of this chat only, by their index */
+        const char *adapter, *channel;
+};
+struct store_stmt *journal_row_scan(struct store_tx *tx, const struct journal_range *range);
+/* 1: *row without its payload, borrowed until the next step; 0: the end; -1. */
+int journal_row_next(struct store_stmt *s, struct journal_row *row, struct error *err);
+/* Reads the payload as well: for rows that pass a filter, payloads may be large. */
+void journal_row_read_payload(struct store_stmt *s, struct journal_row *row);
+/* Leaves a scan before its end. */
+void journal_row_end(struct store_stmt *s);
+
+/*
+ * Events to be deleted: numbers in (from, to], older than their stream's cutoff, and not after the
+ * last number that all readers of the stream have processed.
+ */
+struct journal_cut {
+        int64_t from, to;
+        int64_t cutoff_ms[JOURNAL_STREAMS];
+        int64_t processed[JOURNAL_STREAMS];
+};
+/* How many events of the cut can still be read. */
+int journal_row_count_cut(struct store_tx *tx, const struct journal_cut *cut, int64_t *out,
+                          struct error *err);
+/* Deletes them; keeps keys of events since keys_ms without their payload. How many, or -1. */
+int64_t journal_row_cut(struct store_tx *tx, const struct journal_cut *cut, int64_t keys_ms,
+                        struct error *err);
+
+#endif
