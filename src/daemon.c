@@ -19,7 +19,7 @@
 #include "rows/schema.h"
 
 #define DRAIN_MS      10000
-#define FIRST_TRIM_MS 3000 /* when those who waited for the start have been served */
+#define FIRST_TRIM_MS 3000 /* after requests that waited for the start */
 #define TRIM_EVERY_MS 60000
 
 /* ---- signals ---- */
@@ -32,7 +32,7 @@ static void on_drained(void *arg)
 static void stop(struct daemon *d, const char *why)
 {
         if (d->stopping) {
-                loop_stop(d->loop); /* asked twice: do not wait for the slow ones */
+                loop_stop(d->loop); /* second signal: do not wait for running turns */
                 return;
         }
         d->stopping = true;
@@ -47,7 +47,7 @@ static void on_signal(uv_signal_t *s, int number)
         struct daemon *d = s->data;
 
         if (number == SIGHUP)
-                daemon_reload(d);
+                daemon_config_reload(d);
         else
                 stop(d, strsignal(number));
 }
@@ -61,23 +61,15 @@ static void watch_signal(struct daemon *d, uv_signal_t *s, int number)
 
 /* ---- idle memory ---- */
 
-static uint64_t work_done(const struct daemon *d)
-{
-        struct road_stats s;
-
-        road_stats(d->road, &s);
-        return 1 + s.received + s.turns_done + s.turns_failed + s.sent + s.retried;
-}
-
-/*
- * Gives memory back once after the start, and then after each spell of work, when a whole minute
- * has passed without any.
- */
+/* Trims memory once after the start, and then after work once a whole minute was idle. */
 static void on_trim(void *arg)
 {
         struct daemon *d = arg;
-        uint64_t work = work_done(d);
+        struct road_stats s;
+        uint64_t work;
 
+        road_stats(d->road, &s);
+        work = 1 + s.received + s.turns_done + s.turns_failed + s.sent + s.retried;
         if (d->work_trimmed == 0 || (work == d->work_seen && work != d->work_trimmed)) {
                 heap_trim_idle();
                 d->work_trimmed = work;
@@ -88,45 +80,65 @@ static void on_trim(void *arg)
 
 /* ---- start ---- */
 
-static int make_dir(const char *base, const char *name, mode_t mode, struct error *err)
+/* Many open files, because each stream client is one; few threads and little memory. */
+static void tune_process(void)
 {
-        char *path = name ? mem_printf("%s/%s", base, name) : mem_strdup(base);
-        int rc = 0;
+        struct rlimit files;
 
-        if (mkdir(path, mode) < 0 && errno != EEXIST)
-                rc = error_set(err, ERR_IO, "cannot make directory '%s': %s", path,
-                               strerror(errno));
-        free(path);
-        return rc;
+        if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+                files.rlim_cur = files.rlim_max;
+                setrlimit(RLIMIT_NOFILE, &files);
+        }
+        setenv("UV_THREADPOOL_SIZE", "2", 0);
+        mallopt(M_ARENA_MAX, 2);
+        signal(SIGPIPE, SIG_IGN);
 }
 
-/*
- * Keys and messages are in there: a folder that came from a copy or another hand is made private.
- */
-static int tighten(const char *base, const char *name, struct error *err)
+static void exit_with_parent(void)
 {
-        char *path = mem_printf("%s/%s", base, name);
+        pid_t parent = getppid();
+
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        if (getppid() != parent || parent == 1)
+                raise(SIGTERM);
+}
+
+/* The state directory holds keys and messages; a restored copy may have a wrong mode. */
+static int make_private(const char *path, struct error *err)
+{
         char mode[16];
         struct stat st;
-        int rc = 0;
 
-        if (stat(path, &st) < 0 || ((st.st_mode & 077) && chmod(path, 0700) < 0)) {
-                rc = error_set(err, ERR_IO, "cannot make '%s' private: %s", path, strerror(errno));
-        } else if (st.st_mode & 077) {
+        if (stat(path, &st) < 0 || ((st.st_mode & 077) && chmod(path, 0700) < 0))
+                return error_set(err, ERR_IO, "cannot make '%s' private: %s", path,
+                                 strerror(errno));
+        if (st.st_mode & 077) {
                 snprintf(mode, sizeof(mode), "%o", (unsigned)(st.st_mode & 0777));
-                log_warn("others could look into this folder; it is private now",
+                log_warn("directory was accessible to others; it is private now",
                          LOG_S("path", path), LOG_S("was", mode));
         }
-        free(path);
-        return rc;
+        return 0;
 }
 
 static int make_dirs(const char *dir, struct error *err)
 {
-        if (make_dir(dir, NULL, 0755, err) < 0 || make_dir(dir, "workspace", 0755, err) < 0 ||
-            make_dir(dir, "state", 0700, err) < 0)
-                return -1;
-        return tighten(dir, "state", err);
+        static const struct {
+                const char *name;
+                mode_t mode;
+        } rows[] = { { "", 0755 }, { "/workspace", 0755 }, { "/state", 0700 } };
+        int rc = 0;
+
+        for (size_t i = 0; i < COUNT(rows) && rc == 0; i++) {
+                char *path = mem_printf("%s%s", dir, rows[i].name);
+
+                if (mkdir(path, rows[i].mode) < 0 && errno != EEXIST)
+                        rc = error_set(err, ERR_IO, "cannot make directory '%s': %s", path,
+                                       strerror(errno));
+                else if (rows[i].mode == 0700)
+                        rc = make_private(path, err);
+                free(path);
+        }
+        return rc;
 }
 
 static int open_store(struct daemon *d, struct error *err)
@@ -146,7 +158,26 @@ static int open_store(struct daemon *d, struct error *err)
         return d->bus ? 0 : -1;
 }
 
-static struct road *introduce(struct daemon *d, struct error *err)
+/* The three parties that the road calls: dispatch, agents and platforms. */
+static int open_parties(struct daemon *d, struct error *err)
+{
+        struct http_client_options options = { 0 };
+
+        d->http = http_client_new(d->loop, &options, err);
+        if (!d->http)
+                return -1;
+        d->agents = agents_new(d->loop, d->http, d->options->dir);
+        d->adapters = adapters_new(d->loop, d->http, d->options->dir);
+        adapters_set_journal(d->adapters, d->store, d->bus);
+        d->policy = runtime_policy_open(d->store, d->bus, err);
+        if (!d->policy)
+                return -1;
+        d->dispatch = dispatch_new();
+        dispatch_set_policy(d->dispatch, d->policy);
+        return 0;
+}
+
+static int open_road(struct daemon *d, struct error *err)
 {
         struct road_env env = {
                 .loop = d->loop,
@@ -173,7 +204,8 @@ static struct road *introduce(struct daemon *d, struct error *err)
                                .thread_at = adapters_thread_at },
         };
 
-        return road_open(&env, &d->config->limits, err);
+        d->road = road_open(&env, &d->config->limits, err);
+        return d->road ? 0 : -1;
 }
 
 static int64_t person_of(void *daemon, const char *platform, const char *user)
@@ -181,31 +213,17 @@ static int64_t person_of(void *daemon, const char *platform, const char *user)
         return persons_lookup(((struct daemon *)daemon)->policy->persons, platform, user);
 }
 
-static int open_road(struct daemon *d, struct error *err)
+/* Connects the parties with the road, and starts them by applying the configuration. */
+static int connect_parties(struct daemon *d, struct error *err)
 {
-        struct http_client_options options = { 0 };
-        d->http = http_client_new(d->loop, &options, err);
-        if (!d->http)
-                return -1;
-        d->agents = agents_new(d->loop, d->http, d->options->dir);
-        d->adapters = adapters_new(d->loop, d->http, d->options->dir);
-        adapters_set_journal(d->adapters, d->store, d->bus);
-        d->policy = runtime_policy_open(d->store, d->bus, err);
-        if (!d->policy)
-                return -1;
-        d->dispatch = dispatch_new();
-        dispatch_set_policy(d->dispatch, d->policy);
-        d->road = introduce(d, err);
-        if (!d->road)
-                return -1;
         adapters_set_road(d->adapters, d->road);
         if (agents_set_outlet(d->agents,
                               &(struct agents_outlet){ d->store, d->bus, d->road, outbox_submit },
                               err) < 0)
                 return -1;
         agents_set_persons(d->agents, person_of, d);
-        if (daemon_apply(d, d->config, err) < 0) {
-                err->kind = ERR_INVALID; /* what the configuration asks for cannot be had */
+        if (daemon_config_apply(d, d->config, err) < 0) {
+                err->kind = ERR_INVALID; /* exit as for a wrong configuration */
                 return -1;
         }
         return dispatch_restore(d->dispatch, d->store, err);
@@ -229,11 +247,11 @@ static int open_api(struct daemon *d, struct error *err)
                 free(d->config->http.listen);
                 d->config->http.listen = mem_strdup(d->options->listen);
         }
-        daemon_mark_certificate(d);
+        daemon_config_mark_certificate(d);
         d->api = api_open(&env, &d->config->http, err);
         if (!d->api)
                 return -1;
-        daemon_set_reply_base(d, &d->config->http);
+        daemon_config_set_reply_base(d, &d->config->http);
         return 0;
 }
 
@@ -242,7 +260,8 @@ static int start(struct daemon *d, struct error *err)
         if (make_dirs(d->options->dir, err) < 0)
                 return -1;
         d->loop = loop_new();
-        if (open_store(d, err) < 0 || open_road(d, err) < 0 || open_api(d, err) < 0)
+        if (open_store(d, err) < 0 || open_parties(d, err) < 0 || open_road(d, err) < 0 ||
+            connect_parties(d, err) < 0 || open_api(d, err) < 0)
                 return -1;
         watch_signal(d, &d->term, SIGTERM);
         watch_signal(d, &d->interrupt, SIGINT);
@@ -275,37 +294,6 @@ static void finish(struct daemon *d)
         config_free(d->config);
 }
 
-/*
- * Few threads, little memory, and as many open files as the system lets us have: each watcher of
- * the event stream is one.
- */
-static void tune_process(void)
-{
-        struct rlimit files;
-
-        if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-                files.rlim_cur = files.rlim_max;
-                setrlimit(RLIMIT_NOFILE, &files);
-        }
-        setenv("UV_THREADPOOL_SIZE", "2", 0);
-        mallopt(M_ARENA_MAX, 2);
-        signal(SIGPIPE, SIG_IGN);
-}
-
-static void follow_parent(void)
-{
-        pid_t parent = getppid();
-
-        prctl(PR_SET_PDEATHSIG, SIGTERM);
-        if (getppid() != parent || parent == 1)
-                raise(SIGTERM);
-}
-
-static int exit_code(const struct error *err)
-{
-        return err->kind == ERR_INVALID || err->kind == ERR_REFUSED ? CLI_CONFIG : CLI_FAILED;
-}
-
 int daemon_run(const struct daemon_options *options)
 {
         struct daemon d = { .options = options, .started_ms = clock_wall_ms() };
@@ -325,13 +313,13 @@ int daemon_run(const struct daemon_options *options)
         }
         tune_process();
         if (options->parent_watch)
-                follow_parent();
-        daemon_log_warnings(d.config);
+                exit_with_parent();
+        daemon_config_log_warnings(d.config);
         rc = start(&d, &err);
         if (rc < 0) {
                 fprintf(stderr, "dragoman: %s\n", err.text);
                 finish(&d);
-                return exit_code(&err);
+                return err.kind == ERR_INVALID || err.kind == ERR_REFUSED ? CLI_CONFIG : CLI_FAILED;
         }
         log_info("ready", LOG_S("address", api_address(d.api)), LOG_S("data", options->dir),
                  LOG_S("agent", d.config->agent_note),

@@ -1,5 +1,6 @@
 /*
- * daemon: introduces everybody to everybody, runs the loop, and says goodbye in the reverse order.
+ * daemon: opens all parts of the program, connects them, runs the loop, and closes them in reverse
+ * order.
  */
 #ifndef DAEMON_H
 #define DAEMON_H

@@ -1,5 +1,5 @@
 /*
- * The configuration in force: applied at the start, and again at every SIGHUP.
+ * Applies the configuration at start, and again at every SIGHUP.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 /* ---- applying ---- */
 
-/* Who is answered must not be a surprise: said at every start and reload. */
+/* Logs the access in force at every start and reload. */
 static void log_access(const struct daemon *d, const struct config *c)
 {
         struct buf line;
@@ -24,22 +24,8 @@ static void log_access(const struct daemon *d, const struct config *c)
         buf_release(&line);
 }
 
-static void free_agent_confs(struct config *c)
-{
-        free(c->agents);
-        c->agents = NULL;
-        c->agent_count = 0;
-}
-
-static void free_adapter_confs(struct config *c)
-{
-        free(c->adapters);
-        c->adapters = NULL;
-        c->adapter_count = 0;
-}
-
-/* Where agents find the API: by its public name, or else on this machine. */
-void daemon_set_reply_base(struct daemon *d, const struct http_conf *http)
+/* The public URL, else a local one. */
+void daemon_config_set_reply_base(struct daemon *d, const struct http_conf *http)
 {
         const char *address = api_address(d->api), *port = strrchr(address, ':');
         bool everywhere = strncmp(address, "0.0.0.0:", 8) == 0 || strncmp(address, "[::]:", 5) == 0;
@@ -53,25 +39,29 @@ void daemon_set_reply_base(struct daemon *d, const struct http_conf *http)
         free(url);
 }
 
-int daemon_apply(struct daemon *d, struct config *c, struct error *err)
+int daemon_config_apply(struct daemon *d, struct config *c, struct error *err)
 {
         if (agents_apply(d->agents, c->agents, c->agent_count, err) < 0)
                 return -1;
-        free_agent_confs(c);
+        free(c->agents); /* its members belong to the registry now */
+        c->agents = NULL;
+        c->agent_count = 0;
         config_to_dispatch(c, d->dispatch);
         log_access(d, c);
         adapters_set_public_url(d->adapters, c->http.public_url);
         if (d->api)
-                daemon_set_reply_base(d, &c->http);
+                daemon_config_set_reply_base(d, &c->http);
         if (adapters_apply(d->adapters, c->adapters, c->adapter_count, err) < 0)
                 return -1;
-        free_adapter_confs(c);
+        free(c->adapters);
+        c->adapters = NULL;
+        c->adapter_count = 0;
         road_set_limits(d->road, &c->limits);
         bus_set_retention(d->bus, c->retention_ms);
         return 0;
 }
 
-void daemon_log_warnings(const struct config *c)
+void daemon_config_log_warnings(const struct config *c)
 {
         char *lines = mem_strdup(config_warnings(c)), *rest = lines, *line;
 
@@ -84,17 +74,17 @@ void daemon_log_warnings(const struct config *c)
 
 /* ---- reload ---- */
 
-struct reload {
+struct reload_job {
         struct daemon *daemon;
         struct config *config;
         struct error err;
         int rc;
 };
 
-/* On a pool thread: a secret may come from a command. */
+/* Runs on a pool thread, because a secret may come from a command. */
 static void load_config(void *arg)
 {
-        struct reload *l = arg;
+        struct reload_job *l = arg;
 
         l->rc = config_load(l->daemon->options->dir, &l->config, &l->err);
 }
@@ -113,7 +103,7 @@ static bool same_list(const struct setting_list *a, const struct setting_list *b
         return equal;
 }
 
-/* The server is opened once; of its settings only publicUrl is also somebody else's. */
+/* Without `listen`, which a flag may override. */
 static bool same_http(const struct http_conf *a, const struct http_conf *b)
 {
         return same(a->public_url, b->public_url) && same(a->tls_cert, b->tls_cert) &&
@@ -133,7 +123,7 @@ static struct file_mark mark_of(const char *path)
         return m;
 }
 
-void daemon_mark_certificate(struct daemon *d)
+void daemon_config_mark_certificate(struct daemon *d)
 {
         d->tls_cert = mark_of(d->config->http.tls_cert);
         d->tls_key = mark_of(d->config->http.tls_key);
@@ -145,7 +135,7 @@ static bool same_file(const struct file_mark *a, const struct file_mark *b)
                a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
 }
 
-/* A renewed certificate has the same path; the server reads it only when it is opened. */
+/* A renewed certificate may have the same path; the server reads it only at start. */
 static void warn_of_certificate(const struct daemon *d)
 {
         struct file_mark cert = mark_of(d->config->http.tls_cert),
@@ -168,23 +158,9 @@ static void warn_of_restart(const struct daemon *d, const struct config *new)
                 warn_of_certificate(d);
 }
 
-/*
- * Without a file the defaults apply, which is right for a first start. A file that has gone is a
- * mistake, and would take every bot offline.
- */
-static int check_still_there(const struct daemon *d, const struct config *new, struct error *err)
-{
-        if (d->config->source && !new->source)
-                return error_set(
-                        err, ERR_MISSING,
-                        "there is no config.json in '%s' any more; an empty one ({}) asks for the defaults",
-                        d->options->dir);
-        return 0;
-}
-
 static void on_config(void *arg)
 {
-        struct reload *l = arg;
+        struct reload_job *l = arg;
         struct daemon *d = l->daemon;
         bool again = d->reload_again;
 
@@ -194,15 +170,19 @@ static void on_config(void *arg)
                 free(l);
                 return;
         }
-        if (l->rc == 0)
-                l->rc = check_still_there(d, l->config, &l->err);
+        /* a file removed by mistake must not take every bot offline */
+        if (l->rc == 0 && d->config->source && !l->config->source)
+                l->rc = error_set(&l->err, ERR_MISSING,
+                                  "there is no config.json in '%s'; for the defaults write an "
+                                  "empty one ({})",
+                                  d->options->dir);
         if (l->rc == 0) {
-                daemon_log_warnings(l->config);
+                daemon_config_log_warnings(l->config);
                 warn_of_restart(d, l->config);
-                l->rc = daemon_apply(d, l->config, &l->err);
+                l->rc = daemon_config_apply(d, l->config, &l->err);
         }
         if (l->rc < 0) {
-                log_error("the new configuration is not used; the old one stays in force",
+                log_error("configuration rejected; the old one stays in force",
                           LOG_S("why", l->err.text));
                 config_free(l->config);
         } else {
@@ -212,12 +192,12 @@ static void on_config(void *arg)
         }
         free(l);
         if (again)
-                daemon_reload(d);
+                daemon_config_reload(d);
 }
 
-void daemon_reload(struct daemon *d)
+void daemon_config_reload(struct daemon *d)
 {
-        struct reload *l;
+        struct reload_job *l;
 
         if (d->reloading || d->stopping) {
                 d->reload_again = true;

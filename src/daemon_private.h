@@ -1,6 +1,6 @@
 /*
- * What the files of the daemon share: daemon.c starts and stops everything, daemon_config.c makes
- * the running program equal to its configuration, at the start and at every SIGHUP.
+ * Shared by daemon.c, which starts and stops everything, and daemon_config.c, which applies the
+ * configuration at start and at every SIGHUP.
  */
 #ifndef DAEMON_PRIVATE_H
 #define DAEMON_PRIVATE_H
@@ -13,7 +13,7 @@
 #include "daemon.h"
 #include "dispatch/runtime_policy.h"
 
-/* Which file a path named, and which contents it had. */
+/* Identifies a file and its contents. */
 struct file_mark {
         dev_t device;
         ino_t inode;
@@ -40,23 +40,20 @@ struct daemon {
         bool stopping;
         bool reloading, reload_again;
         struct timer *trim;
-        uint64_t work_seen,
-                /* what had been done at the last look, and when memory was last given back */
-                work_trimmed;
+        uint64_t work_seen;    /* at the last look */
+        uint64_t work_trimmed; /* when memory was last trimmed */
 };
 
-/* daemon_config.c */
-/* Makes the running program equal to the configuration. The registries take their parts over. */
-int daemon_apply(struct daemon *d, struct config *c, struct error *err);
-/* Where agents find the API. After it is open. */
-void daemon_set_reply_base(struct daemon *d, const struct http_conf *http);
-void daemon_log_warnings(const struct config *c);
-/* The certificate that the server is about to read. */
-void daemon_mark_certificate(struct daemon *d);
+/* Applies the configuration to the running program, which takes over its adapters and agents. */
+int daemon_config_apply(struct daemon *d, struct config *c, struct error *err);
+/* Sets the URL at which agents find the API, once it is open. */
+void daemon_config_set_reply_base(struct daemon *d, const struct http_conf *http);
+void daemon_config_log_warnings(const struct config *c);
+/* Remembers the certificate that the server is about to read. */
+void daemon_config_mark_certificate(struct daemon *d);
 /*
- * Reads the file again, on a pool thread, and applies it. What is asked for meanwhile is done
- * afterwards.
+ * Reads the file again, on a pool thread, and applies it. A request during a reload runs after it.
  */
-void daemon_reload(struct daemon *d);
+void daemon_config_reload(struct daemon *d);
 
 #endif

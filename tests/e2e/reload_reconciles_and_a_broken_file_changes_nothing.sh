@@ -38,12 +38,12 @@ contains "$(post '/api/v2/messages/inbound' '{"instanceId":"left","text":"hi"}')
 [ "$(grep -c 'adapter=api from' "$dir/log")" -eq 1 ] || fail "the api adapter did not stay connected"
 
 config '{ "agents": { "echo": { "type": "echo", "prefx": "three " } } }'
-reload 'the new configuration is not used'
+reload 'configuration rejected'
 contains "$(tail -3 "$dir/log")" "did you mean 'prefix'"
 contains "$(post '/api/v2/messages/inbound?wait=60000' '{"instanceId":"right","text":"hi"}')" '"text":"two hi"'
 
 rm "$dir/config.json"
-reload 'the new configuration is not used'
+reload 'configuration rejected'
 contains "$(tail -3 "$dir/log")" "there is no config.json"
 contains "$(post '/api/v2/messages/inbound?wait=60000' '{"instanceId":"right","text":"hi"}')" '"text":"two hi"'
 
