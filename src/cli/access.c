@@ -32,12 +32,6 @@ static void print_removed(const json_t *data)
         printf("%s is %s\n", json_str(data, "id", "?"), json_str(data, "status", "?"));
 }
 
-static int list_rules(struct args *a, struct client *c, struct error *err)
-{
-        return resource_list(a, c, ACCESS "rules", "there are no stored access rules", print_rule,
-                             err);
-}
-
 static int add_rule(struct args *a, struct client *c, struct error *err)
 {
         const char *who = a->operands[1];
@@ -54,15 +48,6 @@ static int add_rule(struct args *a, struct client *c, struct error *err)
         jsonw_opt(&body, "blockMessage", args_value(a, "message"));
         jsonw_close(&body, '}');
         return resource_request(a, c, "POST", ACCESS "rules", &body, print_rule, err);
-}
-
-static int remove_rule(struct args *a, struct client *c, struct error *err)
-{
-        char *path = resource_path(ACCESS "rules/", a->operands[1], "");
-        int rc = resource_request(a, c, "DELETE", path, NULL, print_removed, err);
-
-        free(path);
-        return rc;
 }
 
 static void print_verdict(const json_t *data)
@@ -92,10 +77,15 @@ static int check_user(struct args *a, struct client *c, struct error *err)
 int access_command(struct args *a)
 {
         static const struct resource_action actions[] = {
-                { "list", { NULL }, list_rules },
+                { "list", .path = ACCESS "rules", .none = "there are no stored access rules",
+                  .print = print_rule },
                 { "allow", { "WHO" }, add_rule },
                 { "deny", { "WHO" }, add_rule },
-                { "remove", { "ID" }, remove_rule },
+                { "remove",
+                  { "ID" },
+                  .method = "DELETE",
+                  .path = ACCESS "rules/",
+                  .print = print_removed },
                 { "check", { "ADAPTER", "USER" }, check_user },
                 { 0 },
         };

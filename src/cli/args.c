@@ -37,7 +37,7 @@ static const struct flag *find_letter(const struct flag *table, char letter)
         return NULL;
 }
 
-static const char *nearest_flag(const struct command *c, const char *name, size_t n)
+static const char *nearest_flag(const struct cli_command *c, const char *name, size_t n)
 {
         const char *names[NAMES_MAX + 1];
         char *word = mem_strndup(name, n);
@@ -90,7 +90,7 @@ static int set_flag(struct args_parser *p, const struct flag *f, bool common, co
 
 static int parse_long(struct args_parser *p, const char *word)
 {
-        const struct command *c = p->args->command;
+        const struct cli_command *c = p->args->command;
         size_t n = strcspn(word, "=");
         const char *given = word[n] == '=' ? word + n + 1 : NULL;
         const struct flag *f = find_flag(c->flags, word, n);
@@ -113,7 +113,7 @@ static int parse_long(struct args_parser *p, const char *word)
 /* "-C dir" or "-Cdir". */
 static int parse_short(struct args_parser *p, const char *word)
 {
-        const struct command *c = p->args->command;
+        const struct cli_command *c = p->args->command;
         const struct flag *own = find_letter(c->flags, word[0]);
         const struct flag *f = own ? own : find_letter(common_flags, word[0]);
 
@@ -123,7 +123,7 @@ static int parse_short(struct args_parser *p, const char *word)
         return -1;
 }
 
-int args_parse(struct args *a, const struct command *c, const struct cli_env *env, int argc,
+int args_parse(struct args *a, const struct cli_command *c, const struct cli_env *env, int argc,
                char **argv)
 {
         struct args_parser p = { a, argc, 0, argv };

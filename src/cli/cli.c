@@ -6,7 +6,7 @@
 
 #include "cli/command.h"
 
-static int show_help(const struct command *c)
+static int show_help(const struct cli_command *c)
 {
         struct buf text;
 
@@ -17,7 +17,7 @@ static int show_help(const struct command *c)
         return CLI_OK;
 }
 
-static int run(const struct command *c, const struct cli_env *env, int argc, char **argv)
+static int run(const struct cli_command *c, const struct cli_env *env, int argc, char **argv)
 {
         struct args a;
         int rc;
@@ -60,7 +60,7 @@ static int unknown_command(const char *word)
 int cli_main(int argc, char **argv, const struct cli_env *env)
 {
         const char *word = argc > 1 ? argv[1] : NULL;
-        const struct command *c;
+        const struct cli_command *c;
 
         if (!word) {
                 show_help(NULL);

@@ -28,7 +28,7 @@ struct flag {
         char letter; /* 0: none */
 };
 
-struct command {
+struct cli_command {
         const char *name;
         const char *usage; /* follows the name */
         const char *summary;
@@ -39,14 +39,14 @@ struct command {
 
 /* ---- commands.c ---- */
 
-extern const struct command commands[]; /* ended by a NULL name */
+extern const struct cli_command commands[]; /* ended by a NULL name */
 extern const struct flag common_flags[];
 
-const struct command *command_find(const char *name);
+const struct cli_command *command_find(const char *name);
 /* The most similar name, or NULL. */
 const char *command_nearest(const char *word);
 /* Reports wrong usage of c (may be NULL) and where to find help. Returns CLI_USAGE. */
-int command_usage_error(const struct command *c, const char *fmt, ...)
+int command_usage_error(const struct cli_command *c, const char *fmt, ...)
         __attribute__((format(printf, 2, 3)));
 /*
  * Reports a failure on stderr and, with --json, as {"error": ...} on stdout. Returns CLI_NO_DAEMON
@@ -58,10 +58,11 @@ int command_failed(const struct args *a, const struct error *err);
 
 /* The words after the command's name. */
 struct args {
-        const struct command *command;
+        const struct cli_command *command;
         const struct cli_env *env;
         const char *dir; /* the data directory */
         bool json, wants_help, dir_given;
+        const struct resource_action *action; /* resource.c: the chosen one */
         const char **operands;
         size_t operand_count, next;
         const char *values[COMMAND_MAX_FLAGS]; /* in the order of the flags; "" for a switch */
@@ -71,7 +72,7 @@ struct args {
  * Parses the words after the command's name. Like all functions below, reports a mistake on stderr
  * before it returns -1 or NULL. Release the args in any case.
  */
-int args_parse(struct args *a, const struct command *c, const struct cli_env *env, int argc,
+int args_parse(struct args *a, const struct cli_command *c, const struct cli_env *env, int argc,
                char **argv);
 void args_release(struct args *a);
 /* The value of a flag, or NULL when it was not given. */
@@ -96,7 +97,7 @@ char *args_file(const char *path, struct error *err);
 /* ---- help.c ---- */
 
 /* Writes the help of a command, or the overview for NULL. */
-void help_write(const struct command *c, struct buf *out);
+void help_write(const struct cli_command *c, struct buf *out);
 
 /* ---- parts of commands that a chat shows as well ---- */
 
@@ -125,8 +126,7 @@ int access_command(struct args *a);
 int pairing_command(struct args *a);
 int handover_command(struct args *a);
 int rules_command(struct args *a);
-int handover_pause_command(struct args *a);
-int handover_resume_command(struct args *a);
+int handover_change_command(struct args *a);
 int keys_command(struct args *a);
 int api_command(struct args *a);
 int backup_command(struct args *a);

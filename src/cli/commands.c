@@ -104,7 +104,7 @@ static const struct flag backup_flags[] = {
         { 0 },
 };
 
-const struct command commands[] = {
+const struct cli_command commands[] = {
         { "chat", "[DIR] [--channel NAME] [--adapter NAME] [--listen HOST:PORT]",
           "talk to the default agent in the terminal",
           "Talks to the agent of DIR. When no daemon runs there, starts one that ends with the\n"
@@ -275,14 +275,14 @@ const struct command commands[] = {
           "Examples:\n"
           "  dragoman pause tg/12345 --reason 'a refund'\n"
           "  dragoman pause discord/7 --thread 9 --until 2026-11-15T18:00:00Z\n",
-          pause_flags, handover_pause_command },
+          pause_flags, handover_change_command },
 
         { "resume", "ADAPTER/CHANNEL [--thread ID]", "give a chat back to its agent",
           "Ends a `dragoman pause`.\n"
           "\n"
           "Examples:\n"
           "  dragoman resume tg/12345\n",
-          resume_flags, handover_resume_command },
+          resume_flags, handover_change_command },
 
         { "handover", "[list] [DIR]", "list the chats taken over by people",
           "Lists the paused chats: since when, by whom and why.\n"
@@ -355,9 +355,9 @@ const struct command commands[] = {
         { 0 },
 };
 
-const struct command *command_find(const char *name)
+const struct cli_command *command_find(const char *name)
 {
-        for (const struct command *c = commands; c->name; c++) {
+        for (const struct cli_command *c = commands; c->name; c++) {
                 if (strcmp(c->name, name) == 0)
                         return c;
         }
@@ -373,7 +373,7 @@ const char *command_nearest(const char *word)
         return settings_nearest(word, names);
 }
 
-int command_usage_error(const struct command *c, const char *fmt, ...)
+int command_usage_error(const struct cli_command *c, const char *fmt, ...)
 {
         va_list ap;
 

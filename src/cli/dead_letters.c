@@ -159,17 +159,14 @@ static int retry(struct args *a, struct client *c, struct error *err)
 
 int dead_letters_command(struct args *a)
 {
-        static const char *const actions[] = { "list", "retry", NULL };
-        const char *action = args_action(a, actions, "list");
-        bool retries = action && strcmp(action, "retry") == 0;
+        static const struct resource_action actions[] = {
+                { "list", { NULL }, list },
+                { "retry", { "ID" }, retry },
+                { 0 },
+        };
+        bool retries = a->operand_count > 0 && strcmp(a->operands[0], "retry") == 0;
 
-        if (!action)
-                return CLI_USAGE;
-        if (retries && !args_operand(a, "ID"))
-                return CLI_USAGE;
         if (!retries && args_has(a, "force"))
                 return command_usage_error(a->command, "--force belongs to retry");
-        if (args_end(a) < 0)
-                return CLI_USAGE;
-        return client_command(a, retries ? retry : list);
+        return resource_run(a, actions);
 }

@@ -32,9 +32,10 @@ static void print_resumed(const json_t *item)
         puts(" resumed");
 }
 
-static int change(struct args *a, struct client *c, const char *verb, resource_print_fn *print,
-                  struct error *err)
+/* `dragoman pause` and `dragoman resume`, which are also the names of the routes. */
+static int change(struct args *a, struct client *c, struct error *err)
 {
+        const char *verb = a->command->name;
         const char *chat = a->operands[0];
         size_t n = strcspn(chat, "/");
         char *name = mem_strndup(chat, n), *adapter = http_escape(name),
@@ -50,7 +51,7 @@ static int change(struct args *a, struct client *c, const char *verb, resource_p
         jsonw_opt(&body, "until", pauses ? args_value(a, "until") : NULL);
         jsonw_opt(&body, "reason", pauses ? args_value(a, "reason") : NULL);
         jsonw_close(&body, '}');
-        rc = resource_request(a, c, "POST", path, &body, print, err);
+        rc = resource_request(a, c, "POST", path, &body, pauses ? print_pause : print_resumed, err);
         free(name);
         free(adapter);
         free(channel);
@@ -58,44 +59,22 @@ static int change(struct args *a, struct client *c, const char *verb, resource_p
         return rc;
 }
 
-static int pause_chat(struct args *a, struct client *c, struct error *err)
-{
-        return change(a, c, "pause", print_pause, err);
-}
-
-static int resume_chat(struct args *a, struct client *c, struct error *err)
-{
-        return change(a, c, "resume", print_resumed, err);
-}
-
-static int list(struct args *a, struct client *c, struct error *err)
-{
-        return resource_list(a, c, "/api/v2/handover", "no chat is paused", print_pause, err);
-}
-
-static int run_on_chat(struct args *a,
-                       int (*fn)(struct args *a, struct client *c, struct error *err))
+int handover_change_command(struct args *a)
 {
         const char *chat = args_operand(a, "ADAPTER/CHANNEL");
 
         if (!chat || !args_channel(a, chat) || args_end(a) < 0)
                 return CLI_USAGE;
-        return client_command(a, fn);
-}
-
-int handover_pause_command(struct args *a)
-{
-        return run_on_chat(a, pause_chat);
-}
-
-int handover_resume_command(struct args *a)
-{
-        return run_on_chat(a, resume_chat);
+        return client_command(a, change);
 }
 
 int handover_command(struct args *a)
 {
-        static const struct resource_action actions[] = { { "list", { NULL }, list }, { 0 } };
+        static const struct resource_action actions[] = {
+                { "list", .path = "/api/v2/handover", .none = "no chat is paused",
+                  .print = print_pause },
+                { 0 },
+        };
 
         return resource_run(a, actions);
 }

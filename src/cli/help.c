@@ -25,7 +25,7 @@ static void write_overview(struct buf *out)
                         "usage: dragoman COMMAND [...]\n"
                         "       dragoman DIR              short for: dragoman run DIR\n"
                         "\n");
-        for (const struct command *c = commands; c->name; c++)
+        for (const struct cli_command *c = commands; c->name; c++)
                 buf_addf(out, "  %-13s %s\n", c->name, c->summary);
         buf_addstr(out, "\n"
                         "Start with:  dragoman chat\n"
@@ -37,7 +37,7 @@ static void write_overview(struct buf *out)
                         "configuration.\n");
 }
 
-void help_write(const struct command *c, struct buf *out)
+void help_write(const struct cli_command *c, struct buf *out)
 {
         if (!c) {
                 write_overview(out);
@@ -65,7 +65,7 @@ static void flags_json(struct buf *out, const struct flag *f)
         }
 }
 
-static void command_json(struct buf *out, const struct command *c)
+static void command_json(struct buf *out, const struct cli_command *c)
 {
         jsonw_open(out, '{');
         jsonw_str(out, "name", c->name);
@@ -82,7 +82,7 @@ static void command_json(struct buf *out, const struct command *c)
 int help_command(struct args *a)
 {
         const char *word = a->operand_count > 0 ? a->operands[0] : NULL;
-        const struct command *about = word ? command_find(word) : NULL;
+        const struct cli_command *about = word ? command_find(word) : NULL;
         const char *near = word && !about ? command_nearest(word) : NULL;
         struct buf text;
 
@@ -101,7 +101,7 @@ int help_command(struct args *a)
                 buf_addch(&text, '\n');
         } else {
                 jsonw_open(&text, '[');
-                for (const struct command *c = commands; c->name; c++)
+                for (const struct cli_command *c = commands; c->name; c++)
                         command_json(&text, c);
                 jsonw_close(&text, ']');
                 buf_addch(&text, '\n');

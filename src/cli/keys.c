@@ -41,12 +41,6 @@ static void print_key(const json_t *k)
         putchar('\n');
 }
 
-static int list_keys(struct args *a, struct client *c, struct error *err)
-{
-        return resource_list(a, c, "/api/v2/keys", "there are no keys besides the operator's",
-                             print_key, err);
-}
-
 /* ---- create ---- */
 
 /* Writes "a,b" as a list of texts. */
@@ -140,18 +134,18 @@ static int revoke_key(struct args *a, struct client *c, struct error *err)
 
 int keys_command(struct args *a)
 {
-        static const char *const actions[] = { "list", "create", "revoke", NULL };
-        const char *action = args_action(a, actions, "list");
-        bool creates = action && strcmp(action, "create") == 0,
-             revokes = action && strcmp(action, "revoke") == 0;
+        static const struct resource_action actions[] = {
+                { "list", .path = "/api/v2/keys",
+                  .none = "there are no keys besides the operator's", .print = print_key },
+                { "create", { "NAME" }, create_key },
+                { "revoke", { "ID" }, revoke_key },
+                { 0 },
+        };
+        bool creates = a->operand_count > 0 && strcmp(a->operands[0], "create") == 0;
 
-        if (!action || ((creates || revokes) && !args_operand(a, creates ? "NAME" : "ID")))
-                return CLI_USAGE;
         if (!creates && (args_has(a, "scope") || args_has(a, "adapter") || args_has(a, "expires") ||
                          args_has(a, "rate")))
                 return command_usage_error(
                         a->command, "--scope, --adapter, --expires and --rate belong to create");
-        if (args_end(a) < 0)
-                return CLI_USAGE;
-        return client_command(a, creates ? create_key : revokes ? revoke_key : list_keys);
+        return resource_run(a, actions);
 }

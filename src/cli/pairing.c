@@ -1,5 +1,4 @@
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -34,12 +33,6 @@ static void print_revoked(const json_t *data)
         printf("%s is %s\n", json_str(data, "id", "?"), json_str(data, "state", "?"));
 }
 
-static int list_pairings(struct args *a, struct client *c, struct error *err)
-{
-        return resource_list(a, c, PAIRING "?limit=100", "there are no pairings", print_pairing,
-                             err);
-}
-
 static int decide(struct args *a, struct client *c, struct error *err)
 {
         bool approves = strcmp(a->operands[0], "approve") == 0;
@@ -54,22 +47,18 @@ static int decide(struct args *a, struct client *c, struct error *err)
                                 &body, print_pairing, err);
 }
 
-static int revoke_pairing(struct args *a, struct client *c, struct error *err)
-{
-        char *path = resource_path(PAIRING "/", a->operands[1], "");
-        int rc = resource_request(a, c, "DELETE", path, NULL, print_revoked, err);
-
-        free(path);
-        return rc;
-}
-
 int pairing_command(struct args *a)
 {
         static const struct resource_action actions[] = {
-                { "list", { NULL }, list_pairings },
+                { "list", .path = PAIRING "?limit=100", .none = "there are no pairings",
+                  .print = print_pairing },
                 { "approve", { "CODE" }, decide },
                 { "deny", { "CODE" }, decide },
-                { "revoke", { "ID" }, revoke_pairing },
+                { "revoke",
+                  { "ID" },
+                  .method = "DELETE",
+                  .path = PAIRING "/",
+                  .print = print_revoked },
                 { 0 },
         };
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/jsonw.h"
 #include "base/mem.h"
 #include "cli/print.h"
 
@@ -35,8 +36,36 @@ int resource_fetch(struct client *c, const char *path, json_t *items, struct err
         return rc;
 }
 
-int resource_list(const struct args *a, struct client *c, const char *path, const char *none,
-                  resource_print_fn *print, struct error *err)
+int resource_request(const struct args *a, struct client *c, const char *method, const char *path,
+                     struct buf *body, resource_print_fn *print, struct error *err)
+{
+        struct client_request request = { .method = method,
+                                          .path = path,
+                                          .body = body ? body->data : NULL };
+        json_t *json = NULL;
+        const json_t *data;
+        int rc = client_ask(c, &request, &json, err);
+
+        data = json_object_get(json, "data");
+        if (rc == 0 && a->json)
+                print_json(data);
+        else if (rc == 0)
+                print(data);
+        json_decref(json);
+        if (body)
+                buf_release(body);
+        return rc;
+}
+
+char *resource_path(const char *prefix, const char *name, const char *suffix)
+{
+        char *escaped = http_escape(name), *path = mem_printf("%s%s%s", prefix, escaped, suffix);
+
+        free(escaped);
+        return path;
+}
+
+static int list(const struct args *a, struct client *c, const char *path, struct error *err)
 {
         json_t *items = json_array(), *all;
         const json_t *item;
@@ -49,49 +78,36 @@ int resource_list(const struct args *a, struct client *c, const char *path, cons
                 json_decref(all);
         } else if (rc == 0) {
                 json_array_foreach(items, i, item)
-                        print(item);
+                        a->action->print(item);
                 if (json_array_size(items) == 0)
-                        puts(none);
+                        puts(a->action->none);
         }
         json_decref(items);
         return rc;
 }
 
-int resource_change(const struct args *a, struct client *c, const struct client_request *request,
-                    resource_print_fn *print, struct error *err)
+static int run_action(struct args *a, struct client *c, struct error *err)
 {
-        json_t *json = NULL;
-        const json_t *data;
-        int rc = client_ask(c, request, &json, err);
+        const struct resource_action *r = a->action;
+        char *path;
+        struct buf body;
+        int rc;
 
-        data = json_object_get(json, "data");
-        if (rc == 0 && a->json)
-                print_json(data);
-        else if (rc == 0)
-                print(data);
-        json_decref(json);
+        if (r->run)
+                return r->run(a, c, err);
+        if (r->members[0]) {
+                buf_init(&body, 0);
+                jsonw_open(&body, '{');
+                for (size_t i = 0; i < COUNT(r->members) && r->members[i]; i++)
+                        jsonw_str(&body, r->members[i], a->operands[i + 1]);
+                jsonw_close(&body, '}');
+                return resource_request(a, c, r->method, r->path, &body, r->print, err);
+        }
+        path = r->operands[0] ? resource_path(r->path, a->operands[1], "") : mem_strdup(r->path);
+        rc = r->none ? list(a, c, path, err)
+                     : resource_request(a, c, r->method, path, NULL, r->print, err);
+        free(path);
         return rc;
-}
-
-int resource_request(const struct args *a, struct client *c, const char *method, const char *path,
-                     struct buf *body, resource_print_fn *print, struct error *err)
-{
-        struct client_request request = { .method = method,
-                                          .path = path,
-                                          .body = body ? body->data : NULL };
-        int rc = resource_change(a, c, &request, print, err);
-
-        if (body)
-                buf_release(body);
-        return rc;
-}
-
-char *resource_path(const char *prefix, const char *name, const char *suffix)
-{
-        char *escaped = http_escape(name), *path = mem_printf("%s%s%s", prefix, escaped, suffix);
-
-        free(escaped);
-        return path;
 }
 
 int resource_run(struct args *a, const struct resource_action *actions)
@@ -110,5 +126,6 @@ int resource_run(struct args *a, const struct resource_action *actions)
                 if (!args_operand(a, actions->operands[i]))
                         return CLI_USAGE;
         }
-        return args_end(a) < 0 ? CLI_USAGE : client_command(a, actions->run);
+        a->action = actions;
+        return args_end(a) < 0 ? CLI_USAGE : client_command(a, run_action);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/jsonw.h"
 #include "base/mem.h"
 #include "cli/print.h"
 #include "cli/resource.h"
@@ -43,88 +44,62 @@ static void print_changed(const json_t *data)
                        : "disabled");
 }
 
-static int list(struct args *a, struct client *c, struct error *err)
-{
-        return resource_list(a, c, RULES, "there are no rules", print_rule, err);
-}
-
-static int show(struct args *a, struct client *c, struct error *err)
-{
-        char *path = resource_path(RULES "/", a->operands[1], "");
-        json_t *json = NULL;
-        int rc = client_get(c, path, &json, err);
-
-        if (rc == 0)
-                print_json(json_object_get(json, "data"));
-        json_decref(json);
-        free(path);
-        return rc;
-}
-
-/* Changes the rule that the command names; takes over the body. */
-static int change(const struct args *a, struct client *c, const char *method, json_t *body,
-                  struct error *err)
-{
-        char *path = resource_path(RULES "/", a->operands[1], ""),
-             *text = body ? json_text(body) : NULL;
-        struct client_request request = { .method = method, .path = path, .body = text };
-        int rc = resource_change(a, c, &request, print_changed, err);
-
-        json_decref(body);
-        free(path);
-        free(text);
-        return rc;
-}
-
 static int read_position(const struct args *a, long *position)
 {
         return args_number(a, "position", -POSITION_MAX, POSITION_MAX, position);
 }
 
-static void add_position(const struct args *a, json_t *body)
+/* Sends `value` as the member `key`, with the position if one is given; takes over the value. */
+static int change(const struct args *a, struct client *c, const char *method, const char *key,
+                  json_t *value, struct error *err)
 {
+        char *path = resource_path(RULES "/", a->operands[1], ""), *text = json_text(value);
+        struct buf body;
         long position;
+        int rc;
 
+        buf_init(&body, 0);
+        jsonw_open(&body, '{');
+        jsonw_raw(&body, key, text);
         if (args_has(a, "position") && read_position(a, &position) == 0)
-                json_object_set_new(body, "position", json_integer(position));
+                jsonw_int(&body, "position", position);
+        jsonw_close(&body, '}');
+        rc = resource_request(a, c, method, path, &body, print_changed, err);
+        json_decref(value);
+        free(text);
+        free(path);
+        return rc;
 }
 
 static int set(struct args *a, struct client *c, struct error *err)
 {
         char *text = args_file(a->operands[2], err);
         json_t *rule = text ? json_read(text, strlen(text), err) : NULL;
-        json_t *body;
 
         free(text);
-        if (!rule)
-                return -1;
-        body = json_pack("{s:o}", "rule", rule);
-        add_position(a, body);
-        return change(a, c, "PUT", body, err);
+        return rule ? change(a, c, "PUT", "rule", rule, err) : -1;
 }
 
 static int toggle(struct args *a, struct client *c, struct error *err)
 {
-        json_t *body = json_pack("{s:b}", "enabled", strcmp(a->operands[0], "on") == 0);
+        bool on = strcmp(a->operands[0], "on") == 0;
 
-        add_position(a, body);
-        return change(a, c, "PATCH", body, err);
-}
-
-static int remove_rule(struct args *a, struct client *c, struct error *err)
-{
-        return change(a, c, "DELETE", NULL, err);
+        return change(a, c, "PATCH", "enabled", json_boolean(on), err);
 }
 
 int rules_command(struct args *a)
 {
         static const struct resource_action actions[] = {
-                { "list", { NULL }, list },
-                { "show", { "NAME" }, show },
+                { "list", .path = RULES, .none = "there are no rules", .print = print_rule },
+                { "show", { "NAME" }, .path = RULES "/", .print = print_json },
                 { "set", { "NAME", "FILE" }, set },
                 { "on", { "NAME" }, toggle },
                 { "off", { "NAME" }, toggle },
-                { "remove", { "NAME" }, remove_rule },
+                { "remove",
+                  { "NAME" },
+                  .method = "DELETE",
+                  .path = RULES "/",
+                  .print = print_changed },
                 { 0 },
         };
         long position;

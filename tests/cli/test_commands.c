@@ -87,7 +87,7 @@ static void assert_has(const char *text, const char *part)
 static void every_command_has_help_with_examples(void **state)
 {
         (void)state;
-        for (const struct command *c = commands; c->name; c++) {
+        for (const struct cli_command *c = commands; c->name; c++) {
                 char *text = mem_printf("dragoman %s --help", c->name);
                 const struct outcome *o = line(text);
 
@@ -107,7 +107,7 @@ static void help_lists_every_command(void **state)
 
         (void)state;
         assert_int_equal(o->code, CLI_OK);
-        for (const struct command *c = commands; c->name; c++)
+        for (const struct cli_command *c = commands; c->name; c++)
                 assert_has(o->out, c->summary);
 }
 
