@@ -1,9 +1,9 @@
 /*
- * The configuration text: comments, lines, tables. Properties: a mistake has a sentence, every key
- * that is there has a line, what was read can be released.
+ * The configuration text: comments, lines, tables. Properties: a mistake has an error text, every
+ * key has a line, values that were read can be released.
  *
- * No SETTING_SECRET here: a handle found by the fuzzer would run commands and read files. The
- * command line splitter, which runs nothing, gets the bytes as they are.
+ * No SETTING_SECRET: a handle found by the fuzzer would run commands and read files. The splitter
+ * of command lines runs nothing and gets the bytes as they are.
  */
 #include <stdint.h>
 #include <stdlib.h>

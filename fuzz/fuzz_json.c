@@ -1,7 +1,6 @@
 /*
- * JSON in and out. Properties: what was read is written as text that reads back equal; any bytes
- * become a string that reads back as their cleaned form; measuring and cutting stays within the
- * text.
+ * JSON in and out. Properties: a parsed value survives a round trip; any bytes become a string that
+ * reads back as their cleaned form; measuring and cutting stay within the text.
  */
 #include <stdint.h>
 #include <stdlib.h>
