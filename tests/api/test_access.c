@@ -1,4 +1,4 @@
-/* Access rules and pairing over the API: what the operator says counts when it is answered. */
+/* Access rules and pairing over the API: a change counts when it is answered. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,44 +15,12 @@
 
 #define RULES "/api/v2/access/rules"
 
-/* The adapter "api" as one of a platform that trusts nobody. */
-static void tell(struct api_rig *r, const char *dm)
-{
-        struct dispatch_adapter *a = mem_array(1, sizeof(*a));
-        char *entry = (char *)dm;
-        struct setting_list list = { &entry, 1, true };
-        struct access_lists lists = { .dm = &list };
-
-        a[0] = (struct dispatch_adapter){ .name = mem_strdup("api"),
-                                          .platform = mem_strdup("api"),
-                                          .access = access_new(&lists),
-                                          .max_hops = 3 };
-        dispatch_set(r->dispatch, a, 1, NULL, 0, "echo");
-        r->dispatches = true;
-}
-
+/* The adapter "api" as one of a platform that lets in only allowed senders. */
 static int setup(void **state)
 {
-        *state = api_rig_new();
-        tell(*state, "none");
+        api_rig_setup(state);
+        api_rig_dispatch(*state, "none", NULL);
         return 0;
-}
-
-static int teardown(void **state)
-{
-        api_rig_free(*state);
-        return 0;
-}
-
-static void expect(struct api_rig *r, const char *method, const char *path, const char *body,
-                   int status, const char *part)
-{
-        struct api_answer a = api_rig_ask(r, method, path, body);
-
-        if (a.status != status || (part && !strstr(a.text, part)))
-                fail_msg("%s %s: wanted %d and '%s', got %s", method, path, status,
-                         part ? part : "", a.text);
-        api_answer_release(&a);
 }
 
 static void say(struct api_rig *r, const char *sender, const char *part)
@@ -61,7 +29,7 @@ static void say(struct api_rig *r, const char *sender, const char *part)
                 "{\"instanceId\":\"api\",\"chatId\":\"%s\",\"text\":\"hi\",\"sender\":{\"id\":\"%s\",\"displayName\":\"Bob\"}}",
                 sender, sender);
 
-        expect(r, "POST", "/api/v2/messages/inbound?wait=15000", body, 202, part);
+        api_rig_expect(r, "POST", "/api/v2/messages/inbound?wait=15000", body, 202, part);
         free(body);
 }
 
@@ -70,59 +38,63 @@ static void an_access_change_takes_effect_at_once(void **state)
         struct api_rig *r = *state;
 
         say(r, "7", "'allow' does not name the sender '7'");
-        expect(r, "POST", RULES,
-               "{\"ruleType\":\"allow\",\"platformUserId\":\"api:7\",\"reason\":\"a tester\"}", 201,
-               "\"id\":\"acr-1\",\"ruleType\":\"allow\",\"instanceId\":null,\"platformUserId\":\"api:7\"");
+        api_rig_expect(
+                r, "POST", RULES,
+                "{\"ruleType\":\"allow\",\"platformUserId\":\"api:7\",\"reason\":\"a tester\"}",
+                201,
+                "\"id\":\"acr-1\",\"ruleType\":\"allow\",\"instanceId\":null,\"platformUserId\":\"api:7\"");
         say(r, "7", "re: hi");
-        expect(r, "POST", "/api/v2/access/check",
-               "{\"instanceId\":\"api\",\"platformUserId\":\"7\"}", 200,
-               "\"allowed\":true,\"reason\":null,\"rule\":{\"id\":\"acr-1\"");
-        expect(r, "POST", RULES,
-               "{\"ruleType\":\"deny\",\"platformUserId\":\"7\",\"instanceId\":\"api\"}", 201,
-               "\"by\":\"the operator\"");
+        api_rig_expect(r, "POST", "/api/v2/access/check",
+                       "{\"instanceId\":\"api\",\"platformUserId\":\"7\"}", 200,
+                       "\"allowed\":true,\"reason\":null,\"rule\":{\"id\":\"acr-1\"");
+        api_rig_expect(r, "POST", RULES,
+                       "{\"ruleType\":\"deny\",\"platformUserId\":\"7\",\"instanceId\":\"api\"}",
+                       201, "\"by\":\"the operator\"");
         say(r, "7", "access rule 'acr-2' keeps '7' out");
-        expect(r, "PATCH", RULES "/acr-2", "{\"enabled\":false}", 200, "\"enabled\":false");
+        api_rig_expect(r, "PATCH", RULES "/acr-2", "{\"enabled\":false}", 200, "\"enabled\":false");
         say(r, "7", "re: hi");
-        expect(r, "PATCH", RULES "/acr-1", "{\"expiresAt\":\"2001-01-01T00:00:00Z\"}", 200,
-               "\"expired\":true");
+        api_rig_expect(r, "PATCH", RULES "/acr-1", "{\"expiresAt\":\"2001-01-01T00:00:00Z\"}", 200,
+                       "\"expired\":true");
         say(r, "7", "'allow' does not name the sender '7'");
-        expect(r, "PATCH", RULES "/acr-1",
-               "{\"expiresAt\":\"2099-01-01T00:00:00Z\",\"reason\":\"\"}", 200, "\"reason\":null");
+        api_rig_expect(r, "PATCH", RULES "/acr-1",
+                       "{\"expiresAt\":\"2099-01-01T00:00:00Z\",\"reason\":\"\"}", 200,
+                       "\"reason\":null");
         say(r, "7", "re: hi");
-        expect(r, "DELETE", RULES "/acr-1", NULL, 200, "deleted");
+        api_rig_expect(r, "DELETE", RULES "/acr-1", NULL, 200, "deleted");
         say(r, "7", "'allow' does not name the sender '7'");
-        expect(r, "POST", "/api/v2/access/check",
-               "{\"instanceId\":\"api\",\"platformUserId\":\"7\",\"chatType\":\"group\",\"channel\":\"g\"}",
-               200, "\"allowed\":false,\"reason\":\"channel 'g' is not in 'channels'");
-        expect(r, "GET", RULES, NULL, 200, "\"items\":[{\"id\":\"acr-2\"");
-        expect(r, "GET", RULES "/acr-2", NULL, 200, "\"ruleType\":\"deny\"");
+        api_rig_expect(
+                r, "POST", "/api/v2/access/check",
+                "{\"instanceId\":\"api\",\"platformUserId\":\"7\",\"chatType\":\"group\",\"channel\":\"g\"}",
+                200, "\"allowed\":false,\"reason\":\"channel 'g' is not in 'channels'");
+        api_rig_expect(r, "GET", RULES, NULL, 200, "\"items\":[{\"id\":\"acr-2\"");
+        api_rig_expect(r, "GET", RULES "/acr-2", NULL, 200, "\"ruleType\":\"deny\"");
 }
 
 static void mistakes_are_reported(void **state)
 {
         struct api_rig *r = *state;
 
-        expect(r, "POST", RULES, "{\"ruleType\":\"allow\"}", 400,
-               "\"platformUserId\":[\"a rule names either");
-        expect(r, "POST", RULES, "{\"platformUserId\":\"7\"}", 400, "\"ruleType\":[");
-        expect(r, "POST", RULES, "{\"ruleType\":\"maybe\",\"platformUserId\":\"7\"}", 400,
-               "\"ruleType\":[");
-        expect(r, "POST", RULES,
-               "{\"ruleType\":\"allow\",\"platformUserId\":\"7\",\"instanceId\":\"no\"}", 400,
-               "there is no adapter 'no'");
-        expect(r, "POST", RULES,
-               "{\"ruleType\":\"allow\",\"platformUserId\":\"7\",\"blockMessage\":\"x\"}", 400,
-               "\"blockMessage\":[");
-        expect(r, "GET", RULES "/acr-9", NULL, 404, "NOT_FOUND");
-        expect(r, "PATCH", RULES "/acr-9", "{}", 404, "NOT_FOUND");
-        expect(r, "DELETE", RULES "/acr-9", NULL, 404, "NOT_FOUND");
-        expect(r, "POST", "/api/v2/access/check",
-               "{\"instanceId\":\"no\",\"platformUserId\":\"7\"}", 404, NULL);
-        expect(r, "POST", "/api/v2/pairing/approve", "{\"code\":\"ABCD-2345\"}", 404,
-               "no such code is waiting");
-        expect(r, "POST", "/api/v2/pairing/approve", "{\"code\":\"ABCD-0000\"}", 404,
-               "no such code is waiting");
-        expect(r, "DELETE", "/api/v2/pairing/pair-3", NULL, 404, "NOT_FOUND");
+        api_rig_expect(r, "POST", RULES, "{\"ruleType\":\"allow\"}", 400,
+                       "\"platformUserId\":[\"a rule names either");
+        api_rig_expect(r, "POST", RULES, "{\"platformUserId\":\"7\"}", 400, "\"ruleType\":[");
+        api_rig_expect(r, "POST", RULES, "{\"ruleType\":\"maybe\",\"platformUserId\":\"7\"}", 400,
+                       "\"ruleType\":[");
+        api_rig_expect(r, "POST", RULES,
+                       "{\"ruleType\":\"allow\",\"platformUserId\":\"7\",\"instanceId\":\"no\"}",
+                       400, "there is no adapter 'no'");
+        api_rig_expect(r, "POST", RULES,
+                       "{\"ruleType\":\"allow\",\"platformUserId\":\"7\",\"blockMessage\":\"x\"}",
+                       400, "\"blockMessage\":[");
+        api_rig_expect(r, "GET", RULES "/acr-9", NULL, 404, "NOT_FOUND");
+        api_rig_expect(r, "PATCH", RULES "/acr-9", "{}", 404, "NOT_FOUND");
+        api_rig_expect(r, "DELETE", RULES "/acr-9", NULL, 404, "NOT_FOUND");
+        api_rig_expect(r, "POST", "/api/v2/access/check",
+                       "{\"instanceId\":\"no\",\"platformUserId\":\"7\"}", 404, NULL);
+        api_rig_expect(r, "POST", "/api/v2/pairing/approve", "{\"code\":\"ABCD-2345\"}", 404,
+                       "no such code is waiting");
+        api_rig_expect(r, "POST", "/api/v2/pairing/approve", "{\"code\":\"ABCD-0000\"}", 404,
+                       "no such code is waiting");
+        api_rig_expect(r, "DELETE", "/api/v2/pairing/pair-3", NULL, 404, "NOT_FOUND");
 }
 
 /* The code of the newest that waits. */
@@ -142,24 +114,23 @@ static void a_stranger_is_let_in_by_their_code(void **state)
         struct api_rig *r = *state;
         char *code, *body;
 
-        tell(r, "pairing");
+        api_rig_dispatch(r, "pairing", NULL);
         say(r, "7", "a code was sent (pairing)");
         code = waiting_code(r);
         body = mem_printf("{\"code\":\"%s\"}", code);
-        /* he has been told */
-        expect(r, "GET", "/api/v2/events?type=message.sent", NULL, 200, code);
-        expect(r, "POST", "/api/v2/pairing/approve", body, 200, "\"state\":\"approved\"");
+        api_rig_expect(r, "GET", "/api/v2/events?type=message.sent", NULL, 200, code);
+        api_rig_expect(r, "POST", "/api/v2/pairing/approve", body, 200, "\"state\":\"approved\"");
         say(r, "7", "re: hi");
-        expect(r, "GET", RULES, NULL, 200, "\"place\":\"dm\"");
-        expect(r, "GET", "/api/v2/pairing", NULL, 200, "\"ruleId\":\"acr-1\"");
-        expect(r, "DELETE", "/api/v2/pairing/pair-1", NULL, 200, "revoked");
-        expect(r, "GET", RULES, NULL, 200, "\"items\":[]");
+        api_rig_expect(r, "GET", RULES, NULL, 200, "\"place\":\"dm\"");
+        api_rig_expect(r, "GET", "/api/v2/pairing", NULL, 200, "\"ruleId\":\"acr-1\"");
+        api_rig_expect(r, "DELETE", "/api/v2/pairing/pair-1", NULL, 200, "revoked");
+        api_rig_expect(r, "GET", RULES, NULL, 200, "\"items\":[]");
         free(body);
         free(code);
         say(r, "7", "a code was sent (pairing)");
         code = waiting_code(r);
         body = mem_printf("{\"code\":\"%s\"}", code);
-        expect(r, "POST", "/api/v2/pairing/deny", body, 200, "\"state\":\"denied\"");
+        api_rig_expect(r, "POST", "/api/v2/pairing/deny", body, 200, "\"state\":\"denied\"");
         say(r, "7", "keeps 'api:7' out: pairing of Bob");
         free(body);
         free(code);
@@ -169,10 +140,10 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(an_access_change_takes_effect_at_once, setup,
-                                                teardown),
-                cmocka_unit_test_setup_teardown(mistakes_are_reported, setup, teardown),
+                                                api_rig_teardown),
+                cmocka_unit_test_setup_teardown(mistakes_are_reported, setup, api_rig_teardown),
                 cmocka_unit_test_setup_teardown(a_stranger_is_let_in_by_their_code, setup,
-                                                teardown),
+                                                api_rig_teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

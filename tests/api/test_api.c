@@ -18,21 +18,9 @@
 
 #define INBOUND "/api/v2/messages/inbound"
 
-static int setup(void **state)
-{
-        *state = api_rig_new();
-        return 0;
-}
-
 static int setup_one_reader(void **state)
 {
         *state = api_rig_new_with(1);
-        return 0;
-}
-
-static int teardown(void **state)
-{
-        api_rig_free(*state);
         return 0;
 }
 
@@ -896,7 +884,7 @@ static void an_open_address_is_refused_before_files_are_made(void **state)
         assert_int_equal(err.kind, ERR_REFUSED);
 }
 
-#define API(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define API(name) API_RIG_CASE(name)
 
 int main(void)
 {
@@ -931,7 +919,7 @@ int main(void)
                 API(streamed_text_is_not_journaled),
                 API(a_long_journal_comes_in_slices),
                 cmocka_unit_test_setup_teardown(readers_that_catch_up_count_against_the_limit,
-                                                setup_one_reader, teardown),
+                                                setup_one_reader, api_rig_teardown),
                 API(readiness_follows_adapters_and_store),
                 API(metrics_count_events),
                 API(a_backup_goes_into_the_data_directory),

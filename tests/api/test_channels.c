@@ -39,12 +39,6 @@ static int setup(void **state)
         return 0;
 }
 
-static int teardown(void **state)
-{
-        api_rig_free(*state);
-        return 0;
-}
-
 /* The head of a post that announces a body, and only the first bytes of it. */
 static void begin_post(struct api_rig *r, struct http_raw *c, const char *channel,
                        const char *header, size_t size)
@@ -117,7 +111,7 @@ static void the_platform_may_post_up_to_its_limit(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, api_rig_teardown)
         const struct CMUnitTest tests[] = {
                 TEST(a_stranger_is_refused_before_the_body),
                 TEST(a_flood_of_half_sent_bodies_is_refused),

@@ -14,18 +14,6 @@
 #include "base/mem.h"
 #include "bus/bus.h"
 
-static int setup(void **state)
-{
-        *state = api_rig_new();
-        return 0;
-}
-
-static int teardown(void **state)
-{
-        api_rig_free(*state);
-        return 0;
-}
-
 /* Says something and waits for the answer. */
 static void say(struct api_rig *r, const char *adapter, const char *chat, const char *text)
 {
@@ -246,18 +234,16 @@ static void one_instance_is_shown_by_name(void **state)
         api_answer_release(&a);
 }
 
-#define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                CASE(each_chat_is_listed_once_latest_first),
-                CASE(a_chat_shows_its_last_message),
-                CASE(a_page_reads_a_bounded_part_of_the_journal),
-                CASE(a_wrong_cursor_is_reported),
-                CASE(a_chat_shows_messages_in_both_directions),
-                CASE(the_same_key_for_another_request_is_a_conflict),
-                CASE(one_instance_is_shown_by_name),
+                API_RIG_CASE(each_chat_is_listed_once_latest_first),
+                API_RIG_CASE(a_chat_shows_its_last_message),
+                API_RIG_CASE(a_page_reads_a_bounded_part_of_the_journal),
+                API_RIG_CASE(a_wrong_cursor_is_reported),
+                API_RIG_CASE(a_chat_shows_messages_in_both_directions),
+                API_RIG_CASE(the_same_key_for_another_request_is_a_conflict),
+                API_RIG_CASE(one_instance_is_shown_by_name),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,18 +19,6 @@
 #define RESPONSES   "tests/data/openai_chat_response.json" /* tests run in the project's folder */
 #define REQUESTS    "tests/data/openai_chat_request.json"
 
-static int setup(void **state)
-{
-        *state = api_rig_new();
-        return 0;
-}
-
-static int teardown(void **state)
-{
-        api_rig_free(*state);
-        return 0;
-}
-
 static void expect_fits(const char *schema, const json_t *value)
 {
         json_t *spec = json_load_file(RESPONSES, 0, NULL);
@@ -538,27 +526,25 @@ static void an_agent_can_be_tested_with_a_question(void **state)
         api_answer_release(&a);
 }
 
-#define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                CASE(a_completion_is_a_message_on_the_road),
-                CASE(all_agents_are_models),
-                CASE(the_rules_choose_when_no_agent_is_named),
-                CASE(only_an_unnamed_conversation_brings_its_history),
-                CASE(images_by_url_are_attachments),
-                CASE(asking_again_with_the_same_key_gives_the_same_answer),
-                CASE(failures_have_openais_error_shape),
+                API_RIG_CASE(a_completion_is_a_message_on_the_road),
+                API_RIG_CASE(all_agents_are_models),
+                API_RIG_CASE(the_rules_choose_when_no_agent_is_named),
+                API_RIG_CASE(only_an_unnamed_conversation_brings_its_history),
+                API_RIG_CASE(images_by_url_are_attachments),
+                API_RIG_CASE(asking_again_with_the_same_key_gives_the_same_answer),
+                API_RIG_CASE(failures_have_openais_error_shape),
                 cmocka_unit_test(every_parameter_of_the_protocol_is_known),
-                CASE(streamed_pieces_make_the_answer),
-                CASE(a_disconnect_stops_nothing_and_the_client_can_return),
-                CASE(an_idempotency_key_of_another_request_is_a_conflict),
-                CASE(two_requests_with_one_key_get_one_answer),
-                CASE(closing_ends_waiting_requests),
-                CASE(agent_chat_answers_the_last_messages_of_people),
-                CASE(agent_chat_refuses_invalid_requests),
-                CASE(an_agent_can_be_tested_with_a_question),
+                API_RIG_CASE(streamed_pieces_make_the_answer),
+                API_RIG_CASE(a_disconnect_stops_nothing_and_the_client_can_return),
+                API_RIG_CASE(an_idempotency_key_of_another_request_is_a_conflict),
+                API_RIG_CASE(two_requests_with_one_key_get_one_answer),
+                API_RIG_CASE(closing_ends_waiting_requests),
+                API_RIG_CASE(agent_chat_answers_the_last_messages_of_people),
+                API_RIG_CASE(agent_chat_refuses_invalid_requests),
+                API_RIG_CASE(an_agent_can_be_tested_with_a_question),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

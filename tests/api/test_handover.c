@@ -1,6 +1,5 @@
 /*
- * Taking over a chat through the API: what people and the operator say meanwhile is known to the
- * agent afterwards.
+ * Handover over the API: the agent knows afterwards what people and the operator said.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,33 +18,9 @@
 
 static int setup(void **state)
 {
-        struct api_rig *r = api_rig_new();
-        struct dispatch_adapter *a = mem_array(1, sizeof(*a));
-
-        a[0] = (struct dispatch_adapter){ .name = mem_strdup("api"),
-                                          .platform = mem_strdup("api"),
-                                          .trusted = true };
-        dispatch_set(r->dispatch, a, 1, NULL, 0, "echo");
-        r->dispatches = true;
-        *state = r;
+        api_rig_setup(state);
+        api_rig_dispatch(*state, NULL, NULL);
         return 0;
-}
-
-static int teardown(void **state)
-{
-        api_rig_free(*state);
-        return 0;
-}
-
-static void expect(struct api_rig *r, const char *method, const char *path, const char *body,
-                   int status, const char *part)
-{
-        struct api_answer a = api_rig_ask(r, method, path, body);
-
-        if (a.status != status || (part && !strstr(a.text, part)))
-                fail_msg("%s %s: wanted %d and '%s', got %s", method, path, status,
-                         part ? part : "", a.text);
-        api_answer_release(&a);
 }
 
 static void say(struct api_rig *r, const char *text, const char *status)
@@ -55,7 +30,7 @@ static void say(struct api_rig *r, const char *text, const char *status)
                            "1\",\"text\":\"%s\",\"sender\":{\"id\":\"7\",\"displayName\":\"Bob\"}}",
                            text);
 
-        expect(r, "POST", "/api/v2/messages/inbound?wait=15000", body, 202, status);
+        api_rig_expect(r, "POST", "/api/v2/messages/inbound?wait=15000", body, 202, status);
         free(body);
 }
 
@@ -86,22 +61,26 @@ static void the_agent_knows_messages_of_the_handover(void **state)
         struct error err;
 
         say(r, "one", "re: one");
-        expect(r, "POST", CHAT "/pause", "{\"by\":\"Ann\",\"reason\":\"a refund\"}", 200,
-               "\"channel\":\"room 1\"");
+        api_rig_expect(r, "POST", CHAT "/pause", "{\"by\":\"Ann\",\"reason\":\"a refund\"}", 200,
+                       "\"channel\":\"room 1\"");
         say(r, "two", "the agent is paused here since");
-        expect(r, "POST", "/api/v2/messages/send",
-               "{\"instanceId\":\"api\",\"to\":\"room 1\",\"text\":\"Ann here\"}", 202, NULL);
-        expect(r, "POST", "/api/v2/messages/send",
-               "{\"instanceId\":\"api\",\"to\":\"room 2\",\"text\":\"elsewhere\"}", 202, NULL);
-        expect(r, "GET", "/api/v2/handover", NULL, 200, "\"by\":\"Ann\",\"reason\":\"a refund\"");
-        expect(r, "POST", CHAT "/resume", "{}", 200, "resumed");
-        expect(r, "GET", "/api/v2/handover", NULL, 200, "\"items\":[]");
+        api_rig_expect(r, "POST", "/api/v2/messages/send",
+                       "{\"instanceId\":\"api\",\"to\":\"room 1\",\"text\":\"Ann here\"}", 202,
+                       NULL);
+        api_rig_expect(r, "POST", "/api/v2/messages/send",
+                       "{\"instanceId\":\"api\",\"to\":\"room 2\",\"text\":\"elsewhere\"}", 202,
+                       NULL);
+        api_rig_expect(r, "GET", "/api/v2/handover", NULL, 200,
+                       "\"by\":\"Ann\",\"reason\":\"a refund\"");
+        api_rig_expect(r, "POST", CHAT "/resume", "{}", 200, "resumed");
+        api_rig_expect(r, "GET", "/api/v2/handover", NULL, 200, "\"items\":[]");
         say(r, "three", "re: three");
-        expect(r, "POST", "/api/v2/messages/send",
-               "{\"instanceId\":\"api\",\"to\":\"room 1\",\"text\":\"news\"}", 202, NULL);
-        expect(r, "POST", "/api/v2/messages/send",
-               "{\"instanceId\":\"api\",\"to\":\"room 1\",\"text\":\"more\",\"author\":\"Bea\"}",
-               202, NULL);
+        api_rig_expect(r, "POST", "/api/v2/messages/send",
+                       "{\"instanceId\":\"api\",\"to\":\"room 1\",\"text\":\"news\"}", 202, NULL);
+        api_rig_expect(
+                r, "POST", "/api/v2/messages/send",
+                "{\"instanceId\":\"api\",\"to\":\"room 1\",\"text\":\"more\",\"author\":\"Bea\"}",
+                202, NULL);
         buf_init(&lines.text, 0);
         assert_int_equal(store_read_now(r->store, read_lines, &lines, &err), 0);
         assert_string_equal(lines.text.data, "user Bob: one\n"
@@ -120,13 +99,13 @@ static void a_first_message_during_a_handover_is_known(void **state)
         struct reading lines;
         struct error err;
 
-        expect(r, "POST", CHAT "/pause", "", 200, "\"by\":\"the operator\"");
+        api_rig_expect(r, "POST", CHAT "/pause", "", 200, "\"by\":\"the operator\"");
         say(r, "hello", "the agent is paused here");
         buf_init(&lines.text, 0);
         assert_int_equal(store_read_now(r->store, read_lines, &lines, &err), 0);
         assert_string_equal(lines.text.data, "user Bob: hello\n");
         buf_release(&lines.text);
-        expect(r, "POST", CHAT "/resume", "", 200, NULL);
+        api_rig_expect(r, "POST", CHAT "/resume", "", 200, NULL);
         say(r, "again", "re: again");
 }
 
@@ -134,21 +113,21 @@ static void mistakes_are_reported(void **state)
 {
         struct api_rig *r = *state;
 
-        expect(r, "POST", "/api/v2/chats/nobody/1/pause", "{}", 404, "NOT_FOUND");
-        expect(r, "POST", CHAT "/pause", "{\"until\":\"2001-01-01T00:00:00Z\"}", 400,
-               "is not in the future");
-        expect(r, "POST", CHAT "/pause", "{\"untill\":1}", 400, "untill");
-        expect(r, "POST", CHAT "/resume", "{}", 404, "the agent is not paused there");
+        api_rig_expect(r, "POST", "/api/v2/chats/nobody/1/pause", "{}", 404, "NOT_FOUND");
+        api_rig_expect(r, "POST", CHAT "/pause", "{\"until\":\"2001-01-01T00:00:00Z\"}", 400,
+                       "is not in the future");
+        api_rig_expect(r, "POST", CHAT "/pause", "{\"untill\":1}", 400, "untill");
+        api_rig_expect(r, "POST", CHAT "/resume", "{}", 404, "the agent is not paused there");
 }
 
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(the_agent_knows_messages_of_the_handover, setup,
-                                                teardown),
+                                                api_rig_teardown),
                 cmocka_unit_test_setup_teardown(a_first_message_during_a_handover_is_known, setup,
-                                                teardown),
-                cmocka_unit_test_setup_teardown(mistakes_are_reported, setup, teardown),
+                                                api_rig_teardown),
+                cmocka_unit_test_setup_teardown(mistakes_are_reported, setup, api_rig_teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,18 +21,6 @@
 
 #define INBOUND "/api/v2/messages/inbound"
 
-static int setup(void **state)
-{
-        *state = api_rig_new();
-        return 0;
-}
-
-static int teardown(void **state)
-{
-        api_rig_free(*state);
-        return 0;
-}
-
 static const char *at(const struct api_answer *a, const char *first, const char *second)
 {
         return json_str(json_object_get(a->json, first), second, NULL);
@@ -732,33 +720,31 @@ static void a_keys_stream_shows_its_adapters_and_ends_with_it(void **state)
         free(text);
 }
 
-#define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                CASE(a_key_is_shown_once_and_stored_as_digest),
-                CASE(a_revoked_key_is_refused),
-                CASE(two_requests_at_once_cannot_take_one_name),
-                CASE(keys_and_their_last_use_survive_a_restart),
-                CASE(an_expired_key_is_refused),
-                CASE(an_invalid_key_request_is_refused),
-                CASE(a_key_cannot_exceed_its_creator),
-                CASE(a_rate_limited_key_learns_when_to_retry),
+                API_RIG_CASE(a_key_is_shown_once_and_stored_as_digest),
+                API_RIG_CASE(a_revoked_key_is_refused),
+                API_RIG_CASE(two_requests_at_once_cannot_take_one_name),
+                API_RIG_CASE(keys_and_their_last_use_survive_a_restart),
+                API_RIG_CASE(an_expired_key_is_refused),
+                API_RIG_CASE(an_invalid_key_request_is_refused),
+                API_RIG_CASE(a_key_cannot_exceed_its_creator),
+                API_RIG_CASE(a_rate_limited_key_learns_when_to_retry),
                 cmocka_unit_test(the_rate_limit_refills_with_time),
                 cmocka_unit_test(a_key_reaches_adapters_by_their_whole_name),
                 cmocka_unit_test(every_route_declares_its_reach),
-                CASE(a_scope_opens_its_routes_and_no_others),
-                CASE(a_scope_of_one_resource_opens_only_that),
-                CASE(without_a_key_only_public_routes_are_open),
-                CASE(a_restricted_key_reaches_nothing_of_another_adapter),
-                CASE(the_operator_sees_everything),
-                CASE(a_restricted_key_sees_its_own_adapter),
-                CASE(a_restricted_key_sends_no_files_of_another_adapter),
-                CASE(a_dry_run_hides_rules_of_other_adapters),
-                CASE(each_key_has_its_own_idempotency_keys),
-                CASE(a_client_cannot_forge_anothers_idempotency_key),
-                CASE(a_keys_stream_shows_its_adapters_and_ends_with_it),
+                API_RIG_CASE(a_scope_opens_its_routes_and_no_others),
+                API_RIG_CASE(a_scope_of_one_resource_opens_only_that),
+                API_RIG_CASE(without_a_key_only_public_routes_are_open),
+                API_RIG_CASE(a_restricted_key_reaches_nothing_of_another_adapter),
+                API_RIG_CASE(the_operator_sees_everything),
+                API_RIG_CASE(a_restricted_key_sees_its_own_adapter),
+                API_RIG_CASE(a_restricted_key_sends_no_files_of_another_adapter),
+                API_RIG_CASE(a_dry_run_hides_rules_of_other_adapters),
+                API_RIG_CASE(each_key_has_its_own_idempotency_keys),
+                API_RIG_CASE(a_client_cannot_forge_anothers_idempotency_key),
+                API_RIG_CASE(a_keys_stream_shows_its_adapters_and_ends_with_it),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,18 +21,6 @@
 static sem_t gate;
 static unsigned opened;
 
-static int setup(void **state)
-{
-        *state = api_rig_new();
-        return 0;
-}
-
-static int teardown(void **state)
-{
-        api_rig_free(*state);
-        return 0;
-}
-
 static void wait_at_gate(void *arg)
 {
         (void)arg;
@@ -298,20 +286,18 @@ static void a_restricted_key_may_send_large_bodies_of_its_own(void **state)
         free(body);
 }
 
-#define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                CASE(large_and_small_bodies_are_answered_the_same),
-                CASE(a_body_beyond_the_limit_is_refused),
-                CASE(metadata_has_a_limit_of_its_own),
-                CASE(other_requests_are_answered_during_a_large_parse),
-                CASE(a_connection_gets_its_answers_in_order),
-                CASE(a_client_cut_off_during_a_parse_is_harmless),
-                CASE(closing_during_a_parse_answers_the_client),
-                CASE(ending_during_a_parse_leaks_nothing),
-                CASE(a_restricted_key_may_send_large_bodies_of_its_own),
+                API_RIG_CASE(large_and_small_bodies_are_answered_the_same),
+                API_RIG_CASE(a_body_beyond_the_limit_is_refused),
+                API_RIG_CASE(metadata_has_a_limit_of_its_own),
+                API_RIG_CASE(other_requests_are_answered_during_a_large_parse),
+                API_RIG_CASE(a_connection_gets_its_answers_in_order),
+                API_RIG_CASE(a_client_cut_off_during_a_parse_is_harmless),
+                API_RIG_CASE(closing_during_a_parse_answers_the_client),
+                API_RIG_CASE(ending_during_a_parse_leaks_nothing),
+                API_RIG_CASE(a_restricted_key_may_send_large_bodies_of_its_own),
         };
 
         setenv("UV_THREADPOOL_SIZE", "1", 1);

@@ -270,6 +270,56 @@ void api_rig_free(struct api_rig *r)
         log_divert(NULL, NULL);
 }
 
+int api_rig_setup(void **state)
+{
+        *state = api_rig_new();
+        return 0;
+}
+
+int api_rig_teardown(void **state)
+{
+        api_rig_free(*state);
+        return 0;
+}
+
+static struct rule *read_rules(const char *text, size_t *count)
+{
+        char *whole = mem_printf("{\"rules\":%s}", text);
+        struct error err;
+        struct settings_source *src =
+                settings_source_new("config.json", NULL, whole, strlen(whole), &err);
+        const json_t *list = json_object_get(settings_source_root(src), "rules");
+        struct rule *rules;
+
+        *count = json_array_size(list);
+        rules = mem_array(*count, sizeof(*rules));
+        for (size_t i = 0; i < *count; i++)
+                must(rule_read(src, i, json_array_get(list, i), &rules[i], &err) == 0, &err);
+        settings_source_free(src);
+        free(whole);
+        return rules;
+}
+
+void api_rig_dispatch(struct api_rig *r, const char *dm, const char *rules)
+{
+        static const char *const names[][2] = { { "api", "api" }, { "terminal", "cli" } };
+        struct dispatch_adapter *a = mem_array(COUNT(names), sizeof(*a));
+        char *entry = (char *)dm;
+        struct setting_list list = { &entry, 1, true };
+        struct access_lists lists = { .dm = &list };
+        size_t count = 0;
+        struct rule *read = rules ? read_rules(rules, &count) : NULL;
+
+        for (size_t i = 0; i < COUNT(names); i++)
+                a[i] = (struct dispatch_adapter){ .name = mem_strdup(names[i][0]),
+                                                  .platform = mem_strdup(names[i][1]),
+                                                  .access = dm ? access_new(&lists) : NULL,
+                                                  .trusted = !dm,
+                                                  .max_hops = 3 };
+        dispatch_set(r->dispatch, a, COUNT(names), read, count, "echo");
+        r->dispatches = true;
+}
+
 /* ---- asking ---- */
 
 void api_rig_send(struct api_rig *r, struct http_raw *c, const char *method, const char *path,
@@ -321,6 +371,17 @@ struct api_answer api_rig_ask_as(struct api_rig *r, const char *method, const ch
         assert_true(http_raw_say(&c, text));
         free(text);
         return api_rig_receive(&c);
+}
+
+void api_rig_expect(struct api_rig *r, const char *method, const char *path, const char *body,
+                    int status, const char *part)
+{
+        struct api_answer a = api_rig_ask(r, method, path, body);
+
+        if (a.status != status || (part && !strstr(a.text, part)))
+                fail_msg("%s %s: wanted %d and '%s', got %s", method, path, status,
+                         part ? part : "", a.text);
+        api_answer_release(&a);
 }
 
 void api_answer_release(struct api_answer *a)

@@ -1,10 +1,10 @@
 /*
  * api_rig: the API over a real store, bus, road and adapter registry, asked over real connections;
- * agents are played.
+ * the rig plays the agents.
  *
- * Adapters: "api" and "terminal". The agent answers "re: TEXT" soon; a text beginning with "hang"
- * is left without an answer until rig_release, "fail" fails with a notice, "quiet" is not answered
- * at all by decision, "stream" comes in pieces.
+ * Adapters: "api" and "terminal". The agent answers "re: TEXT" soon. A text that begins with "hang"
+ * gets no answer until api_rig_release, "fail" fails with a notice, "quiet" is skipped by the
+ * decision, "stream" is answered in pieces.
  */
 #ifndef TESTS_API_RIG_H
 #define TESTS_API_RIG_H
@@ -31,7 +31,7 @@ struct api_rig {
         struct agents *agents;
         struct adapters *adapters;
         struct runtime_policy *policy;
-        struct dispatch *dispatch; /* knows no adapter until a test tells it */
+        struct dispatch *dispatch; /* empty until api_rig_dispatch */
         bool dispatches;           /* the dispatch decides, not the rig */
         struct road *road;
         struct api *api;
@@ -42,13 +42,19 @@ struct api_rig {
 };
 
 struct api_rig *api_rig_new(void);
-/* With so many readers of the event stream at most; 0: the default. */
+/* With a limit for readers of the event stream; 0: the default. */
 struct api_rig *api_rig_new_with(int64_t max_stream_clients);
 void api_rig_free(struct api_rig *r);
 /* Closes the API and opens it again over the same store. */
 void api_rig_restart(struct api_rig *r);
 /* Lets a hanging agent answer. */
 void api_rig_release(struct api_rig *r);
+/*
+ * Lets the real dispatch decide, also after a "reload". dm: who may write in direct messages, as in
+ * the configuration ("none", "everyone", "pairing"); NULL: the adapters trust all senders. rules: a
+ * list as in the configuration; NULL: none.
+ */
+void api_rig_dispatch(struct api_rig *r, const char *dm, const char *rules);
 
 /* A whole answer. */
 struct api_answer {
@@ -72,7 +78,15 @@ struct api_answer api_rig_ask(struct api_rig *r, const char *method, const char 
 /* Without the key, with these header lines instead. */
 struct api_answer api_rig_ask_as(struct api_rig *r, const char *method, const char *path,
                                  const char *headers, const char *body);
-/* Turns the loop until *counter is at least n; fails the test after some seconds. */
+/* Asks and fails the test unless the answer has this status and this part (NULL: any). */
+void api_rig_expect(struct api_rig *r, const char *method, const char *path, const char *body,
+                    int status, const char *part);
+/* Runs the loop until *counter is at least n; fails the test after some seconds. */
 void api_rig_until(struct api_rig *r, const unsigned *counter, unsigned n);
+
+/* cmocka fixtures: *state is the rig. */
+int api_rig_setup(void **state);
+int api_rig_teardown(void **state);
+#define API_RIG_CASE(test) cmocka_unit_test_setup_teardown(test, api_rig_setup, api_rig_teardown)
 
 #endif
