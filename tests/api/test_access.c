@@ -25,9 +25,9 @@ static int setup(void **state)
 
 static void say(struct api_rig *r, const char *sender, const char *part)
 {
-        char *body = mem_printf(
-                "{\"instanceId\":\"api\",\"chatId\":\"%s\",\"text\":\"hi\",\"sender\":{\"id\":\"%s\",\"displayName\":\"Bob\"}}",
-                sender, sender);
+        char *body = mem_printf("{\"instanceId\":\"api\",\"chatId\":\"%s\",\"text\":\"hi\","
+                                "\"sender\":{\"id\":\"%s\",\"displayName\":\"Bob\"}}",
+                                sender, sender);
 
         api_rig_expect(r, "POST", "/api/v2/messages/inbound?wait=15000", body, 202, part);
         free(body);
@@ -42,7 +42,8 @@ static void an_access_change_takes_effect_at_once(void **state)
                 r, "POST", RULES,
                 "{\"ruleType\":\"allow\",\"platformUserId\":\"api:7\",\"reason\":\"a tester\"}",
                 201,
-                "\"id\":\"acr-1\",\"ruleType\":\"allow\",\"instanceId\":null,\"platformUserId\":\"api:7\"");
+                "\"id\":\"acr-1\",\"ruleType\":\"allow\",\"instanceId\":null,"
+                "\"platformUserId\":\"api:7\"");
         say(r, "7", "re: hi");
         api_rig_expect(r, "POST", "/api/v2/access/check",
                        "{\"instanceId\":\"api\",\"platformUserId\":\"7\"}", 200,
@@ -62,10 +63,10 @@ static void an_access_change_takes_effect_at_once(void **state)
         say(r, "7", "re: hi");
         api_rig_expect(r, "DELETE", RULES "/acr-1", NULL, 200, "deleted");
         say(r, "7", "'allow' does not name the sender '7'");
-        api_rig_expect(
-                r, "POST", "/api/v2/access/check",
-                "{\"instanceId\":\"api\",\"platformUserId\":\"7\",\"chatType\":\"group\",\"channel\":\"g\"}",
-                200, "\"allowed\":false,\"reason\":\"channel 'g' is not in 'channels'");
+        api_rig_expect(r, "POST", "/api/v2/access/check",
+                       "{\"instanceId\":\"api\",\"platformUserId\":\"7\",\"chatType\":\"group\","
+                       "\"channel\":\"g\"}",
+                       200, "\"allowed\":false,\"reason\":\"channel 'g' is not in 'channels'");
         api_rig_expect(r, "GET", RULES, NULL, 200, "\"items\":[{\"id\":\"acr-2\"");
         api_rig_expect(r, "GET", RULES "/acr-2", NULL, 200, "\"ruleType\":\"deny\"");
 }
@@ -97,7 +98,7 @@ static void mistakes_are_reported(void **state)
         api_rig_expect(r, "DELETE", "/api/v2/pairing/pair-3", NULL, 404, "NOT_FOUND");
 }
 
-/* The code of the newest that waits. */
+/* The code of the newest waiting pairing; yours to free. */
 static char *waiting_code(struct api_rig *r)
 {
         struct api_answer a = api_rig_ask(r, "GET", "/api/v2/pairing", NULL);

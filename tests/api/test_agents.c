@@ -25,12 +25,12 @@ static void apply(struct api_rig *r, const char *first, const char *second)
         r->agent = "hook";
 }
 
-/* Somebody writes; what was answered. Yours to free. */
+/* Posts a message; the reply, yours to free. */
 static char *say(struct api_rig *r, const char *text)
 {
-        char *body = mem_printf(
-                "{\"instanceId\":\"api\",\"chatId\":\"c\",\"text\":\"%s\",\"sender\":{\"id\":\"ann\"}}",
-                text);
+        char *body = mem_printf("{\"instanceId\":\"api\",\"chatId\":\"c\",\"text\":\"%s\","
+                                "\"sender\":{\"id\":\"ann\"}}",
+                                text);
         struct api_answer a = api_rig_ask(r, "POST", "/api/v2/messages/inbound?wait=10000", body);
         const json_t *reply = json_object_get(json_object_get(a.json, "data"), "reply");
         char *said = mem_strdup(json_str(reply, "text", ""));
@@ -95,11 +95,12 @@ static void a_failover_is_journaled_with_the_turns_trace(void **state)
         api_rig_free(r);
 }
 
-/* What an agent answered to one adapter's people is nothing for a key that reaches only another. */
+/* A failure may quote a chat of another adapter. */
 static void a_restricted_key_does_not_see_why_an_agent_failed(void **state)
 {
         static const struct fake_answer script[] = {
-                { "HTTP/1.1 400 No\r\nContent-Type: text/plain\r\nContent-Length: 11\r\n\r\nhidden word" }
+                { "HTTP/1.1 400 No\r\nContent-Type: text/plain\r\nContent-Length: "
+                  "11\r\n\r\nhidden word" }
         };
         struct api_rig *r = api_rig_new();
         struct fake_server *server = fake_server_new(r->loop, script, 1);

@@ -54,7 +54,7 @@ static char *post(struct api_rig *r, const char *body)
         return id;
 }
 
-/* The same adapters, with the one called "api" switched off. */
+/* The same adapters, with "api" disabled. */
 static void switch_api_off(struct api_rig *r)
 {
         struct error err = { 0 };
@@ -196,7 +196,7 @@ static void a_message_is_stored_once_and_answered(void **state)
         free(first);
 }
 
-/* Taken for a repetition it would be lost, and its sender shown what somebody else was answered. */
+/* Taken for a repetition it would be lost, and its sender would get the reply to another. */
 static void another_message_with_a_used_id_is_a_conflict(void **state)
 {
         struct api_rig *r = *state;
@@ -220,7 +220,7 @@ static int forget_contents(struct store_tx *tx, void *arg, struct error *err)
                 store_prepare(tx, "UPDATE journal SET payload = '{}' WHERE key IS NOT NULL"), err);
 }
 
-/* As the bus leaves it when its retention is over: only that it was there is known. */
+/* As the bus leaves an event after its retention: only the key remains. */
 static void repeating_a_pruned_message_is_no_conflict(void **state)
 {
         struct api_rig *r = *state;
@@ -352,9 +352,14 @@ static void bad_bodies_are_answered_with_their_mistakes(void **state)
 static void every_field_of_the_body_reaches_the_journal(void **state)
 {
         struct api_rig *r = *state;
-        char *id = post(
-                r,
-                "{\"text\":\"quiet\",\"externalId\":\"x1\",\"chatId\":\"c9\",\"threadId\":\"t3\",\"replyToId\":\"p1\",\"isDm\":false,\"isMention\":true,\"timestamp\":1000,\"traceId\":\"0198c0ffee00aabbccddeeff00112233\",\"metadata\":{\"ticket\":17},\"sender\":{\"id\":\"ann\",\"username\":\"ann7\",\"displayName\":\"Ann\"},\"attachments\":[{\"kind\":\"image\",\"url\":\"https://example.org/a.png\"}]}");
+        char *id = post(r, "{\"text\":\"quiet\",\"externalId\":\"x1\",\"chatId\":\"c9\","
+                           "\"threadId\":\"t3\",\"replyToId\":\"p1\",\"isDm\":false,"
+                           "\"isMention\":true,\"timestamp\":1000,"
+                           "\"traceId\":\"0198c0ffee00aabbccddeeff00112233\","
+                           "\"metadata\":{\"ticket\":17},\"sender\":{\"id\":\"ann\","
+                           "\"username\":\"ann7\",\"displayName\":\"Ann\"},"
+                           "\"attachments\":[{\"kind\":\"image\","
+                           "\"url\":\"https://example.org/a.png\"}]}");
         char *path = mem_printf("/api/v2/events/%s", id);
         struct api_answer a = api_rig_ask(r, "GET", path, NULL);
         json_t *payload = json_object_get(json_object_get(a.json, "data"), "payload");
@@ -406,7 +411,7 @@ static void sending_twice_with_one_key_is_one_delivery(void **state)
 
 /* ---- pages ---- */
 
-/* Walks all pages of a listing; how many items there were. Checks that none is seen twice. */
+/* Reads all pages of a list and returns the number of items; fails when one is shown twice. */
 static size_t walk(struct api_rig *r, const char *base, const char *cursor_name,
                    const char *id_name)
 {
@@ -580,7 +585,7 @@ static void why_shows_the_trace_report(void **state)
 
 /* ---- the event stream ---- */
 
-/* How often `needle` stands in what was received. */
+/* How often `needle` occurs in the received text. */
 static int times(const struct http_raw *c, const char *needle)
 {
         int n = 0;
@@ -646,10 +651,10 @@ static void filters_apply_to_journal_and_live_events(void **state)
 
         free(post(r, "{\"text\":\"quiet a1\",\"chatId\":\"a\"}"));
         free(post(r, "{\"text\":\"quiet b1\",\"chatId\":\"b\"}"));
-        api_rig_send(
-                r, &c, "GET",
-                "/api/v2/events/stream?after=0&channel=b&instanceId=api&types=message.received,turn.*",
-                "", NULL);
+        api_rig_send(r, &c, "GET",
+                     "/api/v2/events/stream?after=0&channel=b&instanceId=api&types=message.recei"
+                     "ved,turn.*",
+                     "", NULL);
         assert_true(http_raw_wait_for(&c, "quiet b1"));
         free(post(r, "{\"text\":\"quiet a2\",\"chatId\":\"a\"}"));
         free(post(r, "{\"text\":\"quiet b2\",\"chatId\":\"b\"}"));
@@ -713,7 +718,7 @@ static void a_long_journal_comes_in_slices(void **state)
         free(text);
 }
 
-/* Readers that catch up hold a slice of the journal each: they count before they are attached. */
+/* Each holds a slice of the journal, so they count before they are attached. */
 static void readers_that_catch_up_count_against_the_limit(void **state)
 {
         static struct http_raw readers[20];
@@ -739,7 +744,7 @@ static void readers_that_catch_up_count_against_the_limit(void **state)
         free(text);
 }
 
-/* ---- the rest ---- */
+/* ---- health, backup, closing ---- */
 
 static void readiness_follows_adapters_and_store(void **state)
 {

@@ -1,4 +1,4 @@
-/* Who may ask: addresses, keys, hosts, origins and peers, row in, row out. */
+/* Who may ask: addresses, keys, hosts, origins and peers. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -74,7 +74,7 @@ static void one_address_cannot_take_all_connections(void **state)
         } rows[] = {
                 { "127.0.0.1:8420", NULL, 0 },
                 { "0.0.0.0:8420", NULL, 256 },
-                { "0.0.0.0:8420", "10.0.0.1", 0 }, /* everybody comes from there */
+                { "0.0.0.0:8420", "10.0.0.1", 0 }, /* all clients share its address */
         };
 
         (void)state;

@@ -1,4 +1,4 @@
-/* Bodies and queries are read by tables; whatever is not in the table is refused by name. */
+/* Bodies and queries are read by tables; names that are not in the table are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,28 +26,26 @@ struct letter {
 };
 
 static const char *const moods[] = { "kind", "stern", NULL };
-/* clang-format off */
 static const struct field person_fields[] = {
-        { "id", FIELD_STRING, .required = true, .min = 1, .max = 5, .at = offsetof(struct person, id) },
-        { "isBot", FIELD_BOOL, .at = offsetof(struct person, is_bot) },
+        { "id", FIELD_STRING, .required = true, .min = 1, .max = 5, FIELD_AT(person, id) },
+        { "isBot", FIELD_BOOL, FIELD_AT(person, is_bot) },
         FIELD_END,
 };
 static const struct field letter_fields[] = {
-        { "text", FIELD_STRING, .required = true, .min = 1, .max = 10, .at = offsetof(struct letter, text) },
-        { "mood", FIELD_CHOICE, .choices = moods, .at = offsetof(struct letter, mood) },
-        { "copies", FIELD_INT, .min = 1, .max = 9, .fallback = "3", .at = offsetof(struct letter, copies) },
-        { "time", FIELD_TIME, .at = offsetof(struct letter, time_ms) },
-        { "answers", FIELD_ID, .prefix = "ltr-", .at = offsetof(struct letter, answers) },
-        { "loud", FIELD_BOOL, .at = offsetof(struct letter, loud) },
-        { "sender", FIELD_GROUP, .group = person_fields, .at = offsetof(struct letter, sender) },
-        { "extra", FIELD_OBJECT, .at = offsetof(struct letter, extra) },
-        { "readers", FIELD_LIST, .group = person_fields, .item_size = sizeof(struct person), .max = 2,
-          .at = offsetof(struct letter, readers) },
+        { "text", FIELD_STRING, .required = true, .min = 1, .max = 10, FIELD_AT(letter, text) },
+        { "mood", FIELD_CHOICE, .choices = moods, FIELD_AT(letter, mood) },
+        { "copies", FIELD_INT, .min = 1, .max = 9, .fallback = "3", FIELD_AT(letter, copies) },
+        { "time", FIELD_TIME, FIELD_AT(letter, time_ms) },
+        { "answers", FIELD_ID, .prefix = "ltr-", FIELD_AT(letter, answers) },
+        { "loud", FIELD_BOOL, FIELD_AT(letter, loud) },
+        { "sender", FIELD_GROUP, .group = person_fields, FIELD_AT(letter, sender) },
+        { "extra", FIELD_OBJECT, FIELD_AT(letter, extra) },
+        { "readers", FIELD_LIST, .group = person_fields, .item_size = sizeof(struct person),
+          .max = 2, FIELD_AT(letter, readers) },
         FIELD_END,
 };
-/* clang-format on */
 
-/* What is said about `path` when this body is read; yours to free. NULL: nothing. */
+/* The mistake reported for `path` when this body is read; yours to free. NULL: none. */
 static char *mistake_at(const char *json, const char *path)
 {
         struct letter l = { .copies = 3 };
@@ -79,7 +77,10 @@ static void expect_mistake(const char *json, const char *path, const char *what)
 static void absent_fields_keep_their_default(void **state)
 {
         static const char json[] =
-                "{\"text\":\"hello\",\"mood\":\"stern\",\"time\":\"1970-01-01T00:00:01Z\",\"answers\":\"ltr-7\",\"loud\":true,\"sender\":{\"id\":\"ann\",\"isBot\":true},\"extra\":{\"a\":[1]},\"readers\":[{\"id\":\"x\"},{\"id\":\"y\"}]}";
+                "{\"text\":\"hello\",\"mood\":\"stern\",\"time\":\"1970-01-01T00:00:01Z\","
+                "\"answers\":\"ltr-7\",\"loud\":true,\"sender\":{\"id\":\"ann\","
+                "\"isBot\":true},\"extra\":{\"a\":[1]},\"readers\":[{\"id\":\"x\"},"
+                "{\"id\":\"y\"}]}";
         struct letter l = { .copies = 3 };
         struct body b;
 
@@ -188,15 +189,13 @@ struct search {
         int64_t limit, since_ms;
         bool open;
 };
-/* clang-format off */
 static const struct field search_fields[] = {
-        { "channel", FIELD_STRING, .required = true, .at = offsetof(struct search, channel) },
-        { "limit", FIELD_INT, .min = 1, .max = 100, .at = offsetof(struct search, limit) },
-        { "since", FIELD_TIME, .at = offsetof(struct search, since_ms) },
-        { "open", FIELD_BOOL, .at = offsetof(struct search, open) },
+        { "channel", FIELD_STRING, .required = true, FIELD_AT(search, channel) },
+        { "limit", FIELD_INT, .min = 1, .max = 100, FIELD_AT(search, limit) },
+        { "since", FIELD_TIME, FIELD_AT(search, since_ms) },
+        { "open", FIELD_BOOL, FIELD_AT(search, open) },
         FIELD_END,
 };
-/* clang-format on */
 
 static void a_query_is_read_by_the_same_table(void **state)
 {

@@ -1,4 +1,4 @@
-/* Where platforms post: nobody has our key there, so a stranger must cost nothing. */
+/* Webhooks of platforms: no key is needed there, so a stranger must cost nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,17 +15,17 @@
 #define FLOOD  100
 #define SECRET "X-Telegram-Bot-Api-Secret-Token: "
 
-/* Two bots that never get through to Telegram: one waits for posts, one polls. */
+/* Two bots that cannot reach Telegram: one with a webhook, one that polls. */
 static int setup(void **state)
 {
         struct api_rig *r = api_rig_new();
         struct error err = { 0 };
         struct adapter_conf *confs[] = {
                 adapter_conf_make("api", "api", "{}", &err),
-                adapter_conf_make(
-                        "hook", "telegram",
-                        "{\"botToken\":\"1:a\",\"apiBase\":\"http://127.0.0.1:9\",\"mode\":\"webhook\",\"webhookSecret\":\"right\"}",
-                        &err),
+                adapter_conf_make("hook", "telegram",
+                                  "{\"botToken\":\"1:a\",\"apiBase\":\"http://127.0.0.1:9\","
+                                  "\"mode\":\"webhook\",\"webhookSecret\":\"right\"}",
+                                  &err),
                 adapter_conf_make("poll", "telegram",
                                   "{\"botToken\":\"2:b\",\"apiBase\":\"http://127.0.0.1:9\"}",
                                   &err),
@@ -39,7 +39,7 @@ static int setup(void **state)
         return 0;
 }
 
-/* The head of a post that announces a body, and only the first bytes of it. */
+/* The head of a request with a body, and only the first bytes of that. */
 static void begin_post(struct api_rig *r, struct http_raw *c, const char *channel,
                        const char *header, size_t size)
 {
@@ -105,7 +105,7 @@ static void the_platform_may_post_up_to_its_limit(void **state)
         begin_post(r, &c, "telegram/hook", SECRET "right\r\n", strlen("{\"update_id\":1}"));
         assert_true(http_raw_say(&c, ":1}"));
         assert_true(http_raw_wait_answers(&c, 1));
-        assert_int_equal(http_raw_status(&c, 0), 503); /* it has not got through to Telegram yet */
+        assert_int_equal(http_raw_status(&c, 0), 503); /* it has not reached Telegram yet */
         http_raw_close(&c);
 }
 

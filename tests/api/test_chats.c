@@ -1,4 +1,4 @@
-/* Chats and what was said in them, by activity and by name, page by page. */
+/* Chats and their messages, by activity and by name, page by page. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "bus/bus.h"
 
-/* Says something and waits for the answer. */
+/* Posts a message and waits for the reply. */
 static void say(struct api_rig *r, const char *adapter, const char *chat, const char *text)
 {
         char *body = mem_printf("{\"instanceId\":\"%s\",\"chatId\":\"%s\",\"text\":\"%s\"}",
@@ -26,7 +26,7 @@ static void say(struct api_rig *r, const char *adapter, const char *chat, const 
         free(body);
 }
 
-/* All pages of one element each, as "a b c" of what `name` makes of an item; yours to free. */
+/* All pages of one item each, as "a b c" with `name` of each item; yours to free. */
 typedef void name_fn(struct buf *b, const json_t *item);
 
 static char *walk(struct api_rig *r, const char *path, const char *cursor_name, name_fn *name)
@@ -107,7 +107,7 @@ static void a_chat_shows_its_last_message(void **state)
         api_answer_release(&a);
 }
 
-/* A journal in which little was said among much else. */
+/* A journal with few messages among many other events. */
 static int add_turn_events(struct store_tx *tx, void *arg, struct error *err)
 {
         const struct bus_event e = {

@@ -1,4 +1,4 @@
-/* Agents for software that speaks other protocols: OpenAI's chat completions, and agent-chat. */
+/* Agents behind foreign protocols: OpenAI's chat completions, and agent-chat. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +52,7 @@ static void expect_error(struct api_answer a, int status, const char *code, cons
 
         if (a.status != status || strcmp(json_str(e, "code", ""), code) != 0)
                 fail_msg("%s", a.text);
-        json_object_del((json_t *)e, "details"); /* ours, besides */
+        json_object_del((json_t *)e, "details"); /* our addition */
         expect_fits("ErrorResponse", a.json);
         assert_string_equal(json_str(e, "type", ""), type);
         api_answer_release(&a);
@@ -71,10 +71,9 @@ static void a_completion_is_a_message_on_the_road(void **state)
         struct api_answer a;
         const json_t *chat;
 
-        expect_answer(
-                ask(r,
-                    "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"hello\"}]}"),
-                "re: hello");
+        expect_answer(ask(r, "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\","
+                             "\"content\":\"hello\"}]}"),
+                      "re: hello");
         a = api_rig_ask(r, "GET", "/api/v2/events?type=message.received", NULL);
         chat = json_array_get(json_object_get(a.json, "items"), 0);
         assert_string_equal(json_str(chat, "instanceId", ""), "api");
@@ -105,10 +104,9 @@ static void the_rules_choose_when_no_agent_is_named(void **state)
         struct api_answer a;
         const json_t *payload;
 
-        expect_answer(
-                ask(r,
-                    "{\"model\":\"dragoman\",\"messages\":[{\"role\":\"user\",\"content\":\"hello\"}]}"),
-                "re: hello");
+        expect_answer(ask(r, "{\"model\":\"dragoman\",\"messages\":[{\"role\":\"user\","
+                             "\"content\":\"hello\"}]}"),
+                      "re: hello");
         a = api_rig_ask(r, "GET", "/api/v2/events?type=message.received", NULL);
         payload = json_object_get(json_array_get(json_object_get(a.json, "items"), 0), "payload");
         assert_null(json_object_get(payload, "agent"));
@@ -119,7 +117,9 @@ static void only_an_unnamed_conversation_brings_its_history(void **state)
 {
         static const char history[] =
                 "[{\"role\":\"system\",\"content\":\"Be "
-                "brief.\"},{\"role\":\"user\",\"content\":\"one\",\"name\":\"Ann\"},{\"role\":\"assistant\",\"content\":\"two\"},{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"three\"}]}]";
+                "brief.\"},{\"role\":\"user\",\"content\":\"one\",\"name\":\"Ann\"},"
+                "{\"role\":\"assistant\",\"content\":\"two\"},{\"role\":\"user\","
+                "\"content\":[{\"type\":\"text\",\"text\":\"three\"}]}]";
         struct api_rig *r = *state;
         char *unnamed = mem_printf("{\"model\":\"echo\",\"messages\":%s}", history);
         char *named = mem_printf("{\"model\":\"echo\",\"messages\":%s,\"user\":\"ann\"}", history);
@@ -137,10 +137,11 @@ static void images_by_url_are_attachments(void **state)
         struct api_answer a;
         const json_t *file;
 
-        expect_answer(
-                ask(r,
-                    "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"look\"},{\"type\":\"image_url\",\"image_url\":{\"url\":\"https://example.org/a.png\"}}]}]}"),
-                "re: look");
+        expect_answer(ask(r, "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\","
+                             "\"content\":[{\"type\":\"text\",\"text\":\"look\"},"
+                             "{\"type\":\"image_url\","
+                             "\"image_url\":{\"url\":\"https://example.org/a.png\"}}]}]}"),
+                      "re: look");
         a = api_rig_ask(r, "GET", "/api/v2/events?type=message.received", NULL);
         file = json_array_get(
                 json_object_get(json_object_get(json_array_get(json_object_get(a.json, "items"), 0),
@@ -191,17 +192,24 @@ static void failures_have_openais_error_shape(void **state)
                   "VALIDATION_ERROR", "invalid_request_error" },
                 { "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":7}]}", 400,
                   "VALIDATION_ERROR", "invalid_request_error" },
-                { "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"input_audio\"}]}]}",
+                { "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\","
+                  "\"content\":[{\"type\":\"input_audio\"}]}]}",
                   400, "VALIDATION_ERROR", "invalid_request_error" },
-                { "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"image_url\",\"image_url\":{\"url\":\"file:///etc/passwd\"}}]}]}",
+                { "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\","
+                  "\"content\":[{\"type\":\"image_url\","
+                  "\"image_url\":{\"url\":\"file:///etc/passwd\"}}]}]}",
                   400, "VALIDATION_ERROR", "invalid_request_error" },
-                { "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"n\":2}",
+                { "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\","
+                  "\"content\":\"x\"}],\"n\":2}",
                   400, "VALIDATION_ERROR", "invalid_request_error" },
-                { "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"stream\":\"yes\"}",
+                { "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\","
+                  "\"content\":\"x\"}],\"stream\":\"yes\"}",
                   400, "VALIDATION_ERROR", "invalid_request_error" },
-                { "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"tools\":[{}]}",
+                { "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\","
+                  "\"content\":\"x\"}],\"tools\":[{}]}",
                   400, "VALIDATION_ERROR", "invalid_request_error" },
-                { "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"temprature\":1}",
+                { "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\","
+                  "\"content\":\"x\"}],\"temprature\":1}",
                   400, "VALIDATION_ERROR", "invalid_request_error" },
                 { "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"fail\"}]}",
                   502, "agent_error", "server_error" },
@@ -250,7 +258,7 @@ static void every_parameter_of_the_protocol_is_known(void **state)
 
 /* ---- streams ---- */
 
-/* The content of all pieces; each must fit. Yours to free. */
+/* The content of all pieces, each of which is checked; yours to free. */
 static char *pieces(const char *text, bool *done, bool *usage)
 {
         struct buf said;
@@ -311,30 +319,32 @@ static void streamed_pieces_make_the_answer(void **state)
         struct api_rig *r = *state;
 
         /* role, two pieces, the rest, the end, [DONE] */
-        expect_stream(
-                r,
-                "{\"model\":\"echo\",\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"stream "
-                "of words\"}]}",
-                "\nre: stream of words", 6, false);
+        expect_stream(r,
+                      "{\"model\":\"echo\",\"stream\":true,\"messages\":[{\"role\":\"user\","
+                      "\"content\":\"stream "
+                      "of words\"}]}",
+                      "\nre: stream of words", 6, false);
         /* an agent that does not stream: its answer is one piece */
-        expect_stream(
-                r,
-                "{\"model\":\"echo\",\"stream\":true,\"stream_options\":{\"include_usage\":true},\"messages\":[{\"role\":\"user\",\"content\":\"whole\"}]}",
-                "re: whole", 4, true);
-        expect_stream(
-                r,
-                "{\"model\":\"echo\",\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"fail\"}]}",
-                "error:agent_error", 2, false);
-        expect_stream(
-                r,
-                "{\"model\":\"echo\",\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"quiet\"}]}",
-                "error:not_answered", 2, false);
+        expect_stream(r,
+                      "{\"model\":\"echo\",\"stream\":true,"
+                      "\"stream_options\":{\"include_usage\":true},"
+                      "\"messages\":[{\"role\":\"user\",\"content\":\"whole\"}]}",
+                      "re: whole", 4, true);
+        expect_stream(r,
+                      "{\"model\":\"echo\",\"stream\":true,\"messages\":[{\"role\":\"user\","
+                      "\"content\":\"fail\"}]}",
+                      "error:agent_error", 2, false);
+        expect_stream(r,
+                      "{\"model\":\"echo\",\"stream\":true,\"messages\":[{\"role\":\"user\","
+                      "\"content\":\"quiet\"}]}",
+                      "error:not_answered", 2, false);
 }
 
 static void a_disconnect_stops_nothing_and_the_client_can_return(void **state)
 {
         static const char body[] =
-                "{\"model\":\"echo\",\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"hang\"}]}";
+                "{\"model\":\"echo\",\"stream\":true,\"messages\":[{\"role\":\"user\","
+                "\"content\":\"hang\"}]}";
         struct api_rig *r = *state;
         struct http_raw c;
         bool done, usage;
@@ -355,7 +365,7 @@ static void a_disconnect_stops_nothing_and_the_client_can_return(void **state)
         http_raw_close(&c);
 }
 
-/* Another question, another agent or another conversation is not what was asked for before. */
+/* Another question, another agent or another conversation is another request. */
 static void an_idempotency_key_of_another_request_is_a_conflict(void **state)
 {
         static const struct {
@@ -404,7 +414,8 @@ static void an_idempotency_key_of_another_request_is_a_conflict(void **state)
 static void two_requests_with_one_key_get_one_answer(void **state)
 {
         static const char body[] =
-                "{\"model\":\"echo\",\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"hang\"}]}";
+                "{\"model\":\"echo\",\"stream\":true,\"messages\":[{\"role\":\"user\","
+                "\"content\":\"hang\"}]}";
         struct api_rig *r = *state;
         struct http_raw c[2];
 
@@ -435,13 +446,13 @@ static void closing_ends_waiting_requests(void **state)
         api_rig_send(
                 r, &whole, "POST", COMPLETIONS, "",
                 "{\"model\":\"echo\",\"messages\":[{\"role\":\"user\",\"content\":\"hang\"}]}");
-        api_rig_send(
-                r, &stream, "POST", COMPLETIONS, "",
-                "{\"model\":\"echo\",\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"hang\"}]}");
+        api_rig_send(r, &stream, "POST", COMPLETIONS, "",
+                     "{\"model\":\"echo\",\"stream\":true,\"messages\":[{\"role\":\"user\","
+                     "\"content\":\"hang\"}]}");
         api_rig_until(r, &r->hanging_count, 2);
-        api_rig_send(
-                r, &early, "POST", COMPLETIONS, "",
-                "{\"model\":\"echo\",\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"hang\"}]}");
+        api_rig_send(r, &early, "POST", COMPLETIONS, "",
+                     "{\"model\":\"echo\",\"stream\":true,\"messages\":[{\"role\":\"user\","
+                     "\"content\":\"hang\"}]}");
         api_rig_restart(r);
         http_raw_close(&whole);
         http_raw_close(&stream);
@@ -453,9 +464,12 @@ static void closing_ends_waiting_requests(void **state)
 static void agent_chat_answers_the_last_messages_of_people(void **state)
 {
         struct api_rig *r = *state;
-        struct api_answer a = api_rig_ask(
-                r, "POST", "/api/agent/chat",
-                "{\"messages\":[{\"type\":\"human\",\"content\":\"Catan?\",\"name\":\"discord:1\"},{\"type\":\"ai\",\"content\":\"When?\"},{\"type\":\"human\",\"content\":\"Tonight.\",\"name\":\"2\"}],\"source\":\"discord\"}");
+        struct api_answer a =
+                api_rig_ask(r, "POST", "/api/agent/chat",
+                            "{\"messages\":[{\"type\":\"human\",\"content\":\"Catan?\","
+                            "\"name\":\"discord:1\"},{\"type\":\"ai\",\"content\":\"When?\"},"
+                            "{\"type\":\"human\",\"content\":\"Tonight.\",\"name\":\"2\"}],"
+                            "\"source\":\"discord\"}");
         const json_t *event;
 
         assert_int_equal(a.status, 200);
@@ -470,9 +484,10 @@ static void agent_chat_answers_the_last_messages_of_people(void **state)
                 json_str(json_object_get(json_object_get(event, "payload"), "sender"), "id", ""),
                 "discord:2");
         api_answer_release(&a);
-        a = api_rig_ask(
-                r, "POST", "/api/agent/chat",
-                "{\"messages\":[{\"type\":\"human\",\"content\":\"a\"},{\"type\":\"ai\",\"content\":\"b\"},{\"type\":\"human\",\"content\":\"c\"},{\"type\":\"human\",\"content\":\"d\"}],\"conversationId\":\"room\"}");
+        a = api_rig_ask(r, "POST", "/api/agent/chat",
+                        "{\"messages\":[{\"type\":\"human\",\"content\":\"a\"},{\"type\":\"ai\","
+                        "\"content\":\"b\"},{\"type\":\"human\",\"content\":\"c\"},"
+                        "{\"type\":\"human\",\"content\":\"d\"}],\"conversationId\":\"room\"}");
         assert_string_equal(json_str(a.json, "content", ""), "re: c\n\nd");
         api_answer_release(&a);
 }

@@ -1,4 +1,4 @@
-/* What Discord's adapters offer over HTTP: signed interactions, and tools. */
+/* Discord's adapters over HTTP: signed interactions, and tools. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +33,7 @@ static char *make_settings(void)
                 crypto_hex(raw, n, hex));
 }
 
-/* A bot that never gets through to Discord, and one without a token. */
+/* A bot that cannot reach Discord, and one without a token. */
 static int setup(void **state)
 {
         struct api_rig *r = api_rig_new();
@@ -63,7 +63,7 @@ static int teardown(void **state)
         return 0;
 }
 
-/* The headers of a post that says `signed_text`; yours to free. */
+/* The headers of a request that signs `signed_text`; yours to free. */
 static char *sign(const char *when, const char *signed_text)
 {
         unsigned char signature[ED25519_SIGNATURE_SIZE];
@@ -125,7 +125,7 @@ static void a_signed_body_that_is_no_interaction_is_refused(void **state)
         api_answer_release(&a);
         a = post(*state, "{\"type\":2,\"id\":\"5\",\"token\":\"t\"}",
                  "{\"type\":2,\"id\":\"5\",\"token\":\"t\"}");
-        /* the token has not been tried yet: nothing is taken before */
+        /* the token has not been tried yet: nothing is accepted before */
         assert_int_equal(a.status, 503);
         api_answer_release(&a);
 }

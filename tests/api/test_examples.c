@@ -1,6 +1,6 @@
 /*
- * What the document promises: every example fits its own schema, and what a route really answers
- * has the shape of its example. All routes of the table are asked, also those added later.
+ * Every example of the OpenAPI document fits its schema, and every answer has the shape of its
+ * example. The tests ask all routes, also those added later.
  */
 #include <ctype.h>
 #include <setjmp.h>
@@ -154,7 +154,7 @@ static void answers_have_the_shape_of_the_example(void **state)
                 if (!route->example_answer || strchr(route->path, ':') || route->content_type)
                         continue;
                 a = api_rig_ask(r, route->method, route->path, route->example);
-                /* some examples speak of adapters that are not here */
+                /* some examples name adapters that the rig lacks */
                 if (a.status != 404 && a.status != 409) {
                         example = json_loads(route->example_answer, 0, NULL);
                         if (a.status != route->status || !has_shape(example, a.json))

@@ -1,6 +1,4 @@
-/*
- * Handover over the API: the agent knows afterwards what people and the operator said.
- */
+/* Handover over the API: the agent knows afterwards what people and the operator said. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

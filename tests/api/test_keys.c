@@ -1,7 +1,6 @@
 /*
- * Keys: what each may, on every route of the table. The walks below ask each route there is, also
- * those that are added later: whoever adds a route and says nothing, or too little, about whose it
- * is fails here.
+ * Keys and their rights, on every route. The walks below ask all routes, also those added later: a
+ * new route with a missing or wrong reach fails here.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,7 +43,7 @@ static void expect(struct api_answer a, int status, const char *code)
         api_answer_release(&a);
 }
 
-/* Makes a key and returns its text; yours to free. */
+/* Creates a key and returns its text; yours to free. */
 static char *make_key(struct api_rig *r, const char *body)
 {
         struct api_answer a = api_rig_ask(r, "POST", "/api/v2/keys", body);
@@ -58,7 +57,7 @@ static char *make_key(struct api_rig *r, const char *body)
         return text;
 }
 
-/* ---- their life ---- */
+/* ---- creating, revoking, expiring ---- */
 
 static void a_key_is_shown_once_and_stored_as_digest(void **state)
 {
@@ -148,9 +147,9 @@ static void an_expired_key_is_refused(void **state)
         assert_true(key_is_live(k, 999));
         assert_false(key_is_live(k, 1000));
         key_unref(k);
-        expect(api_rig_ask(
-                       *state, "POST", "/api/v2/keys",
-                       "{\"name\":\"k\",\"scopes\":[\"read\"],\"expiresAt\":\"2020-01-01T00:00:00Z\"}"),
+        expect(api_rig_ask(*state, "POST", "/api/v2/keys",
+                           "{\"name\":\"k\",\"scopes\":[\"read\"],"
+                           "\"expiresAt\":\"2020-01-01T00:00:00Z\"}"),
                400, "VALIDATION_ERROR");
 }
 
@@ -214,7 +213,7 @@ static void a_rate_limited_key_learns_when_to_retry(void **state)
         assert_non_null(strstr(a.text, "X-RateLimit-Remaining: 0\r\n"));
         assert_string_equal(at(&a, "error", "code"), "RATE_LIMITED");
         api_answer_release(&a);
-        /* others are not concerned */
+        /* other keys are unaffected */
         expect(api_rig_ask(r, "GET", "/api/v2/events", NULL), 200, NULL);
         free(text);
 }
@@ -274,7 +273,7 @@ static void every_route_declares_its_reach(void **state)
         }
 }
 
-/* ":x" becomes what stands for it here. */
+/* Replaces ":x" by a value of this rig. */
 static char *filled(const char *path, const char *id, const char *adapter)
 {
         struct buf b;
@@ -377,7 +376,7 @@ static void without_a_key_only_public_routes_are_open(void **state)
 
 /* ---- restricted to adapters ---- */
 
-/* What belongs to the terminal, which a key for the other adapter must never see or touch. */
+/* Rows of the terminal, which a key for the other adapter must never see or change. */
 #define HIDDEN_CHAT                                                                             \
         "{\"instanceId\":\"terminal\",\"chatId\":\"hidden-room\",\"text\":\"%s hidden-words\"," \
         "\"externalId\":\"%s\",\"sender\":{\"id\":\"hidden-person\"}}"
@@ -393,7 +392,7 @@ static void hide(struct api_rig *r, const char *word, const char *key)
         free(body);
 }
 
-/* An answer to one who must not know: nothing hidden in it, however it ended. */
+/* Whatever its status, the answer must contain nothing of the terminal. */
 static void expect_nothing_hidden(const struct route *route, const char *id,
                                   const struct api_answer *a)
 {
@@ -405,7 +404,7 @@ static void expect_nothing_hidden(const struct route *route, const char *id,
                 fail_msg("%s %s with %s: %s", route->method, route->path, id, a->text);
 }
 
-/* The example, about the terminal. */
+/* The example, with the terminal as its adapter. */
 static char *about_the_terminal(const char *example)
 {
         json_t *body = example ? json_loads(example, 0, NULL) : NULL;
@@ -430,9 +429,8 @@ static void a_restricted_key_reaches_nothing_of_another_adapter(void **state)
         static const char *const ids[] = { "evt-1", "evt-2",  "evt-3", "trn-1", "trn-2",    "dlv-1",
                                            "dlv-2", "conv-1", "1",     "2",     "their-key" };
         struct api_rig *r = *state;
-        char *text = make_key(
-                r,
-                "{\"name\":\"k\",\"scopes\":[\"admin\"],\"adapters\":[\"api\"],\"rateLimit\":100000}");
+        char *text = make_key(r, "{\"name\":\"k\",\"scopes\":[\"admin\"],\"adapters\":[\"api\"],"
+                                 "\"rateLimit\":100000}");
         unsigned turns;
 
         hide(r, "say", "their-key");
@@ -465,7 +463,7 @@ static void a_restricted_key_reaches_nothing_of_another_adapter(void **state)
 }
 
 /*
- * The same walk as the operator finds what was hidden: the walk above really looked for something.
+ * The same walk finds the hidden texts as the operator, so the walk above really looked for them.
  */
 static void the_operator_sees_everything(void **state)
 {
@@ -536,7 +534,7 @@ static void configure(struct api_rig *r, struct adapter_conf **confs, size_t cou
                 fail_msg("%s", err.text);
 }
 
-/* Files of all chats lie in one workspace. */
+/* Files of all chats are in one workspace. */
 static void a_restricted_key_sends_no_files_of_another_adapter(void **state)
 {
         static const char bot[] = "{\"botToken\":\"1:x\",\"apiBase\":\"http://127.0.0.1:1\"}";
@@ -579,14 +577,11 @@ static void a_restricted_key_sends_no_files_of_another_adapter(void **state)
         free(text);
 }
 
-/*
- * What would be decided is told by the rules that concern the adapter; those of others stay where
- * they are.
- */
+/* The dry run shows the rules of the adapter and hides those of others. */
 static void a_dry_run_hides_rules_of_other_adapters(void **state)
 {
-        static const char asked[] =
-                "{\"event\":{\"instanceId\":\"api\",\"channel\":\"c\",\"payload\":{\"text\":\"hi\"}}}";
+        static const char asked[] = "{\"event\":{\"instanceId\":\"api\",\"channel\":\"c\","
+                                    "\"payload\":{\"text\":\"hi\"}}}";
         struct api_rig *r = *state;
         char *text = make_key(r, "{\"name\":\"k\",\"scopes\":[\"read\"],\"adapters\":[\"api\"]}");
         struct dispatch_adapter *known = mem_array(2, sizeof(*known));
@@ -599,13 +594,13 @@ static void a_dry_run_hides_rules_of_other_adapters(void **state)
                                               .platform = mem_strdup("cli"),
                                               .trusted = true };
         dispatch_set(r->dispatch, known, 2, NULL, 0, "echo");
-        expect(api_rig_ask(
-                       r, "POST", "/api/v2/rules",
-                       "{\"rule\":{\"name\":\"hidden\",\"when\":{\"adapter\":\"terminal\"},\"agent\":\"echo\"}}"),
+        expect(api_rig_ask(r, "POST", "/api/v2/rules",
+                           "{\"rule\":{\"name\":\"hidden\",\"when\":{\"adapter\":\"terminal\"},"
+                           "\"agent\":\"echo\"}}"),
                201, NULL);
-        expect(api_rig_ask(
-                       r, "POST", "/api/v2/rules",
-                       "{\"rule\":{\"name\":\"ours\",\"when\":{\"adapter\":\"api\"},\"agent\":\"echo\"}}"),
+        expect(api_rig_ask(r, "POST", "/api/v2/rules",
+                           "{\"rule\":{\"name\":\"ours\",\"when\":{\"adapter\":\"api\"},"
+                           "\"agent\":\"echo\"}}"),
                201, NULL);
         a = ask_as(r, r->key, "POST", "/api/v2/route-test", asked);
         assert_non_null(strstr(a.text, "hidden"));
@@ -664,10 +659,7 @@ static void expect_new_delivery(struct api_answer a)
         api_answer_release(&a);
 }
 
-/*
- * Whatever one key calls its requests, it meets neither what another has sent nor what the daemon
- * itself names.
- */
+/* No idempotency key collides with one of another API key or of the daemon itself. */
 static void a_client_cannot_forge_anothers_idempotency_key(void **state)
 {
         static const char hello[] =
@@ -697,7 +689,8 @@ static void a_keys_stream_shows_its_adapters_and_ends_with_it(void **state)
         struct api_rig *r = *state;
         char *text = make_key(r, "{\"name\":\"k\",\"scopes\":[\"read\"],\"adapters\":[\"api\"]}");
         char *request = mem_printf(
-                "GET /api/v2/events/stream?after=evt-0 HTTP/1.1\r\nHost: %s\r\nx-api-key: %s\r\n\r\n",
+                "GET /api/v2/events/stream?after=evt-0 HTTP/1.1\r\nHost: %s\r\nx-api-key: "
+                "%s\r\n\r\n",
                 api_address(r->api), text);
         struct http_raw c;
 

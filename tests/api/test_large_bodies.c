@@ -1,4 +1,4 @@
-/* Large bodies: read on a pool thread, which these tests keep busy for as long as they want. */
+/* Large bodies are parsed on a pool thread, which these tests can keep busy. */
 #include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +33,7 @@ static void on_opened(void *arg)
         opened++;
 }
 
-/* There is one pool thread (see main), and until open_gate it does nothing else. */
+/* Blocks the one pool thread (see main) until open_gate. */
 static void close_gate(struct api_rig *r)
 {
         opened = 0;
@@ -46,7 +46,7 @@ static void open_gate(struct api_rig *r)
         api_rig_until(r, &opened, 1);
 }
 
-/* `json` with so many blanks behind it; yours to free. */
+/* `json` with so many blanks after it; yours to free. */
 static char *padded(const char *json, size_t n)
 {
         return mem_printf("%s%*s", json, (int)n, "");
@@ -62,7 +62,7 @@ static bool has_jobs(void *arg)
         return ((struct api *)arg)->jobs != NULL;
 }
 
-/* Sends it and lets the server take it, up to the gate. */
+/* Sends it and lets the server read it, up to the blocked pool. */
 static void send_to_gate(struct api_rig *r, struct http_raw *c, const char *path, const char *body)
 {
         close_gate(r);
@@ -139,7 +139,7 @@ static char *with_metadata(size_t n)
         return buf_take(&b);
 }
 
-/* It is read again by everybody who looks at the event. */
+/* Every reader of the event parses it again. */
 static void metadata_has_a_limit_of_its_own(void **state)
 {
         static const struct {
@@ -215,7 +215,7 @@ static void a_client_cut_off_during_a_parse_is_harmless(void **state)
         http_raw_close(&c);
         expect_alive(r);
         open_gate(r);
-        /* whether it was taken or not: asking again gives the one answer there is */
+        /* stored or not, asking again gives the one answer */
         a = api_rig_ask(r, "POST", INBOUND "?wait=15000", body);
         assert_int_equal(a.status, 202);
         assert_non_null(strstr(a.text, "re: hello"));
@@ -249,11 +249,11 @@ static void ending_during_a_parse_leaks_nothing(void **state)
 
         send_to_gate(r, &c, INBOUND, body);
         http_raw_close(&c);
-        sem_post(&gate); /* and the teardown ends everything while the body waits for its thread */
+        sem_post(&gate); /* the teardown ends everything while the body waits for its thread */
         free(body);
 }
 
-/* The row's owner is looked up first, then the body is read. */
+/* The row's adapter is looked up first, then the body is parsed. */
 static void a_restricted_key_may_send_large_bodies_of_its_own(void **state)
 {
         struct api_rig *r = *state;

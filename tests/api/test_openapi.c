@@ -1,6 +1,4 @@
-/*
- * The OpenAPI document comes from the route table; here the table itself is held to its promises.
- */
+/* The OpenAPI document comes from the route tables, which are checked here. */
 #include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +27,7 @@ static json_t *document(void)
         return doc;
 }
 
-/* "/turns/:id" → "/turns/{id}", written in another way than the code under test does. */
+/* "/turns/:id" → "/turns/{id}", independently of the code under test. */
 static char *templated(const char *path)
 {
         struct buf b;
@@ -146,10 +144,7 @@ static bool is_among(const char *path, const char *const *paths, size_t count)
         return false;
 }
 
-/*
- * A platform's webhook shows the adapter's own secret instead of a key, an agent's answer the
- * turn's token.
- */
+/* Webhooks carry the adapter's secret instead of a key, replies of agents the turn's token. */
 static void only_health_openapi_and_webhooks_are_public(void **state)
 {
         static const char *const open[] = { "/healthz",
@@ -172,7 +167,7 @@ static void only_health_openapi_and_webhooks_are_public(void **state)
 
 static void changes_need_more_than_the_read_scope(void **state)
 {
-        /* these have a secret of their own, or are only a question */
+        /* these have a secret of their own, or change nothing */
         static const char *const apart[] = { "/api/v2/channels/:platform/:adapter/webhook",
                                              "/api/v2/channels/:platform/:adapter/interactions",
                                              "/api/v2/turns/:id/reply", "/api/v2/route-test",

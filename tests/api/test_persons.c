@@ -25,7 +25,8 @@ static void say(struct api_rig *r, const char *adapter, const char *sender, cons
                 const char *text, const char *part)
 {
         char *body = mem_printf(
-                "{\"instanceId\":\"%s\",\"chatId\":\"chat-%s\",\"text\":\"%s\",\"sender\":{\"id\":\"%s\",\"displayName\":\"%s\",\"username\":\"u%s\"}}",
+                "{\"instanceId\":\"%s\",\"chatId\":\"chat-%s\",\"text\":\"%s\","
+                "\"sender\":{\"id\":\"%s\",\"displayName\":\"%s\",\"username\":\"u%s\"}}",
                 adapter, sender, text, sender, name, sender);
 
         api_rig_expect(r, "POST", "/api/v2/messages/inbound?wait=15000", body, 202, part);
@@ -75,10 +76,10 @@ static void a_merge_keeps_rules_and_history(void **state)
         say(r, "terminal", "9", "Ann", "hi", "re: hi");
         api_rig_expect(r, "GET", PERSONS "/per-2", NULL, 200, "\"id\":\"per-1\"");
         api_rig_expect(r, "GET", PERSONS "/per-2", NULL, 200, "\"aliases\":[\"per-2\"]");
-        api_rig_expect(
-                r, "GET", "/api/v2/events?type=identity.*", NULL, 200,
-                "\"payload\":{\"personId\":\"per-1\",\"otherPersonId\":\"per-2\",\"identities\":[\"api:7\",\"cli:9\"],\"by\":\"the "
-                "operator\",\"reason\":\"asked\"}");
+        api_rig_expect(r, "GET", "/api/v2/events?type=identity.*", NULL, 200,
+                       "\"payload\":{\"personId\":\"per-1\",\"otherPersonId\":\"per-2\","
+                       "\"identities\":[\"api:7\",\"cli:9\"],\"by\":\"the "
+                       "operator\",\"reason\":\"asked\"}");
         api_rig_expect(r, "GET", "/api/v2/trigger-logs", NULL, 200, "\"senderId\":\"9\"");
         api_rig_expect(r, "POST", PERSONS "/unlink", "{\"identity\":\"cli:9\"}", 200,
                        "\"id\":\"per-2\"");

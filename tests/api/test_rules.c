@@ -24,9 +24,9 @@ static int setup(void **state)
 
 static void say(struct api_rig *r, const char *text, const char *part)
 {
-        char *body = mem_printf(
-                "{\"instanceId\":\"api\",\"chatId\":\"room\",\"text\":\"%s\",\"sender\":{\"id\":\"7\"}}",
-                text);
+        char *body = mem_printf("{\"instanceId\":\"api\",\"chatId\":\"room\",\"text\":\"%s\","
+                                "\"sender\":{\"id\":\"7\"}}",
+                                text);
 
         api_rig_expect(r, "POST", "/api/v2/messages/inbound?wait=15000", body, 202, part);
         free(body);
@@ -37,10 +37,10 @@ static void a_stored_rule_decides_the_next_message(void **state)
         struct api_rig *r = *state;
 
         say(r, "stored", "no rule matched");
-        api_rig_expect(
-                r, "POST", "/api/v2/rules",
-                "{\"rule\":{\"name\":\"mine\",\"when\":{\"text\":\"stored\"}}}", 201,
-                "\"source\":\"stored\",\"position\":0,\"enabled\":true,\"inForce\":true,\"overridden\":false");
+        api_rig_expect(r, "POST", "/api/v2/rules",
+                       "{\"rule\":{\"name\":\"mine\",\"when\":{\"text\":\"stored\"}}}", 201,
+                       "\"source\":\"stored\",\"position\":0,\"enabled\":true,\"inForce\":true,"
+                       "\"overridden\":false");
         say(r, "stored", "re: stored");
         api_rig_dispatch(r, NULL, file_rules); /* a reload */
         say(r, "stored", "re: stored");
@@ -67,9 +67,9 @@ static void the_list_shows_where_each_rule_comes_from(void **state)
         api_rig_expect(r, "PUT", "/api/v2/rules/first%20one", "{\"rule\":{},\"position\":-1}", 200,
                        NULL);
         api_rig_expect(r, "PUT", "/api/v2/rules/last", "{\"rule\":{}}", 200, NULL);
-        api_rig_expect(
-                r, "PUT", "/api/v2/rules/file", "{\"rule\":{\"mode\":\"off\"}}", 200,
-                "\"inForce\":false,\"overridden\":true,\"why\":\"the file has a rule of this name\"");
+        api_rig_expect(r, "PUT", "/api/v2/rules/file", "{\"rule\":{\"mode\":\"off\"}}", 200,
+                       "\"inForce\":false,\"overridden\":true,\"why\":\"the file has a rule of "
+                       "this name\"");
         a = api_rig_ask(r, "GET", "/api/v2/rules", NULL);
         items = json_object_get(a.json, "items");
         assert_int_equal(json_array_size(items), 4);
@@ -78,9 +78,10 @@ static void the_list_shows_where_each_rule_comes_from(void **state)
         assert_string_equal(json_str(json_array_get(items, 2), "name", ""), "last");
         assert_true(json_flag(json_array_get(items, 3), "overridden", false));
         api_answer_release(&a);
-        api_rig_expect(
-                r, "GET", "/api/v2/rules/file", NULL, 200,
-                "\"source\":\"file\",\"position\":null,\"enabled\":true,\"inForce\":true,\"overridden\":false,\"why\":null,\"rule\":{\"name\":\"file\",\"when\":{\"text\":[\"file\"]},\"debounceMs\":5}");
+        api_rig_expect(r, "GET", "/api/v2/rules/file", NULL, 200,
+                       "\"source\":\"file\",\"position\":null,\"enabled\":true,\"inForce\":true,"
+                       "\"overridden\":false,\"why\":null,\"rule\":{\"name\":\"file\","
+                       "\"when\":{\"text\":[\"file\"]},\"debounceMs\":5}");
         api_rig_expect(r, "GET", "/api/v2/rules/first%20one", NULL, 200, "\"rule\":{}");
         api_rig_expect(r, "GET", "/api/v2/rules/nobody", NULL, 404, "NOT_FOUND");
 }

@@ -1,6 +1,6 @@
 /*
- * One trace id from what was received over the call of the agent to what was sent; and secrets that
- * nobody is told.
+ * One trace id from the received event over the call of the agent to the delivery; and secrets that
+ * appear in no answer.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,17 +40,17 @@ static struct stage stage_new(const struct fake_answer *script, size_t count)
 
         s.server = fake_server_new(s.rig->loop, script, count);
         url = fake_server_url(s.server, "/v1");
-        json = mem_printf(
-                "{\"baseUrl\":\"%s\",\"model\":\"m\",\"apiKey\":\"env:TEST_SECRET\",\"stream\":false}",
-                url);
+        json = mem_printf("{\"baseUrl\":\"%s\",\"model\":\"m\",\"apiKey\":\"env:TEST_SECRET\","
+                          "\"stream\":false}",
+                          url);
         setenv("TEST_SECRET", SECRET, 1);
         agent = agent_conf_make("model", "openai", json, &err);
         if (!agent || agents_apply(s.rig->agents, &agent, 1, &err) < 0)
                 fail_msg("%s", err.text);
-        adapters[0] = adapter_conf_make(
-                "api", "api",
-                "{\"callbackSecret\":\"env:TEST_SECRET\",\"callbackUrl\":\"http://127.0.0.1:1/none\"}",
-                &err);
+        adapters[0] = adapter_conf_make("api", "api",
+                                        "{\"callbackSecret\":\"env:TEST_SECRET\","
+                                        "\"callbackUrl\":\"http://127.0.0.1:1/none\"}",
+                                        &err);
         adapters[1] = adapter_conf_make("terminal", "cli", "{}", &err);
         if (!adapters[0] || !adapters[1] || adapters_apply(s.rig->adapters, adapters, 2, &err) < 0)
                 fail_msg("%s", err.text);
@@ -67,7 +67,7 @@ static void stage_free(struct stage *s)
         api_rig_free(s->rig);
 }
 
-/* Every item of the page has the trace, and so many there are. */
+/* The page has so many items, each with the trace. */
 static void expect_trace(struct api_rig *r, const char *path, size_t least)
 {
         struct api_answer a = api_rig_ask(r, "GET", path, NULL);
@@ -112,14 +112,12 @@ static void one_trace_id_is_everywhere(void **state)
         stage_free(&s);
 }
 
-/*
- * Everything that can be read, with an agent and an adapter that have secrets, one of which has
- * just failed.
- */
+/* Reads every route, with an agent and an adapter that have secrets, after a failure of one. */
 static void no_answer_contains_a_secret(void **state)
 {
         static const struct fake_answer script[] = {
-                { "HTTP/1.1 401 Unauthorized\r\nContent-Length: 53\r\n\r\n{\"error\":{\"message\":\"wrong "
+                { "HTTP/1.1 401 Unauthorized\r\nContent-Length: "
+                  "53\r\n\r\n{\"error\":{\"message\":\"wrong "
                   "key " SECRET "\"}}" },
         };
         struct stage s = stage_new(script, 1);

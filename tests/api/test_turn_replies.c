@@ -18,8 +18,9 @@
 #include "base/mem.h"
 
 #define ACCEPTED "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n"
-#define TAKEN \
-        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 11\r\n\r\n{\"ok\":true}"
+#define TAKEN                                                                   \
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: " \
+        "11\r\n\r\n{\"ok\":true}"
 #define ANSWER                                                                  \
         "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: " \
         "23\r\n\r\n{\"reply\":\"better late\"}\n"
@@ -79,7 +80,7 @@ static int64_t count_of(struct stage *s, const char *sql)
         return q.out;
 }
 
-/* Turns the loop until this is not 0. */
+/* Runs the loop until this is not 0. */
 static void await_row(struct stage *s, const char *sql)
 {
         int64_t deadline = clock_mono_ms() + PATIENCE_MS;
@@ -90,12 +91,12 @@ static void await_row(struct stage *s, const char *sql)
         }
 }
 
-/* Somebody writes; the webhook gets it. Returns the path of its reply URL, yours to free. */
+/* Posts a message to the webhook; returns the path of its reply URL, yours to free. */
 static char *say(struct stage *s, const char *text)
 {
-        char *body = mem_printf(
-                "{\"instanceId\":\"api\",\"chatId\":\"c\",\"text\":\"%s\",\"sender\":{\"id\":\"ann\"}}",
-                text);
+        char *body = mem_printf("{\"instanceId\":\"api\",\"chatId\":\"c\",\"text\":\"%s\","
+                                "\"sender\":{\"id\":\"ann\"}}",
+                                text);
         struct api_answer a = api_rig_ask(s->rig, "POST", "/api/v2/messages/inbound", body);
         const char *request;
         json_t *json;
@@ -224,17 +225,16 @@ static void a_fire_and_forget_turn_takes_limited_late_replies(void **state)
         assert_int_equal(count_of(&s, "SELECT count(*) FROM deliveries WHERE state = 'sent'"), 4);
         assert_int_equal(count_of(&s, "SELECT count(DISTINCT trace) FROM journal"), 1);
         assert_int_equal(count_of(&s, "SELECT count(*) FROM journal WHERE type = 'turn.reply'"), 3);
-        /* the conversation remembers what was said */
+        /* the transcript has the late reply */
         assert_int_equal(
-                count_of(
-                        &s,
-                        "SELECT count(*) FROM transcript WHERE role = 'assistant' AND name = 'hook'"),
+                count_of(&s, "SELECT count(*) FROM transcript WHERE role = 'assistant' AND name "
+                             "= 'hook'"),
                 4);
         free(path);
         stage_free(&s);
 }
 
-/* `json` in 300 KB of blanks: it is read on a pool thread. */
+/* `json` in 300 KB of blanks, so that it is parsed on a pool thread. */
 static void post_large(struct stage *s, const char *path, const char *more, const char *json,
                        int status, const char *told)
 {
@@ -298,9 +298,8 @@ static void a_late_reply_is_delivered_or_discarded_by_rule(void **state)
                 struct stage s = stage_new(more, NULL, 0);
                 char *path = say(&s, "hi");
 
-                await_row(
-                        &s,
-                        "SELECT count(*) FROM turns WHERE state = 'failed' AND error_kind = 'timeout'");
+                await_row(&s, "SELECT count(*) FROM turns WHERE state = 'failed' AND error_kind "
+                              "= 'timeout'");
                 post(&s, path, "", "{\"reply\":\"sorry I am late\"}", 202, rows[i].status);
                 assert_int_equal(count_of(&s, "SELECT count(*) FROM deliveries"), rows[i].messages);
                 assert_int_equal(
@@ -320,9 +319,8 @@ static void a_response_after_the_deadline_is_delivered_once(void **state)
         free(say(&s, "hi"));
         await_row(&s, "SELECT count(*) FROM turns WHERE state = 'failed'");
         fake_server_answer(s.server, &answer);
-        await_row(
-                &s,
-                "SELECT count(*) FROM journal WHERE type = 'turn.reply' AND payload LIKE '%\"late\":true%'");
+        await_row(&s, "SELECT count(*) FROM journal WHERE type = 'turn.reply' AND payload LIKE "
+                      "'%\"late\":true%'");
         assert_int_equal(
                 count_of(&s, "SELECT count(*) FROM deliveries WHERE payload LIKE '%better late%'"),
                 1);
@@ -358,12 +356,11 @@ static void one_trace_covers_event_webhook_and_reply(void **state)
         trace = strstr(fake_server_request(s.server, 0), "X-Trace-Id: ");
         assert_non_null(trace);
         line = mem_strndup(trace + 12, 32);
-        assert_int_equal(
-                count_of(
-                        &s,
-                        "SELECT count(DISTINCT trace) FROM (SELECT trace FROM journal UNION ALL SELECT trace"
-                        " FROM trigger_log UNION ALL SELECT trace FROM deliveries) AS t"),
-                1);
+        assert_int_equal(count_of(&s,
+                                  "SELECT count(DISTINCT trace) FROM (SELECT trace FROM journal "
+                                  "UNION ALL SELECT trace"
+                                  " FROM trigger_log UNION ALL SELECT trace FROM deliveries) AS t"),
+                         1);
         assert_non_null(strstr(strstr(fake_server_request(s.server, 0), "traceparent: 00-"), line));
         free(line);
         free(path);

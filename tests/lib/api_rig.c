@@ -59,13 +59,13 @@ static void answer(struct turn_run *run)
         free(said);
 }
 
-/* "stream ..." comes in two pieces before the end. */
+/* "stream ..." is answered in two pieces before the end. */
 static void on_answer(void *arg)
 {
         struct turn_run *run = arg;
 
         if (run->inputs[0]->text && strncmp(run->inputs[0]->text, "stream", 6) == 0) {
-                turn_delta(run, "\nre: ", 5); /* what is stored has no blanks around it */
+                turn_delta(run, "\nre: ", 5); /* the stored answer has no blanks around it */
                 turn_delta(run, "stream", 6);
         }
         answer(run);
