@@ -2,7 +2,7 @@
 
 #include "store/sql.h"
 
-int key_row_add(struct store_tx *tx, const struct key_row *r, int64_t *id, struct error *err)
+int key_row_insert(struct store_tx *tx, const struct key_row *r, int64_t *id, struct error *err)
 {
         return sql_insert(tx, id, err,
                           "INSERT INTO keys(name, prefix, hash, scopes, adapters, created_ms,"
@@ -36,24 +36,23 @@ int key_row_delete_ended(struct store_tx *tx, int64_t before_ms, struct error *e
                         SQL_INT(before_ms));
 }
 
-int key_row_each(struct store_tx *tx, void (*fn)(void *arg, const struct key_row *row), void *arg,
-                 struct error *err)
+struct store_stmt *key_row_list(struct store_tx *tx)
 {
-        struct store_stmt *s =
-                sql_query(tx, "SELECT id, name, prefix, hash, scopes, adapters,"
-                              " created_ms, expires_ms, used_ms, revoked_ms, rate_limit"
-                              " FROM keys"
-                              " WHERE length(hash) = 64"
-                              " ORDER BY id");
-        struct key_row r;
-        int rc;
+        return sql_query(tx, "SELECT id, name, prefix, hash, scopes, adapters, created_ms,"
+                             " expires_ms, used_ms, revoked_ms, rate_limit"
+                             " FROM keys"
+                             " WHERE length(hash) = 64"
+                             " ORDER BY id");
+}
 
-        while ((rc = sql_next(s, err)) == 1) {
-                sql_read(s, OUT_INT(&r.id), OUT_TEXT(&r.name), OUT_TEXT(&r.prefix),
-                         OUT_TEXT(&r.hash), OUT_TEXT(&r.scopes), OUT_TEXT(&r.adapters),
-                         OUT_INT(&r.created_ms), OUT_INT(&r.expires_ms), OUT_INT(&r.used_ms),
-                         OUT_INT(&r.revoked_ms), OUT_INT(&r.rate_limit));
-                fn(arg, &r);
-        }
+int key_row_next(struct store_stmt *s, struct key_row *r, struct error *err)
+{
+        int rc = sql_next(s, err);
+
+        if (rc == 1)
+                sql_read(s, OUT_INT(&r->id), OUT_TEXT(&r->name), OUT_TEXT(&r->prefix),
+                         OUT_TEXT(&r->hash), OUT_TEXT(&r->scopes), OUT_TEXT(&r->adapters),
+                         OUT_INT(&r->created_ms), OUT_INT(&r->expires_ms), OUT_INT(&r->used_ms),
+                         OUT_INT(&r->revoked_ms), OUT_INT(&r->rate_limit));
         return rc;
 }

@@ -20,13 +20,15 @@ struct key_row {
         int64_t rate_limit;
 };
 
-int key_row_add(struct store_tx *tx, const struct key_row *row, int64_t *id, struct error *err);
+/* Ignores row->id, used_ms and revoked_ms. */
+int key_row_insert(struct store_tx *tx, const struct key_row *row, int64_t *id, struct error *err);
 int key_row_set_used(struct store_tx *tx, int64_t id, int64_t used_ms, struct error *err);
 int key_row_set_revoked(struct store_tx *tx, int64_t id, int64_t revoked_ms, struct error *err);
 /* Deletes keys that were revoked or have expired before that time. */
 int key_row_delete_ended(struct store_tx *tx, int64_t before_ms, struct error *err);
-/* All keys by id. The row is borrowed for the call. */
-int key_row_each(struct store_tx *tx, void (*fn)(void *arg, const struct key_row *row), void *arg,
-                 struct error *err);
+/* All keys by id. */
+struct store_stmt *key_row_list(struct store_tx *tx);
+/* 1: *row is borrowed until the next call, 0: no more, -1. */
+int key_row_next(struct store_stmt *s, struct key_row *row, struct error *err);
 
 #endif

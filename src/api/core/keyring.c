@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "rows/key_row.h"
+#include "store/write_through.h"
 
 #define SECRET_CHARS   32
 #define STORE_EVERY_MS 60000             /* how often last uses are stored */
@@ -21,17 +22,17 @@ struct keyring {
         struct map by_prefix;     /* → struct key */
         struct key **all;         /* by id; one reference each */
         size_t count, cap;
-        LIST_HEAD(, key_write) adding; /* new keys that are being stored */
+        LIST_HEAD(, key_change) adding; /* new keys that are being stored */
         unsigned adding_count;
-        unsigned writes; /* under way; the ring is freed after the last one */
+        unsigned changes; /* under way; the ring is freed after the last one */
         bool used, closed;
 };
 
-/* A key that is being stored, or revoked. */
-struct key_write {
+struct key_change {
+        struct write_through base;
         struct keyring *ring;
-        LIST_ENTRY(key_write) next; /* of a new key */
-        struct key *key;            /* a reference */
+        LIST_ENTRY(key_change) next; /* of a new key */
+        struct key *key;             /* a reference */
         char *scopes, *adapters;
         keyring_done_fn *done;
         void *arg;
@@ -74,14 +75,14 @@ struct key *keyring_by_id(const struct keyring *r, int64_t id)
 
 struct key *keyring_by_name(const struct keyring *r, const char *name, int64_t now_ms)
 {
-        const struct key_write *w;
+        const struct key_change *c;
 
         for (size_t i = 0; i < r->count; i++)
                 if (key_is_live(r->all[i], now_ms) && strcmp(r->all[i]->name, name) == 0)
                         return r->all[i];
-        LIST_FOREACH(w, &r->adding, next)
-                if (strcmp(w->key->name, name) == 0)
-                        return w->key;
+        LIST_FOREACH(c, &r->adding, next)
+                if (strcmp(c->key->name, name) == 0)
+                        return c->key;
         return NULL;
 }
 
@@ -149,7 +150,7 @@ void keyring_used(struct keyring *r, struct key *k, int64_t now_ms)
 
 /* ---- opening and closing ---- */
 
-static void on_row(void *arg, const struct key_row *row)
+static struct key *key_of(const struct key_row *row)
 {
         struct key *k = key_new(row->name, row->scopes, row->adapters);
 
@@ -165,12 +166,18 @@ static void on_row(void *arg, const struct key_row *row)
         k->used_ms = row->used_ms;
         k->revoked_ms = row->revoked_ms;
         k->rate_limit = row->rate_limit;
-        put(arg, k);
+        return k;
 }
 
 static int read_all(struct store_tx *tx, void *arg, struct error *err)
 {
-        return key_row_each(tx, on_row, arg, err);
+        struct store_stmt *s = key_row_list(tx);
+        struct key_row row;
+        int rc;
+
+        while ((rc = key_row_next(s, &row, err)) == 1)
+                put(arg, key_of(&row));
+        return rc;
 }
 
 static int delete_ended(struct store_tx *tx, void *arg, struct error *err)
@@ -212,61 +219,93 @@ void keyring_free(struct keyring *r)
         store_uses(r);
         timer_free(r->uses_timer);
         r->closed = true;
-        if (r->writes == 0)
+        if (r->changes == 0)
                 free_ring(r);
 }
 
 /* ---- changes ---- */
 
-static struct key_write *write_new(struct keyring *r, struct key *k, keyring_done_fn *done,
-                                   void *arg)
+static int write_added(struct store_tx *tx, void *change, struct error *err)
 {
-        struct key_write *w = mem_zalloc(sizeof(*w));
-
-        *w = (struct key_write){ .ring = r, .key = k, .done = done, .arg = arg };
-        r->writes++;
-        return w;
-}
-
-static void write_end(struct key_write *w, const struct error *err)
-{
-        struct keyring *r = w->ring;
-
-        w->done(w->arg, w->key, err);
-        key_unref(w->key);
-        free(w->scopes);
-        free(w->adapters);
-        free(w);
-        if (--r->writes == 0 && r->closed)
-                free_ring(r);
-}
-
-static int write_added(struct store_tx *tx, void *arg, struct error *err)
-{
-        struct key_write *w = arg;
-        struct key *k = w->key;
+        struct key_change *c = change;
+        struct key *k = c->key;
         char hex[SHA256_HEX_SIZE];
         struct key_row row = { .name = k->name,
                                .prefix = k->prefix,
                                .hash = crypto_hex(k->hash, sizeof(k->hash), hex),
-                               .scopes = w->scopes,
-                               .adapters = w->adapters,
+                               .scopes = c->scopes,
+                               .adapters = c->adapters,
                                .created_ms = k->created_ms,
                                .expires_ms = k->expires_ms,
                                .rate_limit = k->rate_limit };
 
-        return key_row_add(tx, &row, &k->id, err);
+        return key_row_insert(tx, &row, &k->id, err);
 }
 
-static void on_added(void *arg, const struct error *err)
+static void apply_added(void *change)
 {
-        struct key_write *w = arg;
+        struct key_change *c = change;
 
-        LIST_REMOVE(w, next);
-        w->ring->adding_count--;
-        if (!err)
-                put(w->ring, key_ref(w->key));
-        write_end(w, err);
+        put(c->ring, key_ref(c->key));
+}
+
+static void on_added(void *change, const struct error *err)
+{
+        struct key_change *c = change;
+
+        LIST_REMOVE(c, next);
+        c->ring->adding_count--;
+        c->done(c->arg, c->key, err);
+}
+
+static int write_revoked(struct store_tx *tx, void *change, struct error *err)
+{
+        struct key_change *c = change;
+
+        return key_row_set_revoked(tx, c->key->id, c->key->revoked_ms, err);
+}
+
+/* Memory is ahead of the store: the key is refused since keyring_revoke. */
+static void apply_revoked(void *change)
+{
+        (void)change;
+}
+
+static void on_revoked(void *change, const struct error *err)
+{
+        struct key_change *c = change;
+
+        if (err)
+                c->key->revoked_ms = 0;
+        c->done(c->arg, c->key, err);
+}
+
+static void release_change(void *change)
+{
+        struct key_change *c = change;
+        struct keyring *r = c->ring;
+
+        key_unref(c->key);
+        free(c->scopes);
+        free(c->adapters);
+        free(c);
+        if (--r->changes == 0 && r->closed)
+                free_ring(r);
+}
+
+static struct key_change *change_new(struct keyring *r, struct key *k,
+                                     const struct write_through_ops *ops, keyring_done_fn *done,
+                                     void *arg)
+{
+        struct key_change *c = mem_zalloc(sizeof(*c));
+
+        c->base.ops = ops;
+        c->ring = r;
+        c->key = k;
+        c->done = done;
+        c->arg = arg;
+        r->changes++;
+        return c;
 }
 
 static bool is_full(const struct keyring *r)
@@ -282,8 +321,10 @@ static bool is_full(const struct keyring *r)
 int keyring_add(struct keyring *r, struct key *k, char text[KEYRING_TEXT_SIZE],
                 keyring_done_fn *done, void *arg, struct error *err)
 {
+        static const struct write_through_ops ops = { write_added, apply_added, on_added,
+                                                      release_change };
         char random[KEY_PREFIX_SIZE + SECRET_CHARS];
-        struct key_write *w;
+        struct key_change *c;
         struct buf scopes;
 
         if (is_full(r)) {
@@ -301,39 +342,26 @@ int keyring_add(struct keyring *r, struct key *k, char text[KEYRING_TEXT_SIZE],
         } while (map_get(&r->by_prefix, k->prefix));
         explicit_bzero(random, sizeof(random));
         crypto_sha256(text, strlen(text), k->hash);
-        w = write_new(r, k, done, arg);
+        c = change_new(r, k, &ops, done, arg);
         buf_init(&scopes, 0);
         for (size_t i = 0; i < k->scope_count; i++) {
                 buf_addstr(&scopes, i > 0 ? " " : "");
                 key_scope_write(&scopes, &k->scopes[i]);
         }
-        w->scopes = buf_take(&scopes);
+        c->scopes = buf_take(&scopes);
         if (k->adapters)
-                w->adapters = mem_strndup(k->adapters + 1, strlen(k->adapters) - 2);
-        LIST_INSERT_HEAD(&r->adding, w, next);
+                c->adapters = mem_strndup(k->adapters + 1, strlen(k->adapters) - 2);
+        LIST_INSERT_HEAD(&r->adding, c, next);
         r->adding_count++;
-        store_write(r->store, write_added, on_added, w);
+        write_through_submit(r->store, c);
         return 0;
-}
-
-static int write_revoked(struct store_tx *tx, void *arg, struct error *err)
-{
-        struct key_write *w = arg;
-
-        return key_row_set_revoked(tx, w->key->id, w->key->revoked_ms, err);
-}
-
-static void on_revoked(void *arg, const struct error *err)
-{
-        struct key_write *w = arg;
-
-        if (err)
-                w->key->revoked_ms = 0;
-        write_end(w, err);
 }
 
 void keyring_revoke(struct keyring *r, struct key *k, keyring_done_fn *done, void *arg)
 {
+        static const struct write_through_ops ops = { write_revoked, apply_revoked, on_revoked,
+                                                      release_change };
+
         k->revoked_ms = clock_wall_ms();
-        store_write(r->store, write_revoked, on_revoked, write_new(r, key_ref(k), done, arg));
+        write_through_submit(r->store, change_new(r, key_ref(k), &ops, done, arg));
 }
