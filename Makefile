@@ -2,6 +2,7 @@
 #
 #   make            build/dragoman, build/dragoman-sim   make test      everything, as ./test does
 #   make check      formatting, static analysis, include direction
+#   make check-postgres   the schema and all statements on PostgreSQL
 #   make sanitize   the tests under ASan and UBSan, the store under TSan
 #   make fuzz       each fuzzer for FUZZ_SECONDS      make fault     the long fault run
 #   make bench      the benchmarks                    make install   into PREFIX
@@ -91,6 +92,13 @@ $(O)/$(1:%.c=%): $(O)/$(1:%.c=%.o) $(TEST_SHARED) $(addsuffix .a,$(addprefix $(O
 endef
 $(foreach t,$(TEST_SRCS),$(eval $(call test_bin,$(t))))
 
+# The statements of src/rows, which a test prepares.
+$(O)/tests/rows/statements.inc: tools/statements $(sort $(wildcard src/rows/*.[ch]))
+	@mkdir -p $(@D)
+	tools/statements >$@ || { rm -f $@; exit 1; }
+$(O)/tests/rows/test_statements.o: $(O)/tests/rows/statements.inc
+$(O)/tests/rows/test_statements.o: CFLAGS_ALL += -I$(O)/tests/rows
+
 .PHONY: test-bins
 test-bins: $(TEST_BINS)
 
@@ -110,11 +118,13 @@ $(O)/bench/bench_%: $(O)/bench/bench_%.o $(LIBS)
 .PHONY: bench-bins
 bench-bins: $(BENCH_BINS)
 
-.PHONY: test check sanitize fuzz fault bench install clean
+.PHONY: test check check-postgres sanitize fuzz fault bench install clean
 test:
 	./test
 check:
 	tools/check
+check-postgres:
+	tools/check-postgres
 sanitize:
 	tools/sanitize
 fuzz:
