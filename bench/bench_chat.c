@@ -149,10 +149,10 @@ static void write_some(struct run *r)
         jsonw_close(&b, ']');
         url = mem_printf("%s/sim/send", r->url);
         r->posting = true;
-        http_start(r->http,
-                   &(struct http_request){
-                           .url = url, .headers = headers, .body = b.data, .body_n = b.len },
-                   &handlers, r);
+        http_call_start(r->http,
+                        &(struct http_request){
+                                .url = url, .headers = headers, .body = b.data, .body_n = b.len },
+                        &handlers, r);
         free(url);
         buf_release(&b);
 }
@@ -221,9 +221,10 @@ static void look(struct run *r)
         char *url = mem_printf("%s/sim/messages?kind=message&wait=%d&after=%" PRIu64, r->url,
                                WAIT_MS, r->after);
 
-        http_start(r->http,
-                   &(struct http_request){ .url = url, .repeatable = true, .max_body = 64u << 20 },
-                   &handlers, r);
+        http_call_start(
+                r->http,
+                &(struct http_request){ .url = url, .repeatable = true, .max_body = 64u << 20 },
+                &handlers, r);
         free(url);
 }
 
@@ -355,7 +356,7 @@ int main(int argc, char **argv)
         r.since_ns = mem_array((size_t)r.chats, sizeof(*r.since_ns));
         r.idle = mem_array((size_t)r.chats, sizeof(*r.idle));
         r.tick = timer_new(r.loop, on_tick, &r);
-        http_start(r.http, &(struct http_request){ .url = url }, &handlers, &r);
+        http_call_start(r.http, &(struct http_request){ .url = url }, &handlers, &r);
         loop_run(r.loop);
         print_result(&r);
         return r.answered == r.sent && r.unexpected == 0 ? 0 : 2;

@@ -80,10 +80,11 @@ static void send_answer(struct message *m)
         jsonw_int(&b, "chat_id", m->chat);
         jsonw_str(&b, "text", m->answer.data);
         jsonw_close(&b, '}');
-        http_start(m->relay->bot,
-                   &(struct http_request){
-                           .url = url, .headers = json_headers, .body = b.data, .body_n = b.len },
-                   &handlers, m);
+        http_call_start(
+                m->relay->bot,
+                &(struct http_request){
+                        .url = url, .headers = json_headers, .body = b.data, .body_n = b.len },
+                &handlers, m);
         free(url);
         buf_release(&b);
 }
@@ -138,10 +139,11 @@ static void ask(struct relay *r, int64_t chat, const char *text)
         jsonw_close(&b, '}');
         jsonw_close(&b, ']');
         jsonw_close(&b, '}');
-        http_start(r->model,
-                   &(struct http_request){
-                           .url = url, .headers = json_headers, .body = b.data, .body_n = b.len },
-                   &handlers, m);
+        http_call_start(
+                r->model,
+                &(struct http_request){
+                        .url = url, .headers = json_headers, .body = b.data, .body_n = b.len },
+                &handlers, m);
         free(url);
         buf_release(&b);
 }
@@ -177,7 +179,8 @@ static void poll_on(struct relay *r)
         char *url = mem_printf("%s/getUpdates?timeout=%d&offset=%" PRId64, r->bot_url, POLL_SECONDS,
                                r->offset);
 
-        http_start(r->bot, &(struct http_request){ .url = url, .repeatable = true }, &handlers, r);
+        http_call_start(r->bot, &(struct http_request){ .url = url, .repeatable = true }, &handlers,
+                        r);
         free(url);
 }
 

@@ -23,7 +23,7 @@ static char *next_line(char **at, char *end)
         return line;
 }
 
-static size_t read_headers(char *at, char *end, struct guard_header *h)
+static size_t read_headers(char *at, char *end, struct http_guard_header *h)
 {
         size_t count = 0;
 
@@ -47,7 +47,7 @@ static size_t read_headers(char *at, char *end, struct guard_header *h)
         return count;
 }
 
-static unsigned count_of(const struct guard_header *h, size_t count, const char *name)
+static unsigned count_of(const struct http_guard_header *h, size_t count, const char *name)
 {
         unsigned found = 0;
 
@@ -57,7 +57,7 @@ static unsigned count_of(const struct guard_header *h, size_t count, const char 
         return found;
 }
 
-static void check_passed(const struct guard_header *h, size_t count, const char *target,
+static void check_passed(const struct http_guard_header *h, size_t count, const char *target,
                          const char *version)
 {
         unsigned framing =
@@ -76,7 +76,7 @@ static void check_passed(const struct guard_header *h, size_t count, const char 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-        struct guard_header headers[MAX_HEADERS];
+        struct http_guard_header headers[MAX_HEADERS];
         char *text = malloc(n + 1), *at = text, *end = text + n;
         const char *method, *target, *version;
         size_t count;
@@ -87,7 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         target = next_line(&at, end);
         version = next_line(&at, end);
         count = read_headers(at, end, headers);
-        if (!guard_check(method, target, version, headers, count))
+        if (!http_guard_check(method, target, version, headers, count))
                 check_passed(headers, count, target, version);
         free(text);
         return 0;

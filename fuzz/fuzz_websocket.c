@@ -92,7 +92,7 @@ static int answer(const uint8_t *data, size_t n)
                                   "Connection: Upgrade\r\n"
                                   "Sec-WebSocket-Accept: %s\r\n"
                                   "\r\n",
-                                  ws_accept(key, accept));
+                                  ws_handshake_accept(key, accept));
                 say(fd, head, strlen(head));
                 free(head);
         }

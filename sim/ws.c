@@ -274,7 +274,7 @@ static void begin(struct ws *ws)
                           "Connection: Upgrade\r\n"
                           "Sec-WebSocket-Accept: %s\r\n"
                           "\r\n",
-                          ws_accept(key, accept));
+                          ws_handshake_accept(key, accept));
         send_bytes(ws, text, strlen(text));
         free(text);
         wslay_event_context_server_init(&ws->frames, &callbacks, ws);

@@ -37,7 +37,7 @@ static void stop(struct daemon *d, const char *why)
         }
         d->stopping = true;
         log_info("stopping", LOG_S("why", why));
-        notify_systemd("STOPPING=1");
+        sd_notify_send("STOPPING=1");
         api_quiesce(d->api);
         road_drain(d->road, DRAIN_MS, on_drained, d);
 }
@@ -324,7 +324,7 @@ int daemon_run(const struct daemon_options *options)
         log_info("ready", LOG_S("address", api_address(d.api)), LOG_S("data", options->dir),
                  LOG_S("agent", d.config->agent_note),
                  LOG_I("micros", (clock_mono_ns() - began) / 1000));
-        notify_systemd("READY=1");
+        sd_notify_send("READY=1");
         loop_run(d.loop);
         finish(&d);
         log_info("stopped");

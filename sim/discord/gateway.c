@@ -377,7 +377,7 @@ static int read_target(struct link *l, const char *target)
         snprintf(l->path, sizeof(l->path), "%s", text);
         l->version = 10;
         if (query)
-                http_query_parse(query, &pairs, &count);
+                http_route_parse_query(query, &pairs, &count);
         for (size_t i = 0; i < count; i++) {
                 if (strcmp(pairs[i].name, "v") == 0)
                         l->version = (int)strtol(pairs[i].value, NULL, 10);

@@ -22,7 +22,7 @@ struct interaction *dc_interaction_find(const struct world *w, const char *token
 
 static void interaction_free(struct interaction *i)
 {
-        http_abort(i->posting);
+        http_call_abort(i->posting);
         json_decref(i->data);
         free(i->body);
         free(i);
@@ -141,7 +141,7 @@ static struct http_call *post(struct bot *b, const char *body, bool wrong,
         timestamp_header = mem_printf("X-Signature-Timestamp: %s", timestamp);
         request.headers = (const char *const[]){ "Content-Type: application/json", signature_header,
                                                  timestamp_header, NULL };
-        call = http_start(b->world->client, &request, &handlers, arg);
+        call = http_call_start(b->world->client, &request, &handlers, arg);
         free(signature_header);
         free(timestamp_header);
         return call;

@@ -53,7 +53,7 @@ static void call_free(struct call *c)
                 free(f->url);
                 free(f);
         }
-        http_abort(c->fetching);
+        http_call_abort(c->fetching);
         timer_free(c->delay);
         json_decref(c->args);
         multipart_release(&c->uploads);
@@ -205,7 +205,7 @@ static int read_form(json_t *args, const char *body, size_t n)
         char *text = mem_strndup(body, n);
         struct http_pair *pairs;
         size_t count;
-        int rc = http_query_parse(text, &pairs, &count);
+        int rc = http_route_parse_query(text, &pairs, &count);
 
         for (size_t i = 0; i < count; i++)
                 add_text(args, pairs[i].name, pairs[i].value);
@@ -354,7 +354,7 @@ static void fetch(struct call *c)
                                         .repeatable = true,
                                         .follow = true };
 
-        c->fetching = http_start(c->world->client, &request, &handlers, c);
+        c->fetching = http_call_start(c->world->client, &request, &handlers, c);
 }
 
 static int answer_minimal(struct call *c)

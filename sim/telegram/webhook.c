@@ -104,7 +104,7 @@ static void lane_free(struct lane *l)
 
         lane_rest(l);
         if (l->http) {
-                http_abort(l->http);
+                http_call_abort(l->http);
                 l->webhook->in_flight--;
         }
         for (u = TAILQ_FIRST(&l->updates); u; u = TAILQ_NEXT(u, lane_next))
@@ -234,8 +234,8 @@ static void carry(struct lane *l)
                  w->secret ? w->secret : "");
         request.body = u->text;
         request.body_n = u->n;
-        l->http = http_start(w->own_client ? w->own_client : w->bot->world->client, &request,
-                             &handlers, l);
+        l->http = http_call_start(w->own_client ? w->own_client : w->bot->world->client, &request,
+                                  &handlers, l);
         w->in_flight++;
 }
 

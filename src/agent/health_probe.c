@@ -74,7 +74,7 @@ void health_probe_start(struct health_probes *all, struct agent *a, void *token,
         if (asked.total_ms == 0)
                 asked.total_ms = HEALTH_PROBE_MS;
         LIST_INSERT_HEAD(all, p, next);
-        p->http = http_start(a->http, &asked, &handlers, p);
+        p->http = http_call_start(a->http, &asked, &handlers, p);
 }
 
 void health_probes_drop(struct health_probes *all)
@@ -83,7 +83,7 @@ void health_probes_drop(struct health_probes *all)
 
         while ((p = LIST_FIRST(all))) {
                 LIST_REMOVE(p, next);
-                http_abort(p->http);
+                http_call_abort(p->http);
                 free(p);
         }
 }

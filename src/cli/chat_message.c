@@ -30,7 +30,7 @@ void chat_message_free(struct chat_message *m)
 {
         if (!m)
                 return;
-        http_abort(m->call);
+        http_call_abort(m->call);
         timer_free(m->timer);
         free(m->body);
         free(m);

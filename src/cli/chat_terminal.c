@@ -17,6 +17,7 @@
 #include "cli/editor.h"
 #include "cli/event_reader.h"
 #include "cli/print.h"
+#include "net/http_text.h"
 
 #define OPEN_MS 2000 /* longest wait for the stream before the first message */
 
@@ -360,7 +361,8 @@ static void start_events(struct terminal *t)
         static const struct event_reader_handlers handlers = {
                 .on_open = on_open, .on_event = on_event, .on_lost = on_lost, .on_failed = on_failed
         };
-        char *adapter = http_escape(t->chat->adapter), *channel = http_escape(t->chat->channel);
+        char *adapter = http_text_escape(t->chat->adapter),
+             *channel = http_text_escape(t->chat->channel);
         char *query =
                 mem_printf("instanceId=%s&channel=%s&types=turn.*,message.sent", adapter, channel);
         struct event_reader_options options = { .query = query };
@@ -428,7 +430,7 @@ int chat_terminal(struct chat *chat)
                 handle_line(&t, line);
                 free(line);
         }
-        http_abort(t.cancel);
+        http_call_abort(t.cancel);
         event_reader_free(t.events);
         unwatch_signals(&t);
         editor_free(t.editor);

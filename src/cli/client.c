@@ -158,7 +158,7 @@ struct http_call *client_start(struct client *c, const struct client_request *q,
         request.body_n = q->body ? strlen(q->body) : 0;
         request.total_ms = q->total_ms == 0 ? ASK_MS : q->total_ms < 0 ? 0 : q->total_ms;
         request.repeatable = !q->method;
-        call = http_start(c->http, &request, handlers, arg);
+        call = http_call_start(c->http, &request, handlers, arg);
         free(url);
         free(key);
         free(last);

@@ -29,7 +29,7 @@ struct event_reader {
 
 static void release(struct event_reader *r)
 {
-        http_abort(r->call);
+        http_call_abort(r->call);
         timer_free(r->timer);
         sse_reader_release(&r->reader);
         free(r->path);

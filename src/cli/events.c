@@ -10,6 +10,7 @@
 #include "cli/event_reader.h"
 #include "cli/local_store.h"
 #include "cli/print.h"
+#include "net/http_text.h"
 
 #define TEXT_SHOWN 160
 
@@ -96,7 +97,7 @@ static char *find_start(struct client *c, const char *since, struct error *err)
                           since);
                 return NULL;
         }
-        escaped = http_escape(since);
+        escaped = http_text_escape(since);
         path = mem_printf("/api/v2/events?after=0&limit=1&since=%s", escaped);
         if (client_get(c, path, &page, err) == 0) {
                 const char *id =
@@ -137,7 +138,7 @@ static char *stream_query(const struct args *a)
         buf_init(&b, 0);
         for (size_t i = 0; i < COUNT(names); i++) {
                 const char *value = args_value(a, names[i][0]);
-                char *escaped = value ? http_escape(value) : NULL;
+                char *escaped = value ? http_text_escape(value) : NULL;
 
                 if (escaped)
                         buf_addf(&b, "%s%s=%s", b.len > 0 ? "&" : "", names[i][1], escaped);

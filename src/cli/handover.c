@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "cli/print.h"
 #include "cli/resource.h"
+#include "net/http_text.h"
 
 static void print_chat(const json_t *item)
 {
@@ -38,8 +39,8 @@ static int change(struct args *a, struct client *c, struct error *err)
         const char *verb = a->command->name;
         const char *chat = a->operands[0];
         size_t n = strcspn(chat, "/");
-        char *name = mem_strndup(chat, n), *adapter = http_escape(name),
-             *channel = http_escape(chat + n + 1);
+        char *name = mem_strndup(chat, n), *adapter = http_text_escape(name),
+             *channel = http_text_escape(chat + n + 1);
         char *path = mem_printf("/api/v2/chats/%s/%s/%s", adapter, channel, verb);
         bool pauses = strcmp(verb, "pause") == 0;
         struct buf body;

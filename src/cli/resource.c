@@ -8,6 +8,7 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "cli/print.h"
+#include "net/http_text.h"
 
 int resource_fetch(struct client *c, const char *path, json_t *items, struct error *err)
 {
@@ -25,7 +26,7 @@ int resource_fetch(struct client *c, const char *path, json_t *items, struct err
                 meta = json_object_get(page, "meta");
                 json_array_extend(items, json_object_get(page, "items"));
                 if (json_flag(meta, "hasMore", false) && json_str(meta, "cursor", NULL)) {
-                        cursor = http_escape(json_str(meta, "cursor", ""));
+                        cursor = http_text_escape(json_str(meta, "cursor", ""));
                         next = mem_printf("%s%ccursor=%s", path, strchr(path, '?') ? '&' : '?',
                                           cursor);
                         free(cursor);
@@ -59,7 +60,8 @@ int resource_request(const struct args *a, struct client *c, const char *method,
 
 char *resource_path(const char *prefix, const char *name, const char *suffix)
 {
-        char *escaped = http_escape(name), *path = mem_printf("%s%s%s", prefix, escaped, suffix);
+        char *escaped = http_text_escape(name),
+             *path = mem_printf("%s%s%s", prefix, escaped, suffix);
 
         free(escaped);
         return path;

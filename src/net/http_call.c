@@ -1,5 +1,5 @@
 /*
- * One call of the HTTP client, from http_start to its result.
+ * One call of the HTTP client, from http_call_start to its result.
  *
  * curl by itself sends a request again, even a POST, when a kept-alive connection ends without an
  * answer. `on_ready` is called before each sending and stops what is not repeatable.
@@ -57,8 +57,8 @@ void http_call_finish(struct http_call *call)
         };
 
         if (call->status)
-                result.retry_after_ms = http_retry_after_ms(http_answer_header(call, "Retry-After"),
-                                                            clock_wall_ms());
+                result.retry_after_ms = http_text_retry_after_ms(
+                        http_call_header(call, "Retry-After"), clock_wall_ms());
         log_redact(call->error.text);
         timer_stop(call->timer);
         call->state = CALL_ENDING;
@@ -109,7 +109,7 @@ static void note_failure(struct http_call *call, CURLcode code)
 /* The same handle goes on to the next place. */
 static void next_hop(struct http_call *call)
 {
-        const char *location = http_answer_header(call, "Location");
+        const char *location = http_call_header(call, "Location");
 
         curl_multi_remove_handle(call->client->multi, call->setup.easy);
         if (http_setup_redirect(&call->setup, location, &call->error)) {
@@ -223,7 +223,7 @@ static bool is_redirect(int status)
 static void on_head_complete(struct http_call *call)
 {
         call->head_done = true;
-        if (call->follow && is_redirect(call->status) && http_answer_header(call, "Location")) {
+        if (call->follow && is_redirect(call->status) && http_call_header(call, "Location")) {
                 call->redirecting = true;
                 if (call->hops >= MAX_HOPS)
                         error_set(&call->error, ERR_PROTOCOL, "'%s' redirects too often",
@@ -264,7 +264,7 @@ static size_t on_header(char *line, size_t size, size_t n, void *arg)
         if (call->head_done)
                 return n;
         if (!call->status)
-                note_status(call, http_status_of_line(line, n));
+                note_status(call, http_text_status(line, n));
         else if (line[0] == '\r' || line[0] == '\n')
                 on_head_complete(call);
         return call->state == CALL_RUNNING && call->error.kind == ERR_NONE ? n : 0;
@@ -312,7 +312,7 @@ static void set_options(struct http_call *call)
         curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, IDLE_SECONDS);
         /* ours decides; curl only shares the time out between a host's addresses */
         curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)call->connect_ms);
-        http_client_dress(c, easy);
+        http_client_configure(c, easy);
 }
 
 static bool is_get(const struct http_request *r)
@@ -320,8 +320,8 @@ static bool is_get(const struct http_request *r)
         return r->method ? strcmp(r->method, "GET") == 0 : !r->body && r->part_count == 0;
 }
 
-struct http_call *http_start(struct http_client *c, const struct http_request *request,
-                             const struct http_handlers *handlers, void *arg)
+struct http_call *http_call_start(struct http_client *c, const struct http_request *request,
+                                  const struct http_handlers *handlers, void *arg)
 {
         struct http_call *call = mem_zalloc(sizeof(*call));
 
@@ -350,7 +350,7 @@ struct http_call *http_start(struct http_client *c, const struct http_request *r
         return call;
 }
 
-void http_abort(struct http_call *call)
+void http_call_abort(struct http_call *call)
 {
         struct http_client *c;
 
@@ -364,7 +364,7 @@ void http_abort(struct http_call *call)
         http_client_want_pump(c);
 }
 
-const char *http_answer_header(const struct http_call *call, const char *name)
+const char *http_call_header(const struct http_call *call, const char *name)
 {
         struct curl_header *header;
 

@@ -15,8 +15,8 @@
  * them. Three rules keep the two apart:
  *
  * - Adding and removing handles is not allowed inside curl's callbacks, where on_head and on_data
- *   run. So http_start and http_abort only note what is wanted, and `pump`, a deferred call, does
- *   it.
+ *   run. So http_call_start and http_call_abort only note what is wanted, and `pump`, a deferred
+ * call, does it.
  * - The client is counted, so that its memory outlives the last callback of a watched socket and a
  *   waiting pump.
  * - The multi handle is made for the first call. A program that never asks anybody pays nothing.
@@ -262,7 +262,7 @@ static int on_socket_made(void *arg, curl_socket_t fd, curlsocktype purpose)
         return CURL_SOCKOPT_OK;
 }
 
-void http_client_dress(struct http_client *c, CURL *easy)
+void http_client_configure(struct http_client *c, CURL *easy)
 {
         if (!c->ca_file && !c->ca_sought)
                 c->ca_dir = find_ca_dir();
@@ -333,7 +333,7 @@ static void abort_all(struct http_calls *calls)
 
         for (call = TAILQ_FIRST(calls); call; call = next) {
                 next = TAILQ_NEXT(call, next);
-                http_abort(call);
+                http_call_abort(call);
         }
 }
 

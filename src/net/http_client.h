@@ -35,7 +35,7 @@ struct http_part {
         const char *content_type; /* NULL: none for bytes, application/octet-stream for files */
 };
 
-/* Everything is copied by http_start except the files themselves. */
+/* Everything is copied by http_call_start except the files themselves. */
 struct http_request {
         const char *method; /* NULL: GET, or POST when there is a body */
         const char *url;
@@ -97,14 +97,12 @@ struct http_client *http_client_new(struct loop *l, const struct http_client_opt
 /* Aborts what is left. */
 void http_client_free(struct http_client *c);
 /* Never fails at once: every problem arrives as on_done, later. */
-struct http_call *http_start(struct http_client *c, const struct http_request *request,
-                             const struct http_handlers *handlers, void *arg);
+struct http_call *http_call_start(struct http_client *c, const struct http_request *request,
+                                  const struct http_handlers *handlers, void *arg);
 /* Stops the call; no callback follows. Allowed inside callbacks. NULL is fine. */
-void http_abort(struct http_call *call);
+void http_call_abort(struct http_call *call);
 /* A header of the answer, borrowed until on_done returns, or NULL. Case does not matter. */
-const char *http_answer_header(const struct http_call *call, const char *name);
-/* Percent-encoded copy of a path or query part, yours to free. */
-char *http_escape(const char *text);
+const char *http_call_header(const struct http_call *call, const char *name);
 size_t http_client_active(const struct http_client *c);
 
 #endif

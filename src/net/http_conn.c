@@ -79,7 +79,7 @@ static void conn_cut(struct http_conn *c)
  */
 static bool peer_reads(struct http_conn *c)
 {
-        uint64_t before = c->taken, taken = tcp_taken(c->fd);
+        uint64_t before = c->taken, taken = tcp_acked(c->fd);
 
         http_conn_enter(c, HTTP_WRITING);
         c->taken = taken;

@@ -159,7 +159,7 @@ int http_listen(const char *address, struct error *err);
 /* The address really bound; yours to free. */
 char *http_listen_address(int fd);
 /* A PEM file as text, yours to wipe and free. */
-char *http_read_pem(const char *path, struct error *err);
+char *http_listen_read_pem(const char *path, struct error *err);
 
 /* http_server.c: lets MHD run once in this round of the loop. */
 void http_server_kick(struct http_server *s);

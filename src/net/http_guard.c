@@ -32,12 +32,12 @@ static bool has_control(const char *p, size_t n)
         return false;
 }
 
-static bool named(const struct guard_header *h, const char *name)
+static bool named(const struct http_guard_header *h, const char *name)
 {
         return h->name_n == strlen(name) && strncasecmp(h->name, name, h->name_n) == 0;
 }
 
-static bool value_is(const struct guard_header *h, const char *text)
+static bool value_is(const struct http_guard_header *h, const char *text)
 {
         size_t n = h->value_n;
 
@@ -47,7 +47,7 @@ static bool value_is(const struct guard_header *h, const char *text)
 }
 
 /* Digits only, and few enough that no program's integer overflows. */
-static bool is_length(const struct guard_header *h)
+static bool is_length(const struct http_guard_header *h)
 {
         if (h->value_n == 0 || h->value_n > 18)
                 return false;
@@ -59,7 +59,7 @@ static bool is_length(const struct guard_header *h)
 }
 
 /* A host and port, or nothing; anything else makes proxies disagree about whose request it is. */
-static bool is_host(const struct guard_header *h)
+static bool is_host(const struct http_guard_header *h)
 {
         for (size_t i = 0; i < h->value_n; i++) {
                 unsigned char c = (unsigned char)h->value[i];
@@ -92,7 +92,7 @@ static const char *check_line(const char *method, const char *target, const char
         return check_target(target);
 }
 
-static const char *check_header(const struct guard_header *h)
+static const char *check_header(const struct http_guard_header *h)
 {
         if (h->folded)
                 return "a header is continued on a further line, broken by a NUL, or not ended by CRLF";
@@ -108,7 +108,8 @@ struct framing {
         unsigned lengths, encodings, hosts;
 };
 
-static const char *check_framing_header(struct framing *f, const struct guard_header *h, bool old)
+static const char *check_framing_header(struct framing *f, const struct http_guard_header *h,
+                                        bool old)
 {
         if (named(h, "content-length")) {
                 if (f->lengths++ > 0)
@@ -129,8 +130,8 @@ static const char *check_framing_header(struct framing *f, const struct guard_he
         return NULL;
 }
 
-const char *guard_check(const char *method, const char *target, const char *version,
-                        const struct guard_header *headers, size_t count)
+const char *http_guard_check(const char *method, const char *target, const char *version,
+                             const struct http_guard_header *headers, size_t count)
 {
         struct framing f = { 0 };
         const char *why = check_line(method, target, version);

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct guard_header {
+struct http_guard_header {
         const char *name;
         size_t name_n;
         const char *value;
@@ -19,7 +19,7 @@ struct guard_header {
 };
 
 /* NULL when the request is fine, else the reason, a constant sentence for the answer. */
-const char *guard_check(const char *method, const char *target, const char *version,
-                        const struct guard_header *headers, size_t count);
+const char *http_guard_check(const char *method, const char *target, const char *version,
+                             const struct http_guard_header *headers, size_t count);
 
 #endif

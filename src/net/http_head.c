@@ -27,7 +27,7 @@
 #define MAX_HEADERS 100
 
 struct head {
-        struct guard_header headers[MAX_HEADERS];
+        struct http_guard_header headers[MAX_HEADERS];
         size_t count;
         bool too_many;
 };
@@ -42,7 +42,7 @@ static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char 
                 h->too_many = true;
                 return MHD_NO;
         }
-        h->headers[h->count++] = (struct guard_header){
+        h->headers[h->count++] = (struct http_guard_header){
                 .name = name, .name_n = name_n, .value = value ? value : "", .value_n = value_n
         };
         return MHD_YES;
@@ -72,7 +72,7 @@ static void find_folds(struct head *h, const char *first, const char *end)
         uintptr_t expected = (uintptr_t)first, limit = (uintptr_t)end;
 
         for (size_t i = 0; i < h->count; i++) {
-                struct guard_header *g = &h->headers[i];
+                struct http_guard_header *g = &h->headers[i];
                 uintptr_t name = (uintptr_t)g->name, value = (uintptr_t)g->value;
 
                 if (name != expected || value < name || value + g->value_n > limit ||
@@ -105,10 +105,10 @@ static const char *read_head(struct head *h, struct http_exchange *x, const char
         find_folds(h, version + strlen(version) + 2, end);
         if (h->count == 0 && version + strlen(version) + 4 != end)
                 return "the head of the request is malformed";
-        return guard_check(method, x->target, version, h->headers, h->count);
+        return http_guard_check(method, x->target, version, h->headers, h->count);
 }
 
-static bool named(const struct guard_header *g, const char *name)
+static bool named(const struct http_guard_header *g, const char *name)
 {
         return g->name_n == strlen(name) && strncasecmp(g->name, name, g->name_n) == 0;
 }
@@ -140,8 +140,8 @@ static bool route(struct http_exchange *x)
         x->target[strcspn(x->target, "?")] = '\0';
         if (query)
                 *query++ = '\0';
-        found = http_segments_init(&segments, x->work);
-        if (found < 0 || http_query_parse(query, &x->queries, &x->query_count) != 0) {
+        found = http_route_split(&segments, x->work);
+        if (found < 0 || http_route_parse_query(query, &x->queries, &x->query_count) != 0) {
                 http_refuse(x, 400, "bad_request",
                             "the percent-encoding of the request target is broken");
                 return false;

@@ -89,7 +89,7 @@ char *http_listen_address(int fd)
         return mem_printf(ss.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
 }
 
-char *http_read_pem(const char *path, struct error *err)
+char *http_listen_read_pem(const char *path, struct error *err)
 {
         char *text = mem_alloc(65536);
         size_t n = 0;

@@ -40,7 +40,7 @@ static int decode(char *text, bool plus_is_space)
         return 0;
 }
 
-int http_segments_init(struct http_segments *s, char *path)
+int http_route_split(struct http_segments *s, char *path)
 {
         s->count = 0;
         for (char *next = path; next;) {
@@ -148,7 +148,7 @@ int http_route_find(const struct http_route *routes, size_t count, const char *m
         return 1;
 }
 
-int http_query_parse(char *query, struct http_pair **pairs, size_t *count)
+int http_route_parse_query(char *query, struct http_pair **pairs, size_t *count)
 {
         size_t room = 1;
 

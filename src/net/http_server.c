@@ -281,8 +281,8 @@ static int start(struct http_server *s, const struct http_server_options *o, str
 
         if (!o->tls_cert_file != !o->tls_key_file)
                 return error_set(err, ERR_INVALID, "TLS needs a certificate file and a key file");
-        if (o->tls_cert_file && (!(cert = http_read_pem(o->tls_cert_file, err)) ||
-                                 !(key = http_read_pem(o->tls_key_file, err))))
+        if (o->tls_cert_file && (!(cert = http_listen_read_pem(o->tls_cert_file, err)) ||
+                                 !(key = http_listen_read_pem(o->tls_key_file, err))))
                 goto out;
         fd = http_listen(o->listen, err);
         if (fd < 0)

@@ -72,9 +72,9 @@ static int set_headers(struct http_setup *s, const struct http_request *r, struc
         bool typed = false;
 
         for (const char *const *h = r->headers; h && *h; h++) {
-                if (!http_header_ok(*h))
+                if (!http_text_is_header(*h))
                         return error_set(err, ERR_INVALID, "a request header is malformed");
-                typed = typed || http_header_is(*h, "Content-Type");
+                typed = typed || http_text_header_is(*h, "Content-Type");
                 add_header(s, *h);
         }
         /* curl would wait a second for "100 Continue", and name a form where there is none */
@@ -129,7 +129,7 @@ static int set_method(struct http_setup *s, const struct http_request *r, struct
         bool has_body = r->body || r->part_count > 0;
         const char *method = r->method ? r->method : has_body ? "POST" : "GET";
 
-        if (!http_method_ok(method))
+        if (!http_text_is_method(method))
                 return error_set(err, ERR_INVALID, "the request method is malformed");
         if (r->part_count > 0) {
                 if (set_parts(s, r, err))
@@ -191,7 +191,7 @@ static bool anonymous(const char *header)
         static const char *const names[] = { "Accept", "Accept-Language", "Range", "Expect" };
 
         for (size_t i = 0; i < COUNT(names); i++) {
-                if (http_header_is(header, names[i]))
+                if (http_text_header_is(header, names[i]))
                         return true;
         }
         return false;

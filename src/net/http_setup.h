@@ -1,5 +1,5 @@
 /*
- * http_setup: a request becomes a configured curl handle. For http_client.c and line.c.
+ * http_setup: a request becomes a configured curl handle. For http_client.c and tls_connection.c.
  */
 #ifndef NET_HTTP_SETUP_H
 #define NET_HTTP_SETUP_H
@@ -29,6 +29,6 @@ int http_setup_redirect(struct http_setup *s, const char *location, struct error
  * What every connection of the client has in common: the proxy, whom to trust, not to be inherited
  * by children. In http_client.c.
  */
-void http_client_dress(struct http_client *c, CURL *easy);
+void http_client_configure(struct http_client *c, CURL *easy);
 
 #endif

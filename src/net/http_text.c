@@ -6,7 +6,6 @@
 #include <strings.h>
 
 #include "base/buf.h"
-#include "net/http_client.h"
 
 /* Longer waits are told as this one: nobody waits a year, and the arithmetic stays safe. */
 #define RETRY_AFTER_MAX_S (366LL * 86400)
@@ -38,7 +37,7 @@ static int64_t seconds_as_ms(const char *value)
         return (seconds < RETRY_AFTER_MAX_S ? seconds : RETRY_AFTER_MAX_S) * 1000 + ms;
 }
 
-int64_t http_retry_after_ms(const char *value, int64_t wall_now_ms)
+int64_t http_text_retry_after_ms(const char *value, int64_t wall_now_ms)
 {
         int64_t ms;
         time_t date;
@@ -59,7 +58,7 @@ int64_t http_retry_after_ms(const char *value, int64_t wall_now_ms)
         return ms < RETRY_AFTER_MAX_S * 1000 ? ms : RETRY_AFTER_MAX_S * 1000;
 }
 
-int http_status_of_line(const char *line, size_t n)
+int http_text_status(const char *line, size_t n)
 {
         const char *space;
         size_t left;
@@ -75,14 +74,14 @@ int http_status_of_line(const char *line, size_t n)
         return (space[1] - '0') * 100 + (space[2] - '0') * 10 + (space[3] - '0');
 }
 
-bool http_method_ok(const char *method)
+bool http_text_is_method(const char *method)
 {
         size_t n = strspn(method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-");
 
         return n > 0 && n <= 32 && method[n] == '\0';
 }
 
-bool http_header_ok(const char *header)
+bool http_text_is_header(const char *header)
 {
         const char *colon = strchr(header, ':');
 
@@ -99,14 +98,14 @@ bool http_header_ok(const char *header)
         return true;
 }
 
-bool http_header_is(const char *header, const char *name)
+bool http_text_header_is(const char *header, const char *name)
 {
         size_t n = strlen(name);
 
         return strncasecmp(header, name, n) == 0 && header[n] == ':';
 }
 
-char *http_escape(const char *text)
+char *http_text_escape(const char *text)
 {
         struct buf b;
 

@@ -11,7 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-void notify_systemd(const char *state)
+void sd_notify_send(const char *state)
 {
         const char *path = getenv("NOTIFY_SOCKET");
         struct sockaddr_un to = { .sun_family = AF_UNIX };

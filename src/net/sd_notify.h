@@ -5,6 +5,6 @@
 #define NET_SD_NOTIFY_H
 
 /* "READY=1", "STOPPING=1". Never blocks; that nobody listens is no failure. */
-void notify_systemd(const char *state);
+void sd_notify_send(const char *state);
 
 #endif

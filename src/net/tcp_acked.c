@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-uint64_t tcp_taken(int fd)
+uint64_t tcp_acked(int fd)
 {
         struct tcp_info info;
         socklen_t n = sizeof(info);

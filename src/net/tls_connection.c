@@ -9,9 +9,9 @@
 #include "net/curl_watch.h"
 #include "net/http_setup.h"
 
-struct line {
+struct tls_connection {
         struct loop *loop;
-        struct line_handlers on;
+        struct tls_connection_handlers on;
         void *arg;
         struct http_setup setup;
         CURLM *multi;
@@ -27,80 +27,80 @@ struct line {
 
 static void unref(void *arg)
 {
-        struct line *l = arg;
+        struct tls_connection *c = arg;
 
-        if (--l->refs == 0)
-                free(l);
+        if (--c->refs == 0)
+                free(c);
 }
 
 static void hold(void *arg)
 {
-        struct line *l = arg;
+        struct tls_connection *c = arg;
 
-        l->refs++;
+        c->refs++;
 }
 
 /* ---- connecting ---- */
 
-static void failed(struct line *l)
+static void failed(struct tls_connection *c)
 {
-        log_redact(l->error.text);
-        l->on.on_connected(l->arg, &l->error);
+        log_redact(c->error.text);
+        c->on.on_connected(c->arg, &c->error);
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
-        struct line *l = poll->data;
+        struct tls_connection *c = poll->data;
 
         /* trouble is found by reading */
-        l->on.on_ready(l->arg, status < 0 || (events & UV_READABLE), (events & UV_WRITABLE) != 0);
+        c->on.on_ready(c->arg, status < 0 || (events & UV_READABLE), (events & UV_WRITABLE) != 0);
 }
 
-static void connected(struct line *l)
+static void connected(struct tls_connection *c)
 {
         curl_socket_t fd = CURL_SOCKET_BAD;
 
-        curl_easy_getinfo(l->setup.easy, CURLINFO_ACTIVESOCKET, &fd);
-        if (fd == CURL_SOCKET_BAD || uv_poll_init_socket(loop_uv(l->loop), &l->poll, fd)) {
-                error_set(&l->error, ERR_INTERNAL, "the connection to '%s' cannot be watched",
-                          l->setup.host);
-                failed(l);
+        curl_easy_getinfo(c->setup.easy, CURLINFO_ACTIVESOCKET, &fd);
+        if (fd == CURL_SOCKET_BAD || uv_poll_init_socket(loop_uv(c->loop), &c->poll, fd)) {
+                error_set(&c->error, ERR_INTERNAL, "the connection to '%s' cannot be watched",
+                          c->setup.host);
+                failed(c);
                 return;
         }
-        l->poll.data = l;
-        l->polling = true;
-        hold(l);
-        l->on.on_connected(l->arg, NULL);
+        c->poll.data = c;
+        c->polling = true;
+        hold(c);
+        c->on.on_connected(c->arg, NULL);
 }
 
 /* Nothing of the line is touched after its owner was called. */
-static void reap(struct line *l)
+static void reap(struct tls_connection *c)
 {
-        const char *why = l->curl_error;
+        const char *why = c->curl_error;
         CURLMsg *message;
         CURLcode code;
         int left;
 
-        while ((message = curl_multi_info_read(l->multi, &left)) && message->msg != CURLMSG_DONE)
+        while ((message = curl_multi_info_read(c->multi, &left)) && message->msg != CURLMSG_DONE)
                 ;
         if (!message)
                 return;
         code = message->data.result;
         if (code == CURLE_OK) {
-                connected(l);
+                connected(c);
                 return;
         }
-        error_set(&l->error, code == CURLE_OPERATION_TIMEDOUT ? ERR_TIMEOUT : ERR_NET,
-                  "cannot reach '%s': %s", l->setup.host, *why ? why : curl_easy_strerror(code));
-        failed(l);
+        error_set(&c->error, code == CURLE_OPERATION_TIMEDOUT ? ERR_TIMEOUT : ERR_NET,
+                  "cannot reach '%s': %s", c->setup.host, *why ? why : curl_easy_strerror(code));
+        failed(c);
 }
 
-static void drive(struct line *l, curl_socket_t fd, int events)
+static void drive(struct tls_connection *c, curl_socket_t fd, int events)
 {
         int running;
 
-        curl_multi_socket_action(l->multi, fd, events, &running);
-        reap(l);
+        curl_multi_socket_action(c->multi, fd, events, &running);
+        reap(c);
 }
 
 static void on_socket(void *arg, curl_socket_t fd, int what)
@@ -115,70 +115,72 @@ static void on_timer(void *arg)
 
 static int on_want_timer(CURLM *multi, long ms, void *arg)
 {
-        struct line *l = arg;
+        struct tls_connection *c = arg;
 
         (void)multi;
-        if (l->freed)
+        if (c->freed)
                 return 0;
         if (ms < 0)
-                timer_stop(l->timer);
+                timer_stop(c->timer);
         else
-                timer_start(l->timer, ms);
+                timer_start(c->timer, ms);
         return 0;
 }
 
-static void start_multi(struct line *l)
+static void start_multi(struct tls_connection *c)
 {
         curl_global_init(CURL_GLOBAL_DEFAULT);
-        l->multi = curl_multi_init();
-        if (!l->multi)
+        c->multi = curl_multi_init();
+        if (!c->multi)
                 abort(); /* only memory can be missing */
-        l->timer = timer_new(l->loop, on_timer, l);
-        l->watches = (struct curl_watches){ .uv = loop_uv(l->loop),
-                                            .multi = l->multi,
+        c->timer = timer_new(c->loop, on_timer, c);
+        c->watches = (struct curl_watches){ .uv = loop_uv(c->loop),
+                                            .multi = c->multi,
                                             .ready = on_socket,
                                             .hold = hold,
                                             .gone = unref,
-                                            .arg = l };
-        curl_watches_start(&l->watches);
-        curl_multi_setopt(l->multi, CURLMOPT_TIMERFUNCTION, on_want_timer);
-        curl_multi_setopt(l->multi, CURLMOPT_TIMERDATA, l);
+                                            .arg = c };
+        curl_watches_start(&c->watches);
+        curl_multi_setopt(c->multi, CURLMOPT_TIMERFUNCTION, on_want_timer);
+        curl_multi_setopt(c->multi, CURLMOPT_TIMERDATA, c);
 }
 
 static void on_start(void *arg)
 {
-        struct line *l = arg;
+        struct tls_connection *c = arg;
 
-        if (!l->freed && l->error.kind != ERR_NONE)
-                failed(l);
-        else if (!l->freed)
-                curl_multi_add_handle(l->multi, l->setup.easy);
-        unref(l);
+        if (!c->freed && c->error.kind != ERR_NONE)
+                failed(c);
+        else if (!c->freed)
+                curl_multi_add_handle(c->multi, c->setup.easy);
+        unref(c);
 }
 
-struct line *line_open(struct loop *loop, struct http_client *http, const char *url,
-                       int64_t connect_ms, const struct line_handlers *handlers, void *arg)
+struct tls_connection *tls_connection_open(struct loop *loop, struct http_client *http,
+                                           const char *url, int64_t connect_ms,
+                                           const struct tls_connection_handlers *handlers,
+                                           void *arg)
 {
-        struct line *l = mem_zalloc(sizeof(*l));
+        struct tls_connection *c = mem_zalloc(sizeof(*c));
         CURL *easy;
 
-        l->loop = loop;
-        l->on = *handlers;
-        l->arg = arg;
-        l->refs = 2;
-        start_multi(l);
-        if (http_setup_init(&l->setup, &(struct http_request){ .url = url }, &l->error) == 0) {
-                easy = l->setup.easy;
-                http_client_dress(http, easy);
-                curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, l->curl_error);
+        c->loop = loop;
+        c->on = *handlers;
+        c->arg = arg;
+        c->refs = 2;
+        start_multi(c);
+        if (http_setup_init(&c->setup, &(struct http_request){ .url = url }, &c->error) == 0) {
+                easy = c->setup.easy;
+                http_client_configure(http, easy);
+                curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, c->curl_error);
                 curl_easy_setopt(easy, CURLOPT_CONNECT_ONLY, 1L);
                 curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms);
                 /* what follows is neither HTTP/2 nor a request a proxy could pass on */
                 curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
                 curl_easy_setopt(easy, CURLOPT_HTTPPROXYTUNNEL, 1L);
         }
-        loop_defer(loop, on_start, l);
-        return l;
+        loop_defer(loop, on_start, c);
+        return c;
 }
 
 /* ---- connected ---- */
@@ -188,69 +190,65 @@ static void on_poll_closed(uv_handle_t *handle)
         unref(handle->data);
 }
 
-void line_free(struct line *l)
+void tls_connection_free(struct tls_connection *c)
 {
-        if (!l)
+        if (!c)
                 return;
-        l->freed = true;
-        if (l->polling) { /* before curl closes its socket */
-                uv_poll_stop(&l->poll);
-                uv_close((uv_handle_t *)&l->poll, on_poll_closed);
+        c->freed = true;
+        if (c->polling) { /* before curl closes its socket */
+                uv_poll_stop(&c->poll);
+                uv_close((uv_handle_t *)&c->poll, on_poll_closed);
         }
-        if (l->setup.easy)
-                curl_multi_remove_handle(l->multi, l->setup.easy);
-        http_setup_release(&l->setup);
-        curl_multi_cleanup(l->multi);
-        curl_watches_stop(&l->watches);
+        if (c->setup.easy)
+                curl_multi_remove_handle(c->multi, c->setup.easy);
+        http_setup_release(&c->setup);
+        curl_multi_cleanup(c->multi);
+        curl_watches_stop(&c->watches);
         curl_global_cleanup();
-        timer_free(l->timer);
-        unref(l);
+        timer_free(c->timer);
+        unref(c);
 }
 
-void line_want(struct line *l, bool read, bool write)
+void tls_connection_want(struct tls_connection *c, bool read, bool write)
 {
         int events = (read ? UV_READABLE : 0) | (write ? UV_WRITABLE : 0);
 
-        if (!l->polling)
+        if (!c->polling)
                 return;
         if (events)
-                uv_poll_start(&l->poll, events, on_poll);
+                uv_poll_start(&c->poll, events, on_poll);
         else
-                uv_poll_stop(&l->poll);
+                uv_poll_stop(&c->poll);
 }
 
-static ssize_t outcome(struct line *l, CURLcode code, size_t done, struct error *err)
+static ssize_t outcome(struct tls_connection *c, CURLcode code, size_t done, struct error *err)
 {
         if (code == CURLE_OK)
                 return (ssize_t)done;
         if (code == CURLE_AGAIN)
-                return LINE_AGAIN;
-        error_set(err, ERR_NET, "the connection to '%s' broke: %s", l->setup.host,
-                  l->curl_error[0] ? l->curl_error : curl_easy_strerror(code));
+                return TLS_CONNECTION_AGAIN;
+        error_set(err, ERR_NET, "the connection to '%s' broke: %s", c->setup.host,
+                  c->curl_error[0] ? c->curl_error : curl_easy_strerror(code));
         return -1;
 }
 
-ssize_t line_read(struct line *l, void *out, size_t n, struct error *err)
+ssize_t tls_connection_read(struct tls_connection *c, void *out, size_t n, struct error *err)
 {
         size_t done = 0;
         CURLcode code;
 
-        l->curl_error[0] = '\0';
-        code = curl_easy_recv(l->setup.easy, out, n, &done);
-        return outcome(l, code, done, err);
+        c->curl_error[0] = '\0';
+        code = curl_easy_recv(c->setup.easy, out, n, &done);
+        return outcome(c, code, done, err);
 }
 
-ssize_t line_write(struct line *l, const void *bytes, size_t n, struct error *err)
+ssize_t tls_connection_write(struct tls_connection *c, const void *bytes, size_t n,
+                             struct error *err)
 {
         size_t done = 0;
         CURLcode code;
 
-        l->curl_error[0] = '\0';
-        code = curl_easy_send(l->setup.easy, bytes, n, &done);
-        return outcome(l, code, done, err);
-}
-
-const char *line_host(const struct line *l)
-{
-        return l->setup.host ? l->setup.host : "";
+        c->curl_error[0] = '\0';
+        code = curl_easy_send(c->setup.easy, bytes, n, &done);
+        return outcome(c, code, done, err);
 }

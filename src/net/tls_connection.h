@@ -17,31 +17,33 @@
 #include "net/http_client.h"
 #include "net/loop.h"
 
-#define LINE_AGAIN (-2)
+#define TLS_CONNECTION_AGAIN (-2)
 
-struct line;
+struct tls_connection;
 
-struct line_handlers {
+struct tls_connection_handlers {
         /* Once: connected (err NULL), or not. */
         void (*on_connected)(void *arg, const struct error *err);
-        /* What line_want asked for is possible. */
+        /* What tls_connection_want asked for is possible. */
         void (*on_ready)(void *arg, bool readable, bool writable);
 };
 
 /* url: http:// or https://; only its host and port count. Never fails at once. */
-struct line *line_open(struct loop *l, struct http_client *http, const char *url,
-                       int64_t connect_ms, const struct line_handlers *handlers, void *arg);
+struct tls_connection *tls_connection_open(struct loop *l, struct http_client *http,
+                                           const char *url, int64_t connect_ms,
+                                           const struct tls_connection_handlers *handlers,
+                                           void *arg);
 /* Closes; no callback follows. NULL is fine. Allowed inside callbacks. */
-void line_free(struct line *line);
+void tls_connection_free(struct tls_connection *c);
 /* After on_connected. */
-void line_want(struct line *line, bool read, bool write);
+void tls_connection_want(struct tls_connection *c, bool read, bool write);
 /*
- * > 0: bytes; 0: the peer has closed; LINE_AGAIN: wait for on_ready; -1: the connection broke. Read
- * until LINE_AGAIN: bytes that TLS has already taken from the socket do not wake anybody.
+ * > 0: bytes; 0: the peer has closed; TLS_CONNECTION_AGAIN: wait for on_ready; -1: the connection
+ * broke. Read until TLS_CONNECTION_AGAIN: bytes that TLS has already taken from the socket do not
+ * wake anybody.
  */
-ssize_t line_read(struct line *line, void *out, size_t n, struct error *err);
-ssize_t line_write(struct line *line, const void *bytes, size_t n, struct error *err);
-/* Of the peer, for sentences; borrowed. */
-const char *line_host(const struct line *line);
+ssize_t tls_connection_read(struct tls_connection *c, void *out, size_t n, struct error *err);
+ssize_t tls_connection_write(struct tls_connection *c, const void *bytes, size_t n,
+                             struct error *err);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- *     connecting (line.c) ──► asking (ws_handshake.c) ──► open (wslay) ──► closing ──► ended
+ *     connecting (tls_connection.c) ──► asking (ws_handshake.c) ──► open (wslay) ──► closing ──►
+ * ended
  *
  * One door, `enter`, and one way out, `end`, which is only noted while wslay is on the stack.
  * Memory is counted, because a deferred continuation may still be on its way when the owner frees
@@ -35,8 +36,8 @@ struct websocket {
         struct websocket_handlers on;
         void *arg;
         enum ws_state state;
-        struct line *line;
-        struct ws_place place;
+        struct tls_connection *conn;
+        struct ws_target target;
         struct buf request; /* what is left of it to be sent */
         struct buf head;    /* the answer, then the first frames that came with it */
         char key[WS_KEY_SIZE];
@@ -50,7 +51,7 @@ struct websocket {
         struct websocket_end result;
         char *reason;
         bool paused, opened;
-        bool line_broke; /* as opposed to bytes that make no sense */
+        bool conn_broke; /* as opposed to bytes that make no sense */
         bool more;       /* a continuation is on its way */
         unsigned depth;  /* > 0: wslay or a handler is on the stack */
         unsigned refs;   /* the owner, a continuation */
@@ -65,10 +66,10 @@ static void destroy(struct websocket *ws)
 {
         if (ws->frames)
                 wslay_event_context_free(ws->frames);
-        line_free(ws->line);
+        tls_connection_free(ws->conn);
         timer_free(ws->timer);
         timer_free(ws->stall);
-        ws_place_release(&ws->place);
+        ws_target_release(&ws->target);
         buf_release(&ws->request);
         buf_release(&ws->head);
         free(ws->reason);
@@ -112,8 +113,8 @@ static void end(struct websocket *ws)
         if (ws->state == WS_ENDED)
                 return;
         ws->state = WS_ENDED;
-        line_free(ws->line);
-        ws->line = NULL;
+        tls_connection_free(ws->conn);
+        ws->conn = NULL;
         timer_stop(ws->timer);
         timer_stop(ws->stall);
 }
@@ -125,7 +126,7 @@ static void fail(struct websocket *ws)
         if (asked)
                 error_clear(&ws->error); /* whoever is told to go need not say goodbye */
         else if (ws->state != WS_ENDED && ws->error.kind == ERR_NONE)
-                error_set(&ws->error, ERR_NET, "the connection to '%s' broke", ws->place.host);
+                error_set(&ws->error, ERR_NET, "the connection to '%s' broke", ws->target.host);
         end(ws);
 }
 
@@ -158,7 +159,7 @@ static void on_timer(void *arg)
                 end(ws); /* it was asked for: not answering is no error */
         } else {
                 error_set(&ws->error, ERR_TIMEOUT, "no WebSocket from '%s' within %lld ms",
-                          ws->place.host ? ws->place.host : "", (long long)ws->open_ms);
+                          ws->target.host ? ws->target.host : "", (long long)ws->open_ms);
                 end(ws);
         }
         leave(ws);
@@ -169,7 +170,7 @@ static void on_stall(void *arg)
         struct websocket *ws = arg;
 
         enter(ws);
-        error_set(&ws->error, ERR_TIMEOUT, "'%s' has taken nothing for %lld ms", ws->place.host,
+        error_set(&ws->error, ERR_TIMEOUT, "'%s' has taken nothing for %lld ms", ws->target.host,
                   (long long)ws->stall_ms);
         end(ws);
         leave(ws);
@@ -235,11 +236,11 @@ static ssize_t on_recv(wslay_event_context_ptr frames, uint8_t *out, size_t n, i
                 want_more(ws);
                 return would_block(ws);
         }
-        got = line_read(ws->line, out, n, &ws->error);
-        if (got == LINE_AGAIN)
+        got = tls_connection_read(ws->conn, out, n, &ws->error);
+        if (got == TLS_CONNECTION_AGAIN)
                 return would_block(ws);
         if (got <= 0) {
-                ws->line_broke = true;
+                ws->conn_broke = true;
                 return broken(ws);
         }
         ws->round += (size_t)got;
@@ -256,8 +257,8 @@ static ssize_t on_send(wslay_event_context_ptr frames, const uint8_t *bytes, siz
         (void)frames, (void)flags;
         if (ws->freed || ws->state == WS_ENDED)
                 return broken(ws);
-        done = line_write(ws->line, bytes, n, &err);
-        if (done == LINE_AGAIN || done == 0)
+        done = tls_connection_write(ws->conn, bytes, n, &err);
+        if (done == TLS_CONNECTION_AGAIN || done == 0)
                 return would_block(ws);
         if (done < 0) {
                 ws->error = err;
@@ -303,7 +304,8 @@ static void on_msg(wslay_event_context_ptr frames, const struct wslay_event_on_m
         } else if (m->opcode == WSLAY_PING) {
                 if (wslay_event_get_queued_msg_count(frames) > MAX_CONTROL) {
                         error_set(&ws->error, ERR_PROTOCOL,
-                                  "'%s' sends pings and does not take the answers", ws->place.host);
+                                  "'%s' sends pings and does not take the answers",
+                                  ws->target.host);
                         end(ws);
                 }
         } else {
@@ -322,7 +324,7 @@ static void on_frame(wslay_event_context_ptr frames,
                 ws->pieces = 0;
         if (f->opcode == WSLAY_CONTINUATION_FRAME && ++ws->pieces > MAX_PIECES) {
                 error_set(&ws->error, ERR_PROTOCOL, "'%s' sends a message in more than %d pieces",
-                          ws->place.host, MAX_PIECES);
+                          ws->target.host, MAX_PIECES);
                 end(ws);
         }
 }
@@ -345,7 +347,7 @@ static void set_wants(struct websocket *ws)
                 return;
         if (ws->frames)
                 write = wslay_event_want_write(ws->frames) != 0;
-        line_want(ws->line, !ws->paused, write);
+        tls_connection_want(ws->conn, !ws->paused, write);
         if (!write)
                 timer_stop(ws->stall);
         else if (!timer_active(ws->stall))
@@ -361,10 +363,10 @@ static void note_refusal(struct websocket *ws)
                 return;
         if (code == WSLAY_CODE_MESSAGE_TOO_BIG)
                 error_set(&ws->error, ERR_LIMIT, "a message of '%s' is larger than %zu bytes",
-                          ws->place.host, ws->max_message);
+                          ws->target.host, ws->max_message);
         else
                 error_set(&ws->error, ERR_PROTOCOL, "'%s' does not speak WebSocket properly",
-                          ws->place.host);
+                          ws->target.host);
         ws->result.sent = code;
 }
 
@@ -372,7 +374,7 @@ static void exchange(struct websocket *ws, bool readable)
 {
         ws->round = 0;
         if (readable && wslay_event_want_read(ws->frames) && wslay_event_recv(ws->frames) != 0) {
-                if (!ws->line_broke)
+                if (!ws->conn_broke)
                         note_refusal(ws);
                 if (ws->result.code == 0)
                         fail(ws); /* the peer left without a close frame */
@@ -393,7 +395,7 @@ static void exchange(struct websocket *ws, bool readable)
         }
 }
 
-static void switched(struct websocket *ws, const struct ws_answer *answer)
+static void switched(struct websocket *ws, const struct ws_handshake_answer *answer)
 {
         buf_consume(&ws->head, answer->length);
         if (wslay_event_context_client_init(&ws->frames, &callbacks, ws) != 0)
@@ -411,9 +413,10 @@ static void switched(struct websocket *ws, const struct ws_answer *answer)
 static void send_request(struct websocket *ws)
 {
         while (ws->request.len > 0) {
-                ssize_t done = line_write(ws->line, ws->request.data, ws->request.len, &ws->error);
+                ssize_t done = tls_connection_write(ws->conn, ws->request.data, ws->request.len,
+                                                    &ws->error);
 
-                if (done == LINE_AGAIN)
+                if (done == TLS_CONNECTION_AGAIN)
                         return;
                 if (done < 0) {
                         fail(ws);
@@ -425,21 +428,21 @@ static void send_request(struct websocket *ws)
 
 static void read_answer(struct websocket *ws)
 {
-        struct ws_answer answer;
+        struct ws_handshake_answer answer;
         char bytes[4096];
         int rc = 0;
 
         while (rc == 0) {
-                ssize_t got = line_read(ws->line, bytes, sizeof(bytes), &ws->error);
+                ssize_t got = tls_connection_read(ws->conn, bytes, sizeof(bytes), &ws->error);
 
-                if (got == LINE_AGAIN)
+                if (got == TLS_CONNECTION_AGAIN)
                         return;
                 if (got <= 0) {
                         fail(ws);
                         return;
                 }
                 buf_add(&ws->head, bytes, (size_t)got);
-                rc = ws_answer_read(&answer, ws->head.data, ws->head.len, ws->key, &ws->error);
+                rc = ws_handshake_read(&answer, ws->head.data, ws->head.len, ws->key, &ws->error);
         }
         ws->result.status = answer.status == 101 ? 0 : answer.status;
         ws->result.retry_after_ms = answer.retry_after_ms;
@@ -504,8 +507,8 @@ struct websocket *websocket_open(struct loop *l, struct http_client *http,
                                  const struct websocket_options *o,
                                  const struct websocket_handlers *handlers, void *arg)
 {
-        static const struct line_handlers line_handlers = { .on_connected = on_connected,
-                                                            .on_ready = on_ready };
+        static const struct tls_connection_handlers on = { .on_connected = on_connected,
+                                                           .on_ready = on_ready };
         struct websocket *ws = mem_zalloc(sizeof(*ws));
 
         ws->loop = l;
@@ -522,14 +525,14 @@ struct websocket *websocket_open(struct loop *l, struct http_client *http,
         ws->stall = timer_new(l, on_stall, ws);
         buf_init(&ws->request, 0);
         buf_init(&ws->head, 0);
-        ws_key(ws->key);
-        if (ws_place_init(&ws->place, o->url, &ws->error) ||
-            ws_request(&ws->request, &ws->place, ws->key, o->headers, &ws->error)) {
+        ws_handshake_key(ws->key);
+        if (ws_target_init(&ws->target, o->url, &ws->error) ||
+            ws_handshake_request(&ws->request, &ws->target, ws->key, o->headers, &ws->error)) {
                 ws->refs++;
                 loop_defer(l, on_hopeless, ws);
                 return ws;
         }
-        ws->line = line_open(l, http, ws->place.origin, ws->open_ms, &line_handlers, ws);
+        ws->conn = tls_connection_open(l, http, ws->target.origin, ws->open_ms, &on, ws);
         timer_start(ws->timer, ws->open_ms);
         return ws;
 }

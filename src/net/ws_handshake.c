@@ -26,7 +26,7 @@ static char *part(CURLU *url, CURLUPart which, unsigned flags)
         return copy;
 }
 
-static void take_apart(struct ws_place *p, CURLU *url)
+static void take_apart(struct ws_target *p, CURLU *url)
 {
         char *scheme = part(url, CURLUPART_SCHEME, 0), *host = part(url, CURLUPART_HOST, 0),
              *port = part(url, CURLUPART_PORT, 0), *path = part(url, CURLUPART_PATH, 0),
@@ -42,7 +42,7 @@ static void take_apart(struct ws_place *p, CURLU *url)
         free(query);
 }
 
-int ws_place_init(struct ws_place *p, const char *url, struct error *err)
+int ws_target_init(struct ws_target *p, const char *url, struct error *err)
 {
         char *http = NULL;
         CURLU *u;
@@ -66,7 +66,7 @@ int ws_place_init(struct ws_place *p, const char *url, struct error *err)
         return rc;
 }
 
-void ws_place_release(struct ws_place *p)
+void ws_target_release(struct ws_target *p)
 {
         free(p->origin);
         free(p->host);
@@ -76,7 +76,7 @@ void ws_place_release(struct ws_place *p)
 
 /* ---- the request ---- */
 
-char *ws_key(char out[WS_KEY_SIZE])
+char *ws_handshake_key(char out[WS_KEY_SIZE])
 {
         unsigned char bytes[16];
 
@@ -85,7 +85,7 @@ char *ws_key(char out[WS_KEY_SIZE])
         return out;
 }
 
-char *ws_accept(const char *key, char out[WS_ACCEPT_SIZE])
+char *ws_handshake_accept(const char *key, char out[WS_ACCEPT_SIZE])
 {
         char *text = mem_printf("%s" GUID, key);
         unsigned char digest[EVP_MAX_MD_SIZE];
@@ -98,8 +98,8 @@ char *ws_accept(const char *key, char out[WS_ACCEPT_SIZE])
         return out;
 }
 
-int ws_request(struct buf *out, const struct ws_place *place, const char *key,
-               const char *const *headers, struct error *err)
+int ws_handshake_request(struct buf *out, const struct ws_target *target, const char *key,
+                         const char *const *headers, struct error *err)
 {
         buf_addf(out,
                  "GET %s HTTP/1.1\r\n"
@@ -108,9 +108,9 @@ int ws_request(struct buf *out, const struct ws_place *place, const char *key,
                  "Connection: Upgrade\r\n"
                  "Sec-WebSocket-Version: 13\r\n"
                  "Sec-WebSocket-Key: %s\r\n",
-                 place->path, place->host, key);
+                 target->path, target->host, key);
         for (const char *const *h = headers; h && *h; h++) {
-                if (!http_header_ok(*h))
+                if (!http_text_is_header(*h))
                         return error_set(err, ERR_INVALID,
                                          "a header of the WebSocket request is malformed");
                 buf_addf(out, "%s\r\n", *h);
@@ -204,7 +204,7 @@ static int check(const struct head *h, const char *key, struct error *err)
         if (!h->values[UPGRADE] || strcasecmp(h->values[UPGRADE], "websocket") != 0 ||
             !names(h->values[CONNECTION], "upgrade"))
                 return error_set(err, ERR_PROTOCOL, "the server did not switch to WebSocket");
-        if (!h->values[ACCEPT] || strcmp(h->values[ACCEPT], ws_accept(key, accept)) != 0)
+        if (!h->values[ACCEPT] || strcmp(h->values[ACCEPT], ws_handshake_accept(key, accept)) != 0)
                 return error_set(err, ERR_PROTOCOL,
                                  "Sec-WebSocket-Accept is not the answer to our key");
         if (h->values[EXTENSIONS] || h->values[PROTOCOL])
@@ -213,14 +213,14 @@ static int check(const struct head *h, const char *key, struct error *err)
         return 1;
 }
 
-int ws_answer_read(struct ws_answer *out, const char *bytes, size_t n, const char *key,
-                   struct error *err)
+int ws_handshake_read(struct ws_handshake_answer *out, const char *bytes, size_t n, const char *key,
+                      struct error *err)
 {
         const char *end = memmem(bytes, n, "\r\n\r\n", 4), *line = memchr(bytes, '\n', n);
         struct head head;
         int rc;
 
-        *out = (struct ws_answer){ .retry_after_ms = -1 };
+        *out = (struct ws_handshake_answer){ .retry_after_ms = -1 };
         if (!end && n > WS_HEAD_MAX)
                 return error_set(err, ERR_LIMIT,
                                  "the answer to the WebSocket request is larger than %zu bytes",
@@ -231,7 +231,7 @@ int ws_answer_read(struct ws_answer *out, const char *bytes, size_t n, const cha
         if (out->length > WS_HEAD_MAX || memchr(bytes, '\0', out->length))
                 return error_set(err, ERR_PROTOCOL,
                                  "the answer to the WebSocket request makes no sense");
-        out->status = http_status_of_line(bytes, (size_t)(line + 1 - bytes));
+        out->status = http_text_status(bytes, (size_t)(line + 1 - bytes));
         if (out->status == 0)
                 return error_set(err, ERR_PROTOCOL,
                                  "the answer to the WebSocket request is not HTTP");
@@ -239,7 +239,7 @@ int ws_answer_read(struct ws_answer *out, const char *bytes, size_t n, const cha
                         : head_init(&head, "", 0, err);
         if (head.values[RETRY_AFTER])
                 out->retry_after_ms =
-                        http_retry_after_ms(head.values[RETRY_AFTER], clock_wall_ms());
+                        http_text_retry_after_ms(head.values[RETRY_AFTER], clock_wall_ms());
         if (out->status != 101)
                 rc = error_set(err, out->status == 429 ? ERR_LIMIT : ERR_REFUSED,
                                "the server answered the WebSocket request with %d", out->status);

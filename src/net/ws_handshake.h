@@ -15,25 +15,25 @@
 #define WS_ACCEPT_SIZE 29 /* base64 of 20 bytes and the NUL */
 #define WS_HEAD_MAX    ((size_t)16 * 1024)
 
-struct ws_place {
+struct ws_target {
         char *origin; /* http(s)://host:port, for the connection */
         char *host;   /* for the Host header */
         char *path;   /* with the query */
 };
 /* Takes a ws:// or wss:// URL apart. -1: it is none. Release it all the same. */
-int ws_place_init(struct ws_place *p, const char *url, struct error *err);
-void ws_place_release(struct ws_place *p);
+int ws_target_init(struct ws_target *p, const char *url, struct error *err);
+void ws_target_release(struct ws_target *p);
 
 /* A fresh key. */
-char *ws_key(char out[WS_KEY_SIZE]);
+char *ws_handshake_key(char out[WS_KEY_SIZE]);
 /* What a server answers to this key. */
-char *ws_accept(const char *key, char out[WS_ACCEPT_SIZE]);
+char *ws_handshake_accept(const char *key, char out[WS_ACCEPT_SIZE]);
 
 /* The request; -1 when one of the headers is malformed. */
-int ws_request(struct buf *out, const struct ws_place *place, const char *key,
-               const char *const *headers, struct error *err);
+int ws_handshake_request(struct buf *out, const struct ws_target *target, const char *key,
+                         const char *const *headers, struct error *err);
 
-struct ws_answer {
+struct ws_handshake_answer {
         size_t length; /* of the head; what follows are frames */
         int status;
         int64_t retry_after_ms; /* -1: not told */
@@ -43,7 +43,7 @@ struct ws_answer {
  * answer (status is set when it was HTTP at all, e.g. 429). Neither extensions nor protocols are
  * offered, so none may be chosen.
  */
-int ws_answer_read(struct ws_answer *out, const char *bytes, size_t n, const char *key,
-                   struct error *err);
+int ws_handshake_read(struct ws_handshake_answer *out, const char *bytes, size_t n, const char *key,
+                      struct error *err);
 
 #endif

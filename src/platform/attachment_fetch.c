@@ -228,12 +228,12 @@ void fetch_at(struct fetch *f, const char *url)
         static const struct http_handlers handlers = { .on_done = on_download };
 
         f->question = NULL;
-        f->download = http_start(f->all->adapter->http,
-                                 &(struct http_request){ .url = url,
-                                                         .total_ms = DOWNLOAD_MS,
-                                                         .max_body = (size_t)f->all->max_bytes,
-                                                         .repeatable = true },
-                                 &handlers, f);
+        f->download = http_call_start(f->all->adapter->http,
+                                      &(struct http_request){ .url = url,
+                                                              .total_ms = DOWNLOAD_MS,
+                                                              .max_body = (size_t)f->all->max_bytes,
+                                                              .repeatable = true },
+                                      &handlers, f);
 }
 
 void fetch_fail(struct fetch *f, const char *why)
@@ -352,7 +352,7 @@ void fetch_drop(struct fetch *f)
         leave(f);
         if (f->question)
                 f->all->forget(f->question);
-        http_abort(f->download);
+        http_call_abort(f->download);
         f->all = NULL;
         if (!f->saving)
                 fetch_free(f);

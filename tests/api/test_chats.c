@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "bus/bus.h"
+#include "net/http_text.h"
 
 /* Posts a message and waits for the reply. */
 static void say(struct api_rig *r, const char *adapter, const char *chat, const char *text)
@@ -51,7 +52,7 @@ static char *walk(struct api_rig *r, const char *path, const char *cursor_name, 
                 }
                 more = json_flag(meta, "hasMore", false);
                 free(at);
-                escaped = http_escape(json_str(meta, "cursor", ""));
+                escaped = http_text_escape(json_str(meta, "cursor", ""));
                 at = mem_printf("%slimit=1&%s=%s", path, cursor_name, escaped);
                 free(escaped);
                 api_answer_release(&a);

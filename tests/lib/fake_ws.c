@@ -154,7 +154,7 @@ static void switch_over(struct fake_ws_conn *c)
                  "Connection: keep-alive, Upgrade\r\n"
                  "Sec-WebSocket-Accept: %s\r\n"
                  "\r\n",
-                 ws_accept(key, accept));
+                 ws_handshake_accept(key, accept));
         if (s->greeting)
                 buf_add(&answer, s->greeting, s->greeting_n);
         fake_ws_raw(c, answer.data, answer.len);

@@ -67,7 +67,7 @@ int sim_teardown(void **state)
 
 static void keep_header(const struct sim_answer *a, const char *name, char *out, size_t room)
 {
-        const char *value = http_answer_header(a->call, name);
+        const char *value = http_call_header(a->call, name);
 
         snprintf(out, room, "%s", value ? value : "");
 }
@@ -104,7 +104,7 @@ void sim_start(struct sim_rig *r, struct sim_answer *a, const char *method, cons
                                         .body_n = body ? strlen(body) : 0 };
 
         memset(a, 0, sizeof(*a));
-        a->call = http_start(r->client, &request, &handlers, a);
+        a->call = http_call_start(r->client, &request, &handlers, a);
         free(url);
 }
 

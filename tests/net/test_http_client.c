@@ -68,10 +68,10 @@ static void on_head(void *arg, struct http_call *call, int status)
         assert_true(s->started);
         s->heads++;
         s->head_status = status;
-        if (http_answer_header(call, "x-test"))
-                s->header = mem_strdup(http_answer_header(call, "x-test"));
+        if (http_call_header(call, "x-test"))
+                s->header = mem_strdup(http_call_header(call, "x-test"));
         if (s->abort_at_head)
-                http_abort(call);
+                http_call_abort(call);
 }
 
 static void on_data(void *arg, const char *bytes, size_t n)
@@ -81,7 +81,7 @@ static void on_data(void *arg, const char *bytes, size_t n)
         s->pieces++;
         buf_add(&s->data, bytes, n);
         if (s->pieces == s->abort_at_piece)
-                http_abort(s->call);
+                http_call_abort(s->call);
         if (s->free_client_at_piece)
                 http_client_free(s->client);
 }
@@ -116,7 +116,7 @@ static void begin(struct world *w, struct http_request r, const char *path, stru
                 r.url = url;
         buf_init(&s->data, 0);
         s->client = w->client;
-        s->call = http_start(w->client, &r, &h, s);
+        s->call = http_call_start(w->client, &r, &h, s);
         s->started = true;
         free(url);
 }
@@ -673,7 +673,7 @@ static void an_aborted_call_is_silent_and_its_connection_goes(void **state)
                { .bytes = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello hello",
                  .piece = 1 });
         begin(&w, (struct http_request){ 0 }, "/", &at_once);
-        http_abort(at_once.call);
+        http_call_abort(at_once.call);
         assert_int_equal(http_client_active(w.client), 0);
         begin(&w, (struct http_request){ 0 }, "/", &at_head);
         while (at_head.heads == 0)
@@ -686,7 +686,7 @@ static void an_aborted_call_is_silent_and_its_connection_goes(void **state)
         assert_int_equal(at_data.pieces, 2);
         assert_false(at_once.done || at_head.done || at_data.done);
         assert_int_equal(fake_server_requests(w.server), 2);
-        http_abort(NULL);
+        http_call_abort(NULL);
         seen_release(&at_once);
         seen_release(&at_head);
         seen_release(&at_data);
@@ -705,7 +705,7 @@ static void aborting_outside_callbacks_works_in_every_state(void **state)
                 begin(&w, (struct http_request){ 0 }, "/", &s);
                 for (int i = 0; i < steps; i++)
                         loop_step(w.loop, false);
-                http_abort(s.call);
+                http_call_abort(s.call);
                 loop_step(w.loop, false);
                 assert_false(s.done);
                 seen_release(&s);
@@ -985,13 +985,13 @@ static void retry_after_is_seconds_or_a_date(void **state)
 
         (void)state;
         for (size_t i = 0; i < COUNT(rows); i++)
-                assert_int_equal(http_retry_after_ms(rows[i].value, 784111740000), rows[i].ms);
-        assert_int_equal(http_retry_after_ms(NULL, 0), -1);
+                assert_int_equal(http_text_retry_after_ms(rows[i].value, 784111740000), rows[i].ms);
+        assert_int_equal(http_text_retry_after_ms(NULL, 0), -1);
 }
 
 static void escaping_keeps_only_unreserved_characters(void **state)
 {
-        char *escaped = http_escape("a-Z_0.9~ /?&=%\xc3\xa4");
+        char *escaped = http_text_escape("a-Z_0.9~ /?&=%\xc3\xa4");
 
         (void)state;
         assert_string_equal(escaped, "a-Z_0.9~%20%2F%3F%26%3D%25%C3%A4");
@@ -1011,7 +1011,7 @@ static void on_link(void *arg, const struct http_result *result)
 
         assert_int_equal(result->status, 200);
         if (--c->left > 0)
-                http_start(c->w.client, &(struct http_request){ .url = url }, &h, c);
+                http_call_start(c->w.client, &(struct http_request){ .url = url }, &h, c);
         free(url);
 }
 
@@ -1027,7 +1027,7 @@ static void a_call_may_be_started_inside_on_done(void **state)
                 script[i].bytes = OK_TEXT;
         world_open(&c.w, script, COUNT(script));
         url = fake_server_url(c.w.server, "/");
-        http_start(c.w.client, &(struct http_request){ .url = url }, &h, &c);
+        http_call_start(c.w.client, &(struct http_request){ .url = url }, &h, &c);
         while (c.left > 0)
                 assert_true(loop_step(c.w.loop, true));
         assert_int_equal(fake_server_accepted(c.w.server), 1);

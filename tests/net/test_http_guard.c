@@ -23,7 +23,7 @@
 
 struct row {
         const char *method, *target, *version;
-        struct guard_header headers[3];
+        struct http_guard_header headers[3];
         const char *why; /* a part of the reason; NULL: fine */
 };
 
@@ -100,7 +100,7 @@ static void requests_with_two_readings_are_recognised(void **state)
 
                 while (n < COUNT(r->headers) && r->headers[n].name)
                         n++;
-                why = guard_check(r->method, r->target, r->version, r->headers, n);
+                why = http_guard_check(r->method, r->target, r->version, r->headers, n);
                 if (!r->why && why)
                         fail_msg("row %zu should be fine: %s", i, why);
                 if (r->why && (!why || !strstr(why, r->why)))

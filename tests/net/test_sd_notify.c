@@ -38,7 +38,7 @@ static void expect(int fd, const char *state)
 {
         char got[40] = "";
 
-        notify_systemd(state);
+        sd_notify_send(state);
         assert_int_equal(recv(fd, got, sizeof(got) - 1, 0), strlen(state));
         assert_string_equal(got, state);
         close(fd);
@@ -62,13 +62,13 @@ static void nobody_has_to_listen(void **state)
 
         (void)state;
         unsetenv("NOTIFY_SOCKET");
-        notify_systemd("READY=1");
+        sd_notify_send("READY=1");
         setenv("NOTIFY_SOCKET", path, 1);
-        notify_systemd("READY=1");
+        sd_notify_send("READY=1");
         memset(large, 'x', sizeof(large) - 1);
         large[sizeof(large) - 1] = '\0';
         setenv("NOTIFY_SOCKET", large, 1);
-        notify_systemd("READY=1");
+        sd_notify_send("READY=1");
         free(path);
         scratch_free(dir);
 }

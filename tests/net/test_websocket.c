@@ -581,11 +581,11 @@ static void answers_are_read_as_the_standard_says(void **state)
                 { "SSH-2.0-OpenSSH\r\n\r\n", -1, 0 },
                 { "\r\n\r\n", -1, 0 },
         };
-        struct ws_answer answer;
+        struct ws_handshake_answer answer;
 
         (void)state;
         for (size_t i = 0; i < COUNT(rows); i++) {
-                int rc = ws_answer_read(&answer, rows[i].text, strlen(rows[i].text), KEY, NULL);
+                int rc = ws_handshake_read(&answer, rows[i].text, strlen(rows[i].text), KEY, NULL);
 
                 if (rc != rows[i].rc || answer.status != rows[i].status)
                         fail_msg("row %zu: %d, status %d", i, rc, answer.status);

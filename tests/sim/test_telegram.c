@@ -93,7 +93,7 @@ static void start(struct rig *r, struct answer *a, const char *path, const char 
         };
 
         memset(a, 0, sizeof(*a));
-        http_start(r->client, &request, &handlers, a);
+        http_call_start(r->client, &request, &handlers, a);
         free(url);
 }
 

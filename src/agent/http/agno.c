@@ -17,6 +17,7 @@
 #include "agent/message_text.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "net/http_text.h"
 
 #define CANCEL_MS 10000
 
@@ -49,7 +50,7 @@ static const struct setting settings[] = {
 
 static void add_field(struct buf *out, const char *name, const char *value)
 {
-        char *escaped = http_escape(value);
+        char *escaped = http_text_escape(value);
 
         buf_addf(out, "%s%s=%s", out->len ? "&" : "", name, escaped);
         free(escaped);
@@ -261,15 +262,16 @@ static void stop_run(const struct llm *m, const struct llm_reader *r, const stru
 
         if (!*r->run_id)
                 return;
-        id = http_escape(r->run_id);
+        id = http_text_escape(r->run_id);
         url = mem_printf("%s%s/%s/cancel", m->base, m->path, id);
         call_headers_init(&h);
         call_headers_secret(&h, "Authorization: Bearer ", m->conf->key);
         call_headers_run(&h, run);
-        http_start(m->agent->http,
-                   &(struct http_request){
-                           .method = "POST", .url = url, .headers = h.list, .total_ms = CANCEL_MS },
-                   &handlers, NULL);
+        http_call_start(
+                m->agent->http,
+                &(struct http_request){
+                        .method = "POST", .url = url, .headers = h.list, .total_ms = CANCEL_MS },
+                &handlers, NULL);
         call_headers_release(&h);
         free(url);
         free(id);
@@ -293,7 +295,7 @@ static int agno_open(struct agent *a, struct error *err)
         static const struct llm_wire *const wires[] = { &agno_agent_wire, &agno_team_wire,
                                                         &agno_workflow_wire };
         const struct agno_conf *conf = a->conf;
-        char *id = http_escape(conf->llm.model);
+        char *id = http_text_escape(conf->llm.model);
         struct llm *m;
 
         (void)err;

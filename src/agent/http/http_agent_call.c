@@ -56,7 +56,7 @@ static void ask(struct http_agent_call *c);
 
 static void call_free(struct http_agent_call *c)
 {
-        http_abort(c->http);
+        http_call_abort(c->http);
         http_agent_read_forget(c->reading);
         timer_free(c->timer);
         call_headers_release(&c->headers);
@@ -113,7 +113,7 @@ static void fail(struct http_agent_call *c, enum error_kind kind, enum agent_eff
         buf_init(&record, 0);
         write_record(c, why, &record);
         reply.error = record.data;
-        http_abort(c->http);
+        http_call_abort(c->http);
         c->http = NULL;
         agent_fail(c->http_agent->agent, c->run, &reply, effect);
         buf_release(&record);
@@ -350,7 +350,7 @@ static void on_trouble(struct http_agent_call *c, const struct http_result *resu
 static void on_head(void *arg, struct http_call *call, int status)
 {
         struct http_agent_call *c = arg;
-        const char *type = http_answer_header(call, "content-type");
+        const char *type = http_call_header(call, "content-type");
 
         c->status = status;
         snprintf(c->content_type, sizeof(c->content_type), "%s", type ? type : "");
@@ -424,7 +424,7 @@ static void ask(struct http_agent_call *c)
         sign(c, &h);
         timer_start(c->timer, left_ms > 0 ? left_ms : 1);
         fault_point("http_agent.before_ask");
-        c->http = http_start(
+        c->http = http_call_start(
                 k->agent->http,
                 &(struct http_request){
                         .method = "POST",

@@ -78,7 +78,7 @@ static void ask(struct llm_call *c);
 
 static void call_free(struct llm_call *c)
 {
-        http_abort(c->http);
+        http_call_abort(c->http);
         timer_free(c->timer);
         llm_reader_release(&c->reader);
         free(c);
@@ -113,7 +113,7 @@ static void finish(struct llm_call *c, enum error_kind kind, const char *text, c
                 .cost_microusd = cost_of(c),
         };
 
-        http_abort(c->http);
+        http_call_abort(c->http);
         c->http = NULL;
         if (kind == ERR_NONE)
                 agent_finish(c->llm->agent, c->run, &reply);
@@ -398,11 +398,11 @@ static void on_text(void *arg, const char *text, size_t n)
 static void on_head(void *arg, struct http_call *call, int status)
 {
         struct llm_call *c = arg;
-        const char *type = http_answer_header(call, "content-type");
-        const char *id = http_answer_header(call, "x-request-id");
+        const char *type = http_call_header(call, "content-type");
+        const char *id = http_call_header(call, "x-request-id");
 
         if (!id)
-                id = http_answer_header(call, "request-id");
+                id = http_call_header(call, "request-id");
         snprintf(c->request_id, sizeof(c->request_id), "%s", id ? id : "");
         c->status = status;
         c->taken = status < 300;
@@ -494,19 +494,19 @@ static void ask(struct llm_call *c)
                                                     : "application/json");
         call_headers_add(&h, "Accept: %s", conf->stream ? "text/event-stream" : "application/json");
         call_headers_run(&h, c->run);
-        c->http = http_start(c->llm->agent->http,
-                             &(struct http_request){
-                                     .method = "POST",
-                                     .url = url,
-                                     .headers = h.list,
-                                     .body = body.data,
-                                     .body_n = body.len,
-                                     .first_byte_ms = conf->stream ? conf->first_byte_ms : 0,
-                                     .silence_ms = conf->stream ? conf->silence_ms : 0,
-                                     .total_ms = left_ms > 0 ? left_ms : 1,
-                                     .max_body = LLM_STREAM_MAX,
-                             },
-                             &handlers, c);
+        c->http = http_call_start(c->llm->agent->http,
+                                  &(struct http_request){
+                                          .method = "POST",
+                                          .url = url,
+                                          .headers = h.list,
+                                          .body = body.data,
+                                          .body_n = body.len,
+                                          .first_byte_ms = conf->stream ? conf->first_byte_ms : 0,
+                                          .silence_ms = conf->stream ? conf->silence_ms : 0,
+                                          .total_ms = left_ms > 0 ? left_ms : 1,
+                                          .max_body = LLM_STREAM_MAX,
+                                  },
+                                  &handlers, c);
         call_headers_release(&h);
         buf_release(&body);
         free(url);

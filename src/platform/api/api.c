@@ -207,18 +207,18 @@ static void start_post(struct post *p, const struct delivery *d, const struct bu
         add_header(headers, &n,
                    conf->callback_secret ? signature(conf->callback_secret, body) : NULL);
         add_header(headers, &n, traceparent(d->trace));
-        p->call = http_start(p->adapter->http,
-                             &(struct http_request){
-                                     .method = "POST",
-                                     .url = conf->callback_url,
-                                     .headers = (const char *const *)headers,
-                                     .body = body->data,
-                                     .body_n = body->len,
-                                     .total_ms = conf->timeout_ms,
-                                     .max_body = ANSWER_MAX,
-                                     .repeatable = conf->callback_idempotent,
-                             },
-                             &handlers, p);
+        p->call = http_call_start(p->adapter->http,
+                                  &(struct http_request){
+                                          .method = "POST",
+                                          .url = conf->callback_url,
+                                          .headers = (const char *const *)headers,
+                                          .body = body->data,
+                                          .body_n = body->len,
+                                          .total_ms = conf->timeout_ms,
+                                          .max_body = ANSWER_MAX,
+                                          .repeatable = conf->callback_idempotent,
+                                  },
+                                  &handlers, p);
         for (size_t i = 0; i < n; i++)
                 free(headers[i]);
 }
@@ -266,7 +266,7 @@ static void api_close(struct adapter *a)
                  * NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not see that the freed post
                  * left the list
                  */
-                http_abort(p->call);
+                http_call_abort(p->call);
                 post_end(p, &stopped);
         }
         free(api);

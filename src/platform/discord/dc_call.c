@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "net/http_text.h"
 #include "platform/discord/dc_id.h"
 
 #define CALL_MS      15000
@@ -32,7 +33,7 @@ int dc_call_path(const struct dc_request *q, struct buf *path, struct buf *major
                         return error_set(err, ERR_INVALID, "'%.40s' is no %.*s of Discord%s",
                                          arg ? arg : "", (int)(close - open - 1), open + 1,
                                          is_id ? ": ids are digits" : "");
-                escaped = http_escape(arg);
+                escaped = http_text_escape(arg);
                 buf_addstr(path, escaped);
                 if (n == 0 || (n == 1 && webhook))
                         buf_addf(major, "%s%s", n ? "/" : "", escaped);
@@ -140,7 +141,7 @@ struct http_call *dc_call_start(struct dc_call *c, struct http_client *http, con
                 q.body = c->body;
                 q.body_n = strlen(c->body);
         }
-        started = http_start(http, &q, handlers, c);
+        started = http_call_start(http, &q, handlers, c);
         if (c->bare)
                 explicit_bzero(url, strlen(url));
         free(url);
@@ -151,16 +152,16 @@ struct http_call *dc_call_start(struct dc_call *c, struct http_client *http, con
 
 struct dc_rate_limit_headers dc_call_limits(const struct http_call *h)
 {
-        int64_t limit = dc_rate_limit_ms(http_answer_header(h, "X-RateLimit-Limit")),
-                remaining = dc_rate_limit_ms(http_answer_header(h, "X-RateLimit-Remaining")),
-                after = dc_rate_limit_ms(http_answer_header(h, "X-RateLimit-Reset-After"));
+        int64_t limit = dc_rate_limit_ms(http_call_header(h, "X-RateLimit-Limit")),
+                remaining = dc_rate_limit_ms(http_call_header(h, "X-RateLimit-Remaining")),
+                after = dc_rate_limit_ms(http_call_header(h, "X-RateLimit-Reset-After"));
 
         return (struct dc_rate_limit_headers){
-                .hash = http_answer_header(h, "X-RateLimit-Bucket"),
+                .hash = http_call_header(h, "X-RateLimit-Bucket"),
                 .limit = limit < 0 ? -1 : limit / 1000, /* plain numbers */
                 .remaining = remaining < 0 ? -1 : remaining / 1000,
                 .reset_after_ms = after < RETRY_MAX_MS ? after : RETRY_MAX_MS,
-                .window = dc_rate_limit_ms(http_answer_header(h, "X-RateLimit-Reset")),
+                .window = dc_rate_limit_ms(http_call_header(h, "X-RateLimit-Reset")),
         };
 }
 
@@ -223,7 +224,7 @@ static void explain_refusal(const json_t *body, const struct dc_answer *a, char 
 void dc_call_answer(const struct http_call *h, const struct http_result *result, const json_t *body,
                     struct dc_answer *out, char *text, size_t size)
 {
-        const char *global = http_answer_header(h, "X-RateLimit-Global");
+        const char *global = http_call_header(h, "X-RateLimit-Global");
 
         *out = (struct dc_answer){
                 .ok = result->status >= 200 && result->status < 300,

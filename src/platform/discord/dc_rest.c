@@ -162,7 +162,7 @@ static struct dc_bucket *learn(struct dc_call *c)
 /* Counts what may end in a ban, and closes what is limited or denied. */
 static void take_notice(struct dc_call *c, struct dc_bucket *b, const struct dc_answer *a)
 {
-        const char *scope = http_answer_header(c->http, "X-RateLimit-Scope");
+        const char *scope = http_call_header(c->http, "X-RateLimit-Scope");
         bool shared = scope && strcmp(scope, "shared") == 0;
         struct dc_rest *r = c->rest;
         int64_t now = loop_now_ms(r->loop), until = now + a->retry_after_ms;
@@ -437,7 +437,7 @@ void dc_rest_abort(struct dc_call *c)
                 TAILQ_REMOVE(&c->rest->flying, c, next);
                 c->rest->flying_count--;
                 c->bucket->flying--;
-                http_abort(c->http);
+                http_call_abort(c->http);
                 timer_start(c->rest->timer, 0); /* another one may go */
         }
         dc_call_free(c);

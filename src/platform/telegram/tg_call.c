@@ -206,7 +206,7 @@ struct tg_call *tg_call_start(struct telegram *tg, const struct tg_request *q, t
         c->done = done;
         c->arg = arg;
         LIST_INSERT_HEAD(&tg->calls, c, next);
-        c->http = http_start(tg->adapter->http, &request, &handlers, c);
+        c->http = http_call_start(tg->adapter->http, &request, &handlers, c);
         for (size_t i = 0; i + 1 < request.part_count; i++)
                 free((char *)parts[i].data);
         free(body);
@@ -219,7 +219,7 @@ void tg_call_abort(struct tg_call *c)
         if (!c)
                 return;
         LIST_REMOVE(c, next);
-        http_abort(c->http);
+        http_call_abort(c->http);
         free(c);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "net/http_text.h"
 #include "platform/telegram/telegram.h"
 
 #define ASK_MS 10000
@@ -22,7 +23,7 @@ static char *encode_path(const char *path)
         copy = rest = mem_strdup(path);
         buf_init(&out, 0);
         while ((part = strsep(&rest, "/"))) {
-                char *safe = http_escape(part);
+                char *safe = http_text_escape(part);
 
                 buf_addf(&out, "%s%s", out.len > 0 ? "/" : "", safe);
                 free(safe);
