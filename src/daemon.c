@@ -306,11 +306,6 @@ int daemon_run(const struct daemon_options *options)
                 fprintf(stderr, "dragoman: %s\n", err.text);
                 return CLI_CONFIG;
         }
-        if (options->check_only) {
-                fputs(config_warnings(d.config), stderr);
-                config_free(d.config);
-                return CLI_OK;
-        }
         tune_process();
         if (options->parent_watch)
                 exit_with_parent();

@@ -15,7 +15,6 @@ enum cli_exit { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 64, CLI_NO_DAEMON = 69, 
 struct daemon_options {
         const char *dir;    /* the data directory */
         const char *listen; /* overrides http.listen; NULL: as configured */
-        bool check_only;    /* check the configuration and exit */
         bool parent_watch;  /* exit when the parent process does */
         enum log_format log_format;
         enum log_level log_level;
