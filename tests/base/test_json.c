@@ -39,7 +39,8 @@ static void members_and_elements_get_their_commas(void **state)
         jsonw_close(&b, '}');
         assert_string_equal(
                 b.data,
-                "{\"a\":\"x:\",\"b\":null,\"list\":[-9223372036854775808,true,0.5,null,[],{}],\"raw\":{\"q\":1},\"n\":\"abc\"}");
+                "{\"a\":\"x:\",\"b\":null,\"list\":[-9223372036854775808,true,0.5,null,[],{}],"
+                "\"raw\":{\"q\":1},\"n\":\"abc\"}");
         buf_release(&b);
 }
 

@@ -461,14 +461,13 @@ static void the_schema_has_types_ranges_and_defaults(void **state)
         free(text);
         text = json_dumps(json_object_get(properties, "debounceMs"), JSON_COMPACT);
         assert_string_equal(
-                text,
-                "{\"type\":\"integer\",\"minimum\":0,\"maximum\":60000,\"default\":3000,\"description\":\"Wait "
-                "| gather.\"}");
+                text, "{\"type\":\"integer\",\"minimum\":0,\"maximum\":60000,\"default\":3000,"
+                      "\"description\":\"Wait "
+                      "| gather.\"}");
         free(text);
         text = json_dumps(json_object_get(properties, "name"), JSON_COMPACT);
-        assert_string_equal(
-                text,
-                "{\"type\":[\"string\",\"null\"],\"minLength\":1,\"maxLength\":8,\"default\":null}");
+        assert_string_equal(text, "{\"type\":[\"string\",\"null\"],\"minLength\":1,\"maxLength\":8,"
+                                  "\"default\":null}");
         free(text);
         text = json_dumps(json_object_get(properties, "mode"), JSON_COMPACT);
         assert_string_equal(

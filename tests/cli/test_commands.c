@@ -182,7 +182,8 @@ static void run_passes_its_flags_to_the_daemon(void **state)
 {
         (void)state;
         run_count = 0;
-        line("dragoman run --log-format=json --listen 127.0.0.1:0 --parent-watch --log-level warn somewhere");
+        line("dragoman run --log-format=json --listen 127.0.0.1:0 --parent-watch --log-level "
+             "warn somewhere");
         assert_int_equal(run_count, 1);
         assert_int_equal(ran.log_format, LOG_JSON);
         assert_int_equal(ran.log_level, LOG_WARN);

@@ -307,58 +307,82 @@ static void everything_in_the_file_is_read(void **state)
 
 static void every_mistake_is_reported_with_file_and_line(void **state)
 {
-        /* clang-format off */
         static const struct {
                 const char *text, *error;
         } rows[] = {
                 { "[]", "config.json:1: expected an object" },
                 { "{\n\"htpp\": {}}", "config.json:2: unknown key 'htpp' (did you mean 'http'?)" },
-                { "{\n\"adapter\": {}}", "config.json:2: unknown key 'adapter' (did you mean 'adapters'?)" },
+                { "{\n\"adapter\": {}}",
+                  "config.json:2: unknown key 'adapter' (did you mean 'adapters'?)" },
                 { "{\n\"http\": {\n\"listen\": \"8420\"}}",
-                  "config.json:3: http.listen: expected address and port such as \"127.0.0.1:8420\" or \"[::1]:8420\"" },
-                { "{\"http\": {\"listen\": \"127.0.0.1:70000\"}}", "config.json:1: http.listen: expected address and port" },
-                { "{\"http\": {\"listen\": \"127.0.0.1:-1\"}}", "config.json:1: http.listen: expected address and port" },
-                { "{\"http\": {\"listen\": \"::1:80\"}}", "config.json:1: http.listen: expected address and port" },
-                { "{\"http\": {\"listen\": \"[]:80\"}}", "config.json:1: http.listen: expected address and port" },
+                  "config.json:3: http.listen: expected address and port such as "
+                  "\"127.0.0.1:8420\" or \"[::1]:8420\"" },
+                { "{\"http\": {\"listen\": \"127.0.0.1:70000\"}}",
+                  "config.json:1: http.listen: expected address and port" },
+                { "{\"http\": {\"listen\": \"127.0.0.1:-1\"}}",
+                  "config.json:1: http.listen: expected address and port" },
+                { "{\"http\": {\"listen\": \"::1:80\"}}",
+                  "config.json:1: http.listen: expected address and port" },
+                { "{\"http\": {\"listen\": \"[]:80\"}}",
+                  "config.json:1: http.listen: expected address and port" },
                 { "{\n\n\"http\": {\"listen\": \"0.0.0.0:80\"}}",
-                  "config.json:3: http.listen: can be reached from other machines: set 'tlsCert' and 'tlsKey'" },
-                { "{\"http\": {\"listen\": \"[::]:80\"}}", "config.json:1: http.listen: can be reached from other machines" },
-                { "{\"http\": {\n\"tlsCert\": \"x\"}}", "config.json:2: http.tlsCert: 'tlsCert' and 'tlsKey' must be set together" },
+                  "config.json:3: http.listen: can be reached from other machines: set "
+                  "'tlsCert' and 'tlsKey'" },
+                { "{\"http\": {\"listen\": \"[::]:80\"}}",
+                  "config.json:1: http.listen: can be reached from other machines" },
+                { "{\"http\": {\n\"tlsCert\": \"x\"}}",
+                  "config.json:2: http.tlsCert: 'tlsCert' and 'tlsKey' must be set together" },
                 { "{\"http\": {\n\"trustedProxy\": [\"proxy\"]}}",
                   "config.json:2: http.trustedProxy: 'proxy' is not an IP address" },
                 { "{\"http\": {\n\"maxBodyBytes\": 1}}",
                   "config.json:2: http.maxBodyBytes: 1 is too small (1024 to 1073741824)" },
                 { "{\n\"store\": \"postgres://u:" KEY "@h/d\"}",
                   "config.json:2: store: PostgreSQL is not supported yet; accepted: \"sqlite\"" },
-                { "{\n\"store\": \"oracle\"}", "config.json:2: store: unknown store; accepted: \"sqlite\"" },
-                { "{\n\"bus\": \"nats://h\"}", "config.json:2: bus: NATS is not supported yet; accepted: \"local\"" },
+                { "{\n\"store\": \"oracle\"}",
+                  "config.json:2: store: unknown store; accepted: \"sqlite\"" },
+                { "{\n\"bus\": \"nats://h\"}",
+                  "config.json:2: bus: NATS is not supported yet; accepted: \"local\"" },
                 { "{\"retention\": {\n\"messages\": 1}}",
                   "config.json:2: retention: unknown key 'messages' (did you mean 'message'?)" },
-                { "{\"retention\": {\n\"turn\": -2}}", "config.json:2: retention.turn: -2 is too small (-1 to 36500)" },
-                { "{\"limits\": {\n\"mailbox\": \"x\"}}", "config.json:2: limits.mailbox: expected a whole number" },
-                { "{\n\"adapters\": []}", "config.json:2: adapters: expected an object of named adapters" },
-                { "{\"adapters\": {\n\"My Bot\": {\"type\": \"cli\"}}}", "config.json:2: adapters.My Bot: a name has lower-case letters" },
-                { "{\"adapters\": {\n\"a/b\": {\"type\": \"cli\"}}}", "config.json:2: adapters.a/b: a name has lower-case letters" },
+                { "{\"retention\": {\n\"turn\": -2}}",
+                  "config.json:2: retention.turn: -2 is too small (-1 to 36500)" },
+                { "{\"limits\": {\n\"mailbox\": \"x\"}}",
+                  "config.json:2: limits.mailbox: expected a whole number" },
+                { "{\n\"adapters\": []}",
+                  "config.json:2: adapters: expected an object of named adapters" },
+                { "{\"adapters\": {\n\"My Bot\": {\"type\": \"cli\"}}}",
+                  "config.json:2: adapters.My Bot: a name has lower-case letters" },
+                { "{\"adapters\": {\n\"a/b\": {\"type\": \"cli\"}}}",
+                  "config.json:2: adapters.a/b: a name has lower-case letters" },
                 { "{\"adapters\": {\n\"tg\": {\n\"type\": \"matrix\"}}}",
-                  "config.json:3: adapters.tg.type: there is no platform 'matrix'; this version has 'api', 'cli', 'discord' and 'telegram'" },
+                  "config.json:3: adapters.tg.type: there is no platform 'matrix'; this version "
+                  "has 'api', 'cli', 'discord' and 'telegram'" },
                 { "{\"adapters\": {\"t\": {\"type\": \"cli\",\n\"agent\": \"assistent\"}},"
-                  " \"agents\": {\"assistant\": {\"type\": \"echo\"}, \"b\": {\"type\": \"echo\"}}}",
-                  "config.json:2: adapters.t.agent: there is no agent 'assistent' (did you mean 'assistant'?);"
+                  " \"agents\": {\"assistant\": {\"type\": \"echo\"}, \"b\": {\"type\": "
+                  "\"echo\"}}}",
+                  "config.json:2: adapters.t.agent: there is no agent 'assistent' (did you mean "
+                  "'assistant'?);"
                   " there is 'assistant', 'b'" },
-                { "{\n\"agents\": 7}", "config.json:2: agents: expected an object of named agents" },
-                { "{\"agents\": {\n\"_x\": {\"type\": \"echo\"}}}", "config.json:2: agents._x: a name has lower-case letters" },
+                { "{\n\"agents\": 7}",
+                  "config.json:2: agents: expected an object of named agents" },
+                { "{\"agents\": {\n\"_x\": {\"type\": \"echo\"}}}",
+                  "config.json:2: agents._x: a name has lower-case letters" },
                 { "{\"agents\": {\n\"e\": {\"type\": \"echo\", \"failover\": [\"f\"]}}}",
                   "config.json:2: agents.e.failover: there is no agent 'f'" },
-                { "{\n\"defaultAgent\": \"nobody\"}", "config.json:2: defaultAgent: there is no agent 'nobody'; there is 'demo'" },
+                { "{\n\"defaultAgent\": \"nobody\"}",
+                  "config.json:2: defaultAgent: there is no agent 'nobody'; there is 'demo'" },
                 { "{\n\"rules\": {}}", "config.json:2: rules: expected a list of rules" },
                 { "{\"rules\": [{},\n7]}", "config.json:2: rules[1]: expected an object" },
                 { "{\"rules\": [{},\n{\"agent\": \"dmeo\"}]}",
-                  "config.json:2: rules[1].agent: there is no agent 'dmeo' (did you mean 'demo'?); there is 'demo'" },
-                { "{\"rules\": [\n{\"mode\": \"ambient\"}]}", "config.json:2: rules[0].mode: 'ambient' reads along where 'when' says: name its 'channel' ('*' is every one)" },
-                { "{\"rules\": [{\"when\": {\n\"dm\": 1}}]}", "config.json:2: rules[0].when.dm: expected true or false" },
+                  "config.json:2: rules[1].agent: there is no agent 'dmeo' (did you mean "
+                  "'demo'?); there is 'demo'" },
+                { "{\"rules\": [\n{\"mode\": \"ambient\"}]}",
+                  "config.json:2: rules[0].mode: 'ambient' reads along where 'when' says: name "
+                  "its 'channel' ('*' is every one)" },
+                { "{\"rules\": [{\"when\": {\n\"dm\": 1}}]}",
+                  "config.json:2: rules[0].when.dm: expected true or false" },
                 { "{\n\n", "config.json:" },
         };
-        /* clang-format on */
 
         for (size_t i = 0; i < COUNT(rows); i++) {
                 struct config *c = NULL;
@@ -574,18 +598,23 @@ static bool holds(const json_t *schema, const json_t *value)
 
 static void the_schema_accepts_what_the_reader_accepts(void **state)
 {
-        /* clang-format off */
         static const struct {
                 bool good;
                 const char *text;
         } rows[] = {
                 { true, "{}" },
-                { true, "{\"http\": {\"listen\": \"127.0.0.1:8420\", \"publicUrl\": null}, \"store\": \"sqlite\", \"bus\": \"local\"}" },
-                { true, "{\"adapters\": {\"terminal\": {\"type\": \"cli\"}, \"x\": {\"type\": \"api\", \"timeoutMs\": 500,"
+                { true, "{\"http\": {\"listen\": \"127.0.0.1:8420\", \"publicUrl\": null}, "
+                        "\"store\": \"sqlite\", \"bus\": \"local\"}" },
+                { true, "{\"adapters\": {\"terminal\": {\"type\": \"cli\"}, "
+                        "\"x\": {\"type\": \"api\", \"timeoutMs\": 500,"
                         " \"callbackUrl\": \"http://h/\", \"pace\": {\"perSecond\": 0.5}}}}" },
-                { true, "{\"agents\": {\"gpt\": {\"type\": \"openai\", \"baseUrl\": \"https://api.openai.com/v1\", \"model\": \"gpt-5\","
-                        " \"apiKey\": \"" KEY "\", \"stream\": true}, \"echo\": {\"type\": \"echo\"}}, \"defaultAgent\": \"echo\"}" },
-                { true, "{\"rules\": [{\"name\": \"people ask\", \"when\": {\"adapter\": \"a*\", \"dm\": true, \"mention\": true,"
+                { true,
+                  "{\"agents\": {\"gpt\": {\"type\": \"openai\", \"baseUrl\": \"https://api.openai.com/v1\", "
+                  "\"model\": \"gpt-5\","
+                  " \"apiKey\": \"" KEY "\", \"stream\": true}, \"echo\": {\"type\": \"echo\"}}, "
+                  "\"defaultAgent\": \"echo\"}" },
+                { true, "{\"rules\": [{\"name\": \"people ask\", \"when\": {\"adapter\": \"a*\", "
+                        "\"dm\": true, \"mention\": true,"
                         " \"channel\": [\"456\"]}, \"mode\": \"reply\"}]}" },
                 { true, "{\"retention\": {\"message\": 0.5}, \"limits\": {\"mailbox\": 7}}" },
                 { false, "{\"htpp\": {}}" },
@@ -598,7 +627,6 @@ static void the_schema_accepts_what_the_reader_accepts(void **state)
                 { false, "{\"rules\": [{\"mode\": \"loud\"}]}" },
                 { false, "{\"rules\": {}}" },
         };
-        /* clang-format on */
         json_t *schema = config_schema();
 
         assert_string_equal(json_str(schema, "$schema", ""),

@@ -146,18 +146,19 @@ static void one_bot_in_two_adapters_is_an_error_without_its_token(void **state)
 
 static void access_mistakes_are_reported_with_their_line(void **state)
 {
-        /* clang-format off */
         static const struct {
                 const char *members, *sentence;
         } rows[] = {
-                { "\"block\": [\"rle:7\"]", "config.json:3: adapters.tg.block: 'rle:7' begins with neither 'user:'" },
-                { "\"admins\": \"*\"", "config.json:3: adapters.tg.admins: '*' would let everybody in; name each" },
-                { "\"dm\": [\"none\", \"7\"]", "adapters.tg.dm: 'none' does not go together with other entries" },
+                { "\"block\": [\"rle:7\"]",
+                  "config.json:3: adapters.tg.block: 'rle:7' begins with neither 'user:'" },
+                { "\"admins\": \"*\"",
+                  "config.json:3: adapters.tg.admins: '*' would let everybody in; name each" },
+                { "\"dm\": [\"none\", \"7\"]",
+                  "adapters.tg.dm: 'none' does not go together with other entries" },
                 { "\"dm\": [7]", "adapters.tg.dm[0]: expected a string, not a number" },
                 { "\"rateLimit\": { \"turns\": 5000 }", "5000 is too large (-1 to 1000)" },
                 { "\"allowed\": []", "unknown key 'allowed' (did you mean 'allow'?)" },
         };
-        /* clang-format on */
 
         for (size_t i = 0; i < COUNT(rows); i++) {
                 struct config *c = NULL;

@@ -68,7 +68,8 @@ static void conversations_follow_the_platform_by_default(void **state)
 {
         struct dispatch *d = dispatch_by(
                 "{\"dc\": {\"type\": \"discord\", \"botToken\": \"secret\", \"allow\": \"*\"}, "
-                "\"off\": {\"type\": \"discord\", \"botToken\": \"secret2\", \"allow\": \"*\",           "
+                "\"off\": {\"type\": \"discord\", \"botToken\": \"secret2\", \"allow\": \"*\",     "
+                "      "
                 "\"conversationSeconds\": 0, \"dmConversationSeconds\": 0}, \"on\": {\"type\": "
                 "\"cli\", \"conversationSeconds\": 60, \"dmConversationSeconds\": 60}, \"tty\": "
                 "{\"type\": \"cli\"}}");
