@@ -609,7 +609,8 @@ static void the_schema_accepts_what_the_reader_accepts(void **state)
                         "\"x\": {\"type\": \"api\", \"timeoutMs\": 500,"
                         " \"callbackUrl\": \"http://h/\", \"pace\": {\"perSecond\": 0.5}}}}" },
                 { true,
-                  "{\"agents\": {\"gpt\": {\"type\": \"openai\", \"baseUrl\": \"https://api.openai.com/v1\", "
+                  "{\"agents\": {\"gpt\": {\"type\": \"openai\", "
+                  "\"baseUrl\": \"https://api.openai.com/v1\", "
                   "\"model\": \"gpt-5\","
                   " \"apiKey\": \"" KEY "\", \"stream\": true}, \"echo\": {\"type\": \"echo\"}}, "
                   "\"defaultAgent\": \"echo\"}" },
