@@ -35,7 +35,6 @@
  *
  * In say and piece {text} stands for the message. The file is read when the agent is opened.
  */
-#include <errno.h>
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -46,6 +45,7 @@
 #include "agent/local/canned_reply.h"
 #include "agent/message_text.h"
 #include "base/buf.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
 
@@ -216,26 +216,6 @@ static int read_script(struct script *s, char *text, struct error *err)
         return 0;
 }
 
-static int read_file(const char *path, struct buf *out, struct error *err)
-{
-        FILE *f = fopen(path, "re");
-        char piece[4096];
-        size_t n;
-        bool failed;
-
-        if (!f)
-                return error_set(err, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
-        while ((n = fread(piece, 1, sizeof(piece), f)) > 0)
-                buf_add(out, piece, n);
-        failed = ferror(f) != 0;
-        fclose(f);
-        if (failed)
-                return error_set(err, ERR_IO, "cannot read '%s'", path);
-        if (out->overflow)
-                return error_set(err, ERR_LIMIT, "'%s' is larger than %d bytes", path, FILE_MAX);
-        return 0;
-}
-
 static int script_open(struct agent *a, struct error *err)
 {
         const struct script_conf *conf = a->conf;
@@ -245,8 +225,8 @@ static int script_open(struct agent *a, struct error *err)
         struct buf text;
         int rc;
 
-        buf_init(&text, FILE_MAX);
-        rc = read_file(path, &text, err);
+        buf_init(&text, 0);
+        rc = file_read(path, FILE_MAX, &text, err);
         if (rc == 0) {
                 rc = read_script(s, text.data, err);
                 if (rc < 0)
