@@ -333,7 +333,8 @@ static void hear(struct rig *g, const struct incoming *in)
 
 static void conversations_and_their_threads_survive_a_restart(void **state)
 {
-        struct dispatch *d = rig_dispatch("[]", rig_adapter());
+        struct dispatch_adapter chat = rig_adapter();
+        struct dispatch *d;
         struct incoming ann = group_message("7", "a long story please"),
                         bob = group_message("8", "why?");
         struct rig *g = rig_new();
@@ -342,7 +343,8 @@ static void conversations_and_their_threads_survive_a_restart(void **state)
 
         (void)state;
         g->auto_answer = g->auto_send = true;
-        g->policy.thread_chars = 5; /* what is longer begins a thread */
+        chat.thread_chars = 5; /* longer answers begin a thread */
+        d = rig_dispatch("[]", chat);
         rig_decided_by(g, d);
         ann.is_mention = true;
         ann.id = "900";
@@ -353,7 +355,7 @@ static void conversations_and_their_threads_survive_a_restart(void **state)
         assert_int_equal(strncmp(session, "discord-channel-456:", 20), 0);
 
         dispatch_free(d);
-        d = rig_dispatch("[]", rig_adapter());
+        d = rig_dispatch("[]", chat);
         dispatch_set_clock(d, NOON + 200 * SECONDS);
         assert_int_equal(dispatch_restore(d, g->store, &err), 0);
         rig_restart(g);
