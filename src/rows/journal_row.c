@@ -1,6 +1,7 @@
 #include "rows/journal_row.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "store/sql.h"
 
@@ -127,6 +128,34 @@ int journal_row_bounds(struct store_tx *tx, int64_t *first, int64_t *last, struc
         if (sql_number(tx, 0, first, err, "SELECT min(seq) FROM journal") < 0)
                 return -1;
         return sql_number(tx, 0, last, err, "SELECT max(seq) FROM journal");
+}
+
+int journal_row_last_of_chat(struct store_tx *tx, const char *adapter, const char *channel,
+                             int64_t *seq, struct error *err)
+{
+        return sql_number(tx, 0, seq, err,
+                          "SELECT max(seq) FROM journal"
+                          " WHERE stream = 0 AND adapter = ?1 AND channel = ?2",
+                          SQL_TEXT(adapter), SQL_TEXT(channel));
+}
+
+int journal_row_next_chat(struct store_tx *tx, char **adapter, char **channel, struct error *err)
+{
+        /* by the index of chats; TEXT compares bytes with every driver */
+        struct store_stmt *s = sql_query(tx,
+                                         "SELECT adapter, channel FROM journal"
+                                         " WHERE stream = 0 AND (adapter, channel) > (?1, ?2)"
+                                         " ORDER BY adapter, channel LIMIT 1",
+                                         SQL_TEXT(*adapter), SQL_TEXT(*channel));
+        int rc = sql_next(s, err);
+
+        if (rc != 1)
+                return rc;
+        free(*adapter);
+        free(*channel);
+        sql_read(s, OUT_DUP(adapter), OUT_DUP(channel));
+        sql_end(s);
+        return 1;
 }
 
 /* ---- deleting ---- */

@@ -50,6 +50,15 @@ void journal_row_read_payload(struct store_stmt *s, struct journal_row *row);
 /* Leaves a scan before its end. */
 void journal_row_end(struct store_stmt *s);
 
+/* The last message (stream 0) of a chat; *seq is 0 when there is none. */
+int journal_row_last_of_chat(struct store_tx *tx, const char *adapter, const char *channel,
+                             int64_t *seq, struct error *err);
+/*
+ * Moves to the next chat with messages, by the bytes of adapter and channel; *adapter and *channel
+ * are the previous one, and are replaced. 1, 0: there is none, -1.
+ */
+int journal_row_next_chat(struct store_tx *tx, char **adapter, char **channel, struct error *err);
+
 /*
  * Events to be deleted: numbers in (from, to], older than their stream's cutoff, and not after the
  * last number that all readers of the stream have processed.

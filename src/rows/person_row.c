@@ -1,5 +1,9 @@
 #include "rows/person_row.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
 #include "store/sql.h"
 
 /* ---- persons ---- */
@@ -170,5 +174,153 @@ int person_row_next_alias(struct store_stmt *s, int64_t *person, int64_t *into, 
 
         if (rc == 1)
                 sql_read(s, OUT_INT(person), OUT_INT(into));
+        return rc;
+}
+
+/* ---- for showing ---- */
+
+int person_row_get(struct store_tx *tx, int64_t person, struct person_row *out, struct error *err)
+{
+        struct store_stmt *s =
+                sql_query(tx,
+                          "SELECT COALESCE(p.name,"
+                          " (SELECT i.name FROM identities i"
+                          " WHERE i.person = p.id AND i.name IS NOT NULL"
+                          " ORDER BY i.last_seen_ms DESC LIMIT 1)), p.created_ms, p.updated_ms"
+                          " FROM persons p WHERE p.id = ?1",
+                          SQL_INT(person));
+        int rc = sql_next(s, err);
+
+        if (rc == 1) {
+                sql_read(s, OUT_DUP(&out->name), OUT_INT(&out->created_ms),
+                         OUT_INT(&out->updated_ms));
+                sql_end(s);
+        }
+        return rc;
+}
+
+int person_row_set_name(struct store_tx *tx, int64_t person, const char *name, int64_t now_ms,
+                        struct error *err)
+{
+        return (int)sql_update(tx, err,
+                               "UPDATE persons SET name = ?2, updated_ms = ?3 WHERE id = ?1",
+                               SQL_INT(person), SQL_TEXT(name), SQL_INT(now_ms));
+}
+
+/* A LIKE pattern for the text anywhere, with its special characters escaped; yours to free. */
+static char *anywhere(const char *text)
+{
+        struct buf b;
+
+        buf_init(&b, 0);
+        buf_addch(&b, '%');
+        for (; *text; text++) {
+                if (strchr("%_\\", *text))
+                        buf_addch(&b, '\\');
+                buf_addch(&b, *text);
+        }
+        buf_addch(&b, '%');
+        return buf_take(&b);
+}
+
+int person_row_find(struct store_tx *tx, const char *search, int64_t before, int64_t *ids,
+                    size_t max, size_t *count, struct error *err)
+{
+        char *like = anywhere(search ? search : "");
+        struct store_stmt *s = search ? sql_query(tx,
+                                                  "SELECT p.id FROM persons p"
+                                                  " WHERE p.merged_into IS NULL AND p.id < ?1"
+                                                  " AND (lower(p.name) LIKE lower(?3) ESCAPE '\\'"
+                                                  " OR EXISTS(SELECT 1 FROM identities i"
+                                                  " WHERE i.person = p.id"
+                                                  " AND (lower(i.name) LIKE lower(?3) ESCAPE '\\'"
+                                                  " OR lower(i.username) LIKE lower(?3) ESCAPE '\\'"
+                                                  " OR i.user_id = ?4)))"
+                                                  " ORDER BY p.id DESC LIMIT ?2",
+                                                  SQL_INT(before), SQL_INT((int64_t)max),
+                                                  SQL_TEXT(like), SQL_TEXT(search))
+                                      : sql_query(tx,
+                                                  "SELECT p.id FROM persons p"
+                                                  " WHERE p.merged_into IS NULL AND p.id < ?1"
+                                                  " ORDER BY p.id DESC LIMIT ?2",
+                                                  SQL_INT(before), SQL_INT((int64_t)max));
+        int rc;
+
+        *count = 0;
+        while ((rc = sql_next(s, err)) == 1)
+                sql_read(s, OUT_INT(&ids[(*count)++]));
+        free(like);
+        return rc;
+}
+
+struct store_stmt *person_row_list_merged(struct store_tx *tx, int64_t person)
+{
+        return sql_query(tx, "SELECT id FROM persons WHERE merged_into = ?1 ORDER BY id",
+                         SQL_INT(person));
+}
+
+int person_row_next_merged(struct store_stmt *s, int64_t *alias, struct error *err)
+{
+        int rc = sql_next(s, err);
+
+        if (rc == 1)
+                sql_read(s, OUT_INT(alias));
+        return rc;
+}
+
+struct store_stmt *person_row_list_details(struct store_tx *tx, int64_t person)
+{
+        return sql_query(tx,
+                         "SELECT id, home, platform, user_id, username, name, adapter,"
+                         " first_seen_ms, last_seen_ms"
+                         " FROM identities WHERE person = ?1 ORDER BY id",
+                         SQL_INT(person));
+}
+
+int person_row_next_details(struct store_stmt *s, struct identity_details *d, struct error *err)
+{
+        int rc = sql_next(s, err);
+
+        if (rc == 1)
+                sql_read(s, OUT_INT(&d->id), OUT_INT(&d->home), OUT_TEXT(&d->identity.platform),
+                         OUT_TEXT(&d->identity.user), OUT_TEXT(&d->username), OUT_TEXT(&d->name),
+                         OUT_TEXT(&d->adapter), OUT_INT(&d->first_seen_ms),
+                         OUT_INT(&d->last_seen_ms));
+        return rc;
+}
+
+struct store_stmt *person_row_list_chats(struct store_tx *tx, int64_t identity)
+{
+        return sql_query(tx,
+                         "SELECT adapter, channel FROM identity_chats"
+                         " WHERE identity = ?1 ORDER BY seen_ms DESC",
+                         SQL_INT(identity));
+}
+
+int person_row_next_chat(struct store_stmt *s, const char **adapter, const char **channel,
+                         struct error *err)
+{
+        int rc = sql_next(s, err);
+
+        if (rc == 1)
+                sql_read(s, OUT_TEXT(adapter), OUT_TEXT(channel));
+        return rc;
+}
+
+int person_row_get_chat(struct store_tx *tx, int64_t person, const char *adapter, char **channel,
+                        struct error *err)
+{
+        struct store_stmt *s = sql_query(tx,
+                                         "SELECT c.channel FROM identities i"
+                                         " JOIN identity_chats c ON c.identity = i.id"
+                                         " WHERE i.person = ?1 AND c.adapter = ?2"
+                                         " ORDER BY c.seen_ms DESC LIMIT 1",
+                                         SQL_INT(person), SQL_TEXT(adapter));
+        int rc = sql_next(s, err);
+
+        if (rc == 1) {
+                sql_read(s, OUT_DUP(channel));
+                sql_end(s);
+        }
         return rc;
 }

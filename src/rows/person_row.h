@@ -7,6 +7,7 @@
 #ifndef ROWS_PERSON_ROW_H
 #define ROWS_PERSON_ROW_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -69,5 +70,46 @@ int person_row_next_identity(struct store_stmt *s, struct identity *out, int64_t
 struct store_stmt *person_row_list_aliases(struct store_tx *tx, int64_t person, int64_t other);
 struct store_stmt *person_row_list_all_aliases(struct store_tx *tx);
 int person_row_next_alias(struct store_stmt *s, int64_t *person, int64_t *into, struct error *err);
+
+/* ---- for showing ---- */
+
+struct person_row {
+        char *name; /* the operator's, else that of the identity seen last; yours to free, or NULL
+                     */
+        int64_t created_ms, updated_ms;
+};
+/* 1, 0 when there is no such person, -1. */
+int person_row_get(struct store_tx *tx, int64_t person, struct person_row *out, struct error *err);
+/* name NULL: the identity's counts. 1, 0 when there is no such person, -1. */
+int person_row_set_name(struct store_tx *tx, int64_t person, const char *name, int64_t now_ms,
+                        struct error *err);
+/*
+ * Persons (no aliases) below `before`, newest first, at most max. search: in a name or username, or
+ * a platform's id; NULL: all.
+ */
+int person_row_find(struct store_tx *tx, const char *search, int64_t before, int64_t *ids,
+                    size_t max, size_t *count, struct error *err);
+
+/* Aliases of a person, by number. */
+struct store_stmt *person_row_list_merged(struct store_tx *tx, int64_t person);
+int person_row_next_merged(struct store_stmt *s, int64_t *alias, struct error *err);
+
+struct identity_details {
+        int64_t id, home;
+        struct identity identity;
+        const char *username, *name, *adapter;
+        int64_t first_seen_ms, last_seen_ms;
+};
+/* Identities of a person, by number; borrowed until the next call. */
+struct store_stmt *person_row_list_details(struct store_tx *tx, int64_t person);
+int person_row_next_details(struct store_stmt *s, struct identity_details *out, struct error *err);
+
+/* Direct chats of an identity, the latest first; borrowed until the next call. */
+struct store_stmt *person_row_list_chats(struct store_tx *tx, int64_t identity);
+int person_row_next_chat(struct store_stmt *s, const char **adapter, const char **channel,
+                         struct error *err);
+/* The latest direct chat of a person on an adapter. 1: yours to free, 0: none, -1. */
+int person_row_get_chat(struct store_tx *tx, int64_t person, const char *adapter, char **channel,
+                        struct error *err);
 
 #endif

@@ -9,6 +9,8 @@
 #include "base/id.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "rows/journal_row.h"
+#include "store/store.h"
 
 /* ---- adapter, chat, agent ---- */
 
@@ -184,68 +186,67 @@ static void digest(const char *agent, const char *channel, const char *text,
 
 static int compare(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct keyed_message *h = arg;
-        struct store_stmt *s = store_prepare(
-                tx, "SELECT channel, payload FROM journal WHERE seq = ?1 AND payload <> '{}'");
-        char before[SHA256_HEX_SIZE];
+        struct keyed_message *m = arg;
+        char stored[SHA256_HEX_SIZE];
+        struct journal_row *e;
         json_t *payload;
-        int rc;
+        int rc = journal_row_get(tx, m->event, &e, err);
 
-        store_bind_int(s, 1, h->event);
-        rc = store_step(s, err);
-        h->differs = false; /* a pruned one cannot be compared */
+        m->differs = false; /* a pruned one cannot be compared */
         if (rc != 1)
                 return rc;
-        payload = json_loads(store_col_text(s, 1), 0, NULL);
-        digest(json_str(payload, "agent", NULL), store_col_text(s, 0),
-               json_str(payload, "text", NULL), before);
-        h->differs = strcmp(before, h->asked) != 0;
-        json_decref(payload);
-        store_reset(s);
+        if (strcmp(e->payload, "{}") != 0) {
+                payload = json_loads(e->payload, 0, NULL);
+                digest(json_str(payload, "agent", NULL), e->channel,
+                       json_str(payload, "text", NULL), stored);
+                m->differs = strcmp(stored, m->asked) != 0;
+                json_decref(payload);
+        }
+        free(e);
         return 0;
 }
 
 static void on_compared(void *arg, const struct error *err)
 {
-        struct keyed_message *h = arg;
+        struct keyed_message *m = arg;
         struct inbox_receipt r = { .outcome = INBOX_DUPLICATE,
-                                   .event = h->event,
-                                   .trace = h->trace };
+                                   .event = m->event,
+                                   .trace = m->trace };
 
-        if (err || h->differs)
+        if (err || m->differs)
                 r.outcome = INBOX_FAILED;
         if (err)
                 r.error = *err;
-        else if (h->differs)
+        else if (m->differs)
                 error_set(&r.error, ERR_CONFLICT, "this id was used for another message before");
-        h->ack(h->arg, &r);
-        free(h);
+        m->ack(m->arg, &r);
+        free(m);
 }
 
 static void on_receipt(void *arg, const struct inbox_receipt *r)
 {
-        struct keyed_message *h = arg;
+        struct keyed_message *m = arg;
 
         if (r->outcome != INBOX_DUPLICATE) {
-                h->ack(h->arg, r);
-                free(h);
+                m->ack(m->arg, r);
+                free(m);
                 return;
         }
-        h->event = r->event;
-        snprintf(h->trace, sizeof(h->trace), "%s", r->trace);
-        store_read(h->store, compare, on_compared, h);
+        m->event = r->event;
+        snprintf(m->trace, sizeof(m->trace), "%s", r->trace);
+        store_read(m->store, compare, on_compared, m);
 }
 
 void chat_bridge_receive(struct api *api, struct adapter *a, struct incoming *in, inbox_ack_fn *ack,
                          void *arg)
 {
-        struct keyed_message *h = mem_zalloc(sizeof(*h));
+        struct keyed_message *m = mem_zalloc(sizeof(*m));
 
-        h->ack = ack;
-        h->arg = arg;
-        h->store = api->env.store;
-        digest(in->agent, in->channel, in->text, h->asked);
-        adapter_received(a, in, on_receipt, h);
+        m->ack = ack;
+        m->arg = arg;
+        m->store = api->env.store;
+        digest(in->agent, in->channel, in->text, m->asked);
+        adapter_received(a, in, on_receipt, m);
 }
 
 void chat_bridge_submit(struct api *api, struct adapter *a, const struct chat_bridge_ask *ask,

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "bus/bus.h"
 #include "net/sse.h"
+#include "rows/journal_row.h"
 #include "store/store.h"
 
 #define SLICE_BYTES (1024 * 1024) /* of journal in one answer; a full slice ends the answer */
@@ -192,25 +193,13 @@ static void on_row(void *arg, const struct bus_event *e)
         }
 }
 
-static int newest(struct store_tx *tx, int64_t *seq, struct error *err)
-{
-        struct store_stmt *s = store_prepare(tx, "SELECT coalesce(max(seq), 0) FROM journal");
-        int rc = store_step(s, err);
-
-        if (rc == 1) {
-                *seq = store_col_int(s, 0);
-                store_reset(s);
-        }
-        return rc < 0 ? -1 : 0;
-}
-
 static int read_slice(struct store_tx *tx, void *arg, struct error *err)
 {
         struct stream_catch_up *c = arg;
         struct bus_filter f = { .adapter = c->filter->adapter, .channel = c->filter->channel };
-        int64_t end = 0, to;
+        int64_t first, end, to;
 
-        if (newest(tx, &end, err) < 0)
+        if (journal_row_bounds(tx, &first, &end, err) < 0)
                 return -1;
         if (end < c->head)
                 end = c->head; /* the newest were pruned already */

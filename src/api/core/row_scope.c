@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "road/report/trace_report.h"
+#include "rows/journal_row.h"
 #include "store/store.h"
 
 struct row_scope_job {
@@ -117,8 +118,15 @@ int row_scope_delivery(struct store_tx *tx, const char *id, struct buf *adapter,
 
 int row_scope_event(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err)
 {
-        return by_number(tx, "SELECT adapter FROM journal WHERE seq = ?1", "evt-", id, adapter,
-                         err);
+        int64_t seq = field_id("evt-", id);
+        struct journal_row *e;
+        int rc = seq < 0 ? 0 : journal_row_get(tx, seq, &e, err);
+
+        if (rc != 1)
+                return rc;
+        buf_addstr(adapter, e->adapter ? e->adapter : "");
+        free(e);
+        return 1;
 }
 
 int row_scope_dead_letter(struct store_tx *tx, const char *id, struct buf *adapter,

@@ -11,12 +11,14 @@
 #include <string.h>
 
 #include "api/core/read_job.h"
+#include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "bus/bus.h"
 #include "road/incoming.h"
 #include "road/report/row_json.h"
+#include "rows/journal_row.h"
 
 #define ROWS_MAX   5000 /* of the journal, read for one page */
 #define TEXT_SHOWN 200  /* bytes of a chat's last message */
@@ -46,69 +48,38 @@ static bool is_ours(const char *type)
         return strcmp(type, EVENT_MESSAGE_SENT) == 0 || strcmp(type, EVENT_MESSAGE_FAILED) == 0;
 }
 
-/* ---- one chat ---- */
-
-static void show_last(struct buf *b, int64_t seq, const char *type, const char *text)
+/* Writes the chat of this message, its last one. */
+static int write_chat(struct store_tx *tx, struct buf *b, int64_t seq, struct error *err)
 {
+        struct journal_row *e;
+        const char *text;
+        json_t *payload;
+        int rc = journal_row_get(tx, seq, &e, err);
+
+        if (rc != 1)
+                return rc;
+        payload = json_loads(e->payload, 0, NULL);
+        text = json_str(payload, "text", NULL);
+        jsonw_open(b, '{');
+        jsonw_str(b, "instanceId", e->adapter);
+        jsonw_str(b, "channel", e->channel);
+        jsonw_str(b, "chatType", json_str(payload, "chatType", NULL));
+        show_time(b, "lastActivityAt", e->time_ms);
         jsonw_open_member(b, "lastMessage", '{');
         show_id(b, "eventId", "evt-", seq);
-        jsonw_str(b, "type", type);
-        jsonw_str(b, "direction", is_ours(type) ? "out" : "in");
+        jsonw_str(b, "type", e->type);
+        jsonw_str(b, "direction", is_ours(e->type) ? "out" : "in");
         if (text)
                 jsonw_strn(b, "text", text,
                            utf8_prefix(text, strlen(text), UTF8_BYTES, TEXT_SHOWN));
         else
                 jsonw_null(b, "text");
         jsonw_close(b, '}');
+        jsonw_close(b, '}');
+        json_decref(payload);
+        free(e);
+        return 0;
 }
-
-/*
- * The chat whose last message this is. The database takes the two members out: a tree of each
- * payload cost more than all the rest.
- */
-static int show_chat(struct store_tx *tx, struct buf *b, int64_t seq, struct error *err)
-{
-        struct store_stmt *s = store_prepare(
-                tx, "SELECT adapter, channel, type, time_ms, json_extract(payload, '$.chatType'),"
-                    " json_extract(payload, '$.text') FROM journal WHERE seq = ?1");
-        int rc;
-
-        store_bind_int(s, 1, seq);
-        rc = store_step(s, err);
-        if (rc == 1) {
-                jsonw_open(b, '{');
-                jsonw_str(b, "instanceId", store_col_text(s, 0));
-                jsonw_str(b, "channel", store_col_text(s, 1));
-                jsonw_str(b, "chatType", store_col_text(s, 4));
-                show_time(b, "lastActivityAt", store_col_int(s, 3));
-                show_last(b, seq, store_col_text(s, 2), store_col_text(s, 5));
-                jsonw_close(b, '}');
-        }
-        store_reset(s);
-        return rc < 0 ? -1 : 0;
-}
-
-/* The number of the last message there; 0: none, -1. */
-static int64_t last_of(struct store_tx *tx, const char *adapter, const char *channel,
-                       struct error *err)
-{
-        struct store_stmt *s = store_prepare(
-                tx,
-                "SELECT max(seq) FROM journal WHERE stream = 0 AND adapter = ?1 AND channel = ?2");
-        int64_t seq = 0;
-        int rc;
-
-        store_bind_text(s, 1, adapter);
-        store_bind_text(s, 2, channel);
-        rc = store_step(s, err);
-        if (rc == 1) {
-                seq = store_col_int(s, 0);
-                store_reset(s);
-        }
-        return rc < 0 ? -1 : seq;
-}
-
-/* ---- by activity ---- */
 
 static bool is_wanted(const struct read_job *j, const char *adapter, const char *channel)
 {
@@ -119,136 +90,92 @@ static bool is_wanted(const struct read_job *j, const char *adapter, const char 
                key_reaches(j->caller, adapter);
 }
 
-static int by_activity(struct store_tx *tx, struct read_job *j, struct error *err)
+/* Reads the journal backwards; a message is shown when it is the last of its chat. */
+static int read_by_activity(struct store_tx *tx, struct read_job *j, struct error *err)
 {
         const struct chats_ask *ask = j->query;
         int64_t at = ask->cursor ? field_id("evt-", ask->cursor) : INT64_MAX, shown = 0, rows = 0;
-        struct store_stmt *s = store_prepare(
-                tx,
-                "SELECT seq, adapter, channel, stream FROM journal WHERE seq < ?1 ORDER BY seq DESC");
+        struct journal_row e;
+        struct store_stmt *s;
         char id[BUS_ID_SIZE];
         int rc = 0;
 
         if (at < 0)
                 return error_set(err, ERR_INVALID, "'%.100s' is no cursor of a previous page",
                                  ask->cursor);
-        store_bind_int(s, 1, at);
+        s = journal_row_scan(tx, &(struct journal_range){ .before = at });
         page_open(&j->json);
-        while (shown < ask->limit && rows++ < ROWS_MAX && (rc = store_step(s, err)) == 1) {
-                const char *adapter = store_col_text(s, 1), *channel = store_col_text(s, 2);
+        while (shown < ask->limit && rows++ < ROWS_MAX &&
+               (rc = journal_row_next(s, &e, err)) == 1) {
                 int64_t last;
 
-                at = store_col_int(s, 0);
-                if (store_col_int(s, 3) != STREAM_MESSAGE || !is_wanted(j, adapter, channel))
+                at = e.seq;
+                if (e.stream != STREAM_MESSAGE || !is_wanted(j, e.adapter, e.channel))
                         continue;
-                last = last_of(tx, adapter, channel, err);
-                if (last < 0)
+                if (journal_row_last_of_chat(tx, e.adapter, e.channel, &last, err) < 0)
                         return -1;
                 if (last != at)
                         continue;
-                if (show_chat(tx, &j->json, at, err) < 0)
+                if (write_chat(tx, &j->json, at, err) < 0)
                         return -1;
                 shown++;
         }
         if (rc < 0)
                 return -1;
-        store_reset(s);
+        journal_row_end(s);
         page_close(&j->json, rc == 1, rc == 1 ? bus_event_id(at, id) : NULL);
         return 0;
 }
 
-/* ---- by name ---- */
-
-/* "tg/12345": the first slash parts them, which no adapter's name has. */
-struct place {
-        char *adapter, *channel;
-};
-
-static void place_set(struct place *p, const char *adapter, const char *channel)
+/* Where to begin: after the cursor "tg/12345", or before the first chat of an adapter. */
+static int read_cursor(const struct chats_ask *ask, char **adapter, char **channel,
+                       struct error *err)
 {
-        char *new_adapter = mem_strdup(adapter), *new_channel = mem_strdup(channel);
-
-        free(p->adapter);
-        free(p->channel);
-        p->adapter = new_adapter;
-        p->channel = new_channel;
-}
-
-/* 1 and *p moved to the next chat, 0 there is none, -1. */
-static int next_chat(struct store_tx *tx, struct place *p, struct error *err)
-{
-        struct store_stmt *s = store_prepare(
-                tx,
-                "SELECT adapter, channel FROM journal WHERE stream = 0 AND (adapter, channel) > (?1, ?2)"
-                " ORDER BY adapter, channel LIMIT 1");
-        int rc;
-
-        store_bind_text(s, 1, p->adapter);
-        store_bind_text(s, 2, p->channel);
-        rc = store_step(s, err);
-        if (rc == 1) {
-                place_set(p, store_col_text(s, 0), store_col_text(s, 1));
-                store_reset(s);
-        }
-        return rc;
-}
-
-static int show_named(struct store_tx *tx, struct read_job *j, const struct place *p,
-                      struct error *err)
-{
-        int64_t last = last_of(tx, p->adapter, p->channel, err);
-
-        if (last <= 0)
-                return last < 0 ? -1 : 0;
-        return show_chat(tx, &j->json, last, err);
-}
-
-/* Where the walk begins: behind the cursor, or before the first chat of the adapter asked for. */
-static int first_place(const struct chats_ask *ask, struct place *p, struct error *err)
-{
+        /* no adapter's name has a slash */
         const char *slash = ask->cursor ? strchr(ask->cursor, '/') : NULL;
 
         if (ask->cursor && !slash)
                 return error_set(err, ERR_INVALID, "'%.100s' is no cursor of a previous page",
                                  ask->cursor);
-        p->adapter = slash ? mem_strndup(ask->cursor, (size_t)(slash - ask->cursor))
-                           : mem_strdup(ask->instance ? ask->instance : "");
-        p->channel = mem_strdup(slash ? slash + 1 : "");
+        *adapter = slash ? mem_strndup(ask->cursor, (size_t)(slash - ask->cursor))
+                         : mem_strdup(ask->instance ? ask->instance : "");
+        *channel = mem_strdup(slash ? slash + 1 : "");
         return 0;
 }
 
-static int by_name(struct store_tx *tx, struct read_job *j, struct error *err)
+static int read_by_name(struct store_tx *tx, struct read_job *j, struct error *err)
 {
         const struct chats_ask *ask = j->query;
-        struct place p = { 0 };
-        char *cursor = NULL;
-        int64_t shown = 0, rows = 0;
-        int rc = first_place(ask, &p, err) < 0 ? -1 : 1;
+        char *adapter = NULL, *channel = NULL, *cursor = NULL;
+        int64_t shown = 0, rows = 0, last;
+        int rc = read_cursor(ask, &adapter, &channel, err) < 0 ? -1 : 1;
 
         page_open(&j->json);
         while (rc == 1 && shown < ask->limit && rows++ < ROWS_MAX &&
-               (rc = next_chat(tx, &p, err)) == 1) {
-                if (ask->instance && strcmp(ask->instance, p.adapter) != 0) {
-                        rc = 0; /* behind the last of this adapter */
+               (rc = journal_row_next_chat(tx, &adapter, &channel, err)) == 1) {
+                if (ask->instance && strcmp(ask->instance, adapter) != 0) {
+                        rc = 0; /* past the last one of this adapter */
                         break;
                 }
-                if (!key_reaches(j->caller, p.adapter)) {
-                        /* none of its chats is even a cursor */
-                        place_set(&p, p.adapter, LAST_CHANNEL);
+                if (!key_reaches(j->caller, adapter)) {
+                        /* skip its chats: none may even be a cursor */
+                        free(channel);
+                        channel = mem_strdup(LAST_CHANNEL);
                         continue;
                 }
                 free(cursor);
-                cursor = mem_printf("%s/%s", p.adapter, p.channel);
-                if (!is_wanted(j, p.adapter, p.channel))
+                cursor = mem_printf("%s/%s", adapter, channel);
+                if (!is_wanted(j, adapter, channel))
                         continue;
-                if (show_named(tx, j, &p, err) < 0)
+                if (journal_row_last_of_chat(tx, adapter, channel, &last, err) < 0 ||
+                    (last > 0 && write_chat(tx, &j->json, last, err) < 0))
                         rc = -1;
                 shown++;
         }
         page_close(&j->json, rc == 1, rc == 1 ? cursor : NULL);
         free(cursor);
-        free(p.adapter);
-        free(p.channel);
+        free(adapter);
+        free(channel);
         return rc < 0 ? -1 : 0;
 }
 
@@ -256,7 +183,8 @@ static int read_chats(struct store_tx *tx, struct read_job *j, struct error *err
 {
         const struct chats_ask *ask = j->query;
 
-        return strcmp(ask->sort, "name") == 0 ? by_name(tx, j, err) : by_activity(tx, j, err);
+        return strcmp(ask->sort, "name") == 0 ? read_by_name(tx, j, err)
+                                              : read_by_activity(tx, j, err);
 }
 
 static void list(struct http_exchange *x)

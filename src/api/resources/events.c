@@ -5,6 +5,7 @@
 #include "api/core/read_job.h"
 #include "api/core/row_scope.h"
 #include "bus/bus.h"
+#include "rows/journal_row.h"
 
 /* ---- listing ---- */
 
@@ -53,21 +54,6 @@ static unsigned stream_mask(const char *name)
         return 0;
 }
 
-/* Where the journal ends in the direction we read. */
-static int journal_end(struct store_tx *tx, bool newest, int64_t *seq, struct error *err)
-{
-        struct store_stmt *s =
-                newest ? store_prepare(tx, "SELECT coalesce(max(seq), 0) FROM journal")
-                       : store_prepare(tx, "SELECT coalesce(min(seq), 0) FROM journal");
-        int rc = store_step(s, err);
-
-        if (rc == 1) {
-                *seq = store_col_int(s, 0);
-                store_reset(s);
-        }
-        return rc < 0 ? -1 : 0;
-}
-
 static int read_list(struct store_tx *tx, struct read_job *j, struct error *err)
 {
         const struct events_ask *ask = j->query;
@@ -86,16 +72,16 @@ static int read_list(struct store_tx *tx, struct read_job *j, struct error *err)
                 .may = j->caller->adapters ? key_may_see : NULL,
                 .may_arg = j->caller,
         };
-        int64_t scanned = 0, end = 0;
+        int64_t scanned = 0, first, last;
         struct page p;
 
         page_begin(&p, &j->json, ask->limit);
         if (bus_read(tx, &f, (unsigned)ask->limit + 1, on_row, &p, &scanned, err) < 0 ||
-            journal_end(tx, f.before == 0, &end, err) < 0)
+            journal_row_bounds(tx, &first, &last, err) < 0)
                 return -1;
         /* reading stops after many rows that do not match: the next page begins there */
         if (!p.more) {
-                p.more = scanned > 0 && (f.before == 0 ? scanned < end : scanned > end);
+                p.more = scanned > 0 && (f.before == 0 ? scanned < last : scanned > first);
                 p.last = scanned;
         }
         if (f.before == 0 && p.last < f.after)

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "dispatch/dispatch.h"
 #include "road/report/row_json.h"
+#include "rows/person_row.h"
 
 #define LIMIT_MAX 100
 
@@ -73,67 +74,41 @@ static struct persons *persons_of_exchange(const struct http_exchange *x)
 
 /* ---- reading ---- */
 
-static int write_chats(struct store_tx *tx, struct buf *b, int64_t identity, struct error *err)
-{
-        struct store_stmt *s = store_prepare(
-                tx,
-                "SELECT adapter, channel FROM identity_chats WHERE identity = ?1 ORDER BY seen_ms DESC");
-        int rc;
-
-        store_bind_int(s, 1, identity);
-        jsonw_open_member(b, "chats", '[');
-        while ((rc = store_step(s, err)) == 1) {
-                jsonw_open(b, '{');
-                jsonw_str(b, "instanceId", store_col_text(s, 0));
-                jsonw_str(b, "channel", store_col_text(s, 1));
-                jsonw_close(b, '}');
-        }
-        jsonw_close(b, ']');
-        return rc;
-}
-
 static int write_identities(struct store_tx *tx, struct buf *b, int64_t person, struct error *err)
 {
-        struct store_stmt *s = store_prepare(
-                tx,
-                "SELECT id, platform, user_id, username, name, adapter, first_seen_ms, last_seen_ms, home"
-                " FROM identities WHERE person = ?1 ORDER BY id");
-        int rc;
+        struct store_stmt *s = person_row_list_details(tx, person), *chats;
+        const char *adapter, *channel;
+        struct identity_details d;
+        int rc, more;
 
-        store_bind_int(s, 1, person);
         jsonw_open_member(b, "identities", '[');
-        while ((rc = store_step(s, err)) == 1) {
-                char *id = mem_printf("%s:%s", store_col_text(s, 1), store_col_text(s, 2));
+        while ((rc = person_row_next_details(s, &d, err)) == 1) {
+                char *id = mem_printf("%s:%s", d.identity.platform, d.identity.user);
 
                 jsonw_open(b, '{');
                 jsonw_str(b, "id", id);
-                jsonw_str(b, "platform", store_col_text(s, 1));
-                jsonw_str(b, "platformUserId", store_col_text(s, 2));
-                jsonw_str(b, "username", store_col_text(s, 3));
-                jsonw_str(b, "name", store_col_text(s, 4));
-                jsonw_str(b, "instanceId", store_col_text(s, 5));
-                show_time(b, "firstSeenAt", store_col_int(s, 6));
-                show_time(b, "lastSeenAt", store_col_int(s, 7));
-                show_id(b, "homePersonId", "per-", store_col_int(s, 8));
+                jsonw_str(b, "platform", d.identity.platform);
+                jsonw_str(b, "platformUserId", d.identity.user);
+                jsonw_str(b, "username", d.username);
+                jsonw_str(b, "name", d.name);
+                jsonw_str(b, "instanceId", d.adapter);
+                show_time(b, "firstSeenAt", d.first_seen_ms);
+                show_time(b, "lastSeenAt", d.last_seen_ms);
+                show_id(b, "homePersonId", "per-", d.home);
                 free(id);
-                if (write_chats(tx, b, store_col_int(s, 0), err) < 0)
+                jsonw_open_member(b, "chats", '[');
+                chats = person_row_list_chats(tx, d.id);
+                while ((more = person_row_next_chat(chats, &adapter, &channel, err)) == 1) {
+                        jsonw_open(b, '{');
+                        jsonw_str(b, "instanceId", adapter);
+                        jsonw_str(b, "channel", channel);
+                        jsonw_close(b, '}');
+                }
+                if (more < 0)
                         return -1;
+                jsonw_close(b, ']');
                 jsonw_close(b, '}');
         }
-        jsonw_close(b, ']');
-        return rc;
-}
-
-static int write_aliases(struct store_tx *tx, struct buf *b, int64_t person, struct error *err)
-{
-        struct store_stmt *s =
-                store_prepare(tx, "SELECT id FROM persons WHERE merged_into = ?1 ORDER BY id");
-        int rc;
-
-        store_bind_int(s, 1, person);
-        jsonw_open_member(b, "aliases", '[');
-        while ((rc = store_step(s, err)) == 1)
-                show_id(b, NULL, "per-", store_col_int(s, 0));
         jsonw_close(b, ']');
         return rc;
 }
@@ -142,15 +117,11 @@ static int write_aliases(struct store_tx *tx, struct buf *b, int64_t person, str
 static int write_person(struct store_tx *tx, struct buf *b, const char *key, int64_t person,
                         struct error *err)
 {
-        struct store_stmt *s =
-                store_prepare(tx, "SELECT COALESCE(p.name, (SELECT i.name FROM identities i "
-                                  "WHERE i.person = p.id AND i.name IS NOT NULL"
-                                  " ORDER BY i.last_seen_ms DESC LIMIT 1)), p.created_ms, "
-                                  "p.updated_ms FROM persons p WHERE p.id = ?1");
-        int rc;
+        struct store_stmt *merged;
+        struct person_row p;
+        int64_t alias;
+        int rc = person_row_get(tx, person, &p, err);
 
-        store_bind_int(s, 1, person);
-        rc = store_step(s, err);
         if (rc != 1)
                 return rc;
         if (key)
@@ -158,64 +129,19 @@ static int write_person(struct store_tx *tx, struct buf *b, const char *key, int
         else
                 jsonw_open(b, '{');
         show_id(b, "id", "per-", person);
-        jsonw_str(b, "displayName", store_col_text(s, 0));
-        show_time(b, "createdAt", store_col_int(s, 1));
-        show_time(b, "updatedAt", store_col_int(s, 2));
-        store_reset(s);
-        if (write_aliases(tx, b, person, err) < 0 || write_identities(tx, b, person, err) < 0)
+        jsonw_str(b, "displayName", p.name);
+        show_time(b, "createdAt", p.created_ms);
+        show_time(b, "updatedAt", p.updated_ms);
+        free(p.name);
+        jsonw_open_member(b, "aliases", '[');
+        merged = person_row_list_merged(tx, person);
+        while ((rc = person_row_next_merged(merged, &alias, err)) == 1)
+                show_id(b, NULL, "per-", alias);
+        jsonw_close(b, ']');
+        if (rc < 0 || write_identities(tx, b, person, err) < 0)
                 return -1;
         jsonw_close(b, '}');
         return 1;
-}
-
-/* A LIKE pattern for the text anywhere, with its special characters escaped. */
-static char *anywhere(const char *text)
-{
-        struct buf b;
-
-        buf_init(&b, 0);
-        buf_addch(&b, '%');
-        for (; *text; text++) {
-                if (strchr("%_\\", *text))
-                        buf_addch(&b, '\\');
-                buf_addch(&b, *text);
-        }
-        buf_addch(&b, '%');
-        return buf_take(&b);
-}
-
-/* Numbers of the persons of a page, and one more. */
-static int find_persons(struct store_tx *tx, const struct persons_ask *ask, int64_t *ids,
-                        size_t *count, struct error *err)
-{
-        char *like = anywhere(ask->search ? ask->search : "");
-        struct store_stmt *s;
-        int rc;
-
-        s = ask->search
-                    ? store_prepare(
-                              tx,
-                              "SELECT p.id FROM persons p WHERE p.merged_into IS NULL AND p.id < ?1"
-                              " AND (lower(p.name) LIKE lower(?3) ESCAPE '\\' OR EXISTS(SELECT 1 FROM "
-                              "identities i"
-                              " WHERE i.person = p.id AND (lower(i.name) LIKE lower(?3) ESCAPE '\\'"
-                              " OR lower(i.username) LIKE lower(?3) ESCAPE '\\' OR i.user_id = ?4)))"
-                              " ORDER BY p.id DESC LIMIT ?2")
-                    : store_prepare(
-                              tx,
-                              "SELECT p.id FROM persons p WHERE p.merged_into IS NULL AND p.id < ?1"
-                              " ORDER BY p.id DESC LIMIT ?2");
-        store_bind_int(s, 1, ask->before);
-        store_bind_int(s, 2, ask->limit + 1);
-        if (ask->search) {
-                store_bind_text(s, 3, like);
-                store_bind_text(s, 4, ask->search);
-        }
-        *count = 0;
-        while ((rc = store_step(s, err)) == 1)
-                ids[(*count)++] = store_col_int(s, 0);
-        free(like);
-        return rc;
 }
 
 static int read_list(struct store_tx *tx, struct read_job *j, struct error *err)
@@ -225,7 +151,8 @@ static int read_list(struct store_tx *tx, struct read_job *j, struct error *err)
         size_t count;
         struct page p;
 
-        if (find_persons(tx, ask, ids, &count, err) < 0)
+        if (person_row_find(tx, ask->search, ask->before, ids, (size_t)ask->limit + 1, &count,
+                            err) < 0)
                 return -1;
         page_begin(&p, &j->json, ask->limit);
         for (size_t i = 0; i < count; i++)
@@ -366,18 +293,12 @@ struct person_name_job {
 static int write_name(struct store_tx *tx, void *arg, struct error *err)
 {
         struct person_name_job *n = arg;
-        struct store_stmt *s =
-                store_prepare(tx, "UPDATE persons SET name = ?2, updated_ms = ?3 WHERE id = ?1");
+        int rc = person_row_set_name(tx, n->person, n->name[0] ? n->name : NULL, n->now_ms, err);
 
-        store_bind_int(s, 1, n->person);
-        store_bind_text(s, 2, n->name[0] ? n->name : NULL);
-        store_bind_int(s, 3, n->now_ms);
-        if (store_run(s, err) < 0)
-                return -1;
-        if (store_changes(tx) == 0)
+        if (rc == 0)
                 return error_set(err, ERR_MISSING, "there is no person 'per-%lld'",
                                  (long long)n->person);
-        return 0;
+        return rc < 0 ? -1 : 0;
 }
 
 static void on_named(void *arg, const struct error *err)

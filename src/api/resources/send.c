@@ -14,6 +14,7 @@
 #include "dispatch/dispatch.h"
 #include "platform/platform.h"
 #include "road/road.h"
+#include "rows/person_row.h"
 #include "store/store.h"
 
 #define TEXT_MAX    262144
@@ -306,24 +307,18 @@ static bool check(struct http_exchange *x, const struct send_ask *ask, enum deli
 
 /* ---- to a person ---- */
 
-/* Finds the direct chat with the identity that was seen last on this adapter. */
 static int find_chat(struct store_tx *tx, void *arg, struct error *err)
 {
         struct send_job *j = arg;
-        struct store_stmt *s = store_prepare(tx, "SELECT id FROM persons WHERE id = ?1");
+        int64_t merged_into;
+        int rc = person_row_get_alias(tx, j->person, &merged_into, err);
 
-        store_bind_int(s, 1, j->person);
-        j->known = store_step(s, err) == 1;
-        store_reset(s);
-        s = store_prepare(
-                tx, "SELECT c.channel FROM identities i JOIN identity_chats c ON c.identity = i.id"
-                    " WHERE i.person = ?1 AND c.adapter = ?2 ORDER BY c.seen_ms DESC LIMIT 1");
-        store_bind_int(s, 1, j->person);
-        store_bind_text(s, 2, j->ask.instance);
+        j->known = rc == 1;
         free(j->channel);
-        j->channel = store_step(s, err) == 1 ? mem_strdup(store_col_text(s, 0)) : NULL;
-        store_reset(s);
-        return 0;
+        j->channel = NULL;
+        if (rc == 1)
+                rc = person_row_get_chat(tx, j->person, j->ask.instance, &j->channel, err);
+        return rc < 0 ? -1 : 0;
 }
 
 static void on_chat(void *arg, const struct error *err)
