@@ -120,10 +120,10 @@ int resource_run(struct args *a, const struct resource_action *actions)
         for (size_t i = 0; i < RESOURCE_MAX_ACTIONS && actions[i].name; i++)
                 names[i] = actions[i].name;
         name = args_action(a, names, actions[0].name);
-        if (!name)
-                return CLI_USAGE;
-        while (strcmp(actions->name, name) != 0)
+        while (name && actions->name && strcmp(actions->name, name) != 0)
                 actions++;
+        if (!name || !actions->name)
+                return CLI_USAGE;
         for (size_t i = 0; i < COUNT(actions->operands) && actions->operands[i]; i++) {
                 if (!args_operand(a, actions->operands[i]))
                         return CLI_USAGE;

@@ -51,7 +51,7 @@ const struct setting http_settings[] = {
 
 /* clang-format off */
 #define DAYS(key, stream, text) \
-        { key, SETTING_NUMBER, "7", -1, 36500, .at = (stream) * sizeof(double), .help = text }
+        { key, SETTING_NUMBER, "7", -1, 36500, .at = (stream) * sizeof(double), .help = (text) }
 
 static const struct setting retention_settings[] = {
         DAYS("message",  STREAM_MESSAGE,  "Messages, received and sent."),
