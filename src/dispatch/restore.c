@@ -1,75 +1,11 @@
 /*
- * What dispatch counts in memory, filled again from the rows after a restart.
+ * What dispatch counts in memory, read back from the rows after a restart.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "dispatch/dispatch_private.h"
-
-/* Turns of the trigger log within the longest window, newest first. */
-struct past {
-        struct dispatch *dispatch;
-        int64_t since_ms;
-        struct past_turn {
-                char *adapter, *channel, *sender, *rule;
-                int64_t turn, time_ms;
-        } * items;
-        size_t count;
-};
-
-static int read_past(struct store_tx *tx, void *arg, struct error *err)
-{
-        struct past *p = arg;
-        struct store_stmt *s = store_prepare(
-                tx, "SELECT adapter, channel, sender, rule, turn, time_ms FROM trigger_log"
-                    " ORDER BY event DESC LIMIT ?1");
-        int rc;
-
-        store_bind_int(s, 1, PEOPLE_MAX);
-        while ((rc = store_step(s, err)) == 1) {
-                /*
-                 * newest first: the first old one ends the look, so that a start does not read the
-                 * whole log
-                 */
-                if (store_col_int(s, 5) <= p->since_ms) {
-                        store_reset(s);
-                        return 0;
-                }
-                if (store_col_null(s, 4))
-                        continue;
-                p->items = mem_realloc(p->items, (p->count + 1) * sizeof(*p->items));
-                p->items[p->count++] =
-                        (struct past_turn){ .adapter = mem_strdup(store_col_text(s, 0)),
-                                            .channel = mem_strdup(store_col_text(s, 1)),
-                                            .sender = mem_strdup(store_col_text(s, 2)),
-                                            .rule = mem_strdup(store_col_text(s, 3)),
-                                            .turn = store_col_int(s, 4),
-                                            .time_ms = store_col_int(s, 5) };
-        }
-        return rc;
-}
-
-/* Oldest first, and of each turn only the message that began it. */
-static void count_past(struct past *p)
-{
-        struct map seen;
-
-        map_init(&seen);
-        for (size_t i = p->count; i > 0; i--) {
-                const struct past_turn *t = &p->items[i - 1];
-                const struct dispatch_adapter *a = map_get(&p->dispatch->by_name, t->adapter);
-                struct rate_key who = { t->adapter, t->channel, t->sender };
-                char *key = mem_printf("%lld", (long long)t->turn);
-
-                if (a && !map_put(&seen, key, p))
-                        rate_limit_count(p->dispatch->rates, &who,
-                                         guard_rate(a, dispatch_rule(p->dispatch, t->rule)),
-                                         t->time_ms);
-                free(key);
-        }
-        map_release(&seen);
-}
+#include "rows/trigger_log_row.h"
 
 static int64_t longest_rate(const struct dispatch *d)
 {
@@ -83,29 +19,59 @@ static int64_t longest_rate(const struct dispatch *d)
         return seconds;
 }
 
-static int restore_rates(struct dispatch *d, struct store *s, struct error *err)
+/* Rows come newest first, and only the first message of a turn counts: the last one seen here. */
+static int restore_rates(struct dispatch *d, struct store_tx *tx, struct error *err)
 {
-        struct past p = { .dispatch = d, .since_ms = dispatch_now(d) - longest_rate(d) * 1000 };
-        int rc = store_read_now(s, read_past, &p, err);
+        int64_t since_ms = dispatch_now(d) - longest_rate(d) * 1000;
+        struct store_stmt *s = trigger_log_row_list_turns(tx, PEOPLE_MAX);
+        struct trigger_turn row, *turns = NULL;
+        struct map seen;
+        size_t count = 0;
+        int rc;
 
-        if (rc == 0)
-                count_past(&p);
-        for (size_t i = 0; i < p.count; i++) {
-                free(p.items[i].adapter);
-                free(p.items[i].channel);
-                free(p.items[i].sender);
-                free(p.items[i].rule);
+        while ((rc = trigger_log_row_next_turn(s, since_ms, &row, err)) == 1) {
+                turns = mem_realloc(turns, (count + 1) * sizeof(*turns));
+                turns[count++] = (struct trigger_turn){ mem_strdup(row.adapter),
+                                                        mem_strdup(row.channel),
+                                                        mem_strdup(row.sender),
+                                                        mem_strdup(row.rule),
+                                                        row.turn,
+                                                        row.time_ms };
         }
-        free(p.items);
+        map_init(&seen);
+        for (; count > 0; count--) {
+                struct trigger_turn *t = &turns[count - 1];
+                const struct dispatch_adapter *a = map_get(&d->by_name, t->adapter);
+                char *key = mem_printf("%lld", (long long)t->turn);
+
+                if (a && !map_put(&seen, key, d))
+                        rate_limit_count(d->rates,
+                                         &(struct rate_key){ t->adapter, t->channel, t->sender },
+                                         guard_rate(a, dispatch_rule(d, t->rule)), t->time_ms);
+                free(key);
+                free((char *)t->adapter);
+                free((char *)t->channel);
+                free((char *)t->sender);
+                free((char *)t->rule);
+        }
+        map_release(&seen);
+        free(turns);
         return rc;
+}
+
+static int restore(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct dispatch *d = arg;
+        int64_t now_ms = dispatch_now(d);
+
+        if (restore_rates(d, tx, err) < 0 ||
+            chat_session_restore(d->sessions, tx, now_ms, err) < 0 ||
+            reaction_limit_restore(d->reactions, tx, now_ms, err) < 0)
+                return -1;
+        return budget_restore(d->budget, tx, now_ms, err);
 }
 
 int dispatch_restore(struct dispatch *d, struct store *s, struct error *err)
 {
-        if (restore_rates(d, s, err) < 0)
-                return -1;
-        if (chat_session_restore(d->sessions, s, dispatch_now(d), err) < 0 ||
-            reaction_limit_restore(d->reactions, s, dispatch_now(d), err) < 0)
-                return -1;
-        return budget_restore(d->budget, s, dispatch_now(d), err);
+        return store_read_now(s, restore, d, err);
 }

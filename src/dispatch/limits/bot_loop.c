@@ -4,6 +4,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "rows/chat_key.h"
 
 struct bot_chain {
         int length;
@@ -11,36 +12,34 @@ struct bot_chain {
 };
 
 struct bot_loops {
-        struct map by_place;
+        struct map by_chat; /* → struct bot_chain; nearly always empty */
         size_t max;
 };
 
 struct bot_loops *bot_loops_new(size_t max)
 {
-        struct bot_loops *c = mem_zalloc(sizeof(*c));
+        struct bot_loops *l = mem_zalloc(sizeof(*l));
 
-        map_init(&c->by_place);
-        c->max = max;
-        return c;
+        map_init(&l->by_chat);
+        l->max = max;
+        return l;
 }
 
-void bot_loops_free(struct bot_loops *c)
+void bot_loops_free(struct bot_loops *l)
 {
-        const char *key;
         void *chain;
 
-        if (!c)
+        if (!l)
                 return;
-        for (size_t i = 0; map_each(&c->by_place, &i, &key, &chain);)
+        for (size_t i = 0; map_each(&l->by_chat, &i, NULL, &chain);)
                 free(chain);
-        map_release(&c->by_place);
-        free(c);
+        map_release(&l->by_chat);
+        free(l);
 }
 
-static char *place_of(const struct incoming *in)
+static char *key_of(const struct incoming *in)
 {
-        return mem_printf("%s\n%s\n%s", in->adapter ? in->adapter : "",
-                          in->channel ? in->channel : "", in->thread ? in->thread : "");
+        return chat_key_text(&(struct chat_key){ in->adapter, in->channel, in->thread });
 }
 
 static bool is_quiet(const struct bot_chain *chain, int64_t now_ms)
@@ -48,57 +47,57 @@ static bool is_quiet(const struct bot_chain *chain, int64_t now_ms)
         return now_ms - chain->last_ms >= BOT_LOOP_QUIET_MS;
 }
 
-int bot_loop_length(const struct bot_loops *c, const struct incoming *in, int64_t now_ms)
+int bot_loop_length(const struct bot_loops *l, const struct incoming *in, int64_t now_ms)
 {
-        char *place;
         const struct bot_chain *chain;
+        char *key;
 
-        if (c->by_place.count == 0) /* as nearly always */
+        if (l->by_chat.count == 0)
                 return 0;
-        place = place_of(in);
-        chain = map_get(&c->by_place, place);
-        free(place);
+        key = key_of(in);
+        chain = map_get(&l->by_chat, key);
+        free(key);
         return chain && !is_quiet(chain, now_ms) ? chain->length : 0;
 }
 
-static void forget_quiet(struct bot_loops *c, int64_t now_ms)
+static void evict_quiet(struct bot_loops *l, int64_t now_ms)
 {
         const char *key;
         void *chain;
 
-        for (size_t i = 0; map_each(&c->by_place, &i, &key, &chain);) {
+        for (size_t i = 0; map_each(&l->by_chat, &i, &key, &chain);) {
                 if (is_quiet(chain, now_ms)) {
-                        map_remove(&c->by_place, key);
+                        map_remove(&l->by_chat, key);
                         free(chain);
                 }
         }
 }
 
-void bot_loop_count(struct bot_loops *c, const struct incoming *in, int64_t now_ms)
+void bot_loop_count(struct bot_loops *l, const struct incoming *in, int64_t now_ms)
 {
-        char *place = place_of(in);
-        struct bot_chain *chain = map_get(&c->by_place, place);
+        char *key = key_of(in);
+        struct bot_chain *chain = map_get(&l->by_chat, key);
 
-        if (!chain && c->by_place.count >= c->max)
-                forget_quiet(c, now_ms);
-        if (!chain && c->by_place.count < c->max) {
+        if (!chain && l->by_chat.count >= l->max)
+                evict_quiet(l, now_ms);
+        if (!chain && l->by_chat.count < l->max) {
                 chain = mem_zalloc(sizeof(*chain));
-                map_put(&c->by_place, place, chain);
+                map_put(&l->by_chat, key, chain);
         }
         if (chain) {
                 chain->length = is_quiet(chain, now_ms) ? 1 : chain->length + 1;
                 chain->last_ms = now_ms;
         }
-        free(place);
+        free(key);
 }
 
-void bot_loop_break(struct bot_loops *c, const struct incoming *in)
+void bot_loop_break(struct bot_loops *l, const struct incoming *in)
 {
-        char *place;
+        char *key;
 
-        if (c->by_place.count == 0)
+        if (l->by_chat.count == 0)
                 return;
-        place = place_of(in);
-        free(map_remove(&c->by_place, place));
-        free(place);
+        key = key_of(in);
+        free(map_remove(&l->by_chat, key));
+        free(key);
 }

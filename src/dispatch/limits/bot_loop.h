@@ -1,11 +1,10 @@
 /*
- * chain: bots that answer each other, where nobody counts hops.
+ * bot_loop: bots that answer each other, where messages carry no hop count.
  *
  * A message over the API says through how many bots it has passed; one on a chat platform does not.
- * There, turns that bots cause one after the other in a channel, without a person saying anything
- * in between, are the hops. The chain ends when a person speaks, or when it has been quiet for
- * BOT_LOOP_QUIET_MS: two bots in a loop never are. It lives in memory: after a restart a loop
- * begins to be counted anew.
+ * There, consecutive turns caused by bots in a chat count as hops, until a person writes or the
+ * chat is quiet for BOT_LOOP_QUIET_MS, which a loop never is. Kept in memory: a restart resets the
+ * count.
  */
 #ifndef DISPATCH_LIMITS_BOT_LOOP_H
 #define DISPATCH_LIMITS_BOT_LOOP_H
@@ -19,17 +18,15 @@
 
 struct bot_loops;
 
-/*
- * At most `max` channels; when one more comes, all that are quiet are forgotten, and if there are
- * none, the new one is not counted.
+/* At most `max` chats; when there are more, quiet ones are evicted or the new one is not counted.
  */
 struct bot_loops *bot_loops_new(size_t max);
-void bot_loops_free(struct bot_loops *c);
-/* How many turns bots have caused there in a row. */
-int bot_loop_length(const struct bot_loops *c, const struct incoming *in, int64_t now_ms);
+void bot_loops_free(struct bot_loops *l);
+/* Turns that bots have caused in a row in this chat. */
+int bot_loop_length(const struct bot_loops *l, const struct incoming *in, int64_t now_ms);
 /* A bot causes a turn. */
-void bot_loop_count(struct bot_loops *c, const struct incoming *in, int64_t now_ms);
-/* A person speaks. */
-void bot_loop_break(struct bot_loops *c, const struct incoming *in);
+void bot_loop_count(struct bot_loops *l, const struct incoming *in, int64_t now_ms);
+/* A person writes. */
+void bot_loop_break(struct bot_loops *l, const struct incoming *in);
 
 #endif

@@ -5,27 +5,26 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "rows/turn_row.h"
 
-#define DAY_MS    ((int64_t)86400000)
-#define MEMORY    8   /* a new cost changes the expectation by so small a part */
-#define REMEMBERS 256 /* turns that are looked at after a restart for what their agents cost */
+#define DAY_MS       ((int64_t)86400000)
+#define MEAN_WEIGHT  8   /* a new cost moves the mean by this fraction */
+#define RESTORE_MEAN 256 /* turns that are read for the means after a restart */
 
-/* A turn that has not ended. */
+/* An unfinished turn of which a cost is expected. */
 struct open_turn {
         char *key, *adapter, *rule;
         int64_t expected, since_ms;
-        /* of the same key: whoever gives us traces may give one twice */
-        struct open_turn *same;
+        struct open_turn *same;      /* with the same key: clients may repeat a trace id */
         TAILQ_ENTRY(open_turn) next; /* oldest first */
 };
 
 struct budget {
         int64_t day;
-        struct map adapters, rules; /* → struct budget_sum; as many as there are names */
-        /* → int64_t: microusd of a turn that cost something, on average */
-        struct map agents;
+        struct map adapters, rules; /* → struct budget_sum */
+        struct map agents;          /* → int64_t: mean microusd of turns that cost something */
         TAILQ_HEAD(open_turns, open_turn) open;
-        struct map by_key; /* → struct open_turn, the first of its chain */
+        struct map by_key; /* → struct open_turn, head of its chain */
 };
 
 struct budget *budget_new(void)
@@ -42,30 +41,15 @@ struct budget *budget_new(void)
 
 static void clear(struct map *m)
 {
-        const char *key;
         void *value;
 
-        for (size_t i = 0; map_each(m, &i, &key, &value);)
+        for (size_t i = 0; map_each(m, &i, NULL, &value);)
                 free(value);
         map_release(m);
         map_init(m);
 }
 
-/* ---- turns that have not ended ---- */
-
-/* Yours to free. */
-static char *key_of(const struct budget_turn *turn)
-{
-        return mem_printf("%s\n%s", turn->trace, turn->adapter);
-}
-
-static void put_open(struct budget *b, struct open_turn *t)
-{
-        TAILQ_INSERT_TAIL(&b->open, t, next);
-        t->same = map_put(&b->by_key, t->key, t);
-}
-
-static void forget_open(struct budget *b, struct open_turn *t)
+static void open_turn_free(struct budget *b, struct open_turn *t)
 {
         struct open_turn *first = map_remove(&b->by_key, t->key), **at = &first;
 
@@ -88,7 +72,7 @@ void budget_free(struct budget *b)
         if (!b)
                 return;
         while ((t = TAILQ_FIRST(&b->open)))
-                forget_open(b, t);
+                open_turn_free(b, t);
         map_release(&b->by_key);
         clear(&b->adapters);
         clear(&b->rules);
@@ -98,7 +82,7 @@ void budget_free(struct budget *b)
 
 /* ---- sums ---- */
 
-/* Found or made. */
+/* Finds or adds it. */
 static struct budget_sum *sum_at(struct map *m, const char *name)
 {
         struct budget_sum *sum = map_get(m, name);
@@ -121,10 +105,7 @@ static void expect(struct budget *b, const struct open_turn *t)
         }
 }
 
-/*
- * Names of yesterday are forgotten, and so is a turn whose end we were not told in a whole day:
- * somebody else has it.
- */
+/* Yesterday's sums are dropped, and turns whose end was not reported for a whole day. */
 static void begin_day(struct budget *b, int64_t now_ms)
 {
         struct open_turn *t;
@@ -133,11 +114,16 @@ static void begin_day(struct budget *b, int64_t now_ms)
                 return;
         b->day = now_ms / DAY_MS;
         while ((t = TAILQ_FIRST(&b->open)) && now_ms - t->since_ms > DAY_MS)
-                forget_open(b, t);
+                open_turn_free(b, t);
         clear(&b->adapters);
         clear(&b->rules);
         TAILQ_FOREACH(t, &b->open, next)
                 expect(b, t);
+}
+
+static char *key_of(const struct budget_turn *turn)
+{
+        return mem_printf("%s\n%s", turn->trace, turn->adapter);
 }
 
 void budget_begin(struct budget *b, const struct budget_turn *turn, int64_t now_ms)
@@ -154,7 +140,8 @@ void budget_begin(struct budget *b, const struct budget_turn *turn, int64_t now_
         t->rule = mem_strdup(turn->rule);
         t->expected = *mean;
         t->since_ms = now_ms;
-        put_open(b, t);
+        t->same = map_put(&b->by_key, t->key, t);
+        TAILQ_INSERT_TAIL(&b->open, t, next);
         expect(b, t);
 }
 
@@ -165,26 +152,24 @@ static void close_turn(struct budget *b, const struct budget_turn *turn)
         struct budget_sum *sums[] = { t ? map_get(&b->adapters, t->adapter) : NULL,
                                       t && t->rule ? map_get(&b->rules, t->rule) : NULL };
 
+        free(key);
+        if (!t)
+                return;
         for (size_t i = 0; i < COUNT(sums) && sums[i]; i++) {
                 sums[i]->expected -= t->expected;
                 sums[i]->open--;
         }
-        if (t)
-                forget_open(b, t);
-        free(key);
+        open_turn_free(b, t);
 }
 
-static void learn(struct budget *b, const char *agent, int64_t microusd)
+static void update_mean(struct budget *b, const char *agent, int64_t microusd)
 {
         int64_t *mean = map_get(&b->agents, agent);
 
-        if (mean) {
-                *mean += (microusd - *mean) / MEMORY;
-                return;
-        }
-        mean = mem_zalloc(sizeof(*mean));
-        *mean = microusd;
-        map_put(&b->agents, agent, mean);
+        if (mean)
+                *mean += (microusd - *mean) / MEAN_WEIGHT;
+        else
+                map_put(&b->agents, agent, mem_dup(&microusd, sizeof(microusd)));
 }
 
 void budget_end(struct budget *b, const struct budget_turn *turn, int64_t microusd, int64_t now_ms)
@@ -198,7 +183,7 @@ void budget_end(struct budget *b, const struct budget_turn *turn, int64_t microu
         if (turn->rule)
                 sum_at(&b->rules, turn->rule)->spent += microusd;
         if (turn->agent)
-                learn(b, turn->agent, microusd);
+                update_mean(b, turn->agent, microusd);
 }
 
 static struct budget_sum sum_of(const struct budget *b, const struct map *m, const char *name,
@@ -224,71 +209,27 @@ struct budget_sum budget_of_rule(const struct budget *b, const char *rule, int64
 
 /* ---- after a restart ---- */
 
-struct restoring {
-        struct budget *budget;
-        int64_t now_ms;
-};
-
-static int read_sums(struct store_tx *tx, const struct restoring *r, struct error *err)
+int budget_restore(struct budget *b, struct store_tx *tx, int64_t now_ms, struct error *err)
 {
-        struct store_stmt *s =
-                store_prepare(tx, "SELECT c.adapter, t.rule, t.cost_microusd FROM turns AS t"
-                                  " JOIN conversations AS c ON c.id = t.conversation"
-                                  " WHERE t.cost_microusd > 0 AND t.ended_ms >= ?1");
+        struct store_stmt *s = turn_row_list_costs(tx, now_ms / DAY_MS * DAY_MS);
+        struct turn_pending open;
+        struct turn_cost cost;
         int rc;
 
-        store_bind_int(s, 1, r->now_ms / DAY_MS * DAY_MS);
-        while ((rc = store_step(s, err)) == 1) {
-                struct budget_turn turn = { .adapter = store_col_text(s, 0),
-                                            .rule = store_col_text(s, 1) };
-
-                budget_end(r->budget, &turn, store_col_int(s, 2), r->now_ms);
-        }
+        while ((rc = turn_row_next_cost(s, &cost, err)) == 1)
+                budget_end(b, &(struct budget_turn){ .adapter = cost.adapter, .rule = cost.rule },
+                           cost.microusd, now_ms);
+        if (rc < 0)
+                return -1;
+        s = turn_row_list_last_costs(tx, RESTORE_MEAN);
+        while ((rc = turn_row_next_cost(s, &cost, err)) == 1)
+                update_mean(b, cost.agent, cost.microusd);
+        if (rc < 0)
+                return -1;
+        s = turn_row_list_pending(tx);
+        while ((rc = turn_row_next_pending(s, &open, err)) == 1)
+                budget_begin(
+                        b, &(struct budget_turn){ open.trace, open.adapter, open.rule, open.agent },
+                        now_ms);
         return rc;
-}
-
-static int read_costs(struct store_tx *tx, const struct restoring *r, struct error *err)
-{
-        struct store_stmt *s = store_prepare(
-                tx,
-                "SELECT agent, cost_microusd FROM (SELECT agent, cost_microusd, ended_ms FROM turns"
-                " WHERE cost_microusd > 0 ORDER BY ended_ms DESC LIMIT ?1) AS last ORDER BY ended_ms");
-        int rc;
-
-        store_bind_int(s, 1, REMEMBERS);
-        while ((rc = store_step(s, err)) == 1)
-                learn(r->budget, store_col_text(s, 0), store_col_int(s, 1));
-        return rc;
-}
-
-static int read_open(struct store_tx *tx, const struct restoring *r, struct error *err)
-{
-        struct store_stmt *s =
-                store_prepare(tx, "SELECT t.trace, c.adapter, t.rule, t.agent FROM turns AS t"
-                                  " JOIN conversations AS c ON c.id = t.conversation"
-                                  " WHERE t.state IN ('queued', 'running') ORDER BY t.id");
-        int rc;
-
-        while ((rc = store_step(s, err)) == 1) {
-                struct budget_turn turn = { store_col_text(s, 0), store_col_text(s, 1),
-                                            store_col_text(s, 2), store_col_text(s, 3) };
-
-                budget_begin(r->budget, &turn, r->now_ms);
-        }
-        return rc;
-}
-
-static int read_all(struct store_tx *tx, void *arg, struct error *err)
-{
-        return read_sums(tx, arg, err) < 0 || read_costs(tx, arg, err) < 0 ||
-                               read_open(tx, arg, err) < 0
-                       ? -1
-                       : 0;
-}
-
-int budget_restore(struct budget *b, struct store *s, int64_t now_ms, struct error *err)
-{
-        struct restoring r = { b, now_ms };
-
-        return store_read_now(s, read_all, &r, err);
 }

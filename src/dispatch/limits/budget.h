@@ -1,15 +1,14 @@
 /*
- * budget: what the turns of today have cost, by adapter and by rule, and what those that have not
- * ended yet will cost.
+ * budget: what today's turns have cost, by adapter and by rule, and what unfinished turns will
+ * cost.
  *
- * A day goes from midnight to midnight UTC. What a turn costs is known when it ends. Until then it
- * counts as much as the turns of its agent cost lately, so that many turns at once do not pass a
- * budget that one after the other would have kept. A new turn may begin while the sum is below the
- * budget: what is spent in the end passes it by that one turn and by how far the guesses were off.
- * Nothing is expected of an agent whose turns never cost anything, nor of one that is asked for the
- * first time; how many turns run at once is limited in other places.
+ * A day is from midnight to midnight UTC. A turn's cost is known when it ends; until then it counts
+ * as much as recent turns of its agent cost, so that many turns at once cannot exceed a budget that
+ * one after the other would have kept. A turn may begin while the sum is below the budget, so the
+ * budget is exceeded by at most that turn and the error of the estimates. Nothing is expected of an
+ * agent that never cost anything or runs for the first time.
  *
- * After a restart the sums are read again from the turns.
+ * budget_restore reads the sums from the turns after a restart.
  */
 #ifndef DISPATCH_LIMITS_BUDGET_H
 #define DISPATCH_LIMITS_BUDGET_H
@@ -21,10 +20,9 @@
 
 struct budget;
 
-/* Strings are borrowed. */
+/* Borrowed strings. */
 struct budget_turn {
-        /* tells turns apart, together with the adapter; NULL: nothing is expected of it */
-        const char *trace;
+        const char *trace; /* identifies the turn on its adapter; NULL: nothing is expected */
         const char *adapter;
         const char *rule;  /* may be NULL */
         const char *agent; /* may be NULL */
@@ -32,19 +30,18 @@ struct budget_turn {
 
 struct budget_sum {
         int64_t spent;    /* microusd, today */
-        int64_t expected; /* of turns that have not ended */
-        unsigned open;    /* how many of those something is expected of */
+        int64_t expected; /* of unfinished turns */
+        unsigned open;    /* turns in `expected` */
 };
 
 struct budget *budget_new(void);
 void budget_free(struct budget *b);
-/* A turn will be run. */
 void budget_begin(struct budget *b, const struct budget_turn *t, int64_t now_ms);
-/* It has ended and cost so much; also for a turn that was never told to begin. */
+/* Also for turns without a budget_begin. */
 void budget_end(struct budget *b, const struct budget_turn *t, int64_t microusd, int64_t now_ms);
 struct budget_sum budget_of_adapter(const struct budget *b, const char *adapter, int64_t now_ms);
 struct budget_sum budget_of_rule(const struct budget *b, const char *rule, int64_t now_ms);
-/* Blocks while reading. */
-int budget_restore(struct budget *b, struct store *s, int64_t now_ms, struct error *err);
+/* Inside a store function. */
+int budget_restore(struct budget *b, struct store_tx *tx, int64_t now_ms, struct error *err);
 
 #endif

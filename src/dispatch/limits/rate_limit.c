@@ -7,22 +7,22 @@
 #include "base/map.h"
 #include "base/mem.h"
 
-#define STARTS_MAX 1000 /* per person; no setting asks for more turns in a window */
+#define STARTS_MAX 1000 /* per sender; no setting allows more turns in a window */
 
-struct person {
+struct rate_entry {
         char *key;
         int64_t *starts; /* oldest first */
         size_t count, cap;
-        int64_t seconds;  /* the longest window asked for: rules may have their own */
-        int64_t told_ms;  /* 0: never */
-        int64_t quiet_ms; /* from then on there is nothing worth remembering */
-        TAILQ_ENTRY(person) next;
+        int64_t seconds;   /* the longest window asked for, as rules have their own */
+        int64_t notice_ms; /* 0: never */
+        int64_t idle_ms;   /* from then on the entry holds nothing of interest */
+        TAILQ_ENTRY(rate_entry) next;
 };
-TAILQ_HEAD(people, person);
+TAILQ_HEAD(rate_list, rate_entry);
 
 struct rate_limits {
         struct map by_key;
-        struct people people; /* who was quiet longest comes first */
+        struct rate_list list; /* quiet longest first */
         size_t max;
 };
 
@@ -31,28 +31,28 @@ struct rate_limits *rate_limits_new(size_t max)
         struct rate_limits *l = mem_zalloc(sizeof(*l));
 
         map_init(&l->by_key);
-        TAILQ_INIT(&l->people);
+        TAILQ_INIT(&l->list);
         l->max = max;
         return l;
 }
 
-static void forget(struct rate_limits *l, struct person *p)
+static void evict(struct rate_limits *l, struct rate_entry *e)
 {
-        TAILQ_REMOVE(&l->people, p, next);
-        map_remove(&l->by_key, p->key);
-        free(p->key);
-        free(p->starts);
-        free(p);
+        TAILQ_REMOVE(&l->list, e, next);
+        map_remove(&l->by_key, e->key);
+        free(e->key);
+        free(e->starts);
+        free(e);
 }
 
 void rate_limits_free(struct rate_limits *l)
 {
-        struct person *p;
+        struct rate_entry *e;
 
         if (!l)
                 return;
-        while ((p = TAILQ_FIRST(&l->people)))
-                forget(l, p);
+        while ((e = TAILQ_FIRST(&l->list)))
+                evict(l, e);
         map_release(&l->by_key);
         free(l);
 }
@@ -62,110 +62,92 @@ size_t rate_limit_size(const struct rate_limits *l)
         return l->by_key.count;
 }
 
-/*
- * Ids of platforms have no line breaks; where a foreign one has, two people at worst share a limit.
- */
-static char *key_of(const struct rate_key *who)
+/* Platform ids have no line breaks; where a foreign one does, two senders may share a limit. */
+static char *key_text(const struct rate_key *key)
 {
-        return mem_printf("%s\n%s\n%s\n%s", who->adapter ? who->adapter : "",
-                          who->channel ? who->channel : "", who->sender ? who->sender : "",
-                          who->what ? who->what : "");
+        return mem_printf("%s\n%s\n%s\n%s", key->adapter ? key->adapter : "",
+                          key->channel ? key->channel : "", key->sender ? key->sender : "",
+                          key->what ? key->what : "");
 }
 
-static struct person *find(const struct rate_limits *l, const struct rate_key *who)
+/* Finds or adds the entry and moves it to the end of the list. */
+static struct rate_entry *touch(struct rate_limits *l, const struct rate_key *key,
+                                struct turn_rate rate, int64_t now_ms)
 {
-        char *key = key_of(who);
-        struct person *p = map_get(&l->by_key, key);
+        char *text = key_text(key);
+        struct rate_entry *e = map_get(&l->by_key, text), *first;
 
-        free(key);
-        return p;
-}
-
-static void make_room(struct rate_limits *l, int64_t now_ms)
-{
-        struct person *p;
-
-        while ((p = TAILQ_FIRST(&l->people)) &&
-               (p->quiet_ms <= now_ms || l->by_key.count >= l->max))
-                forget(l, p);
-}
-
-/* Found or made, and the last of the row. */
-static struct person *touch(struct rate_limits *l, const struct rate_key *who,
-                            struct turn_rate rate, int64_t now_ms)
-{
-        struct person *p = find(l, who);
-
-        if (p) {
-                TAILQ_REMOVE(&l->people, p, next);
+        if (e) {
+                free(text);
+                TAILQ_REMOVE(&l->list, e, next);
         } else {
-                make_room(l, now_ms);
-                p = mem_zalloc(sizeof(*p));
-                p->key = key_of(who);
-                map_put(&l->by_key, p->key, p);
+                while ((first = TAILQ_FIRST(&l->list)) &&
+                       (first->idle_ms <= now_ms || l->by_key.count >= l->max))
+                        evict(l, first);
+                e = mem_zalloc(sizeof(*e));
+                e->key = text;
+                map_put(&l->by_key, text, e);
         }
-        TAILQ_INSERT_TAIL(&l->people, p, next);
-        if (p->seconds < rate.seconds)
-                p->seconds = rate.seconds;
-        p->quiet_ms = now_ms + p->seconds * 1000;
-        return p;
+        TAILQ_INSERT_TAIL(&l->list, e, next);
+        if (e->seconds < rate.seconds)
+                e->seconds = rate.seconds;
+        e->idle_ms = now_ms + e->seconds * 1000;
+        return e;
 }
 
-static bool counts(int64_t start, int64_t seconds, int64_t now_ms)
+static bool in_window(int64_t start, int64_t seconds, int64_t now_ms)
 {
         return start <= now_ms && now_ms - start < seconds * 1000;
 }
 
-int64_t rate_limit_wait_ms(const struct rate_limits *l, const struct rate_key *who,
+int64_t rate_limit_wait_ms(const struct rate_limits *l, const struct rate_key *key,
                            struct turn_rate rate, int64_t now_ms)
 {
-        const struct person *p = rate.turns > 0 ? find(l, who) : NULL;
+        const struct rate_entry *e;
         int64_t used = 0;
+        char *text;
 
-        /* from the newest back: the one that makes it full has to grow old */
-        for (size_t i = p ? p->count : 0; i > 0; i--) {
-                if (!counts(p->starts[i - 1], rate.seconds, now_ms))
-                        continue;
-                if (++used == rate.turns)
-                        return p->starts[i - 1] + rate.seconds * 1000 - now_ms;
+        if (rate.turns <= 0)
+                return 0;
+        text = key_text(key);
+        e = map_get(&l->by_key, text);
+        free(text);
+        /* from the newest back: the start that fills the window has to leave it */
+        for (size_t i = e ? e->count : 0; i > 0; i--) {
+                if (in_window(e->starts[i - 1], rate.seconds, now_ms) && ++used == rate.turns)
+                        return e->starts[i - 1] + rate.seconds * 1000 - now_ms;
         }
         return 0;
 }
 
-static void drop_old(struct person *p, int64_t now_ms)
-{
-        size_t kept = 0;
-
-        for (size_t i = p->count >= STARTS_MAX; i < p->count; i++) {
-                if (counts(p->starts[i], p->seconds, now_ms))
-                        p->starts[kept++] = p->starts[i];
-        }
-        p->count = kept;
-}
-
-void rate_limit_count(struct rate_limits *l, const struct rate_key *who, struct turn_rate rate,
+void rate_limit_count(struct rate_limits *l, const struct rate_key *key, struct turn_rate rate,
                       int64_t now_ms)
 {
-        struct person *p;
+        struct rate_entry *e;
+        size_t kept = 0;
 
         if (rate.turns <= 0)
                 return;
-        p = touch(l, who, rate, now_ms);
-        drop_old(p, now_ms);
-        if (p->count == p->cap) {
-                p->cap = p->cap ? p->cap * 2 : 4;
-                p->starts = mem_realloc(p->starts, p->cap * sizeof(*p->starts));
+        e = touch(l, key, rate, now_ms);
+        for (size_t i = e->count >= STARTS_MAX; i < e->count; i++) {
+                if (in_window(e->starts[i], e->seconds, now_ms))
+                        e->starts[kept++] = e->starts[i];
         }
-        p->starts[p->count++] = now_ms;
+        e->count = kept;
+        if (e->count == e->cap) {
+                e->cap = e->cap ? e->cap * 2 : 4;
+                e->starts = mem_realloc(e->starts, e->cap * sizeof(*e->starts));
+        }
+        e->starts[e->count++] = now_ms;
 }
 
-bool rate_limit_claim_notice(struct rate_limits *l, const struct rate_key *who,
+bool rate_limit_claim_notice(struct rate_limits *l, const struct rate_key *key,
                              struct turn_rate rate, int64_t now_ms)
 {
-        struct person *p = touch(l, who, rate, now_ms);
+        struct rate_entry *e = touch(l, key, rate, now_ms);
 
-        if (p->told_ms > 0 && counts(p->told_ms, rate.seconds, now_ms))
+        if (e->notice_ms > 0 && in_window(e->notice_ms, rate.seconds, now_ms))
                 return false;
-        p->told_ms = now_ms;
+        e->notice_ms = now_ms;
         return true;
 }

@@ -1,6 +1,5 @@
 #include "dispatch/sessions/chat_sessions.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -8,120 +7,124 @@
 #include "base/id.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "rows/chat_session_row.h"
+#include "rows/turn_row.h"
 
-#define PLACES_MAX  16                      /* of one session; the oldest is forgotten */
-#define TURN_MAX_MS ((int64_t)24 * 3600000) /* no turn keeps a conversation open longer */
-/* no row is worth keeping longer: no window is that long */
-#define ROW_MAX_MS ((int64_t)15 * 86400000)
+#define KEYS_MAX    16                       /* of one session; the oldest is evicted */
+#define TURN_MAX_MS ((int64_t)24 * 3600000)  /* an open turn keeps a session live no longer */
+#define ROW_MAX_MS  ((int64_t)15 * 86400000) /* longer than any setting allows */
 
-struct place {
+struct session_chat {
         char *key;
-        struct session *session;
-        TAILQ_ENTRY(place) next;
+        struct chat_session *session;
+        TAILQ_ENTRY(session_chat) next;
 };
-TAILQ_HEAD(places, place);
 
-struct session {
+struct chat_session {
         char *name;
         int64_t active_ms;
         unsigned open; /* turns that have not ended */
-        struct places places;
-        unsigned place_count;
-        TAILQ_ENTRY(session) next;
+        TAILQ_HEAD(session_chats, session_chat) chats;
+        unsigned chat_count;
+        TAILQ_ENTRY(chat_session) next;
 };
-TAILQ_HEAD(sessions, session);
 
 struct chat_sessions {
-        struct map by_place, by_name;
-        struct sessions sessions; /* who was quiet longest comes first */
+        struct map by_key, by_name;
+        TAILQ_HEAD(session_list, chat_session) list; /* quiet longest first */
         size_t max;
         int64_t longest_ms;
 };
 
 struct chat_sessions *chat_sessions_new(size_t max)
 {
-        struct chat_sessions *w = mem_zalloc(sizeof(*w));
+        struct chat_sessions *cs = mem_zalloc(sizeof(*cs));
 
-        map_init(&w->by_place);
-        map_init(&w->by_name);
-        TAILQ_INIT(&w->sessions);
-        w->max = max;
-        return w;
+        map_init(&cs->by_key);
+        map_init(&cs->by_name);
+        TAILQ_INIT(&cs->list);
+        cs->max = max;
+        return cs;
 }
 
-static void forget_place(struct chat_sessions *w, struct place *p)
+static void drop_chat(struct chat_sessions *cs, struct session_chat *c)
 {
-        map_remove(&w->by_place, p->key);
-        TAILQ_REMOVE(&p->session->places, p, next);
-        p->session->place_count--;
-        free(p->key);
-        free(p);
+        map_remove(&cs->by_key, c->key);
+        TAILQ_REMOVE(&c->session->chats, c, next);
+        c->session->chat_count--;
+        free(c->key);
+        free(c);
 }
 
-static void forget(struct chat_sessions *w, struct session *s)
+static void evict(struct chat_sessions *cs, struct chat_session *s)
 {
-        struct place *p;
+        struct session_chat *c;
 
-        while ((p = TAILQ_FIRST(&s->places)))
-                forget_place(w, p);
-        map_remove(&w->by_name, s->name);
-        TAILQ_REMOVE(&w->sessions, s, next);
+        while ((c = TAILQ_FIRST(&s->chats)))
+                drop_chat(cs, c);
+        map_remove(&cs->by_name, s->name);
+        TAILQ_REMOVE(&cs->list, s, next);
         free(s->name);
         free(s);
 }
 
-void chat_sessions_free(struct chat_sessions *w)
+void chat_sessions_free(struct chat_sessions *cs)
 {
-        struct session *s;
+        struct chat_session *s;
 
-        if (!w)
+        if (!cs)
                 return;
-        while ((s = TAILQ_FIRST(&w->sessions)))
-                forget(w, s);
-        map_release(&w->by_place);
-        map_release(&w->by_name);
-        free(w);
+        while ((s = TAILQ_FIRST(&cs->list)))
+                evict(cs, s);
+        map_release(&cs->by_key);
+        map_release(&cs->by_name);
+        free(cs);
 }
 
-void chat_sessions_set_longest(struct chat_sessions *w, int64_t seconds)
+void chat_sessions_set_longest(struct chat_sessions *cs, int64_t seconds)
 {
-        w->longest_ms = seconds * 1000;
+        cs->longest_ms = seconds * 1000;
 }
 
-size_t chat_sessions_count(const struct chat_sessions *w)
+size_t chat_sessions_count(const struct chat_sessions *cs)
 {
-        return w->by_name.count;
+        return cs->by_name.count;
 }
 
-/* ---- places and sessions ---- */
+/* ---- keys and names ---- */
 
-static const char *shown(const char *text)
+static const char *or_empty(const char *text)
 {
         return text ? text : "";
 }
 
+/* Keys are stored: never change their format. */
 void chat_session_thread_key(const char *adapter, const char *channel, const char *thread,
                              struct buf *out)
 {
-        buf_addf(out, "%s\nthread\n%s\n%s", shown(adapter), shown(channel), shown(thread));
+        buf_addf(out, "%s\nthread\n%s\n%s", or_empty(adapter), or_empty(channel), or_empty(thread));
 }
 
 void chat_session_key(const struct incoming *in, struct buf *out)
 {
         if (in->chat == CHAT_DM)
-                buf_addf(out, "%s\ndm\n%s", shown(in->adapter), shown(in->channel));
+                buf_addf(out, "%s\ndm\n%s", or_empty(in->adapter), or_empty(in->channel));
         else if (in->thread)
                 chat_session_thread_key(in->adapter, in->channel, in->thread, out);
         else
-                buf_addf(out, "%s\nperson\n%s\n%s", shown(in->adapter), shown(in->channel),
-                         shown(in->sender_id));
+                buf_addf(out, "%s\nperson\n%s\n%s", or_empty(in->adapter), or_empty(in->channel),
+                         or_empty(in->sender_id));
 }
 
-/* Random, version 4 of RFC 9562. */
-static void add_uuid(struct buf *out)
+void chat_session_name(const char *platform, const struct incoming *in, struct buf *out)
 {
-        unsigned char b[16];
+        unsigned char b[16]; /* a random UUID, version 4 of RFC 9562 */
 
+        if (in->chat == CHAT_DM)
+                buf_addf(out, "%s-dm:", platform);
+        else
+                buf_addf(out, "%s-channel-%s:", platform,
+                         in->thread ? in->thread : or_empty(in->channel));
         id_random_bytes(b, sizeof(b));
         b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
         b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
@@ -129,214 +132,145 @@ static void add_uuid(struct buf *out)
                 buf_addf(out, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", b[i]);
 }
 
-void chat_session_name(const char *platform, const struct incoming *in, struct buf *out)
-{
-        if (in->chat == CHAT_DM)
-                buf_addf(out, "%s-dm:", platform);
-        else
-                buf_addf(out, "%s-channel-%s:", platform,
-                         in->thread ? in->thread : shown(in->channel));
-        add_uuid(out);
-}
+/* ---- memory ---- */
 
-/* ---- asking ---- */
-
-static bool is_live(const struct session *s, int64_t window_ms, int64_t now_ms)
+static bool is_live(const struct chat_session *s, int64_t window_ms, int64_t now_ms)
 {
         int64_t quiet_ms = now_ms - s->active_ms; /* below 0: the clock was set back */
 
         return quiet_ms < window_ms || (s->open > 0 && quiet_ms < TURN_MAX_MS);
 }
 
-const char *chat_session_find(const struct chat_sessions *w, const char *place, int64_t seconds,
+const char *chat_session_find(const struct chat_sessions *cs, const char *key, int64_t seconds,
                               int64_t now_ms)
 {
-        const struct place *p = seconds > 0 ? map_get(&w->by_place, place) : NULL;
+        const struct session_chat *c = seconds > 0 ? map_get(&cs->by_key, key) : NULL;
 
-        return p && is_live(p->session, seconds * 1000, now_ms) ? p->session->name : NULL;
+        return c && is_live(c->session, seconds * 1000, now_ms) ? c->session->name : NULL;
 }
 
-/* ---- telling ---- */
-
-static void make_room(struct chat_sessions *w, int64_t now_ms)
+/* Finds or adds the session and moves it to the end of the list. */
+static struct chat_session *touch(struct chat_sessions *cs, const char *name, int64_t now_ms)
 {
-        struct session *s;
-
-        while ((s = TAILQ_FIRST(&w->sessions)) &&
-               (!is_live(s, w->longest_ms, now_ms) || w->by_name.count >= w->max))
-                forget(w, s);
-}
-
-/* Found or made, and the last of the row. */
-static struct session *touch(struct chat_sessions *w, const char *name, int64_t now_ms)
-{
-        struct session *s = map_get(&w->by_name, name);
+        struct chat_session *s = map_get(&cs->by_name, name), *first;
 
         if (s) {
-                TAILQ_REMOVE(&w->sessions, s, next);
+                TAILQ_REMOVE(&cs->list, s, next);
         } else {
-                make_room(w, now_ms);
+                while ((first = TAILQ_FIRST(&cs->list)) &&
+                       (!is_live(first, cs->longest_ms, now_ms) || cs->by_name.count >= cs->max))
+                        evict(cs, first);
                 s = mem_zalloc(sizeof(*s));
                 s->name = mem_strdup(name);
-                TAILQ_INIT(&s->places);
-                map_put(&w->by_name, name, s);
+                TAILQ_INIT(&s->chats);
+                map_put(&cs->by_name, name, s);
         }
-        TAILQ_INSERT_TAIL(&w->sessions, s, next);
+        TAILQ_INSERT_TAIL(&cs->list, s, next);
         if (s->active_ms < now_ms)
                 s->active_ms = now_ms;
         return s;
 }
 
-static void belong(struct chat_sessions *w, struct session *s, const char *key)
+static void add_chat(struct chat_sessions *cs, struct chat_session *s, const char *key)
 {
-        struct place *p = key ? map_get(&w->by_place, key) : NULL;
+        struct session_chat *c = key ? map_get(&cs->by_key, key) : NULL;
 
-        if (!key || (p && p->session == s))
+        if (!key || (c && c->session == s))
                 return;
-        if (p)
-                forget_place(w, p);
-        if (s->place_count >= PLACES_MAX)
-                forget_place(w, TAILQ_FIRST(&s->places));
-        p = mem_zalloc(sizeof(*p));
-        p->key = mem_strdup(key);
-        p->session = s;
-        TAILQ_INSERT_TAIL(&s->places, p, next);
-        s->place_count++;
-        map_put(&w->by_place, key, p);
+        if (c)
+                drop_chat(cs, c);
+        if (s->chat_count >= KEYS_MAX)
+                drop_chat(cs, TAILQ_FIRST(&s->chats));
+        c = mem_zalloc(sizeof(*c));
+        c->key = mem_strdup(key);
+        c->session = s;
+        TAILQ_INSERT_TAIL(&s->chats, c, next);
+        s->chat_count++;
+        map_put(&cs->by_key, key, c);
 }
 
-void chat_session_touch(struct chat_sessions *w, const char *place, const char *session,
+void chat_session_touch(struct chat_sessions *cs, const char *key, const char *session,
                         bool new_turn, int64_t now_ms)
 {
-        struct session *s = touch(w, session, now_ms);
+        struct chat_session *s = touch(cs, session, now_ms);
 
         s->open += new_turn;
-        belong(w, s, place);
+        add_chat(cs, s, key);
 }
 
-void chat_session_ended(struct chat_sessions *w, const char *session, const char *place,
+void chat_session_ended(struct chat_sessions *cs, const char *session, const char *key,
                         int64_t now_ms)
 {
-        struct session *s = touch(w, session, now_ms);
+        struct chat_session *s = touch(cs, session, now_ms);
 
         s->open -= s->open > 0;
-        belong(w, s, place);
+        add_chat(cs, s, key);
 }
 
 /* ---- the table ---- */
 
-struct row {
-        char *place, *session;
-        int64_t now_ms;
-};
-
-static int write_place(struct store_tx *tx, const struct row *r, struct error *err)
+static int write_touch(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct store_stmt *s = store_prepare(
-                tx, "INSERT INTO chat_sessions(chat, session, active_ms) VALUES(?1, ?2, ?3)"
-                    " ON CONFLICT(chat) DO UPDATE SET session = ?2, active_ms = ?3");
+        const struct chat_session_row *r = arg;
 
-        store_bind_text(s, 1, r->place);
-        store_bind_text(s, 2, r->session);
-        store_bind_int(s, 3, r->now_ms);
-        return store_run(s, err);
-}
-
-static int write_said(struct store_tx *tx, void *arg, struct error *err)
-{
-        const struct row *r = arg;
-        struct store_stmt *s = store_prepare(tx, "DELETE FROM chat_sessions WHERE active_ms < ?1");
-
-        store_bind_int(s, 1, r->now_ms - ROW_MAX_MS);
-        return store_run(s, err) < 0 ? -1 : write_place(tx, r, err);
+        if (chat_session_row_delete_before(tx, r->active_ms - ROW_MAX_MS, err) < 0)
+                return -1;
+        return chat_session_row_put(tx, r, err);
 }
 
 static int write_ended(struct store_tx *tx, void *arg, struct error *err)
 {
-        const struct row *r = arg;
-        struct store_stmt *s =
-                store_prepare(tx, "UPDATE chat_sessions SET active_ms = ?2 WHERE session = ?1");
+        const struct chat_session_row *r = arg;
 
-        store_bind_text(s, 1, r->session);
-        store_bind_int(s, 2, r->now_ms);
-        if (store_run(s, err) < 0)
+        if (chat_session_row_touch(tx, r->session, r->active_ms, err) < 0)
                 return -1;
-        return r->place ? write_place(tx, r, err) : 0;
+        return r->chat ? chat_session_row_put(tx, r, err) : 0;
 }
 
 static void row_free(void *arg)
 {
-        struct row *r = arg;
+        struct chat_session_row *r = arg;
 
-        free(r->place);
-        free(r->session);
+        free((char *)r->chat);
+        free((char *)r->session);
         free(r);
 }
 
-static struct tx_extra also(store_fn *fn, const char *place, const char *session, int64_t now_ms)
+static struct tx_extra extra_new(store_fn *fn, const char *key, const char *session, int64_t now_ms)
 {
-        struct row *r = mem_zalloc(sizeof(*r));
+        struct chat_session_row *r = mem_alloc(sizeof(*r));
 
-        r->place = mem_strdup(place);
-        r->session = mem_strdup(session);
-        r->now_ms = now_ms;
+        *r = (struct chat_session_row){ mem_strdup(key), mem_strdup(session), now_ms };
         return (struct tx_extra){ .fn = fn, .done = row_free, .arg = r };
 }
 
-struct tx_extra chat_session_touch_extra(const char *place, const char *session, int64_t now_ms)
+struct tx_extra chat_session_touch_extra(const char *key, const char *session, int64_t now_ms)
 {
-        return also(write_said, place, session, now_ms);
+        return extra_new(write_touch, key, session, now_ms);
 }
 
-struct tx_extra chat_session_ended_extra(const char *session, const char *place, int64_t now_ms)
+struct tx_extra chat_session_ended_extra(const char *session, const char *key, int64_t now_ms)
 {
-        return also(write_ended, place, session, now_ms);
+        return extra_new(write_ended, key, session, now_ms);
 }
 
-struct restoring {
-        struct chat_sessions *sessions;
-        int64_t now_ms;
-};
-
-/* Oldest first, so that the row ends with who was active last. */
-static int read_rows(struct store_tx *tx, const struct restoring *r, struct error *err)
-{
-        struct store_stmt *s = store_prepare(
-                tx, "SELECT chat, session, active_ms FROM (SELECT chat, session, active_ms"
-                    " FROM chat_sessions WHERE active_ms > ?1 ORDER BY active_ms DESC LIMIT ?2)"
-                    " AS newest ORDER BY active_ms");
-        int rc;
-
-        store_bind_int(s, 1, r->now_ms - r->sessions->longest_ms - TURN_MAX_MS);
-        store_bind_int(s, 2, (int64_t)r->sessions->max);
-        while ((rc = store_step(s, err)) == 1)
-                chat_session_touch(r->sessions, store_col_text(s, 0), store_col_text(s, 1), false,
-                                   store_col_int(s, 2));
-        return rc;
-}
-
-static int read_open(struct store_tx *tx, const struct restoring *r, struct error *err)
-{
-        struct store_stmt *s =
-                store_prepare(tx, "SELECT session, created_ms FROM turns"
-                                  " WHERE state IN ('queued', 'running') AND session IS NOT NULL");
-        int rc;
-
-        while ((rc = store_step(s, err)) == 1)
-                chat_session_touch(r->sessions, NULL, store_col_text(s, 0), true,
-                                   store_col_int(s, 1));
-        return rc;
-}
-
-static int read_all(struct store_tx *tx, void *arg, struct error *err)
-{
-        return read_rows(tx, arg, err) < 0 || read_open(tx, arg, err) < 0 ? -1 : 0;
-}
-
-int chat_session_restore(struct chat_sessions *w, struct store *s, int64_t now_ms,
+int chat_session_restore(struct chat_sessions *cs, struct store_tx *tx, int64_t now_ms,
                          struct error *err)
 {
-        struct restoring r = { w, now_ms };
+        struct store_stmt *s =
+                chat_session_row_list(tx, now_ms - cs->longest_ms - TURN_MAX_MS, (int64_t)cs->max);
+        struct chat_session_row row;
+        struct turn_pending turn;
+        int rc;
 
-        return store_read_now(s, read_all, &r, err);
+        while ((rc = chat_session_row_next(s, &row, err)) == 1)
+                chat_session_touch(cs, row.chat, row.session, false, row.active_ms);
+        if (rc < 0)
+                return -1;
+        s = turn_row_list_pending(tx);
+        while ((rc = turn_row_next_pending(s, &turn, err)) == 1) {
+                if (turn.session)
+                        chat_session_touch(cs, NULL, turn.session, true, turn.created_ms);
+        }
+        return rc;
 }

@@ -1,0 +1,31 @@
+/*
+ * chat_session_row: which chats, or persons in a chat, belong to which session for agents.
+ */
+#ifndef ROWS_CHAT_SESSION_ROW_H
+#define ROWS_CHAT_SESSION_ROW_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "store/store.h"
+
+struct chat_session_row {
+        const char *chat; /* a key of dispatch */
+        const char *session;
+        int64_t active_ms;
+};
+
+/* Inserts the chat, or moves it to this session. */
+int chat_session_row_put(struct store_tx *tx, const struct chat_session_row *row,
+                         struct error *err);
+/* All chats of the session were active now. */
+int chat_session_row_touch(struct store_tx *tx, const char *session, int64_t now_ms,
+                           struct error *err);
+int chat_session_row_delete_before(struct store_tx *tx, int64_t active_ms, struct error *err);
+
+/* The last `limit` that were active after since_ms, oldest first. */
+struct store_stmt *chat_session_row_list(struct store_tx *tx, int64_t since_ms, int64_t limit);
+/* 1: *out is borrowed until the next call, 0: no more, -1. */
+int chat_session_row_next(struct store_stmt *s, struct chat_session_row *out, struct error *err);
+
+#endif
