@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
         struct dc_cache *cache;
         struct dc_dispatch e = { .session = "s", .seq = 1 };
-        struct dc_item item;
+        struct dc_event item;
         json_t *first;
 
         if (n < 1)
@@ -45,15 +45,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         dc_cache_add(cache, "1", first);
         json_decref(first);
         dc_cache_learn(cache, "42", e.type, e.d);
-        dc_event_stranger(e.type, e.d);
-        dc_item_read(&item,
-                     &(struct dc_reader){ .self = "42", .cache = cache, .role_mentions = true },
-                     &e);
-        for (size_t i = 0; i < item.event_count; i++)
-                check(&item.events[i]);
-        if (item.event_count == 0 && !item.ignored)
+        dc_event_missing_member(e.type, e.d);
+        dc_event_read(
+                &item,
+                &(struct dc_event_context){ .self = "42", .cache = cache, .role_mentions = true },
+                &e);
+        for (size_t i = 0; i < item.count; i++)
+                check(&item.items[i]);
+        if (item.count == 0 && !item.ignored)
                 abort();
-        dc_item_release(&item);
+        dc_event_release(&item);
         dc_cache_free(cache);
         json_decref(e.d);
         return 0;

@@ -57,12 +57,13 @@ void dc_inbound_interaction(struct dc_inbound *in, const json_t *interaction,
         inbound.waiting.arg = arg;
 }
 
-bool dc_inbound_place(const struct dc_inbound *in, const char *channel, struct dc_place *out)
+bool dc_inbound_channel(const struct dc_inbound *in, const char *channel,
+                        struct dc_channel_info *out)
 {
         (void)in;
-        *out = (struct dc_place){ .id = channel,
-                                  .guild = inbound.dm && strcmp(inbound.dm, channel) == 0 ? NULL
-                                                                                          : "1" };
+        *out = (struct dc_channel_info){
+                .id = channel, .guild = inbound.dm && strcmp(inbound.dm, channel) == 0 ? NULL : "1"
+        };
         return true;
 }
 

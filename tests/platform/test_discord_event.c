@@ -17,9 +17,9 @@
 
 struct rig {
         struct dc_cache *cache;
-        struct dc_reader reader;
+        struct dc_event_context reader;
         json_t *d;
-        struct dc_item item;
+        struct dc_event item;
 };
 
 static json_t *parse(const char *text)
@@ -45,7 +45,7 @@ static int set_up(void **state)
         struct rig *g = mem_zalloc(sizeof(*g));
 
         g->cache = dc_cache_new();
-        g->reader = (struct dc_reader){ .self = SELF, .cache = g->cache };
+        g->reader = (struct dc_event_context){ .self = SELF, .cache = g->cache };
         learn(g, "GUILD_CREATE",
               "{\"id\":\"1\",\"name\":\"Home\",\"channels\":[{\"id\":\"10\",\"type\":0,\"name\":\"general\"},{\"id\":\"12\",\"type\":4,\"name\":\"Texts\"},{\"id\":\"15\",\"type\":15,\"name\":\"forum\"}],\"threads\":[{\"id\":\"11\",\"type\":11,\"name\":\"topic\",\"parent_id\":\"10\"}],\"members\":[{\"user\":{\"id\":\"42\"},\"roles\":[\"77\"]}]}");
         *state = g;
@@ -54,7 +54,7 @@ static int set_up(void **state)
 
 static void forget(struct rig *g)
 {
-        dc_item_release(&g->item);
+        dc_event_release(&g->item);
         json_decref(g->d);
         g->d = NULL;
 }
@@ -74,11 +74,11 @@ static const struct incoming *told(struct rig *g, const char *type, const char *
 {
         forget(g);
         g->d = parse(text);
-        dc_item_read(&g->item, &g->reader,
-                     &(struct dc_dispatch){ .type = type, .d = g->d, .session = "s", .seq = 9 });
-        if (g->item.event_count == 0)
+        dc_event_read(&g->item, &g->reader,
+                      &(struct dc_dispatch){ .type = type, .d = g->d, .session = "s", .seq = 9 });
+        if (g->item.count == 0)
                 assert_non_null(g->item.ignored);
-        return g->item.event_count ? g->item.events : NULL;
+        return g->item.count ? g->item.items : NULL;
 }
 
 #define ANN "\"author\":{\"id\":\"5\",\"username\":\"ann\",\"global_name\":\"Ann\"}"
@@ -219,7 +219,7 @@ static void a_role_of_the_bot_counts_only_when_asked_for(void **state)
         assert_false(message(g, more)->is_mention);
         g->reader.role_mentions = true;
         assert_true(message(g, more)->is_mention);
-        assert_string_equal(g->item.events->text, "hello");
+        assert_string_equal(g->item.items->text, "hello");
         assert_false(message(g, other)->is_mention);
         assert_false(
                 message(g, ",\"content\":\"@everyone\",\"mention_everyone\":true")->is_mention);
@@ -228,7 +228,7 @@ static void a_role_of_the_bot_counts_only_when_asked_for(void **state)
 static void assert_stranger(const char *type, const char *text, const char *wanted)
 {
         json_t *d = json_read(text, strlen(text), NULL);
-        const char *who = dc_event_stranger(type, d);
+        const char *who = dc_event_missing_member(type, d);
 
         assert_string_equal(who ? who : "nobody", wanted);
         json_decref(d);
@@ -377,8 +377,8 @@ static void deletions_name_the_message(void **state)
         assert_string_equal(in->thread, "11");
         told(g, "MESSAGE_DELETE_BULK",
              "{\"ids\":[\"1\",\"2\",\"3\"],\"channel_id\":\"10\",\"guild_id\":\"1\"}");
-        assert_int_equal(g->item.event_count, 3);
-        assert_string_equal(g->item.events[2].key, "3:delete");
+        assert_int_equal(g->item.count, 3);
+        assert_string_equal(g->item.items[2].key, "3:delete");
 }
 
 static void reactions_come_and_go_and_come_again(void **state)
@@ -508,13 +508,13 @@ static void nonsense_gives_no_event(void **state)
 static void what_is_gone_is_forgotten_and_an_outage_is_not_gone(void **state)
 {
         struct rig *g = *state;
-        struct dc_place place;
+        struct dc_channel_info place;
 
         learn(g, "GUILD_DELETE", "{\"id\":\"1\",\"unavailable\":true}");
-        assert_true(dc_cache_place(g->cache, "11", &place));
+        assert_true(dc_cache_channel(g->cache, "11", &place));
         learn(g, "THREAD_DELETE", "{\"id\":\"11\",\"guild_id\":\"1\"}");
-        assert_false(dc_cache_place(g->cache, "11", &place));
-        assert_false(dc_cache_place(g->cache, "12", &place)); /* categories have no messages */
+        assert_false(dc_cache_channel(g->cache, "11", &place));
+        assert_false(dc_cache_channel(g->cache, "12", &place)); /* categories have no messages */
         learn(g, "GUILD_DELETE", "{\"id\":\"1\"}");
         assert_int_equal(dc_cache_size(g->cache), 0);
         assert_null(dc_cache_guild_name(g->cache, "1"));
@@ -524,7 +524,7 @@ static void what_is_gone_is_forgotten_and_an_outage_is_not_gone(void **state)
 static void a_full_cache_forgets_some_place_for_the_newest(void **state)
 {
         struct rig *g = *state;
-        struct dc_place place;
+        struct dc_channel_info place;
         char id[24];
 
         for (unsigned i = 0; i < 200010; i++) {
@@ -536,7 +536,7 @@ static void a_full_cache_forgets_some_place_for_the_newest(void **state)
                 json_decref(thread);
         }
         assert_int_equal(dc_cache_size(g->cache), 200000);
-        assert_true(dc_cache_place(g->cache, "200010", &place));
+        assert_true(dc_cache_channel(g->cache, "200010", &place));
         assert_string_equal(place.parent, "5");
 }
 

@@ -381,7 +381,7 @@ static void an_unknown_channel_is_asked_for_once_and_keeps_its_order(void **stat
 static void a_channel_nobody_may_tell_about_is_a_plain_one(void **state)
 {
         struct rig *g = *state;
-        struct dc_place place;
+        struct dc_channel_info place;
 
         connected(g);
         write_in(g, "20", "1", "100", "");
@@ -391,7 +391,7 @@ static void a_channel_nobody_may_tell_about_is_a_plain_one(void **state)
         write_in(g, "20", "1", "101", "");
         await(g, &fake_road.received_count, 2);
         assert_int_equal(g->get_count, 1);
-        assert_true(dc_inbound_place(g->in, "20", &place));
+        assert_true(dc_inbound_channel(g->in, "20", &place));
         assert_string_equal(place.guild, "1");
         assert_string_equal(dc_inbound_user_named(g->in, "ann"), "5");
 }

@@ -7,49 +7,47 @@
 #include "base/map.h"
 #include "base/mem.h"
 
-#define PLACES_MAX 200000
-#define PEOPLE_MAX 20000
+#define CHANNELS_MAX 200000
+#define USERS_MAX    20000
 
-struct place {
-        struct guild *guild; /* NULL: a DM */
+struct cached_guild {
+        char *id, *name;
+        json_t *roles; /* ids of the bot's; NULL: unknown */
+};
+
+struct cached_channel {
+        struct cached_guild *guild; /* NULL: a DM */
         char *id, *name, *parent;
         int type;
 };
 
-struct guild {
-        char *id, *name;
-        json_t *roles; /* ids of our own */
-};
-
 struct dc_cache {
-        struct map places, guilds;
-        size_t oldest;     /* where in the map to look for a place that can go */
-        struct map people; /* user name to id */
+        struct map channels, guilds;
+        size_t evict_at;  /* position in the map of channels */
+        struct map users; /* user name to id */
 };
-
-/* ---- life ---- */
 
 struct dc_cache *dc_cache_new(void)
 {
         struct dc_cache *c = mem_zalloc(sizeof(*c));
 
-        map_init(&c->places);
+        map_init(&c->channels);
         map_init(&c->guilds);
-        map_init(&c->people);
+        map_init(&c->users);
         return c;
 }
 
-static void place_free(struct place *p)
+static void channel_free(struct cached_channel *ch)
 {
-        if (!p)
+        if (!ch)
                 return;
-        free(p->id);
-        free(p->name);
-        free(p->parent);
-        free(p);
+        free(ch->id);
+        free(ch->name);
+        free(ch->parent);
+        free(ch);
 }
 
-static void guild_free(struct guild *g)
+static void guild_free(struct cached_guild *g)
 {
         free(g->id);
         free(g->name);
@@ -57,40 +55,39 @@ static void guild_free(struct guild *g)
         free(g);
 }
 
-static void forget_people(struct dc_cache *c)
+static void forget_users(struct dc_cache *c)
 {
-        const char *key;
         void *value;
 
-        for (size_t i = 0; map_each(&c->people, &i, &key, &value);)
+        for (size_t i = 0; map_each(&c->users, &i, NULL, &value);)
                 free(value);
-        map_release(&c->people);
-        map_init(&c->people);
+        map_release(&c->users);
+        map_init(&c->users);
 }
 
 void dc_cache_free(struct dc_cache *c)
 {
-        const char *key;
         void *value;
 
         if (!c)
                 return;
-        for (size_t i = 0; map_each(&c->places, &i, &key, &value);)
-                place_free(value);
-        for (size_t i = 0; map_each(&c->guilds, &i, &key, &value);)
+        for (size_t i = 0; map_each(&c->channels, &i, NULL, &value);)
+                channel_free(value);
+        for (size_t i = 0; map_each(&c->guilds, &i, NULL, &value);)
                 guild_free(value);
-        forget_people(c);
-        map_release(&c->places);
+        forget_users(c);
+        map_release(&c->channels);
         map_release(&c->guilds);
-        map_release(&c->people);
+        map_release(&c->users);
         free(c);
 }
 
 /* ---- learning ---- */
 
-static struct guild *guild_of(struct dc_cache *c, const char *id)
+/* Made when it is new; NULL without an id. */
+static struct cached_guild *guild_of(struct dc_cache *c, const char *id)
 {
-        struct guild *g = id ? map_get(&c->guilds, id) : NULL;
+        struct cached_guild *g = id ? map_get(&c->guilds, id) : NULL;
 
         if (g || !id)
                 return g;
@@ -100,43 +97,33 @@ static struct guild *guild_of(struct dc_cache *c, const char *id)
         return g;
 }
 
-static bool is_thread(int64_t type)
-{
-        return type >= DC_TYPE_THREAD_FIRST && type <= DC_TYPE_THREAD_LAST;
-}
-
-/* One place has to go, whichever: it is asked for when it is needed again. */
-static void make_room(struct dc_cache *c)
-{
-        const char *key;
-        void *value;
-
-        if (c->places.count < PLACES_MAX)
-                return;
-        if (!map_each(&c->places, &c->oldest, &key, &value)) {
-                c->oldest = 0;
-                map_each(&c->places, &c->oldest, &key, &value);
-        }
-        map_remove(&c->places, ((struct place *)value)->id);
-        place_free(value);
-}
-
 void dc_cache_add(struct dc_cache *c, const char *guild, const json_t *channel)
 {
         const char *id = json_str(channel, "id", NULL);
         int64_t type = json_int(channel, "type", -1);
-        struct place *p;
+        bool is_thread = type >= DC_TYPE_THREAD_FIRST && type <= DC_TYPE_THREAD_LAST;
+        struct cached_channel *ch;
 
         if (!id || type < 0 || type > 1000 || type == DC_TYPE_CATEGORY)
                 return;
-        make_room(c);
-        p = mem_zalloc(sizeof(*p));
-        p->id = mem_strdup(id);
-        p->name = mem_strdup(json_str(channel, "name", NULL));
-        p->parent = is_thread(type) ? mem_strdup(json_str(channel, "parent_id", NULL)) : NULL;
-        p->type = (int)type;
-        p->guild = guild_of(c, guild ? guild : json_str(channel, "guild_id", NULL));
-        place_free(map_put(&c->places, id, p));
+        if (c->channels.count >= CHANNELS_MAX) { /* any one goes: it is looked up when needed */
+                void *value;
+
+                if (!map_each(&c->channels, &c->evict_at, NULL, &value)) {
+                        c->evict_at = 0;
+                        map_each(&c->channels, &c->evict_at, NULL, &value);
+                }
+                ch = value;
+                map_remove(&c->channels, ch->id);
+                channel_free(ch);
+        }
+        ch = mem_zalloc(sizeof(*ch));
+        ch->id = mem_strdup(id);
+        ch->name = mem_strdup(json_str(channel, "name", NULL));
+        ch->parent = is_thread ? mem_strdup(json_str(channel, "parent_id", NULL)) : NULL;
+        ch->type = (int)type;
+        ch->guild = guild_of(c, guild ? guild : json_str(channel, "guild_id", NULL));
+        channel_free(map_put(&c->channels, id, ch));
 }
 
 static void add_all(struct dc_cache *c, const char *guild, const json_t *list)
@@ -147,7 +134,7 @@ static void add_all(struct dc_cache *c, const char *guild, const json_t *list)
 
 void dc_cache_set_roles(struct dc_cache *c, const char *guild, json_t *roles)
 {
-        struct guild *g = guild_of(c, guild);
+        struct cached_guild *g = guild_of(c, guild);
 
         if (!g)
                 return;
@@ -155,8 +142,19 @@ void dc_cache_set_roles(struct dc_cache *c, const char *guild, json_t *roles)
         g->roles = json_is_array(roles) ? json_incref(roles) : json_array();
 }
 
-static void take_member(struct dc_cache *c, const char *self, const char *guild,
-                        const json_t *member)
+void dc_cache_set_username(struct dc_cache *c, const char *username, const char *id)
+{
+        const char *known = username ? map_get(&c->users, username) : NULL;
+
+        if (!username || !id || (known && strcmp(known, id) == 0))
+                return;
+        if (c->users.count >= USERS_MAX)
+                forget_users(c);
+        free(map_put(&c->users, username, mem_strdup(id)));
+}
+
+static void learn_member(struct dc_cache *c, const char *self, const char *guild,
+                         const json_t *member)
 {
         json_t *roles = json_object_get(member, "roles");
 
@@ -169,7 +167,7 @@ static void learn_guild(struct dc_cache *c, const char *self, const json_t *d)
 {
         const char *id = json_str(d, "id", NULL), *name = json_str(d, "name", NULL);
         const json_t *members = json_object_get(d, "members");
-        struct guild *g = guild_of(c, id);
+        struct cached_guild *g = guild_of(c, id);
 
         if (!g)
                 return;
@@ -180,117 +178,108 @@ static void learn_guild(struct dc_cache *c, const char *self, const json_t *d)
         add_all(c, id, json_object_get(d, "channels"));
         add_all(c, id, json_object_get(d, "threads"));
         for (size_t i = 0; i < json_array_size(members); i++)
-                take_member(c, self, id, json_array_get(members, i));
+                learn_member(c, self, id, json_array_get(members, i));
 }
 
-/* An outage is no farewell. */
-static void learn_guild_gone(struct dc_cache *c, const char *self, const json_t *d)
+static void forget_guild(struct dc_cache *c, const json_t *d)
 {
-        struct guild *g = map_get(&c->guilds, json_str(d, "id", ""));
-        const char *key;
+        struct cached_guild *g = map_get(&c->guilds, json_str(d, "id", ""));
         void *value;
 
-        (void)self;
-        if (!g || json_flag(d, "unavailable", false))
+        if (!g || json_flag(d, "unavailable", false)) /* an outage is not a removal */
                 return;
-        for (size_t i = 0; map_each(&c->places, &i, &key, &value);) {
-                struct place *p = value;
+        for (size_t i = 0; map_each(&c->channels, &i, NULL, &value);) {
+                struct cached_channel *ch = value;
 
-                if (p->guild == g) {
-                        map_remove(&c->places, p->id);
-                        place_free(p);
+                if (ch->guild == g) {
+                        map_remove(&c->channels, ch->id);
+                        channel_free(ch);
                 }
         }
         map_remove(&c->guilds, g->id);
         guild_free(g);
 }
 
-static void learn_channel(struct dc_cache *c, const char *self, const json_t *d)
-{
-        (void)self;
-        dc_cache_add(c, NULL, d);
-}
-
-static void learn_channel_gone(struct dc_cache *c, const char *self, const json_t *d)
-{
-        (void)self;
-        place_free(map_remove(&c->places, json_str(d, "id", "")));
-}
-
-static void learn_threads(struct dc_cache *c, const char *self, const json_t *d)
-{
-        (void)self;
-        add_all(c, json_str(d, "guild_id", NULL), json_object_get(d, "threads"));
-}
-
-static void learn_member(struct dc_cache *c, const char *self, const json_t *d)
-{
-        take_member(c, self, json_str(d, "guild_id", NULL), d);
-}
-
-static const struct {
-        const char *type;
-        void (*learn)(struct dc_cache *c, const char *self, const json_t *d);
-} lessons[] = {
-        { "GUILD_CREATE", learn_guild },         { "GUILD_UPDATE", learn_guild },
-        { "GUILD_DELETE", learn_guild_gone },    { "CHANNEL_CREATE", learn_channel },
-        { "CHANNEL_UPDATE", learn_channel },     { "CHANNEL_DELETE", learn_channel_gone },
-        { "THREAD_CREATE", learn_channel },      { "THREAD_UPDATE", learn_channel },
-        { "THREAD_DELETE", learn_channel_gone }, { "THREAD_LIST_SYNC", learn_threads },
-        { "GUILD_MEMBER_UPDATE", learn_member },
-};
-
 void dc_cache_learn(struct dc_cache *c, const char *self, const char *type, const json_t *d)
 {
-        for (size_t i = 0; i < COUNT(lessons); i++)
-                if (strcmp(lessons[i].type, type) == 0)
-                        lessons[i].learn(c, self, d);
-}
+        static const struct {
+                const char *type;
+                enum { GUILD, GUILD_GONE, CHANNEL, CHANNEL_GONE, THREADS, MEMBER } what;
+        } rows[] = {
+                { "GUILD_CREATE", GUILD },         { "GUILD_UPDATE", GUILD },
+                { "GUILD_DELETE", GUILD_GONE },    { "CHANNEL_CREATE", CHANNEL },
+                { "CHANNEL_UPDATE", CHANNEL },     { "CHANNEL_DELETE", CHANNEL_GONE },
+                { "THREAD_CREATE", CHANNEL },      { "THREAD_UPDATE", CHANNEL },
+                { "THREAD_DELETE", CHANNEL_GONE }, { "THREAD_LIST_SYNC", THREADS },
+                { "GUILD_MEMBER_UPDATE", MEMBER },
+        };
+        const char *guild = json_str(d, "guild_id", NULL);
+        size_t i = 0;
 
-void dc_cache_met(struct dc_cache *c, const char *username, const char *id)
-{
-        const char *known = username ? map_get(&c->people, username) : NULL;
-
-        if (!username || !id || (known && strcmp(known, id) == 0))
+        while (i < COUNT(rows) && strcmp(rows[i].type, type) != 0)
+                i++;
+        if (i == COUNT(rows))
                 return;
-        if (c->people.count >= PEOPLE_MAX)
-                forget_people(c);
-        free(map_put(&c->people, username, mem_strdup(id)));
+        switch (rows[i].what) {
+        case GUILD:
+                learn_guild(c, self, d);
+                break;
+        case GUILD_GONE:
+                forget_guild(c, d);
+                break;
+        case CHANNEL:
+                dc_cache_add(c, NULL, d);
+                break;
+        case CHANNEL_GONE:
+                channel_free(map_remove(&c->channels, json_str(d, "id", "")));
+                break;
+        case THREADS:
+                add_all(c, guild, json_object_get(d, "threads"));
+                break;
+        case MEMBER:
+                learn_member(c, self, guild, d);
+                break;
+        }
 }
 
 /* ---- asking ---- */
 
-bool dc_cache_place(const struct dc_cache *c, const char *id, struct dc_place *out)
+bool dc_cache_channel(const struct dc_cache *c, const char *id, struct dc_channel_info *out)
 {
-        const struct place *p = id ? map_get(&c->places, id) : NULL;
+        const struct cached_channel *ch = id ? map_get(&c->channels, id) : NULL;
 
-        if (!p)
+        if (!ch)
                 return false;
-        *out = (struct dc_place){ .id = p->id,
-                                  .guild = p->guild ? p->guild->id : NULL,
-                                  .name = p->name,
-                                  .parent = p->parent,
-                                  .type = p->type };
+        *out = (struct dc_channel_info){ .id = ch->id,
+                                         .guild = ch->guild ? ch->guild->id : NULL,
+                                         .name = ch->name,
+                                         .parent = ch->parent,
+                                         .type = ch->type };
         return true;
 }
 
 const char *dc_cache_guild_name(const struct dc_cache *c, const char *guild)
 {
-        const struct guild *g = guild ? map_get(&c->guilds, guild) : NULL;
+        const struct cached_guild *g = guild ? map_get(&c->guilds, guild) : NULL;
 
         return g ? g->name : NULL;
 }
 
+const char *dc_cache_user_named(const struct dc_cache *c, const char *username)
+{
+        return map_get(&c->users, username);
+}
+
 bool dc_cache_knows_roles(const struct dc_cache *c, const char *guild)
 {
-        const struct guild *g = map_get(&c->guilds, guild);
+        const struct cached_guild *g = map_get(&c->guilds, guild);
 
         return g && g->roles;
 }
 
 bool dc_cache_has_role(const struct dc_cache *c, const char *guild, const char *role)
 {
-        const struct guild *g = guild ? map_get(&c->guilds, guild) : NULL;
+        const struct cached_guild *g = guild ? map_get(&c->guilds, guild) : NULL;
         const json_t *own;
         size_t i;
 
@@ -302,12 +291,7 @@ bool dc_cache_has_role(const struct dc_cache *c, const char *guild, const char *
         return false;
 }
 
-const char *dc_cache_user_named(const struct dc_cache *c, const char *username)
-{
-        return map_get(&c->people, username);
-}
-
 size_t dc_cache_size(const struct dc_cache *c)
 {
-        return c->places.count;
+        return c->channels.count;
 }

@@ -1,14 +1,13 @@
 /*
- * dc_cache: the places Discord has told us of: channels and threads, and the bot's own roles.
- * Bounded: what it does not know is asked.
+ * dc_cache: channels and threads, the bot's roles, and user names, as far as Discord has sent them.
+ * Bounded: what it does not know is looked up.
  */
 #ifndef PLATFORM_DISCORD_DC_CACHE_H
 #define PLATFORM_DISCORD_DC_CACHE_H
 
 #include <jansson.h>
 #include <stdbool.h>
-
-#include "platform/discord/dc_inbound.h"
+#include <stddef.h>
 
 /* Discord's channel types that matter here. */
 enum {
@@ -21,30 +20,33 @@ enum {
         DC_TYPE_MEDIA = 16,
 };
 
+/* A channel or thread. */
+struct dc_channel_info {
+        const char *id, *guild, *name;
+        const char *parent; /* a thread's channel; NULL: not a thread */
+        int type;
+};
+
 struct dc_cache;
 
 struct dc_cache *dc_cache_new(void);
 /* NULL is fine. */
 void dc_cache_free(struct dc_cache *c);
-/* Learns from a dispatch what it says about places; self NULL: not known yet who we are. */
+/* Learns from a dispatch; self NULL: the bot's id is not known yet. */
 void dc_cache_learn(struct dc_cache *c, const char *self, const char *type, const json_t *d);
-/* One channel or thread object; guild NULL: as the object says. */
+/* Adds a channel or thread object; guild NULL: as the object says. */
 void dc_cache_add(struct dc_cache *c, const char *guild, const json_t *channel);
-/* False when we have not been told of it. Borrowed until the next change. */
-bool dc_cache_place(const struct dc_cache *c, const char *id, struct dc_place *out);
-/* NULL: not known. Borrowed as above. */
-const char *dc_cache_guild_name(const struct dc_cache *c, const char *guild);
-/* Does the bot have this role there? */
-bool dc_cache_has_role(const struct dc_cache *c, const char *guild, const char *role);
-/* Has anybody told which roles the bot has there? And somebody has; NULL: none. */
-bool dc_cache_knows_roles(const struct dc_cache *c, const char *guild);
 void dc_cache_set_roles(struct dc_cache *c, const char *guild, json_t *roles);
-/*
- * Somebody was met; and the id of the one with this user name, NULL: not known. Borrowed as above.
- */
-void dc_cache_met(struct dc_cache *c, const char *username, const char *id);
+void dc_cache_set_username(struct dc_cache *c, const char *username, const char *id);
+
+/* Results are borrowed until the next change. False or NULL: unknown. */
+bool dc_cache_channel(const struct dc_cache *c, const char *id, struct dc_channel_info *out);
+const char *dc_cache_guild_name(const struct dc_cache *c, const char *guild);
 const char *dc_cache_user_named(const struct dc_cache *c, const char *username);
-/* Channels and threads that are known. */
+/* Are the bot's roles in this guild known, and is this one of them? */
+bool dc_cache_knows_roles(const struct dc_cache *c, const char *guild);
+bool dc_cache_has_role(const struct dc_cache *c, const char *guild, const char *role);
+/* How many channels and threads are known. */
 size_t dc_cache_size(const struct dc_cache *c);
 
 #endif

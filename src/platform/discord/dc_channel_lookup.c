@@ -135,9 +135,9 @@ static void send_query(void *query)
 bool dc_channel_lookup_has(const struct dc_channel_lookup *l, const char *channel,
                            const char *guild)
 {
-        struct dc_place known;
+        struct dc_channel_info known;
 
-        return dc_cache_place(l->cache, channel, &known) && !needs_roles(l, guild);
+        return dc_cache_channel(l->cache, channel, &known) && !needs_roles(l, guild);
 }
 
 void dc_channel_lookup_ask(struct dc_channel_lookup *l, const char *channel, const char *guild)

@@ -1,14 +1,13 @@
-/*
- * What a message of Discord says, in words: tags become names, what is no text is described.
- */
+/* The text of a message as an agent reads it. */
 #include <string.h>
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "platform/discord/dc_event.h"
 
 #define EMBED_MAX 1500 /* bytes of one described embed */
-#define WORDS_MAX ((size_t)64 << 10)
+#define TEXT_MAX  ((size_t)64 << 10)
 
 /* ---- tags ---- */
 
@@ -26,8 +25,8 @@ static bool starts(struct slice s, const char *with)
         return s.n >= n && memcmp(s.p, with, n) == 0;
 }
 
-/* Takes "<@123>" apart; its length, or 0 when it is none. */
-static size_t tag_read(const char *p, struct tag *out)
+/* Parses "<@123>"; returns its length, or 0 when it is not a tag. */
+static size_t parse_tag(const char *p, struct tag *out)
 {
         static const char *const kinds[] = { "@!", "@&", "@", "#", "a:", ":", "/" };
         const char *end = p + strcspn(p, ">\n"), *digits;
@@ -68,25 +67,26 @@ static const char *name_of_user(const json_t *message, const char *id)
         return NULL;
 }
 
-static bool is_self(const struct dc_reading *r, const struct tag *t, const char *guild)
+static bool is_self(const struct dc_event_reader *r, const struct tag *t, const char *guild)
 {
         if (slice_is(t->kind, "@&"))
-                return r->by->role_mentions && dc_cache_has_role(r->by->cache, guild, t->id);
-        return (slice_is(t->kind, "@") || slice_is(t->kind, "@!")) && r->by->self &&
-               strcmp(t->id, r->by->self) == 0;
+                return r->context->role_mentions &&
+                       dc_cache_has_role(r->context->cache, guild, t->id);
+        return (slice_is(t->kind, "@") || slice_is(t->kind, "@!")) && r->context->self &&
+               strcmp(t->id, r->context->self) == 0;
 }
 
-/* As people see it; false: left as it is. */
-static bool add_tag(const struct dc_reading *r, const json_t *message, const struct tag *t,
+/* As people see it; false: leave the tag as it is. */
+static bool add_tag(const struct dc_event_reader *r, const json_t *message, const struct tag *t,
                     struct buf *out)
 {
-        struct dc_place place;
+        struct dc_channel_info info;
         const char *name;
 
         if (slice_is(t->kind, "#")) {
-                if (!dc_cache_place(r->by->cache, t->id, &place) || !place.name)
+                if (!dc_cache_channel(r->context->cache, t->id, &info) || !info.name)
                         return false;
-                buf_addf(out, "#%s", place.name);
+                buf_addf(out, "#%s", info.name);
         } else if (slice_is(t->kind, "@") || slice_is(t->kind, "@!")) {
                 name = name_of_user(message, t->id);
                 if (!name)
@@ -102,10 +102,10 @@ static bool add_tag(const struct dc_reading *r, const json_t *message, const str
         return true;
 }
 
-static void add_content(const struct dc_reading *r, const json_t *message, const char *text,
+static void add_content(const struct dc_event_reader *r, const json_t *message, const char *text,
                         struct buf *out)
 {
-        const char *guild = json_str(r->e->d, "guild_id", NULL);
+        const char *guild = json_str(r->dispatch->d, "guild_id", NULL);
 
         while (*text) {
                 size_t plain = strcspn(text, "<"), n;
@@ -115,12 +115,12 @@ static void add_content(const struct dc_reading *r, const json_t *message, const
                 text += plain;
                 if (!*text)
                         break;
-                n = tag_read(text, &t);
+                n = parse_tag(text, &t);
                 if (n > 0 && is_self(r, &t, guild)) {
                         text += n;
                         if (*text == ' ' &&
                             (out->len == 0 || strchr(" \n", out->data[out->len - 1])))
-                                text++; /* not two spaces where the name was */
+                                text++; /* no double space where the name was */
                 } else if (n > 0 && add_tag(r, message, &t, out)) {
                         text += n;
                 } else {
@@ -129,7 +129,7 @@ static void add_content(const struct dc_reading *r, const json_t *message, const
         }
 }
 
-/* ---- what is no text ---- */
+/* ---- stickers, polls, embeds ---- */
 
 static void begin_line(struct buf *out)
 {
@@ -173,28 +173,28 @@ static void add_field(struct buf *out, const char *between, const char *text)
 static void add_embed(const json_t *embed, struct buf *out)
 {
         const json_t *fields = json_object_get(embed, "fields"), *field;
-        struct buf said;
+        struct buf text;
         size_t i, n;
 
-        buf_init(&said, WORDS_MAX);
-        add_field(&said, "", json_str(json_object_get(embed, "author"), "name", NULL));
-        add_field(&said, ": ", json_str(embed, "title", NULL));
-        add_field(&said, "\n", json_str(embed, "description", NULL));
+        buf_init(&text, TEXT_MAX);
+        add_field(&text, "", json_str(json_object_get(embed, "author"), "name", NULL));
+        add_field(&text, ": ", json_str(embed, "title", NULL));
+        add_field(&text, "\n", json_str(embed, "description", NULL));
         json_array_foreach(fields, i, field) {
-                add_field(&said, "\n", json_str(field, "name", NULL));
-                add_field(&said, ": ", json_str(field, "value", NULL));
+                add_field(&text, "\n", json_str(field, "name", NULL));
+                add_field(&text, ": ", json_str(field, "value", NULL));
         }
-        add_field(&said, "\n", json_str(json_object_get(embed, "footer"), "text", NULL));
-        add_field(&said, "\n", json_str(embed, "url", NULL));
-        n = utf8_prefix(said.data, said.len, UTF8_BYTES, EMBED_MAX);
-        if (said.len > 0) {
+        add_field(&text, "\n", json_str(json_object_get(embed, "footer"), "text", NULL));
+        add_field(&text, "\n", json_str(embed, "url", NULL));
+        n = utf8_prefix(text.data, text.len, UTF8_BYTES, EMBED_MAX);
+        if (text.len > 0) {
                 begin_line(out);
-                buf_addf(out, "[embed: %.*s%s]", (int)n, said.data, n < said.len ? " …" : "");
+                buf_addf(out, "[embed: %.*s%s]", (int)n, text.data, n < text.len ? " …" : "");
         }
-        buf_release(&said);
+        buf_release(&text);
 }
 
-static void add_all(const struct dc_reading *r, const json_t *message, struct buf *out)
+static void add_all(const struct dc_event_reader *r, const json_t *message, struct buf *out)
 {
         const json_t *embeds = json_object_get(message, "embeds"), *embed;
         size_t i;
@@ -206,40 +206,29 @@ static void add_all(const struct dc_reading *r, const json_t *message, struct bu
                 add_embed(embed, out);
 }
 
-static void add_forward(const struct dc_reading *r, const json_t *message, struct buf *out)
+/* ---- the whole message ---- */
+
+const char *dc_describe(struct dc_event_reader *r, const json_t *message)
 {
-        const json_t *first = json_array_get(json_object_get(message, "message_snapshots"), 0),
-                     *inside = json_object_get(first, "message");
+        const json_t *snapshot = json_array_get(json_object_get(message, "message_snapshots"), 0),
+                     *forwarded = json_object_get(snapshot, "message");
+        const char *p, *end, *text;
+        struct buf out;
 
-        if (!json_is_object(inside))
-                return;
-        begin_line(out);
-        buf_addstr(out, "[forwarded message] ");
-        add_all(r, inside, out);
-}
-
-/* ---- all of it ---- */
-
-static const char *trimmed(struct arena *a, const struct buf *b)
-{
-        const char *p = b->data, *end = b->data + b->len;
-
+        buf_init(&out, TEXT_MAX);
+        add_all(r, message, &out);
+        if (json_is_object(forwarded)) {
+                begin_line(&out);
+                buf_addstr(&out, "[forwarded message] ");
+                add_all(r, forwarded, &out);
+        }
+        p = out.data;
+        end = p + out.len;
         while (p < end && strchr(" \n\t", *p))
                 p++;
         while (end > p && strchr(" \n\t", end[-1]))
                 end--;
-        return end > p ? arena_printf(a, "%.*s", (int)(end - p), p) : NULL;
-}
-
-const char *dc_words(struct dc_reading *r, const json_t *message)
-{
-        const char *text;
-        struct buf out;
-
-        buf_init(&out, WORDS_MAX);
-        add_all(r, message, &out);
-        add_forward(r, message, &out);
-        text = trimmed(&r->item->arena, &out);
+        text = end > p ? arena_printf(&r->event->arena, "%.*s", (int)(end - p), p) : NULL;
         buf_release(&out);
         return text;
 }

@@ -11,11 +11,11 @@
 
 bool dc_is_dm(const struct discord *dc, const char *channel)
 {
-        struct dc_place place;
+        struct dc_channel_info place;
 
         if (!dc_id_valid(channel) || dc_memory_has_dm(dc, channel))
                 return true; /* "user:ID" and "operator" */
-        return dc->inbound && dc_inbound_place(dc->inbound, channel, &place) && !place.guild;
+        return dc->inbound && dc_inbound_channel(dc->inbound, channel, &place) && !place.guild;
 }
 
 const char *dc_person(const struct discord *dc, const char *channel)

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "platform/discord/discord.h"
+#include "platform/discord/dc_id.h"
 
 #define FILES_MAX    20
 #define BULK_MAX     100
@@ -15,23 +15,23 @@
 #define TYPE_DEFAULT 0
 #define TYPE_REPLY   19
 
-/* ---- small things ---- */
+/* ---- parts of an event ---- */
 
-void dc_note(struct dc_reading *r, const char *key, json_t *value)
+void dc_event_set_metadata(struct dc_event_reader *r, const char *key, json_t *value)
 {
-        json_object_set_new(r->item->metadata, key, value);
+        json_object_set_new(r->event->metadata, key, value);
 }
 
-static void note_text(struct dc_reading *r, const char *key, const char *text)
+static void set_text(struct dc_event_reader *r, const char *key, const char *text)
 {
         if (text)
-                dc_note(r, key, json_string(text));
+                dc_event_set_metadata(r, key, json_string(text));
 }
 
-static void ignore(struct dc_reading *r, const char *why)
+static void ignore(struct dc_event_reader *r, const char *why)
 {
-        r->item->ignored = why;
-        r->item->event_count = 0;
+        r->event->ignored = why;
+        r->event->count = 0;
 }
 
 static const char *id_of(const json_t *object, const char *key)
@@ -41,46 +41,46 @@ static const char *id_of(const json_t *object, const char *key)
         return dc_id_valid(id) ? id : NULL;
 }
 
-static bool is_self(const struct dc_reading *r, const char *id)
+static bool is_self(const struct dc_event_reader *r, const char *id)
 {
-        return id && r->by->self && strcmp(id, r->by->self) == 0;
+        return id && r->context->self && strcmp(id, r->context->self) == 0;
 }
 
-struct incoming *dc_events_new(struct dc_reading *r, const char *channel, const char *guild,
-                               size_t n)
+struct incoming *dc_event_add(struct dc_event_reader *r, const char *channel, const char *guild,
+                              size_t n)
 {
-        struct dc_item *item = r->item;
-        struct dc_place place = { .type = -1 }, parent = { .type = -1 };
+        struct dc_event *event = r->event;
+        struct dc_channel_info info = { .type = -1 }, parent = { .type = -1 };
 
         if (!dc_id_valid(channel) || n == 0) {
-                ignore(r, "it names no channel");
+                ignore(r, "names no channel");
                 return NULL;
         }
-        dc_cache_place(r->by->cache, channel, &place);
-        dc_cache_place(r->by->cache, place.parent, &parent);
-        if (!guild && place.guild) /* messages read by REST do not say it */
-                guild = arena_strdup(&item->arena, place.guild);
-        item->events = arena_alloc(&item->arena, n * sizeof(*item->events));
-        item->event_count = n;
+        dc_cache_channel(r->context->cache, channel, &info);
+        dc_cache_channel(r->context->cache, info.parent, &parent);
+        if (!guild && info.guild) /* messages fetched by REST do not name it */
+                guild = arena_strdup(&event->arena, info.guild);
+        event->items = arena_alloc(&event->arena, n * sizeof(*event->items));
+        event->count = n;
         for (size_t i = 0; i < n; i++) {
-                struct incoming *in = &item->events[i];
+                struct incoming *in = &event->items[i];
 
-                in->channel = place.parent ? arena_strdup(&item->arena, place.parent) : channel;
-                in->thread = place.parent ? channel : NULL;
+                in->channel = info.parent ? arena_strdup(&event->arena, info.parent) : channel;
+                in->thread = info.parent ? channel : NULL;
                 in->chat = guild ? CHAT_GROUP : CHAT_DM;
-                in->chat_name = arena_strdup(&item->arena, place.parent ? parent.name : place.name);
+                in->chat_name = arena_strdup(&event->arena, info.parent ? parent.name : info.name);
                 in->guild = guild;
         }
-        if (place.parent)
-                note_text(r, "threadName", place.name);
-        note_text(r, "guildName", dc_cache_guild_name(r->by->cache, guild));
-        if (place.type >= 0)
-                dc_note(r, "channelType", json_integer(place.type));
-        return item->events;
+        if (info.parent)
+                set_text(r, "threadName", info.name);
+        set_text(r, "guildName", dc_cache_guild_name(r->context->cache, guild));
+        if (info.type >= 0)
+                dc_event_set_metadata(r, "channelType", json_integer(info.type));
+        return event->items;
 }
 
-void dc_read_person(struct dc_reading *r, const json_t *user, const json_t *member,
-                    struct incoming *in)
+void dc_event_set_sender(struct dc_event_reader *r, const json_t *user, const json_t *member,
+                         struct incoming *in)
 {
         json_t *roles = json_object_get(member, "roles");
 
@@ -91,14 +91,14 @@ void dc_read_person(struct dc_reading *r, const json_t *user, const json_t *memb
         in->sender_is_bot = json_flag(user, "bot", false);
         in->is_own = is_self(r, in->sender_id);
         if (json_is_array(roles))
-                json_object_set(r->item->metadata, "roles", roles);
+                json_object_set(r->event->metadata, "roles", roles);
         else if (in->guild && json_is_null(member))
-                dc_note(r, "rolesUnknown", json_true());
+                dc_event_set_metadata(r, "rolesUnknown", json_true());
 }
 
 /* ---- attachments ---- */
 
-static const char *kind_of(const json_t *message, const char *mime)
+static const char *attachment_kind(const json_t *message, const char *mime)
 {
         if (json_int(message, "flags", 0) & FLAG_VOICE)
                 return "voice";
@@ -109,22 +109,22 @@ static const char *kind_of(const json_t *message, const char *mime)
         return mime && strncmp(mime, "video/", 6) == 0 ? "video" : "document";
 }
 
-static void add_files(struct dc_reading *r, const json_t *message)
+static void add_files(struct dc_event_reader *r, const json_t *message)
 {
         const json_t *list = json_object_get(message, "attachments"), *file;
-        struct dc_item *item = r->item;
+        struct dc_event *event = r->event;
         size_t i;
 
         json_array_foreach(list, i, file) {
                 const char *url = json_str(file, "url", NULL),
                            *mime = json_str(file, "content_type", NULL);
 
-                if (item->attachment_count == FILES_MAX || !url)
+                if (event->attachment_count == FILES_MAX || !url)
                         continue;
-                item->files[item->attachment_count] =
-                        (struct dc_media){ .id = json_str(file, "id", NULL), .url = url };
-                item->attachments[item->attachment_count++] =
-                        (struct attachment){ .kind = kind_of(message, mime),
+                event->files[event->attachment_count] =
+                        (struct dc_event_file){ .id = json_str(file, "id", NULL), .url = url };
+                event->attachments[event->attachment_count++] =
+                        (struct attachment){ .kind = attachment_kind(message, mime),
                                              .name = json_str(file, "filename", NULL),
                                              .mime = mime,
                                              .url = url,
@@ -132,24 +132,25 @@ static void add_files(struct dc_reading *r, const json_t *message)
         }
 }
 
-static void read_files(struct dc_reading *r, const json_t *message)
+/* Those of a forwarded message count, too. */
+static void read_files(struct dc_event_reader *r, const json_t *message)
 {
         const json_t *forwarded = json_array_get(json_object_get(message, "message_snapshots"), 0);
-        struct dc_item *item = r->item;
+        struct dc_event *event = r->event;
 
         if (json_array_size(json_object_get(message, "attachments")) == 0 && !forwarded)
                 return;
-        item->attachments = arena_alloc(&item->arena, FILES_MAX * sizeof(*item->attachments));
-        item->files = arena_alloc(&item->arena, FILES_MAX * sizeof(*item->files));
+        event->attachments = arena_alloc(&event->arena, FILES_MAX * sizeof(*event->attachments));
+        event->files = arena_alloc(&event->arena, FILES_MAX * sizeof(*event->files));
         add_files(r, message);
         add_files(r, json_object_get(forwarded, "message"));
-        item->events->attachments = item->attachments;
-        item->events->attachment_count = item->attachment_count;
+        event->items->attachments = event->attachments;
+        event->items->attachment_count = event->attachment_count;
 }
 
 /* ---- messages ---- */
 
-static bool mentions_us(const struct dc_reading *r, const json_t *message, const char *guild)
+static bool mentions_us(const struct dc_event_reader *r, const json_t *message, const char *guild)
 {
         const json_t *users = json_object_get(message, "mentions"),
                      *roles = json_object_get(message, "mention_roles"), *one;
@@ -158,37 +159,34 @@ static bool mentions_us(const struct dc_reading *r, const json_t *message, const
         json_array_foreach(users, i, one)
                 if (is_self(r, json_str(one, "id", NULL)))
                         return true;
-        if (!r->by->role_mentions)
+        if (!r->context->role_mentions)
                 return false;
         json_array_foreach(roles, i, one)
                 if (json_is_string(one) &&
-                    dc_cache_has_role(r->by->cache, guild, json_string_value(one)))
+                    dc_cache_has_role(r->context->cache, guild, json_string_value(one)))
                         return true;
         return false;
 }
 
-static void read_reply(struct dc_reading *r, const json_t *message, struct incoming *in)
+static void read_reply(struct dc_event_reader *r, const json_t *message, struct incoming *in)
 {
         const json_t *reference = json_object_get(message, "message_reference"),
                      *to = json_object_get(message, "referenced_message"),
                      *author = json_object_get(to, "author");
-        json_t *said;
 
         if (json_int(message, "type", 0) != TYPE_REPLY)
                 return;
         in->reply_to = id_of(reference, "message_id");
         in->is_reply = is_self(r, json_str(author, "id", NULL));
-        if (!json_is_object(to))
-                return; /* it is deleted */
-        said = json_object();
-        json_object_set_new(said, "text", json_string(json_str(to, "content", "")));
-        json_object_set_new(
-                said, "from",
-                json_string(json_str(author, "global_name", json_str(author, "username", ""))));
-        dc_note(r, "replyTo", said);
+        if (json_is_object(to)) /* else it is deleted */
+                dc_event_set_metadata(r, "replyTo",
+                                      json_pack("{s:s, s:s}", "text", json_str(to, "content", ""),
+                                                "from",
+                                                json_str(author, "global_name",
+                                                         json_str(author, "username", ""))));
 }
 
-static void read_notes(struct dc_reading *r, const json_t *message)
+static void read_metadata(struct dc_event_reader *r, const json_t *message)
 {
         json_t *mentions = json_object_get(message, "mentions"), *list = json_array(), *user;
         size_t i;
@@ -197,63 +195,64 @@ static void read_notes(struct dc_reading *r, const json_t *message)
                 json_array_append_new(list, json_pack("{s:s, s:s}", "id", json_str(user, "id", ""),
                                                       "name", json_str(user, "username", "")));
         if (json_array_size(list) > 0)
-                json_object_set(r->item->metadata, "mentions", list);
+                json_object_set(r->event->metadata, "mentions", list);
         json_decref(list);
-        note_text(r, "webhookId", json_str(message, "webhook_id", NULL));
+        set_text(r, "webhookId", json_str(message, "webhook_id", NULL));
         if (json_flag(message, "mention_everyone", false))
-                dc_note(r, "mentionsEveryone", json_true());
+                dc_event_set_metadata(r, "mentionsEveryone", json_true());
         if (json_array_size(json_object_get(message, "message_snapshots")) > 0)
-                dc_note(r, "forwarded", json_true());
+                dc_event_set_metadata(r, "forwarded", json_true());
 }
 
-static bool is_said(const json_t *message)
+/* Written by a person or bot, rather than a notice of Discord. */
+static bool is_written(const json_t *message)
 {
         int64_t type = json_int(message, "type", TYPE_DEFAULT);
 
         return type == TYPE_DEFAULT || type == TYPE_REPLY;
 }
 
-/* What messages and edits have in common. NULL: it is not what people say. */
-static struct incoming *read_body(struct dc_reading *r, json_t *d)
+/* What new and edited messages have in common. NULL: ignored. */
+static struct incoming *read_body(struct dc_event_reader *r, json_t *d)
 {
         const char *id = id_of(d, "id"), *raw = json_str(d, "content", NULL);
         struct incoming *in;
 
-        if (!is_said(d)) {
-                ignore(r, "it is a message of Discord itself");
+        if (!is_written(d)) {
+                ignore(r, "a notice of Discord");
                 return NULL;
         }
-        in = id ? dc_events_new(r, id_of(d, "channel_id"), id_of(d, "guild_id"), 1) : NULL;
+        in = id ? dc_event_add(r, id_of(d, "channel_id"), id_of(d, "guild_id"), 1) : NULL;
         if (!in) {
-                ignore(r, "it names no message or channel");
+                ignore(r, "names no message or channel");
                 return NULL;
         }
         in->id = in->key = id;
         in->time_ms = dc_id_time_ms(id);
-        dc_read_person(r, json_object_get(d, "author"), json_object_get(d, "member"), in);
+        dc_event_set_sender(r, json_object_get(d, "author"), json_object_get(d, "member"), in);
         if (json_str(d, "webhook_id", NULL)) {
                 in->sender_is_bot = true;
-                in->is_own = false; /* webhooks have ids of their own */
+                in->is_own = false; /* webhooks have their own ids */
         }
-        in->text = dc_words(r, d);
+        in->text = dc_describe(r, d);
         if (raw && *raw && (!in->text || strcmp(raw, in->text) != 0))
                 in->raw_text = raw;
         in->is_mention = mentions_us(r, d, in->guild);
         read_reply(r, d, in);
-        read_notes(r, d);
+        read_metadata(r, d);
         read_files(r, d);
         return in;
 }
 
-static void read_message(struct dc_reading *r, json_t *d)
+static void read_message(struct dc_event_reader *r, json_t *d)
 {
         struct incoming *in = read_body(r, d);
 
         if (in && !in->text && in->attachment_count == 0 && !in->is_mention)
-                ignore(r, "it says nothing, or we may not read it (Message Content Intent)");
+                ignore(r, "empty, or hidden without the Message Content Intent");
 }
 
-/* Links that unfold are updates, too. */
+/* Links that unfold are updates as well, without a time of edit. */
 static bool is_edit(const json_t *d, int64_t *ms)
 {
         const char *when = json_str(d, "edited_timestamp", NULL);
@@ -261,184 +260,160 @@ static bool is_edit(const json_t *d, int64_t *ms)
         return when && json_str(d, "content", NULL) && clock_parse_iso(when, ms) == 0;
 }
 
-static void read_edit(struct dc_reading *r, json_t *d)
+static void read_edit(struct dc_event_reader *r, json_t *d)
 {
-        const char *when = json_str(d, "edited_timestamp", NULL);
         struct incoming *in;
         int64_t ms;
 
         if (!is_edit(d, &ms)) {
-                ignore(r, "nobody has edited it");
+                ignore(r, "not an edit by a person");
                 return;
         }
         in = read_body(r, d);
         if (!in)
                 return;
         in->type = EVENT_MESSAGE_EDITED;
-        in->key = arena_printf(&r->item->arena, "%s:edit:%s", in->id, when);
+        in->key = arena_printf(&r->event->arena, "%s:edit:%s", in->id,
+                               json_str(d, "edited_timestamp", ""));
         in->time_ms = ms;
-        for (size_t i = 0; i < r->item->attachment_count; i++)
-                r->item->files[i].url = NULL; /* they came with the message */
+        for (size_t i = 0; i < r->event->attachment_count; i++)
+                r->event->files[i].url = NULL; /* fetched with the message */
 }
 
-static void read_delete(struct dc_reading *r, json_t *d)
-{
-        const char *id = id_of(d, "id");
-        struct incoming *in =
-                id ? dc_events_new(r, id_of(d, "channel_id"), id_of(d, "guild_id"), 1) : NULL;
-
-        if (!in) {
-                ignore(r, "it names no message or channel");
-                return;
-        }
-        in->type = EVENT_MESSAGE_DELETED;
-        in->id = id;
-        in->key = arena_printf(&r->item->arena, "%s:delete", id);
-}
-
-static void read_bulk(struct dc_reading *r, json_t *d)
+/* One message, or several that were deleted together. */
+static void read_deletion(struct dc_event_reader *r, json_t *d)
 {
         const json_t *ids = json_object_get(d, "ids");
-        size_t n = json_array_size(ids);
+        size_t n = ids ? json_array_size(ids) : 1;
         struct incoming *in;
 
         n = n > BULK_MAX ? BULK_MAX : n;
-        in = dc_events_new(r, id_of(d, "channel_id"), id_of(d, "guild_id"), n);
+        in = dc_event_add(r, id_of(d, "channel_id"), id_of(d, "guild_id"), n);
         for (size_t i = 0; in && i < n; i++) {
-                const char *id = json_string_value(json_array_get(ids, i));
+                const char *id =
+                        ids ? json_string_value(json_array_get(ids, i)) : json_str(d, "id", NULL);
 
                 if (!dc_id_valid(id)) {
-                        ignore(r, "it names no messages");
+                        ignore(r, "names no message");
                         return;
                 }
                 in[i].type = EVENT_MESSAGE_DELETED;
                 in[i].id = id;
-                in[i].key = arena_printf(&r->item->arena, "%s:delete", id);
+                in[i].key = arena_printf(&r->event->arena, "%s:delete", id);
         }
 }
 
 /* ---- reactions ---- */
 
-static void read_reaction(struct dc_reading *r, json_t *d, const char *type)
+static void read_reaction(struct dc_event_reader *r, json_t *d)
 {
         const json_t *emoji = json_object_get(d, "emoji"), *member = json_object_get(d, "member"),
                      *user = json_object_get(member, "user");
         const char *message = id_of(d, "message_id"), *who = id_of(d, "user_id"),
                    *name = json_str(emoji, "name", NULL), *custom = id_of(emoji, "id");
+        bool added = strcmp(r->dispatch->type, "MESSAGE_REACTION_ADD") == 0;
         struct incoming *in =
                 message && who && (name || custom)
-                        ? dc_events_new(r, id_of(d, "channel_id"), id_of(d, "guild_id"), 1)
+                        ? dc_event_add(r, id_of(d, "channel_id"), id_of(d, "guild_id"), 1)
                         : NULL;
 
         if (!in) {
-                ignore(r, "it names no message, person or emoji");
+                ignore(r, "names no message, person or emoji");
                 return;
         }
-        dc_read_person(r, user, member, in);
-        in->sender_id = who; /* in a DM this is all there is */
+        dc_event_set_sender(r, user, member, in);
+        in->sender_id = who; /* all there is in a DM */
         in->is_own = is_self(r, who);
-        in->type = type;
+        in->type = added ? EVENT_REACTION_RECEIVED : EVENT_REACTION_REMOVED;
         in->id = message;
         in->emoji_custom = custom != NULL;
         in->emoji_name = custom ? name : NULL;
-        in->emoji = custom ? arena_printf(&r->item->arena, "%s:%s", name ? name : "emoji", custom)
+        in->emoji = custom ? arena_printf(&r->event->arena, "%s:%s", name ? name : "emoji", custom)
                            : name;
         in->is_reply = is_self(r, json_str(d, "message_author_id", NULL));
-        in->key = arena_printf(&r->item->arena, "%s:%s:%s:%s:%s:%" PRId64, message, who,
-                               custom ? custom : name,
-                               strcmp(type, EVENT_REACTION_RECEIVED) == 0 ? "+" : "-",
-                               r->e->session ? r->e->session : "", r->e->seq);
-        note_text(r, "messageAuthorId", json_str(d, "message_author_id", NULL));
-}
-
-static void read_reaction_add(struct dc_reading *r, json_t *d)
-{
-        read_reaction(r, d, EVENT_REACTION_RECEIVED);
-}
-
-static void read_reaction_remove(struct dc_reading *r, json_t *d)
-{
-        read_reaction(r, d, EVENT_REACTION_REMOVED);
-}
-
-/* ---- who ---- */
-
-/* Webhooks are nobody's. */
-static const char *who_said(const json_t *d)
-{
-        return is_said(d) && !json_str(d, "webhook_id", NULL)
-                       ? id_of(json_object_get(d, "author"), "id")
-                       : NULL;
-}
-
-static const char *who_edited(const json_t *d)
-{
-        int64_t ms;
-
-        return is_edit(d, &ms) ? who_said(d) : NULL;
-}
-
-static const char *who_reacted(const json_t *d)
-{
-        return id_of(d, "user_id");
+        in->key = arena_printf(&r->event->arena, "%s:%s:%s:%s:%s:%" PRId64, message, who,
+                               custom ? custom : name, added ? "+" : "-",
+                               r->dispatch->session ? r->dispatch->session : "", r->dispatch->seq);
+        set_text(r, "messageAuthorId", json_str(d, "message_author_id", NULL));
 }
 
 /* ---- the dispatch ---- */
 
-static const struct {
-        const char *type;
-        void (*read)(struct dc_reading *r, json_t *d);
-        const char *(*who)(const json_t *d); /* NULL: nobody, or it always comes with its member */
-} kinds[] = {
-        { "MESSAGE_CREATE", read_message, who_said },
-        { "MESSAGE_UPDATE", read_edit, who_edited },
-        { "MESSAGE_DELETE", read_delete, NULL },
-        { "MESSAGE_DELETE_BULK", read_bulk, NULL },
-        { "MESSAGE_REACTION_ADD", read_reaction_add, who_reacted },
-        { "MESSAGE_REACTION_REMOVE", read_reaction_remove, who_reacted },
-        { "INTERACTION_CREATE", dc_read_interaction, NULL },
+/* Webhooks are not members. */
+static const char *author_id(const json_t *d)
+{
+        return is_written(d) && !json_str(d, "webhook_id", NULL)
+                       ? id_of(json_object_get(d, "author"), "id")
+                       : NULL;
+}
+
+static const char *editor_id(const json_t *d)
+{
+        int64_t ms;
+
+        return is_edit(d, &ms) ? author_id(d) : NULL;
+}
+
+static const char *reactor_id(const json_t *d)
+{
+        return id_of(d, "user_id");
+}
+
+/* user: whose member the event needs; NULL: none, or it always comes with it. */
+static const struct dispatch_type {
+        const char *name;
+        void (*read)(struct dc_event_reader *r, json_t *d);
+        const char *(*user)(const json_t *d);
+} types[] = {
+        { "MESSAGE_CREATE", read_message, author_id },
+        { "MESSAGE_UPDATE", read_edit, editor_id },
+        { "MESSAGE_DELETE", read_deletion, NULL },
+        { "MESSAGE_DELETE_BULK", read_deletion, NULL },
+        { "MESSAGE_REACTION_ADD", read_reaction, reactor_id },
+        { "MESSAGE_REACTION_REMOVE", read_reaction, reactor_id },
+        { "INTERACTION_CREATE", dc_interaction_read, NULL },
 };
 
-const char *dc_event_place(const char *type, const json_t *d)
+static const struct dispatch_type *find_type(const char *name)
 {
-        for (size_t i = 0; i < COUNT(kinds); i++)
-                if (strcmp(kinds[i].type, type) == 0)
-                        return id_of(d, "channel_id");
+        for (size_t i = 0; i < COUNT(types); i++)
+                if (strcmp(types[i].name, name) == 0)
+                        return &types[i];
         return NULL;
 }
 
-const char *dc_event_stranger(const char *type, const json_t *d)
+const char *dc_event_channel(const char *type, const json_t *d)
 {
-        if (json_is_array(json_object_get(json_object_get(d, "member"), "roles")))
+        return find_type(type) ? id_of(d, "channel_id") : NULL;
+}
+
+const char *dc_event_missing_member(const char *type, const json_t *d)
+{
+        const struct dispatch_type *t = find_type(type);
+
+        if (!t || !t->user || json_is_array(json_object_get(json_object_get(d, "member"), "roles")))
                 return NULL;
-        for (size_t i = 0; i < COUNT(kinds); i++)
-                if (strcmp(kinds[i].type, type) == 0)
-                        return kinds[i].who ? kinds[i].who(d) : NULL;
-        return NULL;
+        return t->user(d);
 }
 
-void dc_item_read(struct dc_item *out, const struct dc_reader *reader, const struct dc_dispatch *e)
+void dc_event_read(struct dc_event *out, const struct dc_event_context *context,
+                   const struct dc_dispatch *dispatch)
 {
-        struct dc_reading r = { .item = out, .by = reader, .e = e };
+        struct dc_event_reader r = { .event = out, .context = context, .dispatch = dispatch };
+        const struct dispatch_type *t = find_type(dispatch->type);
 
-        *out = (struct dc_item){ 0 };
+        *out = (struct dc_event){ 0 };
         arena_init(&out->arena);
         out->metadata = json_object();
-        for (size_t i = 0; i < COUNT(kinds); i++) {
-                if (strcmp(kinds[i].type, e->type) != 0)
-                        continue;
-                if (json_is_object(e->d))
-                        kinds[i].read(&r, e->d);
-                else
-                        ignore(&r, "it says nothing");
-                return;
-        }
-        ignore(&r, "it is of a kind that is nobody's message");
+        if (t && json_is_object(dispatch->d))
+                t->read(&r, dispatch->d);
+        else
+                ignore(&r, "not an event that is stored");
 }
 
-void dc_item_release(struct dc_item *item)
+void dc_event_release(struct dc_event *event)
 {
-        json_decref(item->metadata);
-        arena_release(&item->arena);
-        *item = (struct dc_item){ 0 };
+        json_decref(event->metadata);
+        arena_release(&event->arena);
+        *event = (struct dc_event){ 0 };
 }

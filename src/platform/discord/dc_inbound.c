@@ -182,9 +182,10 @@ void dc_inbound_interaction(struct dc_inbound *in, const json_t *interaction,
         dc_intake_interaction(in->intake, interaction, stored, arg);
 }
 
-bool dc_inbound_place(const struct dc_inbound *in, const char *channel, struct dc_place *out)
+bool dc_inbound_channel(const struct dc_inbound *in, const char *channel,
+                        struct dc_channel_info *out)
 {
-        return dc_cache_place(in->cache, channel, out);
+        return dc_cache_channel(in->cache, channel, out);
 }
 
 const char *dc_inbound_user_named(const struct dc_inbound *in, const char *username)

@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "net/http_server.h"
+#include "platform/discord/dc_cache.h"
 #include "platform/discord/dc_gateway.h"
 #include "platform/discord/dc_rest.h"
 #include "platform/platform.h"
@@ -100,14 +101,9 @@ void dc_inbound_free(struct dc_inbound *in);
 void dc_inbound_interaction(struct dc_inbound *in, const json_t *interaction,
                             void (*stored)(void *arg, bool ok), void *arg);
 
-/* What we know of a channel or thread; strings are borrowed until the next event. */
-struct dc_place {
-        const char *id, *guild, *name;
-        const char *parent; /* of a thread: its channel; NULL: it is none */
-        int type;           /* Discord's channel type */
-};
 /* False when we have not been told of it. */
-bool dc_inbound_place(const struct dc_inbound *in, const char *channel, struct dc_place *out);
+bool dc_inbound_channel(const struct dc_inbound *in, const char *channel,
+                        struct dc_channel_info *out);
 /*
  * The id of somebody whose user name this is (they are unique), as far as we have met them; NULL:
  * not known. Borrowed as above.

@@ -45,7 +45,7 @@ struct work {
         void (*stored)(void *arg, bool ok);
         void *stored_arg;
         const char *place;
-        struct dc_item item;
+        struct dc_event item;
         bool placed, read;
         char *asked_guild, *asked_user; /* the member that is being looked up; NULL: none */
         enum work_state state;
@@ -105,7 +105,7 @@ static void work_free(struct work *w)
         free(w->wants);
         if (w->receipt)
                 w->receipt->work = NULL;
-        dc_item_release(&w->item);
+        dc_event_release(&w->item);
         json_decref(w->e.d);
         free((char *)(uintptr_t)w->e.type);
         free((char *)(uintptr_t)w->e.session);
@@ -174,7 +174,7 @@ static bool is_interaction(const struct work *w)
 static void all_stored(struct work *w)
 {
         struct dc_intake *in = w->in;
-        const struct incoming *first = w->item.events;
+        const struct incoming *first = w->item.items;
 
         in->refusals = 0;
         if (first->chat == CHAT_DM && !first->is_own && !first->sender_is_bot && first->sender_id &&
@@ -242,7 +242,7 @@ static void on_receipt(void *arg, const struct inbox_receipt *r)
         free(t);
 }
 
-static void note_files(struct dc_item *item)
+static void note_files(struct dc_event *item)
 {
         json_t *files = json_array();
 
@@ -268,11 +268,11 @@ static void store(struct work *w)
         w->state = WORK_STORING;
         w->receipt = t;
         t->work = w;
-        t->left = (unsigned)w->item.event_count;
+        t->left = (unsigned)w->item.count;
         note_files(&w->item);
         metadata = json_text(w->item.metadata);
-        for (size_t i = 0; i < w->item.event_count; i++) {
-                struct incoming in = w->item.events[i];
+        for (size_t i = 0; i < w->item.count; i++) {
+                struct incoming in = w->item.items[i];
 
                 in.metadata = metadata;
                 adapter_received(w->in->adapter, &in, on_receipt, t);
@@ -352,13 +352,13 @@ static void on_fetched(void *arg, const char *path, int64_t size, const char *wh
 static void fetch(struct work *w, size_t i)
 {
         const struct attachment *a = &w->item.attachments[i];
-        struct dc_media *file = &w->item.files[i];
+        struct dc_event_file *file = &w->item.files[i];
         const char *name = a->name ? a->name : "file";
         /* several files of a message may have one name: whatever is pasted is called image.png */
         const struct fetch_order order = {
                 .key = file->url,
-                .channel = w->item.events[0].channel,
-                .message = w->item.events[0].id,
+                .channel = w->item.items[0].channel,
+                .message = w->item.items[0].id,
                 .name = i == 0 ? name : arena_printf(&w->item.arena, "%zu-%s", i + 1, name)
         };
 
@@ -379,22 +379,23 @@ static void fetch(struct work *w, size_t i)
 static bool read_it(struct work *w)
 {
         struct dc_intake *in = w->in;
-        const struct dc_reader reader = { .self = in->self,
-                                          .cache = in->cache,
-                                          .role_mentions = in->role_mentions };
+        const struct dc_event_context reader = { .self = in->self,
+                                                 .cache = in->cache,
+                                                 .role_mentions = in->role_mentions };
 
-        dc_item_read(&w->item, &reader, &w->e);
+        dc_event_read(&w->item, &reader, &w->e);
         w->read = true;
-        if (w->item.event_count == 0) {
+        if (w->item.count == 0) {
                 log_debug("something Discord told is left out", LOG_S("adapter", in->adapter->name),
                           LOG_S("type", w->e.type), LOG_S("why", w->item.ignored));
                 finish(w, true);
                 return false;
         }
-        if (w->item.events->is_own && in->hooks.own && strcmp(w->e.type, "MESSAGE_CREATE") == 0)
+        if (w->item.items->is_own && in->hooks.own && strcmp(w->e.type, "MESSAGE_CREATE") == 0)
                 in->hooks.own(in->hooks.ctx, w->e.d);
-        if (!w->item.events->is_own)
-                dc_cache_met(in->cache, w->item.events->sender_username, w->item.events->sender_id);
+        if (!w->item.items->is_own)
+                dc_cache_set_username(in->cache, w->item.items->sender_username,
+                                      w->item.items->sender_id);
         w->wants = mem_array(w->item.attachment_count, sizeof(*w->wants));
         for (size_t i = 0; i < w->item.attachment_count; i++)
                 fetch(w, i);
@@ -411,11 +412,11 @@ static bool read_it(struct work *w)
 static const char *guild_to_ask(const struct work *w, const char *user)
 {
         const char *guild = json_str(w->e.d, "guild_id", NULL);
-        struct dc_place place = { .type = -1 };
+        struct dc_channel_info place = { .type = -1 };
 
         if (!user || (w->in->self && strcmp(user, w->in->self) == 0))
                 return NULL;
-        dc_cache_place(w->in->cache, w->place, &place);
+        dc_cache_channel(w->in->cache, w->place, &place);
         guild = guild ? guild : place.guild;
         return dc_id_valid(guild) ? guild : NULL;
 }
@@ -434,7 +435,8 @@ static bool introduce(struct work *w, json_t *member)
 /* The place is known. False: the work is gone. */
 static bool meet(struct work *w)
 {
-        const char *user = dc_event_stranger(w->e.type, w->e.d), *guild = guild_to_ask(w, user);
+        const char *user = dc_event_missing_member(w->e.type, w->e.d),
+                   *guild = guild_to_ask(w, user);
         json_t *member = NULL;
 
         if (!guild)
@@ -528,7 +530,7 @@ static struct work *work_new(struct dc_intake *in, const struct dc_dispatch *e, 
 
 void dc_intake_event(struct dc_intake *in, const struct dc_dispatch *e)
 {
-        const char *place = dc_event_place(e->type, e->d);
+        const char *place = dc_event_channel(e->type, e->d);
         struct work *w;
 
         dc_cache_learn(in->cache, in->self, e->type, e->d);
@@ -547,7 +549,7 @@ void dc_intake_interaction(struct dc_intake *in, const json_t *interaction,
 {
         const struct dc_dispatch e = { .type = "INTERACTION_CREATE",
                                        .d = (json_t *)(uintptr_t)interaction };
-        const char *place = dc_event_place(e.type, interaction);
+        const char *place = dc_event_channel(e.type, interaction);
         struct work *w;
 
         if (!place || in->posts >= POSTS_MAX || !in->adapter->road) {
@@ -592,7 +594,7 @@ void dc_intake_release(struct dc_intake *in, const char *place)
 void dc_intake_missed(struct dc_intake *in, const char *place, json_t *message)
 {
         const struct dc_dispatch e = { .type = "MESSAGE_CREATE", .d = message };
-        const char *named = dc_event_place(e.type, message);
+        const char *named = dc_event_channel(e.type, message);
         struct work *w, *before;
 
         if (!named || strcmp(named, place) != 0)

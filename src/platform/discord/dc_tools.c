@@ -108,10 +108,10 @@ static const char *id_of(const json_t *arguments, const char *name, bool require
 static void find_place(const struct discord *dc, const char *id, struct outgoing *out,
                        char parent[24])
 {
-        struct dc_place place;
+        struct dc_channel_info place;
 
         out->channel = id;
-        if (!dc->inbound || !dc_inbound_place(dc->inbound, id, &place) || !place.parent)
+        if (!dc->inbound || !dc_inbound_channel(dc->inbound, id, &place) || !place.parent)
                 return;
         snprintf(parent, 24, "%s", place.parent);
         out->channel = parent;
