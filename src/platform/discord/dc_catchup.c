@@ -12,27 +12,26 @@
 #include "platform/discord/dc_guild_scan.h"
 #include "platform/discord/dc_id.h"
 #include "platform/discord/dc_readback.h"
-#include "platform/discord/discord.h"
 
-#define MARGIN_MS   60000  /* clocks differ */
-#define TALE_MS     300000 /* after a gap, how long guilds may still be introduced */
-#define DONE_MS     3000   /* after the last sign of something to read, it has ended */
-#define AGAIN_MS    300000 /* after Discord could not tell all of it */
-#define RECENT_DAYS 30
-#define RECENT_PAGE 500
+#define MARGIN_MS    60000  /* clocks differ */
+#define INTRODUCE_MS 300000 /* how long after a gap guilds may still be introduced */
+#define DONE_MS      3000   /* after the last sign of something to read, catch-up is over */
+#define AGAIN_MS     300000 /* the next attempt, after Discord was unavailable */
+#define RECENT_DAYS  30
+#define RECENT_PAGE  500
 
-/* How the places of a shard's guilds are found. */
-enum sight {
-        SEEN,    /* the gateway introduces its guilds, or they have been called */
-        UNSEEN,  /* they are to be called */
-        CALLING, /* they are being called */
+/* How the channels of a shard's guilds become known. */
+enum guild_source {
+        GUILDS_INTRODUCED, /* by the gateway, or they have been listed */
+        GUILDS_TO_LIST,
+        GUILDS_LISTING,
 };
 
 struct gap {
         bool open;
-        enum sight sight;
+        enum guild_source source;
         int64_t since_ms; /* by Discord's clock */
-        int64_t until_ms; /* by the loop's clock: guilds that are introduced later are new to us */
+        int64_t until_ms; /* loop time: guilds introduced later are new to the bot */
 };
 
 struct dc_catchup {
@@ -45,23 +44,23 @@ struct dc_catchup {
         unsigned gap_count, shards;
         struct dc_readback *readback;
         struct dc_guild_scan *scan;
-        struct recent *recent; /* conversations are being looked up; NULL: they are not */
-        int64_t recent_before; /* those with smaller numbers are still to be looked up; 0: none */
+        struct recent_page *recent; /* being read from the store; NULL: none */
+        int64_t recent_before;      /* conversations below this id are to be read; 0: none */
         int64_t recent_since_ms;
         bool holds_all;
-        bool failed;       /* somebody could not tell what may be missing */
-        bool again;        /* all of it is to be tried once more */
-        struct timer *end; /* is there nothing left to read? */
+        bool failed;         /* a source could not be read */
+        bool again;          /* the next look starts all over */
+        struct timer *timer; /* is there anything left to read? */
 };
 
-static const struct gap *gap_of(const struct dc_catchup *c, unsigned shard)
+static struct gap *find_gap(const struct dc_catchup *c, unsigned shard)
 {
         return shard < c->gap_count ? &c->gaps[shard] : NULL;
 }
 
-/* ---- everything waits ---- */
+/* ---- holding ---- */
 
-/* Whatever happens anywhere waits until we know which places have to wait. */
+/* Holds the events of all channels until it is known which have to wait. */
 static void hold_all(struct dc_catchup *c)
 {
         if (!c->holds_all)
@@ -81,81 +80,81 @@ void dc_catchup_behind(struct dc_catchup *c)
         hold_all(c);
 }
 
-/* ---- channels of recent conversations ---- */
+/* ---- recent conversations ---- */
 
-struct recent {
-        struct dc_catchup *c; /* NULL: nobody wants to know any more */
+struct recent_page {
+        struct dc_catchup *c; /* NULL: no longer wanted */
         char *adapter;
         int64_t from_ms, before;
-        char places[RECENT_PAGE][24];
+        char channels[RECENT_PAGE][DC_ID_SIZE];
         size_t count;
-        int64_t last; /* the smallest number of this page; 0: there is no further page */
+        int64_t last; /* the smallest id of the page; 0: no further page */
 };
 
-/* The newest first, by a number that stays as it is while the conversations go on. */
+/* Newest first, by a number that does not change while conversations go on. */
 static int read_recent(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct recent *r = arg;
+        struct recent_page *p = arg;
         struct store_stmt *s = store_prepare(
                 tx, "SELECT id, COALESCE(thread, channel) FROM conversations"
                     " WHERE adapter = ? AND active_ms >= ? AND id < ? ORDER BY id DESC LIMIT ?");
         size_t rows = 0;
         int rc;
 
-        r->count = 0;
-        store_bind_text(s, 1, r->adapter);
-        store_bind_int(s, 2, r->from_ms);
-        store_bind_int(s, 3, r->before);
+        p->count = 0;
+        store_bind_text(s, 1, p->adapter);
+        store_bind_int(s, 2, p->from_ms);
+        store_bind_int(s, 3, p->before);
         store_bind_int(s, 4, RECENT_PAGE);
         while ((rc = store_step(s, err)) == 1) {
-                const char *place = store_col_text(s, 1);
+                const char *channel = store_col_text(s, 1);
 
-                r->last = store_col_int(s, 0);
+                p->last = store_col_int(s, 0);
                 rows++;
-                if (r->count < RECENT_PAGE && dc_id_valid(place))
-                        snprintf(r->places[r->count++], sizeof(r->places[0]), "%s", place);
+                if (p->count < RECENT_PAGE && dc_id_valid(channel))
+                        snprintf(p->channels[p->count++], DC_ID_SIZE, "%s", channel);
         }
         if (rows < RECENT_PAGE)
-                r->last = 0;
+                p->last = 0;
         return rc;
 }
 
-static void look_up_recent(struct dc_catchup *c);
+static void read_recent_page(struct dc_catchup *c);
 
 static void on_recent(void *arg, const struct error *err)
 {
-        struct recent *r = arg;
-        struct dc_catchup *c = r->c;
+        struct recent_page *p = arg;
+        struct dc_catchup *c = p->c;
 
         if (c && err)
-                log_warn("cannot look up the recent conversations",
-                         LOG_S("adapter", c->adapter->name), LOG_S("why", err->text));
+                log_warn("cannot read recent conversations", LOG_S("adapter", c->adapter->name),
+                         LOG_S("why", err->text));
         if (c) {
                 c->recent = NULL;
-                c->recent_before = err ? 0 : r->last;
+                c->recent_before = err ? 0 : p->last;
                 c->failed = c->failed || err;
-                for (size_t i = 0; !err && i < r->count; i++)
-                        dc_readback_want(c->readback, r->places[i], c->recent_since_ms);
+                for (size_t i = 0; !err && i < p->count; i++)
+                        dc_readback_want(c->readback, p->channels[i], c->recent_since_ms);
                 release_all(c);
-                look_up_recent(c);
+                read_recent_page(c);
         }
-        free(r->adapter);
-        free(r);
+        free(p->adapter);
+        free(p);
 }
 
-/* The next page, when there is room for it. */
-static void look_up_recent(struct dc_catchup *c)
+/* Reads the next page when there is room for it. */
+static void read_recent_page(struct dc_catchup *c)
 {
-        struct recent *r;
+        struct recent_page *p;
 
         if (c->recent || c->recent_before == 0 || !dc_readback_has_room(c->readback))
                 return;
-        r = c->recent = mem_zalloc(sizeof(*r));
-        r->c = c;
-        r->adapter = mem_strdup(c->adapter->name);
-        r->before = c->recent_before;
-        r->from_ms = clock_wall_ms() - (int64_t)RECENT_DAYS * 86400000;
-        store_read(c->adapter->all->store, read_recent, on_recent, r);
+        p = c->recent = mem_zalloc(sizeof(*p));
+        p->c = c;
+        p->adapter = mem_strdup(c->adapter->name);
+        p->before = c->recent_before;
+        p->from_ms = clock_wall_ms() - (int64_t)RECENT_DAYS * 86400000;
+        store_read(c->adapter->all->store, read_recent, on_recent, p);
 }
 
 static void begin_recent(struct dc_catchup *c, int64_t since_ms)
@@ -166,110 +165,116 @@ static void begin_recent(struct dc_catchup *c, int64_t since_ms)
         }
         hold_all(c);
         c->recent_since_ms = since_ms;
-        if (c->recent) { /* a page of an earlier gap: all of them once more */
+        if (c->recent) { /* of an earlier gap: start over */
                 c->recent->c = NULL;
                 c->recent = NULL;
         }
         c->recent_before = INT64_MAX;
-        look_up_recent(c);
+        read_recent_page(c);
         if (!c->recent) /* there is no room now */
                 release_all(c);
 }
 
-/* ---- places with news ---- */
+/* ---- guilds ---- */
 
-static bool has_messages(int64_t type)
-{
-        return type != DC_TYPE_CATEGORY && type != DC_TYPE_FORUM && type != DC_TYPE_MEDIA;
-}
-
-static void look_at(struct dc_catchup *c, const json_t *channels, int64_t since_ms)
+/* Wants the channels with messages since then. */
+static void want_channels(struct dc_catchup *c, const json_t *channels, int64_t since_ms)
 {
         const json_t *channel;
         size_t i;
 
         json_array_foreach(channels, i, channel) {
-                const char *id = json_str(channel, "id", NULL),
-                           *newest = json_str(channel, "last_message_id", NULL);
+                const char *id = json_str(channel, "id", NULL);
+                int64_t type = json_int(channel, "type", 0);
 
-                if (dc_id_valid(id) && has_messages(json_int(channel, "type", 0)) &&
-                    dc_id_time_ms(newest) >= since_ms)
+                if (dc_id_valid(id) && type != DC_TYPE_CATEGORY && type != DC_TYPE_FORUM &&
+                    type != DC_TYPE_MEDIA &&
+                    dc_id_time_ms(json_str(channel, "last_message_id", NULL)) >= since_ms)
                         dc_readback_want(c->readback, id, since_ms);
         }
 }
 
-/* ---- guilds nobody has introduced ---- */
-
-/* Calls the guilds of all shards that want it. */
-static void begin_roll(struct dc_catchup *c)
+/* Lists the guilds of all shards that need it. */
+static void begin_scan(struct dc_catchup *c)
 {
         bool any = false;
 
         if (!dc_guild_scan_is_idle(c->scan))
-                return; /* on_over follows */
+                return; /* on_scanned follows */
         for (unsigned i = 0; i < c->gap_count; i++) {
-                if (c->gaps[i].sight != UNSEEN)
+                if (c->gaps[i].source != GUILDS_TO_LIST)
                         continue;
-                c->gaps[i].sight = CALLING;
+                c->gaps[i].source = GUILDS_LISTING;
                 any = true;
         }
         if (any)
                 dc_guild_scan_begin(c->scan);
 }
 
-/*
- * The gap of the shard that has this guild, while its guilds are called; NULL: it is none of them.
- */
-static const struct gap *gap_of_guild(const struct dc_catchup *c, const char *guild)
+/* The gap of the guild's shard, while its guilds are listed; NULL: none. */
+static const struct gap *find_scanned_gap(const struct dc_catchup *c, const char *guild)
 {
-        uint64_t id = strtoull(guild, NULL, 10);
-        const struct gap *gap =
-                c->shards > 0 ? gap_of(c, (unsigned)((id >> 22) % c->shards)) : NULL;
+        const struct gap *gap = c->shards > 0 ? find_gap(c, dc_id_shard(guild, c->shards)) : NULL;
 
-        return gap && gap->open && gap->sight == CALLING ? gap : NULL;
+        return gap && gap->open && gap->source == GUILDS_LISTING ? gap : NULL;
 }
 
-static bool on_wants(void *arg, const char *guild)
+static bool wants_guild(void *arg, const char *guild)
 {
-        return gap_of_guild(arg, guild) != NULL;
+        return find_scanned_gap(arg, guild) != NULL;
 }
 
-static bool on_has_room(void *arg)
+static bool has_room(void *arg)
 {
         return dc_readback_has_room(((struct dc_catchup *)arg)->readback);
 }
 
-static void on_places(void *arg, const char *guild, const json_t *places)
+static void on_channels(void *arg, const char *guild, const json_t *channels)
 {
         struct dc_catchup *c = arg;
-        const struct gap *gap = gap_of_guild(c, guild);
+        const struct gap *gap = find_scanned_gap(c, guild);
 
         if (gap)
-                look_at(c, places, gap->since_ms);
+                want_channels(c, channels, gap->since_ms);
 }
 
-/* Shards that came too late for this roll have their own. */
-static void on_over(void *arg)
+/* Shards that came too late for this scan get another one. */
+static void on_scanned(void *arg)
 {
         struct dc_catchup *c = arg;
 
         for (unsigned i = 0; i < c->gap_count; i++)
-                if (c->gaps[i].sight == CALLING)
-                        c->gaps[i].sight = SEEN;
-        begin_roll(c);
+                if (c->gaps[i].source == GUILDS_LISTING)
+                        c->gaps[i].source = GUILDS_INTRODUCED;
+        begin_scan(c);
+}
+
+void dc_catchup_guild(struct dc_catchup *c, unsigned shard, const json_t *guild)
+{
+        struct gap *gap = find_gap(c, shard);
+
+        if (!gap || loop_now_ms(c->adapter->loop) > gap->until_ms)
+                return;
+        if (gap->open)
+                timer_start(c->timer, c->done_ms);
+        if (gap->open && dc_readback_is_full(c->readback)) {
+                gap->source = GUILDS_TO_LIST; /* when there is room again */
+                begin_scan(c);
+                return;
+        }
+        want_channels(c, json_object_get(guild, "channels"), gap->since_ms);
+        want_channels(c, json_object_get(guild, "threads"), gap->since_ms);
+}
+
+static void on_room(void *arg)
+{
+        struct dc_catchup *c = arg;
+
+        read_recent_page(c);
+        dc_guild_scan_continue(c->scan);
 }
 
 /* ---- gaps ---- */
-
-static struct gap *gap_at(struct dc_catchup *c, unsigned shard)
-{
-        if (shard >= c->gap_count) {
-                c->gaps = mem_realloc(c->gaps, (shard + 1) * sizeof(*c->gaps));
-                memset(c->gaps + c->gap_count, 0, (shard + 1 - c->gap_count) * sizeof(*c->gaps));
-                c->gap_count = shard + 1;
-        }
-        return &c->gaps[shard];
-}
 
 void dc_catchup_gap(struct dc_catchup *c, unsigned shard, unsigned shards, int64_t since_ms)
 {
@@ -282,29 +287,28 @@ void dc_catchup_gap(struct dc_catchup *c, unsigned shard, unsigned shards, int64
         if (from < now - c->seconds * 1000)
                 from = now - c->seconds * 1000;
         c->shards = shards;
-        *gap_at(c, shard) = (struct gap){ .open = true,
-                                          .since_ms = from,
-                                          .until_ms = loop_now_ms(c->adapter->loop) + TALE_MS };
-        timer_start(c->end, c->done_ms);
+        if (shard >= c->gap_count) {
+                c->gaps = mem_realloc(c->gaps, (shard + 1) * sizeof(*c->gaps));
+                memset(c->gaps + c->gap_count, 0, (shard + 1 - c->gap_count) * sizeof(*c->gaps));
+                c->gap_count = shard + 1;
+        }
+        c->gaps[shard] = (struct gap){ .open = true,
+                                       .since_ms = from,
+                                       .until_ms = loop_now_ms(c->adapter->loop) + INTRODUCE_MS };
+        timer_start(c->timer, c->done_ms);
         dc_readback_restart(c->readback);
-        log_info("a session of Discord was lost; what was missed is read back",
+        log_info("discord session lost; reading back missed messages",
                  LOG_S("adapter", c->adapter->name), LOG_I("shard", shard),
                  LOG_I("seconds", (now - from) / 1000));
-        if (shard == 0) /* DMs are there */
+        if (shard == 0) /* the shard with the DMs */
                 begin_recent(c, from);
-        else if (!c->recent) /* nothing would end the waiting */
+        else if (!c->recent) /* nothing else would release */
                 release_all(c);
-}
-
-static void call_guilds(struct dc_catchup *c, unsigned shard)
-{
-        c->gaps[shard].sight = UNSEEN;
-        begin_roll(c);
 }
 
 void dc_catchup_resumed(struct dc_catchup *c, unsigned shard, unsigned shards, int64_t since_ms)
 {
-        const struct gap *gap = gap_of(c, shard);
+        struct gap *gap = find_gap(c, shard);
 
         if (gap && gap->open) {
                 if (!c->recent)
@@ -312,44 +316,28 @@ void dc_catchup_resumed(struct dc_catchup *c, unsigned shard, unsigned shards, i
                 return;
         }
         dc_catchup_gap(c, shard, shards, since_ms);
-        gap = gap_of(c, shard);
-        if (gap && gap->open)
-                call_guilds(c, shard);
-}
-
-void dc_catchup_guild(struct dc_catchup *c, unsigned shard, const json_t *guild)
-{
-        const struct gap *gap = gap_of(c, shard);
-
-        if (!gap || loop_now_ms(c->adapter->loop) > gap->until_ms)
-                return;
-        if (gap->open)
-                timer_start(c->end, c->done_ms);
-        if (gap->open && dc_readback_is_full(c->readback)) {
-                call_guilds(c, shard); /* when there is room again */
-                return;
+        gap = find_gap(c, shard);
+        if (gap && gap->open) {
+                gap->source = GUILDS_TO_LIST;
+                begin_scan(c);
         }
-        look_at(c, json_object_get(guild, "channels"), gap->since_ms);
-        look_at(c, json_object_get(guild, "threads"), gap->since_ms);
-}
-
-static void on_room(void *arg)
-{
-        struct dc_catchup *c = arg;
-
-        look_up_recent(c);
-        dc_guild_scan_continue(c->scan);
 }
 
 /* ---- the end ---- */
 
-static bool is_over(const struct dc_catchup *c)
+/* Looks at everything open once more, so that what was given up is wanted again. */
+static void start_over(struct dc_catchup *c)
 {
-        return dc_readback_is_idle(c->readback) && c->recent_before == 0 && !c->recent &&
-               dc_guild_scan_is_idle(c->scan);
+        c->again = false;
+        for (unsigned i = 0; i < c->gap_count; i++)
+                if (c->gaps[i].open)
+                        c->gaps[i].source = GUILDS_TO_LIST;
+        if (c->gap_count > 0 && c->gaps[0].open)
+                begin_recent(c, c->gaps[0].since_ms);
+        begin_scan(c);
 }
 
-static bool has_failed(struct dc_catchup *c)
+static bool take_failed(struct dc_catchup *c)
 {
         bool failed = dc_readback_take_failed(c->readback);
 
@@ -358,21 +346,24 @@ static bool has_failed(struct dc_catchup *c)
         return failed;
 }
 
-/* Everything that is open is looked at once more: what was given up is wanted again. */
-static void begin_again(struct dc_catchup *c)
+static void on_timer(void *arg)
 {
-        c->again = false;
-        for (unsigned i = 0; i < c->gap_count; i++)
-                if (c->gaps[i].open)
-                        c->gaps[i].sight = UNSEEN;
-        if (c->gap_count > 0 && c->gaps[0].open)
-                begin_recent(c, c->gaps[0].since_ms);
-        begin_roll(c);
-}
+        struct dc_catchup *c = arg;
 
-/* All of it is read and stored: after a restart nothing has to be read again. */
-static void close_gaps(struct dc_catchup *c)
-{
+        if (c->again)
+                start_over(c);
+        if (!dc_readback_is_idle(c->readback) || c->recent_before != 0 || c->recent ||
+            !dc_guild_scan_is_idle(c->scan)) {
+                timer_start(c->timer, c->done_ms);
+                return;
+        }
+        if (take_failed(c)) {
+                log_info("catch-up incomplete; retrying", LOG_S("adapter", c->adapter->name),
+                         LOG_I("inMs", c->again_ms));
+                c->again = true;
+                timer_start(c->timer, c->again_ms);
+                return;
+        }
         for (unsigned i = 0; i < c->gap_count; i++) {
                 if (c->gaps[i].open)
                         c->caught_up(c->caught_up_arg, i);
@@ -380,25 +371,7 @@ static void close_gaps(struct dc_catchup *c)
         }
 }
 
-static void on_end(void *arg)
-{
-        struct dc_catchup *c = arg;
-
-        if (c->again)
-                begin_again(c);
-        if (!is_over(c)) {
-                timer_start(c->end, c->done_ms);
-        } else if (has_failed(c)) {
-                log_info("not everything that was missed could be read back; it is tried again",
-                         LOG_S("adapter", c->adapter->name), LOG_I("inMs", c->again_ms));
-                c->again = true;
-                timer_start(c->end, c->again_ms);
-        } else {
-                close_gaps(c);
-        }
-}
-
-/* ---- life ---- */
+/* ---- open and close ---- */
 
 struct dc_catchup *dc_catchup_new(const struct dc_inbound_options *o,
                                   const struct dc_inbound_hooks *hooks, struct dc_intake *intake,
@@ -406,10 +379,10 @@ struct dc_catchup *dc_catchup_new(const struct dc_inbound_options *o,
 {
         struct dc_catchup *c = mem_zalloc(sizeof(*c));
         const struct dc_guild_scan_owner owner = { .arg = c,
-                                                   .wants = on_wants,
-                                                   .has_room = on_has_room,
-                                                   .channels = on_places,
-                                                   .done = on_over };
+                                                   .wants = wants_guild,
+                                                   .has_room = has_room,
+                                                   .channels = on_channels,
+                                                   .done = on_scanned };
 
         c->adapter = o->adapter;
         c->intake = intake;
@@ -421,7 +394,7 @@ struct dc_catchup *dc_catchup_new(const struct dc_inbound_options *o,
         c->again_ms = o->catchup_times.again_ms > 0 ? o->catchup_times.again_ms : AGAIN_MS;
         c->readback = dc_readback_new(o, hooks, intake, on_room, c);
         c->scan = dc_guild_scan_new(o, hooks, &owner);
-        c->end = timer_new(o->adapter->loop, on_end, c);
+        c->timer = timer_new(o->adapter->loop, on_timer, c);
         return c;
 }
 
@@ -433,7 +406,7 @@ void dc_catchup_free(struct dc_catchup *c)
                 c->recent->c = NULL;
         dc_guild_scan_free(c->scan);
         dc_readback_free(c->readback);
-        timer_free(c->end);
+        timer_free(c->timer);
         free(c->gaps);
         free(c);
 }

@@ -1,15 +1,15 @@
 /*
- * dc_catchup: what a lost session has missed is read back.
+ * dc_catchup: reads back what a lost session has missed.
  *
- * Where something may be missing is known from three sides: guilds that the gateway introduces name
- * the newest message of each channel; guilds that it does not introduce are called by REST
- * (dc_roll); and the channels of recent conversations, which include DMs, are in the store. Those
- * places are read back (dc_readback). None of these has a limit in number, and none is in memory as
- * a whole: each goes on when there is room.
+ * Three sources name the channels where something may be missing: guilds that the gateway
+ * introduces, with the newest message of each channel; guilds that it does not introduce, listed by
+ * REST (dc_guild_scan); and the channels of recent conversations in the store, DMs among them.
+ * dc_readback reads those channels. No source is limited in number or kept in memory as a whole:
+ * each continues when there is room.
  *
- * Bounded are the age and the number of messages of one channel. Whatever is read twice is known by
- * its key. A gap is told to be closed when all of it is stored; until then it is on disk, and a
- * restart begins with it again. Edits, deletions and reactions of that time are not to be had.
+ * Bounded are the age and the number of messages of each channel. What is read twice is recognised
+ * by its dedup key. A gap is closed when everything in it is stored; until then it is on disk, and
+ * a restart begins with it again. Edits, deletions and reactions cannot be read back.
  */
 #ifndef PLATFORM_DISCORD_DC_CATCHUP_H
 #define PLATFORM_DISCORD_DC_CATCHUP_H
@@ -22,7 +22,7 @@
 
 struct dc_catchup;
 
-/* caught_up is told when everything that was missed on a shard is stored. */
+/* Everything that was missed on a shard is stored. */
 typedef void dc_caught_up_fn(void *arg, unsigned shard);
 struct dc_catchup *dc_catchup_new(const struct dc_inbound_options *options,
                                   const struct dc_inbound_hooks *hooks, struct dc_intake *intake,
@@ -30,19 +30,17 @@ struct dc_catchup *dc_catchup_new(const struct dc_inbound_options *options,
 /* Before the intake. NULL is fine. */
 void dc_catchup_free(struct dc_catchup *c);
 /*
- * A session begins on this shard of so many, and something may be missing since then by Discord's
- * clock; 0: there was nothing before.
+ * A session began on this shard of so many, and something may be missing since then by Discord's
+ * clock; 0: there was no session before.
  */
 void dc_catchup_gap(struct dc_catchup *c, unsigned shard, unsigned shards, int64_t since_ms);
 /*
- * A gap will be told: until the places are known where something may be missing, everything waits.
- */
-void dc_catchup_behind(struct dc_catchup *c);
-/*
- * A session is resumed while what an earlier one has missed is still to be read. No guild is
- * introduced then: unless we are at it already, they are called by REST.
+ * The same for a resumed session, where the gateway introduces no guilds: they are listed by REST,
+ * unless catch-up of this shard is running.
  */
 void dc_catchup_resumed(struct dc_catchup *c, unsigned shard, unsigned shards, int64_t since_ms);
+/* A gap will follow: holds all events until the channels with gaps are known. */
+void dc_catchup_behind(struct dc_catchup *c);
 /* A GUILD_CREATE. */
 void dc_catchup_guild(struct dc_catchup *c, unsigned shard, const json_t *guild);
 
