@@ -10,13 +10,13 @@
 #include "base/mem.h"
 #include "platform/discord/dc_call.h"
 #include "platform/discord/dc_rate_limit.h"
-#include "platform/discord/discord.h"
+#include "platform/discord/dc_send.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 static void check_mentions(const char *text)
 {
-        json_t *mentions = dc_allowed_mentions(text, false), *id;
+        json_t *mentions = dc_payload_mentions(text, false), *id;
         size_t i;
 
         if (!mentions || json_array_size(json_object_get(mentions, "parse")) > 0 ||
@@ -59,7 +59,7 @@ static void check_route(const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-        char *text = mem_strndup((const char *)data, n), *emoji = dc_emoji(text);
+        char *text = mem_strndup((const char *)data, n), *emoji = dc_payload_emoji(text);
 
         check_mentions(text);
         check_route(text);

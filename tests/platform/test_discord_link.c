@@ -22,6 +22,14 @@ static int end(void **state)
         return 0;
 }
 
+/* Where registered commands are remembered; NULL: there are none. */
+static const json_t *commands_memory(struct rig *g)
+{
+        const struct discord *dc = rig_adapter(g)->self;
+
+        return json_object_get(dc->memory, "commands");
+}
+
 /* ---- the token ---- */
 
 static void a_good_token_shows_the_bots_name(void **state)
@@ -44,6 +52,16 @@ static void a_wrong_token_stops_and_says_where_to_put_the_right_one(void **state
         assert_non_null(strstr(rig_adapter(g)->why, "Discord does not know this bot token"));
         assert_non_null(strstr(rig_adapter(g)->why, "adapters.dc.botToken or DISCORD_BOT_TOKEN"));
         assert_int_equal(inbound.opened, 0);
+}
+
+static void a_token_the_gateway_refuses_stops_too(void **state)
+{
+        struct rig *g = *state;
+
+        rig_connect(g, "");
+        inbound.hooks.stopped(inbound.hooks.ctx, true, "close code 4004");
+        assert_int_equal(rig_adapter(g)->state, ADAPTER_STOPPED);
+        assert_non_null(strstr(rig_adapter(g)->why, "adapters.dc.botToken or DISCORD_BOT_TOKEN"));
 }
 
 static void without_a_token_it_says_both_places(void **state)
@@ -201,7 +219,7 @@ static void commands_are_registered_only_when_they_changed(void **state)
                                             "resume", "help", "link", NULL };
              *name; name++)
                 assert_non_null(strstr(rig_body(g, 2), *name));
-        for (int i = 0; i < 100000 && !dc_memory_get(rig_adapter(g)->self, "commands"); i++)
+        for (int i = 0; i < 100000 && !commands_memory(g); i++)
                 loop_step(g->loop, true);
         rig_apply(g, TOKEN, ",\"roleMentions\":true"); /* a new life */
         rig_until_state(g, ADAPTER_UP);
@@ -224,7 +242,7 @@ static void commands_are_registered_later_when_discord_is_unwell(void **state)
         for (int i = 0; i < 100000 && !timer_active(dc->commands_timer); i++)
                 loop_step(g->loop, true);
         assert_true(timer_active(dc->commands_timer));
-        assert_null(dc_memory_get(dc, "commands"));
+        assert_null(json_object_get(dc->memory, "commands"));
 }
 
 static void commands_of_some_servers_are_registered_there(void **state)
@@ -257,7 +275,7 @@ static void commands_are_taken_away_where_the_settings_do_not_want_them_any_more
         says(g, 200, "[]");
         rig_open(g, "");
         rig_requests(g, 3);
-        for (int i = 0; i < 100000 && !dc_memory_get(rig_adapter(g)->self, "commands"); i++)
+        for (int i = 0; i < 100000 && !commands_memory(g); i++)
                 loop_step(g->loop, true);
         rig_apply(g, TOKEN, ",\"commandGuilds\":[\"5\"]");
         rig_requests(g, 7);
@@ -378,7 +396,7 @@ static void a_question_of_a_gateway_that_was_stopped_has_no_answer(void **state)
         rig_connect(g, "");
         inbound.hooks.get(inbound.hooks.ctx, &q, on_got, &status);
         rig_requests(g, 1);
-        inbound.hooks.stopped(inbound.hooks.ctx, "the intent is missing");
+        inbound.hooks.stopped(inbound.hooks.ctx, false, "the intent is missing");
         for (int i = 0; i < 1000 && inbound.freed == 0; i++)
                 loop_step(g->loop, true);
         assert_int_equal(inbound.freed, 1);
@@ -394,6 +412,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 TEST(a_good_token_shows_the_bots_name),
                 TEST(a_wrong_token_stops_and_says_where_to_put_the_right_one),
+                TEST(a_token_the_gateway_refuses_stops_too),
                 TEST(without_a_token_it_says_both_places),
                 TEST(the_environment_has_a_token_too),
                 TEST(when_discord_cannot_be_reached_it_tries_again),

@@ -67,9 +67,12 @@ static void answer(struct rig *g, const char *payload)
 /* The acknowledgement of the command is over, one way or the other. */
 static void acknowledged(struct rig *g)
 {
-        for (int i = 0; i < 100000 && dc_reply_is_acknowledging(rig_adapter(g)->self, "900"); i++)
+        const struct discord *dc = rig_adapter(g)->self;
+
+        for (int i = 0; i < 100000 && dc_deferred_placeholder(dc, "900") == DC_PLACEHOLDER_PENDING;
+             i++)
                 loop_step(g->loop, true);
-        assert_false(dc_reply_is_acknowledging(rig_adapter(g)->self, "900"));
+        assert_int_not_equal(dc_deferred_placeholder(dc, "900"), DC_PLACEHOLDER_PENDING);
 }
 
 static void a_command_is_put_off_and_then_answered_in_its_place(void **state)
@@ -247,7 +250,7 @@ static void a_command_of_the_endpoint_may_be_answered_too_early(void **state)
 
         says(g, 404, "{\"code\":10015,\"message\":\"Unknown Webhook\"}");
         rig_connect(g, "");
-        json_decref(dc_reply_keep(rig_adapter(g)->self, interaction));
+        json_decref(dc_deferred_posted(rig_adapter(g)->self, interaction));
         deliver(g, DELIVER_SEND, "{\"text\":\"hi\",\"replyTo\":\"900\"}");
         assert_int_equal(settled(g)->outcome, SEND_RETRY);
         assert_int_equal(settled(g)->kind, ERR_LIMIT); /* no attempt is used up by it */

@@ -1,15 +1,19 @@
 /*
- * Slash commands and buttons are acknowledged within three seconds, by putting the answer off:
- * Discord shows that the bot is thinking. The answer then takes that message's place, with a token
- * that is worth fifteen minutes, or a delivery withdraws it. Whatever comes later goes to the
- * channel.
+ * Replies to slash commands and forms.
  *
- * Nothing can be put in that place before Discord has taken the acknowledgement: deliveries wait
- * for its answer. When it was the answer to a post nobody tells us, so for a moment a place that is
- * not there is one that is not there yet.
+ * An interaction is acknowledged within three seconds by deferring the reply: Discord shows a
+ * placeholder ("thinking"). The reply then replaces the placeholder, or a delivery removes it, with
+ * a token that lives fifteen minutes. Later replies go to the channel. A button has no placeholder.
  *
- * The tokens are secrets. They are in memory and in a file of the state directory, so that a
- * command is answered in its place also after a crash.
+ *     stored ──► pending ──► open ──► gone        pending: Discord has not confirmed yet
+ *                  └──────────────────►           gone: replied, removed, refused or expired
+ *
+ * This file alone knows whether a placeholder is there. Deliveries wait while it is pending. After
+ * a post over HTTP our response was the acknowledgement, and nobody confirms it: for a moment 404
+ * means that the placeholder is not there yet.
+ *
+ * Tokens are secrets, in memory and in a file of the state directory, so that a command can be
+ * answered after a crash.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,339 +27,312 @@
 #include "platform/discord/discord.h"
 #include "platform/state_file.h"
 
-#define TOKEN_MS   870000 /* a little before Discord's end */
-#define TOKENS_MAX 1000
-#define SAVE_MS    50
-#define POSTED_MS  3000 /* after so long Discord has read our answer to its post */
-
-enum { INTERACTION_COMPONENT = 3 };
-enum { CALLBACK_LATER = 5, CALLBACK_UPDATE_LATER = 6 };
+#define TOKEN_MS             870000 /* a little before Discord's end */
+#define DEFERRED_MAX         1000
+#define SAVE_MS              50
+#define POSTED_MS            3000 /* by then Discord has read our response to its post */
 
 #define ALREADY_ACKNOWLEDGED 40060
 
-struct dc_token {
+enum { INTERACTION_COMPONENT = 3 };
+enum { CALLBACK_DEFER = 5, CALLBACK_DEFER_UPDATE = 6 };
+
+struct dc_deferred {
         char *interaction, *application, *token;
-        int64_t until_ms; /* wall clock */
-        /* the same: before this time Discord may not know of the acknowledgement; 0: it does */
-        int64_t settles_ms;
-        bool acknowledging; /* Discord has not answered the acknowledgement yet */
-        bool taken;         /* a delivery was made for its place, and may be on its way */
-        bool unsure;        /* an earlier life acknowledged it, and may have answered */
-        /* answered, or cannot be; remembered because it is no message one could react to */
-        bool spent;
-        TAILQ_ENTRY(dc_token) next;
+        int64_t until_ms;   /* wall clock; the token's end */
+        int64_t settles_ms; /* wall clock; until then 404 means not yet; 0: confirmed */
+        enum dc_placeholder state;
+        bool claimed; /* a delivery was made for it and may be on its way */
+        bool unsure;  /* an earlier run acknowledged it, and may have replied */
+        TAILQ_ENTRY(dc_deferred) next;
 };
 
-/* ---- tokens ---- */
+/* ---- the list ---- */
 
-static void forget(struct discord *dc, struct dc_token *t)
+static struct dc_deferred *find(const struct discord *dc, const char *interaction)
 {
-        TAILQ_REMOVE(&dc->tokens, t, next);
-        dc->token_count--;
-        log_unhide(t->token, strlen(t->token));
-        explicit_bzero(t->token, strlen(t->token));
-        free(t->token);
-        free(t->interaction);
-        free(t->application);
-        free(t);
-        state_file_changed(dc->tokens_file, false);
-}
+        struct dc_deferred *d;
 
-/* It is answered, or cannot be. */
-static void spend(struct discord *dc, struct dc_token *t)
-{
-        t->spent = true;
-        state_file_changed(dc->tokens_file, false);
-}
-
-static struct dc_token *find(const struct discord *dc, const char *interaction)
-{
-        struct dc_token *t;
-
-        TAILQ_FOREACH(t, &dc->tokens, next)
-                if (strcmp(t->interaction, interaction) == 0)
-                        return t;
+        TAILQ_FOREACH(d, &dc->deferred.list, next)
+                if (strcmp(d->interaction, interaction) == 0)
+                        return d;
         return NULL;
 }
 
-static void watch(struct discord *dc)
+/* Kept in the list until its end: the id is not a message one could react to. */
+static void close_deferred(struct discord *dc, struct dc_deferred *d)
 {
-        const struct dc_token *oldest = TAILQ_FIRST(&dc->tokens);
-        int64_t left;
-
-        if (!oldest)
-                return;
-        /*
-         * NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not see that the freed one left the
-         * list
-         */
-        left = oldest->until_ms - clock_wall_ms();
-        timer_start(dc->tokens_timer, left > 0 ? left : 0);
+        d->state = DC_PLACEHOLDER_GONE;
+        state_file_changed(dc->deferred.file, false);
 }
 
-static void on_withdrawn(void *arg, const struct dc_answer *a)
+static void forget(struct discord *dc, struct dc_deferred *d)
+{
+        TAILQ_REMOVE(&dc->deferred.list, d, next);
+        dc->deferred.count--;
+        log_unhide(d->token, strlen(d->token));
+        explicit_bzero(d->token, strlen(d->token));
+        free(d->token);
+        free(d->interaction);
+        free(d->application);
+        free(d);
+        state_file_changed(dc->deferred.file, false);
+}
+
+static void on_removed(void *arg, const struct dc_answer *a)
 {
         (void)arg;
-        (void)a; /* nobody is waiting for it */
+        (void)a;
 }
 
-/* What the bot seems to think about is taken away. */
-static void withdraw(struct discord *dc, struct dc_token *t)
+static void remove_placeholder(struct discord *dc, struct dc_deferred *d)
 {
-        spend(dc, t);
+        close_deferred(dc, d);
         dc_rest_ask(dc->rest,
                     &(struct dc_request){ .method = "DELETE",
-                                          .route = DC_PLACE_OF_COMMAND,
-                                          .args = { t->application, t->token },
+                                          .route = DC_PLACEHOLDER_ROUTE,
+                                          .args = { d->application, d->token },
                                           .priority = DC_IDLE,
                                           .repeatable = true },
-                    on_withdrawn, NULL);
+                    on_removed, NULL);
 }
 
-/* Nobody has answered, and soon nobody can. */
-static void give_up(struct discord *dc, struct dc_token *t)
+/* Its time is over without a reply. */
+static void expire(struct discord *dc, struct dc_deferred *d)
 {
-        if (!t->spent && !t->taken && !t->unsure)
-                withdraw(dc, t);
-        forget(dc, t);
+        if (d->state != DC_PLACEHOLDER_GONE && !d->claimed && !d->unsure)
+                remove_placeholder(dc, d);
+        forget(dc, d);
 }
 
-/* NULL when it is none, or there already. */
-static struct dc_token *keep(struct discord *dc, const char *interaction, const char *application,
-                             const char *token, int64_t until_ms)
+static void watch_oldest(struct discord *dc)
 {
-        struct dc_token *t;
+        const struct dc_deferred *oldest = TAILQ_FIRST(&dc->deferred.list);
+        int64_t left = oldest ? oldest->until_ms - clock_wall_ms() : 0;
+
+        if (oldest)
+                timer_start(dc->deferred.timer, left > 0 ? left : 0);
+}
+
+static void on_timer(void *arg)
+{
+        struct discord *dc = arg;
+        struct dc_deferred *d, *after;
+
+        for (d = TAILQ_FIRST(&dc->deferred.list); d && d->until_ms <= clock_wall_ms(); d = after) {
+                after = TAILQ_NEXT(d, next);
+                expire(dc, d);
+        }
+        watch_oldest(dc);
+}
+
+/* NULL when it is invalid or known. */
+static struct dc_deferred *add(struct discord *dc, const char *interaction, const char *application,
+                               const char *token, int64_t until_ms)
+{
+        struct dc_deferred *d;
 
         if (!dc_id_valid(interaction) || !dc_id_valid(application) || !token || !*token ||
             find(dc, interaction))
                 return NULL;
-        if (dc->token_count >= TOKENS_MAX)
-                give_up(dc, TAILQ_FIRST(&dc->tokens));
-        t = mem_zalloc(sizeof(*t));
-        t->interaction = mem_strdup(interaction);
-        t->application = mem_strdup(application);
-        t->token = mem_strdup(token);
-        t->until_ms = until_ms;
-        log_hide(t->token, strlen(t->token));
-        TAILQ_INSERT_TAIL(&dc->tokens, t, next);
-        dc->token_count++;
-        state_file_changed(dc->tokens_file, false);
-        watch(dc);
-        return t;
-}
-
-bool dc_reply_token(struct discord *dc, const char *interaction, const char **application,
-                    const char **token)
-{
-        struct dc_token *t = find(dc, interaction);
-
-        if (!t || t->spent || t->until_ms <= clock_wall_ms())
-                return false;
-        t->taken = true;
-        *application = t->application;
-        *token = t->token;
-        return true;
-}
-
-void dc_reply_done(struct discord *dc, const char *interaction)
-{
-        struct dc_token *t = find(dc, interaction);
-
-        if (t)
-                spend(dc, t);
-}
-
-void dc_reply_withdraw(struct discord *dc, const char *interaction)
-{
-        struct dc_token *t = find(dc, interaction);
-
-        if (t && !t->spent)
-                withdraw(dc, t);
-}
-
-bool dc_reply_is(const struct discord *dc, const char *id)
-{
-        return find(dc, id) != NULL;
-}
-
-bool dc_reply_is_acknowledging(const struct discord *dc, const char *interaction)
-{
-        const struct dc_token *t = find(dc, interaction);
-
-        return t && t->acknowledging;
-}
-
-bool dc_reply_may_come(const struct discord *dc, const char *interaction)
-{
-        const struct dc_token *t = find(dc, interaction);
-
-        return t && t->settles_ms > clock_wall_ms();
+        if (dc->deferred.count >= DEFERRED_MAX)
+                expire(dc, TAILQ_FIRST(&dc->deferred.list));
+        d = mem_zalloc(sizeof(*d));
+        d->interaction = mem_strdup(interaction);
+        d->application = mem_strdup(application);
+        d->token = mem_strdup(token);
+        d->until_ms = until_ms;
+        d->state = DC_PLACEHOLDER_OPEN;
+        log_hide(d->token, strlen(d->token));
+        TAILQ_INSERT_TAIL(&dc->deferred.list, d, next);
+        dc->deferred.count++;
+        state_file_changed(dc->deferred.file, false);
+        watch_oldest(dc);
+        return d;
 }
 
 /* ---- acknowledging ---- */
 
-/* A button's message stays as it is; the answer to it is a message of its own. */
-static bool has_place(const json_t *interaction)
+/* Adds the interaction unless it is of a button; returns the acknowledgement's body, yours. */
+static json_t *defer(struct discord *dc, const json_t *interaction, struct dc_deferred **added)
 {
-        return json_int(interaction, "type", 0) != INTERACTION_COMPONENT;
+        bool button = json_int(interaction, "type", 0) == INTERACTION_COMPONENT;
+
+        *added = button ? NULL
+                        : add(dc, json_str(interaction, "id", NULL),
+                              json_str(interaction, "application_id", dc->self.application),
+                              json_str(interaction, "token", NULL), clock_wall_ms() + TOKEN_MS);
+        return json_pack("{s:i}", "type", button ? CALLBACK_DEFER_UPDATE : CALLBACK_DEFER);
 }
 
-static json_t *acknowledgement_of(const json_t *interaction)
+json_t *dc_deferred_posted(struct discord *dc, const json_t *interaction)
 {
-        return json_pack("{s:i}", "type",
-                         has_place(interaction) ? CALLBACK_LATER : CALLBACK_UPDATE_LATER);
+        struct dc_deferred *d;
+        json_t *body = defer(dc, interaction, &d);
+
+        if (d)
+                d->settles_ms = clock_wall_ms() + POSTED_MS;
+        return body;
 }
 
-static struct dc_token *keep_of(struct discord *dc, const json_t *interaction)
-{
-        if (!has_place(interaction))
-                return NULL;
-        return keep(dc, json_str(interaction, "id", NULL),
-                    json_str(interaction, "application_id", dc->self.application),
-                    json_str(interaction, "token", NULL), clock_wall_ms() + TOKEN_MS);
-}
-
-json_t *dc_reply_keep(struct discord *dc, const json_t *interaction)
-{
-        struct dc_token *t = keep_of(dc, interaction);
-
-        if (t)
-                t->settles_ms = clock_wall_ms() + POSTED_MS;
-        return acknowledgement_of(interaction);
-}
-
-struct acknowledgement {
+struct ack_job {
         struct discord *dc;
         char *interaction;
 };
 
 static void on_acknowledged(void *arg, const struct dc_answer *a)
 {
-        struct acknowledgement *ack = arg;
-        struct discord *dc = ack->dc;
-        struct dc_token *t = find(dc, ack->interaction);
-        bool again = a->code == ALREADY_ACKNOWLEDGED, stopped = a->kind == ERR_CANCELLED;
+        struct ack_job *job = arg;
+        struct discord *dc = job->dc;
+        struct dc_deferred *d = find(dc, job->interaction);
+        bool again = a->code == ALREADY_ACKNOWLEDGED,
+             refused = !a->ok && !again && a->kind != ERR_CANCELLED;
 
-        if (!a->ok && !again && !stopped)
-                log_warn("Discord did not take the acknowledgement of a command; its answer goes "
-                         "to the channel",
-                         LOG_S("adapter", dc->adapter->name),
-                         LOG_S("interaction", ack->interaction), LOG_S("why", a->why));
-        if (t && t->acknowledging) {
-                t->acknowledging = false;
-                t->unsure = again;
-                if (!a->ok && !again && !stopped)
-                        spend(dc, t);
+        if (refused)
+                log_warn(
+                        "Discord refused the acknowledgement of a command; replying in the channel",
+                        LOG_S("adapter", dc->adapter->name), LOG_S("interaction", job->interaction),
+                        LOG_S("why", a->why));
+        if (d && d->state == DC_PLACEHOLDER_PENDING) {
+                d->state = DC_PLACEHOLDER_OPEN;
+                d->unsure = again;
+                if (refused)
+                        close_deferred(dc, d);
         }
-        dc_sends_acknowledged(dc, ack->interaction);
-        free(ack->interaction);
-        free(ack);
+        dc_sends_resume(dc, job->interaction);
+        free(job->interaction);
+        free(job);
 }
 
-void dc_reply_stored(void *discord, const json_t *interaction)
+void dc_deferred_stored(void *discord, const json_t *interaction)
 {
         struct discord *dc = discord;
-        struct acknowledgement *ack = mem_zalloc(sizeof(*ack));
-        struct dc_token *t = keep_of(dc, interaction);
-        json_t *body = acknowledgement_of(interaction);
+        struct ack_job *job = mem_zalloc(sizeof(*job));
+        struct dc_deferred *d;
+        json_t *body = defer(dc, interaction, &d);
 
-        if (t)
-                t->acknowledging = true;
-        ack->dc = dc;
-        ack->interaction = mem_strdup(json_str(interaction, "id", ""));
+        if (d)
+                d->state = DC_PLACEHOLDER_PENDING;
+        job->dc = dc;
+        job->interaction = mem_strdup(json_str(interaction, "id", ""));
         dc_rest_ask(dc->rest,
                     &(struct dc_request){
                             .method = "POST",
                             .route = "/interactions/{interaction_id}/{interaction_token}/callback",
-                            .args = { ack->interaction, json_str(interaction, "token", NULL) },
+                            .args = { job->interaction, json_str(interaction, "token", NULL) },
                             .body = body,
                             .priority = DC_URGENT,
                             .total_ms = 3000,
                             .wait_ms = 2500 },
-                    on_acknowledged, ack);
+                    on_acknowledged, job);
         json_decref(body);
 }
 
-/* ---- the end ---- */
+/* ---- for deliveries ---- */
 
-static void on_timer(void *arg)
+bool dc_deferred_knows(const struct discord *dc, const char *id)
 {
-        struct discord *dc = arg;
-        struct dc_token *t, *after;
-
-        for (t = TAILQ_FIRST(&dc->tokens); t && t->until_ms <= clock_wall_ms(); t = after) {
-                after = TAILQ_NEXT(t, next);
-                give_up(dc, t);
-        }
-        watch(dc);
+        return id && find(dc, id);
 }
 
-/* ---- in a file ---- */
+enum dc_placeholder dc_deferred_placeholder(const struct discord *dc, const char *interaction)
+{
+        const struct dc_deferred *d = find(dc, interaction);
 
-static char *text_of(void *arg)
+        return d && d->until_ms > clock_wall_ms() ? d->state : DC_PLACEHOLDER_GONE;
+}
+
+bool dc_deferred_claim(struct discord *dc, const char *interaction)
+{
+        if (dc_deferred_placeholder(dc, interaction) == DC_PLACEHOLDER_GONE)
+                return false;
+        find(dc, interaction)->claimed = true;
+        return true;
+}
+
+void dc_deferred_address(const struct discord *dc, const char *interaction,
+                         const char **application, const char **token)
+{
+        const struct dc_deferred *d = find(dc, interaction);
+
+        *application = d ? d->application : NULL;
+        *token = d ? d->token : NULL;
+}
+
+enum dc_deferred_result dc_deferred_answered(struct discord *dc, const char *interaction,
+                                             const struct dc_answer *a, bool is_message)
+{
+        struct dc_deferred *d = find(dc, interaction);
+        /* Discord has ended it */
+        bool ended = a->code == 10008 || a->code == 10015 || a->code == 10062 || a->code == 50027;
+        bool refused = a->status >= 400 && a->status < 500 && a->status != 429;
+
+        if (d && a->status == 404 && d->settles_ms > clock_wall_ms())
+                return DC_DEFERRED_TOO_EARLY;
+        if (d && (a->ok || ended))
+                close_deferred(dc, d);
+        else if (d && refused && is_message)
+                remove_placeholder(dc, d);
+        return refused && is_message ? DC_DEFERRED_LOST : DC_DEFERRED_SETTLED;
+}
+
+/* ---- the file ---- */
+
+static char *file_text(void *arg)
 {
         const struct discord *dc = arg;
-        const struct dc_token *t;
+        const struct dc_deferred *d;
         struct buf b;
 
         buf_init(&b, 0);
         jsonw_open(&b, '[');
-        TAILQ_FOREACH(t, &dc->tokens, next) {
-                if (t->spent)
+        TAILQ_FOREACH(d, &dc->deferred.list, next) {
+                if (d->state == DC_PLACEHOLDER_GONE)
                         continue;
                 jsonw_open(&b, '{');
-                jsonw_str(&b, "id", t->interaction);
-                jsonw_str(&b, "application", t->application);
-                jsonw_str(&b, "token", t->token);
-                jsonw_int(&b, "until", t->until_ms);
+                jsonw_str(&b, "id", d->interaction);
+                jsonw_str(&b, "application", d->application);
+                jsonw_str(&b, "token", d->token);
+                jsonw_int(&b, "until", d->until_ms);
                 jsonw_close(&b, '}');
         }
         jsonw_close(&b, ']');
         return buf_take(&b);
 }
 
-static void restore(struct discord *dc, const json_t *kept)
-{
-        struct dc_token *t;
-        json_t *entry;
-        size_t i;
-
-        json_array_foreach(kept, i, entry) {
-                int64_t until = json_int(entry, "until", 0);
-
-                if (until <= clock_wall_ms())
-                        continue;
-                t = keep(dc, json_str(entry, "id", NULL), json_str(entry, "application", NULL),
-                         json_str(entry, "token", NULL), until);
-                if (t)
-                        t->unsure = true;
-        }
-}
-
-void dc_replies_open(struct discord *dc)
+void dc_deferred_open(struct discord *dc)
 {
         char *path =
                 mem_printf("%s/state/interactions-%s.json", dc->adapter->dir, dc->adapter->name);
-        json_t *kept = file_read_json(path, STATE_FILE_MAX);
+        json_t *kept = file_read_json(path, STATE_FILE_MAX), *entry;
+        size_t i;
 
-        TAILQ_INIT(&dc->tokens);
-        dc->tokens_timer = timer_new(dc->adapter->loop, on_timer, dc);
-        timer_unref(dc->tokens_timer);
-        restore(dc, kept);
+        TAILQ_INIT(&dc->deferred.list);
+        dc->deferred.timer = timer_new(dc->adapter->loop, on_timer, dc);
+        timer_unref(dc->deferred.timer);
+        json_array_foreach(kept, i, entry) {
+                int64_t until = json_int(entry, "until", 0);
+                struct dc_deferred *d = until > clock_wall_ms()
+                                                ? add(dc, json_str(entry, "id", NULL),
+                                                      json_str(entry, "application", NULL),
+                                                      json_str(entry, "token", NULL), until)
+                                                : NULL;
+
+                if (d)
+                        d->unsure = true;
+        }
         json_decref(kept);
-        dc->tokens_file = state_file_new(dc->adapter->loop, path, SAVE_MS, text_of, dc);
+        dc->deferred.file = state_file_new(dc->adapter->loop, path, SAVE_MS, file_text, dc);
         free(path);
 }
 
-void dc_replies_release(struct discord *dc)
+void dc_deferred_release(struct discord *dc)
 {
-        struct dc_token *t, *after;
+        struct dc_deferred *d;
 
-        state_file_close(dc->tokens_file);
-        dc->tokens_file = NULL;
-        for (t = TAILQ_FIRST(&dc->tokens); t; t = after) {
-                after = TAILQ_NEXT(t, next);
-                forget(dc, t);
-        }
-        timer_free(dc->tokens_timer);
+        state_file_close(dc->deferred.file);
+        dc->deferred.file = NULL;
+        while ((d = TAILQ_FIRST(&dc->deferred.list)))
+                forget(dc, d);
+        timer_free(dc->deferred.timer);
 }

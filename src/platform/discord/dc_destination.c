@@ -1,24 +1,84 @@
-/* Where a delivery goes, who may be notified by it, and how emoji are written. */
-#include <ctype.h>
+/*
+ * Where a delivery goes: a channel, a thread, or the DM of a person. DMs of operators are
+ * remembered across restarts, those of others while the process runs, up to a number.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "platform/discord/discord.h"
 
-#define USERS_MAX 100 /* Discord's limit */
+#define DMS_MAX 10000
 
-bool dc_is_dm(const struct discord *dc, const char *channel)
+/* ---- DMs ---- */
+
+static bool is_operator(const struct discord *dc, const char *user)
 {
-        struct dc_channel_info place;
+        const struct setting_list *admins = &dc->adapter->common->admins;
 
-        if (!dc_id_valid(channel) || dc_memory_has_dm(dc, channel))
-                return true; /* "user:ID" and "operator" */
-        return dc->inbound && dc_inbound_channel(dc->inbound, channel, &place) && !place.guild;
+        for (size_t i = 0; i < admins->count; i++)
+                if (strcmp(admins->items[i], user) == 0)
+                        return true;
+        return false;
 }
 
-const char *dc_person(const struct discord *dc, const char *channel)
+void dc_destination_forget(struct discord *dc)
+{
+        void *value;
+
+        for (size_t i = 0; map_each(&dc->dms, &i, NULL, &value);)
+                free(value);
+        map_release(&dc->dms);
+        map_release(&dc->dm_channels);
+        map_init(&dc->dms);
+        map_init(&dc->dm_channels);
+}
+
+const char *dc_destination_dm(const struct discord *dc, const char *user)
+{
+        const char *kept = is_operator(dc, user) ? discord_remembered(dc, "operators", user) : NULL;
+
+        return kept ? kept : map_get(&dc->dms, user);
+}
+
+void dc_destination_set_dm(struct discord *dc, const char *user, const char *channel)
+{
+        const char *known = dc_destination_dm(dc, user);
+
+        if (known && strcmp(known, channel) == 0)
+                return;
+        if (is_operator(dc, user)) {
+                log_info("DM of an operator", LOG_S("adapter", dc->adapter->name),
+                         LOG_S("user", user), LOG_S("channel", channel));
+                discord_remember(dc, "operators", user, channel);
+                return;
+        }
+        if (dc->dms.count >= DMS_MAX)
+                dc_destination_forget(dc); /* opening a DM again costs one call */
+        free(map_put(&dc->dms, user, mem_strdup(channel)));
+        map_put(&dc->dm_channels, channel, dc);
+}
+
+bool dc_destination_is_dm(const struct discord *dc, const char *channel)
+{
+        const json_t *operators = json_object_get(dc->memory, "operators");
+        struct dc_channel_info info;
+        const char *user;
+        json_t *kept;
+
+        if (!dc_id_valid(channel) || map_get(&dc->dm_channels, channel))
+                return true; /* "user:ID" and "operator" are */
+        json_object_foreach((json_t *)operators, user, kept)
+                if (json_is_string(kept) && strcmp(json_string_value(kept), channel) == 0)
+                        return true;
+        return dc->inbound && dc_inbound_channel(dc->inbound, channel, &info) && !info.guild;
+}
+
+/* ---- channels ---- */
+
+const char *dc_destination_person(const struct discord *dc, const char *channel)
 {
         const struct setting_list *admins = &dc->adapter->common->admins;
 
@@ -32,7 +92,8 @@ const char *dc_person(const struct discord *dc, const char *channel)
         return NULL;
 }
 
-const char *dc_place(const struct discord *dc, const char *channel, const char *thread)
+const char *dc_destination_channel(const struct discord *dc, const char *channel,
+                                   const char *thread)
 {
         const char *person;
 
@@ -40,65 +101,14 @@ const char *dc_place(const struct discord *dc, const char *channel, const char *
                 return thread;
         if (dc_id_valid(channel))
                 return channel;
-        person = dc_person(dc, channel);
-        return person ? dc_memory_dm_of(dc, person) : NULL;
+        person = dc_destination_person(dc, channel);
+        return person ? dc_destination_dm(dc, person) : NULL;
 }
 
-const char *dc_place_of_message(const struct discord *dc, const char *channel, const char *thread,
-                                const char *message)
+const char *dc_destination_of_message(const struct discord *dc, const char *channel,
+                                      const char *thread, const char *message)
 {
-        bool begins_the_thread = thread && message && strcmp(thread, message) == 0;
+        bool begins_thread = thread && message && strcmp(thread, message) == 0;
 
-        return dc_place(dc, channel, begins_the_thread ? NULL : thread);
-}
-
-char *dc_emoji(const char *emoji)
-{
-        size_t n = strlen(emoji);
-
-        if (n > 4 && emoji[0] == '<' && emoji[n - 1] == '>') { /* <:name:id> or <a:name:id> */
-                const char *colon = strchr(emoji, ':');
-
-                if (colon)
-                        return mem_strndup(colon + 1, n - 2 - (size_t)(colon - emoji));
-        }
-        return mem_strdup(emoji);
-}
-
-/* The id in "<@123>" or "<@!123>" at p; its length, or 0. */
-static size_t mention_at(const char *p, const char **id)
-{
-        size_t n;
-
-        if (strncmp(p, "<@", 2) != 0)
-                return 0;
-        *id = p + 2 + (p[2] == '!');
-        n = strspn(*id, "0123456789");
-        return n > 0 && n <= 20 && (*id)[n] == '>' ? n : 0;
-}
-
-static bool has(const json_t *list, const char *id, size_t n)
-{
-        for (size_t i = 0; i < json_array_size(list); i++) {
-                const char *known = json_string_value(json_array_get(list, i));
-
-                if (strlen(known) == n && memcmp(known, id, n) == 0)
-                        return true;
-        }
-        return false;
-}
-
-json_t *dc_allowed_mentions(const char *text, bool replied_user)
-{
-        json_t *users = json_array();
-        const char *id;
-
-        for (const char *p = text; p && (p = strstr(p, "<@")); p++) {
-                size_t n = mention_at(p, &id);
-
-                if (n > 0 && (p == text || p[-1] != '\\') && json_array_size(users) < USERS_MAX &&
-                    !has(users, id, n))
-                        json_array_append_new(users, json_stringn(id, n));
-        }
-        return json_pack("{s:[], s:o, s:b}", "parse", "users", users, "replied_user", replied_user);
+        return dc_destination_channel(dc, channel, begins_thread ? NULL : thread);
 }

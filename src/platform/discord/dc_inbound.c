@@ -110,17 +110,8 @@ static void on_lost(void *arg, const char *why)
 static void on_stopped(void *arg, bool bad_token, const char *why)
 {
         struct dc_inbound *in = arg;
-        char text[200];
 
-        if (bad_token) {
-                snprintf(text, sizeof(text),
-                         "Discord does not know this bot token: put the one of the developer "
-                         "portal (Bot, Reset Token) into adapters.%.60s.botToken or "
-                         "DISCORD_BOT_TOKEN",
-                         in->adapter->name);
-                why = text;
-        }
-        in->hooks.stopped(in->hooks.ctx, why);
+        in->hooks.stopped(in->hooks.ctx, bad_token, why);
 }
 
 /* ---- life ---- */

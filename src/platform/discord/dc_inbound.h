@@ -72,7 +72,7 @@ struct dc_inbound_hooks {
         void (*ready)(void *ctx, const struct dc_gateway_ready *ready);
         void (*up)(void *ctx);
         void (*lost)(void *ctx, const char *why);
-        void (*stopped)(void *ctx, const char *why);
+        void (*stopped)(void *ctx, bool bad_token, const char *why);
         /*
          * An interaction is stored: acknowledge it now, deferring (type 5 for commands, 6 for
          * components). `interaction` is what Discord sent, with id, token, type; borrowed. Answers

@@ -1,4 +1,4 @@
-/* What Discord's answer to a delivery means: done, again, never, or nobody knows. */
+/* What Discord's answer means for a delivery: done, retry, rejected, or unsure. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,116 +13,97 @@
 #define CANCEL_DEFERRED (1u << DELIVER_CANCEL_DEFERRED)
 
 /*
- * Discord's codes that have a meaning beyond their status. `done_for`: for these kinds it says that
- * things are as they should be. `again`: it passes by itself. The advice is for the operator.
+ * Discord's codes that mean more than their status. done_for: kinds of delivery for which the code
+ * means success. again: it passes by itself. advice: for the operator.
  */
 /* clang-format off */
-static const struct verdict {
+static const struct code_row {
         int code;
         unsigned done_for; /* bits of delivery kinds */
         bool again;
         enum error_kind kind;
         const char *advice;
-} verdicts[] = {
-        { 10003,  UNREACT,                        false, ERR_MISSING,  "the channel is gone, or the bot was never in it" },
-        { 10008,  DELETE | UNREACT | CANCEL_DEFERRED, false, ERR_MISSING,  "the message has been deleted" },
-        { 10014,  0,                              false, ERR_INVALID,  "an emoji is written as itself or as name:id, and the bot must know it" },
-        { 10015,  CANCEL_DEFERRED,                false, ERR_MISSING,  "a command can be answered for fifteen minutes" },
-        { 10062,  CANCEL_DEFERRED,                false, ERR_MISSING,  "the command was not acknowledged within three seconds" },
-        { 20028,  0,                              true,  ERR_LIMIT,    NULL },
-        { 30010,  0,                              false, ERR_LIMIT,    "the message has 20 different reactions already" },
-        { 30046,  0,                              true,  ERR_LIMIT,    NULL },
-        { 40003,  0,                              true,  ERR_LIMIT,    "too many DMs were opened" },
-        { 40005,  0,                              false, ERR_INVALID,  "the file is larger than Discord takes there" },
-        { 40060,  0,                              false, ERR_CONFLICT, "the command was acknowledged already" },
-        { 50001,  0,                              false, ERR_REFUSED,  "give the bot View Channel there" },
-        { 50006,  0,                              false, ERR_INVALID,  "a message needs text or a file" },
-        { 50007,  0,                              false, ERR_REFUSED,  "the person takes no DMs from this bot" },
-        { 50013,  0,                              false, ERR_REFUSED,  "give the bot the permission there: docs/platforms/discord.md lists them" },
-        { 50024,  0,                              false, ERR_INVALID,  "this kind of channel cannot do that" },
-        { 50027,  CANCEL_DEFERRED,                false, ERR_MISSING,  "a command can be answered for fifteen minutes" },
-        { 50083,  0,                              false, ERR_REFUSED,  "the thread is archived" },
-        { 50278,  0,                              false, ERR_REFUSED,  "the bot shares no server with this person" },
-        { 90001,  0,                              false, ERR_REFUSED,  "the person has blocked the bot" },
-        { 130000, 0,                              true,  ERR_NET,      NULL },
-        { 160004, THREAD,                         false, ERR_CONFLICT, "the message has a thread already" },
-        { 160005, 0,                              false, ERR_REFUSED,  "the thread is locked" },
-        { 160006, 0,                              false, ERR_LIMIT,    "the server has too many active threads" },
-        { 200000, 0,                              false, ERR_REFUSED,  "the server's AutoMod has blocked the text" },
-        { 240000, 0,                              false, ERR_REFUSED,  "Discord considers a link in it harmful" },
+} codes[] = {
+        { 10003, UNREACT, false, ERR_MISSING, "the channel is gone, or the bot was never in it" },
+        { 10008, DELETE | UNREACT | CANCEL_DEFERRED, false, ERR_MISSING,
+          "the message has been deleted" },
+        { 10014, 0, false, ERR_INVALID,
+          "an emoji is written as itself or as name:id, and the bot must know it" },
+        { 10015, CANCEL_DEFERRED, false, ERR_MISSING,
+          "a command can be answered for fifteen minutes" },
+        { 10062, CANCEL_DEFERRED, false, ERR_MISSING,
+          "the command was not acknowledged within three seconds" },
+        { 20028, 0, true, ERR_LIMIT, NULL },
+        { 30010, 0, false, ERR_LIMIT, "the message has 20 different reactions already" },
+        { 30046, 0, true, ERR_LIMIT, NULL },
+        { 40003, 0, true, ERR_LIMIT, "too many DMs were opened" },
+        { 40005, 0, false, ERR_INVALID, "the file is larger than Discord takes there" },
+        { 40060, 0, false, ERR_CONFLICT, "the command was acknowledged already" },
+        { 50001, 0, false, ERR_REFUSED, "give the bot View Channel there" },
+        { 50006, 0, false, ERR_INVALID, "a message needs text or a file" },
+        { 50007, 0, false, ERR_REFUSED, "the person takes no DMs from this bot" },
+        { 50013, 0, false, ERR_REFUSED,
+          "give the bot the permission there: docs/platforms/discord.md lists them" },
+        { 50024, 0, false, ERR_INVALID, "this kind of channel cannot do that" },
+        { 50027, CANCEL_DEFERRED, false, ERR_MISSING,
+          "a command can be answered for fifteen minutes" },
+        { 50083, 0, false, ERR_REFUSED, "the thread is archived" },
+        { 50278, 0, false, ERR_REFUSED, "the bot shares no server with this person" },
+        { 90001, 0, false, ERR_REFUSED, "the person has blocked the bot" },
+        { 130000, 0, true, ERR_NET, NULL },
+        { 160004, THREAD, false, ERR_CONFLICT, "the message has a thread already" },
+        { 160005, 0, false, ERR_REFUSED, "the thread is locked" },
+        { 160006, 0, false, ERR_LIMIT, "the server has too many active threads" },
+        { 200000, 0, false, ERR_REFUSED, "the server's AutoMod has blocked the text" },
+        { 240000, 0, false, ERR_REFUSED, "Discord considers a link in it harmful" },
 };
 /* clang-format on */
 
-static const struct verdict *find(int code)
+static const struct code_row *find_code(int code)
 {
-        for (size_t i = 0; i < COUNT(verdicts); i++)
-                if (verdicts[i].code == code)
-                        return &verdicts[i];
+        for (size_t i = 0; i < COUNT(codes); i++)
+                if (codes[i].code == code)
+                        return &codes[i];
         return NULL;
 }
 
-const char *dc_advice(int code)
+const char *dc_outcome_advice(int code)
 {
-        const struct verdict *v = find(code);
+        const struct code_row *row = find_code(code);
 
-        return v ? v->advice : NULL;
+        return row ? row->advice : NULL;
 }
 
-static bool is_creation(enum delivery_kind kind)
+static enum send_outcome find_outcome(enum delivery_kind kind, const struct dc_answer *a,
+                                      const struct code_row *row)
 {
-        return kind == DELIVER_SEND || kind == DELIVER_UPLOAD;
-}
-
-static bool is_done(enum delivery_kind kind, const struct dc_answer *a, const struct verdict *v)
-{
-        return a->ok || (v && (v->done_for & (1u << kind)));
-}
-
-/* The call was not made at all. */
-static enum send_outcome of_refusal(const struct dc_answer *a)
-{
-        return a->kind == ERR_INVALID || a->code != 0 ? SEND_REJECTED : SEND_RETRY;
-}
-
-static enum send_outcome outcome_of(enum delivery_kind kind, const struct dc_answer *a,
-                                    const struct verdict *v)
-{
-        if (is_done(kind, a, v))
+        if (a->ok || (row && (row->done_for & (1u << kind))))
                 return SEND_DONE;
-        if (a->status == 0 && a->reach == HTTP_NOT_SENT)
-                return of_refusal(a);
-        if (a->status == 401 || a->status == 429 || (v && v->again))
+        if (a->status == 0 && a->reach == HTTP_NOT_SENT) /* the call was not made */
+                return a->kind == ERR_INVALID || a->code != 0 ? SEND_REJECTED : SEND_RETRY;
+        if (a->status == 401 || a->status == 429 || (row && row->again))
                 return SEND_RETRY;
         if (a->status > 0 && a->status < 500)
                 return SEND_REJECTED;
-        return is_creation(kind) ? SEND_UNSURE : SEND_RETRY;
+        return kind == DELIVER_SEND || kind == DELIVER_UPLOAD ? SEND_UNSURE : SEND_RETRY;
 }
 
-static enum error_kind kind_of(const struct dc_answer *a, const struct verdict *v)
+void dc_outcome_read(enum delivery_kind kind, const struct dc_answer *a, struct send_result *out,
+                     char *text, size_t size)
 {
-        if (v)
-                return v->kind;
-        if (a->status == 0)
-                return a->kind;
-        if (a->status == 429)
-                return ERR_LIMIT;
-        return a->status >= 500 ? ERR_NET : ERR_REFUSED;
-}
+        const struct code_row *row = find_code(a->code);
 
-void dc_outcome(enum delivery_kind kind, const struct dc_answer *a, struct send_result *out,
-                char *text, size_t size)
-{
-        const struct verdict *v = find(a->code);
-
-        *out = (struct send_result){ .outcome = outcome_of(kind, a, v), .retry_after_ms = -1 };
+        *out = (struct send_result){ .outcome = find_outcome(kind, a, row), .retry_after_ms = -1 };
         if (out->outcome == SEND_DONE)
                 return;
-        out->kind = kind_of(a, v);
+        out->kind = row                ? row->kind
+                    : a->status == 0   ? a->kind
+                    : a->status == 429 ? ERR_LIMIT
+                    : a->status >= 500 ? ERR_NET
+                                       : ERR_REFUSED;
         out->retry_after_ms = a->status == 401 ? BAD_TOKEN_MS : a->retry_after_ms;
         out->freeze_adapter = a->global;
-        if (v && v->advice)
-                snprintf(text, size, "%s: %s", a->why, v->advice);
-        else
-                snprintf(text, size, "%s", a->why);
+        snprintf(text, size, "%s%s%s", a->why, row && row->advice ? ": " : "",
+                 row && row->advice ? row->advice : "");
         out->why = text;
 }

@@ -1,4 +1,4 @@
-/* What a delivery looks like as a call of Discord's REST API: a row for each kind. */
+/* Makes the REST call of a delivery: a function and a row for each kind. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,13 +14,50 @@
 #define UPLOAD_WAIT_MS 5000
 #define TYPING_WAIT_MS 2000
 #define NAME_MAX_CHARS 100
+#define USERS_MAX      100 /* Discord's limit */
 
-static struct discord *discord_of(const struct dc_send *s)
+/* ---- emoji and mentions ---- */
+
+char *dc_payload_emoji(const char *emoji)
 {
-        return s->adapter->self;
+        size_t n = strlen(emoji);
+
+        if (n > 4 && emoji[0] == '<' && emoji[n - 1] == '>') { /* <:name:id> or <a:name:id> */
+                const char *colon = strchr(emoji, ':');
+
+                if (colon)
+                        return mem_strndup(colon + 1, n - 2 - (size_t)(colon - emoji));
+        }
+        return mem_strdup(emoji);
 }
 
-/* ---- the parts of a call ---- */
+static bool has(const json_t *list, const char *id, size_t n)
+{
+        for (size_t i = 0; i < json_array_size(list); i++) {
+                const char *known = json_string_value(json_array_get(list, i));
+
+                if (strlen(known) == n && memcmp(known, id, n) == 0)
+                        return true;
+        }
+        return false;
+}
+
+json_t *dc_payload_mentions(const char *text, bool replied_user)
+{
+        json_t *users = json_array();
+
+        for (const char *p = text; p && (p = strstr(p, "<@")); p++) {
+                const char *id = p + 2 + (p[2] == '!'); /* <@123> or <@!123> */
+                size_t n = strspn(id, "0123456789");
+
+                if (n > 0 && n <= 20 && id[n] == '>' && (p == text || p[-1] != '\\') &&
+                    json_array_size(users) < USERS_MAX && !has(users, id, n))
+                        json_array_append_new(users, json_stringn(id, n));
+        }
+        return json_pack("{s:[], s:o, s:b}", "parse", "users", users, "replied_user", replied_user);
+}
+
+/* ---- parts of a call ---- */
 
 static void set_call(struct dc_send *s, const char *method, const char *route, const char *a,
                      const char *b, const char *c)
@@ -35,7 +72,7 @@ static void set_call(struct dc_send *s, const char *method, const char *route, c
         }
 }
 
-/* A draft's place is known to the road, other messages are named. */
+/* The road knows the id of a draft; other messages are named in the payload. */
 static int take_message_id(struct dc_send *s, const struct delivery *d, struct error *err)
 {
         const char *id = d->target ? d->target : json_str(s->payload, "messageId", NULL);
@@ -47,21 +84,24 @@ static int take_message_id(struct dc_send *s, const struct delivery *d, struct e
         return 0;
 }
 
-static const char *place_of_message(const struct dc_send *s)
+/* A call about s->message, in the channel that has it. */
+static void set_message_call(struct dc_send *s, const char *method, const char *route,
+                             const char *c)
 {
-        return dc_place_of_message(discord_of(s), s->channel, s->thread, s->message);
+        set_call(s, method, route,
+                 dc_destination_of_message(s->dc, s->channel, s->thread, s->message), s->message,
+                 c);
 }
 
 static int add_text(struct dc_send *s, bool needed, bool replies, struct error *err)
 {
-        const struct discord *dc = discord_of(s);
         const char *text = json_str(s->payload, "text", "");
 
         if (needed && text[0] == '\0')
                 return error_set(err, ERR_INVALID, "there is no text to send");
         json_object_set_new(s->body, "content", json_string(text));
         json_object_set_new(s->body, "allowed_mentions",
-                            dc_allowed_mentions(text, replies && dc->conf->ping_on_reply));
+                            dc_payload_mentions(text, replies && s->dc->conf->ping_on_reply));
         return 0;
 }
 
@@ -79,11 +119,8 @@ static json_t *button(const json_t *wanted, struct error *err)
                         text);
                 return NULL;
         }
-        if (url)
-                return json_pack("{s:i, s:i, s:s%, s:s}", "type", 2, "style", 5, "label", text,
-                                 label, "url", url);
-        return json_pack("{s:i, s:i, s:s%, s:s}", "type", 2, "style", 1, "label", text, label,
-                         "custom_id", data);
+        return json_pack("{s:i, s:i, s:s%, s:s}", "type", 2, "style", url ? 5 : 1, "label", text,
+                         label, url ? "url" : "custom_id", url ? url : data);
 }
 
 /* "buttons": [[{"text", "data" or "url"}, ...], ...]: rows of buttons below the message. */
@@ -117,16 +154,15 @@ static int add_buttons(struct dc_send *s, struct error *err)
 }
 
 /*
- * In a DM an answer needs no arrow to the question, unless somebody asks for it; to a command there
- * can be none.
+ * Points at the question, except in a DM (unless asked for) and after a command, which is not a
+ * message.
  */
-static bool add_reply(struct dc_send *s, const struct delivery *d)
+static bool add_reply(struct dc_send *s, bool in_turn)
 {
-        bool begins_the_thread = s->thread && s->reply_to && strcmp(s->thread, s->reply_to) == 0;
+        bool begins_thread = s->thread && s->reply_to && strcmp(s->thread, s->reply_to) == 0;
 
-        if (!dc_id_valid(s->reply_to) || begins_the_thread ||
-            dc_reply_is(discord_of(s), s->reply_to) ||
-            (d->turn > 0 && dc_is_dm(discord_of(s), s->channel)))
+        if (!dc_id_valid(s->reply_to) || begins_thread || dc_deferred_knows(s->dc, s->reply_to) ||
+            (in_turn && dc_destination_is_dm(s->dc, s->channel)))
                 return false;
         json_object_set_new(
                 s->body, "message_reference",
@@ -134,10 +170,7 @@ static bool add_reply(struct dc_send *s, const struct delivery *d)
         return true;
 }
 
-/*
- * The same for every attempt of a delivery, another one for every other delivery, also of another
- * database.
- */
+/* The same for every attempt of a delivery, and unique among databases. */
 static void add_nonce(struct dc_send *s)
 {
         char text[160], digest[SHA256_HEX_SIZE];
@@ -147,36 +180,30 @@ static void add_nonce(struct dc_send *s)
         crypto_sha256_hex(text, strlen(text), digest);
         digest[DC_NONCE_SIZE] = '\0';
         json_object_set_new(s->body, "nonce", json_string(digest));
-        dc_duplicate_bot_sent(&discord_of(s)->duplicate, digest, clock_wall_ms());
+        dc_duplicate_bot_sent(&s->dc->duplicate, digest, clock_wall_ms());
         json_object_set_new(s->body, "enforce_nonce", json_true());
 }
 
 /* ---- the kinds ---- */
 
-/*
- * What Discord shows for a command while we seem to think. False: there is no such place (any
- * more).
- */
-static bool take_place_of(struct dc_send *s, const char *command, const char *method)
+/* Goes to the placeholder that Discord shows for a command; false: there is none. */
+static bool take_placeholder(struct dc_send *s, const char *command, const char *method)
 {
-        const char *application, *token;
-
-        if (!command || !dc_reply_token(discord_of(s), command, &application, &token))
+        if (!command || !dc_deferred_claim(s->dc, command))
                 return false;
         s->interaction = mem_strdup(command);
-        set_call(s, method, DC_PLACE_OF_COMMAND, application, token, NULL);
+        set_call(s, method, DC_PLACEHOLDER_ROUTE, NULL, NULL, NULL);
         return true;
 }
 
-static int make_message(struct dc_send *s, const struct delivery *d, bool needs_text,
-                        struct error *err)
+static int make_message(struct dc_send *s, bool in_turn, bool needs_text, struct error *err)
 {
         bool replies = false;
 
-        if (s->afresh || !take_place_of(s, s->reply_to, "PATCH")) {
+        if (!take_placeholder(s, s->reply_to, "PATCH")) {
                 set_call(s, "POST", "/channels/{channel_id}/messages",
-                         dc_place(discord_of(s), s->channel, s->thread), NULL, NULL);
-                replies = add_reply(s, d);
+                         dc_destination_channel(s->dc, s->channel, s->thread), NULL, NULL);
+                replies = add_reply(s, in_turn);
                 add_nonce(s);
         }
         if (add_text(s, needs_text, replies, err) < 0)
@@ -184,101 +211,17 @@ static int make_message(struct dc_send *s, const struct delivery *d, bool needs_
         return add_buttons(s, err);
 }
 
+int dc_payload_for_channel(struct dc_send *s, struct error *err)
+{
+        free(s->interaction);
+        free(s->reply_to);
+        s->interaction = s->reply_to = NULL; /* an interaction is not a message to point at */
+        return make_message(s, true, false, err);
+}
+
 static int make_send(struct dc_send *s, const struct delivery *d, struct error *err)
 {
-        return make_message(s, d, true, err);
-}
-
-static int make_edit(struct dc_send *s, const struct delivery *d, struct error *err)
-{
-        if (take_message_id(s, d, err) < 0 || add_text(s, true, false, err) < 0)
-                return -1;
-        set_call(s, "PATCH", "/channels/{channel_id}/messages/{message_id}", place_of_message(s),
-                 s->message, NULL);
-        return add_buttons(s, err);
-}
-
-static int make_delete(struct dc_send *s, const struct delivery *d, struct error *err)
-{
-        if (take_message_id(s, d, err) < 0)
-                return -1;
-        set_call(s, "DELETE", "/channels/{channel_id}/messages/{message_id}", place_of_message(s),
-                 s->message, NULL);
-        return 0;
-}
-
-/*
- * Without its token there is nothing one can do: Discord takes the place away after a quarter of an
- * hour.
- */
-static int make_withdraw(struct dc_send *s, const struct delivery *d, struct error *err)
-{
-        if (take_message_id(s, d, err) < 0)
-                return -1;
-        s->needless = !take_place_of(s, s->message, "DELETE");
-        return 0;
-}
-
-/* Discord shows by itself how it goes with a command; there is no message to react to. */
-static int make_reaction(struct dc_send *s, const struct delivery *d, const char *method,
-                         struct error *err)
-{
-        char *emoji;
-
-        if (take_message_id(s, d, err) < 0)
-                return -1;
-        s->needless = dc_reply_is(discord_of(s), s->message);
-        emoji = dc_emoji(json_str(s->payload, "emoji", ""));
-        set_call(s, method,
-                 "/channels/{channel_id}/messages/{message_id}/reactions/{emoji_name}/@me",
-                 place_of_message(s), s->message, emoji);
-        free(emoji);
-        return 0;
-}
-
-static int make_unreact(struct dc_send *s, const struct delivery *d, struct error *err)
-{
-        return make_reaction(s, d, "DELETE", err);
-}
-
-/* Without an emoji all of ours would be meant: Discord has no call for that. */
-static int make_react(struct dc_send *s, const struct delivery *d, struct error *err)
-{
-        if (json_str(s->payload, "emoji", "")[0] == '\0')
-                return error_set(err, ERR_INVALID, "a reaction needs an emoji");
-        return make_reaction(s, d, "PUT", err);
-}
-
-static int make_type(struct dc_send *s, const struct delivery *d, struct error *err)
-{
-        (void)d;
-        (void)err;
-        set_call(s, "POST", "/channels/{channel_id}/typing",
-                 dc_place(discord_of(s), s->channel, s->thread), NULL, NULL);
-        return 0;
-}
-
-/* The first line of the name, at most as long as Discord takes. */
-static json_t *thread_name(const char *wanted)
-{
-        size_t line = strcspn(wanted, "\r\n"),
-               n = utf8_prefix(wanted, line, UTF8_CODE_POINTS, NAME_MAX_CHARS);
-
-        return n > 0 ? json_stringn(wanted, n) : json_string("conversation");
-}
-
-/* {"messageId": where it begins, "name"}: the thread has the message's id. */
-static int make_thread(struct dc_send *s, const struct delivery *d, struct error *err)
-{
-        const char *name = json_str(s->payload, "name", json_str(s->payload, "text", ""));
-
-        if (take_message_id(s, d, err) < 0)
-                return -1;
-        json_object_set_new(s->body, "name", thread_name(name));
-        json_object_set_new(s->body, "auto_archive_duration", json_integer(1440));
-        set_call(s, "POST", "/channels/{channel_id}/messages/{message_id}/threads",
-                 place_of_message(s), s->message, NULL);
-        return 0;
+        return make_message(s, d->turn > 0, true, err);
 }
 
 /* {"path": in the workspace, "name", "mime", "text": the caption} */
@@ -293,35 +236,93 @@ static int make_upload(struct dc_send *s, const struct delivery *d, struct error
         s->file_mime = mem_strdup(json_str(s->payload, "mime", "application/octet-stream"));
         json_object_set_new(s->body, "attachments",
                             json_pack("[{s:s, s:s}]", "id", "0", "filename", s->file_name));
-        return make_message(s, d, false, err);
+        return make_message(s, d->turn > 0, false, err);
+}
+
+static int make_edit(struct dc_send *s, const struct delivery *d, struct error *err)
+{
+        if (take_message_id(s, d, err) < 0 || add_text(s, true, false, err) < 0)
+                return -1;
+        set_message_call(s, "PATCH", "/channels/{channel_id}/messages/{message_id}", NULL);
+        return add_buttons(s, err);
+}
+
+static int make_delete(struct dc_send *s, const struct delivery *d, struct error *err)
+{
+        if (take_message_id(s, d, err) < 0)
+                return -1;
+        set_message_call(s, "DELETE", "/channels/{channel_id}/messages/{message_id}", NULL);
+        return 0;
+}
+
+/* Without its token there is nothing to do: Discord drops the placeholder after 15 minutes. */
+static int make_cancel_deferred(struct dc_send *s, const struct delivery *d, struct error *err)
+{
+        if (take_message_id(s, d, err) < 0)
+                return -1;
+        s->needless = !take_placeholder(s, s->message, "DELETE");
+        return 0;
+}
+
+/* Commands cannot be reacted to; Discord shows their progress itself. */
+static int make_reaction(struct dc_send *s, const struct delivery *d, struct error *err)
+{
+        const char *wanted = json_str(s->payload, "emoji", "");
+        char *emoji;
+
+        if (d->kind == DELIVER_REACT && !*wanted)
+                return error_set(err, ERR_INVALID, "a reaction needs an emoji");
+        if (take_message_id(s, d, err) < 0)
+                return -1;
+        s->needless = dc_deferred_knows(s->dc, s->message);
+        emoji = dc_payload_emoji(wanted);
+        set_message_call(s, d->kind == DELIVER_REACT ? "PUT" : "DELETE",
+                         "/channels/{channel_id}/messages/{message_id}/reactions/{emoji_name}/@me",
+                         emoji);
+        free(emoji);
+        return 0;
+}
+
+static int make_type(struct dc_send *s, const struct delivery *d, struct error *err)
+{
+        (void)d;
+        (void)err;
+        set_call(s, "POST", "/channels/{channel_id}/typing",
+                 dc_destination_channel(s->dc, s->channel, s->thread), NULL, NULL);
+        return 0;
+}
+
+/* {"messageId": where it begins, "name"}: the thread gets the message's id. */
+static int make_thread(struct dc_send *s, const struct delivery *d, struct error *err)
+{
+        const char *name = json_str(s->payload, "name", json_str(s->payload, "text", ""));
+        size_t n = utf8_prefix(name, strcspn(name, "\r\n"), UTF8_CODE_POINTS, NAME_MAX_CHARS);
+
+        if (take_message_id(s, d, err) < 0)
+                return -1;
+        json_object_set_new(s->body, "name",
+                            n > 0 ? json_stringn(name, n) : json_string("conversation"));
+        json_object_set_new(s->body, "auto_archive_duration", json_integer(1440));
+        set_message_call(s, "POST", "/channels/{channel_id}/messages/{message_id}/threads", NULL);
+        return 0;
 }
 
 /* clang-format off */
-static const struct dc_kind kinds[] = {
-        [DELIVER_SEND]            = { true,  DC_NORMAL, 0,              make_send     },
-        [DELIVER_EDIT]            = { false, DC_NORMAL, 0,              make_edit     },
-        [DELIVER_DELETE]          = { false, DC_NORMAL, 0,              make_delete   },
-        [DELIVER_REACT]           = { false, DC_IDLE,   0,              make_react    },
-        [DELIVER_UNREACT]         = { false, DC_IDLE,   0,              make_unreact  },
-        [DELIVER_THREAD]          = { false, DC_NORMAL, 0,              make_thread   },
-        [DELIVER_TYPE]            = { false, DC_IDLE,   TYPING_WAIT_MS, make_type     },
-        [DELIVER_UPLOAD]          = { true,  DC_NORMAL, UPLOAD_WAIT_MS, make_upload   },
-        [DELIVER_CANCEL_DEFERRED] = { false, DC_NORMAL, 0,              make_withdraw },
+static const struct dc_send_kind kinds[] = {
+        /*                            creates priority   wait_ms         make                 */
+        [DELIVER_SEND]            = { true,   DC_NORMAL, 0,              make_send            },
+        [DELIVER_EDIT]            = { false,  DC_NORMAL, 0,              make_edit            },
+        [DELIVER_DELETE]          = { false,  DC_NORMAL, 0,              make_delete          },
+        [DELIVER_REACT]           = { false,  DC_IDLE,   0,              make_reaction        },
+        [DELIVER_UNREACT]         = { false,  DC_IDLE,   0,              make_reaction        },
+        [DELIVER_THREAD]          = { false,  DC_NORMAL, 0,              make_thread          },
+        [DELIVER_TYPE]            = { false,  DC_IDLE,   TYPING_WAIT_MS, make_type            },
+        [DELIVER_UPLOAD]          = { true,   DC_NORMAL, UPLOAD_WAIT_MS, make_upload          },
+        [DELIVER_CANCEL_DEFERRED] = { false,  DC_NORMAL, 0,              make_cancel_deferred },
 };
 /* clang-format on */
 
-const struct dc_kind *dc_kind_of(enum delivery_kind kind)
+const struct dc_send_kind *dc_payload_kind(enum delivery_kind kind)
 {
         return &kinds[kind];
-}
-
-int dc_make_afresh(struct dc_send *s, struct error *err)
-{
-        const struct delivery d = { .channel = s->channel, .thread = s->thread, .turn = 1 };
-
-        free(s->interaction);
-        free(s->reply_to);
-        s->interaction = s->reply_to = NULL; /* an interaction is no message one could point at */
-        s->afresh = true;
-        return make_message(s, &d, false, err);
 }

@@ -1,5 +1,5 @@
 /*
- * dc_send: one delivery on its way to Discord, as dc_make.c fills and dc_send.c sends it.
+ * dc_send: one delivery on its way to Discord. dc_payload.c makes the call, dc_send.c sends it.
  */
 #ifndef PLATFORM_DISCORD_DC_SEND_H
 #define PLATFORM_DISCORD_DC_SEND_H
@@ -8,27 +8,28 @@
 
 struct dc_send;
 
-/* A kind of delivery. */
-struct dc_kind {
-        bool creates; /* a message: repeating needs care */
+/* How deliveries of a kind are sent. */
+struct dc_send_kind {
+        bool creates; /* a message: repeating it needs care */
         enum dc_priority priority;
         int64_t wait_ms;
         /*
-         * Fills method, route, args and body; -1 with an error when it cannot be. args[0] stays
-         * NULL when a DM must be opened first.
+         * Fills method, route, args and body; -1 with an error when that is impossible. args[0]
+         * stays NULL when a DM must be opened first.
          */
         int (*make)(struct dc_send *s, const struct delivery *d, struct error *err);
 };
 
 struct dc_send {
         struct adapter *adapter;
+        struct discord *dc;
+        const struct dc_send_kind *kind;
         enum delivery_kind delivery_kind;
-        const struct dc_kind *kind;
         int64_t delivery, fence, created_ms;
         int attempt;
         char *channel, *thread; /* as the delivery names them */
         char *message;          /* the one it is about */
-        char *interaction;      /* the command in whose place it is, while that can be */
+        char *interaction;      /* it goes to the placeholder of this one; NULL: to a channel */
         char *reply_to;
         json_t *payload;
         const char *method, *route; /* constants */
@@ -36,18 +37,23 @@ struct dc_send {
         json_t *body;
         char *file, *file_name, *file_mime;
         struct dc_call *call;
-        struct timer *later; /* the answer to what could not even begin */
+        struct timer *later; /* reports `early` */
         struct send_result early;
         char why[300];
-        bool looked, afresh;
-        bool waits;    /* for the acknowledgement of its command */
-        bool needless; /* there is nothing to do for it */
+        bool needless; /* there is nothing to do */
+        bool looked;   /* it has not arrived before */
         unsigned pages;
         TAILQ_ENTRY(dc_send) next;
 };
 
-const struct dc_kind *dc_kind_of(enum delivery_kind kind);
-/* A message anew, after the command it answered could not be answered. */
-int dc_make_afresh(struct dc_send *s, struct error *err);
+/* ---- dc_payload.c ---- */
+
+const struct dc_send_kind *dc_payload_kind(enum delivery_kind kind);
+/* Makes a message for the channel after its placeholder was lost. */
+int dc_payload_for_channel(struct dc_send *s, struct error *err);
+/* "<:name:id>", "name:id" or the emoji itself as routes want it; yours to free. */
+char *dc_payload_emoji(const char *emoji);
+/* {"parse": [], "users": [...]}: notifies only people who are mentioned in the text. */
+json_t *dc_payload_mentions(const char *text, bool replied_user);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * What agents and the API may ask of Discord. The set is closed: every id that a tool takes is in
- * the answer of another one, servers from discord_list_guilds, channels and threads from
- * discord_list_channels, messages and people from discord_read.
+ * The tools that agents and the API may call. Every id a tool takes is in the result of another
+ * one: servers in discord_list_guilds, channels and threads in discord_list_channels, messages and
+ * people in discord_read.
  *
- * What sends, edits, deletes or reacts becomes a delivery in the outbox, like an agent's answer.
+ * Sends, edits, deletions and reactions become deliveries in the outbox, like an agent's answer.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,12 +19,12 @@
 #define READ_LIMIT 20
 #define READ_MAX   100
 
-/* One call of a tool, until it is answered. */
+/* One call of a tool. */
 struct tool_call {
         struct discord *dc;
         platform_tool_fn *done;
         void *arg;
-        json_t *result; /* what has been gathered so far */
+        json_t *result; /* gathered so far */
         char *guild;
 };
 
@@ -64,7 +64,7 @@ static void fail(struct tool_call *t, const struct error *err)
 
 static void fail_with(struct tool_call *t, const struct dc_answer *a)
 {
-        const char *advice = dc_advice(a->code);
+        const char *advice = dc_outcome_advice(a->code);
         struct error err = { 0 };
 
         error_set(&err,
@@ -92,9 +92,9 @@ static void ask(struct tool_call *t, const char *route, const char *id, const ch
 
 /* ---- arguments ---- */
 
-/* The id in an argument; NULL with an error when it is required and absent, or no id. */
-static const char *id_of(const json_t *arguments, const char *name, bool required, char space[24],
-                         struct error *err)
+/* NULL with an error when the argument is required and absent, or not an id. */
+static const char *id_of(const json_t *arguments, const char *name, bool required,
+                         char space[DC_ID_SIZE], struct error *err)
 {
         const char *id = tool_text(arguments, name, required, space, err);
 
@@ -104,23 +104,9 @@ static const char *id_of(const json_t *arguments, const char *name, bool require
         return NULL;
 }
 
-/* A channel as people and Discord name it: the id of a thread is enough. */
-static void find_place(const struct discord *dc, const char *id, struct outgoing *out,
-                       char parent[24])
-{
-        struct dc_channel_info place;
+/* ---- deliveries ---- */
 
-        out->channel = id;
-        if (!dc->inbound || !dc_inbound_channel(dc->inbound, id, &place) || !place.parent)
-                return;
-        snprintf(parent, 24, "%s", place.parent);
-        out->channel = parent;
-        out->thread = id;
-}
-
-/* ---- what goes through the outbox ---- */
-
-static void on_put(void *arg, const struct outbox_receipt *r)
+static void on_submitted(void *arg, const struct outbox_receipt *r)
 {
         struct tool_call *t = arg;
         char id[32];
@@ -134,87 +120,97 @@ static void on_put(void *arg, const struct outbox_receipt *r)
                              (int)r->count));
 }
 
-/* Which arguments a kind of delivery takes; those that are named are required. */
-struct sending {
+/* The arguments of a tool that sends: all of them are required. */
+struct send_tool {
         enum delivery_kind kind;
         bool person, message, content, emoji, name;
 };
 
-static int read_sending(const struct sending *s, const struct discord *dc, const json_t *arguments,
-                        struct outgoing *out, char spaces[4][24], struct error *err)
-{
-        const char *place =
-                id_of(arguments, s->person ? "user_id" : "channel_id", true, spaces[0], err);
+/* Where what is read lives that is not in the arguments. */
+struct send_spaces {
+        char target[DC_ID_SIZE], parent[DC_ID_SIZE], message[DC_ID_SIZE], reply_to[DC_ID_SIZE],
+                text[DC_ID_SIZE], person[40];
+};
 
-        if (place && !s->person)
-                find_place(dc, place, out, spaces[3]);
-        else if (place)
-                out->channel = place; /* the caller makes it a person */
-        out->message_id = s->message ? id_of(arguments, "message_id", true, spaces[1], err) : NULL;
-        out->reply_to = s->content && !s->message
-                                ? id_of(arguments, "reply_to", false, spaces[2], err)
-                                : NULL;
-        out->text = s->content ? tool_text(arguments, "content", true, spaces[2], err) : NULL;
-        out->emoji = s->emoji ? tool_text(arguments, "emoji", true, spaces[2], err) : NULL;
-        out->file.name = s->name ? tool_text(arguments, "name", true, spaces[2], err) : NULL;
+static int read_send(const struct send_tool *s, const struct discord *dc, const json_t *arguments,
+                     struct outgoing *out, struct send_spaces *spaces, struct error *err)
+{
+        struct dc_channel_info info;
+
+        out->channel =
+                id_of(arguments, s->person ? "user_id" : "channel_id", true, spaces->target, err);
+        if (out->channel && s->person) {
+                snprintf(spaces->person, sizeof(spaces->person), DC_USER "%s", out->channel);
+                out->channel = spaces->person;
+        } else if (out->channel && dc->inbound &&
+                   dc_inbound_channel(dc->inbound, out->channel, &info) && info.parent) {
+                snprintf(spaces->parent, sizeof(spaces->parent), "%s", info.parent);
+                out->thread = out->channel;
+                out->channel = spaces->parent;
+        }
+        if (s->message)
+                out->message_id = id_of(arguments, "message_id", true, spaces->message, err);
+        if (s->content && !s->message)
+                out->reply_to = id_of(arguments, "reply_to", false, spaces->reply_to, err);
+        if (s->content)
+                out->text = tool_text(arguments, "content", true, spaces->text, err);
+        if (s->emoji)
+                out->emoji = tool_text(arguments, "emoji", true, spaces->text, err);
+        if (s->name)
+                out->file.name = tool_text(arguments, "name", true, spaces->text, err);
         return err->kind == ERR_NONE ? 0 : -1;
 }
 
-static void send_as(struct adapter *a, const struct sending *s, const json_t *arguments,
-                    platform_tool_fn *done, void *arg)
+static void submit(struct adapter *a, const struct send_tool *s, const json_t *arguments,
+                   platform_tool_fn *done, void *arg)
 {
         struct outgoing out = { .adapter = a->name, .kind = s->kind, .class = PACE_FINAL };
+        struct send_spaces spaces;
         struct error err = { 0 };
-        char spaces[4][24], person[40];
 
-        if (read_sending(s, a->self, arguments, &out, spaces, &err) < 0) {
+        if (read_send(s, a->self, arguments, &out, &spaces, &err) < 0)
                 tool_refuse(a, done, arg, &err);
-                return;
-        }
-        if (s->person) {
-                snprintf(person, sizeof(person), DC_USER "%s", out.channel);
-                out.channel = person;
-        }
-        outbox_submit(a->road, &out, on_put, call_new(a, done, arg));
+        else
+                outbox_submit(a->road, &out, on_submitted, call_new(a, done, arg));
 }
 
 static void tool_send(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg)
 {
-        send_as(a, &(struct sending){ .kind = DELIVER_SEND, .content = true }, arguments, done,
-                arg);
+        submit(a, &(struct send_tool){ .kind = DELIVER_SEND, .content = true }, arguments, done,
+               arg);
 }
 
 static void tool_dm(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg)
 {
-        send_as(a, &(struct sending){ .kind = DELIVER_SEND, .content = true, .person = true },
-                arguments, done, arg);
+        submit(a, &(struct send_tool){ .kind = DELIVER_SEND, .content = true, .person = true },
+               arguments, done, arg);
 }
 
 static void tool_react(struct adapter *a, const json_t *arguments, platform_tool_fn *done,
                        void *arg)
 {
-        send_as(a, &(struct sending){ .kind = DELIVER_REACT, .message = true, .emoji = true },
-                arguments, done, arg);
+        submit(a, &(struct send_tool){ .kind = DELIVER_REACT, .message = true, .emoji = true },
+               arguments, done, arg);
 }
 
 static void tool_edit(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg)
 {
-        send_as(a, &(struct sending){ .kind = DELIVER_EDIT, .message = true, .content = true },
-                arguments, done, arg);
+        submit(a, &(struct send_tool){ .kind = DELIVER_EDIT, .message = true, .content = true },
+               arguments, done, arg);
 }
 
 static void tool_delete(struct adapter *a, const json_t *arguments, platform_tool_fn *done,
                         void *arg)
 {
-        send_as(a, &(struct sending){ .kind = DELIVER_DELETE, .message = true }, arguments, done,
-                arg);
+        submit(a, &(struct send_tool){ .kind = DELIVER_DELETE, .message = true }, arguments, done,
+               arg);
 }
 
 static void tool_thread(struct adapter *a, const json_t *arguments, platform_tool_fn *done,
                         void *arg)
 {
-        send_as(a, &(struct sending){ .kind = DELIVER_THREAD, .message = true, .name = true },
-                arguments, done, arg);
+        submit(a, &(struct send_tool){ .kind = DELIVER_THREAD, .message = true, .name = true },
+               arguments, done, arg);
 }
 
 /* ---- reading ---- */
@@ -268,7 +264,7 @@ static void on_read(void *arg, const struct dc_answer *a)
 static void tool_read(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg)
 {
         struct error err = { 0 };
-        char channel_space[24], before_space[24], query[60];
+        char channel_space[DC_ID_SIZE], before_space[DC_ID_SIZE], query[60];
         const char *channel = id_of(arguments, "channel_id", true, channel_space, &err);
         const char *before = id_of(arguments, "before", false, before_space, &err);
         int64_t limit = json_int(arguments, "limit", READ_LIMIT);
@@ -287,8 +283,8 @@ static void on_self(void *arg, const struct dc_answer *a)
 {
         struct tool_call *t = arg;
         const struct setting_list *admins = &t->dc->adapter->common->admins;
-        const char *person = dc_person(t->dc, DC_OPERATOR),
-                   *dm = person ? dc_memory_dm_of(t->dc, person) : NULL;
+        const char *person = dc_destination_person(t->dc, DC_OPERATOR),
+                   *dm = person ? dc_destination_dm(t->dc, person) : NULL;
         json_t *ids;
 
         if (!a->ok) {
@@ -337,7 +333,7 @@ static void tool_guilds(struct adapter *a, const json_t *arguments, platform_too
                         void *arg)
 {
         struct error err = { 0 };
-        char space[24], query[60];
+        char space[DC_ID_SIZE], query[60];
         const char *after = id_of(arguments, "after", false, space, &err);
 
         if (err.kind != ERR_NONE) {
@@ -378,7 +374,7 @@ static void add_channels(json_t *list, const json_t *answer)
         }
 }
 
-/* Without the right to see them there are just no threads in the list. */
+/* Without permission to see threads the list has none. */
 static void on_threads(void *arg, const struct dc_answer *a)
 {
         struct tool_call *t = arg;
@@ -402,7 +398,7 @@ static void on_channels(void *arg, const struct dc_answer *a)
         ask(t, "/guilds/{guild_id}/threads/active", t->guild, NULL, on_threads);
 }
 
-/* No server was named: the only one is meant, else the choices are told. */
+/* No server was named: takes the only one, else the error lists them. */
 static void on_choice(void *arg, const struct dc_answer *a)
 {
         struct tool_call *t = arg;
@@ -436,7 +432,7 @@ static void tool_channels(struct adapter *a, const json_t *arguments, platform_t
                           void *arg)
 {
         struct error err = { 0 };
-        char space[24];
+        char space[DC_ID_SIZE];
         const char *guild = id_of(arguments, "guild_id", false, space, &err);
         struct tool_call *t;
 
@@ -488,16 +484,17 @@ const struct platform_tool dc_tools[] = {
           tool_edit },
         { "discord_delete", "Deletes a message.",
           OBJECT(CHANNEL "," MESSAGE, "\"channel_id\",\"message_id\""), tool_delete },
-        { "discord_create_thread", "Begins a thread at a message; the thread has the message's id.",
+        { "discord_create_thread",
+          "Starts a thread at a message; the thread gets the message's id.",
           OBJECT(CHANNEL "," MESSAGE ",\"name\":" TEXT("At most 100 characters"),
                  "\"channel_id\",\"message_id\",\"name\""),
           tool_thread },
         { "discord_list_guilds", "Lists the servers the bot is in.",
           OBJECT("\"after\":" ID("Only those after this one"), ""), tool_guilds },
         { "discord_list_channels",
-          "Lists the channels and active threads of a server; without guild_id of the only one.",
+          "Lists the channels and active threads of a server; without guild_id those of the only one.",
           OBJECT("\"guild_id\":" ID("A server, from discord_list_guilds"), ""), tool_channels },
-        { "discord_whoami", "Tells the bot's name and id, and the ids of its operators.",
+        { "discord_whoami", "Shows the bot's name and id, and the ids of its operators.",
           OBJECT("", ""), tool_whoami },
         { 0 },
 };

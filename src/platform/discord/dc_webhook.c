@@ -2,8 +2,8 @@
  * Interactions over HTTP: Discord posts them to /api/v2/channels/discord/<adapter>/interactions,
  * signed with the application's key.
  *
- * The answer to the post is the acknowledgement, and it goes out after the commit. Discord tries
- * wrong signatures now and then, and takes the address away when they pass.
+ * The response is the acknowledgement, sent after the commit. Discord now and then posts wrong
+ * signatures, and removes the endpoint when they pass.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,9 @@
 #define SIGNATURE "X-Signature-Ed25519"
 #define TIMESTAMP "X-Signature-Timestamp"
 
-enum { INTERACTION_PING = 1, INTERACTION_COMPLETE = 4 };
+enum { INTERACTION_PING = 1, INTERACTION_AUTOCOMPLETE = 4 };
+
+/* ---- signatures ---- */
 
 static bool refuse_signature(struct http_exchange *x)
 {
@@ -25,7 +27,7 @@ static bool refuse_signature(struct http_exchange *x)
         return false;
 }
 
-/* The head can only show that there is a signature at all. */
+/* The head only shows that there is a signature. */
 bool dc_webhook_admits(struct adapter *a, struct http_exchange *x)
 {
         const struct discord *dc = a->self;
@@ -63,8 +65,9 @@ static bool is_signed(const struct discord *dc, const struct http_exchange *x)
         return ok;
 }
 
-/* ---- after the commit ---- */
+/* ---- posts ---- */
 
+/* A post whose interaction is being stored. */
 struct dc_post {
         struct discord *dc;
         struct http_exchange *x;
@@ -78,23 +81,12 @@ static void on_stored(void *arg, bool ok)
 
         LIST_REMOVE(p, next);
         if (ok)
-                http_answer_json(p->x, 200, dc_reply_keep(p->dc, p->interaction));
+                http_answer_json(p->x, 200, dc_deferred_posted(p->dc, p->interaction));
         else
                 http_refuse(p->x, 503, "UNAVAILABLE",
                             "the command could not be stored; please try again");
         json_decref(p->interaction);
         free(p);
-}
-
-static void take(struct discord *dc, struct http_exchange *x, json_t *interaction)
-{
-        struct dc_post *p = mem_zalloc(sizeof(*p));
-
-        p->dc = dc;
-        p->x = x;
-        p->interaction = json_incref(interaction);
-        LIST_INSERT_HEAD(&dc->posts, p, next);
-        dc_inbound_interaction(dc->inbound, interaction, on_stored, p);
 }
 
 void dc_webhook_release(struct discord *dc)
@@ -107,10 +99,21 @@ void dc_webhook_release(struct discord *dc)
         }
 }
 
-void dc_webhook(struct adapter *a, struct http_exchange *x)
+static void store(struct discord *dc, struct http_exchange *x, json_t *interaction)
+{
+        struct dc_post *p = mem_zalloc(sizeof(*p));
+
+        p->dc = dc;
+        p->x = x;
+        p->interaction = json_incref(interaction);
+        LIST_INSERT_HEAD(&dc->posts, p, next);
+        dc_inbound_interaction(dc->inbound, interaction, on_stored, p);
+}
+
+void dc_webhook_handle(struct adapter *a, struct http_exchange *x)
 {
         struct discord *dc = a->self;
-        json_t *interaction = NULL;
+        json_t *interaction;
         const char *body;
         int64_t type;
         size_t n;
@@ -124,7 +127,7 @@ void dc_webhook(struct adapter *a, struct http_exchange *x)
         type = json_int(interaction, "type", 0);
         if (type == INTERACTION_PING)
                 http_answer_json(x, 200, json_pack("{s:i}", "type", 1));
-        else if (type == INTERACTION_COMPLETE)
+        else if (type == INTERACTION_AUTOCOMPLETE)
                 http_answer_json(x, 200,
                                  json_pack("{s:i, s:{s:[]}}", "type", 8, "data", "choices"));
         else if (type < 1 || !dc_id_valid(json_str(interaction, "id", NULL)))
@@ -132,6 +135,6 @@ void dc_webhook(struct adapter *a, struct http_exchange *x)
         else if (!dc->inbound || !a->road)
                 http_refuse(x, 503, "UNAVAILABLE", "adapter '%s' is not connected yet", a->name);
         else
-                take(dc, x, interaction);
+                store(dc, x, interaction);
         json_decref(interaction);
 }

@@ -1,13 +1,12 @@
 /*
- * Discord as a platform: the settings, and the life of one adapter.
+ * Discord as a platform: the settings, and one adapter from open to close.
  *
- *     greeting ──► linked        the gateway lives by itself from here on
+ *     greeting ──► linked        the gateway reconnects by itself
  *      │  ▲  └──► stopped
  *      ▼  │
  *     waiting
  *
- * The token is tried before anything else: the log shows the bot's name, or what to do about the
- * token.
+ * The token is tested first: the log shows the bot's name, or what to do about the token.
  */
 #include "platform/discord/discord.h"
 
@@ -17,16 +16,20 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/id.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "net/backoff.h"
 #include "platform/adapter_file.h"
+#include "platform/discord/dc_intents.h"
 #include "platform/kinds.h"
 
 #define BACKOFF_MS     1000
 #define BACKOFF_MAX_MS 60000
 #define TOKEN_VARIABLE "DISCORD_BOT_TOKEN"
+#define TOKEN_ADVICE                                                                   \
+        "Discord does not know this bot token: put the one from the developer portal " \
+        "(Bot, Reset Token) into adapters.%.60s.botToken or " TOKEN_VARIABLE
 
 /* ---- settings ---- */
 
@@ -35,44 +38,46 @@
 static const char *const auto_word[] = { "auto", NULL };
 static const char *const compressions[] = { "zlib-stream", "zstd-stream", "none", NULL };
 
-/* clang-format off */
 static const struct setting discord_settings[] = {
         { "botToken", SETTING_SECRET, "null", .at = AT(token),
-          .help = "The bot's token from the developer portal, as a handle; null: the variable `DISCORD_BOT_TOKEN`." },
+          .help = "The bot's token from the developer portal, as a handle; null: the variable "
+                  "`DISCORD_BOT_TOKEN`." },
         { "apiBase", SETTING_URL, "\"https://discord.com/api/v10\"", .at = AT(api_base),
-          .help = "Where the REST API is: Discord's own, a proxy, or a simulator." },
+          .help = "The REST API: Discord's own, a proxy, or a simulator." },
         { "gatewayUrl", SETTING_STRING, "null", 1, 500, .at = AT(gateway_url),
-          .help = "Where the gateway is (`wss://...`); null: Discord is asked." },
+          .help = "The gateway (`wss://...`); null: ask Discord." },
         { "shards", SETTING_INT, "\"auto\"", 1, 1000, .choices = auto_word, .at = AT(shards),
-          .help = "How many connections share the servers the bot is in." },
-        { "compress", SETTING_CHOICE, "\"zlib-stream\"", .choices = compressions, .at = AT(compress),
-          .help = "How the gateway compresses what it sends." },
+          .help = "How many connections share the bot's servers." },
+        { "compress", SETTING_CHOICE, "\"zlib-stream\"", .choices = compressions,
+          .at = AT(compress), .help = "How the gateway compresses what it sends." },
         { "messageContent", SETTING_BOOL, "true", .at = AT(message_content),
-          .help = "Read messages that do not mention the bot; needs the Message Content intent to be switched on in the portal." },
+          .help = "Read messages that do not mention the bot; needs the Message Content intent to "
+                  "be switched on in the portal." },
         { "intents", SETTING_STRINGS, "[]", .at = AT(intents),
-          .help = "Further kinds of events to be told of, by Discord's names such as `GUILD_MEMBERS`; privileged ones must be switched "
-                  "on in the portal." },
+          .help = "Further intents, by Discord's names such as `GUILD_MEMBERS`; privileged ones "
+                  "must be switched on in the portal." },
         { "roleMentions", SETTING_BOOL, "false", .at = AT(role_mentions),
-          .help = "A mention of a role the bot has counts as a mention of the bot." },
+          .help = "A mention of one of the bot's roles counts as a mention of the bot." },
         { "pingOnReply", SETTING_BOOL, "true", .at = AT(ping_on_reply),
-          .help = "An answer that points at its question notifies whoever asked." },
+          .help = "A reply notifies the person who asked." },
         { "streaming", SETTING_BOOL, "false", .at = AT(streaming),
-          .help = "A long answer appears while it is being written, by editing one message; what is seen so begins no thread." },
+          .help = "A long answer appears while it is being written, by editing one message; such "
+                  "an answer starts no thread." },
         { "catchUpMessages", SETTING_INT, "100", 0, 1000, .at = AT(catch_up_messages),
-          .help = "After a lost session: at most so many missed messages of each channel are read." },
+          .help = "After a lost session: read at most so many missed messages of each channel." },
         { "catchUpSeconds", SETTING_INT, "3600", 0, 604800, .at = AT(catch_up_seconds),
-          .help = "After a lost session: missed messages older than this are left alone; 0: none are read." },
+          .help = "After a lost session: skip missed messages older than this; 0: read none." },
         { "mediaMaxBytes", SETTING_INT, "26214400", 0, 524288000, .at = AT(media_max_bytes),
           .help = "Larger attachments are not downloaded; 0: none are." },
         { "slashCommands", SETTING_BOOL, "true", .at = AT(slash_commands),
-          .help = "Register `/ask`, `/status`, `/new`, `/stop`, `/why` and the others; false: those that were registered are taken away." },
+          .help = "Register `/ask`, `/status`, `/new`, `/stop`, `/why` and the others; false: "
+                  "remove those that were registered." },
         { "commandGuilds", SETTING_STRINGS, "[]", .at = AT(command_guilds),
-          .help = "Ids of servers where the commands are registered, at once; without any they are registered everywhere." },
+          .help = "Ids of servers where the commands are registered, at once; none: everywhere." },
         { "publicKey", SETTING_STRING, "null", 64, 64, .at = AT(public_key),
-          .help = "The application's public key, for interactions over HTTP; null: Discord is asked." },
+          .help = "The application's public key, for interactions over HTTP; null: ask Discord." },
         SETTING_END,
 };
-/* clang-format on */
 
 static int mistake(struct settings_source *src, const char *path, const char *key,
                    struct error *err, const char *what)
@@ -94,24 +99,8 @@ static bool looks_like_token(const struct secret *token)
                strspn(secret_reveal(token), allowed) == secret_length(token);
 }
 
-static int check_intents(struct settings_source *src, const char *path,
-                         const struct discord_conf *c, struct error *err)
-{
-        for (size_t i = 0; i < c->intents.count; i++) {
-                const char *name = c->intents.items[i], *near = dc_intents_nearest(name);
-                char why[200];
-
-                if (dc_intents_bit(name) != 0)
-                        continue;
-                snprintf(why, sizeof(why), "Discord has no intent '%.60s'%s%s%s", name,
-                         near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
-                return mistake(src, path, "intents", err, why);
-        }
-        return 0;
-}
-
-static int discord_check(struct settings_source *src, const char *path, const void *conf,
-                         struct error *err)
+static int check_settings(struct settings_source *src, const char *path, const void *conf,
+                          struct error *err)
 {
         const struct discord_conf *c = conf;
 
@@ -127,8 +116,16 @@ static int discord_check(struct settings_source *src, const char *path, const vo
         if (c->public_key && strspn(c->public_key, "0123456789abcdefABCDEF") != 64)
                 return mistake(src, path, "publicKey", err,
                                "a public key has 64 hexadecimal digits");
-        if (check_intents(src, path, c, err) < 0)
-                return -1;
+        for (size_t i = 0; i < c->intents.count; i++) {
+                const char *name = c->intents.items[i], *near = dc_intents_nearest(name);
+                char why[200];
+
+                if (dc_intents_bit(name) != 0)
+                        continue;
+                snprintf(why, sizeof(why), "Discord has no intent '%.60s'%s%s%s", name,
+                         near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
+                return mistake(src, path, "intents", err, why);
+        }
         for (size_t i = 0; i < c->command_guilds.count; i++)
                 if (!dc_id_valid(c->command_guilds.items[i]))
                         return mistake(src, path, "commandGuilds", err,
@@ -136,12 +133,28 @@ static int discord_check(struct settings_source *src, const char *path, const vo
         return 0;
 }
 
-/* ---- the link ---- */
+/* ---- memory ---- */
 
-static void greet(struct discord *dc);
+const char *discord_remembered(const struct discord *dc, const char *table, const char *key)
+{
+        return json_str(json_object_get(dc->memory, table), key, NULL);
+}
 
-/* The one door. */
-static void dc_enter(struct discord *dc, enum dc_state state)
+void discord_remember(struct discord *dc, const char *table, const char *key, const char *value)
+{
+        const char *known = discord_remembered(dc, table, key);
+
+        if (known && strcmp(known, value) == 0)
+                return;
+        if (!json_is_object(json_object_get(dc->memory, table)))
+                json_object_set_new(dc->memory, table, json_object());
+        json_object_set_new(json_object_get(dc->memory, table), key, json_string(value));
+        adapter_memory_write(dc->adapter, dc->memory);
+}
+
+/* ---- states ---- */
+
+static void enter(struct discord *dc, enum discord_state state)
 {
         static const char *const names[] = { "greeting", "linked", "waiting", "stopped" };
 
@@ -151,10 +164,10 @@ static void dc_enter(struct discord *dc, enum dc_state state)
         dc->state = state;
 }
 
-void dc_stop(struct discord *dc, const char *why)
+void discord_stop(struct discord *dc, const char *why)
 {
-        dc_enter(dc, DC_STOPPED);
-        timer_start(dc->timer, 0); /* the gateway may be the caller: it is closed from the loop */
+        enter(dc, DISCORD_STOPPED);
+        timer_start(dc->timer, 0); /* the caller may be the gateway: it is closed from the loop */
         dc_rest_abort(dc->call);
         dc->call = NULL;
         adapter_stopped(dc->adapter, why);
@@ -165,47 +178,11 @@ static void on_unauthorized(void *arg)
         struct discord *dc = arg;
         char why[200];
 
-        snprintf(
-                why, sizeof(why),
-                "Discord does not know this bot token: put the one of the developer portal (Bot, Reset "
-                "Token) into "
-                "adapters.%.60s.botToken or " TOKEN_VARIABLE,
-                dc->adapter->name);
-        dc_stop(dc, why);
+        snprintf(why, sizeof(why), TOKEN_ADVICE, dc->adapter->name);
+        discord_stop(dc, why);
 }
 
-static int64_t backoff_ms(unsigned failures)
-{
-        int64_t ms = (int64_t)BACKOFF_MS << (failures < 10 ? failures : 10);
-
-        ms = ms < BACKOFF_MAX_MS ? ms : BACKOFF_MAX_MS;
-        return ms / 2 + (int64_t)id_random_below((uint64_t)(ms / 2) + 1);
-}
-
-static void greeting_failed(struct discord *dc, const struct dc_answer *a)
-{
-        int64_t wait = backoff_ms(dc->failures++);
-
-        if (dc->state == DC_STOPPED || a->status == 401)
-                return; /* on_unauthorized follows */
-        if (a->retry_after_ms > wait)
-                wait = a->retry_after_ms;
-        dc_enter(dc, DC_WAITING);
-        adapter_lost(dc->adapter, a->why);
-        timer_start(dc->timer, wait);
-}
-
-static void ask(struct discord *dc, const char *route, dc_answer_fn *done)
-{
-        dc->call = dc_rest_call(dc->rest,
-                                &(struct dc_request){ .method = "GET",
-                                                      .route = route,
-                                                      .priority = DC_NORMAL,
-                                                      .repeatable = true },
-                                done, dc);
-}
-
-/* ---- what the inbound side tells ---- */
+/* ---- the inbound side ---- */
 
 static void on_get(void *ctx, const struct dc_get *q, dc_answer_fn *done, void *arg)
 {
@@ -220,6 +197,7 @@ static void on_get(void *ctx, const struct dc_get *q, dc_answer_fn *done, void *
                     done, arg);
 }
 
+/* The application's id, when the greeting could not find it out. */
 static void on_ready(void *ctx, const struct dc_gateway_ready *ready)
 {
         struct discord *dc = ctx;
@@ -239,18 +217,21 @@ static void on_lost(void *ctx, const char *why)
 {
         struct discord *dc = ctx;
 
-        if (dc->state != DC_STOPPED)
+        if (dc->state != DISCORD_STOPPED)
                 adapter_lost(dc->adapter, why);
 }
 
-static void on_stopped(void *ctx, const char *why)
+static void on_stopped(void *ctx, bool bad_token, const char *why)
 {
-        dc_stop(ctx, why);
+        if (bad_token)
+                on_unauthorized(ctx);
+        else
+                discord_stop(ctx, why);
 }
 
 static void on_dm(void *ctx, const char *user, const char *channel)
 {
-        dc_memory_dm(ctx, user, channel);
+        dc_destination_set_dm(ctx, user, channel);
 }
 
 static void on_own(void *ctx, const json_t *message)
@@ -261,25 +242,14 @@ static void on_own(void *ctx, const json_t *message)
                                clock_wall_ms());
 }
 
-static unsigned intents_of(const struct discord_conf *conf)
-{
-        unsigned bits = DC_INTENTS;
-
-        if (!conf->message_content)
-                bits &= ~DC_INTENT_MESSAGE_CONTENT;
-        for (size_t i = 0; i < conf->intents.count; i++)
-                bits |= dc_intents_bit(conf->intents.items[i]);
-        return bits;
-}
-
 static void link_up(struct discord *dc)
 {
         const struct discord_conf *conf = dc->conf;
-        const struct dc_inbound_options options = {
+        struct dc_inbound_options options = {
                 .adapter = dc->adapter,
                 .token = dc->token,
                 .gateway_url = conf->gateway_url,
-                .intents = intents_of(conf),
+                .intents = DC_INTENTS,
                 .flags = dc->self.flags,
                 .shards = conf->shards,
                 .compress = conf->compress,
@@ -296,9 +266,13 @@ static void link_up(struct discord *dc)
                                                 .stopped = on_stopped,
                                                 .dm = on_dm,
                                                 .own = on_own,
-                                                .stored = dc_reply_stored };
+                                                .stored = dc_deferred_stored };
 
-        dc_enter(dc, DC_LINKED);
+        if (!conf->message_content)
+                options.intents &= ~DC_INTENT_MESSAGE_CONTENT;
+        for (size_t i = 0; i < conf->intents.count; i++)
+                options.intents |= dc_intents_bit(conf->intents.items[i]);
+        enter(dc, DISCORD_LINKED);
         dc->failures = 0;
         if (dc->self.application)
                 dc_commands_publish(dc);
@@ -307,29 +281,43 @@ static void link_up(struct discord *dc)
 
 /* ---- greeting ---- */
 
-static void take_application(struct discord *dc, const json_t *app)
+static void ask(struct discord *dc, const char *route, dc_answer_fn *done)
 {
-        dc->self.application = mem_strdup(json_str(app, "id", NULL));
-        dc->self.flags = json_int(app, "flags", 0);
-        if (!dc->self.public_key)
-                dc->self.public_key = mem_strdup(json_str(app, "verify_key", NULL));
+        dc->call = dc_rest_call(dc->rest,
+                                &(struct dc_request){ .method = "GET",
+                                                      .route = route,
+                                                      .priority = DC_NORMAL,
+                                                      .repeatable = true },
+                                done, dc);
 }
 
-/*
- * The application's id may also come with the gateway's READY: without it only slash commands would
- * be late.
- */
+static void greeting_failed(struct discord *dc, const struct dc_answer *a)
+{
+        int64_t wait = backoff_half_jitter_ms(dc->failures++, BACKOFF_MS, BACKOFF_MAX_MS);
+
+        if (dc->state == DISCORD_STOPPED || a->status == 401)
+                return; /* on_unauthorized follows */
+        enter(dc, DISCORD_WAITING);
+        adapter_lost(dc->adapter, a->why);
+        timer_start(dc->timer, a->retry_after_ms > wait ? a->retry_after_ms : wait);
+}
+
+/* Any other refusal is fine: READY names the application as well, only later. */
 static void on_application(void *arg, const struct dc_answer *a)
 {
         struct discord *dc = arg;
 
         dc->call = NULL;
-        if (a->status == 0 || a->status == 401 || a->status == 429 || a->status >= 500) {
+        if (a->status == 401 || dc_rest_is_unavailable(a)) {
                 greeting_failed(dc, a);
                 return;
         }
-        if (a->ok)
-                take_application(dc, a->result);
+        if (a->ok) {
+                dc->self.application = mem_strdup(json_str(a->result, "id", NULL));
+                dc->self.flags = json_int(a->result, "flags", 0);
+                if (!dc->self.public_key)
+                        dc->self.public_key = mem_strdup(json_str(a->result, "verify_key", NULL));
+        }
         link_up(dc);
 }
 
@@ -354,7 +342,7 @@ static void on_greeted(void *arg, const struct dc_answer *a)
 
 static void greet(struct discord *dc)
 {
-        dc_enter(dc, DC_GREETING);
+        enter(dc, DISCORD_GREETING);
         ask(dc, "/users/@me", on_greeted);
 }
 
@@ -362,17 +350,17 @@ static void on_timer(void *arg)
 {
         struct discord *dc = arg;
 
-        if (dc->state != DC_STOPPED) {
+        if (dc->state != DISCORD_STOPPED) {
                 greet(dc);
                 return;
         }
         dc_inbound_free(dc->inbound);
         dc->inbound = NULL;
-        dc_rest_cancel(dc->rest); /* some were asked by the inbound side, which is gone */
+        dc_rest_cancel(dc->rest);
         dc_webhook_release(dc);
 }
 
-/* ---- life ---- */
+/* ---- open and close ---- */
 
 /* The configured token, or the environment's; NULL with an error that names both. */
 static struct secret *take_token(const struct adapter *a, struct error *err)
@@ -400,6 +388,7 @@ static struct secret *take_token(const struct adapter *a, struct error *err)
 static void discord_free(struct discord *dc)
 {
         timer_free(dc->timer);
+        timer_free(dc->commands_timer);
         adapter_unlock(dc->lock);
         free(dc->self.id);
         free(dc->self.username);
@@ -409,25 +398,10 @@ static void discord_free(struct discord *dc)
         free(dc);
 }
 
-static struct dc_rest *make_rest(struct discord *dc)
-{
-        double rate = dc->adapter->common->pace.per_second;
-
-        return dc_rest_new(&(struct dc_rest_options){ .loop = dc->adapter->loop,
-                                                      .http = dc->adapter->http,
-                                                      .base = dc->conf->api_base,
-                                                      .token = dc->token,
-                                                      .name = dc->adapter->name,
-                                                      .per_second = rate < 0    ? 0
-                                                                    : rate == 0 ? -1
-                                                                                : rate,
-                                                      .unauthorized = on_unauthorized,
-                                                      .arg = dc });
-}
-
 static int discord_open(struct adapter *a, struct error *err)
 {
         struct discord *dc = mem_zalloc(sizeof(*dc));
+        double rate = a->common->pace.per_second;
 
         dc->adapter = a;
         dc->conf = a->conf;
@@ -440,15 +414,27 @@ static int discord_open(struct adapter *a, struct error *err)
                 discord_free(dc);
                 return -1;
         }
+        a->self = dc;
         dc->self.public_key = mem_strdup(dc->conf->public_key);
         TAILQ_INIT(&dc->sends);
         LIST_INIT(&dc->posts);
-        dc_memory_read(dc);
-        dc_replies_open(dc);
-        dc_commands_open(dc);
+        map_init(&dc->dms);
+        map_init(&dc->dm_channels);
+        dc->memory = adapter_memory_read(a);
         dc->timer = timer_new(a->loop, on_timer, dc);
-        dc->rest = make_rest(dc);
-        a->self = dc;
+        dc->rest = dc_rest_new(&(struct dc_rest_options){
+                .loop = a->loop,
+                .http = a->http,
+                .base = dc->conf->api_base,
+                .token = dc->token,
+                .name = a->name,
+                .per_second = rate < 0    ? 0
+                              : rate == 0 ? -1
+                                          : rate, /* -1 is the default here */
+                .unauthorized = on_unauthorized,
+                .arg = dc });
+        dc_deferred_open(dc);
+        dc_commands_open(dc);
         greet(dc);
         return 0;
 }
@@ -463,28 +449,30 @@ static void discord_close(struct adapter *a)
         dc_sends_release(dc);
         dc_rest_cancel(dc->rest);
         dc_rest_abort(dc->call);
-        dc_replies_release(dc);
-        dc_commands_release(dc);
+        dc_deferred_release(dc);
         dc_rest_free(dc->rest);
-        dc_memory_release(dc);
+        dc_destination_forget(dc);
+        map_release(&dc->dms);
+        map_release(&dc->dm_channels);
+        json_decref(dc->memory);
         discord_free(dc);
 }
 
 /* ---- what the road asks ---- */
 
-static unsigned discord_abilities(const struct adapter *a)
+static unsigned abilities(const struct adapter *a)
 {
         const struct discord_conf *conf = a->conf;
 
         return a->ops->can & ~(conf->streaming ? 0u : (unsigned)ADAPTER_STREAMS);
 }
 
-static bool discord_is_group(const struct adapter *a, const char *channel)
+static bool is_group(const struct adapter *a, const char *channel)
 {
-        return a->self && !dc_is_dm(a->self, channel);
+        return a->self && !dc_destination_is_dm(a->self, channel);
 }
 
-static bool discord_mention(const struct adapter *a, struct slice name, struct buf *out)
+static bool mention(const struct adapter *a, struct slice name, struct buf *out)
 {
         const struct discord *dc = a->self;
         char username[40];
@@ -492,19 +480,15 @@ static bool discord_mention(const struct adapter *a, struct slice name, struct b
 
         if (!dc->inbound || name.n == 0 || name.n >= sizeof(username))
                 return false;
-        for (size_t i = 0; i < name.n;
-             i++) /* user names are in lower case, whatever an agent makes of them */
+        for (size_t i = 0; i < name.n; i++) /* user names are in lower case, agents may not be */
                 username[i] = (char)tolower((unsigned char)name.p[i]);
         username[name.n] = '\0';
         id = dc_inbound_user_named(dc->inbound, username);
         return id && buf_addf(out, "<@%s>", id) == 0;
 }
 
-/*
- * A message in a guild can begin a thread; one that is in a thread or in a DM cannot, and a command
- * is no message.
- */
-static const char *discord_thread_at(const struct adapter *a, const struct incoming *in)
+/* Only a message in a guild's channel can start a thread; a command is not a message. */
+static const char *thread_at(const struct adapter *a, const struct incoming *in)
 {
         bool command = in->key && strncmp(in->key, "interaction:", 12) == 0;
 
@@ -527,16 +511,16 @@ const struct platform_ops discord_platform = {
         .pace = { .per_second = 50 },
         .settings = discord_settings,
         .conf_size = sizeof(struct discord_conf),
-        .check = discord_check,
+        .check = check_settings,
         .open = discord_open,
         .close = discord_close,
-        .send = dc_send,
-        .abilities = discord_abilities,
-        .is_group = discord_is_group,
-        .mention = discord_mention,
-        .webhook = dc_webhook,
+        .send = dc_send_delivery,
+        .abilities = abilities,
+        .is_group = is_group,
+        .mention = mention,
+        .webhook = dc_webhook_handle,
         .webhook_admits = dc_webhook_admits,
-        .channel_history = dc_recall,
-        .thread_at = discord_thread_at,
+        .channel_history = dc_query_history,
+        .thread_at = thread_at,
         .tools = dc_tools,
 };

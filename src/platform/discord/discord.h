@@ -1,28 +1,32 @@
 /*
- * discord: one bot, as the files of this folder see it.
+ * discord: one bot on Discord. The files of this folder:
  *
- *     discord.c        settings, the token test, life of the adapter
- *     dc_intents.c     what Discord calls the kinds of events
- *     dc_rest.c        REST calls within Discord's limits: dc_limit.c counts, dc_guard.c keeps us
- *                      from being banned, dc_call.c makes the request, dc_route.c its path,
- *                      dc_answer.c reads what comes back, dc_parse.c what is large of it
- *     dc_inbound.c     everything that comes in: gateway, cache, intake (see dc_inbound.h)
- *     dc_send.c        deliveries are sent; dc_make.c makes calls of them, dc_place.c knows where
- *                      they go, dc_outcome.c what the answers mean
- *     dc_reply.c       answers to slash commands and buttons; dc_webhook.c takes them over HTTP
- *     dc_commands.c    the slash commands are registered when they changed
- *     dc_recall.c      the last messages of a channel
- *     dc_tools.c       what agents and the API may call
- *     dc_memory.c      what must survive a restart besides the store; dc_file.c a file that follows
- *                      what is in memory
- *     dc_twin.c        whether another process speaks with the same token
+ *     discord.c           settings, the token test, open and close
+ *     dc_id.c             ids and the times in them
  *
- * Places: in a thread (and in a forum's post) Discord's channel_id is the thread. Here `channel` is
- * always the parent and `thread` the thread's own id, so that rules and access lists of a channel
- * hold in its threads. A thread begun at a message has that message's id.
+ *   in
+ *     dc_gateway.h        the gateway: dc_gateway, dc_shard, dc_connection, dc_session, dc_intents
+ *     dc_webhook.c        interactions over HTTP
+ *     dc_inbound.h        from there to the inbox: dc_inbound, dc_intake, dc_event, dc_interaction,
+ *                         dc_describe, dc_cache, dc_channel_lookup, dc_member_lookup
+ *     dc_catchup.h        after a lost session: dc_catchup, dc_guild_scan, dc_readback
+ *     dc_duplicate_bot.c  detects another process with the same token
  *
- * Channels in deliveries may also be "user:ID", which opens the person's DM, and "operator", the DM
- * of the first of `admins`.
+ *   out
+ *     dc_send.c           sends deliveries; dc_payload.c makes their calls, dc_destination.c finds
+ *                         the channel, dc_outcome.c reads the answers
+ *     dc_deferred.c       acknowledges slash commands and replies to them
+ *     dc_rest.h           the REST API: dc_rest, dc_call, dc_rate_limit, dc_ban_guard
+ *     dc_commands.c       registers the slash commands
+ *     dc_query.c          questions of the road: the last messages of a channel
+ *     dc_tools.c          what agents and the API may call
+ *
+ * In a thread (and in a forum's post) Discord's channel_id is the thread. In events and deliveries
+ * `channel` is the parent and `thread` the thread's id, so that rules and access lists of a channel
+ * hold in its threads. A thread started at a message has that message's id.
+ *
+ * The channel of a delivery may also be "user:ID", the person's DM, or "operator", the DM of the
+ * first of `admins`.
  */
 #ifndef PLATFORM_DISCORD_DISCORD_H
 #define PLATFORM_DISCORD_DISCORD_H
@@ -33,15 +37,14 @@
 #include "platform/discord/dc_duplicate_bot.h"
 #include "platform/discord/dc_id.h"
 #include "platform/discord/dc_inbound.h"
-#include "platform/discord/dc_intents.h"
 #include "platform/discord/dc_rest.h"
 #include "platform/platform.h"
 
 #define DC_OPERATOR "operator"
 #define DC_USER     "user:"
 
-/* Where the answer to a command stands. */
-#define DC_PLACE_OF_COMMAND "/webhooks/{webhook_id}/{webhook_token}/messages/@original"
+/* The message Discord shows while a command waits for its reply. */
+#define DC_PLACEHOLDER_ROUTE "/webhooks/{webhook_id}/{webhook_token}/messages/@original"
 
 struct discord_conf {
         struct secret *token; /* NULL: DISCORD_BOT_TOKEN of the environment */
@@ -52,192 +55,154 @@ struct discord_conf {
         bool message_content;        /* ask for the privileged intent */
         struct setting_list intents; /* further ones, by Discord's names */
         bool streaming;
-        bool role_mentions; /* a mention of a role the bot has counts as one of the bot */
-        bool ping_on_reply; /* an answer notifies whoever asked */
-        /* per channel, when a session could not be resumed */
-        int64_t catch_up_messages, catch_up_seconds;
+        bool role_mentions; /* a mention of one of the bot's roles mentions the bot */
+        bool ping_on_reply; /* a reply notifies the person who asked */
+        int64_t catch_up_messages, catch_up_seconds; /* per channel, after a lost session */
         int64_t media_max_bytes;
         bool slash_commands;                /* register /ask, /status, ... */
         struct setting_list command_guilds; /* where; none: everywhere (global) */
-        char *public_key;                   /* of the application, hex; NULL: asked of Discord */
+        char *public_key;                   /* of the application, hex; NULL: ask Discord */
 };
 
-/* What the link does; only dc_enter writes it. */
-enum dc_state {
-        DC_GREETING, /* does the token work, and who are we? */
-        DC_LINKED,   /* the gateway connects, and connects again, by itself */
-        DC_WAITING,  /* greeting failed; tries again */
-        DC_STOPPED,  /* the operator has to act */
+/* Only enter() of discord.c writes it. */
+enum discord_state {
+        DISCORD_GREETING, /* does the token work, and which bot is it? */
+        DISCORD_LINKED,   /* the gateway connects and reconnects by itself */
+        DISCORD_WAITING,  /* greeting failed; retries */
+        DISCORD_STOPPED,  /* the operator has to act */
 };
 
-struct dc_self {
-        char *id, *username; /* of the bot's user */
-        char *application;
-        char *public_key; /* hex, of the settings or as Discord says; NULL: not known */
-        /* of the application: which privileged intents it may have; 0: not known */
-        int64_t flags;
-};
-
-struct state_file;
 struct dc_send;
 struct dc_post;
-struct dc_token;
-TAILQ_HEAD(dc_sends, dc_send);
-TAILQ_HEAD(dc_tokens, dc_token);
-LIST_HEAD(dc_posts, dc_post);
+struct dc_deferred;
 
 struct discord {
         struct adapter *adapter;
         const struct discord_conf *conf;
         struct secret *token;
-        /* wall clock: what is older may have been tried by another life of the process */
-        int64_t opened_ms;
-        enum dc_state state;
-        struct dc_self self; /* from DC_LINKED on */
+        int lock;          /* on the token */
+        int64_t opened_ms; /* wall clock; an earlier run may have tried what is older */
+        enum discord_state state;
+        struct { /* from DISCORD_LINKED on */
+                char *id, *username;
+                char *application;
+                char *public_key; /* hex; NULL: unknown */
+                int64_t flags;    /* of the application: granted intents; 0: unknown */
+        } self;
         struct dc_rest *rest;
-        struct dc_inbound *inbound; /* NULL until DC_LINKED */
+        struct dc_inbound *inbound; /* NULL before DISCORD_LINKED */
         struct dc_call *call;       /* of the greeting */
         struct timer *timer;
         unsigned failures;
-        struct dc_sends sends;
-        struct dc_tokens tokens; /* of interactions, the oldest first */
-        size_t token_count;
-        struct timer *tokens_timer;
-        struct state_file *tokens_file; /* of those that are not answered */
-        struct timer *commands_timer;   /* registering them is tried again */
-        struct dc_posts posts;          /* interactions over HTTP that are being stored */
+        TAILQ_HEAD(, dc_send) sends;
+        struct {
+                TAILQ_HEAD(, dc_deferred) list; /* oldest first */
+                size_t count;
+                struct timer *timer;
+                struct state_file *file;
+        } deferred;
+        struct timer *commands_timer; /* registration is retried */
+        LIST_HEAD(, dc_post) posts;   /* interactions over HTTP that are being stored */
         struct dc_duplicate_bot duplicate;
-        json_t *memory;
-        struct map dms,
-                /* of people who are no operators: user to channel (owned), channel to anything */
-                dm_channels;
-        int lock;
+        json_t *memory;         /* survives a restart */
+        struct map dms;         /* of people who are not operators: user to channel, owned */
+        struct map dm_channels; /* the same channels */
 };
 
 /* ---- discord.c ---- */
 
-/* It makes no sense to go on (bad token, missing intent, ...): tells the operator. */
-void dc_stop(struct discord *dc, const char *why);
+/* Gives up (bad token, missing intent): the operator has to act. */
+void discord_stop(struct discord *dc, const char *why);
+/* Texts that survive a restart, in small tables; NULL: none. Borrowed. */
+const char *discord_remembered(const struct discord *dc, const char *table, const char *key);
+void discord_remember(struct discord *dc, const char *table, const char *key, const char *value);
 
 /* ---- dc_send.c ---- */
 
-void dc_send(struct adapter *a, const struct delivery *d);
-/* Discord has taken the acknowledgement of a command, or has not: what waited for that goes on. */
-void dc_sends_acknowledged(struct discord *dc, const char *interaction);
-/* All sends in flight end, as unsure or to be repeated. */
+void dc_send_delivery(struct adapter *a, const struct delivery *d);
+/* Continues the deliveries that wait for the placeholder of an interaction. */
+void dc_sends_resume(struct discord *dc, const char *interaction);
+/* Ends all sends, as unsure or to be retried. */
 void dc_sends_release(struct discord *dc);
 
 /* ---- dc_outcome.c ---- */
 
-/* What Discord's answer means for a delivery of this kind; why goes to `text`. */
-void dc_outcome(enum delivery_kind kind, const struct dc_answer *answer, struct send_result *out,
-                char *text, size_t size);
-/*
- * What the operator can do about one of Discord's codes; NULL: nothing more is known than Discord
- * says.
- */
-const char *dc_advice(int code);
+/* What an answer means for a delivery; its reason goes to text. */
+void dc_outcome_read(enum delivery_kind kind, const struct dc_answer *answer,
+                     struct send_result *out, char *text, size_t size);
+/* What the operator can do about one of Discord's codes; NULL: unknown. */
+const char *dc_outcome_advice(int code);
 
-/* ---- dc_place.c ---- */
+/* ---- dc_destination.c ---- */
 
-bool dc_is_dm(const struct discord *dc, const char *channel);
-/*
- * The Discord channel a delivery goes to: thread, channel or the DM of a person; NULL: the DM must
- * be opened first. Borrowed.
- */
-const char *dc_place(const struct discord *dc, const char *channel, const char *thread);
-/* The channel a message is in: the one a thread began at is outside of the thread. */
-const char *dc_place_of_message(const struct discord *dc, const char *channel, const char *thread,
-                                const char *message);
-/*
- * The person whose DM the channel means ("user:ID", "operator"); NULL: none is meant, or there is
- * no operator. Borrowed.
- */
-const char *dc_person(const struct discord *dc, const char *channel);
-/* "<:name:id>", "name:id" or the emoji itself as routes want it; yours to free. */
-char *dc_emoji(const char *emoji);
-/*
- * {"parse": [], "users": [...]}: only those who are really mentioned in the text may be notified.
- */
-json_t *dc_allowed_mentions(const char *text, bool replied_user);
+/* The Discord channel of a delivery; NULL: a DM must be opened first. Borrowed. */
+const char *dc_destination_channel(const struct discord *dc, const char *channel,
+                                   const char *thread);
+/* The channel that has a message: the first message of a thread is outside of it. */
+const char *dc_destination_of_message(const struct discord *dc, const char *channel,
+                                      const char *thread, const char *message);
+/* The person meant by "user:ID" or "operator"; NULL: none. Borrowed. */
+const char *dc_destination_person(const struct discord *dc, const char *channel);
+bool dc_destination_is_dm(const struct discord *dc, const char *channel);
+/* The DM channel of a person; NULL: unknown. Borrowed. */
+const char *dc_destination_dm(const struct discord *dc, const char *user);
+void dc_destination_set_dm(struct discord *dc, const char *user, const char *channel);
+/* Forgets the DMs of people who are not operators. */
+void dc_destination_forget(struct discord *dc);
 
-/* ---- dc_reply.c ---- */
+/* ---- dc_deferred.c ---- */
 
-/*
- * An interaction is stored: it is acknowledged, and its token kept as long as it is worth
- * something. The hook of dc_inbound.
- */
-void dc_reply_stored(void *discord, const json_t *interaction);
-/*
- * The application and token with which the interaction can still be answered, by whoever asks;
- * false: it cannot (any more). Borrowed.
- */
-bool dc_reply_token(struct discord *dc, const char *interaction, const char **application,
-                    const char **token);
-/* It has been answered, or cannot be. */
-void dc_reply_done(struct discord *dc, const char *interaction);
-/* It is not answered in its place: what Discord shows there is taken away. */
-void dc_reply_withdraw(struct discord *dc, const char *interaction);
-/* Has Discord still to say whether it takes the acknowledgement? dc_sends_acknowledged follows. */
-bool dc_reply_is_acknowledging(const struct discord *dc, const char *interaction);
-/*
- * Is there perhaps no place for its answer only because Discord has not read our acknowledgement
- * yet?
- */
-bool dc_reply_may_come(const struct discord *dc, const char *interaction);
-/* Is this the id of a command of the last minutes, rather than of a message? */
-bool dc_reply_is(const struct discord *dc, const char *id);
-/*
- * Keeps the token, and returns how it is acknowledged ({"type": 5}); yours. For whoever
- * acknowledges by answering a post.
- */
-json_t *dc_reply_keep(struct discord *dc, const json_t *interaction);
-void dc_replies_open(struct discord *dc);
-void dc_replies_release(struct discord *dc);
+enum dc_placeholder {
+        DC_PLACEHOLDER_GONE,
+        DC_PLACEHOLDER_PENDING, /* Discord has not confirmed it; dc_sends_resume follows */
+        DC_PLACEHOLDER_OPEN,
+};
+
+/* What the answer to a call on a placeholder means for the delivery. */
+enum dc_deferred_result {
+        DC_DEFERRED_SETTLED,   /* what the answer says */
+        DC_DEFERRED_TOO_EARLY, /* the placeholder is not there yet */
+        DC_DEFERRED_LOST,      /* there is no placeholder for the message */
+};
+
+void dc_deferred_open(struct discord *dc);
+void dc_deferred_release(struct discord *dc);
+/* An interaction of the gateway is stored: acknowledges it. A hook of dc_inbound. */
+void dc_deferred_stored(void *discord, const json_t *interaction);
+/* An interaction of a post is stored: returns the acknowledgement for the response; yours. */
+json_t *dc_deferred_posted(struct discord *dc, const json_t *interaction);
+/* Is this the id of a recent interaction, rather than of a message? */
+bool dc_deferred_knows(const struct discord *dc, const char *id);
+enum dc_placeholder dc_deferred_placeholder(const struct discord *dc, const char *interaction);
+/* A delivery is going to use the placeholder; false: it is gone. */
+bool dc_deferred_claim(struct discord *dc, const char *interaction);
+/* The arguments of DC_PLACEHOLDER_ROUTE; borrowed. */
+void dc_deferred_address(const struct discord *dc, const char *interaction,
+                         const char **application, const char **token);
+/* Takes note of the answer to a call on the placeholder. */
+enum dc_deferred_result dc_deferred_answered(struct discord *dc, const char *interaction,
+                                             const struct dc_answer *a, bool is_message);
 
 /* ---- dc_webhook.c ---- */
 
 bool dc_webhook_admits(struct adapter *a, struct http_exchange *x);
-void dc_webhook(struct adapter *a, struct http_exchange *x);
-/* After dc_inbound_free: whoever waits for an answer gets 503. */
+void dc_webhook_handle(struct adapter *a, struct http_exchange *x);
+/* After dc_inbound_free: answers open posts with 503. */
 void dc_webhook_release(struct discord *dc);
 
 /* ---- dc_commands.c ---- */
 
-/*
- * Registers the slash commands where what Discord has is not what we have; again later, when
- * Discord is unwell.
- */
+/* Registers the slash commands where they have changed; retries while Discord is unavailable. */
 void dc_commands_publish(struct discord *dc);
 void dc_commands_open(struct discord *dc);
-void dc_commands_release(struct discord *dc);
 
-/* ---- dc_recall.c ---- */
+/* ---- dc_query.c ---- */
 
-void dc_recall(struct adapter *a, const char *channel, const char *thread, unsigned limit,
-               channel_history_fn *done, void *arg);
+void dc_query_history(struct adapter *a, const char *channel, const char *thread, unsigned limit,
+                      channel_history_fn *done, void *arg);
 
 /* ---- dc_tools.c ---- */
 
 extern const struct platform_tool dc_tools[];
-
-/* ---- dc_memory.c ---- */
-
-void dc_memory_read(struct discord *dc);
-/*
- * The DM with a person is this channel. Operators' are remembered over a restart, others for a
- * while.
- */
-void dc_memory_dm(struct discord *dc, const char *user, const char *channel);
-/* The DM channel of a person; NULL: not known. Borrowed. */
-const char *dc_memory_dm_of(const struct discord *dc, const char *user);
-bool dc_memory_has_dm(const struct discord *dc, const char *channel);
-/* Named in `admins`? */
-bool dc_is_operator(const struct discord *dc, const char *user);
-/* A small value of a name; NULL: none. Borrowed. */
-const json_t *dc_memory_get(const struct discord *dc, const char *name);
-/* Takes the value over (NULL: forgets it); written when it changed. */
-void dc_memory_set(struct discord *dc, const char *name, json_t *value);
-void dc_memory_release(struct discord *dc);
 
 #endif
