@@ -32,7 +32,7 @@ static const json_t *commands_memory(struct rig *g)
 
 /* ---- the token ---- */
 
-static void a_good_token_shows_the_bots_name(void **state)
+static void a_good_token_shows_the_bot(void **state)
 {
         struct rig *g = *state;
 
@@ -42,7 +42,7 @@ static void a_good_token_shows_the_bots_name(void **state)
         assert_int_equal(inbound.opened, 1);
 }
 
-static void a_wrong_token_stops_and_says_where_to_put_the_right_one(void **state)
+static void a_wrong_token_stops_with_advice(void **state)
 {
         struct rig *g = *state;
 
@@ -64,7 +64,7 @@ static void a_token_the_gateway_refuses_stops_too(void **state)
         assert_non_null(strstr(rig_adapter(g)->why, "adapters.dc.botToken or DISCORD_BOT_TOKEN"));
 }
 
-static void without_a_token_it_says_both_places(void **state)
+static void a_missing_token_names_both_places(void **state)
 {
         struct rig *g = *state;
         struct error err = { 0 };
@@ -78,7 +78,7 @@ static void without_a_token_it_says_both_places(void **state)
                             "adapters.dc.botToken");
 }
 
-static void the_environment_has_a_token_too(void **state)
+static void the_environment_may_hold_the_token(void **state)
 {
         struct rig *g = *state;
         struct error err = { 0 };
@@ -99,7 +99,7 @@ static void the_environment_has_a_token_too(void **state)
         unsetenv("DISCORD_BOT_TOKEN");
 }
 
-static void when_discord_cannot_be_reached_it_tries_again(void **state)
+static void an_unreachable_discord_is_retried(void **state)
 {
         struct rig *g = *state;
 
@@ -162,7 +162,7 @@ static void a_changed_token_is_used_everywhere_at_once(void **state)
         assert_int_equal(inbound.opened, 2);
 }
 
-static void intents_are_what_an_agent_needs_and_what_is_asked_for(void **state)
+static void intents_are_the_defaults_and_the_configured(void **state)
 {
         struct rig *g = *state;
 
@@ -170,7 +170,7 @@ static void intents_are_what_an_agent_needs_and_what_is_asked_for(void **state)
         assert_int_equal(inbound.intents, 46593 - (1 << 15) + (1 << 1));
 }
 
-static void mistakes_in_the_settings_are_told(void **state)
+static void wrong_settings_are_reported(void **state)
 {
         static const struct {
                 const char *json, *why;
@@ -228,7 +228,7 @@ static void commands_are_registered_only_when_they_changed(void **state)
         assert_int_equal(fake_server_requests(g->server), 5);
 }
 
-static void commands_are_registered_later_when_discord_is_unwell(void **state)
+static void command_registration_retries(void **state)
 {
         struct rig *g = *state;
         const struct discord *dc;
@@ -245,7 +245,7 @@ static void commands_are_registered_later_when_discord_is_unwell(void **state)
         assert_null(json_object_get(dc->memory, "commands"));
 }
 
-static void commands_of_some_servers_are_registered_there(void **state)
+static void guild_commands_are_registered_in_their_guilds(void **state)
 {
         struct rig *g = *state;
 
@@ -261,7 +261,7 @@ static void commands_of_some_servers_are_registered_there(void **state)
                         rig_line(g, i)));
 }
 
-static void commands_are_taken_away_where_the_settings_do_not_want_them_any_more(void **state)
+static void unwanted_commands_are_removed(void **state)
 {
         struct rig *g = *state;
         bool gone = false, there = false;
@@ -312,7 +312,7 @@ static void on_recalled(void *arg, const struct channel_message *lines, size_t c
         }
 }
 
-static void the_last_messages_are_recalled_oldest_first(void **state)
+static void channel_history_comes_oldest_first(void **state)
 {
         struct rig *g = *state;
         struct heard h = { 0 };
@@ -327,7 +327,7 @@ static void the_last_messages_are_recalled_oldest_first(void **state)
         assert_string_equal(h.text, "Bob:forwarded testbot*+:hello ");
 }
 
-static void a_recall_that_is_refused_says_why(void **state)
+static void a_refused_channel_history_says_why(void **state)
 {
         struct rig *g = *state;
         struct heard h = { 0 };
@@ -341,7 +341,7 @@ static void a_recall_that_is_refused_says_why(void **state)
         assert_string_equal(h.text, "Discord says: Missing Access (50001)");
 }
 
-static void a_thread_can_begin_in_a_server_but_not_in_a_thread_or_dm(void **state)
+static void threads_start_only_in_guild_channels(void **state)
 {
         struct rig *g = *state;
         struct incoming in = { .adapter = "dc", .id = "55", .chat = CHAT_GROUP };
@@ -366,7 +366,7 @@ static void on_got(void *arg, const struct dc_answer *a)
         assert_true(json_is_object(a->result));
 }
 
-static void the_inbound_side_reads_by_rest(void **state)
+static void the_intake_reads_by_rest(void **state)
 {
         const struct dc_get q = { "/channels/{channel_id}/messages/{message_id}",
                                   { "7", "8" },
@@ -384,7 +384,7 @@ static void the_inbound_side_reads_by_rest(void **state)
 }
 
 /* Whoever asked is gone with the gateway, while the question is still under way. */
-static void a_question_of_a_gateway_that_was_stopped_has_no_answer(void **state)
+static void a_stopped_gateway_gets_no_late_answers(void **state)
 {
         static const struct fake_answer late = {
                 .bytes = "HTTP/1.1 200 X\r\nContent-Length: 2\r\n\r\n{}"
@@ -410,25 +410,25 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
         const struct CMUnitTest tests[] = {
-                TEST(a_good_token_shows_the_bots_name),
-                TEST(a_wrong_token_stops_and_says_where_to_put_the_right_one),
+                TEST(a_good_token_shows_the_bot),
+                TEST(a_wrong_token_stops_with_advice),
                 TEST(a_token_the_gateway_refuses_stops_too),
-                TEST(without_a_token_it_says_both_places),
-                TEST(the_environment_has_a_token_too),
-                TEST(when_discord_cannot_be_reached_it_tries_again),
+                TEST(a_missing_token_names_both_places),
+                TEST(the_environment_may_hold_the_token),
+                TEST(an_unreachable_discord_is_retried),
                 TEST(one_token_serves_one_adapter),
                 TEST(a_changed_token_is_used_everywhere_at_once),
-                TEST(intents_are_what_an_agent_needs_and_what_is_asked_for),
-                TEST(mistakes_in_the_settings_are_told),
+                TEST(intents_are_the_defaults_and_the_configured),
+                TEST(wrong_settings_are_reported),
                 TEST(commands_are_registered_only_when_they_changed),
-                TEST(commands_are_registered_later_when_discord_is_unwell),
-                TEST(commands_of_some_servers_are_registered_there),
-                TEST(commands_are_taken_away_where_the_settings_do_not_want_them_any_more),
-                TEST(the_last_messages_are_recalled_oldest_first),
-                TEST(a_recall_that_is_refused_says_why),
-                TEST(a_thread_can_begin_in_a_server_but_not_in_a_thread_or_dm),
-                TEST(the_inbound_side_reads_by_rest),
-                TEST(a_question_of_a_gateway_that_was_stopped_has_no_answer),
+                TEST(command_registration_retries),
+                TEST(guild_commands_are_registered_in_their_guilds),
+                TEST(unwanted_commands_are_removed),
+                TEST(channel_history_comes_oldest_first),
+                TEST(a_refused_channel_history_says_why),
+                TEST(threads_start_only_in_guild_channels),
+                TEST(the_intake_reads_by_rest),
+                TEST(a_stopped_gateway_gets_no_late_answers),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -313,7 +313,7 @@ static void until_sent(struct rig *g, size_t n)
         assert_int_equal(fake_road.count, n);
 }
 
-static void every_kind_of_delivery_is_a_call_discord_describes(void **state)
+static void deliveries_match_discords_description(void **state)
 {
         static const struct {
                 enum delivery_kind kind;
@@ -358,7 +358,7 @@ static void every_kind_of_delivery_is_a_call_discord_describes(void **state)
         check_requests(g, 2 + COUNT(rows) + 1);
 }
 
-static void looking_for_an_old_message_is_a_call_discord_describes(void **state)
+static void looking_for_a_message_matches_discords_description(void **state)
 {
         const struct delivery d = { .id = 1,
                                     .adapter = "dc",
@@ -377,7 +377,7 @@ static void looking_for_an_old_message_is_a_call_discord_describes(void **state)
         check_requests(g, 4);
 }
 
-static void registered_commands_are_what_discord_describes(void **state)
+static void guild_commands_match_discords_description(void **state)
 {
         struct rig *g = *state;
 
@@ -390,7 +390,7 @@ static void registered_commands_are_what_discord_describes(void **state)
         check_requests(g, 4);
 }
 
-static void global_commands_are_what_discord_describes(void **state)
+static void global_commands_match_discords_description(void **state)
 {
         struct rig *g = *state;
 
@@ -402,7 +402,7 @@ static void global_commands_are_what_discord_describes(void **state)
         check_requests(g, 3);
 }
 
-static void answers_to_commands_are_calls_discord_describes(void **state)
+static void replies_to_commands_match_discords_description(void **state)
 {
         static const struct {
                 const char *id;
@@ -442,7 +442,7 @@ static void on_got(void *arg, const struct dc_answer *a)
         ++*(unsigned *)arg;
 }
 
-static void what_the_inbound_side_asks_is_what_discord_describes(void **state)
+static void reads_of_the_intake_match_discords_description(void **state)
 {
         static const struct dc_get rows[] = {
                 { "/gateway/bot" },
@@ -474,7 +474,7 @@ static void on_told(void *arg, const char *result, const struct error *err)
         ++*(unsigned *)arg;
 }
 
-static void tools_ask_what_discord_describes(void **state)
+static void tools_match_discords_description(void **state)
 {
         static const struct {
                 const char *tool, *arguments;
@@ -505,13 +505,13 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
         const struct CMUnitTest tests[] = {
-                TEST(every_kind_of_delivery_is_a_call_discord_describes),
-                TEST(looking_for_an_old_message_is_a_call_discord_describes),
-                TEST(registered_commands_are_what_discord_describes),
-                TEST(global_commands_are_what_discord_describes),
-                TEST(answers_to_commands_are_calls_discord_describes),
-                TEST(what_the_inbound_side_asks_is_what_discord_describes),
-                TEST(tools_ask_what_discord_describes),
+                TEST(deliveries_match_discords_description),
+                TEST(looking_for_a_message_matches_discords_description),
+                TEST(guild_commands_match_discords_description),
+                TEST(global_commands_match_discords_description),
+                TEST(replies_to_commands_match_discords_description),
+                TEST(reads_of_the_intake_match_discords_description),
+                TEST(tools_match_discords_description),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

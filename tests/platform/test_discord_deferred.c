@@ -75,7 +75,7 @@ static void acknowledged(struct rig *g)
         assert_int_not_equal(dc_deferred_placeholder(dc, "900"), DC_PLACEHOLDER_PENDING);
 }
 
-static void a_command_is_put_off_and_then_answered_in_its_place(void **state)
+static void a_command_is_deferred_then_answered_in_place(void **state)
 {
         struct rig *g = *state;
 
@@ -97,7 +97,7 @@ static void a_command_is_put_off_and_then_answered_in_its_place(void **state)
         assert_string_equal(rig_line(g, 2), "POST /channels/7/messages");
 }
 
-static void a_command_whose_time_is_over_is_answered_in_the_channel(void **state)
+static void an_expired_command_is_answered_in_the_channel(void **state)
 {
         struct rig *g = *state;
 
@@ -112,7 +112,7 @@ static void a_command_whose_time_is_over_is_answered_in_the_channel(void **state
         assert_non_null(strstr(rig_body(g, 2), "enforce_nonce"));
 }
 
-static void an_acknowledgement_that_came_too_late_is_no_place_for_an_answer(void **state)
+static void a_late_acknowledgement_leaves_no_placeholder(void **state)
 {
         struct rig *g = *state;
 
@@ -125,7 +125,7 @@ static void an_acknowledgement_that_came_too_late_is_no_place_for_an_answer(void
         assert_string_equal(rig_line(g, 1), "POST /channels/7/messages");
 }
 
-static void a_pressed_button_leaves_its_message_alone(void **state)
+static void a_pressed_button_leaves_its_message(void **state)
 {
         struct rig *g = *state;
 
@@ -139,7 +139,7 @@ static void a_pressed_button_leaves_its_message_alone(void **state)
         assert_string_equal(rig_line(g, 1), "POST /channels/7/messages");
 }
 
-static void a_command_is_not_reacted_to(void **state)
+static void a_command_gets_no_reactions(void **state)
 {
         struct rig *g = *state;
 
@@ -154,7 +154,7 @@ static void a_command_is_not_reacted_to(void **state)
 }
 
 /* While the process lives: a crash asks nobody. */
-static void an_open_command_is_on_disk_until_it_is_answered(void **state)
+static void an_open_command_is_on_disk_until_answered(void **state)
 {
         struct rig *g = *state;
         char *path = scratch_path(g->dir, "state/interactions-dc.json");
@@ -205,7 +205,7 @@ static void an_open_command_survives_an_orderly_restart(void **state)
 
 #define NO_CONTENT "HTTP/1.1 204 X\r\nContent-Length: 0\r\n\r\n"
 
-static void an_answer_waits_until_discord_has_taken_the_acknowledgement(void **state)
+static void an_answer_waits_for_the_acknowledgement(void **state)
 {
         static const struct fake_answer taken = { .bytes = NO_CONTENT };
         struct rig *g = *state;
@@ -224,7 +224,7 @@ static void an_answer_waits_until_discord_has_taken_the_acknowledgement(void **s
         assert_string_equal(rig_line(g, 1), PLACE("PATCH"));
 }
 
-static void an_answer_that_waited_for_a_refused_acknowledgement_goes_to_the_channel(void **state)
+static void after_a_refused_acknowledgement_answers_go_to_the_channel(void **state)
 {
         static const struct fake_answer refused = {
                 .bytes = "HTTP/1.1 404 X\r\nContent-Length: 14\r\n\r\n{\"code\":10062}"
@@ -243,7 +243,7 @@ static void an_answer_that_waited_for_a_refused_acknowledgement_goes_to_the_chan
 }
 
 /* Discord has not read our answer to its post yet when the command is answered. */
-static void a_command_of_the_endpoint_may_be_answered_too_early(void **state)
+static void an_answer_may_outrun_the_response_to_a_post(void **state)
 {
         struct rig *g = *state;
         json_t *interaction = json_read(COMMAND, strlen(COMMAND), NULL);
@@ -262,7 +262,7 @@ static void a_command_of_the_endpoint_may_be_answered_too_early(void **state)
  * Nobody knows whether the life before has answered it: its place is used, and left alone in the
  * end.
  */
-static void a_command_that_is_told_again_still_has_its_place(void **state)
+static void a_replayed_command_keeps_its_placeholder(void **state)
 {
         struct rig *g = *state;
 
@@ -276,7 +276,7 @@ static void a_command_that_is_told_again_still_has_its_place(void **state)
 
 /* ---- no answer ---- */
 
-static void a_command_without_an_answer_does_not_seem_to_be_thought_about(void **state)
+static void a_command_without_an_answer_loses_its_placeholder(void **state)
 {
         struct rig *g = *state;
 
@@ -293,7 +293,7 @@ static void a_command_without_an_answer_does_not_seem_to_be_thought_about(void *
         assert_int_equal(fake_server_requests(g->server), g->greetings + 2);
 }
 
-static void a_withdrawal_is_tried_again_until_discord_has_an_opinion(void **state)
+static void removing_a_placeholder_is_retried(void **state)
 {
         static const struct {
                 int status;
@@ -327,7 +327,7 @@ static void a_withdrawal_is_tried_again_until_discord_has_an_opinion(void **stat
 }
 
 /* After a crash: Discord ends it by itself. */
-static void nothing_is_withdrawn_of_a_command_we_do_not_know(void **state)
+static void an_unknown_command_has_no_placeholder_to_remove(void **state)
 {
         struct rig *g = *state;
 
@@ -337,7 +337,7 @@ static void nothing_is_withdrawn_of_a_command_we_do_not_know(void **state)
         assert_int_equal(fake_server_requests(g->server), g->greetings);
 }
 
-static void a_command_whose_answer_is_refused_there_does_not_seem_to_be_thought_about(void **state)
+static void a_refused_answer_removes_the_placeholder(void **state)
 {
         struct rig *g = *state;
 
@@ -357,7 +357,7 @@ static void a_command_whose_answer_is_refused_there_does_not_seem_to_be_thought_
  * The process died between Discord's answer and the commit: the answer stands in the command's
  * place already.
  */
-static void a_command_that_an_earlier_life_has_answered_is_not_answered_again(void **state)
+static void a_command_answered_before_a_restart_is_not_repeated(void **state)
 {
         struct rig *g = *state;
         struct delivery d = { .id = 1,
@@ -392,22 +392,22 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
         const struct CMUnitTest tests[] = {
-                TEST(a_command_is_put_off_and_then_answered_in_its_place),
-                TEST(a_command_whose_time_is_over_is_answered_in_the_channel),
-                TEST(an_acknowledgement_that_came_too_late_is_no_place_for_an_answer),
-                TEST(a_pressed_button_leaves_its_message_alone),
-                TEST(a_command_is_not_reacted_to),
-                TEST(an_open_command_is_on_disk_until_it_is_answered),
+                TEST(a_command_is_deferred_then_answered_in_place),
+                TEST(an_expired_command_is_answered_in_the_channel),
+                TEST(a_late_acknowledgement_leaves_no_placeholder),
+                TEST(a_pressed_button_leaves_its_message),
+                TEST(a_command_gets_no_reactions),
+                TEST(an_open_command_is_on_disk_until_answered),
                 TEST(an_open_command_survives_an_orderly_restart),
-                TEST(an_answer_waits_until_discord_has_taken_the_acknowledgement),
-                TEST(an_answer_that_waited_for_a_refused_acknowledgement_goes_to_the_channel),
-                TEST(a_command_of_the_endpoint_may_be_answered_too_early),
-                TEST(a_command_that_is_told_again_still_has_its_place),
-                TEST(a_command_without_an_answer_does_not_seem_to_be_thought_about),
-                TEST(a_withdrawal_is_tried_again_until_discord_has_an_opinion),
-                TEST(nothing_is_withdrawn_of_a_command_we_do_not_know),
-                TEST(a_command_whose_answer_is_refused_there_does_not_seem_to_be_thought_about),
-                TEST(a_command_that_an_earlier_life_has_answered_is_not_answered_again),
+                TEST(an_answer_waits_for_the_acknowledgement),
+                TEST(after_a_refused_acknowledgement_answers_go_to_the_channel),
+                TEST(an_answer_may_outrun_the_response_to_a_post),
+                TEST(a_replayed_command_keeps_its_placeholder),
+                TEST(a_command_without_an_answer_loses_its_placeholder),
+                TEST(removing_a_placeholder_is_retried),
+                TEST(an_unknown_command_has_no_placeholder_to_remove),
+                TEST(a_refused_answer_removes_the_placeholder),
+                TEST(a_command_answered_before_a_restart_is_not_repeated),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

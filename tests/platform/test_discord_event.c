@@ -95,7 +95,7 @@ static const struct incoming *message(struct rig *g, const char *more)
 
 /* ---- messages ---- */
 
-static void a_message_has_sender_place_and_roles(void **state)
+static void a_message_has_sender_channel_and_roles(void **state)
 {
         struct rig *g = *state;
         const struct incoming *in = message(
@@ -120,7 +120,7 @@ static void a_message_has_sender_place_and_roles(void **state)
         assert_string_equal(json_str(g->item.metadata, "guildName", ""), "Home");
 }
 
-static void a_direct_message_is_one(void **state)
+static void a_direct_message_is_a_dm(void **state)
 {
         const struct incoming *in = told(
                 *state, "MESSAGE_CREATE",
@@ -132,7 +132,7 @@ static void a_direct_message_is_one(void **state)
         assert_string_equal(in->sender_name, "Ann");
 }
 
-static void threads_and_posts_are_in_their_channel(void **state)
+static void threads_and_posts_belong_to_their_channel(void **state)
 {
         struct rig *g = *state;
         const struct incoming *in = told(
@@ -160,7 +160,7 @@ static void threads_and_posts_are_in_their_channel(void **state)
         assert_string_equal(in->thread, "17");
 }
 
-static void only_what_people_say_is_a_message(void **state)
+static void notices_of_discord_are_ignored(void **state)
 {
         struct rig *g = *state;
 
@@ -175,7 +175,7 @@ static void only_what_people_say_is_a_message(void **state)
         }
 }
 
-static void mentions_of_the_bot_are_noticed_and_taken_out(void **state)
+static void mentions_of_the_bot_are_recognised_and_removed(void **state)
 {
         static const struct {
                 const char *content, *text;
@@ -210,7 +210,7 @@ static void mentions_of_the_bot_are_noticed_and_taken_out(void **state)
         }
 }
 
-static void a_role_of_the_bot_counts_only_when_asked_for(void **state)
+static void role_mentions_count_only_when_configured(void **state)
 {
         struct rig *g = *state;
         const char *more = ",\"content\":\"<@&77> hello\",\"mention_roles\":[\"77\"]",
@@ -234,7 +234,7 @@ static void assert_stranger(const char *type, const char *text, const char *want
         json_decref(d);
 }
 
-static void whose_member_is_not_told_is_noticed(void **state)
+static void a_missing_member_is_recognised(void **state)
 {
 #define EDITED ",\"content\":\"x\",\"edited_timestamp\":\"2026-01-02T03:04:05.000000+00:00\""
         struct rig *g = *state;
@@ -260,7 +260,7 @@ static void whose_member_is_not_told_is_noticed(void **state)
 #undef EDITED
 }
 
-static void replies_to_the_bot_are_noticed(void **state)
+static void replies_to_the_bot_are_recognised(void **state)
 {
         struct rig *g = *state;
         const struct incoming *in;
@@ -283,7 +283,7 @@ static void replies_to_the_bot_are_noticed(void **state)
         assert_string_equal(in->reply_to, "900");
 }
 
-static void bots_webhooks_and_ourselves_are_told_apart(void **state)
+static void bots_webhooks_and_own_messages_differ(void **state)
 {
         struct rig *g = *state;
         const struct incoming *in = told(
@@ -301,7 +301,7 @@ static void bots_webhooks_and_ourselves_are_told_apart(void **state)
         assert_true(!in->is_own && in->sender_is_bot);
 }
 
-static void what_is_no_text_is_described(void **state)
+static void stickers_polls_and_embeds_are_described(void **state)
 {
         struct rig *g = *state;
 
@@ -349,7 +349,7 @@ static void attachments_are_listed(void **state)
 
 /* ---- what becomes of messages ---- */
 
-static void edits_are_events_and_unfolding_links_are_not(void **state)
+static void edits_are_events_unfolding_links_are_not(void **state)
 {
         struct rig *g = *state;
         const struct incoming *in =
@@ -365,7 +365,7 @@ static void edits_are_events_and_unfolding_links_are_not(void **state)
                 told(g, "MESSAGE_UPDATE", "{\"id\":\"1000\",\"channel_id\":\"10\",\"embeds\":[]}"));
 }
 
-static void deletions_name_the_message(void **state)
+static void deletions_name_their_messages(void **state)
 {
         struct rig *g = *state;
         const struct incoming *in = told(
@@ -381,7 +381,7 @@ static void deletions_name_the_message(void **state)
         assert_string_equal(g->item.items[2].key, "3:delete");
 }
 
-static void reactions_come_and_go_and_come_again(void **state)
+static void a_reaction_added_again_is_a_new_event(void **state)
 {
         struct rig *g = *state;
         const struct incoming *in =
@@ -454,7 +454,7 @@ static void commands_are_messages_without_their_token(void **state)
         }
 }
 
-static void buttons_say_something_or_are_events_of_their_own(void **state)
+static void buttons_are_messages_or_custom_events(void **state)
 {
         struct rig *g = *state;
         const struct incoming *in =
@@ -474,7 +474,7 @@ static void buttons_say_something_or_are_events_of_their_own(void **state)
         assert_null(told(g, "INTERACTION_CREATE", "{\"id\":\"2000\",\"type\":1}"));
 }
 
-static void forms_say_what_was_filled_in(void **state)
+static void forms_are_messages_of_their_values(void **state)
 {
         const struct incoming *in = told(
                 *state, "INTERACTION_CREATE",
@@ -505,7 +505,7 @@ static void nonsense_gives_no_event(void **state)
                         assert_null(told(*state, types[i], texts[k]));
 }
 
-static void what_is_gone_is_forgotten_and_an_outage_is_not_gone(void **state)
+static void the_cache_forgets_removed_guilds_not_outages(void **state)
 {
         struct rig *g = *state;
         struct dc_channel_info place;
@@ -521,7 +521,7 @@ static void what_is_gone_is_forgotten_and_an_outage_is_not_gone(void **state)
 }
 
 /* A thread that passes for a channel would be out of its channel's rules. */
-static void a_full_cache_forgets_some_place_for_the_newest(void **state)
+static void a_full_cache_makes_room(void **state)
 {
         struct rig *g = *state;
         struct dc_channel_info place;
@@ -544,26 +544,26 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         const struct CMUnitTest tests[] = {
-                T(a_message_has_sender_place_and_roles),
-                T(a_direct_message_is_one),
-                T(threads_and_posts_are_in_their_channel),
-                T(only_what_people_say_is_a_message),
-                T(mentions_of_the_bot_are_noticed_and_taken_out),
-                T(a_role_of_the_bot_counts_only_when_asked_for),
-                T(whose_member_is_not_told_is_noticed),
-                T(replies_to_the_bot_are_noticed),
-                T(bots_webhooks_and_ourselves_are_told_apart),
-                T(what_is_no_text_is_described),
+                T(a_message_has_sender_channel_and_roles),
+                T(a_direct_message_is_a_dm),
+                T(threads_and_posts_belong_to_their_channel),
+                T(notices_of_discord_are_ignored),
+                T(mentions_of_the_bot_are_recognised_and_removed),
+                T(role_mentions_count_only_when_configured),
+                T(a_missing_member_is_recognised),
+                T(replies_to_the_bot_are_recognised),
+                T(bots_webhooks_and_own_messages_differ),
+                T(stickers_polls_and_embeds_are_described),
                 T(attachments_are_listed),
-                T(edits_are_events_and_unfolding_links_are_not),
-                T(deletions_name_the_message),
-                T(reactions_come_and_go_and_come_again),
+                T(edits_are_events_unfolding_links_are_not),
+                T(deletions_name_their_messages),
+                T(a_reaction_added_again_is_a_new_event),
                 T(commands_are_messages_without_their_token),
-                T(buttons_say_something_or_are_events_of_their_own),
-                T(forms_say_what_was_filled_in),
+                T(buttons_are_messages_or_custom_events),
+                T(forms_are_messages_of_their_values),
                 T(nonsense_gives_no_event),
-                T(what_is_gone_is_forgotten_and_an_outage_is_not_gone),
-                T(a_full_cache_forgets_some_place_for_the_newest),
+                T(the_cache_forgets_removed_guilds_not_outages),
+                T(a_full_cache_makes_room),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

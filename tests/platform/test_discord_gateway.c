@@ -230,7 +230,7 @@ static void look(struct rig *g)
 
 /* ---- beginning ---- */
 
-static void it_identifies_with_intents_and_the_bare_token(void **state)
+static void identify_has_intents_and_the_bare_token(void **state)
 {
         struct rig *g = *state;
         const json_t *d;
@@ -249,7 +249,7 @@ static void it_identifies_with_intents_and_the_bare_token(void **state)
         assert_int_equal(g->losts, 0);
 }
 
-static void events_come_in_order_through_every_compression(void **state)
+static void events_keep_their_order_in_every_compression(void **state)
 {
         static const char *const kinds[] = { NULL, "zlib-stream", "zstd-stream" };
         struct rig *g = *state;
@@ -271,7 +271,7 @@ static void events_come_in_order_through_every_compression(void **state)
         assert_string_equal(g->fake.path, "/?v=10&encoding=json&compress=zstd-stream");
 }
 
-static void a_large_payload_is_parsed_apart_and_keeps_its_place(void **state)
+static void a_large_payload_is_parsed_off_the_loop_in_order(void **state)
 {
         struct rig *g = *state;
         size_t n = (size_t)2 << 20;
@@ -293,7 +293,7 @@ static void a_large_payload_is_parsed_apart_and_keeps_its_place(void **state)
         assert_true(timer_active(g->gateway->trimming)); /* that was apart */
 }
 
-static void a_question_that_fails_is_asked_again(void **state)
+static void a_failed_question_for_the_gateway_is_repeated(void **state)
 {
         struct rig *g = *state;
 
@@ -306,7 +306,7 @@ static void a_question_that_fails_is_asked_again(void **state)
         assert_int_equal(g->fake.identifies, 1);
 }
 
-static void a_token_nobody_knows_stops(void **state)
+static void an_unknown_token_stops_the_gateway(void **state)
 {
         struct rig *g = *state;
 
@@ -343,7 +343,7 @@ static void heartbeats_carry_the_committed_sequence(void **state)
         assert_true(g->stats.ping_ms >= 0);
 }
 
-static void a_heartbeat_asked_for_is_sent_at_once(void **state)
+static void a_requested_heartbeat_is_sent_at_once(void **state)
 {
         struct rig *g = *state;
 
@@ -360,7 +360,7 @@ static void a_heartbeat_asked_for_is_sent_at_once(void **state)
         assert_true(g->fake.beats <= 115);
 }
 
-static void a_zombie_is_left_with_4000_and_resumed(void **state)
+static void a_zombie_connection_is_closed_and_resumed(void **state)
 {
         struct rig *g = *state;
 
@@ -381,7 +381,7 @@ static void a_zombie_is_left_with_4000_and_resumed(void **state)
         assert_int_equal(g->losts, 0); /* it was back within its grace */
 }
 
-static void a_machine_that_slept_connects_again(void **state)
+static void after_a_suspend_it_reconnects(void **state)
 {
         struct rig *g = *state;
 
@@ -394,7 +394,7 @@ static void a_machine_that_slept_connects_again(void **state)
 
 /* ---- resuming ---- */
 
-static void a_cut_connection_is_resumed_where_it_was(void **state)
+static void a_cut_connection_is_resumed(void **state)
 {
         struct rig *g = *state;
 
@@ -413,7 +413,7 @@ static void a_cut_connection_is_resumed_where_it_was(void **state)
         assert_int_equal(g->gaps, 1);
 }
 
-static void a_dispatch_told_twice_is_handed_over_once(void **state)
+static void a_replayed_dispatch_is_handed_over_once(void **state)
 {
         struct rig *g = *state;
 
@@ -426,7 +426,7 @@ static void a_dispatch_told_twice_is_handed_over_once(void **state)
         assert_string_equal(g->types, "ONE TWO ");
 }
 
-static void a_restart_resumes_behind_the_last_commit(void **state)
+static void a_restart_resumes_after_the_last_commit(void **state)
 {
         struct rig *g = *state;
 
@@ -446,7 +446,7 @@ static void a_restart_resumes_behind_the_last_commit(void **state)
         assert_int_equal(g->fake.identifies, 1);
 }
 
-static void another_token_intents_or_shards_do_not_resume_it(void **state)
+static void other_token_intents_or_shards_do_not_resume(void **state)
 {
         struct rig *g = *state;
 
@@ -467,7 +467,7 @@ static void another_token_intents_or_shards_do_not_resume_it(void **state)
  * Guilds that a new shard takes over were somebody else's, and what was missed there is missed as
  * well.
  */
-static void a_new_shard_knows_since_when_something_may_be_missing(void **state)
+static void a_new_shard_knows_when_its_gap_began(void **state)
 {
         struct rig *g = *state;
 
@@ -484,7 +484,7 @@ static void a_new_shard_knows_since_when_something_may_be_missing(void **state)
         assert_int_equal(g->fake.resumes, 0);
 }
 
-static void op_7_resumes_also_before_hello(void **state)
+static void op_7_resumes_even_before_hello(void **state)
 {
         struct rig *g = *state;
 
@@ -502,7 +502,7 @@ static void op_7_resumes_also_before_hello(void **state)
         assert_int_equal(g->fake.identifies, 1);
 }
 
-static void op_9_true_resumes_and_false_identifies_anew(void **state)
+static void op_9_resumes_or_identifies(void **state)
 {
         struct rig *g = *state;
 
@@ -520,7 +520,7 @@ static void op_9_true_resumes_and_false_identifies_anew(void **state)
         await(g, &g->events, 1); /* numbers begin anew with the session */
 }
 
-static void three_failed_resumes_are_enough(void **state)
+static void three_failed_resumes_end_the_session(void **state)
 {
         struct rig *g = *state;
 
@@ -547,7 +547,7 @@ static void a_storm_of_op_7_and_9_ends_in_one_session(void **state)
         await(g, &g->events, 1);
 }
 
-static void a_session_that_begins_waits_for_what_the_last_one_left(void **state)
+static void a_new_session_waits_for_commits_of_the_last(void **state)
 {
         struct rig *g = *state;
 
@@ -563,7 +563,7 @@ static void a_session_that_begins_waits_for_what_the_last_one_left(void **state)
         assert_int_equal(g->fake.resume_seq, 1);
 }
 
-static void a_gap_begins_where_everything_was_committed(void **state)
+static void a_gap_begins_after_the_last_commit(void **state)
 {
         struct rig *g = *state;
         int64_t first;
@@ -583,7 +583,7 @@ static void a_gap_begins_where_everything_was_committed(void **state)
         assert_in_range(g->since_ms, first - 900000, first);
 }
 
-static void a_gap_is_told_again_after_a_restart_until_it_is_read_back(void **state)
+static void a_gap_is_reported_until_it_is_caught_up(void **state)
 {
         struct rig *g = *state;
         const int64_t told_ms = 1462015105796; /* in the id below; our own clock does not count */
@@ -606,7 +606,7 @@ static void a_gap_is_told_again_after_a_restart_until_it_is_read_back(void **sta
         assert_int_equal(g->gaps, 0);
 }
 
-static void unreadable_frames_do_not_go_on_for_ever(void **state)
+static void unreadable_frames_end_the_session(void **state)
 {
         struct rig *g = *state;
 
@@ -651,7 +651,7 @@ static void each_close_code_is_handled_as_the_table_says(void **state)
         }
 }
 
-static void fatal_close_codes_stop_and_tell_what_to_do(void **state)
+static void fatal_close_codes_stop_with_advice(void **state)
 {
         static const struct {
                 int code;
@@ -682,7 +682,7 @@ static void fatal_close_codes_stop_and_tell_what_to_do(void **state)
         }
 }
 
-static void the_missing_intent_is_named_when_the_application_tells_its_flags(void **state)
+static void a_missing_intent_is_named(void **state)
 {
         struct rig *g = *state;
 
@@ -703,7 +703,7 @@ static void the_missing_intent_is_named_when_the_application_tells_its_flags(voi
 
 /* ---- budgets ---- */
 
-static void a_low_budget_is_not_burnt(void **state)
+static void a_low_session_budget_is_not_spent(void **state)
 {
         struct rig *g = *state;
 
@@ -718,7 +718,7 @@ static void a_low_budget_is_not_burnt(void **state)
         assert_int_equal(g->asks, 2);
 }
 
-static void shards_identify_in_order_and_in_their_buckets(void **state)
+static void shards_identify_in_order_and_by_slot(void **state)
 {
         struct rig *g = *state;
 
@@ -740,7 +740,7 @@ static void shards_identify_in_order_and_in_their_buckets(void **state)
         assert_int_equal(g->ups, 1);
 }
 
-static void a_lost_shard_does_not_disturb_the_other(void **state)
+static void a_lost_shard_does_not_affect_others(void **state)
 {
         struct rig *g = *state;
 
@@ -755,7 +755,7 @@ static void a_lost_shard_does_not_disturb_the_other(void **state)
         assert_int_equal(fake_ws_open(g->fake.ws) >= 1, 1);
 }
 
-static void when_too_much_is_uncommitted_nothing_more_is_read(void **state)
+static void a_full_ack_window_pauses_reading(void **state)
 {
         struct rig *g = *state;
 
@@ -780,7 +780,7 @@ static void when_too_much_is_uncommitted_nothing_more_is_read(void **state)
 
 /* ---- silence ---- */
 
-static void nobody_waits_for_ever_for_hello_or_ready(void **state)
+static void hello_and_ready_have_deadlines(void **state)
 {
         struct rig *g = *state;
 
@@ -796,7 +796,7 @@ static void nobody_waits_for_ever_for_hello_or_ready(void **state)
         assert_true(g->losts > 0);
 }
 
-static void an_invalid_identify_is_tried_again_later(void **state)
+static void an_invalid_identify_is_retried(void **state)
 {
         struct rig *g = *state;
 
@@ -807,7 +807,7 @@ static void an_invalid_identify_is_tried_again_later(void **state)
         assert_int_equal(g->fake.identifies, 3);
 }
 
-static void it_may_be_freed_inside_an_event(void **state)
+static void the_gateway_may_be_freed_inside_an_event(void **state)
 {
         struct rig *g = *state;
 
@@ -823,38 +823,38 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         const struct CMUnitTest tests[] = {
-                T(it_identifies_with_intents_and_the_bare_token),
-                T(events_come_in_order_through_every_compression),
-                T(a_large_payload_is_parsed_apart_and_keeps_its_place),
-                T(a_question_that_fails_is_asked_again),
-                T(a_token_nobody_knows_stops),
+                T(identify_has_intents_and_the_bare_token),
+                T(events_keep_their_order_in_every_compression),
+                T(a_large_payload_is_parsed_off_the_loop_in_order),
+                T(a_failed_question_for_the_gateway_is_repeated),
+                T(an_unknown_token_stops_the_gateway),
                 T(heartbeats_carry_the_committed_sequence),
-                T(a_heartbeat_asked_for_is_sent_at_once),
-                T(a_zombie_is_left_with_4000_and_resumed),
-                T(a_machine_that_slept_connects_again),
-                T(a_cut_connection_is_resumed_where_it_was),
-                T(a_dispatch_told_twice_is_handed_over_once),
-                T(a_restart_resumes_behind_the_last_commit),
-                T(another_token_intents_or_shards_do_not_resume_it),
-                T(a_new_shard_knows_since_when_something_may_be_missing),
-                T(op_7_resumes_also_before_hello),
-                T(op_9_true_resumes_and_false_identifies_anew),
-                T(three_failed_resumes_are_enough),
+                T(a_requested_heartbeat_is_sent_at_once),
+                T(a_zombie_connection_is_closed_and_resumed),
+                T(after_a_suspend_it_reconnects),
+                T(a_cut_connection_is_resumed),
+                T(a_replayed_dispatch_is_handed_over_once),
+                T(a_restart_resumes_after_the_last_commit),
+                T(other_token_intents_or_shards_do_not_resume),
+                T(a_new_shard_knows_when_its_gap_began),
+                T(op_7_resumes_even_before_hello),
+                T(op_9_resumes_or_identifies),
+                T(three_failed_resumes_end_the_session),
                 T(a_storm_of_op_7_and_9_ends_in_one_session),
-                T(a_session_that_begins_waits_for_what_the_last_one_left),
-                T(a_gap_begins_where_everything_was_committed),
-                T(a_gap_is_told_again_after_a_restart_until_it_is_read_back),
-                T(unreadable_frames_do_not_go_on_for_ever),
+                T(a_new_session_waits_for_commits_of_the_last),
+                T(a_gap_begins_after_the_last_commit),
+                T(a_gap_is_reported_until_it_is_caught_up),
+                T(unreadable_frames_end_the_session),
                 T(each_close_code_is_handled_as_the_table_says),
-                T(fatal_close_codes_stop_and_tell_what_to_do),
-                T(the_missing_intent_is_named_when_the_application_tells_its_flags),
-                T(a_low_budget_is_not_burnt),
-                T(shards_identify_in_order_and_in_their_buckets),
-                T(a_lost_shard_does_not_disturb_the_other),
-                T(when_too_much_is_uncommitted_nothing_more_is_read),
-                T(nobody_waits_for_ever_for_hello_or_ready),
-                T(an_invalid_identify_is_tried_again_later),
-                T(it_may_be_freed_inside_an_event),
+                T(fatal_close_codes_stop_with_advice),
+                T(a_missing_intent_is_named),
+                T(a_low_session_budget_is_not_spent),
+                T(shards_identify_in_order_and_by_slot),
+                T(a_lost_shard_does_not_affect_others),
+                T(a_full_ack_window_pauses_reading),
+                T(hello_and_ready_have_deadlines),
+                T(an_invalid_identify_is_retried),
+                T(the_gateway_may_be_freed_inside_an_event),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

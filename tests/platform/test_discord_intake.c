@@ -320,7 +320,7 @@ static void a_message_is_acknowledged_after_its_commit(void **state)
         assert_int_equal(g->get_count, 0);
 }
 
-static void what_is_nobodys_message_does_not_hold_the_sequence(void **state)
+static void other_events_do_not_hold_the_sequence(void **state)
 {
         struct rig *g = *state;
 
@@ -349,7 +349,7 @@ static void a_refused_message_is_offered_again(void **state)
         assert_int_equal(uncommitted(g), 0);
 }
 
-static void what_can_never_be_stored_is_left_out(void **state)
+static void an_unstorable_message_is_dropped(void **state)
 {
         struct rig *g = *state;
 
@@ -360,7 +360,7 @@ static void what_can_never_be_stored_is_left_out(void **state)
         assert_int_equal(uncommitted(g), 0);
 }
 
-static void an_unknown_channel_is_asked_for_once_and_keeps_its_order(void **state)
+static void an_unknown_channel_is_looked_up_once_in_order(void **state)
 {
         struct rig *g = *state;
 
@@ -381,7 +381,7 @@ static void an_unknown_channel_is_asked_for_once_and_keeps_its_order(void **stat
         assert_string_equal(fake_road.received.thread, "20");
 }
 
-static void a_channel_nobody_may_tell_about_is_a_plain_one(void **state)
+static void a_channel_discord_hides_is_a_plain_one(void **state)
 {
         struct rig *g = *state;
         struct dc_channel_info place;
@@ -400,7 +400,7 @@ static void a_channel_nobody_may_tell_about_is_a_plain_one(void **state)
 }
 
 /* A thread that passes for a channel would be out of its channel's rules. */
-static void a_channel_is_asked_for_again_when_discord_was_unwell(void **state)
+static void a_channel_lookup_retries(void **state)
 {
         struct rig *g = *state;
 
@@ -418,7 +418,7 @@ static void a_channel_is_asked_for_again_when_discord_was_unwell(void **state)
         assert_string_equal(fake_road.received.thread, "20");
 }
 
-static void a_dm_tells_where_the_person_is_reached(void **state)
+static void a_dm_shows_where_a_person_is_reached(void **state)
 {
         struct rig *g = *state;
 
@@ -430,7 +430,7 @@ static void a_dm_tells_where_the_person_is_reached(void **state)
         assert_string_equal(g->dm, "5 in 500");
 }
 
-static void files_are_there_before_the_message_is(void **state)
+static void files_are_fetched_before_the_message_is_stored(void **state)
 {
         static const struct fake_answer script[] = {
                 { .bytes = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nthe bytes" }
@@ -458,7 +458,7 @@ static void files_are_there_before_the_message_is(void **state)
 }
 
 /* Whatever is pasted is called image.png. */
-static void files_of_one_name_do_not_replace_each_other(void **state)
+static void files_with_one_name_do_not_collide(void **state)
 {
         static const struct fake_answer script[] = {
                 { .bytes = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\none" },
@@ -520,7 +520,7 @@ static void an_interaction_is_acknowledged_after_its_commit(void **state)
  * Its three seconds run while a file of an earlier message is on its way, or a lost session is read
  * back.
  */
-static void an_interaction_does_not_wait_for_what_happened_before(void **state)
+static void an_interaction_does_not_wait_for_earlier_events(void **state)
 {
         struct rig *g = *state;
         struct fake_server *cdn = fake_server_new(g->loop, NULL, 0); /* never answers */
@@ -617,7 +617,7 @@ static void page(struct rig *g, unsigned i, const char *first, unsigned count)
                 answer_member(g, 200, g->member_is);
 }
 
-static void what_a_lost_session_missed_is_read_back_before_what_happens_now(void **state)
+static void missed_messages_come_before_live_ones(void **state)
 {
         struct rig *g = *state;
         char now[24], after[24];
@@ -649,7 +649,7 @@ static void what_a_lost_session_missed_is_read_back_before_what_happens_now(void
         assert_int_equal(g->get_count, 1); /* neither the forum nor the quiet channel was asked */
 }
 
-static void reading_back_goes_page_by_page_up_to_the_limit(void **state)
+static void reading_back_stops_at_the_limit(void **state)
 {
         struct rig *g = *state;
         char now[24];
@@ -669,7 +669,7 @@ static void reading_back_goes_page_by_page_up_to_the_limit(void **state)
         assert_int_equal(fake_road.received_count, 121);
 }
 
-static void a_channel_that_cannot_be_read_back_holds_nobody(void **state)
+static void an_unreadable_channel_holds_nothing(void **state)
 {
         struct rig *g = *state;
         char now[24];
@@ -738,7 +738,7 @@ static void resumed_with_a_gap(struct rig *g)
 }
 
 /* A session that is resumed tells of no guilds: they are asked for. */
-static void a_process_that_ends_while_reading_back_begins_again(void **state)
+static void a_restart_resumes_catch_up(void **state)
 {
         struct rig *g = *state;
         char now[24], *channels;
@@ -780,7 +780,7 @@ static void list_guilds(struct rig *g, unsigned i, unsigned first, unsigned coun
         buf_release(&b);
 }
 
-static void every_guild_is_called_however_many_there_are(void **state)
+static void any_number_of_guilds_is_listed(void **state)
 {
         struct rig *g = *state;
         unsigned at = 0;
@@ -807,7 +807,7 @@ static void every_guild_is_called_however_many_there_are(void **state)
 }
 
 /* One of two shards has lost its session; guilds belong to a shard by their id. */
-static void only_guilds_of_the_shard_that_missed_something_are_called(void **state)
+static void only_guilds_of_the_shard_with_a_gap_are_listed(void **state)
 {
         struct rig *g = *state;
         bool first;
@@ -827,7 +827,7 @@ static void only_guilds_of_the_shard_that_missed_something_are_called(void **sta
  * Only the first shard looks up recent conversations, at the end of which everything goes on; the
  * others have to let it go themselves.
  */
-static void no_shard_holds_everything_for_ever(void **state)
+static void no_shard_holds_all_channels_for_ever(void **state)
 {
         struct rig *g = *state;
         const struct dc_inbound_hooks hooks = { .ctx = g, .get = on_get };
@@ -855,7 +855,7 @@ static void no_shard_holds_everything_for_ever(void **state)
  * 300 channels of one guild have news: the next guild is not even asked before most of them are
  * read.
  */
-static void further_guilds_wait_until_there_is_room_for_their_channels(void **state)
+static void guilds_wait_for_room_to_read_their_channels(void **state)
 {
         struct rig *g = *state;
         struct buf b;
@@ -894,7 +894,7 @@ static void further_guilds_wait_until_there_is_room_for_their_channels(void **st
 }
 
 /* A full disk, say: what was read is in memory until it is stored. */
-static void nothing_more_is_read_back_while_the_inbox_is_behind(void **state)
+static void reading_back_waits_for_the_inbox(void **state)
 {
         struct rig *g = *state;
         char now[24];
@@ -922,7 +922,7 @@ static void nothing_more_is_read_back_while_the_inbox_is_behind(void **state)
 }
 
 /* A connection that breaks does not make reading back begin anew. */
-static void a_resumed_session_goes_on_reading_back_where_it_is(void **state)
+static void a_resume_does_not_restart_catch_up(void **state)
 {
         struct rig *g = *state;
         unsigned asked;
@@ -954,7 +954,7 @@ static bool is_missing(struct rig *g)
         return missing;
 }
 
-static void a_gap_is_closed_when_all_of_it_is_stored(void **state)
+static void a_gap_closes_when_all_is_stored(void **state)
 {
         struct rig *g = *state;
         char now[24];
@@ -977,7 +977,7 @@ static void a_gap_is_closed_when_all_of_it_is_stored(void **state)
         assert_false(is_missing(g));
 }
 
-static void what_discord_could_not_tell_is_asked_again_later(void **state)
+static void failed_catch_up_is_repeated_later(void **state)
 {
         struct rig *g = *state;
         unsigned at = 0;
@@ -1042,7 +1042,7 @@ static void missed_by_a_stranger(struct rig *g)
         page(g, 0, "200", 3);
 }
 
-static void messages_read_back_have_the_roles_of_who_said_them(void **state)
+static void messages_read_back_have_their_senders_roles(void **state)
 {
         struct rig *g = *state;
 
@@ -1064,7 +1064,7 @@ static void messages_read_back_have_the_roles_of_who_said_them(void **state)
         assert_int_equal(g->member_count, 1);
 }
 
-static void who_has_left_has_no_roles(void **state)
+static void a_person_who_left_has_no_roles(void **state)
 {
         struct rig *g = *state;
 
@@ -1075,7 +1075,7 @@ static void who_has_left_has_no_roles(void **state)
         assert_null(strstr(metadata(), "rolesUnknown"));
 }
 
-static void roles_are_asked_for_again_when_discord_was_unwell(void **state)
+static void a_member_lookup_retries(void **state)
 {
         struct rig *g = *state;
 
@@ -1088,7 +1088,7 @@ static void roles_are_asked_for_again_when_discord_was_unwell(void **state)
         assert_non_null(strstr(metadata(), "\"roles\":[\"77\"]"));
 }
 
-static void roles_discord_does_not_tell_are_unknown_after_a_while(void **state)
+static void unavailable_roles_become_unknown(void **state)
 {
         struct rig *g = *state;
         unsigned asked = 0;
@@ -1104,7 +1104,7 @@ static void roles_discord_does_not_tell_are_unknown_after_a_while(void **state)
         assert_null(strstr(metadata(), "\"roles\""));
 }
 
-static void what_happens_now_and_does_not_tell_its_member_is_asked_about_too(void **state)
+static void live_events_without_a_member_are_looked_up(void **state)
 {
         struct rig *g = *state;
 
@@ -1124,7 +1124,7 @@ static void what_happens_now_and_does_not_tell_its_member_is_asked_about_too(voi
         assert_non_null(strstr(metadata(), "\"roles\":[\"77\"]"));
 }
 
-static void few_are_asked_about_at_once(void **state)
+static void few_members_are_looked_up_at_once(void **state)
 {
         struct rig *g = *state;
         struct buf b;
@@ -1145,7 +1145,7 @@ static void few_are_asked_about_at_once(void **state)
         close_it(g);
 }
 
-static void nobody_is_asked_about_direct_messages_and_webhooks(void **state)
+static void dms_and_webhooks_need_no_member(void **state)
 {
         struct rig *g = *state;
 
@@ -1158,7 +1158,7 @@ static void nobody_is_asked_about_direct_messages_and_webhooks(void **state)
         assert_int_equal(g->member_count, 0);
 }
 
-static void one_that_waits_does_not_stop_the_others(void **state)
+static void a_waiting_event_does_not_stop_other_channels(void **state)
 {
         struct rig *g = *state;
 
@@ -1176,7 +1176,7 @@ static void one_that_waits_does_not_stop_the_others(void **state)
         assert_int_equal(uncommitted(g), 2);
 }
 
-static void the_first_session_ever_reads_nothing_back(void **state)
+static void the_first_session_reads_nothing_back(void **state)
 {
         struct rig *g = *state;
         char now[24], *guild;
@@ -1196,7 +1196,7 @@ static void the_first_session_ever_reads_nothing_back(void **state)
 
 /* ---- the end ---- */
 
-static void a_bad_token_is_reported_as_such(void **state)
+static void a_bad_token_is_reported(void **state)
 {
         struct rig *g = *state;
 
@@ -1206,7 +1206,7 @@ static void a_bad_token_is_reported_as_such(void **state)
         assert_true(g->bad_token);
 }
 
-static void closing_with_everything_under_way_is_fine(void **state)
+static void closing_with_everything_in_flight_is_safe(void **state)
 {
         struct rig *g = *state;
         char now[24];
@@ -1231,42 +1231,42 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         const struct CMUnitTest tests[] = {
                 T(a_message_is_acknowledged_after_its_commit),
-                T(what_is_nobodys_message_does_not_hold_the_sequence),
+                T(other_events_do_not_hold_the_sequence),
                 T(a_refused_message_is_offered_again),
-                T(what_can_never_be_stored_is_left_out),
-                T(an_unknown_channel_is_asked_for_once_and_keeps_its_order),
-                T(a_channel_nobody_may_tell_about_is_a_plain_one),
-                T(a_channel_is_asked_for_again_when_discord_was_unwell),
-                T(a_dm_tells_where_the_person_is_reached),
-                T(files_are_there_before_the_message_is),
-                T(files_of_one_name_do_not_replace_each_other),
+                T(an_unstorable_message_is_dropped),
+                T(an_unknown_channel_is_looked_up_once_in_order),
+                T(a_channel_discord_hides_is_a_plain_one),
+                T(a_channel_lookup_retries),
+                T(a_dm_shows_where_a_person_is_reached),
+                T(files_are_fetched_before_the_message_is_stored),
+                T(files_with_one_name_do_not_collide),
                 T(an_interaction_is_acknowledged_after_its_commit),
-                T(an_interaction_does_not_wait_for_what_happened_before),
+                T(an_interaction_does_not_wait_for_earlier_events),
                 T(an_interaction_over_http_is_answered_by_its_post),
-                T(what_a_lost_session_missed_is_read_back_before_what_happens_now),
-                T(reading_back_goes_page_by_page_up_to_the_limit),
-                T(a_channel_that_cannot_be_read_back_holds_nobody),
+                T(missed_messages_come_before_live_ones),
+                T(reading_back_stops_at_the_limit),
+                T(an_unreadable_channel_holds_nothing),
                 T(a_second_gap_is_read_back_too),
-                T(a_process_that_ends_while_reading_back_begins_again),
-                T(every_guild_is_called_however_many_there_are),
-                T(only_guilds_of_the_shard_that_missed_something_are_called),
-                T(no_shard_holds_everything_for_ever),
-                T(further_guilds_wait_until_there_is_room_for_their_channels),
-                T(nothing_more_is_read_back_while_the_inbox_is_behind),
-                T(a_resumed_session_goes_on_reading_back_where_it_is),
-                T(a_gap_is_closed_when_all_of_it_is_stored),
-                T(what_discord_could_not_tell_is_asked_again_later),
-                T(messages_read_back_have_the_roles_of_who_said_them),
-                T(who_has_left_has_no_roles),
-                T(roles_are_asked_for_again_when_discord_was_unwell),
-                T(roles_discord_does_not_tell_are_unknown_after_a_while),
-                T(what_happens_now_and_does_not_tell_its_member_is_asked_about_too),
-                T(few_are_asked_about_at_once),
-                T(nobody_is_asked_about_direct_messages_and_webhooks),
-                T(one_that_waits_does_not_stop_the_others),
-                T(the_first_session_ever_reads_nothing_back),
-                T(a_bad_token_is_reported_as_such),
-                T(closing_with_everything_under_way_is_fine),
+                T(a_restart_resumes_catch_up),
+                T(any_number_of_guilds_is_listed),
+                T(only_guilds_of_the_shard_with_a_gap_are_listed),
+                T(no_shard_holds_all_channels_for_ever),
+                T(guilds_wait_for_room_to_read_their_channels),
+                T(reading_back_waits_for_the_inbox),
+                T(a_resume_does_not_restart_catch_up),
+                T(a_gap_closes_when_all_is_stored),
+                T(failed_catch_up_is_repeated_later),
+                T(messages_read_back_have_their_senders_roles),
+                T(a_person_who_left_has_no_roles),
+                T(a_member_lookup_retries),
+                T(unavailable_roles_become_unknown),
+                T(live_events_without_a_member_are_looked_up),
+                T(few_members_are_looked_up_at_once),
+                T(dms_and_webhooks_need_no_member),
+                T(a_waiting_event_does_not_stop_other_channels),
+                T(the_first_session_reads_nothing_back),
+                T(a_bad_token_is_reported),
+                T(closing_with_everything_in_flight_is_safe),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

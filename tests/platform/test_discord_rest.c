@@ -152,7 +152,7 @@ static bool asked_for(struct rig *g, unsigned i, const char *line)
 
 /* ---- the form of a call ---- */
 
-static void a_call_names_the_bot_as_discord_wants_it(void **state)
+static void a_call_has_the_user_agent_and_token(void **state)
 {
         struct rig *g = rig_new();
         json_t *body = json_pack("{s:s}", "content", "hi");
@@ -176,7 +176,7 @@ static void a_call_names_the_bot_as_discord_wants_it(void **state)
         rig_free(g);
 }
 
-static void interaction_routes_do_not_show_the_token(void **state)
+static void interaction_routes_do_not_send_the_token(void **state)
 {
         struct rig *g = rig_new();
 
@@ -222,7 +222,7 @@ static void emoji_are_percent_encoded(void **state)
         rig_free(g);
 }
 
-static void ids_that_are_no_digits_are_not_sent(void **state)
+static void ids_must_be_digits(void **state)
 {
         static const char *const bad[] = { "",   "12a", "../users/@me",
                                            "-1", "1 ",  "123456789012345678901",
@@ -296,7 +296,7 @@ static void a_refusal_names_code_and_field(void **state)
 
 /* ---- failures ---- */
 
-static void a_cut_before_and_after_the_request_are_told_apart(void **state)
+static void cuts_before_and_after_sending_differ(void **state)
 {
         struct rig *g = rig_new();
         char *base;
@@ -330,7 +330,7 @@ static void a_cut_before_and_after_the_request_are_told_apart(void **state)
         rig_free(g);
 }
 
-static void after_a_401_nothing_more_is_asked(void **state)
+static void after_a_401_no_calls_are_made(void **state)
 {
         struct rig *g = rig_new();
 
@@ -349,7 +349,7 @@ static void after_a_401_nothing_more_is_asked(void **state)
 }
 
 /* The first call to a channel asks for all: the others wait for its answer. */
-static void what_waits_is_not_sent_either_when_the_guard_closes(void **state)
+static void a_closed_guard_stops_waiting_calls(void **state)
 {
         struct rig *g = rig_new();
 
@@ -365,7 +365,7 @@ static void what_waits_is_not_sent_either_when_the_guard_closes(void **state)
         rig_free(g);
 }
 
-static void calls_nobody_waits_for_leave_half_of_the_refusals_to_others(void **state)
+static void idle_calls_leave_half_of_the_refusals(void **state)
 {
         struct dc_request idle = to_channel("9");
         struct rig *g = rig_new();
@@ -386,7 +386,7 @@ static void calls_nobody_waits_for_leave_half_of_the_refusals_to_others(void **s
         rig_free(g);
 }
 
-static void what_waits_is_not_sent_with_a_token_nobody_knows(void **state)
+static void an_unknown_token_stops_waiting_calls(void **state)
 {
         struct rig *g = rig_new();
 
@@ -401,7 +401,7 @@ static void what_waits_is_not_sent_with_a_token_nobody_knows(void **state)
         rig_free(g);
 }
 
-static void refused_calls_stop_before_the_address_is_banned(void **state)
+static void refused_calls_stop_before_a_ban(void **state)
 {
         struct rig *g = rig_new();
 
@@ -429,7 +429,7 @@ static void refused_calls_stop_before_the_address_is_banned(void **state)
         rig_free(g);
 }
 
-static void what_is_not_permitted_is_not_tried_again_for_typing(void **state)
+static void denied_typing_is_not_tried_again(void **state)
 {
         struct rig *g = rig_new();
         struct dc_request typing = { .method = "POST",
@@ -456,7 +456,7 @@ static void what_is_not_permitted_is_not_tried_again_for_typing(void **state)
         "\r\nX-RateLimit-Limit: 5\r\nX-RateLimit-Remaining: " remaining \
         "\r\nX-RateLimit-Reset-After: " reset "\r\n"
 
-static void a_used_up_bucket_waits_for_its_reset_and_others_do_not(void **state)
+static void an_empty_bucket_waits_others_do_not(void **state)
 {
         struct rig *g = rig_new();
 
@@ -475,7 +475,7 @@ static void a_used_up_bucket_waits_for_its_reset_and_others_do_not(void **state)
         rig_free(g);
 }
 
-static void a_wait_that_is_too_long_is_told_at_once(void **state)
+static void a_long_wait_is_refused_at_once(void **state)
 {
         struct rig *g = rig_new();
         struct dc_request q = to_channel("1");
@@ -516,7 +516,7 @@ static void routes_of_one_bucket_share_it(void **state)
         rig_free(g);
 }
 
-static void before_the_first_answer_one_call_asks_for_all(void **state)
+static void the_first_call_of_a_route_goes_alone(void **state)
 {
         struct rig *g = rig_new();
 
@@ -555,7 +555,7 @@ static void urgent_calls_go_first(void **state)
         rig_free(g);
 }
 
-static void a_short_429_is_waited_for_and_the_call_made_once_more(void **state)
+static void a_short_429_is_retried(void **state)
 {
         struct rig *g = rig_new();
 
@@ -574,7 +574,7 @@ static void a_short_429_is_waited_for_and_the_call_made_once_more(void **state)
         rig_free(g);
 }
 
-static void a_long_429_is_the_callers_business(void **state)
+static void a_long_429_is_reported(void **state)
 {
         struct rig *g = rig_new();
 
@@ -590,7 +590,7 @@ static void a_long_429_is_the_callers_business(void **state)
         rig_free(g);
 }
 
-static void a_global_429_holds_everything_but_interactions(void **state)
+static void a_global_429_spares_interactions(void **state)
 {
         struct rig *g = rig_new();
 
@@ -616,7 +616,7 @@ static void a_global_429_holds_everything_but_interactions(void **state)
 }
 
 /* Three seconds are left for it, however slow Discord is with everything else. */
-static void an_acknowledgement_does_not_wait_for_slow_calls(void **state)
+static void an_acknowledgement_overtakes_slow_calls(void **state)
 {
         struct rig *g = rig_new();
         struct dc_request urgent = {
@@ -639,7 +639,7 @@ static void an_acknowledgement_does_not_wait_for_slow_calls(void **state)
         rig_free(g);
 }
 
-static void a_429_that_is_not_discords_own_is_about_everything(void **state)
+static void a_429_of_cloudflare_is_global(void **state)
 {
         struct rig *g = rig_new();
 
@@ -658,7 +658,7 @@ static void a_429_that_is_not_discords_own_is_about_everything(void **state)
         rig_free(g);
 }
 
-static void no_more_calls_wait_than_there_is_room_for(void **state)
+static void the_queue_of_calls_is_bounded(void **state)
 {
         struct rig *g = rig_new();
 
@@ -687,7 +687,7 @@ static char *large_answer(void)
         return buf_take(&b);
 }
 
-static void a_large_answer_is_parsed_apart(void **state)
+static void a_large_answer_is_parsed_off_the_loop(void **state)
 {
         struct rig *g = rig_new();
         struct dc_call *aborted;
@@ -744,7 +744,7 @@ static void an_aborted_call_is_never_answered(void **state)
 
 /* ---- arithmetic ---- */
 
-static void decimals_are_read_whatever_the_locale(void **state)
+static void decimals_do_not_depend_on_the_locale(void **state)
 {
         static const struct {
                 const char *text;
@@ -764,7 +764,7 @@ static void decimals_are_read_whatever_the_locale(void **state)
         assert_true(dc_rate_limit_ms("99999999999999999999999999") > 0);
 }
 
-static void answers_that_overtake_each_other_do_not_give_calls_away(void **state)
+static void overtaking_answers_keep_the_limit(void **state)
 {
         struct dc_rate_limits l;
         struct dc_bucket *b;
@@ -819,34 +819,34 @@ static void idle_buckets_are_forgotten(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_call_names_the_bot_as_discord_wants_it),
-                cmocka_unit_test(interaction_routes_do_not_show_the_token),
+                cmocka_unit_test(a_call_has_the_user_agent_and_token),
+                cmocka_unit_test(interaction_routes_do_not_send_the_token),
                 cmocka_unit_test(emoji_are_percent_encoded),
-                cmocka_unit_test(ids_that_are_no_digits_are_not_sent),
+                cmocka_unit_test(ids_must_be_digits),
                 cmocka_unit_test(files_go_as_parts_beside_the_json),
                 cmocka_unit_test(a_refusal_names_code_and_field),
-                cmocka_unit_test(a_cut_before_and_after_the_request_are_told_apart),
-                cmocka_unit_test(after_a_401_nothing_more_is_asked),
-                cmocka_unit_test(refused_calls_stop_before_the_address_is_banned),
-                cmocka_unit_test(what_waits_is_not_sent_either_when_the_guard_closes),
-                cmocka_unit_test(calls_nobody_waits_for_leave_half_of_the_refusals_to_others),
-                cmocka_unit_test(what_waits_is_not_sent_with_a_token_nobody_knows),
-                cmocka_unit_test(what_is_not_permitted_is_not_tried_again_for_typing),
-                cmocka_unit_test(a_used_up_bucket_waits_for_its_reset_and_others_do_not),
-                cmocka_unit_test(a_wait_that_is_too_long_is_told_at_once),
+                cmocka_unit_test(cuts_before_and_after_sending_differ),
+                cmocka_unit_test(after_a_401_no_calls_are_made),
+                cmocka_unit_test(refused_calls_stop_before_a_ban),
+                cmocka_unit_test(a_closed_guard_stops_waiting_calls),
+                cmocka_unit_test(idle_calls_leave_half_of_the_refusals),
+                cmocka_unit_test(an_unknown_token_stops_waiting_calls),
+                cmocka_unit_test(denied_typing_is_not_tried_again),
+                cmocka_unit_test(an_empty_bucket_waits_others_do_not),
+                cmocka_unit_test(a_long_wait_is_refused_at_once),
                 cmocka_unit_test(routes_of_one_bucket_share_it),
-                cmocka_unit_test(before_the_first_answer_one_call_asks_for_all),
+                cmocka_unit_test(the_first_call_of_a_route_goes_alone),
                 cmocka_unit_test(urgent_calls_go_first),
-                cmocka_unit_test(a_short_429_is_waited_for_and_the_call_made_once_more),
-                cmocka_unit_test(a_long_429_is_the_callers_business),
-                cmocka_unit_test(a_global_429_holds_everything_but_interactions),
-                cmocka_unit_test(an_acknowledgement_does_not_wait_for_slow_calls),
-                cmocka_unit_test(a_429_that_is_not_discords_own_is_about_everything),
-                cmocka_unit_test(no_more_calls_wait_than_there_is_room_for),
-                cmocka_unit_test(a_large_answer_is_parsed_apart),
+                cmocka_unit_test(a_short_429_is_retried),
+                cmocka_unit_test(a_long_429_is_reported),
+                cmocka_unit_test(a_global_429_spares_interactions),
+                cmocka_unit_test(an_acknowledgement_overtakes_slow_calls),
+                cmocka_unit_test(a_429_of_cloudflare_is_global),
+                cmocka_unit_test(the_queue_of_calls_is_bounded),
+                cmocka_unit_test(a_large_answer_is_parsed_off_the_loop),
                 cmocka_unit_test(an_aborted_call_is_never_answered),
-                cmocka_unit_test(decimals_are_read_whatever_the_locale),
-                cmocka_unit_test(answers_that_overtake_each_other_do_not_give_calls_away),
+                cmocka_unit_test(decimals_do_not_depend_on_the_locale),
+                cmocka_unit_test(overtaking_answers_keep_the_limit),
                 cmocka_unit_test(idle_buckets_are_forgotten),
         };
 

@@ -119,7 +119,7 @@ static void deliveries_become_calls(void **state)
         }
 }
 
-static void what_cannot_be_sent_is_rejected_with_a_sentence(void **state)
+static void impossible_deliveries_are_rejected_with_a_reason(void **state)
 {
         static const struct {
                 enum delivery_kind kind;
@@ -191,7 +191,7 @@ static void a_file_is_uploaded_with_its_caption(void **state)
 
 /* ---- what answers mean ---- */
 
-static void answers_say_whether_to_go_on(void **state)
+static void answers_decide_the_outcome(void **state)
 {
         static const struct {
                 enum delivery_kind kind;
@@ -261,7 +261,7 @@ static void answers_say_whether_to_go_on(void **state)
         }
 }
 
-static void a_global_limit_holds_the_adapter(void **state)
+static void a_global_limit_freezes_the_adapter(void **state)
 {
         struct rig *g = *state;
 
@@ -273,7 +273,7 @@ static void a_global_limit_holds_the_adapter(void **state)
         assert_true(await(g)->result.freeze_adapter);
 }
 
-static void a_token_that_is_withdrawn_stops_the_adapter(void **state)
+static void a_revoked_token_stops_the_adapter(void **state)
 {
         struct rig *g = *state;
         const struct fake_sent *sent;
@@ -303,7 +303,7 @@ static const char *nonce_of(struct rig *g, unsigned i)
         return nonce;
 }
 
-static void a_repeated_send_has_the_same_nonce_and_another_delivery_another(void **state)
+static void each_delivery_has_one_nonce(void **state)
 {
         struct rig *g = *state;
         struct delivery d = { .id = 1,
@@ -330,7 +330,7 @@ static void a_repeated_send_has_the_same_nonce_and_another_delivery_another(void
 }
 
 /* Two daemons with one token would both answer. */
-static void somebody_else_who_speaks_with_our_token_is_noticed(void **state)
+static void a_duplicate_bot_is_detected(void **state)
 {
         struct rig *g = *state;
         struct discord *dc;
@@ -363,7 +363,7 @@ static void somebody_else_who_speaks_with_our_token_is_noticed(void **state)
 }
 
 /* Once Discord may have forgotten the nonce, an attempt that may be a repetition looks first. */
-static void an_old_message_that_had_arrived_is_not_sent_again(void **state)
+static void an_old_send_that_arrived_is_not_repeated(void **state)
 {
         struct rig *g = *state;
         const struct fake_sent *sent;
@@ -383,7 +383,7 @@ static void an_old_message_that_had_arrived_is_not_sent_again(void **state)
                             "GET /channels/7/messages?after=1174109820026880000&limit=100");
 }
 
-static void an_old_message_that_had_not_arrived_is_sent(void **state)
+static void an_old_send_that_did_not_arrive_is_repeated(void **state)
 {
         struct rig *g = *state;
 
@@ -400,7 +400,7 @@ static void an_old_message_that_had_not_arrived_is_sent(void **state)
 }
 
 /* Files without a word look alike. */
-static void an_old_file_is_told_from_another_by_its_size(void **state)
+static void an_old_file_is_recognised_by_its_size(void **state)
 {
         struct rig *g = *state;
         const struct delivery d = { .kind = DELIVER_UPLOAD,
@@ -418,7 +418,7 @@ static void an_old_file_is_told_from_another_by_its_size(void **state)
         assert_non_null(strstr(rig_line(g, 1), "POST /channels/7/messages"));
 }
 
-static void what_cannot_be_found_out_stays_unsure(void **state)
+static void an_old_send_that_cannot_be_checked_is_unsure(void **state)
 {
         struct rig *g = *state;
 
@@ -457,7 +457,7 @@ static void a_dm_is_opened_once_and_remembered(void **state)
         assert_string_equal(rig_line(g, 2), "POST /channels/88/messages");
 }
 
-static void somebody_who_takes_no_dms_is_told_apart(void **state)
+static void a_person_without_dms_is_reported(void **state)
 {
         struct rig *g = *state;
         const struct fake_sent *sent;
@@ -474,7 +474,7 @@ static void somebody_who_takes_no_dms_is_told_apart(void **state)
         assert_non_null(strstr(sent->why, "shares no server"));
 }
 
-static void the_operator_is_the_first_admin_whoever_writes(void **state)
+static void the_operator_is_the_first_admin(void **state)
 {
         struct rig *g = *state;
 
@@ -490,7 +490,7 @@ static void the_operator_is_the_first_admin_whoever_writes(void **state)
         assert_string_equal(rig_line(g, 0), "POST /channels/100/messages");
 }
 
-static void the_operators_address_survives_a_restart(void **state)
+static void the_operators_dm_survives_a_restart(void **state)
 {
         struct rig *g = *state;
 
@@ -508,7 +508,7 @@ static void the_operators_address_survives_a_restart(void **state)
         assert_string_equal(rig_line(g, 2), "POST /channels/100/messages");
 }
 
-static void without_an_operator_news_wait(void **state)
+static void without_an_operator_deliveries_wait(void **state)
 {
         struct rig *g = *state;
         const struct fake_sent *sent;
@@ -523,7 +523,7 @@ static void without_an_operator_news_wait(void **state)
         assert_string_equal(sent->why, "there is no operator yet: name one in adapters.dc.admins");
 }
 
-static void an_operator_who_cannot_be_reached_yet_is_waited_for(void **state)
+static void an_unreachable_operator_is_retried(void **state)
 {
         struct rig *g = *state;
         const struct fake_sent *sent;
@@ -538,7 +538,7 @@ static void an_operator_who_cannot_be_reached_yet_is_waited_for(void **state)
         assert_int_equal(sent->result.kind, ERR_LIMIT);
 }
 
-static void names_become_mentions_where_we_know_them(void **state)
+static void known_names_become_mentions(void **state)
 {
         struct rig *g = *state;
         struct rendered r;
@@ -554,7 +554,7 @@ static void names_become_mentions_where_we_know_them(void **state)
         rendered_release(&r);
 }
 
-static void long_answers_are_cut_at_2000_with_their_fences(void **state)
+static void long_answers_are_cut_with_their_fences(void **state)
 {
         struct rig *g = *state;
         struct rendered r;
@@ -583,7 +583,7 @@ static void long_answers_are_cut_at_2000_with_their_fences(void **state)
 
 /* ---- life ---- */
 
-static void sends_under_way_end_with_the_adapter(void **state)
+static void sends_in_flight_end_with_the_adapter(void **state)
 {
         struct rig *g = *state;
         struct error err = { 0 };
@@ -603,26 +603,26 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(deliveries_become_calls),
-                cmocka_unit_test(what_cannot_be_sent_is_rejected_with_a_sentence),
+                cmocka_unit_test(impossible_deliveries_are_rejected_with_a_reason),
                 TEST(a_file_is_uploaded_with_its_caption),
-                cmocka_unit_test(answers_say_whether_to_go_on),
-                TEST(a_global_limit_holds_the_adapter),
-                TEST(a_token_that_is_withdrawn_stops_the_adapter),
-                TEST(a_repeated_send_has_the_same_nonce_and_another_delivery_another),
-                TEST(somebody_else_who_speaks_with_our_token_is_noticed),
-                TEST(an_old_message_that_had_arrived_is_not_sent_again),
-                TEST(an_old_message_that_had_not_arrived_is_sent),
-                TEST(an_old_file_is_told_from_another_by_its_size),
-                TEST(what_cannot_be_found_out_stays_unsure),
+                cmocka_unit_test(answers_decide_the_outcome),
+                TEST(a_global_limit_freezes_the_adapter),
+                TEST(a_revoked_token_stops_the_adapter),
+                TEST(each_delivery_has_one_nonce),
+                TEST(a_duplicate_bot_is_detected),
+                TEST(an_old_send_that_arrived_is_not_repeated),
+                TEST(an_old_send_that_did_not_arrive_is_repeated),
+                TEST(an_old_file_is_recognised_by_its_size),
+                TEST(an_old_send_that_cannot_be_checked_is_unsure),
                 TEST(a_dm_is_opened_once_and_remembered),
-                TEST(somebody_who_takes_no_dms_is_told_apart),
-                TEST(the_operator_is_the_first_admin_whoever_writes),
-                TEST(the_operators_address_survives_a_restart),
-                TEST(without_an_operator_news_wait),
-                TEST(an_operator_who_cannot_be_reached_yet_is_waited_for),
-                TEST(names_become_mentions_where_we_know_them),
-                TEST(long_answers_are_cut_at_2000_with_their_fences),
-                TEST(sends_under_way_end_with_the_adapter),
+                TEST(a_person_without_dms_is_reported),
+                TEST(the_operator_is_the_first_admin),
+                TEST(the_operators_dm_survives_a_restart),
+                TEST(without_an_operator_deliveries_wait),
+                TEST(an_unreachable_operator_is_retried),
+                TEST(known_names_become_mentions),
+                TEST(long_answers_are_cut_with_their_fences),
+                TEST(sends_in_flight_end_with_the_adapter),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,7 +56,7 @@ static void await_told(struct rig *g)
         assert_int_equal(told.calls, 1);
 }
 
-static void every_tool_is_described_for_a_model(void **state)
+static void every_tool_has_a_schema(void **state)
 {
         static const char *const names[] = { "discord_send",          "discord_dm",
                                              "discord_read",          "discord_react",
@@ -81,7 +81,7 @@ static void every_tool_is_described_for_a_model(void **state)
         }
 }
 
-static void what_sends_is_a_delivery(void **state)
+static void tools_that_send_make_deliveries(void **state)
 {
         static const struct {
                 const char *tool, *arguments, *kind, *channel, *message, *text, *emoji, *name;
@@ -124,7 +124,7 @@ static void what_sends_is_a_delivery(void **state)
         assert_int_equal(fake_server_requests(g->server), g->greetings);
 }
 
-static void wrong_arguments_are_told_by_name(void **state)
+static void wrong_arguments_are_named(void **state)
 {
         static const struct {
                 const char *tool, *arguments, *why;
@@ -152,7 +152,7 @@ static void wrong_arguments_are_told_by_name(void **state)
         assert_int_equal(fake_server_requests(g->server), g->greetings);
 }
 
-static void reading_shows_who_said_what_oldest_first(void **state)
+static void reading_lists_messages_oldest_first(void **state)
 {
         struct rig *g = *state;
 
@@ -169,7 +169,7 @@ static void reading_shows_who_said_what_oldest_first(void **state)
                 "L\",\"bot\":false},\"text\":\"one\"},{\"id\":\"175928847299117064\",\"time\":\"2016-04-30T11:18:25.796Z\",\"author\":{\"id\":\"6\",\"username\":\"bob\",\"name\":\"bob\",\"bot\":false},\"text\":\"two\",\"replyTo\":\"175928847299117063\",\"files\":[\"a.png\"]}]}");
 }
 
-static void channels_of_the_only_server_are_listed_with_threads(void **state)
+static void channels_are_listed_with_threads(void **state)
 {
         struct rig *g = *state;
 
@@ -188,7 +188,7 @@ static void channels_of_the_only_server_are_listed_with_threads(void **state)
                 "{\"guildId\":\"1\",\"channels\":[{\"id\":\"7\",\"name\":\"general\",\"type\":\"text\",\"topic\":\"all\"},{\"id\":\"8\",\"name\":\"f\",\"type\":\"forum\"},{\"id\":\"70\",\"name\":\"plan\",\"type\":\"thread\",\"parent\":\"7\"}]}");
 }
 
-static void of_several_servers_one_must_be_named(void **state)
+static void one_of_several_servers_must_be_named(void **state)
 {
         struct rig *g = *state;
 
@@ -200,7 +200,7 @@ static void of_several_servers_one_must_be_named(void **state)
                             "'guild_id' must say which server is meant: 1 (Home), 2 (Work)");
 }
 
-static void servers_and_the_bot_itself_are_told(void **state)
+static void servers_and_the_bot_are_shown(void **state)
 {
         struct rig *g = *state;
 
@@ -218,7 +218,7 @@ static void servers_and_the_bot_itself_are_told(void **state)
                 "{\"id\":\"42\",\"username\":\"testbot\",\"applicationId\":\"43\",\"operators\":[\"10\"],\"operatorDm\":\"100\"}");
 }
 
-static void discords_refusals_come_with_advice(void **state)
+static void refusals_come_with_advice(void **state)
 {
         struct rig *g = *state;
 
@@ -231,7 +231,7 @@ static void discords_refusals_come_with_advice(void **state)
                 told.why, "Discord says: Missing Access (50001): give the bot View Channel there");
 }
 
-static void without_a_token_tools_say_where_to_put_one(void **state)
+static void tools_without_a_token_say_where_to_put_it(void **state)
 {
         struct rig *g = *state;
         struct error err = { 0 };
@@ -246,7 +246,7 @@ static void without_a_token_tools_say_where_to_put_one(void **state)
                             "adapters.dc.botToken");
 }
 
-static void a_question_under_way_is_answered_when_the_adapter_ends(void **state)
+static void tools_in_flight_end_with_the_adapter(void **state)
 {
         struct rig *g = *state;
         struct error err = { 0 };
@@ -264,16 +264,16 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
         const struct CMUnitTest tests[] = {
-                TEST(every_tool_is_described_for_a_model),
-                TEST(what_sends_is_a_delivery),
-                TEST(wrong_arguments_are_told_by_name),
-                TEST(reading_shows_who_said_what_oldest_first),
-                TEST(channels_of_the_only_server_are_listed_with_threads),
-                TEST(of_several_servers_one_must_be_named),
-                TEST(servers_and_the_bot_itself_are_told),
-                TEST(discords_refusals_come_with_advice),
-                TEST(without_a_token_tools_say_where_to_put_one),
-                TEST(a_question_under_way_is_answered_when_the_adapter_ends),
+                TEST(every_tool_has_a_schema),
+                TEST(tools_that_send_make_deliveries),
+                TEST(wrong_arguments_are_named),
+                TEST(reading_lists_messages_oldest_first),
+                TEST(channels_are_listed_with_threads),
+                TEST(one_of_several_servers_must_be_named),
+                TEST(servers_and_the_bot_are_shown),
+                TEST(refusals_come_with_advice),
+                TEST(tools_without_a_token_say_where_to_put_it),
+                TEST(tools_in_flight_end_with_the_adapter),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
