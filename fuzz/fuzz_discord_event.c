@@ -1,4 +1,4 @@
-/* Any JSON as any dispatch: whatever becomes an event has a key, a channel and valid ids. */
+/* Any JSON as any dispatch: every event has a key, a channel and valid ids. */
 #include <jansson.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * Any bytes as the messages of a gateway connection, plain or compressed, give JSON objects in
- * order, or an end.
+ * Any bytes as the messages of a gateway connection, plain or compressed, give JSON objects or end
+ * it.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * Any text as what an agent writes for Discord, and as what Discord's headers say: only ids are
- * ever notified, paths keep their form.
+ * Any text as an agent's answer and as a header of Discord: only ids are notified, and paths keep
+ * their form.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static void check_mentions(const char *text)
         json_decref(mentions);
 }
 
-/* Whatever stands in the braces, the path has as many parts as the template. */
+/* Whatever the braces hold, the path has as many parts as the template. */
 static void check_route(const char *text)
 {
         struct dc_request q = {

@@ -1,6 +1,6 @@
 /*
- * discord_rig: a Discord adapter against a scripted server, with nothing coming in and a road that
- * only writes down.
+ * discord_rig: a Discord adapter against a scripted REST server, with a fake intake and a road that
+ * records.
  *
  * Include it in one file of a test program.
  */
@@ -19,7 +19,7 @@
 
 #define TOKEN "MTIz.bot_token-of.Discord"
 
-/* ---- the inbound side, which the test plays ---- */
+/* ---- the fake intake ---- */
 
 static struct {
         struct dc_inbound_hooks hooks;
@@ -28,7 +28,7 @@ static struct {
                 void (*stored)(void *arg, bool ok);
                 void *arg;
         } waiting;
-        const char *named, *named_id; /* somebody we know */
+        const char *named, *named_id; /* a known user */
         const char *dm;               /* a channel that is a DM */
 } inbound;
 
@@ -87,7 +87,7 @@ struct rig {
         unsigned greetings; /* requests before the first that matters */
 };
 
-/* Adds an answer to the script; json NULL: none comes. */
+/* Adds an answer to the script; json NULL: the server stays silent. */
 static inline void says_with(struct rig *g, int status, const char *headers, const char *json)
 {
         if (json)
@@ -141,7 +141,7 @@ static inline void rig_free(struct rig *g)
         free(g);
 }
 
-/* Makes the adapter "dc" what these settings say; `more` begins with a comma. */
+/* Configures the adapter "dc"; `more` begins with a comma. */
 static inline void rig_apply(struct rig *g, const char *token, const char *more)
 {
         struct error err = { 0 };
@@ -176,8 +176,8 @@ static inline void rig_until_state(struct rig *g, enum adapter_state state)
 }
 
 /*
- * The token is known, no commands are registered: ready to send. What was said before comes after
- * the greeting.
+ * Connects, ready to send; no commands are registered. Answers scripted before follow those of the
+ * greeting.
  */
 static inline void rig_connect(struct rig *g, const char *more)
 {
@@ -197,7 +197,7 @@ static inline void rig_connect(struct rig *g, const char *more)
         rig_until_state(g, ADAPTER_UP);
 }
 
-/* Turns the loop until the server has had n requests after the greeting. */
+/* Runs the loop until the server has had n requests after the greeting. */
 static inline void rig_requests(struct rig *g, unsigned n)
 {
         for (int i = 0; i < 100000 && fake_server_requests(g->server) < g->greetings + n; i++)

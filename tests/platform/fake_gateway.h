@@ -1,8 +1,8 @@
 /*
- * fake_gateway: Discord's gateway as far as a test needs it, and on request as bad as it can be.
+ * fake_gateway: Discord's gateway for tests, misbehaving on request.
  *
- * Include it in one file of a test program. It greets, answers IDENTIFY and RESUME as `identify`
- * and `resume` say, and acknowledges heartbeats unless told not to.
+ * Include it in one file of a test program. It sends HELLO, answers IDENTIFY and RESUME as
+ * `identify` and `resume` say, and acknowledges heartbeats unless no_ack is set.
  */
 #ifndef TESTS_FAKE_GATEWAY_H
 #define TESTS_FAKE_GATEWAY_H
@@ -19,7 +19,7 @@
 
 #define FAKE_CONNS 16
 
-/* What a question is answered with. Below zero as here; above, a close code. */
+/* How IDENTIFY and RESUME are answered; above zero: a close code. */
 enum fake_say {
         SAY_YES = 0,
         SAY_NOTHING = -1,
@@ -32,7 +32,7 @@ struct fake_gateway {
         struct fake_ws *ws;
         int64_t interval;
         int identify, resume;
-        unsigned bad_answers; /* > 0: so many answers are as above, the following ones are yes */
+        unsigned bad_answers; /* > 0: after so many such answers the next are SAY_YES */
         bool no_ack, no_hello;
         const char *replay; /* sent between RESUME and RESUMED */
         const char *compress;
@@ -86,7 +86,7 @@ static inline void fake_say(struct fake_gateway *f, struct fake_ws_conn *c, cons
         free(out);
 }
 
-/* A dispatch with the next number. d: JSON text. */
+/* A dispatch with the next sequence. d: JSON text. */
 static inline void fake_dispatch(struct fake_gateway *f, struct fake_ws_conn *c, const char *type,
                                  const char *d)
 {
@@ -140,7 +140,7 @@ static inline void fake_ready(struct fake_gateway *f, struct fake_ws_conn *c)
         free(d);
 }
 
-/* True: the answer is yes. */
+/* True: SAY_YES. */
 static inline bool fake_answer(struct fake_gateway *f, struct fake_ws_conn *c, int say)
 {
         if (f->bad_answers > 0 && --f->bad_answers == 0)

@@ -1,4 +1,4 @@
-/* The token test, the lock, slash commands and recall of the Discord adapter. */
+/* The token test, the lock, slash commands and channel history of the Discord adapter. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -221,7 +221,7 @@ static void commands_are_registered_only_when_they_changed(void **state)
                 assert_non_null(strstr(rig_body(g, 2), *name));
         for (int i = 0; i < 100000 && !commands_memory(g); i++)
                 loop_step(g->loop, true);
-        rig_apply(g, TOKEN, ",\"roleMentions\":true"); /* a new life */
+        rig_apply(g, TOKEN, ",\"roleMentions\":true"); /* a new run */
         rig_until_state(g, ADAPTER_UP);
         rig_requests(g, 5);
         loop_step(g->loop, false);
@@ -288,7 +288,7 @@ static void unwanted_commands_are_removed(void **state)
         assert_true(gone && there);
 }
 
-/* ---- recall ---- */
+/* ---- channel history ---- */
 
 struct heard {
         unsigned calls, count;
@@ -358,7 +358,7 @@ static void threads_start_only_in_guild_channels(void **state)
         assert_null(adapters_thread_at(g->adapters, &in));
 }
 
-/* ---- what the inbound side asks ---- */
+/* ---- reads of the intake ---- */
 
 static void on_got(void *arg, const struct dc_answer *a)
 {
@@ -383,7 +383,7 @@ static void the_intake_reads_by_rest(void **state)
         assert_string_equal(rig_line(g, 0), "GET /channels/7/messages/8?around=9");
 }
 
-/* Whoever asked is gone with the gateway, while the question is still under way. */
+/* The intake is freed while a call is in flight. */
 static void a_stopped_gateway_gets_no_late_answers(void **state)
 {
         static const struct fake_answer late = {

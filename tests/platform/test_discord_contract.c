@@ -1,7 +1,6 @@
 /*
- * Every REST call we make is one that Discord's own description of its API permits: the route
- * exists, the query parameters are known, and the body fits its schema with no member that is not
- * in it.
+ * Every REST call matches Discord's own description of its API: the route exists, the query
+ * parameters are known, and the body fits its schema without further members.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +15,7 @@
 
 static json_t *spec;
 
-/* ---- a schema, as far as this description uses it ---- */
+/* ---- schemas, as far as the description uses them ---- */
 
 static const json_t *resolve(const json_t *schema)
 {
@@ -131,7 +130,7 @@ static bool items_fit(const json_t *value, const json_t *schema, struct buf *why
         return true;
 }
 
-/* The first of these that is there names the permitted values. */
+/* The first of these that is present lists the permitted values. */
 static bool is_permitted(const json_t *value, const json_t *schema)
 {
         const json_t *list = json_object_get(schema, "enum"),
@@ -168,7 +167,7 @@ static bool fits(const json_t *value, const json_t *schema, struct buf *why)
 
 /* ---- a request ---- */
 
-/* Does the path fit the pattern? Braces stand for one part. */
+/* Does the path match the pattern? Braces match one part. */
 static bool path_fits(const char *path, const char *pattern)
 {
         while (*path && *pattern) {
@@ -182,7 +181,7 @@ static bool path_fits(const char *path, const char *pattern)
         return *pattern == '\0' && (*path == '\0' || *path == '?');
 }
 
-/* The literal parts of a pattern: "@me" is nearer than "{user_id}". */
+/* Counts the literal parts of a pattern: "@me" matches better than "{user_id}". */
 static size_t literal(const char *pattern)
 {
         size_t n = 0;
@@ -241,7 +240,7 @@ static void check_query(const json_t *operation, const char *line)
         }
 }
 
-/* The JSON of a request; of an upload the part payload_json. */
+/* The JSON of a request; for an upload the part payload_json. */
 static json_t *body_of(const char *request)
 {
         const char *body = strstr(request, "\r\n\r\n") + 4,

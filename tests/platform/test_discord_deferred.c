@@ -1,4 +1,4 @@
-/* Slash commands and buttons: acknowledged, answered in their place, or withdrawn. */
+/* Slash commands and buttons: acknowledged, answered in place, or removed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ static void stored(const char *text)
         json_decref(interaction);
 }
 
-/* Hands a delivery over; its outcome is awaited by `settled`. */
+/* Hands a delivery over; `settled` awaits its outcome. */
 static void deliver(struct rig *g, enum delivery_kind kind, const char *payload)
 {
         const struct delivery d = { .id = 1,
@@ -64,7 +64,7 @@ static void answer(struct rig *g, const char *payload)
         assert_int_equal(settled(g)->outcome, SEND_DONE);
 }
 
-/* The acknowledgement of the command is over, one way or the other. */
+/* Waits until Discord has confirmed or refused the acknowledgement. */
 static void acknowledged(struct rig *g)
 {
         const struct discord *dc = rig_adapter(g)->self;
@@ -153,7 +153,7 @@ static void a_command_gets_no_reactions(void **state)
         assert_int_equal(fake_server_requests(g->server), g->greetings + 2);
 }
 
-/* While the process lives: a crash asks nobody. */
+/* In the file while the process runs, because a crash gives no warning. */
 static void an_open_command_is_on_disk_until_answered(void **state)
 {
         struct rig *g = *state;
@@ -201,7 +201,7 @@ static void an_open_command_survives_an_orderly_restart(void **state)
         assert_string_equal(rig_line(g, 3), PLACE("PATCH"));
 }
 
-/* ---- when Discord knows of the place ---- */
+/* ---- when the placeholder is there ---- */
 
 #define NO_CONTENT "HTTP/1.1 204 X\r\nContent-Length: 0\r\n\r\n"
 
@@ -242,7 +242,7 @@ static void after_a_refused_acknowledgement_answers_go_to_the_channel(void **sta
         assert_string_equal(rig_line(g, 1), "POST /channels/7/messages");
 }
 
-/* Discord has not read our answer to its post yet when the command is answered. */
+/* Discord has not read our response to its post when the reply is sent. */
 static void an_answer_may_outrun_the_response_to_a_post(void **state)
 {
         struct rig *g = *state;
@@ -253,15 +253,12 @@ static void an_answer_may_outrun_the_response_to_a_post(void **state)
         json_decref(dc_deferred_posted(rig_adapter(g)->self, interaction));
         deliver(g, DELIVER_SEND, "{\"text\":\"hi\",\"replyTo\":\"900\"}");
         assert_int_equal(settled(g)->outcome, SEND_RETRY);
-        assert_int_equal(settled(g)->kind, ERR_LIMIT); /* no attempt is used up by it */
+        assert_int_equal(settled(g)->kind, ERR_LIMIT); /* not counted as an attempt */
         assert_int_equal(fake_server_requests(g->server), g->greetings + 1);
         json_decref(interaction);
 }
 
-/*
- * Nobody knows whether the life before has answered it: its place is used, and left alone in the
- * end.
- */
+/* The earlier run may have answered it: the placeholder is used, and never removed. */
 static void a_replayed_command_keeps_its_placeholder(void **state)
 {
         struct rig *g = *state;
@@ -287,7 +284,7 @@ static void a_command_without_an_answer_loses_its_placeholder(void **state)
         deliver(g, DELIVER_CANCEL_DEFERRED, "{\"messageId\":\"900\"}");
         assert_int_equal(settled(g)->outcome, SEND_DONE);
         assert_string_equal(rig_line(g, 1), PLACE("DELETE"));
-        /* and once is enough */
+        /* only once */
         deliver(g, DELIVER_CANCEL_DEFERRED, "{\"messageId\":\"900\"}");
         assert_int_equal(settled(g)->outcome, SEND_DONE);
         assert_int_equal(fake_server_requests(g->server), g->greetings + 2);
@@ -323,10 +320,10 @@ static void removing_a_placeholder_is_retried(void **state)
                 assert_int_equal(settled(g)->outcome, rows[i].outcome);
         }
         assert_int_equal(rig_adapter(g)->state,
-                         ADAPTER_UP); /* a dead command says nothing about the bot's token */
+                         ADAPTER_UP); /* a dead command does not mean a bad bot token */
 }
 
-/* After a crash: Discord ends it by itself. */
+/* After a crash: Discord drops the placeholder itself. */
 static void an_unknown_command_has_no_placeholder_to_remove(void **state)
 {
         struct rig *g = *state;
@@ -353,10 +350,7 @@ static void a_refused_answer_removes_the_placeholder(void **state)
         assert_string_equal(rig_line(g, 3), "POST /channels/7/messages");
 }
 
-/*
- * The process died between Discord's answer and the commit: the answer stands in the command's
- * place already.
- */
+/* The process died between Discord's response and the commit: the reply is there already. */
 static void a_command_answered_before_a_restart_is_not_repeated(void **state)
 {
         struct rig *g = *state;
@@ -379,7 +373,7 @@ static void a_command_answered_before_a_restart_is_not_repeated(void **state)
                 loop_step(g->loop, true);
         assert_int_equal(fake_road.sent[0].result.outcome, SEND_DONE);
         assert_string_equal(fake_road.sent[0].platform_id, "901");
-        /* without a look the nonce has to do */
+        /* without history the nonce has to do */
         fake_road.count = 0;
         adapters_send(g->adapters, &d);
         for (int i = 0; i < 100000 && fake_road.count == 0; i++)

@@ -69,7 +69,7 @@ static int tear_down(void **state)
         return 0;
 }
 
-/* Reads a dispatch; its only event, or NULL when there is none. */
+/* Reads a dispatch; returns its only event, or NULL. */
 static const struct incoming *told(struct rig *g, const char *type, const char *text)
 {
         forget(g);
@@ -347,7 +347,7 @@ static void attachments_are_listed(void **state)
         assert_string_equal(in->attachments[0].kind, "voice");
 }
 
-/* ---- what becomes of messages ---- */
+/* ---- edits, deletions, reactions ---- */
 
 static void edits_are_events_unfolding_links_are_not(void **state)
 {
@@ -484,7 +484,7 @@ static void forms_are_messages_of_their_values(void **state)
         assert_string_equal(in->text, "how?");
 }
 
-/* ---- nonsense, and what the cache forgets ---- */
+/* ---- nonsense, and the cache ---- */
 
 static void nonsense_gives_no_event(void **state)
 {
@@ -520,7 +520,7 @@ static void the_cache_forgets_removed_guilds_not_outages(void **state)
         assert_null(dc_cache_guild_name(g->cache, "1"));
 }
 
-/* A thread that passes for a channel would be out of its channel's rules. */
+/* A thread mistaken for a channel would escape the rules of its channel. */
 static void a_full_cache_makes_room(void **state)
 {
         struct rig *g = *state;

@@ -1,6 +1,6 @@
 /*
- * The gateway's life: identify, resume, heartbeats, close codes, budgets, shards, and what happens
- * when Discord misbehaves.
+ * The gateway: identify, resume, heartbeats, close codes, budgets, shards, and a misbehaving
+ * Discord.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -290,7 +290,7 @@ static void a_large_payload_is_parsed_off_the_loop_in_order(void **state)
         assert_string_equal(g->types, "BEFORE GUILD_CREATE AFTER LAST ");
         for (int i = 0; i < STEPS && !timer_active(g->gateway->trimming); i++)
                 loop_step(g->loop, false);
-        assert_true(timer_active(g->gateway->trimming)); /* that was apart */
+        assert_true(timer_active(g->gateway->trimming)); /* it was parsed off the loop */
 }
 
 static void a_failed_question_for_the_gateway_is_repeated(void **state)
@@ -350,7 +350,7 @@ static void a_requested_heartbeat_is_sent_at_once(void **state)
         connected(g);
         fake_say(&g->fake, g->fake.last, "{\"op\":1,\"d\":null}");
         await(g, &g->fake.beats, 1);
-        /* but we do not let ourselves be driven over Discord's limit */
+        /* but never beyond Discord's limit of frames */
         for (int i = 0; i < 300; i++)
                 fake_say(&g->fake, g->fake.last, "{\"op\":1,\"d\":null}");
         fake_dispatch(&g->fake, g->fake.last, "END", "{}");
@@ -378,7 +378,7 @@ static void a_zombie_connection_is_closed_and_resumed(void **state)
         look(g);
         assert_int_equal(g->stats.zombies, 1);
         assert_int_equal(g->fake.identifies, 1);
-        assert_int_equal(g->losts, 0); /* it was back within its grace */
+        assert_int_equal(g->losts, 0); /* it was back within the grace time */
 }
 
 static void after_a_suspend_it_reconnects(void **state)
@@ -408,7 +408,7 @@ static void a_cut_connection_is_resumed(void **state)
         assert_true(g->resumed);
         assert_string_equal(g->fake.path, "/resume/?v=10&encoding=json");
         assert_int_equal(g->fake.resume_seq,
-                         2); /* received, though not committed: it is still in our hands */
+                         2); /* received, not committed: it is still in memory */
         assert_string_equal(g->types, "ONE REPLAYED ");
         assert_int_equal(g->gaps, 1);
 }
@@ -463,10 +463,7 @@ static void other_token_intents_or_shards_do_not_resume(void **state)
         assert_int_equal(g->fake.resumes, 0);
 }
 
-/*
- * Guilds that a new shard takes over were somebody else's, and what was missed there is missed as
- * well.
- */
+/* A new shard takes guilds over from others, with what those missed. */
 static void a_new_shard_knows_when_its_gap_began(void **state)
 {
         struct rig *g = *state;
@@ -517,7 +514,7 @@ static void op_9_resumes_or_identifies(void **state)
         assert_int_equal(g->fake.identifies, 2);
         assert_int_equal(g->gaps, 2);
         fake_dispatch(&g->fake, g->fake.last, "ONE", "{}");
-        await(g, &g->events, 1); /* numbers begin anew with the session */
+        await(g, &g->events, 1); /* sequence numbers start again with a session */
 }
 
 static void three_failed_resumes_end_the_session(void **state)
@@ -557,7 +554,7 @@ static void a_new_session_waits_for_commits_of_the_last(void **state)
         await(g, &g->events, 1);
         fake_say(&g->fake, g->fake.last, "{\"op\":9,\"d\":false}");
         await(g, &g->readies, 2);
-        restart(g); /* OLD was never committed: the old session is what is on disk */
+        restart(g); /* OLD was never committed: the file has the old session */
         await(g, &g->ups, 1);
         assert_string_equal(g->fake.resume_session, "session-1");
         assert_int_equal(g->fake.resume_seq, 1);
@@ -586,7 +583,7 @@ static void a_gap_begins_after_the_last_commit(void **state)
 static void a_gap_is_reported_until_it_is_caught_up(void **state)
 {
         struct rig *g = *state;
-        const int64_t told_ms = 1462015105796; /* in the id below; our own clock does not count */
+        const int64_t told_ms = 1462015105796; /* from the id below, not from our clock */
 
         connected(g);
         fake_dispatch(&g->fake, g->fake.last, "MESSAGE_CREATE", "{\"id\":\"175928847299117063\"}");
@@ -695,7 +692,7 @@ static void a_missing_intent_is_named(void **state)
         assert_null(strstr(g->why, "Message Content"));
         dc_gateway_free(g->gateway);
         g->gateway = NULL;
-        g->o.flags |= 1 << 15; /* all is granted, it says: then it may be any */
+        g->o.flags |= 1 << 15; /* outdated flags grant everything: any may be missing */
         begin(g);
         await(g, &g->stops, 2);
         assert_non_null(strstr(g->why, "Message Content Intent and Server Members Intent"));
@@ -729,7 +726,7 @@ static void shards_identify_in_order_and_by_slot(void **state)
         await(g, &g->fake.identifies, 2);
         for (int i = 0; i < STEPS && g->readies < 2; i++)
                 loop_step(g->loop, true);
-        assert_int_equal(g->fake.identifies, 2); /* the next two wait for their turn */
+        assert_int_equal(g->fake.identifies, 2); /* the next two wait for their slots */
         await(g, &g->ups, 1);
         assert_int_equal(g->fake.identifies, 4);
         assert_int_equal(g->fake.shard_order[0] + g->fake.shard_order[1], 1);
@@ -767,7 +764,7 @@ static void a_full_ack_window_pauses_reading(void **state)
         await(g, &g->events, 1000);
         g->fake.beats = 0;
         await(g, &g->fake.beats,
-              4); /* heartbeats go on, and that nobody hears their answers is no reason to leave */
+              4); /* heartbeats go on, and unread ACKs do not end the connection */
         look(g);
         assert_true(g->events < 1200);
         assert_int_equal(g->fake.opens, 1);

@@ -1,4 +1,4 @@
-/* REST calls of Discord: paths, limits, and what failures are called. */
+/* REST calls: paths, limits, failures. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 
 #define TOKEN "a-bot.token_of-discord"
 
-/* One call, with a letter to tell it by. */
+/* One call, named by a letter. */
 struct ask {
         struct rig *rig;
         char letter;
@@ -44,7 +44,7 @@ struct rig {
                 char why[300], id[30];
         } last;
         struct ask asks[128]; /* by letter */
-        char order[40];       /* which calls were answered, by their letter */
+        char order[40];       /* letters of the answered calls */
 };
 
 static void says(struct rig *g, int status, const char *headers, const char *json)
@@ -150,7 +150,7 @@ static bool asked_for(struct rig *g, unsigned i, const char *line)
         return request && strstr(request, line);
 }
 
-/* ---- the form of a call ---- */
+/* ---- requests ---- */
 
 static void a_call_has_the_user_agent_and_token(void **state)
 {
@@ -233,7 +233,7 @@ static void ids_must_be_digits(void **state)
         rig_open(g, 0);
         for (unsigned i = 0; i < COUNT(bad); i++) {
                 ask(g, 'a', to_channel(bad[i]));
-                assert_int_equal(g->answers, i); /* never before the call has returned */
+                assert_int_equal(g->answers, i); /* not before the call has returned */
                 until_answers(g, i + 1);
                 assert_int_equal(g->last.kind, ERR_INVALID);
                 assert_int_equal(g->last.reach, HTTP_NOT_SENT);
@@ -348,7 +348,7 @@ static void after_a_401_no_calls_are_made(void **state)
         rig_free(g);
 }
 
-/* The first call to a channel asks for all: the others wait for its answer. */
+/* The first call to a channel goes alone; the others wait for its answer. */
 static void a_closed_guard_stops_waiting_calls(void **state)
 {
         struct rig *g = rig_new();
@@ -615,7 +615,7 @@ static void a_global_429_spares_interactions(void **state)
         rig_free(g);
 }
 
-/* Three seconds are left for it, however slow Discord is with everything else. */
+/* It has three seconds, however slow Discord is with other calls. */
 static void an_acknowledgement_overtakes_slow_calls(void **state)
 {
         struct rig *g = rig_new();
@@ -711,7 +711,7 @@ static void a_large_answer_is_parsed_off_the_loop(void **state)
         aborted = ask(g, 'c', to_channel("1"));
         for (int i = 0; i < 100000 && aborted->state != CALL_PARSING; i++)
                 loop_step(g->loop, true);
-        dc_rest_free(g->rest); /* with one of them under way */
+        dc_rest_free(g->rest); /* with one of them in flight */
         g->rest = NULL;
         for (int i = 0; i < 50; i++)
                 loop_step(g->loop, false);

@@ -35,7 +35,7 @@ static void deliver(struct rig *g, struct delivery d)
 
 static const struct fake_sent *await(struct rig *g)
 {
-        assert_int_equal(fake_road.count, 0); /* never before the hook has returned */
+        assert_int_equal(fake_road.count, 0); /* not before the function has returned */
         for (int i = 0; i < 100000 && fake_road.count == 0; i++)
                 loop_step(g->loop, true);
         assert_int_equal(fake_road.count, 1);
@@ -44,7 +44,7 @@ static const struct fake_sent *await(struct rig *g)
         return &fake_road.sent[0];
 }
 
-/* ---- what is asked of Discord ---- */
+/* ---- calls ---- */
 
 #define NONE  "{\"parse\":[],\"users\":[],\"replied_user\":false}"
 #define NONCE "\"nonce\":\"94612b62e4b592a2bd3a61f9\",\"enforce_nonce\":true"
@@ -59,19 +59,19 @@ static const struct {
         { DELIVER_SEND, "7", NULL, "{\"text\":\"**hi**\",\"replyTo\":\"5\"}", 9, "POST /channels/7/messages",
           "{\"message_reference\":{\"message_id\":\"5\",\"fail_if_not_exists\":false}," NONCE ",\"content\":\"**hi**\","
           "\"allowed_mentions\":{\"parse\":[],\"users\":[],\"replied_user\":true}}", "501" },
-        /* in a DM there is no arrow, unless somebody asks for it */
+        /* in a DM there is no reference, unless it is asked for */
         { DELIVER_SEND, "8", NULL, "{\"text\":\"hi\",\"replyTo\":\"5\"}", 9, "POST /channels/8/messages",
           "{" NONCE ",\"content\":\"hi\",\"allowed_mentions\":" NONE "}", "501" },
         { DELIVER_SEND, "8", NULL, "{\"text\":\"hi\",\"replyTo\":\"5\"}", 0, "POST /channels/8/messages",
           "{\"message_reference\":{\"message_id\":\"5\",\"fail_if_not_exists\":false}," NONCE ",\"content\":\"hi\","
           "\"allowed_mentions\":{\"parse\":[],\"users\":[],\"replied_user\":true}}", "501" },
-        /* a thread is a channel of its own; the message it began at is not in it */
+        /* a thread is its own channel, without the message it started at */
         { DELIVER_SEND, "7", "70", "{\"text\":\"hi\",\"replyTo\":\"71\"}", 9, "POST /channels/70/messages",
           "{\"message_reference\":{\"message_id\":\"71\",\"fail_if_not_exists\":false}," NONCE ",\"content\":\"hi\","
           "\"allowed_mentions\":{\"parse\":[],\"users\":[],\"replied_user\":true}}", "501" },
         { DELIVER_SEND, "7", "70", "{\"text\":\"hi\",\"replyTo\":\"70\"}", 9, "POST /channels/70/messages",
           "{" NONCE ",\"content\":\"hi\",\"allowed_mentions\":" NONE "}", "501" },
-        /* whoever is really mentioned is notified, once; nobody else is, whatever the text says */
+        /* only people with a mention are notified, once each */
         { DELIVER_SEND, "7", NULL, "{\"text\":\"<@11> and <@!12>, <@11>, \\\\<@13>, @everyone <@&14>\"}", 0, "POST /channels/7/messages",
           "{" NONCE ",\"content\":\"<@11> and <@!12>, <@11>, \\\\<@13>, @everyone <@&14>\","
           "\"allowed_mentions\":{\"parse\":[],\"users\":[\"11\",\"12\"],\"replied_user\":false}}", "501" },
@@ -189,7 +189,7 @@ static void a_file_is_uploaded_with_its_caption(void **state)
         assert_non_null(strstr(request, "the bytes"));
 }
 
-/* ---- what answers mean ---- */
+/* ---- outcomes ---- */
 
 static void answers_decide_the_outcome(void **state)
 {
@@ -283,15 +283,15 @@ static void a_revoked_token_stops_the_adapter(void **state)
         deliver(g, (struct delivery){
                            .kind = DELIVER_SEND, .channel = "7", .payload = "{\"text\":\"hi\"}" });
         sent = await(g);
-        assert_int_equal(sent->result.outcome, SEND_RETRY); /* it is sent with the next token */
+        assert_int_equal(sent->result.outcome, SEND_RETRY); /* until there is a new token */
         assert_int_equal(rig_adapter(g)->state, ADAPTER_STOPPED);
         assert_non_null(strstr(rig_adapter(g)->why, "adapters.dc.botToken or DISCORD_BOT_TOKEN"));
         for (int i = 0; i < 1000 && inbound.freed == 0; i++)
                 loop_step(g->loop, true);
-        assert_int_equal(inbound.freed, 1); /* nothing more is listened to */
+        assert_int_equal(inbound.freed, 1); /* the gateway is closed */
 }
 
-/* ---- once ---- */
+/* ---- idempotency ---- */
 
 static const char *nonce_of(struct rig *g, unsigned i)
 {
@@ -340,7 +340,7 @@ static void a_duplicate_bot_is_detected(void **state)
         says(g, 200, SENT);
         rig_connect(g, "");
         dc = rig_adapter(g)->self;
-        dc->opened_ms -= 120000; /* since when we know all of ours */
+        dc->opened_ms -= 120000; /* as if the ring had all messages since */
         deliver(g, (struct delivery){
                            .kind = DELIVER_SEND, .channel = "7", .payload = "{\"text\":\"hi\"}" });
         await(g);
@@ -356,13 +356,13 @@ static void a_duplicate_bot_is_detected(void **state)
         json_object_set_new(message, "nonce", json_string("0123456789abcdef01234567"));
         inbound.hooks.own(inbound.hooks.ctx, message);
         assert_int_equal(dc->duplicate.seen, 1);
-        dc->opened_ms += 120000; /* perhaps an earlier life has sent it */
+        dc->opened_ms += 120000; /* an earlier run may have sent it */
         inbound.hooks.own(inbound.hooks.ctx, message);
         assert_int_equal(dc->duplicate.seen, 1);
         json_decref(message);
 }
 
-/* Once Discord may have forgotten the nonce, an attempt that may be a repetition looks first. */
+/* A repetition looks first when Discord may have forgotten the nonce. */
 static void an_old_send_that_arrived_is_not_repeated(void **state)
 {
         struct rig *g = *state;
@@ -399,7 +399,7 @@ static void an_old_send_that_did_not_arrive_is_repeated(void **state)
         assert_string_equal(rig_line(g, 1), "POST /channels/7/messages");
 }
 
-/* Files without a word look alike. */
+/* Files without text look alike. */
 static void an_old_file_is_recognised_by_its_size(void **state)
 {
         struct rig *g = *state;
@@ -494,7 +494,7 @@ static void the_operators_dm_survives_a_restart(void **state)
 {
         struct rig *g = *state;
 
-        says(g, 200, ME); /* of the second life */
+        says(g, 200, ME); /* of the second run */
         says(g, 200, APPLICATION);
         says(g, 200, SENT);
         rig_connect(g, ",\"admins\":[\"10\"]");
@@ -581,7 +581,7 @@ static void long_answers_are_cut_with_their_fences(void **state)
         buf_release(&text);
 }
 
-/* ---- life ---- */
+/* ---- closing ---- */
 
 static void sends_in_flight_end_with_the_adapter(void **state)
 {

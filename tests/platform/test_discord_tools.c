@@ -1,4 +1,4 @@
-/* What agents and the API may ask of Discord. */
+/* The tools for agents and the API. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,7 +46,7 @@ static void call(struct rig *g, const char *tool, const char *arguments)
         told.calls = 0;
         adapters_tool(g->adapters, "dc", tool, parsed, on_told, NULL);
         json_decref(parsed);
-        assert_int_equal(told.calls, 0); /* never before the call has returned */
+        assert_int_equal(told.calls, 0); /* not before the call has returned */
 }
 
 static void await_told(struct rig *g)
@@ -120,7 +120,7 @@ static void tools_that_send_make_deliveries(void **state)
                         told.result,
                         "{\"deliveryId\":\"dlv-12\",\"status\":\"queued\",\"messages\":2}");
         }
-        /* nothing takes a short cut */
+        /* everything goes through the outbox */
         assert_int_equal(fake_server_requests(g->server), g->greetings);
 }
 
