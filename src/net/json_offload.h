@@ -32,7 +32,7 @@ typedef void json_offload_done_fn(void *arg, const struct json_parsed *parsed);
 
 /*
  * Takes over `text`, which free() must accept. parse NULL: json_read. Calls `done` once, from the
- * loop, unless cancelled. A tree that nobody kept is freed on the pool as well: that takes almost
+ * loop, unless cancelled. A tree that was not kept is freed on the pool, too: that takes almost
  * as long as building it.
  */
 struct json_offload *json_offload_start(struct loop *l, char *text, size_t n,

@@ -67,11 +67,11 @@ static char *mistake_at(const char *json, const char *path)
 
 static void expect_mistake(const char *json, const char *path, const char *what)
 {
-        char *told = mistake_at(json, path);
+        char *mistake = mistake_at(json, path);
 
-        assert_non_null(told);
-        assert_string_equal(told, what);
-        free(told);
+        assert_non_null(mistake);
+        assert_string_equal(mistake, what);
+        free(mistake);
 }
 
 static void absent_fields_keep_their_default(void **state)

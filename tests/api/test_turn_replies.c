@@ -118,14 +118,14 @@ static char *say(struct stage *s, const char *text)
 }
 
 static void post(struct stage *s, const char *path, const char *more, const char *body, int status,
-                 const char *told)
+                 const char *part)
 {
         char *headers = mem_printf("Host: %s\r\nContent-Type: application/json\r\n%s",
                                    api_address(s->rig->api), more);
         struct api_answer a = api_rig_ask_as(s->rig, "POST", path, headers, body);
 
-        if (a.status != status || !strstr(a.text, told))
-                fail_msg("expected %d and '%s', got %s", status, told, a.text);
+        if (a.status != status || !strstr(a.text, part))
+                fail_msg("expected %d and '%s', got %s", status, part, a.text);
         api_answer_release(&a);
         free(headers);
 }
@@ -236,11 +236,11 @@ static void a_fire_and_forget_turn_takes_limited_late_replies(void **state)
 
 /* `json` in 300 KB of blanks, so that it is parsed on a pool thread. */
 static void post_large(struct stage *s, const char *path, const char *more, const char *json,
-                       int status, const char *told)
+                       int status, const char *part)
 {
         char *body = mem_printf("%s%*s", json, 300 * 1024, "");
 
-        post(s, path, more, body, status, told);
+        post(s, path, more, body, status, part);
         free(body);
 }
 

@@ -27,13 +27,13 @@ struct event_stream {
 /* ---- filters ---- */
 
 struct stream_filter {
-        char *types[STREAM_FILTER_TYPES_MAX];
+        char *types[EVENT_STREAM_TYPES_MAX];
         unsigned type_count;
         char *adapter, *channel;
         struct key *caller; /* a reference: shows what it reaches, while it is valid */
 };
 
-void stream_filter_free(void *filter)
+void event_stream_filter_free(void *filter)
 {
         struct stream_filter *f = filter;
 
@@ -47,8 +47,8 @@ void stream_filter_free(void *filter)
         free(f);
 }
 
-struct stream_filter *stream_filter_new(const char *types, const char *adapter, const char *channel,
-                                        struct key *caller)
+struct stream_filter *event_stream_filter_new(const char *types, const char *adapter,
+                                              const char *channel, struct key *caller)
 {
         struct stream_filter *f = mem_zalloc(sizeof(*f));
 
@@ -58,8 +58,8 @@ struct stream_filter *stream_filter_new(const char *types, const char *adapter, 
         for (const char *p = types; p;) {
                 size_t n = strcspn(p, ",");
 
-                if (n == 0 || f->type_count == STREAM_FILTER_TYPES_MAX) {
-                        stream_filter_free(f);
+                if (n == 0 || f->type_count == EVENT_STREAM_TYPES_MAX) {
+                        event_stream_filter_free(f);
                         return NULL;
                 }
                 f->types[f->type_count++] = mem_strndup(p, n);
@@ -218,7 +218,7 @@ static int read_slice(struct store_tx *tx, void *arg, struct error *err)
 
 static void catch_up_free(struct stream_catch_up *c)
 {
-        stream_filter_free(c->filter);
+        event_stream_filter_free(c->filter);
         buf_release(&c->text);
         free(c);
 }
@@ -237,7 +237,7 @@ static void attach(struct event_stream *s, struct http_exchange *x, struct strea
         size_t n = c->text.len;
 
         sse_attach(s->hub, x, c->after, n > 0 ? buf_take(&c->text) : NULL, n, c->filter,
-                   stream_filter_free);
+                   event_stream_filter_free);
         c->filter = NULL;
 }
 
@@ -301,7 +301,7 @@ void event_stream_serve(struct event_stream *s, struct http_exchange *x, struct 
                 http_add_header(x, "Retry-After", "10");
                 http_refuse(x, 503, "UNAVAILABLE", "there are already %u event streams",
                             sse_clients(s->hub) + s->catching_up);
-                stream_filter_free(f);
+                event_stream_filter_free(f);
                 return;
         }
         /* from here on every event goes to the hub */

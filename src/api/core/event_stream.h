@@ -23,16 +23,16 @@ struct event_stream *event_stream_new(struct api *a, unsigned max_clients);
 void event_stream_free(struct event_stream *s);
 unsigned event_stream_clients(const struct event_stream *s);
 
-#define STREAM_FILTER_TYPES_MAX 16
+#define EVENT_STREAM_TYPES_MAX 16
 
 /*
  * The events a client wants; NULL members mean all. types: separated by commas, a "*" at the end
  * stands for anything. NULL when the types make no sense.
  */
-struct stream_filter *stream_filter_new(const char *types, const char *adapter, const char *channel,
-                                        struct key *caller);
+struct stream_filter *event_stream_filter_new(const char *types, const char *adapter,
+                                              const char *channel, struct key *caller);
 /* NULL is fine. */
-void stream_filter_free(void *filter);
+void event_stream_filter_free(void *filter);
 
 /* Answers with the events after this one (-1: from now on). Takes the filter over. */
 void event_stream_serve(struct event_stream *s, struct http_exchange *x, struct stream_filter *f,

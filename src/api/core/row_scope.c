@@ -144,7 +144,7 @@ static void add_instance(const json_t *part, struct buf *adapter)
                 buf_addf(adapter, "%s%s", adapter->len > 0 ? "," : "", name);
 }
 
-/* Everybody the story is about: it is told only to those who reach them all. */
+/* All adapters of the report: the key must reach each. */
 int row_scope_trace(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err)
 {
         static const char *const parts[] = { "event", "decision", "turn" };

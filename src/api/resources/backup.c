@@ -51,7 +51,7 @@ static void on_copied(void *arg, const struct error *err)
         free(j);
 }
 
-/* state/backups/main-TIME.db; a number tells several within a second apart. */
+/* state/backups/main-TIME.db, with a number when that exists. */
 static char *default_path(const char *dir, struct error *err)
 {
         char *folder = mem_printf("%s/state/backups", dir), *path = NULL, stamp[32];

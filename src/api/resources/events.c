@@ -161,13 +161,13 @@ static void stream(struct http_exchange *x)
         /* the header wins: a client that reconnects sends it with the URL of its first request */
         if (last && last[0] != '\0' && (ask.after = field_id("evt-", last)) < 0)
                 body_mistake(&b, "Last-Event-ID", "must be an event id such as evt-42");
-        f = stream_filter_new(ask.types, ask.instance, ask.channel, caller_of(x));
+        f = event_stream_filter_new(ask.types, ask.instance, ask.channel, caller_of(x));
         if (!f)
                 body_mistake(&b, "types", "must be 1 to %d event types separated by commas",
-                             STREAM_FILTER_TYPES_MAX);
+                             EVENT_STREAM_TYPES_MAX);
         if (b.mistake_count > 0) {
                 reply_mistakes(x, &b);
-                stream_filter_free(f);
+                event_stream_filter_free(f);
         } else {
                 event_stream_serve(api_of(x)->stream, x, f, ask.after);
         }
