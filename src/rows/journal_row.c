@@ -172,9 +172,9 @@ int journal_row_next_chat(struct store_tx *tx, char **adapter, char **channel, s
 
 _Static_assert(JOURNAL_STREAMS == 9, "IN_CUT names every stream");
 
-#define EACH_STREAM(n)                                                                            \
-        SQL_INT(n[0]), SQL_INT(n[1]), SQL_INT(n[2]), SQL_INT(n[3]), SQL_INT(n[4]), SQL_INT(n[5]), \
-                SQL_INT(n[6]), SQL_INT(n[7]), SQL_INT(n[8])
+#define EACH_STREAM(n)                                                                       \
+        SQL_INT((n)[0]), SQL_INT((n)[1]), SQL_INT((n)[2]), SQL_INT((n)[3]), SQL_INT((n)[4]), \
+                SQL_INT((n)[5]), SQL_INT((n)[6]), SQL_INT((n)[7]), SQL_INT((n)[8])
 #define CUT_VALUES(c)                                                      \
         SQL_INT((c)->from), SQL_INT((c)->to), EACH_STREAM((c)->cutoff_ms), \
                 EACH_STREAM((c)->processed)

@@ -77,15 +77,16 @@ static bool check_reach(struct http_exchange *x, const struct route *route, cons
         }
 }
 
+static const char *const refusals[] = {
+        [AUTH_NO_KEY] =
+                "send a key: Authorization: Bearer KEY or x-api-key: KEY; see state/operator.key",
+        [AUTH_WRONG] = "this is not the key",
+        [AUTH_EXPIRED] = "this key has expired",
+        [AUTH_REVOKED] = "this key was revoked",
+};
+
 static bool check_key(struct api *a, struct http_exchange *x, const struct route *route)
 {
-        static const char *const refusals[] = {
-                [AUTH_NO_KEY] = "a key is needed: Authorization: Bearer KEY, or x-api-key: KEY "
-                                "(see state/operator.key)",
-                [AUTH_WRONG] = "this is not the key",
-                [AUTH_EXPIRED] = "this key has expired",
-                [AUTH_REVOKED] = "this key was revoked",
-        };
         struct slice resource = route_resource(route);
         enum auth_verdict verdict;
         struct key *k = NULL;

@@ -76,7 +76,8 @@ struct route {
 
 /* All routes: NULL gives the first, and the last gives NULL. */
 const struct route *routes_next(const struct route *r);
-#define ROUTES_FOREACH(r) for (const struct route *r = routes_next(NULL); r; r = routes_next(r))
+#define ROUTES_FOREACH(r) \
+        for (const struct route *(r) = routes_next(NULL); (r); (r) = routes_next(r))
 size_t routes_count(void);
 
 /* "/api/v2/turns/:id" → "turns", as scopes name it. Not NUL-terminated. */
