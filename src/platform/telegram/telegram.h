@@ -3,7 +3,7 @@
  *
  *     telegram.c    settings, the link: greeting, polling or webhook, waiting, stopped
  *     tg_call.c     one call of the Bot API
- *     tg_update.c   an update becomes events; tg_text.c reads its text, tg_words.c what is neither
+ *     tg_update.c   an update becomes events; tg_text.c reads its text, tg_describe.c what is neither
  *                   text nor a file
  *     tg_webhook.c  the door through which updates are posted
  *     tg_intake.c   updates on their way to the inbox, in order, acknowledged after the commit
@@ -11,7 +11,7 @@
  *     tg_fetch.c    where attachments are; platform/fetch.c downloads them into the channel's
  *                   folder
  *     tg_send.c     deliveries become calls; tg_reaction.c knows the permitted emoji
- *     tg_memory.c   what must survive a restart besides the store, and the lock on the token
+ *     tg_commands.c what must survive a restart besides the store, and the lock on the token
  *
  * The token is part of every URL: no URL is ever logged, stored or handed over.
  */
@@ -160,7 +160,7 @@ void tg_outcome(enum delivery_kind kind, const struct tg_answer *answer, struct 
 /* The nearest emoji a bot may react with, or NULL. */
 const char *tg_reaction(const char *emoji);
 
-/* ---- tg_memory.c ---- */
+/* ---- tg_commands.c ---- */
 
 /* 0, or -1 with a sentence: another adapter or process of this data directory has the token. */
 int tg_lock(struct telegram *tg, struct error *err);

@@ -1,4 +1,4 @@
-#include "platform/telegram/tg_words.h"
+#include "platform/telegram/tg_describe.h"
 
 #include <inttypes.h>
 #include <string.h>

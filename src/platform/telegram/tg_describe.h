@@ -4,8 +4,8 @@
  * Places, contacts, polls and the like are told in a line; a rich message is read as plain text,
  * line by line. Pure.
  */
-#ifndef PLATFORM_TELEGRAM_TG_WORDS_H
-#define PLATFORM_TELEGRAM_TG_WORDS_H
+#ifndef PLATFORM_TELEGRAM_TG_DESCRIBE_H
+#define PLATFORM_TELEGRAM_TG_DESCRIBE_H
 
 #include <jansson.h>
 #include <stdbool.h>
