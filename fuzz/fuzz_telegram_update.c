@@ -24,24 +24,26 @@ static void check_event(const struct incoming *in)
                 abort();
 }
 
-static void check_update(json_t *update)
+static void check_update(json_t *json)
 {
-        struct tg_item item, again;
+        struct tg_update u = { 0 }, again = { 0 };
+        const struct intake_content *c = &u.base.content;
 
-        tg_item_read(&item, &self, update);
-        tg_item_read(&again, &self, update);
-        if (item.event_count != again.event_count || (item.event_count == 0 && !item.ignored))
+        tg_update_read(&u, &self, json);
+        tg_update_read(&again, &self, json);
+        if (c->event_count != again.base.content.event_count ||
+            (c->event_count == 0 && !c->ignored))
                 abort();
-        for (size_t i = 0; i < item.event_count; i++) {
-                check_event(&item.events[i]);
-                if (strcmp(item.events[i].key, again.events[i].key) != 0)
+        for (size_t i = 0; i < c->event_count; i++) {
+                check_event(&c->events[i]);
+                if (strcmp(c->events[i].key, again.base.content.events[i].key) != 0)
                         abort();
         }
-        for (size_t i = 0; i < item.attachment_count; i++)
-                if (!item.attachments[i].kind)
+        for (size_t i = 0; i < c->attachment_count; i++)
+                if (!c->attachments[i].kind)
                         abort();
-        tg_item_release(&item);
-        tg_item_release(&again);
+        tg_update_release(&u);
+        tg_update_release(&again);
 }
 
 static void check_text(const char *text)

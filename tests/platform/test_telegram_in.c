@@ -60,24 +60,26 @@ static void show_event(struct buf *b, const struct incoming *in)
         show_text(b, "raw", in->raw_text);
 }
 
-static void show_item(struct buf *b, const struct tg_item *item)
+static void show_update(struct buf *b, const struct tg_update *u)
 {
-        for (size_t i = 0; i < item->event_count; i++) {
+        const struct intake_content *c = &u->base.content;
+
+        for (size_t i = 0; i < c->event_count; i++) {
                 buf_addstr(b, i > 0 ? " | " : "");
-                show_event(b, &item->events[i]);
+                show_event(b, &c->events[i]);
         }
-        for (size_t i = 0; i < item->attachment_count; i++) {
-                buf_addf(b, " [%s", item->attachments[i].kind);
-                show_text(b, "name", item->attachments[i].name);
-                show_text(b, "mime", item->attachments[i].mime);
-                show_text(b, "file", item->files[i].id);
+        for (size_t i = 0; i < c->attachment_count; i++) {
+                buf_addf(b, " [%s", c->attachments[i].kind);
+                show_text(b, "name", c->attachments[i].name);
+                show_text(b, "mime", c->attachments[i].mime);
+                show_text(b, "file", c->sources[i]);
                 buf_addstr(b, "]");
         }
-        show_text(b, "album", item->album);
-        show_text(b, "callback", item->callback);
-        show_text(b, "moved", item->migrated);
-        if (item->event_count == 0)
-                buf_addf(b, "nothing: %s", item->ignored);
+        show_text(b, "album", u->album);
+        show_text(b, "callback", u->callback);
+        show_text(b, "moved", u->migrated);
+        if (c->event_count == 0)
+                buf_addf(b, "nothing: %s", c->ignored);
 }
 
 /* What an update becomes, as one line; yours to free. */
@@ -86,15 +88,15 @@ static char *read_update(const char *update)
         const struct tg_self self = { .id = 42, .username = "TestBot" };
         struct error err = { 0 };
         json_t *j = json_read(update, strlen(update), &err);
-        struct tg_item item;
+        struct tg_update u = { 0 };
         struct buf b;
 
         if (!j)
                 fail_msg("%s: %s", err.text, update);
         buf_init(&b, 0);
-        tg_item_read(&item, &self, j);
-        show_item(&b, &item);
-        tg_item_release(&item);
+        tg_update_read(&u, &self, j);
+        show_update(&b, &u);
+        tg_update_release(&u);
         json_decref(j);
         return buf_take(&b);
 }
@@ -290,14 +292,14 @@ static void what_only_telegram_knows_is_in_the_metadata(void **state)
         for (size_t i = 0; i < COUNT(rows); i++) {
                 const struct tg_self self = { .id = 42, .username = "TestBot" };
                 json_t *update = json_read(rows[i].update, strlen(rows[i].update), NULL);
-                struct tg_item item;
+                struct tg_update u = { 0 };
                 char *text;
 
-                tg_item_read(&item, &self, update);
-                text = json_dumps(item.metadata, JSON_COMPACT | JSON_SORT_KEYS);
+                tg_update_read(&u, &self, update);
+                text = json_dumps(u.base.content.metadata, JSON_COMPACT | JSON_SORT_KEYS);
                 assert_string_equal(text, rows[i].events);
                 free(text);
-                tg_item_release(&item);
+                tg_update_release(&u);
                 json_decref(update);
         }
 }
@@ -318,7 +320,7 @@ static void the_number_of_an_update_is_found_in_what_cannot_be_read(void **state
 
         (void)state;
         for (size_t i = 0; i < COUNT(rows); i++)
-                assert_int_equal(tg_update_number(rows[i].text, strlen(rows[i].text)), rows[i].number);
+                assert_int_equal(tg_update_first_id(rows[i].text, strlen(rows[i].text)), rows[i].number);
 }
 
 static void edits_have_keys_of_their_own(void **state)

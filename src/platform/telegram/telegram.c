@@ -377,7 +377,7 @@ static size_t take_updates(struct telegram *tg, const json_t *list)
  */
 static bool try_fewer(struct telegram *tg, const struct tg_answer *answer)
 {
-        int64_t id = tg_update_number(answer->body, answer->body_n);
+        int64_t id = tg_update_first_id(answer->body, answer->body_n);
 
         if (answer->status != 200 || (answer->kind != ERR_NONE && answer->kind != ERR_LIMIT) ||
             id < 0)
@@ -470,7 +470,7 @@ void tg_listen_on(struct telegram *tg)
         if (tg->intake.count == 0) {
                 timer_stop(tg->timer);
                 look(tg, tg->conf->poll_seconds);
-        } else if (tg_intake_open(tg) && !timer_active(tg->timer)) {
+        } else if (tg_intake_has_room(tg) && !timer_active(tg->timer)) {
                 timer_start(tg->timer, BESIDE_MS);
         }
 }
@@ -483,7 +483,7 @@ static void on_timer(void *arg)
         if (tg->state == TG_LISTENING && tg->intake.count == 0) {
                 tg_listen_on(tg);
         } else if (tg->state == TG_LISTENING) {
-                if (!tg->call && tg_intake_open(tg))
+                if (!tg->call && tg_intake_has_room(tg))
                         look(tg, 0);
         } else if (tg->self.id == 0) {
                 greet(tg);
@@ -528,7 +528,7 @@ static int telegram_open(struct adapter *a, struct error *err)
                 log_hide(tg->secret, strlen(tg->secret));
         LIST_INIT(&tg->calls);
         TAILQ_INIT(&tg->sends);
-        tg_intake_init(tg);
+        tg_intake_open(tg);
         tg_memory_read(tg);
         tg->timer = timer_new(a->loop, on_timer, tg);
         tg->watch = timer_new(a->loop, on_watch, tg);
@@ -541,8 +541,7 @@ static void telegram_close(struct adapter *a)
 {
         struct telegram *tg = a->self;
 
-        tg_intake_release(tg);
-        tg_albums_release(tg);
+        tg_intake_close(tg);
         tg_sends_release(tg);
         tg_calls_abort(tg);
         timer_free(tg->timer);
@@ -589,8 +588,8 @@ const struct platform_ops telegram_platform = {
         .open = telegram_open,
         .close = telegram_close,
         .send = tg_send,
-        .webhook = tg_webhook,
-        .webhook_admits = tg_webhook_admits,
+        .webhook = tg_intake_post,
+        .webhook_admits = tg_intake_admits_post,
         .abilities = telegram_abilities,
         .is_group = telegram_is_group,
 };

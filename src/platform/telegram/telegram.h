@@ -3,13 +3,9 @@
  *
  *     telegram.c    settings, the link: greeting, polling or webhook, waiting, stopped
  *     tg_call.c     one call of the Bot API
- *     tg_update.c   an update becomes events; tg_text.c reads its text, tg_describe.c what is neither
- *                   text nor a file
- *     tg_webhook.c  the door through which updates are posted
- *     tg_intake.c   updates on their way to the inbox, in order, acknowledged after the commit
- *     tg_album.c    an album whose parts come one by one
- *     tg_fetch.c    where attachments are; platform/fetch.c downloads them into the channel's
- *                   folder
+ *     tg_intake.c   updates from arrival (polled or posted) to acknowledgement
+ *     tg_update.c   reads an update: tg_text.c its text, tg_describe.c what is neither text nor a
+ *                   file
  *     tg_send.c     deliveries become calls; tg_reaction.c knows the permitted emoji
  *     tg_commands.c what must survive a restart besides the store, and the lock on the token
  *
@@ -21,8 +17,7 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
-#include "platform/attachment_fetch.h"
-#include "platform/platform.h"
+#include "platform/intake.h"
 #include "platform/telegram/tg_call.h"
 #include "platform/telegram/tg_update.h"
 
@@ -46,31 +41,19 @@ enum tg_state {
         TG_STOPPED,   /* the operator has to act */
 };
 
-struct tg_work;
 struct tg_send;
-TAILQ_HEAD(tg_works, tg_work);
 TAILQ_HEAD(tg_sends, tg_send);
 LIST_HEAD(tg_calls, tg_call);
 
 #define TG_ALBUMS 32
 
-/* The last albums that came in. */
+/* The last albums received, and whether they address the bot. */
 struct tg_albums {
         struct {
                 char *chat, *id;
                 bool is_mention, is_reply;
         } items[TG_ALBUMS];
         unsigned next;
-};
-
-/* Updates between their arrival and their commit. */
-struct tg_intake {
-        struct tg_works window; /* in the order of arrival; committed ones leave from the front */
-        size_t count;
-        size_t unready;      /* held or fetching: those behind them in the same chat wait */
-        struct timer *again; /* the inbox refused */
-        unsigned refusals;
-        struct fetches fetches;
 };
 
 struct telegram {
@@ -91,7 +74,7 @@ struct telegram {
         int64_t offset;
         /* how many updates are asked for at once: fewer after an answer that could not be read */
         int64_t batch;
-        struct tg_intake intake;
+        struct intake intake;
         struct tg_albums albums;
         struct tg_calls calls; /* all of them */
         struct tg_sends sends;
@@ -110,41 +93,18 @@ bool tg_polls(const struct telegram *tg);
 
 /* ---- tg_intake.c ---- */
 
-void tg_intake_init(struct telegram *tg);
-/* Whoever waits for an answer gets 503; late acknowledgements find nobody. */
-void tg_intake_release(struct telegram *tg);
-/* Takes one update (borrowed). x: answered with 200 after the commit, NULL when polling. */
+void tg_intake_open(struct telegram *tg);
+/* Answers waiting posts with 503. */
+void tg_intake_close(struct telegram *tg);
+/* Takes one update (borrowed). x: answered with 200 after the commit; NULL: it was polled. */
 void tg_intake_add(struct telegram *tg, json_t *update, struct http_exchange *x);
-/* Updates below this one are committed; `otherwise` when nothing is pending. */
+/* The first update that is not committed; `otherwise` when there is none. */
 int64_t tg_intake_offset(const struct telegram *tg, int64_t otherwise);
-/*
- * Some update waits for files or for the rest of its album, and there is room for more: look for
- * further ones meanwhile.
- */
-bool tg_intake_open(const struct telegram *tg);
-
-/* ---- tg_webhook.c ---- */
-
-/* Is the head of a post that of Telegram? Answers and returns false when not. */
-bool tg_webhook_admits(struct adapter *a, struct http_exchange *x);
-/* After it was admitted. */
-void tg_webhook(struct adapter *a, struct http_exchange *x);
-
-/* ---- tg_album.c ---- */
-
-/*
- * An event of an album (the item's): it is addressed to the bot when those before it were, and
- * those behind it are when it is.
- */
-void tg_album_joins(struct telegram *tg, const struct tg_item *item, struct incoming *in);
-/* A part of an album that was posted. */
-void tg_album_part(struct telegram *tg, struct tg_item *item);
-void tg_albums_release(struct telegram *tg);
-
-/* ---- tg_fetch.c ---- */
-
-/* Makes the intake's queue of downloads. */
-void tg_fetches_init(struct telegram *tg);
+/* Updates wait for files or for the rest of an album, and there is room to poll for more. */
+bool tg_intake_has_room(const struct telegram *tg);
+/* platform_ops.webhook_admits and .webhook: posted updates. */
+bool tg_intake_admits_post(struct adapter *a, struct http_exchange *x);
+void tg_intake_post(struct adapter *a, struct http_exchange *x);
 
 /* ---- tg_send.c ---- */
 

@@ -8,15 +8,14 @@
 #include "base/json.h"
 #include "base/mem.h"
 
-/* What is being said, and to whom. */
-struct saying {
+struct writer {
         struct arena *arena;
         const struct tg_self *self;
-        struct tg_words *out;
         struct buf text;
+        bool mention;
 };
 
-const char *tg_full_name(struct arena *arena, const json_t *who)
+const char *tg_describe_name(struct arena *arena, const json_t *who)
 {
         const char *first = json_str(who, "first_name", NULL),
                    *last = json_str(who, "last_name", NULL);
@@ -30,204 +29,177 @@ const char *tg_full_name(struct arena *arena, const json_t *who)
 
 /* ---- in a line ---- */
 
-static void add_place(struct saying *s, const json_t *location)
+static void add_location(struct writer *w, const json_t *location)
 {
-        buf_addf(&s->text, "%.6f, %.6f", json_number_value(json_object_get(location, "latitude")),
+        buf_addf(&w->text, "%.6f, %.6f", json_number_value(json_object_get(location, "latitude")),
                  json_number_value(json_object_get(location, "longitude")));
 }
 
-static void say_location(struct saying *s, const json_t *body)
+static void add_venue(struct writer *w, const json_t *venue)
 {
-        buf_addstr(&s->text, "Location: ");
-        add_place(s, body);
+        buf_addf(&w->text, "%s, %s (", json_str(venue, "title", ""),
+                 json_str(venue, "address", ""));
+        add_location(w, json_object_get(venue, "location"));
+        buf_addch(&w->text, ')');
 }
 
-static void say_venue(struct saying *s, const json_t *body)
+static void add_contact(struct writer *w, const json_t *contact)
 {
-        buf_addf(&s->text, "Venue: %s, %s (", json_str(body, "title", ""),
-                 json_str(body, "address", ""));
-        add_place(s, json_object_get(body, "location"));
-        buf_addstr(&s->text, ")");
+        const char *name = tg_describe_name(w->arena, contact);
+
+        buf_addf(&w->text, "%s %s", name ? name : "", json_str(contact, "phone_number", ""));
 }
 
-static void say_contact(struct saying *s, const json_t *body)
+static void add_dice(struct writer *w, const json_t *dice)
 {
-        const char *name = tg_full_name(s->arena, body);
-
-        buf_addf(&s->text, "Contact: %s %s", name ? name : "", json_str(body, "phone_number", ""));
+        buf_addf(&w->text, "%s %" PRId64, json_str(dice, "emoji", ""), json_int(dice, "value", 0));
 }
 
-static void say_poll(struct saying *s, const json_t *body)
+static void add_checklist(struct writer *w, const json_t *checklist)
 {
-        buf_addf(&s->text, "Poll: %s", json_str(body, "question", ""));
-}
+        const json_t *tasks = json_object_get(checklist, "tasks");
 
-static void say_dice(struct saying *s, const json_t *body)
-{
-        buf_addf(&s->text, "%s %" PRId64, json_str(body, "emoji", ""), json_int(body, "value", 0));
-}
-
-static void say_checklist(struct saying *s, const json_t *body)
-{
-        const json_t *tasks = json_object_get(body, "tasks");
-
-        buf_addf(&s->text, "Checklist: %s", json_str(body, "title", ""));
+        buf_addstr(&w->text, json_str(checklist, "title", ""));
         for (size_t i = 0; i < json_array_size(tasks); i++) {
                 const json_t *task = json_array_get(tasks, i);
 
-                buf_addf(&s->text, "\n%s %s",
+                buf_addf(&w->text, "\n%s %s",
                          json_int(task, "completion_date", 0) > 0 ? "[x]" : "[ ]",
                          json_str(task, "text", ""));
         }
 }
 
-static void say_story(struct saying *s, const json_t *body)
+static void add_story(struct writer *w, const json_t *story)
 {
-        const char *whose = tg_full_name(s->arena, json_object_get(body, "chat"));
+        const char *owner = tg_describe_name(w->arena, json_object_get(story, "chat"));
 
-        buf_addf(&s->text, "Story of %s", whose ? whose : "somebody");
+        buf_addstr(&w->text, owner ? owner : "an unknown chat");
 }
 
-static void say_game(struct saying *s, const json_t *body)
+static void add_paid_media(struct writer *w, const json_t *media)
 {
-        buf_addf(&s->text, "Game: %s", json_str(body, "title", ""));
-}
-
-static void say_invoice(struct saying *s, const json_t *body)
-{
-        buf_addf(&s->text, "Invoice: %s", json_str(body, "title", ""));
-}
-
-static void say_paid_media(struct saying *s, const json_t *body)
-{
-        buf_addf(&s->text, "Paid media for %" PRId64 " stars", json_int(body, "star_count", 0));
-}
-
-static void say_giveaway(struct saying *s, const json_t *body)
-{
-        buf_addf(&s->text, "Giveaway: %s", json_str(body, "prize_description", ""));
+        buf_addf(&w->text, "%" PRId64 " stars", json_int(media, "star_count", 0));
 }
 
 /* ---- rich messages ---- */
 
-static bool is_ours(const struct tg_self *self, const char *name)
-{
-        return self->username && name && strcasecmp(self->username, name + (*name == '@')) == 0;
-}
-
 /*
- * Text inside of text: a string, a list, or an object around another one. The depth is that of the
- * JSON.
+ * Nested text: a string, a list, or an object around either. The JSON reader bounds the depth.
  */
-static void add_rich_text(struct saying *s, const json_t *rich)
+static void add_rich_text(struct writer *w, const json_t *rich)
 {
+        const char *name = json_str(rich, "username", NULL);
+
         if (json_is_string(rich))
-                buf_addstr(&s->text, json_string_value(rich));
+                buf_addstr(&w->text, json_string_value(rich));
         for (size_t i = 0; i < json_array_size(rich); i++)
-                add_rich_text(s, json_array_get(rich, i));
+                add_rich_text(w, json_array_get(rich, i));
         if (!json_is_object(rich))
                 return;
-        add_rich_text(s, json_object_get(rich, "text"));
-        buf_addstr(&s->text, json_str(rich, "alternative_text", json_str(rich, "expression", "")));
-        if (is_ours(s->self, json_str(rich, "username", NULL)) ||
-            json_int(json_object_get(rich, "user"), "id", 0) == s->self->id)
-                s->out->mention = true;
+        add_rich_text(w, json_object_get(rich, "text"));
+        buf_addstr(&w->text, json_str(rich, "alternative_text", json_str(rich, "expression", "")));
+        if ((w->self->username && name &&
+             strcasecmp(w->self->username, name + (*name == '@')) == 0) ||
+            json_int(json_object_get(rich, "user"), "id", 0) == w->self->id)
+                w->mention = true;
 }
 
-/* Text that has a line of its own, if there is any. */
-static void add_rich_line(struct saying *s, const json_t *rich)
+/* Text on a line of its own, if there is any. */
+static void add_rich_line(struct writer *w, const json_t *rich)
 {
-        size_t before = s->text.len;
+        size_t before = w->text.len;
 
-        add_rich_text(s, rich);
-        if (s->text.len > before)
-                buf_addch(&s->text, '\n');
+        add_rich_text(w, rich);
+        if (w->text.len > before)
+                buf_addch(&w->text, '\n');
 }
 
-static void add_rich_row(struct saying *s, const json_t *cells)
-{
-        for (size_t i = 0; i < json_array_size(cells); i++) {
-                if (i > 0)
-                        buf_addstr(&s->text, " | ");
-                add_rich_text(s, json_object_get(json_array_get(cells, i), "text"));
-        }
-        buf_addch(&s->text, '\n');
-}
-
-/*
- * The members of a block that show text, in the order they are shown; those that are lists of
- * blocks are read likewise.
- */
-static void add_rich_block(struct saying *s, const json_t *block)
+/* The members of a block that show text, in the order they are shown. Blocks are nested. */
+static void add_rich_block(struct writer *w, const json_t *block)
 {
         static const char *const before[] = { "summary", "text", "expression" };
         static const char *const inside[] = { "blocks", "items" };
-        static const char *const behind[] = { "caption", "credit" };
-        const json_t *rows = json_object_get(block, "cells"), *list;
+        static const char *const after[] = { "caption", "credit" };
+        const json_t *rows = json_object_get(block, "cells");
         const char *label = json_str(block, "label", NULL);
 
         for (size_t i = 0; i < COUNT(before); i++)
-                add_rich_line(s, json_object_get(block, before[i]));
+                add_rich_line(w, json_object_get(block, before[i]));
         if (label)
-                buf_addf(&s->text, "%s ", label);
+                buf_addf(&w->text, "%s ", label);
         for (size_t i = 0; i < COUNT(inside); i++) {
-                list = json_object_get(block, inside[i]);
+                const json_t *list = json_object_get(block, inside[i]);
+
                 for (size_t j = 0; j < json_array_size(list); j++)
-                        add_rich_block(s, json_array_get(list, j));
+                        add_rich_block(w, json_array_get(list, j));
         }
-        for (size_t i = 0; i < json_array_size(rows); i++)
-                add_rich_row(s, json_array_get(rows, i));
-        for (size_t i = 0; i < COUNT(behind); i++)
-                add_rich_line(s, json_object_get(block, behind[i]));
+        for (size_t i = 0; i < json_array_size(rows); i++) {
+                const json_t *cells = json_array_get(rows, i);
+
+                for (size_t j = 0; j < json_array_size(cells); j++) {
+                        if (j > 0)
+                                buf_addstr(&w->text, " | ");
+                        add_rich_text(w, json_object_get(json_array_get(cells, j), "text"));
+                }
+                buf_addch(&w->text, '\n');
+        }
+        for (size_t i = 0; i < COUNT(after); i++)
+                add_rich_line(w, json_object_get(block, after[i]));
 }
 
-static void say_rich(struct saying *s, const json_t *body)
+static void add_rich_message(struct writer *w, const json_t *message)
 {
-        add_rich_block(s, body);
-        while (s->text.len > 0 && s->text.data[s->text.len - 1] == '\n')
-                buf_truncate(&s->text, s->text.len - 1);
-        if (s->text.len == 0)
-                buf_addstr(&s->text, "Rich message without text");
+        add_rich_block(w, message);
+        while (w->text.len > 0 && w->text.data[w->text.len - 1] == '\n')
+                buf_truncate(&w->text, w->text.len - 1);
+        if (w->text.len == 0)
+                buf_addstr(&w->text, "Rich message without text");
 }
 
 /* ---- which ---- */
 
+/* How content is described: a prefix, then one of its members or what a function adds. */
 /* clang-format off */
 static const struct {
-        const char *field;
-        const char *kind;
-        void (*say)(struct saying *s, const json_t *body);
+        const char *field, *kind, *prefix, *member;
+        void (*add)(struct writer *w, const json_t *body);
 } kinds[] = {
-        { "venue",        "location", say_venue      }, /* comes with a location of its own */
-        { "location",     "location", say_location   },
-        { "contact",      "contact",  say_contact    },
-        { "poll",         NULL,       say_poll       },
-        { "dice",         NULL,       say_dice       },
-        { "rich_message", NULL,       say_rich       },
-        { "checklist",    NULL,       say_checklist  },
-        { "story",        NULL,       say_story      },
-        { "game",         NULL,       say_game       },
-        { "invoice",      NULL,       say_invoice    },
-        { "paid_media",   NULL,       say_paid_media },
-        { "giveaway",     NULL,       say_giveaway   },
+        { "venue",        "location", "Venue: ",        NULL,                add_venue        }, /* has a location too */
+        { "location",     "location", "Location: ",     NULL,                add_location     },
+        { "contact",      "contact",  "Contact: ",      NULL,                add_contact      },
+        { "poll",         NULL,       "Poll: ",         "question",          NULL             },
+        { "dice",         NULL,       "",               NULL,                add_dice         },
+        { "rich_message", NULL,       "",               NULL,                add_rich_message },
+        { "checklist",    NULL,       "Checklist: ",    NULL,                add_checklist    },
+        { "story",        NULL,       "Story of ",      NULL,                add_story        },
+        { "game",         NULL,       "Game: ",         "title",             NULL             },
+        { "invoice",      NULL,       "Invoice: ",      "title",             NULL             },
+        { "paid_media",   NULL,       "Paid media for ", NULL,               add_paid_media   },
+        { "giveaway",     NULL,       "Giveaway: ",     "prize_description", NULL             },
 };
 /* clang-format on */
 
-bool tg_words_read(struct arena *arena, const struct tg_self *self, const json_t *message,
-                   struct tg_words *out)
+bool tg_describe(struct arena *arena, const struct tg_self *self, const json_t *message,
+                 struct tg_description *out)
 {
-        struct saying s = { .arena = arena, .self = self, .out = out };
+        struct writer w = { .arena = arena, .self = self };
 
         for (size_t i = 0; i < COUNT(kinds); i++) {
                 const json_t *body = json_object_get(message, kinds[i].field);
 
                 if (!json_is_object(body))
                         continue;
-                *out = (struct tg_words){ .field = kinds[i].field, .kind = kinds[i].kind };
-                buf_init(&s.text, 0);
-                kinds[i].say(&s, body);
-                out->text = arena_strdup(arena, s.text.data);
-                buf_release(&s.text);
+                buf_init(&w.text, 0);
+                buf_addstr(&w.text, kinds[i].prefix);
+                if (kinds[i].member)
+                        buf_addstr(&w.text, json_str(body, kinds[i].member, ""));
+                else
+                        kinds[i].add(&w, body);
+                *out = (struct tg_description){ .text = arena_strdup(arena, w.text.data),
+                                                .field = kinds[i].field,
+                                                .kind = kinds[i].kind,
+                                                .mention = w.mention };
+                buf_release(&w.text);
                 return true;
         }
         return false;

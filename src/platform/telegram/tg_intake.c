@@ -1,572 +1,258 @@
 /*
- * Updates on their way to the inbox.
+ * Updates from their arrival, polled or posted, to their acknowledgement; platform/intake.c keeps
+ * them in order and stores them.
  *
- *     arrived ──► held (an album is not complete) ──► fetching (files) ──► ready ──► storing ──►
- *     done
+ * A polled update is confirmed by the offset of the next getUpdates. Telegram repeats everything
+ * from the first unconfirmed one on, so finished updates stay in the window until all before them
+ * are committed. A posted one is answered with 200 after its commit; if the inbox refuses it, with
+ * 503, and Telegram posts it again.
  *
- * Every update stands in the window from its arrival until it and all before it are committed; what
- * is behind the window may be confirmed to Telegram. Events of one chat are handed over in their
- * order; those of other chats do not wait for them. When the inbox refuses, a polled update stays
- * and is handed over again: nothing is confirmed meanwhile. A posted one is given back with 503.
+ * Albums: the parts of an album are separate updates, and only one carries the caption.
  *
- * The polled parts of an album are one event (posted ones: tg_album.c), under the key of its first
- * message, and the inbox knows the others' keys as well. After a crash Telegram repeats what was
- * not confirmed, and then other parts may come together than before: when the inbox knows some of
- * an album's parts, each is handed over by itself.
+ *     polled      parts that come within ALBUM_MS are one event, under the key of the first
+ *                 message; the inbox stores the keys of the other parts with it
+ *     posted      Telegram posts the next part after the last one was acknowledged, and we
+ *                 acknowledge what is stored: each part is an event, and the road gathers them in
+ *                 one turn. So is a polled part that comes too late
+ *     repeated    after a crash other parts may come together than before: when the inbox knows
+ *                 some of them, each is handed over by itself
  */
-#include <assert.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/crypto.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "net/http_text.h"
 #include "platform/telegram/telegram.h"
 
-#define ALBUM_MS   1000 /* after its last part */
-#define WINDOW_MAX 100  /* what getUpdates gives at most; more posts than these are given back */
-#define AGAIN_MS   500
-#define AGAIN_MAX  10000
+#define SECRET_HEADER "X-Telegram-Bot-Api-Secret-Token"
+#define ALBUM_MS      1000  /* after its last part */
+#define WINDOW_MAX    100   /* the most that getUpdates gives; further posts are refused */
+#define LOCATE_MS     10000 /* for getFile */
 
-enum work_state { WORK_UNREADY, WORK_READY, WORK_STORING, WORK_DONE };
+/* ---- albums ---- */
 
-/* One file of a work that is being fetched. */
-struct want {
-        struct tg_work *work;
-        struct fetch *fetch;
-};
-
-/* The road answers to this; it outlives the work when it must. */
-struct receipt {
-        struct tg_work *work; /* NULL: gone meanwhile */
-        unsigned left;
-        bool refused;
-        char why[200];
-};
-
-struct tg_work {
-        struct telegram *tg;
-        json_t *update;
-        struct tg_item item;
-        enum work_state state;
-        struct tg_work *lead;  /* the album's first part; NULL: this is it, or there is no album */
-        struct tg_works parts; /* of an album besides this one */
-        struct timer *hold;    /* until the album is complete */
-        bool apart;            /* some of its parts are known: each is an event of its own */
-        struct want *wants;    /* one for each attachment */
-        unsigned fetching;
-        struct receipt *receipt;
-        struct http_exchange *x; /* waits for the commit */
-        TAILQ_ENTRY(tg_work) next;
-        TAILQ_ENTRY(tg_work) part;
-};
-
-static void flush(struct telegram *tg);
-
-/* ---- life ---- */
-
-static void answer(struct tg_work *w, bool stored)
+/*
+ * The mention is in the caption of one part; the others are addressed to the bot because that one
+ * was. Remembers it for the last TG_ALBUMS albums.
+ */
+static void address_as_album(struct telegram *tg, const struct tg_update *u, struct incoming *in)
 {
-        struct http_exchange *x = w->x;
+        struct tg_albums *known = &tg->albums;
+        unsigned i = 0;
 
-        w->x = NULL;
-        if (!x)
-                return;
-        if (stored)
-                http_answer(x, 200, NULL, "", 0);
+        while (i < TG_ALBUMS && !(known->items[i].id && strcmp(known->items[i].id, u->album) == 0 &&
+                                  strcmp(known->items[i].chat, u->base.chat) == 0))
+                i++;
+        if (i == TG_ALBUMS) {
+                i = known->next;
+                known->next = (known->next + 1) % TG_ALBUMS;
+                free(known->items[i].chat);
+                free(known->items[i].id);
+                known->items[i].chat = mem_strdup(u->base.chat);
+                known->items[i].id = mem_strdup(u->album);
+                known->items[i].is_mention = known->items[i].is_reply = false;
+        }
+        in->is_mention = known->items[i].is_mention = known->items[i].is_mention || in->is_mention;
+        in->is_reply = known->items[i].is_reply = known->items[i].is_reply || in->is_reply;
+}
+
+/* All parts, yours to free: the earliest message first, then in the order of arrival. */
+static struct tg_update **album_parts(struct tg_update *lead, size_t *count)
+{
+        struct tg_update **parts, *earliest;
+        struct intake_update *p;
+        size_t n = 1, first = 0;
+
+        TAILQ_FOREACH(p, &lead->base.parts, next_part)
+                n++;
+        parts = mem_array(n, sizeof(struct tg_update *));
+        parts[0] = lead;
+        n = 1;
+        TAILQ_FOREACH(p, &lead->base.parts, next_part) {
+                parts[n] = (struct tg_update *)p;
+                if (parts[n]->message < parts[first]->message)
+                        first = n;
+                n++;
+        }
+        earliest = parts[first];
+        memmove(parts + 1, parts, first * sizeof(struct tg_update *));
+        parts[0] = earliest;
+        *count = n;
+        return parts;
+}
+
+/* One event with the attachments of all parts (each has one), and the first text among them. */
+static void store_album(struct telegram *tg, struct tg_update *lead)
+{
+        size_t n;
+        struct tg_update **parts = album_parts(lead, &n);
+        struct attachment *attachments = mem_array(n, sizeof(*attachments));
+        struct incoming_part *others = mem_array(n, sizeof(*others));
+        struct incoming event = parts[0]->base.content.events[0];
+        json_t *metadata = json_copy(parts[0]->base.content.metadata), *files = json_array();
+
+        for (size_t i = 0; i < n; i++) {
+                const struct intake_content *c = &parts[i]->base.content;
+                const struct incoming *e = c->events;
+
+                if (c->attachment_count > 0)
+                        attachments[event.attachment_count++] = c->attachments[0];
+                json_array_extend(files, json_object_get(c->metadata, "files"));
+                if (i > 0)
+                        others[event.part_count++] = (struct incoming_part){ e->key, e->id };
+                if (!event.text || !*event.text) {
+                        event.text = e->text;
+                        event.raw_text = e->raw_text;
+                }
+                event.is_mention = event.is_mention || e->is_mention;
+                event.is_reply = event.is_reply || e->is_reply;
+        }
+        json_object_set_new(metadata, "files", files);
+        event.attachments = attachments;
+        event.parts = others;
+        address_as_album(tg, lead, &event);
+        intake_hand_over(&lead->base, &event, metadata);
+        json_decref(metadata);
+        free(others);
+        free(attachments);
+        free(parts);
+}
+
+/* Each part as an event of its own. */
+static void store_parts(struct telegram *tg, struct tg_update *lead)
+{
+        size_t n;
+        struct tg_update **parts = album_parts(lead, &n);
+
+        for (size_t i = 0; i < n; i++) {
+                const struct intake_content *c = &parts[i]->base.content;
+                struct incoming event = c->events[0];
+
+                event.attachments = c->attachments;
+                event.attachment_count = c->attachment_count;
+                event.more_follows = true;
+                address_as_album(tg, parts[i], &event);
+                intake_hand_over(&lead->base, &event, c->metadata);
+        }
+        free(parts);
+}
+
+/* Joins a polled part to the album that waits for it, or begins one. */
+static void join_album(struct telegram *tg, struct tg_update *u)
+{
+        struct intake_update *lead;
+
+        TAILQ_FOREACH(lead, &tg->intake.window, next) {
+                const char *album = ((struct tg_update *)lead)->album;
+
+                if (lead != &u->base && !lead->lead && lead->state == INTAKE_PREPARING && album &&
+                    strcmp(album, u->album) == 0 && strcmp(lead->chat, u->base.chat) == 0)
+                        break;
+        }
+        if (lead)
+                intake_join(lead, &u->base);
+        intake_wait(lead ? lead : &u->base, ALBUM_MS);
+}
+
+/* ---- the intake's handlers ---- */
+
+static void on_store(struct intake_update *base)
+{
+        struct tg_update *u = (struct tg_update *)base;
+        struct telegram *tg = base->intake->adapter->self;
+
+        if (!u->album)
+                intake_store(base);
+        else if (u->split)
+                store_parts(tg, u);
         else
+                store_album(tg, u);
+}
+
+static void on_duplicate(struct intake_update *base)
+{
+        struct tg_update *u = (struct tg_update *)base;
+
+        if (TAILQ_EMPTY(&base->parts) || u->split)
+                return;
+        u->split = true;
+        store_parts(base->intake->adapter->self, u);
+}
+
+static void on_button_answered(void *arg, const struct tg_answer *answer)
+{
+        struct telegram *tg = arg;
+
+        if (!answer->ok)
+                log_info("cannot confirm a pressed button", LOG_S("adapter", tg->adapter->name),
+                         LOG_S("why", answer->why));
+}
+
+static void answer_post(struct tg_update *u, bool stored)
+{
+        struct http_exchange *x = u->exchange;
+
+        u->exchange = NULL;
+        if (x && stored)
+                http_answer(x, 200, NULL, "", 0);
+        else if (x)
                 http_refuse(x, 503, "UNAVAILABLE", "the update could not be stored; send it again");
 }
 
-static void work_free(struct tg_work *w)
+static void on_done(struct intake_update *base, bool stored)
 {
-        answer(w, false);
-        timer_free(w->hold);
-        for (size_t i = 0; w->wants && i < w->item.attachment_count; i++)
-                fetch_drop(w->wants[i].fetch);
-        free(w->wants);
-        if (w->receipt)
-                w->receipt->work = NULL;
-        tg_item_release(&w->item);
-        json_decref(w->update);
-        free(w);
-}
+        struct tg_update *u = (struct tg_update *)base;
+        struct telegram *tg = base->intake->adapter->self;
 
-void tg_intake_init(struct telegram *tg)
-{
-        TAILQ_INIT(&tg->intake.window);
-        tg_fetches_init(tg);
-}
+        if (stored && u->callback) { /* ends the progress indicator on the button */
+                json_t *params = json_pack("{s:s}", "callback_query_id", u->callback);
 
-void tg_intake_release(struct telegram *tg)
-{
-        struct tg_work *w;
-
-        while ((w = TAILQ_FIRST(&tg->intake.window))) {
-                TAILQ_REMOVE(&tg->intake.window, w, next);
-                work_free(w);
+                tg_call_start(
+                        tg,
+                        &(struct tg_request){ .method = "answerCallbackQuery", .params = params },
+                        on_button_answered, tg);
+                json_decref(params);
         }
-        timer_free(tg->intake.again);
+        answer_post(u, stored);
 }
 
-/* ---- the window ---- */
-
-/*
- * Committed updates leave: from the front when polling, because Telegram repeats what is behind a
- * pending one and it must be known again; from anywhere when they are posted.
- */
-static void sweep(struct telegram *tg)
+static void on_free(struct intake_update *base)
 {
-        struct tg_work *w, *after;
+        struct tg_update *u = (struct tg_update *)base;
 
-        for (w = TAILQ_FIRST(&tg->intake.window); w; w = after) {
-                after = TAILQ_NEXT(w, next);
-                if (w->state != WORK_DONE && tg_polls(tg))
-                        return;
-                if (w->state != WORK_DONE)
-                        continue;
-                TAILQ_REMOVE(&tg->intake.window, w, next);
-                tg->intake.count--;
-                work_free(w);
-        }
+        json_decref(u->json);
+        free(u);
 }
 
-static struct tg_work *find(struct telegram *tg, int64_t update)
+static void on_advanced(struct intake *in)
 {
-        struct tg_work *w;
+        tg_listen_on(in->adapter->self);
+}
 
-        for (w = TAILQ_FIRST(&tg->intake.window); w; w = TAILQ_NEXT(w, next))
-                if (w->item.update == update)
-                        return w;
+/* ---- arrival ---- */
+
+static struct tg_update *find(const struct telegram *tg, int64_t id)
+{
+        struct intake_update *u;
+
+        TAILQ_FOREACH(u, &tg->intake.window, next)
+                if (((struct tg_update *)u)->id == id)
+                        return (struct tg_update *)u;
         return NULL;
 }
 
-int64_t tg_intake_offset(const struct telegram *tg, int64_t otherwise)
+void tg_intake_add(struct telegram *tg, json_t *json, struct http_exchange *x)
 {
-        const struct tg_work *w;
-        int64_t least = otherwise;
+        struct tg_update *u = find(tg, json_int(json, "update_id", 0));
 
-        for (w = TAILQ_FIRST(&tg->intake.window); w; w = TAILQ_NEXT(w, next))
-                if (w->state != WORK_DONE && w->item.update < least)
-                        least = w->item.update;
-        return least;
-}
-
-bool tg_intake_open(const struct telegram *tg)
-{
-        return tg->intake.unready > 0 && tg->intake.count < WINDOW_MAX && tg->intake.refusals == 0;
-}
-
-/* ---- storing ---- */
-
-static void answer_button(struct telegram *tg, const char *callback);
-
-static void done(struct tg_work *w)
-{
-        w->state = WORK_DONE;
-        if (w->item.callback)
-                answer_button(w->tg, w->item.callback);
-        answer(w, true);
-}
-
-static void all_stored(struct tg_work *w)
-{
-        struct tg_work *p;
-
-        w->tg->intake.refusals = 0;
-        for (p = TAILQ_FIRST(&w->parts); p; p = TAILQ_NEXT(p, part))
-                done(p);
-        done(w);
-}
-
-static void on_again(void *arg)
-{
-        flush(arg);
-}
-
-/* The sweep takes it out of the window. */
-static void forget(struct tg_work *w)
-{
-        w->state = WORK_DONE;
-        answer(w, false);
-}
-
-/*
- * Whoever posted is told to come back, and it is forgotten here; what we polled ourselves is kept
- * and handed over again.
- */
-static void refused(struct tg_work *w, const char *why)
-{
-        struct tg_intake *in = &w->tg->intake;
-        int64_t wait = AGAIN_MS << (in->refusals < 5 ? in->refusals : 5);
-        struct tg_work *p;
-
-        if (in->refusals++ == 0)
-                log_warn("the inbox takes nothing at the moment; updates will be offered again",
-                         LOG_S("adapter", w->tg->adapter->name), LOG_S("why", why));
-        if (!tg_polls(w->tg)) {
-                for (p = TAILQ_FIRST(&w->parts); p; p = TAILQ_NEXT(p, part))
-                        forget(p);
-                forget(w);
-                return;
-        }
-        w->state = WORK_READY;
-        if (!in->again)
-                in->again = timer_new(w->tg->adapter->loop, on_again, w->tg);
-        if (!timer_active(in->again))
-                timer_start(in->again, wait < AGAIN_MAX ? wait : AGAIN_MAX);
-}
-
-static void store_apart(struct tg_work *w, struct receipt *t);
-
-static void on_receipt(void *arg, const struct inbox_receipt *r)
-{
-        struct receipt *t = arg;
-        struct tg_work *w = t->work;
-        struct telegram *tg;
-
-        if (w && r->outcome == INBOX_DUPLICATE && !TAILQ_EMPTY(&w->parts) && !w->apart) {
-                w->apart = true;
-                store_apart(w, t);
-                return;
-        }
-        if (r->outcome == INBOX_FAILED && r->error.kind != ERR_INVALID) {
-                t->refused = true;
-                snprintf(t->why, sizeof(t->why), "%.199s", r->error.text);
-        } else if (r->outcome == INBOX_FAILED) {
-                log_warn("an update was left out: it will never be accepted",
-                         LOG_S("why", r->error.text));
-        }
-        if (--t->left > 0)
-                return;
-        if (w) {
-                tg = w->tg;
-                w->receipt = NULL;
-                if (t->refused)
-                        refused(w, t->why);
-                else
-                        all_stored(w);
-                sweep(tg);
-                tg_listen_on(tg);
-        }
-        free(t);
-}
-
-/* ---- handing over ---- */
-
-static void note_files(json_t *metadata, const struct tg_item *item)
-{
-        json_t *files = json_object_get(metadata, "files");
-
-        if (!files) {
-                files = json_array();
-                json_object_set_new(metadata, "files", files);
-        }
-        for (size_t i = 0; i < item->attachment_count; i++) {
-                json_t *file = json_object();
-
-                if (item->files[i].id)
-                        json_object_set_new(file, "fileId", json_string(item->files[i].id));
-                if (item->files[i].unique)
-                        json_object_set_new(file, "fileUniqueId",
-                                            json_string(item->files[i].unique));
-                if (item->files[i].error)
-                        json_object_set_new(file, "error", json_string(item->files[i].error));
-                json_array_append_new(files, file);
-        }
-}
-
-/* The part of an album that came first in the chat, whatever the order of arrival. */
-static struct tg_work *first_part(struct tg_work *w)
-{
-        struct tg_work *first = w, *p;
-
-        for (p = TAILQ_FIRST(&w->parts); p; p = TAILQ_NEXT(p, part))
-                if (p->item.message < first->item.message)
-                        first = p;
-        return first;
-}
-
-/* Adds what another part of the album says. */
-static void add_part(struct incoming *in, json_t *metadata, struct attachment *all,
-                     const struct tg_work *p)
-{
-        const struct incoming *more = p->item.events;
-
-        memcpy(all + in->attachment_count, p->item.attachments,
-               p->item.attachment_count * sizeof(*all));
-        in->attachment_count += p->item.attachment_count;
-        note_files(metadata, &p->item);
-        if (!in->text || !*in->text) {
-                in->text = more->text;
-                in->raw_text = more->raw_text;
-        }
-        in->is_mention = in->is_mention || more->is_mention;
-        in->is_reply = in->is_reply || more->is_reply;
-}
-
-static void hand_over(struct tg_work *w, struct incoming *in, const json_t *metadata,
-                      struct receipt *t)
-{
-        char *text = json_text(metadata);
-
-        in->metadata = text;
-        adapter_received(w->tg->adapter, in, on_receipt, t);
-        free(text);
-}
-
-/* The next part of an album after `p`, the first one left out; NULL: that was the last. */
-static struct tg_work *next_part(struct tg_work *w, const struct tg_work *first, struct tg_work *p)
-{
-        do
-                p = !p ? w : p == w ? TAILQ_FIRST(&w->parts) : TAILQ_NEXT(p, part);
-        while (p && p == first);
-        return p;
-}
-
-static unsigned count_parts(const struct tg_work *w)
-{
-        const struct tg_work *p;
-        unsigned n = 1;
-
-        for (p = TAILQ_FIRST(&w->parts); p; p = TAILQ_NEXT(p, part))
-                n++;
-        return n;
-}
-
-/* One message with its files, or an album as one message. A message has one attachment at most. */
-static void store_message(struct tg_work *w, struct receipt *t)
-{
-        struct tg_work *first = first_part(w), *p = NULL;
-        struct incoming in = first->item.events[0];
-        json_t *metadata = json_copy(first->item.metadata);
-        unsigned n = count_parts(w);
-        struct attachment *all = mem_array(n, sizeof(*all));
-        struct incoming_part *parts = mem_array(n, sizeof(*parts));
-
-        in.attachments = all;
-        in.parts = parts;
-        add_part(&in, metadata, all, first);
-        while ((p = next_part(w, first, p))) {
-                parts[in.part_count++] =
-                        (struct incoming_part){ p->item.events->key, p->item.events->id };
-                add_part(&in, metadata, all, p);
-        }
-        if (w->item.album)
-                tg_album_joins(w->tg, &w->item, &in);
-        hand_over(w, &in, metadata, t);
-        json_decref(metadata);
-        free(parts);
-        free(all);
-}
-
-/* One part of an album as an event of its own, which is addressed to the bot when the album is. */
-static void store_part(struct tg_work *w, struct tg_work *p, struct receipt *t)
-{
-        struct incoming in = p->item.events[0];
-        json_t *metadata = json_copy(p->item.metadata);
-
-        note_files(metadata, &p->item);
-        in.attachments = p->item.attachments;
-        in.attachment_count = p->item.attachment_count;
-        in.more_follows = true;
-        tg_album_joins(w->tg, &p->item, &in);
-        hand_over(w, &in, metadata, t);
-        json_decref(metadata);
-}
-
-static void store_apart(struct tg_work *w, struct receipt *t)
-{
-        struct tg_work *p = NULL;
-
-        t->left = count_parts(w);
-        store_part(w, first_part(w), t);
-        while ((p = next_part(w, first_part(w), p)))
-                store_part(w, p, t);
-}
-
-static void store_others(struct tg_work *w, struct receipt *t)
-{
-        char *metadata = json_text(w->item.metadata);
-
-        for (size_t i = 0; i < w->item.event_count; i++) {
-                struct incoming in = w->item.events[i];
-
-                in.metadata = metadata;
-                adapter_received(w->tg->adapter, &in, on_receipt, t);
-        }
-        free(metadata);
-}
-
-static void store(struct tg_work *w)
-{
-        struct receipt *t = mem_zalloc(sizeof(*t));
-
-        w->state = WORK_STORING;
-        w->receipt = t;
-        t->work = w;
-        t->left = (unsigned)w->item.event_count;
-        if (w->apart)
-                store_apart(w, t);
-        else if (w->item.attachment_count > 0 || !TAILQ_EMPTY(&w->parts))
-                store_message(w, t);
-        else
-                store_others(w, t);
-}
-
-/* Does an earlier update of the same chat still wait? */
-static bool is_behind(const struct tg_work *w)
-{
-        const struct tg_work *p;
-
-        for (p = TAILQ_FIRST(&w->tg->intake.window); p; p = TAILQ_NEXT(p, next)) {
-                if (p == w)
-                        return false;
-                if (!p->lead && (p->state == WORK_UNREADY || p->state == WORK_READY) &&
-                    p->item.chat && strcmp(p->item.chat, w->item.chat) == 0)
-                        return true;
-        }
-        return false;
-}
-
-/* Hands over whatever may go. */
-static void flush(struct telegram *tg)
-{
-        struct tg_work *w;
-
-        if (tg->intake.again && timer_active(tg->intake.again))
-                return;
-        for (w = TAILQ_FIRST(&tg->intake.window); w; w = TAILQ_NEXT(w, next))
-                if (w->state == WORK_READY && !w->lead &&
-                    (tg->intake.unready == 0 || !is_behind(w)))
-                        store(w);
-}
-
-/* ---- making ready ---- */
-
-static void settle(struct tg_work *w)
-{
-        struct tg_work *lead = w->lead ? w->lead : w, *p;
-        unsigned fetching = lead->fetching;
-
-        for (p = TAILQ_FIRST(&lead->parts); p; p = TAILQ_NEXT(p, part))
-                fetching += p->fetching;
-        if (lead->state != WORK_UNREADY || fetching > 0 || (lead->hold && timer_active(lead->hold)))
-                return;
-        lead->state = WORK_READY;
-        lead->tg->intake.unready--;
-        flush(lead->tg);
-}
-
-static void on_hold_over(void *arg)
-{
-        settle(arg);
-}
-
-static void on_fetched(void *arg, const char *path, int64_t size, const char *why)
-{
-        struct want *want = arg;
-        struct tg_work *w = want->work;
-        size_t i = (size_t)(want - w->wants);
-
-        want->fetch = NULL;
-        if (path) {
-                w->item.attachments[i].path = arena_strdup(&w->item.arena, path);
-                w->item.attachments[i].size = size;
-        } else {
-                w->item.files[i].error = arena_strdup(&w->item.arena, why);
-        }
-        w->fetching--;
-        settle(w);
-}
-
-static void fetch(struct tg_work *w, size_t i)
-{
-        struct fetches *all = &w->tg->intake.fetches;
-        const struct attachment *a = &w->item.attachments[i];
-        struct tg_file *file = &w->item.files[i];
-        const struct fetch_order order = { .key = file->id,
-                                           .channel = w->item.chat,
-                                           .message = w->item.events[0].id,
-                                           .name = a->name };
-
-        if (!file->id)
-                return;
-        file->error = fetch_refusal(all, a->size);
-        if (file->error)
-                return;
-        w->fetching++;
-        w->wants[i].work = w;
-        w->wants[i].fetch = fetch_start(all, &order, on_fetched, &w->wants[i]);
-}
-
-/* The held album this update belongs to, or NULL. */
-static struct tg_work *album_of(struct tg_work *w)
-{
-        struct tg_work *p;
-
-        if (!w->item.album)
-                return NULL;
-        for (p = TAILQ_FIRST(&w->tg->intake.window); p; p = TAILQ_NEXT(p, next))
-                if (p != w && !p->lead && p->state == WORK_UNREADY && p->item.album &&
-                    strcmp(p->item.album, w->item.album) == 0 &&
-                    strcmp(p->item.chat, w->item.chat) == 0)
-                        return p;
-        return NULL;
-}
-
-static void join_album(struct tg_work *w)
-{
-        struct tg_work *lead = album_of(w);
-
-        if (lead) {
-                w->lead = lead;
-                TAILQ_INSERT_TAIL(&lead->parts, w, part);
-        } else {
-                lead = w;
-                w->hold = timer_new(w->tg->adapter->loop, on_hold_over, w);
-                w->tg->intake.unready++;
-        }
-        timer_start(lead->hold, ALBUM_MS);
-}
-
-static void prepare(struct tg_work *w)
-{
-        struct telegram *tg = w->tg;
-
-        if (w->item.event_count == 0) {
-                log_debug("an update is left out", LOG_S("adapter", tg->adapter->name),
-                          LOG_I("update", w->item.update), LOG_S("why", w->item.ignored));
-                done(w);
-                return;
-        }
-        w->wants = mem_array(w->item.attachment_count, sizeof(*w->wants));
-        if (w->item.album && tg_polls(tg))
-                join_album(w);
-        else if (w->item.album)
-                tg_album_part(tg, &w->item);
-        for (size_t i = 0; i < w->item.attachment_count; i++)
-                fetch(w, i);
-        if (w->item.album && tg_polls(tg))
-                return;
-        if (w->fetching > 0)
-                tg->intake.unready++;
-        else
-                w->state = WORK_READY;
-}
-
-/* ---- arriving ---- */
-
-void tg_intake_add(struct telegram *tg, json_t *update, struct http_exchange *x)
-{
-        struct tg_work *w = find(tg, json_int(update, "update_id", 0));
-
-        if (w) {
-                if (x) { /* its first sender has given up */
-                        answer(w, false);
-                        w->x = x;
+        if (u) {
+                if (x) { /* Telegram has given up on its first post */
+                        answer_post(u, false);
+                        u->exchange = x;
                 }
                 return;
         }
@@ -575,41 +261,185 @@ void tg_intake_add(struct telegram *tg, json_t *update, struct http_exchange *x)
                             "too many updates wait to be stored; send it again");
                 return;
         }
-        w = mem_zalloc(sizeof(*w));
-        w->tg = tg;
-        w->update = json_incref(update);
-        w->x = x;
-        TAILQ_INIT(&w->parts);
-        TAILQ_INSERT_TAIL(&tg->intake.window, w, next);
-        tg->intake.count++;
-        tg_item_read(&w->item, &tg->self, update);
-        if (w->item.migrated)
-                tg_chat_moved(tg, w->item.chat, w->item.migrated);
-        prepare(w);
-        if (tg->intake.unready > 0 || tg->intake.refusals > 0)
-                flush(tg);
-        else if (w->state == WORK_READY)
-                store(w);
-        sweep(tg);
+        u = mem_zalloc(sizeof(*u));
+        u->exchange = x;
+        u->base.sender_retries = x != NULL;
+        tg_update_read(u, &tg->self, json);
+        intake_add(&tg->intake, &u->base);
+        if (u->migrated)
+                tg_chat_moved(tg, u->base.chat, u->migrated);
+        if (u->base.content.event_count == 0) {
+                log_debug("update ignored", LOG_S("adapter", tg->adapter->name),
+                          LOG_I("update", u->id), LOG_S("why", u->base.content.ignored));
+                intake_skip(&u->base);
+                return;
+        }
+        if (u->album && tg_polls(tg)) {
+                join_album(tg, u);
+        } else if (u->album) {
+                u->base.content.events->more_follows = true;
+                address_as_album(tg, u, u->base.content.events);
+        }
+        intake_prepared(&u->base);
 }
 
-/* ---- buttons ---- */
-
-static void on_button(void *arg, const struct tg_answer *answer)
+bool tg_intake_admits_post(struct adapter *a, struct http_exchange *x)
 {
-        struct telegram *tg = arg;
+        const struct telegram *tg = a->self;
+        const char *secret = http_header(x, SECRET_HEADER);
 
-        if (!answer->ok)
-                log_info("a pressed button could not be confirmed",
-                         LOG_S("adapter", tg->adapter->name), LOG_S("why", answer->why));
+        if (tg_polls(tg) || !tg->secret) {
+                http_refuse(x, 404, "NOT_FOUND",
+                            "adapter '%s' takes no webhooks: its mode is polling", a->name);
+                return false;
+        }
+        if (!secret || !crypto_equal(secret, strlen(secret), tg->secret, strlen(tg->secret))) {
+                http_refuse(x, 401, "UNAUTHORIZED", "the secret token is missing or wrong");
+                return false;
+        }
+        return true;
 }
 
-/* Ends the progress the user sees on the button. */
-static void answer_button(struct telegram *tg, const char *callback)
+void tg_intake_post(struct adapter *a, struct http_exchange *x)
 {
-        json_t *params = json_pack("{s:s}", "callback_query_id", callback);
+        struct telegram *tg = a->self;
+        struct error err = { 0 };
+        const char *body;
+        json_t *update;
+        size_t n;
 
-        tg_call_start(tg, &(struct tg_request){ .method = "answerCallbackQuery", .params = params },
-                      on_button, tg);
+        if (tg->state != TG_LISTENING || !a->road) {
+                http_refuse(x, 503, "UNAVAILABLE", "adapter '%s' is not connected yet", a->name);
+                return;
+        }
+        body = http_body(x, &n);
+        update = json_read(body, n, &err);
+        if (!update && tg_update_first_id(body, n) >= 0) {
+                /* accepted all the same: Telegram would post it again for a day */
+                log_warn("update dropped: it cannot be read", LOG_S("adapter", a->name),
+                         LOG_I("update", tg_update_first_id(body, n)), LOG_S("why", err.text));
+                http_answer(x, 200, NULL, "", 0);
+        } else if (!json_is_object(update) ||
+                   !json_is_integer(json_object_get(update, "update_id"))) {
+                http_refuse(x, 400, "VALIDATION_ERROR", "this is no update: %s",
+                            err.text[0] ? err.text : "it has no update_id");
+        } else {
+                tg_intake_add(tg, update, x);
+        }
+        json_decref(update);
+}
+
+int64_t tg_intake_offset(const struct telegram *tg, int64_t otherwise)
+{
+        const struct intake_update *u;
+        int64_t least = otherwise;
+
+        TAILQ_FOREACH(u, &tg->intake.window, next)
+                if (u->state != INTAKE_DONE && ((const struct tg_update *)u)->id < least)
+                        least = ((const struct tg_update *)u)->id;
+        return least;
+}
+
+bool tg_intake_has_room(const struct telegram *tg)
+{
+        return tg->intake.preparing > 0 && tg->intake.count < WINDOW_MAX &&
+               tg->intake.refusals == 0;
+}
+
+/* ---- where files are ---- */
+
+/* Telegram's path with each segment encoded; NULL for one we would not ask for. */
+static char *encode_path(const char *path)
+{
+        char *copy, *rest, *part;
+        struct buf out;
+
+        if (path[0] == '\0' || path[0] == '/' || strstr(path, ".."))
+                return NULL;
+        copy = rest = mem_strdup(path);
+        buf_init(&out, 0);
+        while ((part = strsep(&rest, "/"))) {
+                char *safe = http_text_escape(part);
+
+                buf_addf(&out, "%s%s", out.len > 0 ? "/" : "", safe);
+                free(safe);
+        }
+        free(copy);
+        return buf_take(&out);
+}
+
+static void on_file(void *arg, const struct tg_answer *answer)
+{
+        struct fetch *f = arg;
+        struct telegram *tg = fetch_adapter(f)->self;
+        const char *path = json_str(answer->result, "file_path", ""), *refusal;
+        char *encoded, *url;
+
+        if (!answer->ok) {
+                if (!answer->genuine || answer->status == 429 || answer->status >= 500)
+                        fetch_fail_for_now(f, answer->why);
+                else
+                        fetch_fail(f, answer->why);
+                return;
+        }
+        refusal = fetch_refusal(&tg->intake.fetches, json_int(answer->result, "file_size", 0));
+        encoded = encode_path(path);
+        if (refusal) {
+                fetch_fail(f, refusal);
+        } else if (encoded) {
+                url = tg_url(tg, "/file", encoded);
+                fetch_at(f, url);
+                tg_url_free(url);
+        } else {
+                fetch_fail(f, path[0] == '/'
+                                      ? "the Bot API server keeps its files for itself (--local)"
+                                      : "Telegram gave no path to download it from");
+        }
+        free(encoded);
+}
+
+static void *locate_file(struct adapter *a, struct fetch *f, const char *file_id)
+{
+        json_t *params = json_pack("{s:s}", "file_id", file_id);
+        struct tg_call *call = tg_call_start(a->self,
+                                             &(struct tg_request){ .method = "getFile",
+                                                                   .params = params,
+                                                                   .total_ms = LOCATE_MS,
+                                                                   .repeatable = true },
+                                             on_file, f);
+
         json_decref(params);
+        return call;
+}
+
+static void cancel_locate(void *call)
+{
+        tg_call_abort(call);
+}
+
+/* ---- opening and closing ---- */
+
+void tg_intake_open(struct telegram *tg)
+{
+        static const struct intake_handlers handlers = { .done = on_done,
+                                                         .free = on_free,
+                                                         .store = on_store,
+                                                         .duplicate = on_duplicate,
+                                                         .advanced = on_advanced };
+
+        intake_open(&tg->intake, tg->adapter, &handlers,
+                    &(struct fetches){ .from = "Telegram",
+                                       .max_bytes = tg->conf->media_max_bytes,
+                                       .locate = locate_file,
+                                       .forget = cancel_locate });
+        tg->intake.leaves_in_order = tg_polls(tg);
+}
+
+void tg_intake_close(struct telegram *tg)
+{
+        intake_close(&tg->intake);
+        for (unsigned i = 0; i < TG_ALBUMS; i++) {
+                free(tg->albums.items[i].chat);
+                free(tg->albums.items[i].id);
+        }
 }

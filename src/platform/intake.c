@@ -1,0 +1,440 @@
+#include "platform/intake.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "net/backoff.h"
+
+#define RETRY_MS     500
+#define RETRY_MAX_MS 10000
+
+/* The download of one attachment. */
+struct intake_file {
+        struct intake_update *update;
+        struct fetch *fetch;
+};
+
+/* What the inbox answers to. Outlives its update when the intake is closed meanwhile. */
+struct intake_receipt {
+        struct intake_update *update; /* NULL: closed */
+        unsigned pending; /* answers to come, and 1 while events are being handed over */
+        bool refused;
+        char why[200];
+};
+
+void intake_content_init(struct intake_content *c)
+{
+        *c = (struct intake_content){ .metadata = json_object() };
+        arena_init(&c->arena);
+}
+
+void intake_content_release(struct intake_content *c)
+{
+        json_decref(c->metadata);
+        arena_release(&c->arena);
+        *c = (struct intake_content){ 0 };
+}
+
+/* ---- leaving the window ---- */
+
+static void update_free(struct intake_update *u)
+{
+        struct intake *in = u->intake;
+
+        TAILQ_REMOVE(&in->window, u, next);
+        in->count--;
+        timer_free(u->wait);
+        for (size_t i = 0; u->files && i < u->content.attachment_count; i++)
+                fetch_drop(u->files[i].fetch);
+        free(u->files);
+        if (u->receipt)
+                u->receipt->update = NULL;
+        intake_content_release(&u->content);
+        in->handlers->free(u);
+}
+
+/* The one way to INTAKE_DONE; the update stays in the window. */
+static void finish(struct intake_update *u, bool stored)
+{
+        struct intake *in = u->intake;
+        struct intake_update *part;
+
+        TAILQ_FOREACH(part, &u->parts, next_part)
+                finish(part, stored);
+        if (u->state == INTAKE_PREPARING && !u->lead)
+                in->preparing--;
+        else if (u->state == INTAKE_READY)
+                in->ready--;
+        if (u->order == INTAKE_BACKFILL)
+                in->backfilling--;
+        u->state = INTAKE_DONE;
+        in->handlers->done(u, stored);
+}
+
+/* Takes a finished update and its parts out of the window, or all that is finished in front. */
+static void leave(struct intake_update *u)
+{
+        struct intake *in = u->intake;
+        struct intake_update *part;
+
+        if (in->leaves_in_order) {
+                while ((u = TAILQ_FIRST(&in->window)) && u->state == INTAKE_DONE)
+                        update_free(u);
+                return;
+        }
+        while ((part = TAILQ_FIRST(&u->parts))) {
+                TAILQ_REMOVE(&u->parts, part, next_part);
+                update_free(part);
+        }
+        update_free(u);
+}
+
+/* ---- storing ---- */
+
+static void flush(struct intake *in);
+
+static void on_retry(void *arg)
+{
+        flush(arg);
+}
+
+/* The inbox did not take all of it; handing the rest over again is safe, it knows duplicates. */
+static void refused(struct intake_update *u, const char *why)
+{
+        struct intake *in = u->intake;
+        unsigned before = in->refusals++;
+
+        if (before == 0)
+                log_warn("inbox refused events; retrying", LOG_S("adapter", in->adapter->name),
+                         LOG_S("why", why));
+        if (u->sender_retries) {
+                finish(u, false);
+                leave(u);
+                return;
+        }
+        u->state = INTAKE_READY;
+        in->ready++;
+        if (!in->retry)
+                in->retry = timer_new(in->adapter->loop, on_retry, in);
+        if (!timer_active(in->retry))
+                timer_start(in->retry, backoff_ms(before, RETRY_MS, RETRY_MAX_MS));
+}
+
+/* One answer less is missing; the last one decides. */
+static void count_down(struct intake_receipt *r)
+{
+        struct intake_update *u = r->update;
+        struct intake *in = u ? u->intake : NULL;
+
+        if (--r->pending > 0)
+                return;
+        if (u) {
+                u->receipt = NULL;
+                if (r->refused) {
+                        refused(u, r->why);
+                } else {
+                        in->refusals = 0;
+                        finish(u, true);
+                        leave(u);
+                }
+                if (in->handlers->advanced)
+                        in->handlers->advanced(in);
+        }
+        free(r);
+}
+
+static void on_receipt(void *arg, const struct inbox_receipt *receipt)
+{
+        struct intake_receipt *r = arg;
+        struct intake_update *u = r->update;
+
+        if (u && receipt->outcome == INBOX_DUPLICATE && u->intake->handlers->duplicate)
+                u->intake->handlers->duplicate(u);
+        if (receipt->outcome == INBOX_FAILED && receipt->error.kind != ERR_INVALID) {
+                r->refused = true;
+                snprintf(r->why, sizeof(r->why), "%.199s", receipt->error.text);
+        } else if (receipt->outcome == INBOX_FAILED) {
+                log_warn("event dropped: the inbox can never accept it",
+                         LOG_S("adapter", u ? u->intake->adapter->name : NULL),
+                         LOG_S("why", receipt->error.text));
+        }
+        count_down(r);
+}
+
+void intake_hand_over(struct intake_update *u, const struct incoming *event, const json_t *metadata)
+{
+        struct incoming in = *event;
+        char *text = json_text(metadata);
+
+        in.metadata = text;
+        u->receipt->pending++;
+        adapter_received(u->intake->adapter, &in, on_receipt, u->receipt);
+        free(text);
+}
+
+void intake_store(struct intake_update *u)
+{
+        const struct intake_content *c = &u->content;
+
+        for (size_t i = 0; i < c->event_count; i++) {
+                struct incoming event = c->events[i];
+
+                if (i == 0) {
+                        event.attachments = c->attachments;
+                        event.attachment_count = c->attachment_count;
+                }
+                intake_hand_over(u, &event, c->metadata);
+        }
+}
+
+static void store(struct intake_update *u)
+{
+        struct intake_receipt *r = mem_zalloc(sizeof(*r));
+
+        u->intake->ready--;
+        u->state = INTAKE_STORING;
+        u->receipt = r;
+        r->update = u;
+        r->pending = 1;
+        if (u->intake->handlers->store)
+                u->intake->handlers->store(u);
+        else
+                intake_store(u);
+        count_down(r);
+}
+
+/* Is an earlier update of the same chat not with the inbox yet? */
+static bool must_wait(const struct intake_update *u)
+{
+        const struct intake_update *p;
+
+        if (u->order == INTAKE_URGENT || !u->chat)
+                return false;
+        for (p = TAILQ_FIRST(&u->intake->window); p != u; p = TAILQ_NEXT(p, next))
+                if (!p->lead && (p->state == INTAKE_PREPARING || p->state == INTAKE_READY) &&
+                    p->chat && strcmp(p->chat, u->chat) == 0)
+                        return true;
+        return false;
+}
+
+/* Stores every update whose turn has come. */
+static void flush(struct intake *in)
+{
+        size_t unseen = in->ready;
+        struct intake_update *u;
+
+        if (in->retry && timer_active(in->retry))
+                return;
+        for (u = TAILQ_FIRST(&in->window); u && unseen > 0; u = TAILQ_NEXT(u, next)) {
+                if (u->state != INTAKE_READY)
+                        continue;
+                unseen--;
+                if (in->preparing == 0 || !must_wait(u))
+                        store(u);
+        }
+}
+
+/* ---- preparing ---- */
+
+static bool is_held(const struct intake_update *u)
+{
+        const struct map *held = &u->intake->held;
+
+        return u->order == INTAKE_IN_ORDER &&
+               ((u->chat && map_get(held, u->chat)) || map_get(held, INTAKE_EVERYWHERE));
+}
+
+/* Makes an update ready, with its parts, once nothing is missing. */
+static void check_ready(struct intake_update *any)
+{
+        struct intake_update *u = any->lead ? any->lead : any;
+        const struct intake_update *part;
+
+        if (u->state != INTAKE_PREPARING || !u->prepared || u->fetching > 0 ||
+            (u->wait && timer_active(u->wait)) || is_held(u))
+                return;
+        TAILQ_FOREACH(part, &u->parts, next_part)
+                if (!part->prepared || part->fetching > 0)
+                        return;
+        u->state = INTAKE_READY;
+        u->intake->preparing--;
+        u->intake->ready++;
+}
+
+static void set_file_error(struct intake_content *c, size_t i, const char *why)
+{
+        json_t *files = json_object_get(c->metadata, "files");
+
+        json_object_set_new(json_array_get(files, i), "error", json_string(why));
+}
+
+static void on_fetched(void *arg, const char *path, int64_t size, const char *why)
+{
+        struct intake_file *file = arg;
+        struct intake_update *u = file->update;
+        struct intake_content *c = &u->content;
+        size_t i = (size_t)(file - u->files);
+
+        file->fetch = NULL;
+        if (path) {
+                c->attachments[i].path = arena_strdup(&c->arena, path);
+                c->attachments[i].size = size;
+        } else {
+                set_file_error(c, i, why);
+        }
+        u->fetching--;
+        check_ready(u);
+        flush(u->intake);
+}
+
+/* Several files of one message may have one name, so all but the first get a number. */
+static void fetch_files(struct intake_update *u)
+{
+        struct intake_content *c = &u->content;
+        struct fetches *queue = &u->intake->fetches;
+
+        u->files = mem_array(c->attachment_count, sizeof(*u->files));
+        for (size_t i = 0; i < c->attachment_count; i++) {
+                const struct attachment *a = &c->attachments[i];
+                const char *refusal, *name = a->name ? a->name : "file";
+                const struct fetch_order order = {
+                        .key = c->sources[i],
+                        .channel = c->events[0].channel,
+                        .message = c->events[0].id,
+                        .name = i == 0 ? name : arena_printf(&c->arena, "%zu-%s", i + 1, name)
+                };
+
+                if (!c->sources[i])
+                        continue;
+                refusal = fetch_refusal(queue, a->size);
+                if (refusal) {
+                        set_file_error(c, i, refusal);
+                        continue;
+                }
+                u->fetching++;
+                u->files[i].update = u;
+                u->files[i].fetch = fetch_start(queue, &order, on_fetched, &u->files[i]);
+        }
+}
+
+static void on_wait_over(void *arg)
+{
+        struct intake_update *u = arg;
+
+        check_ready(u);
+        flush(u->intake);
+}
+
+void intake_wait(struct intake_update *lead, int64_t ms)
+{
+        if (!lead->wait)
+                lead->wait = timer_new(lead->intake->adapter->loop, on_wait_over, lead);
+        timer_start(lead->wait, ms);
+}
+
+void intake_join(struct intake_update *lead, struct intake_update *part)
+{
+        part->lead = lead;
+        part->intake->preparing--;
+        TAILQ_INSERT_TAIL(&lead->parts, part, next_part);
+}
+
+void intake_prepared(struct intake_update *u)
+{
+        struct intake *in = u->intake;
+
+        u->prepared = true;
+        fetch_files(u);
+        check_ready(u);
+        /* usually nothing else waits, and the window need not be searched */
+        if (u->state == INTAKE_READY && in->ready == 1 && in->preparing == 0 &&
+            !(in->retry && timer_active(in->retry)))
+                store(u);
+        else
+                flush(in);
+}
+
+void intake_skip(struct intake_update *u)
+{
+        struct intake *in = u->intake;
+
+        finish(u, true);
+        leave(u);
+        flush(in);
+}
+
+void intake_add(struct intake *in, struct intake_update *u)
+{
+        struct intake_update *before = NULL;
+
+        u->intake = in;
+        TAILQ_INIT(&u->parts);
+        if (u->order == INTAKE_BACKFILL) {
+                in->backfilling++;
+                TAILQ_FOREACH(before, &in->window, next)
+                        if (before->order != INTAKE_BACKFILL && before->state == INTAKE_PREPARING &&
+                            before->chat && u->chat && strcmp(before->chat, u->chat) == 0)
+                                break;
+        }
+        if (before)
+                TAILQ_INSERT_BEFORE(before, u, next);
+        else
+                TAILQ_INSERT_TAIL(&in->window, u, next);
+        in->count++;
+        in->preparing++;
+}
+
+/* ---- holding ---- */
+
+void intake_hold(struct intake *in, const char *chat)
+{
+        uintptr_t n = (uintptr_t)map_get(&in->held, chat);
+
+        map_put(&in->held, chat, (void *)(n + 1));
+}
+
+void intake_release(struct intake *in, const char *chat)
+{
+        uintptr_t n = (uintptr_t)map_get(&in->held, chat);
+        struct intake_update *u;
+
+        if (n > 1) {
+                map_put(&in->held, chat, (void *)(n - 1));
+                return;
+        }
+        if (n == 0)
+                return;
+        map_remove(&in->held, chat);
+        TAILQ_FOREACH(u, &in->window, next)
+                check_ready(u);
+        flush(in);
+}
+
+/* ---- opening and closing ---- */
+
+void intake_open(struct intake *in, struct adapter *a, const struct intake_handlers *handlers,
+                 const struct fetches *fetches)
+{
+        *in = (struct intake){ .adapter = a, .handlers = handlers, .fetches = *fetches };
+        TAILQ_INIT(&in->window);
+        map_init(&in->held);
+        in->fetches.adapter = a;
+        fetches_init(&in->fetches);
+}
+
+void intake_close(struct intake *in)
+{
+        struct intake_update *u;
+
+        TAILQ_FOREACH(u, &in->window, next)
+                if (u->state != INTAKE_DONE && !u->lead)
+                        finish(u, false);
+        while ((u = TAILQ_FIRST(&in->window)))
+                update_free(u);
+        map_release(&in->held);
+        timer_free(in->retry);
+}
