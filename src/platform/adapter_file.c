@@ -17,7 +17,7 @@
 
 /* ---- the lock ---- */
 
-int adapter_lock(const struct adapter *a, const struct secret *token, struct error *err)
+int adapter_file_lock(const struct adapter *a, const struct secret *token, struct error *err)
 {
         char digest[SHA256_HEX_SIZE], *path;
         int fd;
@@ -31,7 +31,7 @@ int adapter_lock(const struct adapter *a, const struct secret *token, struct err
                 error_set(err, ERR_BUSY,
                           "another adapter or process of this data directory already uses this "
                           "botToken; each bot may be connected once");
-                adapter_unlock(fd);
+                adapter_file_unlock(fd);
                 fd = -1;
         }
         free(path);
@@ -39,7 +39,7 @@ int adapter_lock(const struct adapter *a, const struct secret *token, struct err
 }
 
 /* The file stays: removing it would let two processes lock two files of the same name. */
-void adapter_unlock(int lock)
+void adapter_file_unlock(int lock)
 {
         if (lock >= 0)
                 close(lock);
@@ -52,7 +52,7 @@ static char *memory_path(const struct adapter *a)
         return mem_printf("%s/state/%s-%s.json", a->dir, a->ops->name, a->name);
 }
 
-json_t *adapter_memory_read(const struct adapter *a)
+json_t *adapter_file_read(const struct adapter *a)
 {
         char *path = memory_path(a);
         json_t *memory = file_read_json(path, MEMORY_MAX);
@@ -64,7 +64,7 @@ json_t *adapter_memory_read(const struct adapter *a)
         return json_object();
 }
 
-void adapter_memory_write(const struct adapter *a, const json_t *memory)
+void adapter_file_write(const struct adapter *a, const json_t *memory)
 {
         char *path = memory_path(a), *text = json_text(memory);
 

@@ -18,15 +18,15 @@
  * A descriptor that holds the lock, or -1 with a sentence: another adapter or process of this data
  * directory has the token.
  */
-int adapter_lock(const struct adapter *a, const struct secret *token, struct error *err);
+int adapter_file_lock(const struct adapter *a, const struct secret *token, struct error *err);
 /* -1 is fine. */
-void adapter_unlock(int lock);
+void adapter_file_unlock(int lock);
 /* The object in state/<platform>-<adapter>.json; an empty one when there is none. Yours. */
-json_t *adapter_memory_read(const struct adapter *a);
+json_t *adapter_file_read(const struct adapter *a);
 /*
  * Replaces the file in one step; a failure is logged, and the memory lives on until the process
  * ends.
  */
-void adapter_memory_write(const struct adapter *a, const json_t *memory);
+void adapter_file_write(const struct adapter *a, const json_t *memory);
 
 #endif

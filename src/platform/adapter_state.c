@@ -139,10 +139,10 @@ void adapter_enter(struct adapter *a, enum adapter_state state, const char *why)
                 outbox_wake(a->road, a->name);
 }
 
-void adapter_is(struct adapter *a, const char *name, const char *id)
+void adapter_set_profile(struct adapter *a, const char *name, const char *id)
 {
-        snprintf(a->profile, sizeof(a->profile), "%s", name);
-        snprintf(a->owner, sizeof(a->owner), "%s", id);
+        snprintf(a->bot_name, sizeof(a->bot_name), "%s", name);
+        snprintf(a->bot_id, sizeof(a->bot_id), "%s", id);
 }
 
 void adapter_ready(struct adapter *a)

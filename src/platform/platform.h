@@ -150,16 +150,16 @@ struct adapter {
         const char *dir;
         const char *public_url; /* how the API is reached from outside; NULL: not at all */
         enum adapter_state state;
-        char why[200];               /* of LOST and STOPPED, for a person */
-        int64_t since_ms;            /* wall clock of the last change of state */
-        char profile[64], owner[64]; /* the bot's name and id on the platform; "": not known yet */
-        void *self;                  /* the platform's own */
+        char why[200];                 /* of LOST and STOPPED, for a person */
+        int64_t since_ms;              /* wall clock of the last change of state */
+        char bot_name[64], bot_id[64]; /* on the platform; "": not known yet */
+        void *self;                    /* the platform's own */
 };
 
 /* ---- what a platform may tell ---- */
 
 /* Who we are there: shown to people so that they know which bot they have connected. */
-void adapter_is(struct adapter *a, const char *name, const char *id);
+void adapter_set_profile(struct adapter *a, const char *name, const char *id);
 void adapter_ready(struct adapter *a);
 /* The connection is gone; the platform tries again by itself. */
 void adapter_lost(struct adapter *a, const char *why);

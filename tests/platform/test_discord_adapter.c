@@ -37,8 +37,8 @@ static void a_good_token_shows_the_bot(void **state)
         struct rig *g = *state;
 
         rig_connect(g, "");
-        assert_string_equal(rig_adapter(g)->profile, "testbot");
-        assert_string_equal(rig_adapter(g)->owner, "42");
+        assert_string_equal(rig_adapter(g)->bot_name, "testbot");
+        assert_string_equal(rig_adapter(g)->bot_id, "42");
         assert_int_equal(inbound.opened, 1);
 }
 

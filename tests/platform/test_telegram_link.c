@@ -455,8 +455,8 @@ static void the_bot_is_known_by_name_and_by_what_it_can(void **state)
         says(g, 200, NULL);
         rig_open(g, ",\"streaming\":false");
         rig_until_state(g, ADAPTER_UP);
-        assert_string_equal(rig_adapter(g)->profile, "TestBot");
-        assert_string_equal(rig_adapter(g)->owner, "42");
+        assert_string_equal(rig_adapter(g)->bot_name, "TestBot");
+        assert_string_equal(rig_adapter(g)->bot_id, "42");
         assert_true(adapters_channel_is_group(g->adapters, "tg", "-100200"));
         assert_true(adapters_channel_is_group(g->adapters, "tg", "@news"));
         assert_false(adapters_channel_is_group(g->adapters, "tg", "7"));

@@ -410,7 +410,7 @@ static void a_group_that_moved_is_followed_and_remembered(void **state)
                            .kind = DELIVER_SEND, .channel = "-5", .payload = "{\"text\":\"b\"}" });
         assert_int_equal(await(g)->result.outcome, SEND_DONE);
         assert_non_null(strstr(rig_params(g, 6), "\"chat_id\":-100500"));
-        memory = adapter_memory_read(rig_adapter(g)); /* as the next start will */
+        memory = adapter_file_read(rig_adapter(g)); /* as the next start will */
         assert_string_equal(json_str(json_object_get(memory, "moved"), "-5", ""), "-100500");
         json_decref(memory);
 }

@@ -65,8 +65,8 @@ static void write_instance(struct buf *b, const struct api *api, struct adapter 
         jsonw_str(b, "channel", a->ops->name);
         jsonw_str(b, "state", h.state);
         jsonw_bool(b, "isConnected", a->state == ADAPTER_UP);
-        jsonw_str(b, "profileName", a->profile[0] ? a->profile : NULL);
-        jsonw_str(b, "ownerIdentifier", a->owner[0] ? a->owner : NULL);
+        jsonw_str(b, "profileName", a->bot_name[0] ? a->bot_name : NULL);
+        jsonw_str(b, "ownerIdentifier", a->bot_id[0] ? a->bot_id : NULL);
         jsonw_str(b, "why", h.why[0] ? h.why : NULL);
         jsonw_str(b, "connection", adapter_state_name(a->state));
         show_time(b, "since", a->since_ms);

@@ -149,7 +149,7 @@ void discord_remember(struct discord *dc, const char *table, const char *key, co
         if (!json_is_object(json_object_get(dc->memory, table)))
                 json_object_set_new(dc->memory, table, json_object());
         json_object_set_new(json_object_get(dc->memory, table), key, json_string(value));
-        adapter_memory_write(dc->adapter, dc->memory);
+        adapter_file_write(dc->adapter, dc->memory);
 }
 
 /* ---- states ---- */
@@ -334,7 +334,7 @@ static void on_greeted(void *arg, const struct dc_answer *a)
         free(dc->self.username);
         dc->self.id = mem_strdup(json_str(a->result, "id", NULL));
         dc->self.username = mem_strdup(json_str(a->result, "username", ""));
-        adapter_is(dc->adapter, dc->self.username, dc->self.id);
+        adapter_set_profile(dc->adapter, dc->self.username, dc->self.id);
         log_info("discord bot", LOG_S("adapter", dc->adapter->name),
                  LOG_S("name", dc->self.username), LOG_S("id", dc->self.id));
         ask(dc, "/applications/@me", on_application);
@@ -389,7 +389,7 @@ static void discord_free(struct discord *dc)
 {
         timer_free(dc->timer);
         timer_free(dc->commands_timer);
-        adapter_unlock(dc->lock);
+        adapter_file_unlock(dc->lock);
         free(dc->self.id);
         free(dc->self.username);
         free(dc->self.application);
@@ -409,7 +409,7 @@ static int discord_open(struct adapter *a, struct error *err)
         dc->lock = -1;
         dc->token = take_token(a, err);
         if (dc->token)
-                dc->lock = adapter_lock(a, dc->token, err);
+                dc->lock = adapter_file_lock(a, dc->token, err);
         if (dc->lock < 0) {
                 discord_free(dc);
                 return -1;
@@ -420,7 +420,7 @@ static int discord_open(struct adapter *a, struct error *err)
         LIST_INIT(&dc->posts);
         map_init(&dc->dms);
         map_init(&dc->dm_channels);
-        dc->memory = adapter_memory_read(a);
+        dc->memory = adapter_file_read(a);
         dc->timer = timer_new(a->loop, on_timer, dc);
         dc->rest = dc_rest_new(&(struct dc_rest_options){
                 .loop = a->loop,

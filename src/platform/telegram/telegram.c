@@ -187,7 +187,7 @@ static void take_profile(struct telegram *tg, const json_t *me)
         tg->name = mem_strdup(json_str(me, "first_name", ""));
         tg->self = (struct tg_self){ .id = json_int(me, "id", 0), .username = tg->username };
         snprintf(id, sizeof(id), "%" PRId64, tg->self.id);
-        adapter_is(tg->adapter, tg->username ? tg->username : tg->name, id);
+        adapter_set_profile(tg->adapter, tg->username ? tg->username : tg->name, id);
         log_info("telegram bot", LOG_S("adapter", tg->adapter->name), LOG_S("name", tg->name),
                  LOG_S("username", tg->username), LOG_I("id", tg->self.id),
                  LOG_S("readsAllGroupMessages", json_flag(me, "can_read_all_group_messages", false)

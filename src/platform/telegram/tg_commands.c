@@ -19,24 +19,24 @@
 
 int tg_lock(struct telegram *tg, struct error *err)
 {
-        tg->lock = adapter_lock(tg->adapter, tg->conf->token, err);
+        tg->lock = adapter_file_lock(tg->adapter, tg->conf->token, err);
         return tg->lock < 0 ? -1 : 0;
 }
 
 void tg_unlock(struct telegram *tg)
 {
-        adapter_unlock(tg->lock);
+        adapter_file_unlock(tg->lock);
         tg->lock = -1;
 }
 
 void tg_memory_read(struct telegram *tg)
 {
-        tg->memory = adapter_memory_read(tg->adapter);
+        tg->memory = adapter_file_read(tg->adapter);
 }
 
 static void memory_write(const struct telegram *tg)
 {
-        adapter_memory_write(tg->adapter, tg->memory);
+        adapter_file_write(tg->adapter, tg->memory);
 }
 
 /* ---- chats that moved ---- */
