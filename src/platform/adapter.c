@@ -1,5 +1,6 @@
 /*
- * What a platform may tell, and the one door through which an adapter changes its state.
+ * What a platform may report to the rest of the program, and the one door through which an adapter
+ * changes its state.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -10,7 +11,11 @@
 #include "base/jsonw.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "net/backoff.h"
 #include "platform/adapters.h"
+
+#define RETRY_MS     1000
+#define RETRY_MAX_MS 60000
 
 const char *adapter_state_name(enum adapter_state s)
 {
@@ -25,64 +30,59 @@ const char *adapter_state_name(enum adapter_state s)
 
 /* ---- the journal ---- */
 
-/* A change of state on its way to the disk. */
-struct adapter_move {
-        struct bus *bus; /* NULL: forgotten */
+/* A change of state that is being written. */
+struct adapter_event {
+        struct bus *bus; /* NULL: do not publish */
         struct bus_batch batch;
         char *adapter, *payload;
         const char *type; /* a constant */
         int64_t time_ms;
-        LIST_ENTRY(adapter_move) next;
+        LIST_ENTRY(adapter_event) next;
 };
 
-static void move_free(struct adapter_move *m)
+static int write_event(struct store_tx *tx, void *arg, struct error *err)
 {
-        bus_batch_release(&m->batch);
-        free(m->adapter);
-        free(m->payload);
-        free(m);
-}
-
-static int write_move(struct store_tx *tx, void *arg, struct error *err)
-{
-        struct adapter_move *m = arg;
-        const struct bus_event e = {
-                .type = m->type, .time_ms = m->time_ms, .adapter = m->adapter, .payload = m->payload
+        struct adapter_event *e = arg;
+        const struct bus_event event = {
+                .type = e->type, .time_ms = e->time_ms, .adapter = e->adapter, .payload = e->payload
         };
         int64_t seq;
 
-        bus_batch_reset(&m->batch);
-        return bus_append(tx, &m->batch, &e, &seq, err) < 0 ? -1 : 0;
+        bus_batch_reset(&e->batch);
+        return bus_append(tx, &e->batch, &event, &seq, err) < 0 ? -1 : 0;
 }
 
 static void on_written(void *arg, const struct error *err)
 {
-        struct adapter_move *m = arg;
+        struct adapter_event *e = arg;
 
         if (err)
-                log_warn("a change of an adapter could not be journaled",
-                         LOG_S("adapter", m->adapter), LOG_S("event", m->type),
+                log_warn("cannot journal an adapter's change of state",
+                         LOG_S("adapter", e->adapter), LOG_S("event", e->type),
                          LOG_S("why", err->text));
-        else if (m->bus)
-                bus_publish(m->bus, &m->batch);
-        if (m->bus)
-                LIST_REMOVE(m, next);
-        move_free(m);
+        else if (e->bus)
+                bus_publish(e->bus, &e->batch);
+        if (e->bus)
+                LIST_REMOVE(e, next);
+        bus_batch_release(&e->batch);
+        free(e->adapter);
+        free(e->payload);
+        free(e);
 }
 
-void adapter_moves_forget(struct adapters *as)
+void adapter_events_forget(struct adapters *as)
 {
-        struct adapter_move *m;
+        struct adapter_event *e;
 
-        while ((m = LIST_FIRST(&as->moves))) {
-                LIST_REMOVE(m, next);
-                m->bus = NULL;
+        while ((e = LIST_FIRST(&as->events))) {
+                LIST_REMOVE(e, next);
+                e->bus = NULL;
         }
 }
 
 static void journal(const struct adapter *a, const char *type)
 {
-        struct adapter_move *m;
+        struct adapter_event *e;
         struct buf payload;
 
         if (!a->all->store)
@@ -93,24 +93,24 @@ static void journal(const struct adapter *a, const char *type)
         jsonw_str(&payload, "state", adapter_state_name(a->state));
         jsonw_opt(&payload, "why", a->why[0] ? a->why : NULL);
         jsonw_close(&payload, '}');
-        m = mem_zalloc(sizeof(*m));
-        m->bus = a->all->bus;
-        m->adapter = mem_strdup(a->name);
-        m->payload = buf_take(&payload);
-        m->type = type;
-        m->time_ms = a->since_ms;
-        LIST_INSERT_HEAD(&a->all->moves, m, next);
-        store_write(a->all->store, write_move, on_written, m);
+        e = mem_zalloc(sizeof(*e));
+        e->bus = a->all->bus;
+        e->adapter = mem_strdup(a->name);
+        e->payload = buf_take(&payload);
+        e->type = type;
+        e->time_ms = a->since_ms;
+        LIST_INSERT_HEAD(&a->all->events, e, next);
+        store_write(a->all->store, write_event, on_written, e);
 }
 
-/* ---- the door ---- */
+/* ---- states ---- */
 
-/* What entering a state means to the outside: an event, and how loud the log is. */
+/* The event of entering a state, and its log level. */
 /* clang-format off */
 static const struct {
         const char *event;
         enum log_level level;
-} moves[] = {
+} entered[] = {
         [ADAPTER_OFF]        = { "adapter.stopped",   LOG_INFO },
         [ADAPTER_CONNECTING] = { NULL,                LOG_DEBUG },
         [ADAPTER_UP]         = { "adapter.connected", LOG_INFO },
@@ -128,13 +128,13 @@ void adapter_enter(struct adapter *a, enum adapter_state state, const char *why)
         if (!moved && strncmp(a->why, text, n) == 0 && a->why[n] == '\0')
                 return;
         snprintf(a->why, sizeof(a->why), "%.*s", (int)n, text);
-        log_write(moves[state].level, "adapter changes", LOG_S("adapter", a->name),
+        log_write(entered[state].level, "adapter state", LOG_S("adapter", a->name),
                   LOG_S("from", adapter_state_name(a->state)),
                   LOG_S("to", adapter_state_name(state)), LOG_S("why", a->why), LOG_END);
         a->state = state;
         a->since_ms = clock_wall_ms();
-        if (moved && moves[state].event) /* another reason for the same state is for the log only */
-                journal(a, moves[state].event);
+        if (moved && entered[state].event) /* another reason for the same state is only logged */
+                journal(a, entered[state].event);
         if (state == ADAPTER_UP && a->road)
                 outbox_wake(a->road, a->name);
 }
@@ -147,6 +147,7 @@ void adapter_set_profile(struct adapter *a, const char *name, const char *id)
 
 void adapter_ready(struct adapter *a)
 {
+        a->failures = 0;
         adapter_enter(a, ADAPTER_UP, NULL);
 }
 
@@ -155,15 +156,46 @@ void adapter_lost(struct adapter *a, const char *why)
         adapter_enter(a, ADAPTER_LOST, why);
 }
 
+int64_t adapter_retry(struct adapter *a, const char *why, int64_t retry_after_ms)
+{
+        int64_t wait_ms = backoff_half_jitter_ms(a->failures++, RETRY_MS, RETRY_MAX_MS);
+
+        if (retry_after_ms > wait_ms)
+                wait_ms = retry_after_ms;
+        adapter_lost(a, why);
+        log_debug("reconnecting", LOG_S("adapter", a->name), LOG_I("inMs", wait_ms));
+        return wait_ms;
+}
+
 void adapter_stopped(struct adapter *a, const char *why)
 {
         adapter_enter(a, ADAPTER_STOPPED, why);
 }
 
+void adapter_bad_token(struct adapter *a)
+{
+        char why[sizeof(a->why)];
+
+        snprintf(why, sizeof(why),
+                 "%s does not know this bot token: put %s into adapters.%.60s.botToken%s%s",
+                 a->ops->title, a->ops->token_hint, a->name, a->ops->token_variable ? " or " : "",
+                 a->ops->token_variable ? a->ops->token_variable : "");
+        adapter_stopped(a, why);
+}
+
+/* ---- the road ---- */
+
 void adapter_received(struct adapter *a, struct incoming *in, inbox_ack_fn *ack, void *arg)
 {
-        assert(a->road); /* adapters are opened after the road and hear nothing after it */
+        assert(a->road); /* adapters are opened after the road and closed before it */
         in->adapter = a->name;
         in->platform = a->ops->name;
         inbox_receive(a->road, in, ack, arg);
+}
+
+void adapter_sent(struct adapter *a, int64_t delivery, int64_t fence,
+                  const struct send_result *result)
+{
+        if (a->road)
+                delivery_result(a->road, delivery, fence, result);
 }

@@ -26,18 +26,24 @@ static void on_refuse(void *arg)
 }
 
 static void refuse(struct adapters *as, const struct delivery *d, enum send_outcome outcome,
-                   const char *why)
+                   enum error_kind kind, const char *why)
 {
         struct refusal *f = mem_zalloc(sizeof(*f));
 
-        snprintf(f->why, sizeof(f->why), "adapter '%s' %s", d->adapter, why);
+        snprintf(f->why, sizeof(f->why), "%s", why);
         f->delivery = d->id;
         f->fence = d->fence;
         f->result = (struct send_result){
-                .outcome = outcome, .kind = ERR_NET, .why = f->why, .retry_after_ms = -1
+                .outcome = outcome, .kind = kind, .why = f->why, .retry_after_ms = -1
         };
         STAILQ_INSERT_TAIL(&as->refusals, f, next);
         timer_start(as->refuse, 0);
+}
+
+void adapter_refuse(struct adapter *a, const struct delivery *d, enum send_outcome outcome,
+                    enum error_kind kind, const char *why)
+{
+        refuse(a->all, d, outcome, kind, why);
 }
 
 /* ---- life ---- */
@@ -50,7 +56,7 @@ struct adapters *adapters_new(struct loop *l, struct http_client *http, const ch
         as->http = http;
         as->dir = mem_strdup(dir);
         map_init(&as->by_name);
-        LIST_INIT(&as->moves);
+        LIST_INIT(&as->events);
         STAILQ_INIT(&as->refusals);
         as->refuse = timer_new(l, on_refuse, as);
         return as;
@@ -75,7 +81,7 @@ void adapters_set_public_url(struct adapters *as, const char *url)
 
 void adapters_set_journal(struct adapters *as, struct store *s, struct bus *b)
 {
-        adapter_moves_forget(as);
+        adapter_events_forget(as);
         as->store = s;
         as->bus = b;
 }
@@ -398,25 +404,32 @@ int adapters_caption(struct adapters *as, const char *adapter, const char *text,
 void adapters_send(struct adapters *as, const struct delivery *d)
 {
         struct adapter *a = adapters_find(as, d->adapter);
+        const char *wrong = !a                       ? "is not configured"
+                            : a->state != ADAPTER_UP ? "is not connected"
+                            : !a->ops->send          ? "cannot send"
+                                                     : NULL;
+        char why[200];
 
-        if (!a)
-                refuse(as, d, SEND_RETRY, "is not configured");
-        else if (a->state != ADAPTER_UP)
-                refuse(as, d, SEND_RETRY, "is not connected");
-        else if (!a->ops->send)
-                refuse(as, d, SEND_REJECTED, "cannot send");
-        else
+        if (!wrong) {
                 a->ops->send(a, d);
+                return;
+        }
+        snprintf(why, sizeof(why), "adapter '%.100s' %s", d->adapter, wrong);
+        refuse(as, d, a && a->state == ADAPTER_UP ? SEND_REJECTED : SEND_RETRY, ERR_NET, why);
 }
 
 void adapters_reconcile(struct adapters *as, const struct delivery *d)
 {
         struct adapter *a = adapters_find(as, d->adapter);
+        char why[200];
 
-        if (a && a->state == ADAPTER_UP && a->ops->reconcile)
+        if (a && a->state == ADAPTER_UP && a->ops->reconcile) {
                 a->ops->reconcile(a, d);
-        else
-                refuse(as, d, SEND_UNSURE, "cannot find out whether the message arrived");
+                return;
+        }
+        snprintf(why, sizeof(why), "adapter '%.100s' cannot find out whether the message arrived",
+                 d->adapter);
+        refuse(as, d, SEND_UNSURE, ERR_NET, why);
 }
 
 struct unrecalled {

@@ -9,11 +9,11 @@
 #include "base/map.h"
 #include "platform/platform.h"
 
-/* A delivery we could not even begin; its answer waits for the loop. */
+/* A delivery that was not even begun; its outcome is reported from the loop. */
 struct refusal {
         int64_t delivery, fence;
         struct send_result result;
-        char why[160];
+        char why[200];
         STAILQ_ENTRY(refusal) next;
 };
 
@@ -23,7 +23,7 @@ struct adapters {
         struct road *road;
         struct store *store;
         struct bus *bus;
-        LIST_HEAD(, adapter_move) moves; /* on their way to the journal */
+        LIST_HEAD(, adapter_event) events; /* being written */
         char *dir;
         char *public_url;
         struct slot **slots; /* in the order of the configuration */
@@ -41,9 +41,9 @@ struct slot {
         bool open;                /* ops->open worked, ops->close is due */
 };
 
-/* Moves that are still on their way are written but told to nobody: the bus may go. */
-void adapter_moves_forget(struct adapters *as);
-/* The one door to another state: logs the move and journals it. why may be NULL. */
+/* Events still being written are not published afterwards: the bus may go. */
+void adapter_events_forget(struct adapters *as);
+/* The only way to another state: logs and journals it. why may be NULL. */
 void adapter_enter(struct adapter *a, enum adapter_state state, const char *why);
 
 #endif

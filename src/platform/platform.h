@@ -64,8 +64,12 @@ struct platform_manners {
 };
 
 struct platform_ops {
-        const char *name; /* "telegram" */
+        const char *name;  /* "telegram": in the configuration, the API and the journal */
+        const char *title; /* "Telegram": for people */
         const char *help;
+        /* for adapter_bad_token: which token is right, and the variable that may hold it, or NULL
+         */
+        const char *token_hint, *token_variable;
         /* ADAPTER_* of road.h; an adapter may narrow it by its settings */
         unsigned can;
         struct markdown_limits text; /* dialect, unit, longest message and caption */
@@ -152,21 +156,35 @@ struct adapter {
         enum adapter_state state;
         char why[200];                 /* of LOST and STOPPED, for a person */
         int64_t since_ms;              /* wall clock of the last change of state */
+        unsigned failures;             /* attempts to connect in a row */
         char bot_name[64], bot_id[64]; /* on the platform; "": not known yet */
         void *self;                    /* the platform's own */
 };
 
-/* ---- what a platform may tell ---- */
+/* ---- what a platform may report ---- */
 
-/* Who we are there: shown to people so that they know which bot they have connected. */
+/* The bot's name and id, shown to people so that they know which bot they have connected. */
 void adapter_set_profile(struct adapter *a, const char *name, const char *id);
 void adapter_ready(struct adapter *a);
 /* The connection is gone; the platform tries again by itself. */
 void adapter_lost(struct adapter *a, const char *why);
-/* It makes no sense to go on (bad token): the operator has to act. */
+/*
+ * The same after a failed attempt to connect: returns how long to wait before the next one, with
+ * backoff and jitter, at least retry_after_ms.
+ */
+int64_t adapter_retry(struct adapter *a, const char *why, int64_t retry_after_ms);
+/* Trying again makes no sense: the operator has to act. */
 void adapter_stopped(struct adapter *a, const char *why);
+/* The same for a token that the platform does not accept. */
+void adapter_bad_token(struct adapter *a);
 /* Hands over an event; adapter and platform are filled in. */
 void adapter_received(struct adapter *a, struct incoming *in, inbox_ack_fn *ack, void *arg);
+/* The outcome of a delivery that `send` began. */
+void adapter_sent(struct adapter *a, int64_t delivery, int64_t fence,
+                  const struct send_result *result);
+/* `send` cannot begin this delivery: the outcome is reported later, from the loop. */
+void adapter_refuse(struct adapter *a, const struct delivery *d, enum send_outcome outcome,
+                    enum error_kind kind, const char *why);
 
 /* ---- configuration ---- */
 

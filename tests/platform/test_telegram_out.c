@@ -182,7 +182,7 @@ static void a_picture_that_is_no_photo_for_telegram_is_sent_as_a_document(void *
         upload_picture(g);
         assert_int_equal(await(g)->result.outcome, SEND_DONE);
         assert_string_equal(fake_road.sent[0].why,
-                            "sent as a document: Telegram does not take it as a photo");
+                            "sent as a document: Telegram refused it as a photo");
         assert_string_equal(rig_method(g, 4), "sendPhoto");
         assert_string_equal(rig_method(g, 5), "sendDocument");
         assert_non_null(strstr(fake_server_request(g->server, 5),
@@ -264,8 +264,8 @@ static void each_answer_of_telegram_has_its_meaning(void **state)
                 char said[300], why[300];
                 json_t *body;
 
-                tg_answer_read(&r, &body, &answer, said, sizeof(said));
-                tg_outcome(rows[i].kind, &answer, &result, why, sizeof(why));
+                tg_call_read(&r, &body, &answer, said, sizeof(said));
+                tg_send_outcome(rows[i].kind, &answer, &result, why, sizeof(why));
                 assert_int_equal(result.outcome, rows[i].outcome);
                 assert_int_equal(result.kind, rows[i].error);
                 assert_int_equal(result.retry_after_ms, rows[i].retry_after_ms);
@@ -288,9 +288,9 @@ static void an_answer_that_is_cut_behind_its_status_line_is_an_answer(void **sta
         json_t *body;
 
         (void)state;
-        tg_answer_read(&r, &body, &answer, said, sizeof(said));
+        tg_call_read(&r, &body, &answer, said, sizeof(said));
         assert_null(body);
-        tg_outcome(DELIVER_SEND, &answer, &result, why, sizeof(why));
+        tg_send_outcome(DELIVER_SEND, &answer, &result, why, sizeof(why));
         assert_int_equal(result.outcome, SEND_DONE);
 }
 
@@ -306,7 +306,7 @@ static void the_token_is_in_no_sentence(void **state)
         json_t *body;
 
         rig_connect(g); /* from now on it is known as a secret */
-        tg_answer_read(&r, &body, &answer, said, sizeof(said));
+        tg_call_read(&r, &body, &answer, said, sizeof(said));
         assert_non_null(
                 strstr(answer.why, "Telegram could not be reached: cannot reach http://x/bot"));
         assert_null(strstr(answer.why, TOKEN));
@@ -335,8 +335,8 @@ static void a_call_without_answer_says_how_far_it_got(void **state)
                 char said[300], why[300];
                 json_t *body;
 
-                tg_answer_read(&r, &body, &answer, said, sizeof(said));
-                tg_outcome(rows[i].kind, &answer, &result, why, sizeof(why));
+                tg_call_read(&r, &body, &answer, said, sizeof(said));
+                tg_send_outcome(rows[i].kind, &answer, &result, why, sizeof(why));
                 assert_int_equal(result.outcome, rows[i].outcome);
                 assert_int_equal(result.kind, ERR_NET);
         }

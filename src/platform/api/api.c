@@ -62,8 +62,7 @@ static void post_end(struct post *p, const struct send_result *result)
         struct api *api = p->adapter->self;
 
         TAILQ_REMOVE(&api->posts, p, next);
-        if (p->adapter->road)
-                delivery_result(p->adapter->road, p->delivery, p->fence, result);
+        adapter_sent(p->adapter, p->delivery, p->fence, result);
         free(p);
 }
 
@@ -294,6 +293,7 @@ static int api_check(struct settings_source *src, const char *path, const void *
 
 const struct platform_ops api_platform = {
         .name = "api",
+        .title = "API",
         .help = "Other software: it posts messages over the HTTP API and gets the answers by "
                 "reading events or by a callback.",
         .can = ADAPTER_JOURNALED | ADAPTER_IDEMPOTENT | ADAPTER_THREADS,

@@ -499,6 +499,7 @@ static const char *thread_at(const struct adapter *a, const struct incoming *in)
 
 const struct platform_ops discord_platform = {
         .name = "discord",
+        .title = "Discord",
         .help = "A Discord bot: the gateway and the REST API.",
         .can = ADAPTER_IDEMPOTENT | ADAPTER_EDITS | ADAPTER_STREAMS | ADAPTER_TYPING |
                ADAPTER_THREADS | ADAPTER_REACTIONS | ADAPTER_FILES | ADAPTER_CHANNEL_HISTORY,

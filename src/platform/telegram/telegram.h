@@ -1,15 +1,17 @@
 /*
- * telegram: one bot, as the files of this folder see it.
+ * telegram: one Telegram bot, as the files of this folder see it.
  *
- *     telegram.c    settings, the link: greeting, polling or webhook, waiting, stopped
+ *     telegram.c    settings, opening and closing, the platform's table of functions
+ *     tg_link.c     the connection: getMe, polling or webhook, waiting after failures
  *     tg_call.c     one call of the Bot API
  *     tg_intake.c   updates from arrival (polled or posted) to acknowledgement
  *     tg_update.c   reads an update: tg_text.c its text, tg_describe.c what is neither text nor a
  *                   file
  *     tg_send.c     deliveries become calls; tg_reaction.c knows the permitted emoji
- *     tg_commands.c what must survive a restart besides the store, and the lock on the token
+ *     tg_chat.c     chats that changed their id
+ *     tg_commands.c the bot's command menu
  *
- * The token is part of every URL: no URL is ever logged, stored or handed over.
+ * The token is part of every URL: no URL is ever logged, stored or handed out.
  */
 #ifndef PLATFORM_TELEGRAM_TELEGRAM_H
 #define PLATFORM_TELEGRAM_TELEGRAM_H
@@ -32,13 +34,12 @@ struct telegram_conf {
         struct setting_list commands;
 };
 
-/* What the link does; only link_enter writes it. */
 enum tg_state {
-        TG_GREETING,  /* getMe */
-        TG_SETTLING,  /* getting rid of a webhook, or setting ours */
-        TG_LISTENING, /* polling, or waiting for posts */
-        TG_WAITING,   /* after a failure; tries again by itself */
-        TG_STOPPED,   /* the operator has to act */
+        TG_GREETING,    /* getMe */
+        TG_CONFIGURING, /* removing a webhook, or setting ours */
+        TG_LISTENING,   /* polling, or waiting for posts */
+        TG_WAITING,     /* after a failure, until the next attempt */
+        TG_STOPPED,     /* the operator has to act */
 };
 
 struct tg_send;
@@ -59,37 +60,39 @@ struct tg_albums {
 struct telegram {
         struct adapter *adapter;
         const struct telegram_conf *conf;
-        enum tg_state state;
+        int lock;      /* on the token */
+        json_t *saved; /* the state file: published commands, chats that moved */
+        /* the bot, from getMe */
         struct tg_self self;
         char *username, *name;
-        char *secret;         /* of the webhook */
-        char *hook;           /* its address; NULL when polling */
-        struct tg_call *call; /* the link's one call */
-        struct timer *timer;  /* the next try, or the next look beside pending updates */
-        struct timer *watch;  /* webhook mode: does Telegram reach us? */
-        unsigned failures, conflicts;
-        /* the last question for updates, and how long it may be held */
-        int64_t asked_ms, held_seconds;
-        /* everything below is committed; 0: not known, Telegram remembers */
-        int64_t offset;
-        /* how many updates are asked for at once: fewer after an answer that could not be read */
-        int64_t batch;
+        /* the link */
+        enum tg_state state;                /* only enter() of tg_link.c writes it */
+        char *webhook_secret, *webhook_url; /* NULL when polling */
+        struct tg_call *call;               /* the link's one call */
+        struct timer *timer;                /* the next attempt, or the next poll */
+        struct timer *watch;                /* webhook mode: the next check of the webhook */
+        unsigned conflicts;                 /* answers 409 in a row */
+        int64_t polled_ms, poll_seconds;    /* the last getUpdates, and how long it may be held */
+        int64_t offset; /* everything below is received; 0: Telegram remembers */
+        int64_t batch;  /* updates per poll: fewer after an answer that could not be read */
+        /* in and out */
         struct intake intake;
         struct tg_albums albums;
         struct tg_calls calls; /* all of them */
         struct tg_sends sends;
-        unsigned limited; /* answers 429 in a row */
-        json_t *memory;
-        int lock;
+        unsigned limited; /* answers 429 to sends in a row */
 };
 
-/* ---- telegram.c ---- */
+/* ---- tg_link.c ---- */
 
-/* The token does not work any more. */
-void tg_stop(struct telegram *tg, const char *why);
-/* Something left the window: it may be time to ask for more. */
-void tg_listen_on(struct telegram *tg);
-bool tg_polls(const struct telegram *tg);
+/* Connects; adapter_ready or adapter_lost follow. */
+void tg_link_open(struct telegram *tg);
+void tg_link_close(struct telegram *tg);
+/* Telegram does not accept the token (any longer): the adapter stops. */
+void tg_link_bad_token(struct telegram *tg);
+bool tg_link_polls(const struct telegram *tg);
+/* Polls when nothing is pending, or when there is room for more. */
+void tg_link_poll(struct telegram *tg);
 
 /* ---- tg_intake.c ---- */
 
@@ -109,29 +112,29 @@ void tg_intake_post(struct adapter *a, struct http_exchange *x);
 /* ---- tg_send.c ---- */
 
 void tg_send(struct adapter *a, const struct delivery *d);
-/* All sends in flight end as unsure. */
-void tg_sends_release(struct telegram *tg);
+/* Ends all sends in flight: repeatable ones are retried, others may have arrived. */
+void tg_sends_close(struct telegram *tg);
 /* What Telegram's answer means for a delivery of this kind; why goes to `text`. */
-void tg_outcome(enum delivery_kind kind, const struct tg_answer *answer, struct send_result *out,
-                char *text, size_t size);
+void tg_send_outcome(enum delivery_kind kind, const struct tg_answer *answer,
+                     struct send_result *out, char *text, size_t size);
 
 /* ---- tg_reaction.c ---- */
 
 /* The nearest emoji a bot may react with, or NULL. */
 const char *tg_reaction(const char *emoji);
 
+/* ---- tg_chat.c ---- */
+
+/* The current id of a chat: another one when a group has become a supergroup. Borrowed. */
+const char *tg_chat_id(const struct telegram *tg, const char *chat);
+/* Remembers, also after a restart, that a chat has a new id. */
+void tg_chat_moved(struct telegram *tg, const char *from, const char *to);
+
 /* ---- tg_commands.c ---- */
 
-/* 0, or -1 with a sentence: another adapter or process of this data directory has the token. */
-int tg_lock(struct telegram *tg, struct error *err);
-void tg_unlock(struct telegram *tg);
-void tg_memory_read(struct telegram *tg);
-/* Where a chat has moved to; the id itself when it has not. Borrowed. */
-const char *tg_chat_now(const struct telegram *tg, const char *chat);
-void tg_chat_moved(struct telegram *tg, const char *from, const char *to);
-/* setMyCommands, when what is configured is not what was set last. */
+/* setMyCommands, unless the configured commands were published last time. */
 void tg_commands_publish(struct telegram *tg);
-/* "name - what it does", as BotFather wants them. NULL, or what is wrong with it. */
+/* NULL, or what is wrong with a configured command: "name - what it does". */
 const char *tg_command_check(const char *line);
 
 #endif

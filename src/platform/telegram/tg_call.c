@@ -11,10 +11,10 @@
 #include "base/mem.h"
 #include "platform/telegram/telegram.h"
 
-#define CALL_MS    30000
-#define ANSWER_MAX ((size_t)16 * 1024 * 1024)
-#define PARTS_MAX  16
-#define FOREVER_S  86400 /* nobody waits longer for a rate limit */
+#define CALL_MS       30000
+#define ANSWER_MAX    ((size_t)16 * 1024 * 1024)
+#define PARTS_MAX     16
+#define RETRY_AFTER_S 86400 /* the longest rate limit we believe */
 
 struct tg_call {
         struct telegram *tg;
@@ -24,9 +24,7 @@ struct tg_call {
         LIST_ENTRY(tg_call) next;
 };
 
-/* ---- the address ---- */
-
-char *tg_url(const struct telegram *tg, const char *before, const char *after)
+char *tg_call_url(const struct telegram *tg, const char *before, const char *after)
 {
         size_t n = strlen(tg->conf->api_base);
 
@@ -36,14 +34,14 @@ char *tg_url(const struct telegram *tg, const char *before, const char *after)
                           secret_reveal(tg->conf->token), after);
 }
 
-void tg_url_free(char *url)
+void tg_call_url_free(char *url)
 {
         if (url)
                 explicit_bzero(url, strlen(url));
         free(url);
 }
 
-void tg_set_id(json_t *params, const char *key, const char *id)
+void tg_call_set_id(json_t *params, const char *key, const char *id)
 {
         char *end;
         long long n;
@@ -56,59 +54,36 @@ void tg_set_id(json_t *params, const char *key, const char *id)
 
 /* ---- the answer ---- */
 
-static bool is_2xx(int status)
-{
-        return status >= 200 && status < 300;
-}
-
-static int64_t retry_after_of(const json_t *parameters, const struct http_result *r)
-{
-        int64_t seconds = json_int(parameters, "retry_after", -1);
-
-        if (seconds < 0)
-                return r->retry_after_ms;
-        return (seconds > FOREVER_S ? FOREVER_S : seconds) * 1000;
-}
-
-static void read_refusal(const json_t *body, const struct http_result *r, struct tg_answer *out,
-                         char *text, size_t size)
-{
-        const char *said = json_str(body, "description", NULL);
-
-        out->status = (int)json_int(body, "error_code", r->status);
-        if (said)
-                snprintf(text, size, "Telegram says: %s", said);
-        else if (is_2xx(r->status))
-                snprintf(text, size, "what came is not an answer of Telegram");
-        else
-                snprintf(text, size, "Telegram answered %d", r->status);
-}
-
 /* Why there is no result, as a sentence; "" when there is one. */
-static void explain(const json_t *body, const struct http_result *r, struct tg_answer *out,
+static void explain(const json_t *body, const struct http_result *r, const struct tg_answer *a,
                     char *text, size_t size)
 {
+        const char *said = json_str(body, "description", NULL);
         const char *why = r->why ? r->why : "no reason given";
 
         text[0] = '\0';
         if (r->status == 0)
                 snprintf(text, size, "Telegram could not be reached: %s", why);
-        else if (!out->ok)
-                read_refusal(body, r, out, text, size);
-        else if (!body)
-                snprintf(text, size, "the answer of Telegram did not arrive as a whole: %s", why);
+        else if (a->ok && !body)
+                snprintf(text, size, "Telegram's answer was cut: %s", why);
+        else if (!a->ok && said)
+                snprintf(text, size, "Telegram says: %s", said);
+        else if (!a->ok && r->status >= 200 && r->status < 300)
+                snprintf(text, size, "this is not an answer of Telegram");
+        else if (!a->ok)
+                snprintf(text, size, "Telegram answered %d", r->status);
         log_redact(text);
 }
 
-void tg_answer_read(const struct http_result *r, json_t **body, struct tg_answer *out, char *text,
-                    size_t size)
+void tg_call_read(const struct http_result *r, json_t **body, struct tg_answer *out, char *text,
+                  size_t size)
 {
-        const json_t *parameters;
         bool cut = r->kind != ERR_NONE; /* then the status line must do */
+        const json_t *parameters;
         json_t *moved;
+        int64_t retry_after;
 
         *body = r->status > 0 && !cut ? json_read(r->body, r->body_n, NULL) : NULL;
-        parameters = json_object_get(*body, "parameters");
         *out = (struct tg_answer){ .status = r->status,
                                    .reach = r->reach,
                                    .kind = r->kind,
@@ -116,18 +91,24 @@ void tg_answer_read(const struct http_result *r, json_t **body, struct tg_answer
                                    .body = r->body ? r->body : "",
                                    .body_n = r->body ? r->body_n : 0,
                                    .genuine = json_is_boolean(json_object_get(*body, "ok")),
-                                   .ok = is_2xx(r->status) &&
+                                   .ok = r->status >= 200 && r->status < 300 &&
                                          (cut || json_flag(*body, "ok", false)),
                                    .result = json_object_get(*body, "result"),
-                                   .retry_after_ms = retry_after_of(parameters, r) };
+                                   .retry_after_ms = r->retry_after_ms };
         explain(*body, r, out, text, size);
+        if (!out->ok && r->status > 0)
+                out->status = (int)json_int(*body, "error_code", r->status);
+        parameters = json_object_get(*body, "parameters");
+        retry_after = json_int(parameters, "retry_after", -1);
+        if (retry_after >= 0)
+                out->retry_after_ms =
+                        (retry_after > RETRY_AFTER_S ? RETRY_AFTER_S : retry_after) * 1000;
         moved = json_object_get(parameters, "migrate_to_chat_id");
         if (json_is_integer(moved)) {
                 char id[24];
 
                 snprintf(id, sizeof(id), "%" JSON_INTEGER_FORMAT, json_integer_value(moved));
-                /* the body keeps the text alive */
-                json_object_set_new(*body, "moved", json_string(id));
+                json_object_set_new(*body, "moved", json_string(id)); /* keeps the text alive */
                 out->migrated = json_str(*body, "moved", NULL);
         }
 }
@@ -140,7 +121,7 @@ static void on_done(void *arg, const struct http_result *r)
         json_t *body;
 
         LIST_REMOVE(c, next);
-        tg_answer_read(r, &body, &answer, text, sizeof(text));
+        tg_call_read(r, &body, &answer, text, sizeof(text));
         c->done(c->arg, &answer);
         json_decref(body);
         free(c);
@@ -148,15 +129,9 @@ static void on_done(void *arg, const struct http_result *r)
 
 /* ---- the request ---- */
 
-/* Text of a value in a form: strings as they are, everything else as JSON. */
-static char *form_value(const json_t *value)
-{
-        return json_is_string(value) ? mem_strdup(json_string_value(value)) : json_text(value);
-}
-
 /*
- * The parameters and the file as parts of a form; returns how many. The data of all but the file is
- * allocated.
+ * The parameters and the file as parts of a form; returns how many. The data of all but the last,
+ * the file, is allocated: strings as they are, everything else as JSON.
  */
 static size_t make_parts(const struct tg_request *q, struct http_part *parts)
 {
@@ -169,7 +144,8 @@ static size_t make_parts(const struct tg_request *q, struct http_part *parts)
 
                 if (n == PARTS_MAX - 1)
                         break;
-                text = form_value(value);
+                text = json_is_string(value) ? mem_strdup(json_string_value(value))
+                                             : json_text(value);
                 parts[n++] =
                         (struct http_part){ .name = key, .data = text, .data_n = strlen(text) };
         }
@@ -187,7 +163,7 @@ struct tg_call *tg_call_start(struct telegram *tg, const struct tg_request *q, t
         static const struct http_handlers handlers = { .on_done = on_done };
         struct tg_call *c = mem_zalloc(sizeof(*c));
         struct http_part parts[PARTS_MAX] = { 0 };
-        char *url = tg_url(tg, "", q->method);
+        char *url = tg_call_url(tg, "", q->method);
         char *body = q->upload ? NULL : q->params ? json_text(q->params) : mem_strdup("{}");
         struct http_request request = { .method = "POST",
                                         .url = url,
@@ -210,7 +186,7 @@ struct tg_call *tg_call_start(struct telegram *tg, const struct tg_request *q, t
         for (size_t i = 0; i + 1 < request.part_count; i++)
                 free((char *)parts[i].data);
         free(body);
-        tg_url_free(url);
+        tg_call_url_free(url);
         return c;
 }
 

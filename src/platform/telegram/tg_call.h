@@ -1,7 +1,7 @@
 /*
  * tg_call: one call of the Bot API.
  *
- * The answer says what Telegram said and, when it said nothing, how far the request got.
+ * The answer holds what Telegram said and, when it said nothing, how far the request got.
  */
 #ifndef PLATFORM_TELEGRAM_TG_CALL_H
 #define PLATFORM_TELEGRAM_TG_CALL_H
@@ -18,18 +18,16 @@ struct tg_call;
 
 struct tg_answer {
         bool ok;
-        bool genuine; /* it has Telegram's form; else it may be that of a proxy on the way */
-        /* error_code, or the status of an answer that is not Telegram's; 0: no answer came */
+        bool genuine; /* it has Telegram's form; else it may come from a proxy on the way */
+        /* error_code, or the HTTP status of an answer that is not genuine; 0: no answer */
         int status;
         enum http_reach reach;
-        enum error_kind kind; /* ERR_NONE: a whole answer came */
-        /* as it came, for whoever can do something with what could not be read */
-        const char *body;
+        enum error_kind kind; /* ERR_NONE: the answer is complete */
+        const char *body;     /* as received, also when it could not be read */
         size_t body_n;
-        /* with ok; may be NULL when the answer was cut after its status line */
-        const json_t *result;
+        const json_t *result;   /* with ok; NULL when the answer was cut after its status line */
         const char *why;        /* one sentence, without secrets */
-        int64_t retry_after_ms; /* -1: not told */
+        int64_t retry_after_ms; /* -1: not given */
         const char *migrated;   /* the chat's new id, or NULL */
 };
 typedef void tg_answer_fn(void *arg, const struct tg_answer *answer);
@@ -47,24 +45,22 @@ struct tg_request {
         bool repeatable;
 };
 
-/* Never answers before it has returned. Everything is copied. */
+/* Copies everything it needs; never answers before it has returned. */
 struct tg_call *tg_call_start(struct telegram *tg, const struct tg_request *request,
                               tg_answer_fn *done, void *arg);
 /* No answer follows. NULL is fine. */
 void tg_call_abort(struct tg_call *c);
 void tg_calls_abort(struct telegram *tg);
+/* Reads an HTTP result. *body owns the strings: decref it afterwards. Exported for tests. */
+void tg_call_read(const struct http_result *r, json_t **body, struct tg_answer *out, char *text,
+                  size_t size);
 /*
- * Reads what came; for the call itself and for tests. *body owns the strings: decref it afterwards.
+ * "/bot<token>/method" or "/file/bot<token>/path" after the API's base. It holds the token: free
+ * it with tg_call_url_free, which wipes it.
  */
-void tg_answer_read(const struct http_result *r, json_t **body, struct tg_answer *out, char *text,
-                    size_t size);
-/*
- * "/bot<token>/method" or "/file/bot<token>/path" behind the base; holds the token: yours to wipe
- * and free.
- */
-char *tg_url(const struct telegram *tg, const char *before, const char *after);
-void tg_url_free(char *url);
+char *tg_call_url(const struct telegram *tg, const char *before, const char *after);
+void tg_call_url_free(char *url);
 /* chat_id and the like: a number where it is one, else a string. */
-void tg_set_id(json_t *params, const char *key, const char *id);
+void tg_call_set_id(json_t *params, const char *key, const char *id);
 
 #endif

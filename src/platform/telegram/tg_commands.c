@@ -1,7 +1,4 @@
-/*
- * What must survive a restart besides the store: which commands were published last, which chats
- * have moved. And the lock: one token, one adapter of this data directory.
- */
+/* The bot's command menu, published when it is not what was published last. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,56 +14,7 @@
 #define COMMAND_MAX  32
 #define HELP_MAX     256
 
-int tg_lock(struct telegram *tg, struct error *err)
-{
-        tg->lock = adapter_file_lock(tg->adapter, tg->conf->token, err);
-        return tg->lock < 0 ? -1 : 0;
-}
-
-void tg_unlock(struct telegram *tg)
-{
-        adapter_file_unlock(tg->lock);
-        tg->lock = -1;
-}
-
-void tg_memory_read(struct telegram *tg)
-{
-        tg->memory = adapter_file_read(tg->adapter);
-}
-
-static void memory_write(const struct telegram *tg)
-{
-        adapter_file_write(tg->adapter, tg->memory);
-}
-
-/* ---- chats that moved ---- */
-
-const char *tg_chat_now(const struct telegram *tg, const char *chat)
-{
-        const json_t *moved = json_object_get(tg->memory, "moved");
-
-        return json_str(moved, chat, chat);
-}
-
-void tg_chat_moved(struct telegram *tg, const char *from, const char *to)
-{
-        json_t *moved = json_object_get(tg->memory, "moved");
-
-        if (strcmp(tg_chat_now(tg, from), to) == 0 || strcmp(from, to) == 0)
-                return;
-        if (!json_is_object(moved)) {
-                moved = json_object();
-                json_object_set_new(tg->memory, "moved", moved);
-        }
-        json_object_set_new(moved, from, json_string(to));
-        log_info("a group became a supergroup and has a new id",
-                 LOG_S("adapter", tg->adapter->name), LOG_S("from", from), LOG_S("to", to));
-        memory_write(tg);
-}
-
-/* ---- commands ---- */
-
-/* The parts of "name - what it does"; false when it has not this form. */
+/* Splits "name - what it does"; false when it has another form. */
 static bool split_command(const char *line, struct slice *name, const char **help)
 {
         const char *dash = strstr(line, " - ");
@@ -94,49 +42,43 @@ const char *tg_command_check(const char *line)
         return NULL;
 }
 
-static json_t *commands_of(const struct telegram_conf *conf)
+/* The parameters of setMyCommands, and a digest of them with the bot's id: it may be another bot.
+ */
+static json_t *make_params(const struct telegram *tg, char digest[SHA256_HEX_SIZE])
 {
+        const struct setting_list *lines = &tg->conf->commands;
         json_t *list = json_array();
+        char *text, *all;
 
-        for (size_t i = 0; i < conf->commands.count && i < COMMANDS_MAX; i++) {
+        for (size_t i = 0; i < lines->count && i < COMMANDS_MAX; i++) {
                 struct slice name;
                 const char *help;
 
-                if (split_command(conf->commands.items[i], &name, &help))
+                if (split_command(lines->items[i], &name, &help))
                         json_array_append_new(list, json_pack("{s:s%, s:s}", "command", name.p,
                                                               name.n, "description", help));
         }
-        return list;
-}
-
-/* Another bot behind the same adapter name has not seen our commands. */
-static void commands_digest(const struct telegram *tg, const json_t *commands,
-                            char out[SHA256_HEX_SIZE])
-{
-        char *text = json_text(commands), *all = mem_printf("%" PRId64 " %s", tg->self.id, text);
-
-        crypto_sha256_hex(all, strlen(all), out);
+        text = json_text(list);
+        all = mem_printf("%" PRId64 " %s", tg->self.id, text);
+        crypto_sha256_hex(all, strlen(all), digest);
         free(all);
         free(text);
+        return json_pack("{s:o}", "commands", list);
 }
 
 static void on_published(void *arg, const struct tg_answer *answer)
 {
         struct telegram *tg = arg;
         char digest[SHA256_HEX_SIZE];
-        json_t *commands;
 
         if (!answer->ok) {
-                log_warn(
-                        "the bot's commands could not be published; trying again at the next start",
-                        LOG_S("adapter", tg->adapter->name), LOG_S("why", answer->why));
+                log_warn("cannot publish the bot's commands; trying again at the next start",
+                         LOG_S("adapter", tg->adapter->name), LOG_S("why", answer->why));
                 return;
         }
-        commands = commands_of(tg->conf);
-        commands_digest(tg, commands, digest);
-        json_decref(commands);
-        json_object_set_new(tg->memory, "commands", json_string(digest));
-        memory_write(tg);
+        json_decref(make_params(tg, digest));
+        json_object_set_new(tg->saved, "commands", json_string(digest));
+        adapter_file_write(tg->adapter, tg->saved);
 }
 
 void tg_commands_publish(struct telegram *tg)
@@ -146,10 +88,8 @@ void tg_commands_publish(struct telegram *tg)
 
         if (!tg->conf->commands.set)
                 return;
-        params = json_object();
-        json_object_set_new(params, "commands", commands_of(tg->conf));
-        commands_digest(tg, json_object_get(params, "commands"), digest);
-        if (strcmp(json_str(tg->memory, "commands", ""), digest) != 0)
+        params = make_params(tg, digest);
+        if (strcmp(json_str(tg->saved, "commands", ""), digest) != 0)
                 tg_call_start(tg,
                               &(struct tg_request){ .method = "setMyCommands",
                                                     .params = params,

@@ -230,7 +230,7 @@ static void on_free(struct intake_update *base)
 
 static void on_advanced(struct intake *in)
 {
-        tg_listen_on(in->adapter->self);
+        tg_link_poll(in->adapter->self);
 }
 
 /* ---- arrival ---- */
@@ -274,7 +274,7 @@ void tg_intake_add(struct telegram *tg, json_t *json, struct http_exchange *x)
                 intake_skip(&u->base);
                 return;
         }
-        if (u->album && tg_polls(tg)) {
+        if (u->album && tg_link_polls(tg)) {
                 join_album(tg, u);
         } else if (u->album) {
                 u->base.content.events->more_follows = true;
@@ -288,12 +288,13 @@ bool tg_intake_admits_post(struct adapter *a, struct http_exchange *x)
         const struct telegram *tg = a->self;
         const char *secret = http_header(x, SECRET_HEADER);
 
-        if (tg_polls(tg) || !tg->secret) {
+        if (tg_link_polls(tg) || !tg->webhook_secret) {
                 http_refuse(x, 404, "NOT_FOUND",
                             "adapter '%s' takes no webhooks: its mode is polling", a->name);
                 return false;
         }
-        if (!secret || !crypto_equal(secret, strlen(secret), tg->secret, strlen(tg->secret))) {
+        if (!secret ||
+            !crypto_equal(secret, strlen(secret), tg->webhook_secret, strlen(tg->webhook_secret))) {
                 http_refuse(x, 401, "UNAUTHORIZED", "the secret token is missing or wrong");
                 return false;
         }
@@ -387,9 +388,9 @@ static void on_file(void *arg, const struct tg_answer *answer)
         if (refusal) {
                 fetch_fail(f, refusal);
         } else if (encoded) {
-                url = tg_url(tg, "/file", encoded);
+                url = tg_call_url(tg, "/file", encoded);
                 fetch_at(f, url);
-                tg_url_free(url);
+                tg_call_url_free(url);
         } else {
                 fetch_fail(f, path[0] == '/'
                                       ? "the Bot API server keeps its files for itself (--local)"
@@ -432,7 +433,7 @@ void tg_intake_open(struct telegram *tg)
                                        .max_bytes = tg->conf->media_max_bytes,
                                        .locate = locate_file,
                                        .forget = cancel_locate });
-        tg->intake.leaves_in_order = tg_polls(tg);
+        tg->intake.leaves_in_order = tg_link_polls(tg);
 }
 
 void tg_intake_close(struct telegram *tg)

@@ -1,9 +1,8 @@
 /*
  * Deliveries become calls of the Bot API.
  *
- * A row for each kind of delivery says how to make the call. Telegram knows no idempotency mark: a
- * message that may have arrived is reported as unsure and never repeated here. Edits, deletes,
- * reactions and typing may be repeated without harm.
+ * Telegram has no idempotency key: a message that may have arrived is reported as unsure and never
+ * repeated here. Edits, deletes, reactions and typing are repeatable.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,57 +12,48 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "platform/send_outcome.h"
 #include "platform/telegram/telegram.h"
 #include "platform/workspace.h"
 
 #define SEND_MS        30000
 #define UPLOAD_MS      55000 /* within limits.deliverySeconds */
-#define CAPTION_MAX    1024  /* UTF-16 units, markup aside */
+#define CAPTION_MAX    1024  /* UTF-16 units, without markup */
 #define CALLBACK_MAX   64    /* bytes */
-#define BAD_TOKEN_MS   60000
-#define LIMITED_IN_ROW 3 /* then it is the bot that is too fast, not one chat */
+#define LIMITED_IN_ROW 3     /* then the whole bot is too fast, not one chat */
 
 struct tg_send {
         struct adapter *adapter;
         int64_t delivery, fence;
-        enum delivery_kind delivery_kind;
-        const struct kind *kind;
-        char *channel, *message; /* the chat as the delivery names it; the message it is about */
+        enum delivery_kind kind;
+        char *channel, *message; /* the chat as the delivery names it; the message to change */
         const char *method;      /* a constant */
         json_t *params;
         char *file, *file_name, *file_mime;
         const char *file_field;
         struct tg_call *call;
-        struct timer *later;        /* the answer to what could not even begin */
-        bool plain, moved, as_file; /* tried already */
-        char why[200];
+        bool plain, moved, as_file; /* fallbacks that were tried */
         TAILQ_ENTRY(tg_send) next;
-};
-
-/* How a kind of delivery is made; -1 with an error when it cannot be. */
-struct kind {
-        bool repeatable;
-        int (*make)(struct tg_send *s, const struct delivery *d, const json_t *payload,
-                    struct error *err);
 };
 
 /* ---- the parts of a call ---- */
 
 static bool is_number(const char *text)
 {
-        return text && *text &&
-               strspn(text + (*text == '-'), "0123456789") == strlen(text + (*text == '-')) &&
-               text[*text == '-'];
+        if (!text)
+                return false;
+        text += *text == '-';
+        return *text && strspn(text, "0123456789") == strlen(text);
 }
 
 /* The General topic must not be named. */
 static void add_topic(struct tg_send *s, const char *thread)
 {
         if (is_number(thread) && strcmp(thread, "1") != 0)
-                tg_set_id(s->params, "message_thread_id", thread);
+                tg_call_set_id(s->params, "message_thread_id", thread);
 }
 
-/* In a private chat an answer needs no arrow to the question, unless somebody asks for it. */
+/* In a private chat an answer needs no arrow to its question, unless the sender asked for one. */
 static void add_reply(struct tg_send *s, const struct delivery *d, const json_t *payload)
 {
         const char *to = json_str(payload, "replyTo", NULL);
@@ -72,12 +62,12 @@ static void add_reply(struct tg_send *s, const struct delivery *d, const json_t 
         if (!is_number(to) || (d->turn > 0 && d->channel[0] != '-'))
                 return;
         reply = json_object();
-        tg_set_id(reply, "message_id", to);
+        tg_call_set_id(reply, "message_id", to);
         json_object_set_new(reply, "allow_sending_without_reply", json_true());
         json_object_set_new(s->params, "reply_parameters", reply);
 }
 
-/* A draft's place is known to the road, other messages are named. */
+/* The road knows where a draft is; other messages are named in the payload. */
 static int add_message_id(struct tg_send *s, const struct delivery *d, const json_t *payload,
                           struct error *err)
 {
@@ -87,7 +77,7 @@ static int add_message_id(struct tg_send *s, const struct delivery *d, const jso
                 return error_set(err, ERR_INVALID, "'%.40s' is no id of a Telegram message",
                                  id ? id : "");
         s->message = mem_strdup(id);
-        tg_set_id(s->params, "message_id", id);
+        tg_call_set_id(s->params, "message_id", id);
         return 0;
 }
 
@@ -102,7 +92,8 @@ static int add_text(struct tg_send *s, const json_t *payload, const char *field,
         return 0;
 }
 
-static json_t *button(const json_t *wanted, struct error *err)
+/* NULL with an error: its data is too long for Telegram. */
+static json_t *make_button(const json_t *wanted, struct error *err)
 {
         const char *url = json_str(wanted, "url", NULL), *data = json_str(wanted, "data", "");
         const char *text = json_str(wanted, "text", data);
@@ -134,7 +125,7 @@ static int add_buttons(struct tg_send *s, const json_t *payload, struct error *e
 
                 json_array_append_new(keyboard, row);
                 for (size_t j = 0; j < json_array_size(wanted); j++) {
-                        json_t *b = button(json_array_get(wanted, j), err);
+                        json_t *b = make_button(json_array_get(wanted, j), err);
 
                         if (!b)
                                 return -1;
@@ -173,7 +164,7 @@ static int make_delete(struct tg_send *s, const struct delivery *d, const json_t
         return add_message_id(s, d, payload, err);
 }
 
-/* Replaces the bot's reaction; without an emoji it is taken away. */
+/* Replaces the bot's reaction; without an emoji it is removed. */
 static int make_react(struct tg_send *s, const struct delivery *d, const json_t *payload,
                       struct error *err)
 {
@@ -208,8 +199,8 @@ static int make_type(struct tg_send *s, const struct delivery *d, const json_t *
 }
 
 /* clang-format off */
-static const struct upload {
-        const char *as, *mime, *method; /* mime: how it begins; the first row that fits */
+static const struct {
+        const char *as, *mime, *method; /* mime: a prefix; the first match wins */
 } uploads[] = {
         { "photo",    "image/jpeg", "sendPhoto"    },
         { "photo",    "image/png",  "sendPhoto"    },
@@ -220,29 +211,6 @@ static const struct upload {
 };
 /* clang-format on */
 
-static const struct upload *choose_upload(const char *as, const char *mime)
-{
-        for (size_t i = 0; i < COUNT(uploads); i++)
-                if (as ? strcmp(as, uploads[i].as) == 0
-                       : strncmp(mime, uploads[i].mime, strlen(uploads[i].mime)) == 0)
-                        return &uploads[i];
-        return &uploads[COUNT(uploads) - 1];
-}
-
-static int add_caption(struct tg_send *s, const json_t *payload, struct error *err)
-{
-        const char *text = json_str(payload, "text", "");
-        char *plain = tg_text_plain(text);
-        bool fits = utf8_length(plain, strlen(plain), UTF8_UTF16) <= CAPTION_MAX;
-
-        free(plain);
-        if (!fits)
-                return error_set(
-                        err, ERR_INVALID,
-                        "a caption has at most 1024 characters; send the text as a message of its own");
-        return text[0] ? add_text(s, payload, "caption", err) : 0;
-}
-
 /*
  * {"path": in the workspace, "name", "mime", "as": photo, audio, video, document or voice, "text":
  * the caption}
@@ -252,10 +220,16 @@ static int make_upload(struct tg_send *s, const struct delivery *d, const json_t
 {
         const char *path = json_str(payload, "path", ""), *slash = strrchr(path, '/');
         const char *mime = json_str(payload, "mime", "application/octet-stream");
-        const struct upload *u = choose_upload(json_str(payload, "as", NULL), mime);
+        const char *as = json_str(payload, "as", NULL), *text = json_str(payload, "text", "");
+        char *plain;
+        size_t row = 0, length;
 
-        s->method = u->method;
-        s->file_field = u->as;
+        while (row + 1 < COUNT(uploads) &&
+               (as ? strcmp(as, uploads[row].as) != 0
+                   : strncmp(mime, uploads[row].mime, strlen(uploads[row].mime)) != 0))
+                row++;
+        s->method = uploads[row].method;
+        s->file_field = uploads[row].as;
         s->file = workspace_file(s->adapter->dir, path, err);
         if (!s->file)
                 return -1;
@@ -263,11 +237,23 @@ static int make_upload(struct tg_send *s, const struct delivery *d, const json_t
         s->file_mime = mem_strdup(mime);
         add_topic(s, d->thread);
         add_reply(s, d, payload);
-        return add_caption(s, payload, err);
+        plain = tg_text_plain(text);
+        length = utf8_length(plain, strlen(plain), UTF8_UTF16);
+        free(plain);
+        if (length > CAPTION_MAX)
+                return error_set(err, ERR_INVALID,
+                                 "a caption has at most 1024 characters; send the text as a "
+                                 "message of its own");
+        return text[0] ? add_text(s, payload, "caption", err) : 0;
 }
 
+/* A row for each kind of delivery; make returns -1 with an error when it cannot be sent. */
 /* clang-format off */
-static const struct kind kinds[] = {
+static const struct {
+        bool repeatable;
+        int (*make)(struct tg_send *s, const struct delivery *d, const json_t *payload,
+                    struct error *err);
+} kinds[] = {
         [DELIVER_SEND]   = { false, make_send   },
         [DELIVER_EDIT]   = { true,  make_edit   },
         [DELIVER_DELETE] = { true,  make_delete },
@@ -277,15 +263,14 @@ static const struct kind kinds[] = {
 };
 /* clang-format on */
 
-/* NULL: Telegram has nothing for it. */
-static const struct kind *find_kind(enum delivery_kind kind)
+static bool is_supported(enum delivery_kind kind)
 {
-        return kind < COUNT(kinds) && kinds[kind].make ? &kinds[kind] : NULL;
+        return kind < COUNT(kinds) && kinds[kind].make;
 }
 
 /* ---- what an answer means ---- */
 
-/* 400s that say: it is already so. */
+/* Does a 400 say that things are already as they should be? */
 static bool is_already_so(enum delivery_kind kind, const struct tg_answer *a)
 {
         if (a->status != 400)
@@ -295,53 +280,30 @@ static bool is_already_so(enum delivery_kind kind, const struct tg_answer *a)
         return kind == DELIVER_DELETE && strstr(a->why, "message to delete not found") != NULL;
 }
 
-static enum send_outcome outcome_of(enum delivery_kind kind, const struct tg_answer *a)
-{
-        const struct kind *k = find_kind(kind);
-
-        if (a->ok || is_already_so(kind, a))
-                return SEND_DONE;
-        if (a->status == 429 || a->status == 401)
-                return SEND_RETRY;
-        if (a->status >= 300 && a->status < 500)
-                /* a proxy may let it pass next time */
-                return a->genuine || a->status == 413 ? SEND_REJECTED : SEND_RETRY;
-        if (a->status == 0 && a->reach == HTTP_NOT_SENT)
-                return SEND_RETRY;
-        return k && k->repeatable ? SEND_RETRY : SEND_UNSURE;
-}
-
-/* Somebody has deleted what should be edited: the road sends a final answer anew. */
+/* Was the message to edit deleted? The road then sends a final answer as a new message. */
 static bool is_gone(enum delivery_kind kind, const struct tg_answer *a)
 {
-        static const char *const words[] = { "message to edit not found", "message can't be edited",
-                                             "MESSAGE_ID_INVALID" };
-
-        for (size_t i = 0; a->status == 400 && kind == DELIVER_EDIT && i < COUNT(words); i++)
-                if (strstr(a->why, words[i]))
-                        return true;
-        return false;
+        return kind == DELIVER_EDIT && a->status == 400 &&
+               (strstr(a->why, "message to edit not found") ||
+                strstr(a->why, "message can't be edited") || strstr(a->why, "MESSAGE_ID_INVALID"));
 }
 
-static enum error_kind kind_of(enum delivery_kind kind, const struct tg_answer *a)
+void tg_send_outcome(enum delivery_kind kind, const struct tg_answer *a, struct send_result *out,
+                     char *text, size_t size)
 {
-        if (a->status == 0)
-                return a->kind;
-        if (is_gone(kind, a))
-                return ERR_MISSING;
-        if (a->status == 429)
-                return ERR_LIMIT;
-        return a->status >= 500 || !a->genuine ? ERR_NET : ERR_REFUSED;
-}
-
-void tg_outcome(enum delivery_kind kind, const struct tg_answer *a, struct send_result *out,
-                char *text, size_t size)
-{
-        *out = (struct send_result){ .outcome = outcome_of(kind, a), .retry_after_ms = -1 };
-        if (out->outcome == SEND_DONE)
+        *out = (struct send_result){ .outcome = SEND_DONE, .retry_after_ms = -1 };
+        if (a->ok || is_already_so(kind, a))
                 return;
-        out->kind = kind_of(kind, a);
-        out->retry_after_ms = a->status == 401 ? BAD_TOKEN_MS : a->retry_after_ms;
+        out->outcome =
+                send_outcome_of(a->status, a->reach, is_supported(kind) && kinds[kind].repeatable);
+        out->kind = is_gone(kind, a) ? ERR_MISSING : send_outcome_kind(a->status, a->kind);
+        out->retry_after_ms = a->status == 401 ? SEND_OUTCOME_BAD_TOKEN_MS : a->retry_after_ms;
+        if (a->status > 0 && a->status != 429 && !a->genuine) {
+                out->kind = ERR_NET;
+                /* a proxy may let it pass next time, unless it is too large for it */
+                if (out->outcome == SEND_REJECTED && a->status != 413)
+                        out->outcome = SEND_RETRY;
+        }
         snprintf(text, size, "%s", a->why);
         out->why = text;
 }
@@ -350,7 +312,6 @@ void tg_outcome(enum delivery_kind kind, const struct tg_answer *a, struct send_
 
 static void send_free(struct tg_send *s)
 {
-        timer_free(s->later);
         json_decref(s->params);
         free(s->channel);
         free(s->message);
@@ -360,67 +321,55 @@ static void send_free(struct tg_send *s)
         free(s);
 }
 
-static void send_end(struct tg_send *s, const struct send_result *result)
+static void finish(struct tg_send *s, const struct send_result *result)
 {
         struct telegram *tg = s->adapter->self;
 
         TAILQ_REMOVE(&tg->sends, s, next);
-        if (s->adapter->road)
-                delivery_result(s->adapter->road, s->delivery, s->fence, result);
+        adapter_sent(s->adapter, s->delivery, s->fence, result);
         send_free(s);
 }
 
-static void send_call(struct tg_send *s);
-
-/* Once: the same words without markup. */
-static bool try_plain(struct tg_send *s, const struct tg_answer *a)
+/*
+ * Changes a call that Telegram refused into one that it may take, each way once. False: there is
+ * none.
+ */
+static bool change_call(struct tg_send *s, const struct tg_answer *a)
 {
         const char *field = s->file ? "caption" : "text";
         const char *html = json_str(s->params, field, NULL);
-        char *plain;
 
-        if (s->plain || a->status != 400 || !html || !strstr(a->why, "can't parse entities"))
-                return false;
-        log_warn("Telegram refuses the markup of a message; it is sent as plain text",
-                 LOG_S("adapter", s->adapter->name), LOG_I("delivery", s->delivery),
-                 LOG_S("why", a->why));
-        plain = tg_text_plain(html);
-        json_object_set_new(s->params, field, json_string(plain));
-        json_object_del(s->params, "parse_mode");
-        free(plain);
-        s->plain = true;
-        send_call(s);
-        return true;
+        if (!s->plain && a->status == 400 && html && strstr(a->why, "can't parse entities")) {
+                char *plain = tg_text_plain(html);
+
+                log_warn("Telegram refuses the markup of a message; sending it as plain text",
+                         LOG_S("adapter", s->adapter->name), LOG_I("delivery", s->delivery),
+                         LOG_S("why", a->why));
+                json_object_set_new(s->params, field, json_string(plain));
+                json_object_del(s->params, "parse_mode");
+                free(plain);
+                return s->plain = true;
+        }
+        if (!s->as_file && a->status == 400 && strcmp(s->method, "sendPhoto") == 0 &&
+            (strcasestr(a->why, "photo") || strcasestr(a->why, "image"))) {
+                log_info("Telegram refuses a photo; sending it as a document",
+                         LOG_S("adapter", s->adapter->name), LOG_I("delivery", s->delivery),
+                         LOG_S("why", a->why));
+                s->method = "sendDocument";
+                s->file_field = "document";
+                return s->as_file = true;
+        }
+        if (!s->moved && a->migrated) {
+                tg_chat_moved(s->adapter->self, s->channel, a->migrated);
+                tg_call_set_id(s->params, "chat_id", a->migrated);
+                /* the messages of the old chat are not in the new one */
+                json_object_del(s->params, "reply_parameters");
+                return s->moved = true;
+        }
+        return false;
 }
 
-/* Once: a picture too large or too strange for a photo is still a file. */
-static bool try_as_file(struct tg_send *s, const struct tg_answer *a)
-{
-        if (s->as_file || a->status != 400 || strcmp(s->method, "sendPhoto") != 0 ||
-            (!strcasestr(a->why, "photo") && !strcasestr(a->why, "image")))
-                return false;
-        log_info("Telegram does not take a picture as a photo; it is sent as a document",
-                 LOG_S("adapter", s->adapter->name), LOG_I("delivery", s->delivery),
-                 LOG_S("why", a->why));
-        s->method = "sendDocument";
-        s->file_field = "document";
-        s->as_file = true;
-        send_call(s);
-        return true;
-}
-
-/* Once: the group has become a supergroup with another id. */
-static bool try_moved(struct tg_send *s, const struct tg_answer *a)
-{
-        if (s->moved || !a->migrated)
-                return false;
-        tg_chat_moved(s->adapter->self, s->channel, a->migrated);
-        tg_set_id(s->params, "chat_id", a->migrated);
-        json_object_del(s->params, "reply_parameters"); /* the old chat's messages are not there */
-        s->moved = true;
-        send_call(s);
-        return true;
-}
+static void call(struct tg_send *s);
 
 static void on_sent(void *arg, const struct tg_answer *a)
 {
@@ -430,9 +379,11 @@ static void on_sent(void *arg, const struct tg_answer *a)
         char why[300], id[24];
 
         s->call = NULL;
-        if (try_plain(s, a) || try_as_file(s, a) || try_moved(s, a))
+        if (change_call(s, a)) {
+                call(s);
                 return;
-        tg_outcome(s->delivery_kind, a, &result, why, sizeof(why));
+        }
+        tg_send_outcome(s->kind, a, &result, why, sizeof(why));
         tg->limited = a->status == 429 ? tg->limited + 1 : 0;
         result.freeze_adapter = tg->limited >= LIMITED_IN_ROW;
         result.platform_id = s->message;
@@ -440,19 +391,16 @@ static void on_sent(void *arg, const struct tg_answer *a)
                 snprintf(id, sizeof(id), "%" PRId64, json_int(a->result, "message_id", 0));
                 result.platform_id = id;
         }
-        if (result.outcome == SEND_DONE)
-                result.why = s->plain ? "sent as plain text: Telegram refused the markup"
-                             : s->as_file
-                                     ? "sent as a document: Telegram does not take it as a photo"
-                                     : NULL;
-        send_end(s, &result);
+        if (result.outcome == SEND_DONE && s->plain)
+                result.why = "sent as plain text: Telegram refused the markup";
+        else if (result.outcome == SEND_DONE && s->as_file)
+                result.why = "sent as a document: Telegram refused it as a photo";
+        finish(s, &result);
         if (a->status == 401 && a->genuine)
-                tg_stop(tg,
-                        "Telegram does not accept the bot token any more: put the one @BotFather "
-                        "shows into botToken");
+                tg_link_bad_token(tg);
 }
 
-static void send_call(struct tg_send *s)
+static void call(struct tg_send *s)
 {
         struct tg_upload file = { s->file_field, s->file, s->file_name, s->file_mime };
 
@@ -461,27 +409,8 @@ static void send_call(struct tg_send *s)
                                                       .params = s->params,
                                                       .upload = s->file ? &file : NULL,
                                                       .total_ms = s->file ? UPLOAD_MS : SEND_MS,
-                                                      .repeatable = s->kind->repeatable },
+                                                      .repeatable = kinds[s->kind].repeatable },
                                 on_sent, s);
-}
-
-/* ---- the hook ---- */
-
-static void on_later(void *arg)
-{
-        struct tg_send *s = arg;
-        const struct send_result result = {
-                .outcome = SEND_REJECTED, .kind = ERR_INVALID, .why = s->why, .retry_after_ms = -1
-        };
-
-        send_end(s, &result);
-}
-
-static void reject_later(struct tg_send *s, const char *why)
-{
-        snprintf(s->why, sizeof(s->why), "%.199s", why);
-        s->later = timer_new(s->adapter->loop, on_later, s);
-        timer_start(s->later, 0);
 }
 
 void tg_send(struct adapter *a, const struct delivery *d)
@@ -494,35 +423,36 @@ void tg_send(struct adapter *a, const struct delivery *d)
         s->adapter = a;
         s->delivery = d->id;
         s->fence = d->fence;
-        s->delivery_kind = d->kind;
-        s->kind = find_kind(d->kind);
+        s->kind = d->kind;
         s->channel = mem_strdup(d->channel);
         s->params = json_object();
-        TAILQ_INSERT_TAIL(&tg->sends, s, next);
-        tg_set_id(s->params, "chat_id", tg_chat_now(tg, d->channel));
-        if (!s->kind)
+        tg_call_set_id(s->params, "chat_id", tg_chat_id(tg, d->channel));
+        if (!is_supported(d->kind))
                 error_set(&err, ERR_INVALID, "Telegram has nothing for a delivery of kind '%.20s'",
                           delivery_kind_name(d->kind));
-        if (s->kind && s->kind->make(s, d, payload, &err) == 0)
-                send_call(s);
-        else
-                reject_later(s, err.text);
+        if (is_supported(d->kind) && kinds[d->kind].make(s, d, payload, &err) == 0) {
+                TAILQ_INSERT_TAIL(&tg->sends, s, next);
+                call(s);
+        } else {
+                adapter_refuse(a, d, SEND_REJECTED, ERR_INVALID, err.text);
+                send_free(s);
+        }
         json_decref(payload);
 }
 
-void tg_sends_release(struct telegram *tg)
+void tg_sends_close(struct telegram *tg)
 {
-        struct tg_send *s, *after;
+        struct tg_send *s;
 
-        for (s = TAILQ_FIRST(&tg->sends); s; s = after) {
-                bool harmless = s->later || s->kind->repeatable;
-                const struct send_result result = { .outcome = harmless ? SEND_RETRY : SEND_UNSURE,
+        while ((s = TAILQ_FIRST(&tg->sends))) {
+                const struct send_result result = { .outcome = kinds[s->kind].repeatable
+                                                                       ? SEND_RETRY
+                                                                       : SEND_UNSURE,
                                                     .kind = ERR_CANCELLED,
                                                     .why = "the adapter was stopped",
                                                     .retry_after_ms = -1 };
 
-                after = TAILQ_NEXT(s, next);
                 tg_call_abort(s->call);
-                send_end(s, &result);
+                finish(s, &result);
         }
 }
